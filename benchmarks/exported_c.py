@@ -38,7 +38,7 @@ void rows(int64_t n, const double* t, const double* x, const double* u, const do
 
 def rows_without_work(system: ns.System) -> Rows:
     t, x, u, p = generic_rows(system)
-    num = len(system.coordinates) + len(system.independent_speeds)
+    num = system.equations.state.shape[0]
     return t, np.ascontiguousarray(x[:, :num]), u, p
 
 
@@ -46,7 +46,7 @@ def casadi_function(system: ns.System) -> ca.Function:
     """The same outputs as a CasADi function of t, x, u, p; measures are computed, too."""
     kin, eq = system.kinematics, system.equations
     health = [h.value for h in system.singularity_measures]
-    rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, *health)
+    rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates, *health)
     given = [kin.symbols.t, eq.state, eq.inputs, kin.symbols.params]
     return ca.Function("rates", given, [ca.densify(rates)])
 

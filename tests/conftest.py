@@ -88,6 +88,7 @@ LONGEST = (
     "test_documents.py",
     "test_motion_keeps_energy_and_constraints.py",
     "test_c.py",
+    "test_fmu.py",
     "test_elimination.py",
     "test_audit_cli.py",
     "test_joint_templates.py",

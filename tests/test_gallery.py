@@ -14,7 +14,7 @@ from PIL import Image
 
 import noslip as ns
 from noslip.cli import main
-from noslip.show.papers import SHOWN
+from noslip.show.papers import paper_entries
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -106,7 +106,9 @@ def test_every_picture_is_shown_and_has_its_script():
     kept = {path for path in IMAGES.rglob("*") if path.suffix in (".png", ".gif")}
     assert shown == kept
     scripts = "".join(path.read_text() for path in IMAGES.glob("*.py"))
-    papers = {f"{paper}-{number}" for paper, number in SHOWN}  # docs/images/papers.py draws them
+    papers = {
+        f"{e.paper}-{e.number}" for e in paper_entries() if e.is_figure
+    }  # docs/images/papers.py draws them
     for path in kept - set((IMAGES / "gallery").iterdir()):
         made = path.name in scripts or path.with_suffix(".py").exists() or path.stem in papers
         assert made, f"nothing draws {path.name}"

@@ -25,6 +25,7 @@ RANKS = {
     "interrupts": -1,
     "formats": 0,
     "spatial": 0,
+    "grid_spline": 0,
     "words": 0,
     "numeric": 0,
     "model": 1,

@@ -1,4 +1,4 @@
-"""Writes docs/papers.md and draws papers/*.png, the figures of the five papers that it shows.
+"""Writes docs/papers.md and draws papers/*.png, the figures of the five papers.
 
 python docs/images/papers.py
 """
@@ -8,12 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from noslip.show.paper_figures import paper_figure
-from noslip.show.papers import SHOWN, papers_page
+from noslip.show.paper_schematics import SCHEMATICS
+from noslip.show.papers import paper_entries, papers_page
 
 HERE = Path(__file__).parent
 
 if __name__ == "__main__":
     (HERE.parent / "papers.md").write_text(papers_page())
     (HERE / "papers").mkdir(exist_ok=True)
-    for paper, number in SHOWN:
-        paper_figure(paper, number).savefig(HERE / "papers" / f"{paper}-{number}.png", dpi=110)
+    for entry in paper_entries():
+        if entry.is_figure:
+            # pictures have fewer lines than plots
+            dpi = 75 if (entry.paper, entry.number) in SCHEMATICS else 110
+            name = f"{entry.paper}-{entry.number}.png"
+            paper_figure(entry.paper, entry.number).savefig(HERE / "papers" / name, dpi=dpi)

@@ -32,6 +32,7 @@ from .model.bodies import (
     Sphere as Sphere,
     Ring as Ring,
     Turned as Turned,
+    Facets as Facets,
 )
 from .model.joints import (
     AbstractJointType as AbstractJointType,
@@ -107,6 +108,9 @@ from .model.forces import (
     Spring as Spring,
     Tire as Tire,
     Wrench as Wrench,
+)
+from .model.elastic_contacts import (
+    ElasticContact as ElasticContact,
 )
 from .model.tires import (
     MagicTire as MagicTire,
@@ -290,6 +294,15 @@ from .analysis.instant_kinematics import (
     inverse_dynamics as inverse_dynamics,
     inverse_kinematics as inverse_kinematics,
 )
+from .analysis.evaluate_batch import (
+    InstantBatch as InstantBatch,
+    InverseDynamicsBatch as InverseDynamicsBatch,
+    evaluate_batch as evaluate_batch,
+    inverse_dynamics_batch as inverse_dynamics_batch,
+)
+from .simulation.measured import (
+    MeasuredTable as MeasuredTable,
+)
 from .analysis.history import (
     DynamicsHistory as DynamicsHistory,
     KinematicHistory as KinematicHistory,
@@ -299,6 +312,10 @@ from .analysis.history import (
 from .analysis.audit import (
     Audit as Audit,
     audit as audit,
+)
+from .analysis.audit_batch import (
+    AuditBatch as AuditBatch,
+    audit_batch as audit_batch,
 )
 from .analysis.linearize import (
     Linearization as Linearization,
@@ -315,6 +332,10 @@ from .analysis.canonical import (
 from .analysis.steady import (
     SteadyMotion as SteadyMotion,
     steady as steady,
+)
+from .analysis.steady_batch import (
+    SteadyBatch as SteadyBatch,
+    steady_batch as steady_batch,
 )
 from .analysis.eigenvalue_sweep import (
     EigenvalueSweep as EigenvalueSweep,
@@ -336,6 +357,12 @@ from .sensitivities.objective import (
 from .sensitivities.gradient import (
     Gradient as Gradient,
     gradient as gradient,
+)
+from .sensitivities.batch import (
+    GradientBatch as GradientBatch,
+    SensitivitiesBatch as SensitivitiesBatch,
+    gradient_batch as gradient_batch,
+    simulate_sensitivities_batch as simulate_sensitivities_batch,
 )
 
 # 6 control
@@ -467,10 +494,16 @@ from .control.track import (
 )
 
 # to other programs
+from .bridges.measured_files import (
+    read_measured as read_measured,
+)
 from .bridges.exports import (
     AbstractSystemFormat as AbstractSystemFormat,
     Exported as Exported,
     export as export,
+)
+from .bridges.python_control import (
+    to_control as to_control,
 )
 
 # sweep

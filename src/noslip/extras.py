@@ -26,6 +26,8 @@ EXTRAS = {
     "distributed": ("Dask", "dask"),
     "pyarrow": ("PyArrow", "parquet"),
     "rosbags": ("rosbags", "ros"),
+    "fmpy": ("FMPy", "fmu"),
+    "control": ("python-control", "control"),
 }
 
 

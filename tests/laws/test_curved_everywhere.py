@@ -1,10 +1,13 @@
 """Bodies on curved ground are taken by everything else as those on planes are."""
 
+import re
+
 import casadi as ca
 import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.engines.devices import HostDevice
 from noslip.model.files import load_model, model_to_toml
 from noslip.model.grounds import GridGround
 from noslip.model.numbers import NumberReader
@@ -136,6 +139,91 @@ def test_a_paraboloid_as_a_grid_is_the_paraboloid():
         system = ns.compile(ns.derive(b.build()))
         runs.append(ns.simulate(system, duration=1.0, start=START, rtol=1e-12, atol=1e-12))
     assert runs[0].q == pytest.approx(runs[1].q, abs=1e-9)
+
+
+@pytest.fixture(scope="module")
+def rough():
+    """A ball on 300 by 300 random heights, where the fifth derivative jumps at all borders."""
+    rng = np.random.default_rng(3)
+    line = 0.1 * (np.arange(300) - 150)
+    ground = GridGround.from_points(line, line, 2e-4 * rng.normal(size=(300, 300)))
+    b = ns.ModelBuilder(name="rough", gravity=(0.0, 0.0, -9.81))
+    b.body("ball", mass="m", inertia=(0.004, 0.004, 0.004))
+    b.parameter("m", 1.0, "kg", "mass")
+    b.joint("ball", ns.Free(), parent="world", child="ball")
+    ball = ns.Ball(radius=0.1)
+    b.contact(ns.Rolling(name="touch", body="ball", wheel=ball, ground=ground, lift="keep"))
+    return ns.compile(ns.derive(b.build()))
+
+
+ROLLING = {"ball.x": 0.0, "ball.y": 0.0, "ball.wx": -3.0, "ball.wy": 10.0, "ball.wz": 0.5}
+
+
+@pytest.fixture(scope="module")
+def over_cells(rough):
+    """A run over thirteen borders of cells, to rounding."""
+    return ns.simulate(rough, duration=1.0, start=ROLLING, rtol=1e-14, atol=1e-14, samples=3)
+
+
+def test_integration_keeps_its_order_across_borders_of_cells(rough, over_cells):
+    errors = []
+    for steps in (100, 200, 400):
+        run = ns.simulate(
+            rough, duration=1.0, start=ROLLING, method="rk4", step=1 / steps, samples=3
+        )
+        errors.append(np.abs(run.q - over_cells.q).max())
+    assert np.log2(np.divide(errors[:-1], errors[1:])) == pytest.approx([4, 4], abs=0.1)
+    run = ns.simulate(rough, duration=1.0, start=ROLLING, rtol=1e-11, atol=1e-11, samples=3)
+    # 128 steps with errors of 1e-11 each at most
+    assert np.abs(run.q - over_cells.q).max() < 1e-11
+
+
+def test_lanes_and_threads_of_a_device_look_up_the_same_grid(rough, over_cells):
+    starts = {**ROLLING, "ball.wx": np.array([-3.0, -2.0, 1.0])}
+    settings = {"duration": 1.0, "starts": starts, "rtol": 1e-12, "atol": 1e-12}
+    lanes = ns.simulate_batch(rough, **settings)
+    assert lanes["ball.x"][0] == pytest.approx(over_cells["ball.x"][-1], abs=1e-9)
+    threads = ns.simulate_batch(rough, device=HostDevice(), **settings)
+    assert threads["ball.z"] == pytest.approx(lanes["ball.z"], abs=1e-12)
+
+
+def test_derivatives_of_runs_go_through_the_lookup(rough):
+    settings = {"duration": 0.4, "rtol": 1e-12, "atol": 1e-12}
+    found = ns.simulate_sensitivities(
+        rough, start=ROLLING, with_respect_to=("ball.wy",), samples=2, **settings
+    )
+    h = 1e-4
+    runs = [
+        ns.simulate(rough, start={**ROLLING, "ball.wy": 10.0 + d}, samples=2, **settings)
+        for d in (h, -h)
+    ]
+    for name in ("ball.x", "ball.y", "ball.wx"):
+        difference = (runs[0][name][-1] - runs[1][name][-1]) / (2 * h)
+        # a central difference has an error of h²/6 times the third derivative
+        assert found[name][-1, 0] == pytest.approx(difference, abs=1e-6)
+    adjoint = ns.gradient(
+        rough, with_respect_to=("ball.wy",), terminal="ball.y", start=ROLLING, **settings
+    )
+    assert adjoint.derivatives["ball.wy"] == pytest.approx(found["ball.y"][-1, 0], abs=1e-9)
+
+
+def test_five_formulations_agree_on_a_grid(rough):
+    assert ns.verify(rough.model, states=2).holds
+
+
+def test_equations_on_a_grid_are_written_with_its_slopes():
+    """Also where orientation is given by named angles, and places of contacts come behind it."""
+    line = 0.5 * np.arange(-4, 5)
+    ground = GridGround.from_points(line, line, 0.1 * line[None, :] ** 2 + 0.05 * line[:, None])
+    b = ns.ModelBuilder(name="coin", gravity=(0.0, 0.0, -9.81))
+    b.body("coin", mass=1.0, inertia=(0.004, 0.008, 0.004))
+    angles = ns.Angles(sequence="zxy", names=("yaw", "lean", "roll"))
+    b.joint("coin", ns.Free(angles=angles), parent="world", child="coin")
+    disk = ns.Disk(radius=0.1, axis=(0.0, 1.0, 0.0))
+    b.contact(ns.Rolling(name="touch", body="coin", wheel=disk, ground=ground))
+    text = ns.equations_text(ns.derive(b.build()))
+    assert "agree with the compiled functions" in text
+    assert re.search(r"h\d*_x²?\(x_touch, y_touch\)", text)
 
 
 def faults_of(**contact):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 
+from noslip.engines.interpreter import LOOKUPS
 from noslip.engines.target import AbstractTarget
 
 #: What `math` does not have under the name of the operation.
@@ -26,6 +27,7 @@ PLAIN = {
     "and": lambda a, b: a != 0 and b != 0,
     "or": lambda a, b: a != 0 or b != 0,
     "if_else": lambda condition, a, b: a if condition != 0 else b,
+    **LOOKUPS,
 }
 
 

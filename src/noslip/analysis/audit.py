@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from noslip.analysis.contact_forces import (
     SMALL,
+    ContactForces,
     Unsupported,
     contact_forces,
     friction_demand,
@@ -261,11 +262,22 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
         equations, whose multipliers are no forces of the ground.
     """
     if friction is not None and (is_truth(friction) or not 0 <= friction < np.inf):
-        raise SimulationError(
-            f"the friction coefficient is {friction}",
-            f"audit of model '{system.model.name}'",
-            "give a number that is not negative, such as 0.6 for rubber on concrete",
-        )
+        raise bad_friction(system, friction)
+    check_formulation(system)
+    return audit_forces(system, contact_forces(system, run), run.t, friction)
+
+
+def bad_friction(system: System, friction: object) -> SimulationError:
+    """The error of a friction coefficient that no ground has."""
+    return SimulationError(
+        f"the friction coefficient is {friction}",
+        f"audit of model '{system.model.name}'",
+        "give a number that is not negative, such as 0.6 for rubber on concrete",
+    )
+
+
+def check_formulation(system: System) -> None:
+    """Refuse equations whose multipliers are no forces of the ground."""
     if not system.equations.formulation.is_dalembert:
         raise SimulationError(
             f"the {system.equations.formulation.name} have no forces of the ground: their "
@@ -273,7 +285,10 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
             f"audit of model '{system.model.name}'",
             "simulate with derive(model), which follows d'Alembert's principle",
         )
-    forces = contact_forces(system, run)
+
+
+def audit_forces(system: System, forces: ContactForces, t: Array, friction: float | None) -> Audit:
+    """The audit of contact forces at samples."""
     n, c, _ = forces.least.shape
     ok = forces.is_valid
     is_wheel = np.array([x.is_wheel for x in forces.contacts], dtype=bool)
@@ -286,7 +301,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     required = least_friction(forces.least, directions, is_wheel)
 
     def at_all(values: Array) -> Array:
-        full = np.full((len(run.t), *values.shape[1:]), np.nan)
+        full = np.full((len(t), *values.shape[1:]), np.nan)
         full[ok] = values
         return full
 
@@ -309,7 +324,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     )
     return Audit(
         model=system.model.name,
-        t=run.t,
+        t=t,
         friction=friction,
         wheels=wheels,
         required=at_all(required),

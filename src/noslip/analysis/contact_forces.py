@@ -45,7 +45,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.reactions import reactions, sampled_states
+from noslip.analysis.reactions import SampledMotion, motion_of, reactions_at
 from noslip.engines.system import Array, System
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import frame_pose
@@ -83,11 +83,16 @@ class ContactForces:
 
 def contact_forces(system: System, run: Trajectory) -> ContactForces:
     """Compute the forces of all contacts along a run, and the family that is left open."""
+    return contact_forces_at(system, motion_of(system, run))
+
+
+def contact_forces_at(system: System, run: SampledMotion) -> ContactForces:
+    """The forces of all contacts at sampled states, as :func:`contact_forces` gives them."""
     kin = system.kinematics
     contacts = tuple(trace.contact for trace in kin.contacts)
-    joints = [r for r in reactions(system, run) if r.kind == "joint"]
-    parts = [r for r in reactions(system, run, axes="contact") if r.kind == "contact"]
-    at = sampled_states(system, run)
+    joints = [r for r in reactions_at(system, run, "world") if r.kind == "joint"]
+    parts = [r for r in reactions_at(system, run, "contact") if r.kind == "contact"]
+    at = run.arguments(system)
     frames = system.contact_axes.map(*at).reshape(len(run.t), len(contacts), 4, 3)
     ok = _determines_motion(system, at)
     for numbers in (frames, *(r.force for r in (*joints, *parts) if not r.note)):
@@ -95,14 +100,16 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
     frames, n = frames[ok], int(np.sum(ok))
     least = np.array([r.force[ok] for r in parts]).reshape(len(contacts), n, 3)
     least = least.transpose(1, 0, 2).copy()
-    shared = _shared_by_rows(system, run.t[ok], run.q[ok], at[3])
+    values = run.values if run.values.ndim == 1 else run.values[ok]
+    first = run.parameters_of(0)
+    shared = _shared_by_rows(system, run.t[ok], run.q[ok], values)
     rows = {row.name for row in kin.rows}
     load_from = {c.name: "row" for c in contacts if f"{c.name}.{NORMAL}" in rows}
     families, unsupported = [shared], []
     unknown: dict[str, str] = {}
     for node, joint in zip(kin.tree.nodes, joints, strict=False):
         carried = [k for k, c in enumerate(contacts) if _is_between(kin, node.joint, c)]
-        under = [k for k in carried if _stands_under(kin, node.joint, contacts[k], at[3])]
+        under = [k for k in carried if _stands_under(kin, node.joint, contacts[k], first)]
         if joint.note:
             why = f"planar joint '{joint.name}' holds the wheels, and {joint.note}"
             unknown |= {contacts[k].name: why for k in under}
@@ -118,6 +125,7 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
             force=joint.force[ok],
             moment=joint.moment[ok],
             length=kin.length,
+            is_one_motion=run.is_one,
         )
         loads, unheld = base.loads()
         least[:, under, 2] += loads
@@ -132,7 +140,7 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
     family = np.concatenate(families, axis=-1)
     for source in dict.fromkeys(load_from.values()):
         of_source = [k for k, c in enumerate(contacts) if load_from.get(c.name) == source]
-        stiffness = _stiffness(system, [contacts[k] for k in of_source], at[3])
+        stiffness = _stiffness(system, [contacts[k] for k in of_source], values)
         share_loads(least, family, of_source, stiffness)
     return ContactForces(
         contacts=contacts,
@@ -182,9 +190,12 @@ def _is_between(kin: Kinematics, joint: Joint, contact: AbstractContact) -> bool
 
 
 def _stiffness(system: System, contacts: list[AbstractContact], params: Array) -> Array:
-    """(m,) stiffness of wheels against load, over their mean; ones if one of them has none."""
+    """(m,) or (n, m) stiffness of wheels against load over their mean; ones if one has none."""
+    if params.ndim > 1:
+        rows, which = np.unique(params, axis=0, return_inverse=True)
+        return np.array([_stiffness(system, contacts, row) for row in rows])[which.ravel()]
     names = [p.name for p in system.model.parameters]
-    values = dict(zip(names, np.ravel(params)[: len(names)].tolist(), strict=True))
+    values = dict(zip(names, params.tolist(), strict=True))
     given = [c.load_stiffness() for c in contacts]
     found = [number(k, values) for k in given if k is not None]
     if len(found) < len(contacts):
@@ -200,10 +211,10 @@ def share_loads(least: Array, family: Array, wheels: list[int], stiffness: Array
     least : (n, c, 3) f₀ with any loads that are in equilibrium.
     family : (n, c, 3, k) D.
     wheels : the m contacts whose loads are shared.
-    stiffness : (m,) K.
+    stiffness : (m,) or (n, m) K.
     """
-    W = np.sqrt(stiffness)
-    for forces, directions in zip(least, family, strict=True):
+    roots = np.broadcast_to(np.sqrt(stiffness), (len(least), len(wheels)))
+    for forces, directions, W in zip(least, family, roots, strict=True):
         loads = forces[wheels, 2]
         if not np.all(np.isfinite(loads)):
             continue
@@ -298,6 +309,7 @@ class WheelSupport:
     frames : (n, m, 4, 3) contact points, longitudinal, lateral and normal directions, in the world.
     point, force, moment : (n, 3) wrench of the joint on its child, in world axes.
     length : of the model, to compare moments with forces, m.
+    is_one_motion : whether the largest load of all samples is the scale of each.
     """
 
     joint: str
@@ -307,6 +319,7 @@ class WheelSupport:
     force: Array
     moment: Array
     length: float
+    is_one_motion: bool = True
 
     @property
     def _middle(self) -> Array:
@@ -340,7 +353,10 @@ class WheelSupport:
         needed = self._held(self.force[..., None], self.moment[..., None])
         loads = self._inverse() @ needed
         missing = (needed - self._equilibrium() @ loads)[..., 0]
-        tolerance = BALANCED * float(np.max(np.abs(needed), initial=0.0))
+        largest = np.max(np.abs(needed), axis=(1, 2), initial=0.0)
+        if self.is_one_motion:
+            largest = np.max(largest, initial=0.0)
+        tolerance = BALANCED * largest
         is_held = np.linalg.norm(missing, axis=1) <= tolerance
         unheld = self.length * np.linalg.norm(missing[:, 1:], axis=1)
         return np.where(is_held[:, None], loads[..., 0], np.nan), np.where(is_held, 0.0, unheld)

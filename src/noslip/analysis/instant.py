@@ -170,10 +170,10 @@ def _evaluate(
     if inputs_at is not None:
         u = inputs_at(start.q, start.eta, start.mu)
     found = instant(system, start, u, params)
-    return found if not outputs else _with_outputs(system, found, start, u, params, outputs)
+    return found if not outputs else with_outputs(system, found, start, u, params, outputs)
 
 
-def _with_outputs(
+def with_outputs(
     system: System,
     found: Instant,
     start: Start,
@@ -278,7 +278,12 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
             f"model '{system.model.name}' at the given state, t = {t:g} s",
             "give smaller numbers, and inputs and wrenches that have a value here",
         )
-    multipliers = {row.name: float(value) for row, value in zip(kin.rows, lam, strict=True)}
+    reactions, joints = instant_parts(
+        system,
+        axes.reshape(1, -1, 4, 3),
+        {row.name: lam[k : k + 1] for k, row in enumerate(kin.rows)},
+        wrenches.reshape(1, -1, 3, 3),
+    )
     return Instant(
         coordinates={c.name: float(e) for c, e in zip(kin.coordinates, start.q, strict=True)},
         speeds={s.name: float(e) for s, e in zip(kin.speeds, start.v, strict=True)},
@@ -289,9 +294,9 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
         velocity_terms=blocks[num_f * num_f : num_f * num_f + num_f],
         kinetic_energy=float(energies[0]),
         potential_energy=float(energies[1]),
-        multipliers=multipliers,
-        reactions=_reactions(system, axes, multipliers),
-        joint_reactions=_joint_reactions(system, wrenches),
+        multipliers={row.name: float(value) for row, value in zip(kin.rows, lam, strict=True)},
+        reactions=_first(reactions),
+        joint_reactions=_first(joints),
         speed_residual=start.speed_residual,
         position_residual=start.position_residual,
         units={q.name: q.unit for q in (*kin.coordinates, *kin.speeds, *kin.independent_speeds)}
@@ -300,34 +305,55 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
     )
 
 
-def _reactions(
-    system: System, axes: Array, multipliers: dict[str, float]
-) -> dict[str, dict[str, float]]:
-    """Multipliers grouped by owner; contacts also as a force on the body in world axes."""
-    result: dict[str, dict[str, float]] = {}
-    for name, value in multipliers.items():
+def instant_parts(
+    system: System, axes: Array, multipliers: Mapping[str, Array], wrenches: Array
+) -> tuple[dict[str, dict[str, Array]], dict[str, dict[str, Array]]]:
+    """Reactions by owner and part, and wrenches of joints on their children, of n states.
+
+    Parameters
+    ----------
+    system : whose they are.
+    axes : (n, contacts, 4, 3) contact points and directions.
+    multipliers : row → (n,).
+    wrenches : (n, joints, 3, 3) points, forces and moments.
+    """
+    kin, reactions = system.kinematics, _by_owner(multipliers)
+    for k, trace in enumerate(kin.contacts):
+        entry = reactions.setdefault(trace.contact.name, {})
+        force = np.zeros((len(axes), 3))
+        for j, part in enumerate(trace.directions):
+            if part in entry:
+                force += entry[part][:, None] * axes[:, k, 1 + j]
+        entry |= {letter: force[:, i] for i, letter in enumerate("xyz")}
+        entry |= {f"point_{letter}": axes[:, k, 0, i] for i, letter in enumerate("xyz")}
+    names = [joint.name for joint in (*(node.joint for node in kin.tree.nodes), *kin.tree.loops)]
+    # in the order in which people read them: force, moment, point
+    order = {"": 1, "moment_": 2, "point_": 0}
+    joints = {
+        name: {
+            f"{word}{letter}": wrenches[:, k, place, i]
+            for word, place in order.items()
+            for i, letter in enumerate("xyz")
+        }
+        for k, name in enumerate(names)
+    }
+    return reactions, joints
+
+
+def _by_owner(multipliers: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+    """Multipliers grouped by what owns their rows."""
+    result: dict[str, dict[str, Array]] = {}
+    for name, values in multipliers.items():
         owner, _, part = name.rpartition(".")
-        result.setdefault(owner or name, {})[part if owner else "force"] = value
-    frames = axes.reshape(-1, 4, 3)
-    for trace, (point, *directions) in zip(system.kinematics.contacts, frames, strict=True):
-        entry = result.setdefault(trace.contact.name, {})
-        force = np.zeros(3)
-        for part, direction in zip(trace.directions, directions, strict=True):
-            force += entry.get(part, 0.0) * direction
-        entry |= dict(zip("xyz", map(float, force), strict=True))
-        entry |= {f"point_{k}": float(e) for k, e in zip("xyz", point, strict=True)}
+        result.setdefault(owner or name, {})[part if owner else "force"] = values
     return result
 
 
-def _joint_reactions(system: System, wrenches: Array) -> dict[str, dict[str, float]]:
-    """Force and moment of each joint on its child, in world axes."""
-    kin = system.kinematics
-    joints = [*(node.joint for node in kin.tree.nodes), *kin.tree.loops]
-    numbers = wrenches.reshape(-1, 3, 3)
-    parts = [*"xyz", *(f"moment_{k}" for k in "xyz"), *(f"point_{k}" for k in "xyz")]
+def _first(owners: Mapping[str, Mapping[str, Array]]) -> dict[str, dict[str, float]]:
+    """The numbers of the first state."""
     return {
-        joint.name: dict(zip(parts, map(float, (*force, *moment, *point)), strict=True))
-        for joint, (point, force, moment) in zip(joints, numbers, strict=True)
+        owner: {part: float(values[0]) for part, values in parts.items()}
+        for owner, parts in owners.items()
     }
 
 
@@ -402,8 +428,8 @@ def instant_text(instant: Instant) -> str:
     if instant.outputs:
         lines += _table("outputs", instant.outputs, units)
     for owner, parts in instant.reactions.items():
-        named = {part: units.get(f"{owner}.{part}", units.get(owner, "")) for part in parts}
-        lines += _table(f"reaction of '{owner}'", parts, {**_units_of(parts), **_known(named)})
+        named = {part: reaction_unit(units, owner, part) for part in parts}
+        lines += _table(f"reaction of '{owner}'", parts, named)
     for owner, parts in instant.joint_reactions.items():
         known = {part: value for part, value in parts.items() if not math.isnan(value)}
         title = f"joint '{owner}' on its child"
@@ -450,13 +476,15 @@ def _mass_matrix(instant: Instant) -> list[str]:
     ]
 
 
+def reaction_unit(units: Mapping[str, str], owner: str, part: str) -> str:
+    """Unit of a part of a reaction: that of its multiplier, points in m, all else a force."""
+    return units.get(f"{owner}.{part}") or units.get(owner) or _part_unit(part)
+
+
+def _part_unit(part: str) -> str:
+    return next((unit for word, unit in PARTS.items() if part.startswith(word)), "N")
+
+
 def _units_of(parts: Mapping[str, float]) -> dict[str, str]:
     """Points in m, moments in N*m, all else a force."""
-    return {
-        part: next((unit for word, unit in PARTS.items() if part.startswith(word)), "N")
-        for part in parts
-    }
-
-
-def _known(units: Mapping[str, str]) -> dict[str, str]:
-    return {name: unit for name, unit in units.items() if unit}
+    return {part: _part_unit(part) for part in parts}

@@ -7,31 +7,25 @@ coordinates matter and which depend on others is found once, for the first varia
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.analysis.instant import check_time, input_vector
+from noslip.analysis.instant import check_time
 from noslip.analysis.linearize import NEUTRAL, STEADY, linearize_point
 from noslip.analysis.local_coordinates import LocalCoordinates, local_state_at
+from noslip.analysis.stacked import StackedFunction, local_expressions, solve_stacked
 from noslip.analysis.steady import Relevance, relevance
-from noslip.engines.native import compile_wide, native_lanes
-from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.memory_limits import check_memory
 from noslip.model.quantities import Quantity
-from noslip.simulation.batches.request import num_cores, parameter_rows, read_count, read_numbers
-from noslip.simulation.starts.completion import complete_start, complete_starts
+from noslip.simulation.batches.variants import Variants, in_blocks, read_variants
+from noslip.simulation.starts.completion import complete_start
 
-#: Variants that are done at a time.
-BLOCK = 4096
 KEPT = ("eigenvalues", "A", "B")
 
 
@@ -120,92 +114,61 @@ def linearize_batch(
     SimulationError : for unknown names, inconsistent lengths, and a first variant that
         :func:`linearize` refuses.
     """
-    if not isinstance(system, System):
-        raise TypeError(
-            f"linearize_batch takes a System, got {type(system).__name__}: compile the equations "
-            "first"
-        )
-    where = f"linearizations of model '{system.model.name}'"
-    _check_kept(keep, where)
+    variants = read_variants(
+        system,
+        "linearize_batch",
+        "linearizations",
+        state=about,
+        inputs=inputs,
+        parameters=parameters,
+        count=count,
+    )
+    _check_kept(keep, variants.where)
     check_time(system, time, None)
-    given = {
-        kind: {name: read_numbers(value, f"{kind} '{name}'", where) for name, value in m.items()}
-        for kind, m in (("about", about or {}), ("input", inputs or {}), ("p", parameters or {}))
-    }
-    lengths = {n: len(values) for numbers in given.values() for n, values in numbers.items()}
-    count = read_count(count, lengths, where)
-    rows, system = parameter_rows(system, given["p"], count)
-    plan = _plan(system, given, rows, time)
-    results = _empty(plan, count, keep, where)
-    workers = num_cores() if threads is None else threads
-    stop = cancel if cancel is not None else threading.Event()
-    blocks = [range(k, min(k + BLOCK, count)) for k in range(0, count, BLOCK)]
-
-    def work(block: range) -> int:
-        if not stop.is_set():
-            _fill(plan, block, results)
-        return len(block)
-
-    done = 0
-    with ThreadPoolExecutor(max(1, min(workers, len(blocks)))) as pool:
-        pending = [pool.submit(work, block) for block in blocks]
-        try:
-            for one in as_completed(pending):
-                done += one.result()
-                if progress is not None:
-                    progress(done / count)
-        except BaseException:
-            for one in pending:
-                one.cancel()
-            raise
+    plan = _plan(variants, time)
+    results = _empty(plan, variants.count, keep, variants.where)
+    in_blocks(
+        variants.count,
+        lambda block: _fill(plan, block, results),
+        threads=threads,
+        progress=progress,
+        cancel=cancel,
+    )
     return LinearizationBatch(
         model=system.model.name,
-        count=count,
+        count=variants.count,
         states=plan.states,
-        inputs=plan.system.inputs,
+        inputs=variants.system.inputs,
         **results,
     )
 
 
 class _Plan(NamedTuple):
-    """What all variants share, and their numbers."""
+    """What all variants share."""
 
-    system: System
+    variants: Variants
     chart: LocalCoordinates
     matter: list[int]
     free: list[int]
     tied: list[int]
     states: tuple[Quantity, ...]
-    speeds_at: Any
-    matrices_at: Any
-    shapes: tuple[tuple[int, int], ...]
-    about: dict[str, Array]
-    inputs: Array
-    parameters: Array
+    speeds_at: StackedFunction
+    matrices_at: StackedFunction
     time: float
 
 
-def _plan(
-    system: System, given: Mapping[str, Mapping[str, Array]], rows: Array, time: float
-) -> _Plan:
+def _plan(variants: Variants, time: float) -> _Plan:
     """Linearize the first variant; compile what the others need."""
-    first = {kind: {n: float(v[0]) for n, v in numbers.items()} for kind, numbers in given.items()}
-    u = input_vector(system, first["input"])
-    names = [quantity.name for quantity in system.inputs]
-    count = max([1, *(len(v) for v in given["input"].values())])
-    table = np.tile(u, (count, 1))
-    for name, values in given["input"].items():
-        table[:, names.index(name)] = values
+    system = variants.system
+    state, u, params = variants.at(0)
     num = len(system.model.inputs)
     w = u[num : num + len(system.model.speed_inputs)]
-    start = complete_start(
-        system, first["about"], time=time, speed_inputs=lambda q: w, parameters=rows[0]
-    )
-    point = local_state_at(system, start, u, rows[0])
+    start = complete_start(system, state, time=time, speed_inputs=lambda q: w, parameters=params)
+    point = local_state_at(system, start, u, params)
     if point.system is not system:
         raise SimulationError(
             "its independent speeds do not determine the motion there",
-            f"linearizations of model '{system.model.name}', first variant",
+            f"{variants.where}, first variant",
             "linearize one by one, or derive the equations in other speeds",
         )
     relevant = relevance(point)
@@ -214,12 +177,12 @@ def _plan(
     places = {c.name: k for k, c in enumerate(chart.coordinates)}
     free = [places[c.name] for c in found.coordinates]
     tied = [places[c.name] for c in found.dependent]
-    speeds_at, matrices_at, shapes = system.cached(
+    speeds_at, matrices_at = system.cached(
         ("linearize_batch", chart, relevant, tuple(free)),
         lambda: _functions(system, chart, relevant, free),
     )
     return _Plan(
-        system=system,
+        variants=variants,
         chart=chart,
         matter=list(relevant.coordinates),
         free=free,
@@ -227,85 +190,52 @@ def _plan(
         states=found.states,
         speeds_at=speeds_at,
         matrices_at=matrices_at,
-        shapes=shapes,
-        about=dict(given["about"]),
-        inputs=table,
-        parameters=rows,
         time=time,
     )
 
 
 def _functions(
     system: System, chart: LocalCoordinates, relevant: Relevance, free: Sequence[int]
-) -> tuple[Any, Any, tuple[tuple[int, int], ...]]:
+) -> tuple[StackedFunction, StackedFunction]:
     """Functions in lanes: η and ∂η/∂ζ at ζ = 0, and all matrices of the small motions."""
-    s, inputs = system.kinematics.symbols, system.equations.inputs
-    c, zeta = ca.SX.sym("c", len(chart.coordinates)), ca.SX.sym("zeta", len(chart.speeds))
-    arguments = (s.t, c, zeta, ca.SX.zeros(len(chart.speeds)), inputs, s.params)
-    r, cdot, _, _, eta, mass = chart.values(*arguments)
-    by_c, by_zeta, by_inputs = chart.derivatives(*arguments)
-    ends = np.cumsum(chart.sizes)
-    places = [list(range(end - size, end)) for end, size in zip(ends, chart.sizes, strict=True)]
-    at_r, at_cdot, at_g = places[0], [places[1][k] for k in free], places[2]
-    rows = [at_g[k] for k in relevant.rows]
-    matter = list(relevant.coordinates)
+    e = local_expressions(system, chart)
+    r, cdot, _, _, eta = e.values
+    rows, matter, free = list(relevant.rows), list(relevant.coordinates), list(free)
     blocks = [
-        *(r, cdot[matter], mass, by_c[at_r, matter], by_c[at_cdot, matter], by_c[rows, matter]),
-        *(by_zeta[at_r, :], by_zeta[at_cdot, :], by_inputs[at_r, :], by_inputs[at_cdot, :]),
+        *(r, cdot[matter], e.mass),
+        *(e.by_c[0][:, matter], e.by_c[1][free, matter], e.by_c[2][rows, matter]),
+        *(e.by_zeta[0], e.by_zeta[1][free, :], e.by_inputs[0], e.by_inputs[1][free, :]),
     ]
-    slopes = [eta, by_zeta[places[4], :]]
-    given = (s.t, ca.vertcat(c, zeta), inputs, s.params)
-
-    def compiled(name: str, parts: list[ca.SX]) -> Any:
-        # a row after the other, as NumPy has them
-        column = ca.vertcat(*[ca.vec(ca.densify(ca.SX(part)).T) for part in parts])
-        program = trace_program(name, given, ca.densify(system.fold(column)))
-        return compile_wide([program], native_lanes())[name]
-
-    shapes = tuple((int(b.shape[0]), int(b.shape[1])) for b in blocks)
-    return compiled("speeds", slopes), compiled("matrices", blocks), shapes
+    return e.compile("speeds", [eta, e.by_zeta[4]]), e.compile("matrices", blocks)
 
 
 def _fill(plan: _Plan, block: range, results: dict[str, np.ndarray]) -> None:
     """Linearize a block of variants."""
-    system, chart, n = plan.system, plan.chart, len(block)
+    variants, chart, n = plan.variants, plan.chart, len(block)
     some = slice(block.start, block.stop)
-
-    def own(table: Array) -> Array:
-        return table[some] if len(table) > 1 else np.broadcast_to(table, (n, *table.shape[1:]))
-
-    params, u = np.ascontiguousarray(own(plan.parameters)), np.ascontiguousarray(own(plan.inputs))
-    num = len(system.model.inputs)
-    num_w = len(system.model.speed_inputs)
-    q, eta, states = complete_starts(
-        system,
-        {name: values[some] if len(values) > 1 else values for name, values in plan.about.items()},
-        count=n,
-        time=plan.time,
-        parameters=params,
-        speed_inputs=(lambda k, _: u[k, num : num + num_w]) if num_w else None,
-    )
-    t, nf = np.full(n, plan.time), len(chart.speeds)
+    params = variants.rows(variants.parameters, block)
+    u = variants.rows(variants.inputs, block)
+    q, eta, states = variants.completed(block, plan.time)
+    nf = len(chart.speeds)
     c = chart.from_many_coordinates(q, states)
     x = np.concatenate([c, np.zeros((n, nf))], axis=1)
     # η is affine in ζ
-    found = plan.speeds_at.map(t, x, u, params)
-    slope = found[:, nf:].reshape(n, nf, nf)
+    at_rest, slope = plan.speeds_at(plan.time, x, u, params)
     with np.errstate(all="ignore"):
-        x[:, c.shape[1] :] = _solve(slope, (eta - found[:, :nf])[:, :, None])[:, :, 0]
-        parts = _split(plan.matrices_at.map(t, x, u, params), plan.shapes)
+        x[:, c.shape[1] :] = solve_stacked(slope, eta[:, :, None] - at_rest)[:, :, 0]
+        parts = plan.matrices_at(plan.time, x, u, params)
         r, cdot, mass, K, cdot_c, G, D, cdot_z, r_u, cdot_u = parts
         T = _coordinate_map(plan, G)
-        rates = np.concatenate([_solve(mass, -r), cdot], axis=1)[:, :, 0]
+        rates = np.concatenate([solve_stacked(mass, -r), cdot], axis=1)[:, :, 0]
         size = np.maximum(1.0, np.max(np.abs(x[:, c.shape[1] :]), axis=1, initial=0.0) ** 2)
         residual = np.max(np.abs(rates), axis=1, initial=0.0)
-        below = _solve(mass, np.concatenate([-K @ T, -D, -r_u], axis=2))
+        below = solve_stacked(mass, np.concatenate([-K @ T, -D, -r_u], axis=2))
         above = np.concatenate([cdot_c @ T, cdot_z, cdot_u], axis=2)
         both = np.concatenate([above, below], axis=1)
     num_states = len(plan.states)
     A, B = both[:, :, :num_states], both[:, :, num_states:]
     is_steady = (residual <= STEADY * size) & np.all(np.isfinite(A), axis=(1, 2))
-    is_steady &= _is_regular(plan, q, eta, u, params)
+    is_steady &= _is_regular(plan, (q, eta, states), u, params)
     results["residual"][some], results["is_steady"][some] = residual, is_steady
     values = np.linalg.eigvals(A[is_steady]).astype(complex)
     order = np.lexsort((-values.imag, -values.real), axis=1) if values.size else np.zeros(0, int)
@@ -324,42 +254,24 @@ def _coordinate_map(plan: _Plan, G: Array) -> Array:
     T = np.zeros((len(G), len(plan.matter), len(free)))
     T[:, free, range(len(free))] = 1.0
     if tied:
-        T[:, tied] = -_solve(G[:, :, tied], G[:, :, free])
+        T[:, tied] = -solve_stacked(G[:, :, tied], G[:, :, free])
     return T
 
 
-def _is_regular(plan: _Plan, q: Array, eta: Array, u: Array, params: Array) -> np.ndarray:
+def _is_regular(
+    plan: _Plan, state: tuple[Array, Array, Array], u: Array, params: Array
+) -> np.ndarray:
     """Whether the independent speeds determine the motion of each variant."""
-    system = plan.system
-    work = np.zeros((len(q), 1 if system.does_work else 0))
-    x = np.concatenate([q, eta, work], axis=1)
-    measures = system.rates.map(np.full(len(q), plan.time), x, u, params)[:, system.num_states :]
+    system = plan.variants.system
+    x = plan.variants.state_rows(*state)
+    measures = system.rates.map(np.full(len(x), plan.time), x, u, params)[:, system.num_states :]
     limits = np.array([measure.limit for measure in system.singularity_measures])
     return np.all(np.abs(measures) > limits, axis=1)
 
 
-def _solve(matrix: Array, right: Array) -> Array:
-    """Stacked solutions; nan where a matrix is singular."""
-    if not matrix.shape[-1]:
-        return np.zeros((*matrix.shape[:-1], right.shape[-1]))
-    try:
-        return np.asarray(np.linalg.solve(matrix, right))
-    except np.linalg.LinAlgError:
-        is_singular = ~(np.abs(np.linalg.det(matrix)) > 0.0)
-        safe = np.where(is_singular[:, None, None], np.eye(matrix.shape[-1]), matrix)
-        return np.where(is_singular[:, None, None], np.nan, np.linalg.solve(safe, right))
-
-
-def _split(rows: Array, shapes: Sequence[tuple[int, int]]) -> list[Array]:
-    """Rows of stacked matrices, apart."""
-    ends = np.cumsum([m * n for m, n in shapes])[:-1]
-    parts = np.split(rows, ends, axis=1)
-    return [part.reshape(len(rows), *shape) for part, shape in zip(parts, shapes, strict=True)]
-
-
 def _empty(plan: _Plan, count: int, keep: Sequence[str], where: str) -> dict[str, np.ndarray]:
     """Arrays for the results, nan until they are filled."""
-    nx, nu = len(plan.states), len(plan.system.inputs)
+    nx, nu = len(plan.states), len(plan.variants.system.inputs)
     sizes = {"A": nx * nx, "B": nx * nu}
     check_memory(
         count * (16.0 * nx + 8.0 * sum(sizes[name] for name in keep if name in sizes)),

@@ -128,6 +128,19 @@ class LocalCoordinates:
             q[turn.quaternion : turn.quaternion + 4] = quaternion / np.linalg.norm(quaternion)
         return q
 
+    def to_many_coordinates(self, c: Array) -> Array:
+        """(n, nq) q of c (n, nc)."""
+        q = np.zeros((len(c), len(self._plain) + 4 * len(self._turns)))
+        for at, k in self._plain:
+            q[:, at] = c[:, k]
+        for turn in self._turns:
+            angles = [c[:, turn.coordinate + k] for k in range(3)]
+            parts = quaternion_from_angles(angles, turn.sequence, np.cos, np.sin)
+            found = np.stack(parts, axis=1)
+            size = np.linalg.norm(found, axis=1, keepdims=True)
+            q[:, turn.quaternion : turn.quaternion + 4] = found / size
+        return q
+
     def split(self, stacked: Array) -> list[Array]:
         """Stacked rows of r, ċ, g, v and η, apart."""
         return np.split(stacked, np.cumsum(self.sizes)[:-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,12 +63,61 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
             f"reactions of model '{system.model.name}'",
             "use 'world', 'body' or 'contact'",
         )
+    return reactions_at(system, motion_of(system, run), axes)
+
+
+class SampledMotion(NamedTuple):
+    """States along a motion, or of many variants, as forces are computed from them.
+
+    Parameters
+    ----------
+    t, q, v, inputs : (n,), (n, nq), (n, nv) and (n, nu).
+    rest : (n, k) auxiliary states and work, behind the independent speeds.
+    values : (np,) parameters, or (n, np).
+    is_one : whether the samples are of one motion, whose largest force is the scale of all.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    inputs: Array
+    rest: Array
+    values: Array
+    is_one: bool = True
+
+    def arguments(self, system: System) -> tuple[Array, Array, Array, Array]:
+        """(t, x, inputs, parameters) of the samples, as a system's functions take them."""
+        eta = system.kinematics.independent_values(self.t, self.q, self.v, self.values)
+        return self.t, np.hstack([self.q, eta, self.rest]), self.inputs, self.values
+
+    def parameters_of(self, k: int) -> Array:
+        """(np,) parameters of one sample."""
+        return self.values if self.values.ndim == 1 else self.values[k]
+
+
+def motion_of(system: System, run: Trajectory) -> SampledMotion:
+    """The samples of a run, which must be one of this system."""
     if run.model != system.model:
         raise SimulationError(
             f"the run is of model '{run.model.name}' and the system of '{system.model.name}'",
             "reactions(system, run)",
             "pass the system that was simulated",
         )
+    columns = [run[c.name][:, None] for c in system.auxiliary_states]
+    if system.does_work:
+        columns.append(run.work[:, None])
+    return SampledMotion(
+        t=run.t,
+        q=run.q,
+        v=run.v,
+        inputs=np.ascontiguousarray(run.inputs),
+        rest=np.hstack(columns) if columns else np.zeros((len(run.t), 0)),
+        values=system.parameters(run.parameters),
+    )
+
+
+def reactions_at(system: System, run: SampledMotion, axes: str) -> tuple[Reaction, ...]:
+    """The reactions along a sampled motion, as :func:`reactions` gives them."""
     kin, n = system.kinematics, len(run.t)
     poses = sampled(system, run, "poses").reshape(n, -1, 12)
     turn = {
@@ -120,30 +170,22 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
     return tuple(result)
 
 
-def sampled(system: System, run: Trajectory, function: str) -> Array:
+def sampled(system: System, run: SampledMotion, function: str) -> Array:
     """Evaluate a function of the system along a run, in other speeds where its own are singular."""
-    system = with_regular_rows(system, system.parameters(run.parameters), run.parameters)
-    at = sampled_states(system, run)
+    if run.values.ndim == 1:
+        names = [p.name for p in system.model.parameters]
+        given = dict(zip(names, run.values.tolist(), strict=True))
+        system = with_regular_rows(system, run.values, given)
+    at = run.arguments(system)
     values = getattr(system, function).map(*at)
     health = system.rates.map(*at)[:, system.num_states :]
     floors = [h.floor if h.kind == "basis" else -np.inf for h in system.singularity_measures]
     for k in np.flatnonzero(~np.all(np.abs(health) >= np.array(floors), axis=1)):
-        (other,) = system.regular_at(run.t[k : k + 1], run.q[k : k + 1], at[3][None])
+        params = run.parameters_of(int(k))
+        (other,) = system.regular_at(run.t[k : k + 1], run.q[k : k + 1], params[None])
         if other is None or other is system:
             continue
-        nq, nf = len(system.coordinates), len(system.independent_speeds)
-        eta = other.kinematics.independent_rows(run.t[k], run.q[k], at[3]) @ run.v[k]
-        x = np.concatenate([run.q[k], eta, at[1][k][nq + nf :]])
-        values[k] = getattr(other, function)(float(run.t[k]), x, at[2][k], at[3])
+        eta = other.kinematics.independent_rows(run.t[k], run.q[k], params) @ run.v[k]
+        x = np.concatenate([run.q[k], eta, run.rest[k]])
+        values[k] = getattr(other, function)(float(run.t[k]), x, run.inputs[k], params)
     return values
-
-
-def sampled_states(system: System, run: Trajectory) -> tuple[Array, Array, Array, Array]:
-    """(t, x, inputs, parameters) of a run's samples, as the system's functions take them."""
-    values = system.parameters(run.parameters)
-    eta = system.kinematics.independent_values(run.t, run.q, run.v, values)
-    columns = [run.q, eta]
-    columns += [run[c.name][:, None] for c in system.auxiliary_states]
-    if system.does_work:
-        columns.append(run.work[:, None])
-    return run.t, np.hstack(columns), np.ascontiguousarray(run.inputs), values

@@ -160,9 +160,9 @@ def steady(
     check_time(system, time, guess)
     params = system.parameters(parameters)
     u = input_vector(system, inputs or {})
-    searched = _input_places(system, find, inputs or {})
+    searched = input_places(system, find, inputs or {})
     system = with_regular_rows(system, params, parameters)
-    point = _first_guess(system, given, guess, u, params, time)
+    point = first_guess(system, given, guess, u, params, time)
     problem = SteadyProblem(
         relevant=relevance(point), wanted=find_wanted(point, given), searched=searched
     )
@@ -172,8 +172,8 @@ def steady(
     return _result(system, found, problem)
 
 
-def _input_places(
-    system: System, find: Sequence[str], given: Mapping[str, float]
+def input_places(
+    system: System, find: Sequence[str], given: Mapping[str, object]
 ) -> tuple[int, ...]:
     forces = [i.name for i in system.model.inputs]
     where = f"steady motion of model '{system.model.name}', find"
@@ -195,7 +195,7 @@ def _kind(value: object) -> str:
     return f"of type {type(value).__name__}"
 
 
-def _first_guess(
+def first_guess(
     system: System,
     given: Mapping[str, float],
     guess: Mapping[str, float] | Start | None,
@@ -206,12 +206,12 @@ def _first_guess(
     """Initial guess: given and guessed values, the others as they follow or at rest."""
     kin = system.kinematics
     values = {**({} if guess is None or isinstance(guess, Start) else guess), **given}
-    _check_names(system, values)
+    check_given(system, values)
     if isinstance(guess, Start):
         q, v, states = guess.q.copy(), guess.v, guess.mu
-        _place(system, q, values)
+        place_values(system, q, values)
     else:
-        q, v = _configuration(system, values, params, time), np.zeros(kin.num_speeds)
+        q, v = guess_configuration(system, values, params, time), np.zeros(kin.num_speeds)
         states = np.array([values.get(z.name, 0.0) for z in kin.force_states])
     start = Start(
         time=guess.time if isinstance(guess, Start) else time,
@@ -227,26 +227,27 @@ def _first_guess(
     return least_speeds(point, find_wanted(point, values))
 
 
-def _configuration(
+def guess_configuration(
     system: System, values: Mapping[str, float], params: Array, time: float
 ) -> Array:
     """Coordinates with these values that satisfy the holonomic rows; nearly, if they cannot."""
-    speeds = {s.name for s in (*system.speeds, *system.independent_speeds)}
-    speeds |= {z.name for z in system.auxiliary_states}
-    places = {
-        name: value
-        for name, value in values.items()
-        if name not in speeds and not name.endswith("_rate")
-    }
+    places = {name: value for name, value in values.items() if is_place(system, name)}
     try:
         return complete_start(system, places, time=time, parameters=params).q
     except SimulationError:
         q = system.kinematics.rest.copy()
-        _place(system, q, places)
+        place_values(system, q, places)
         return q
 
 
-def _place(system: System, q: Array, values: Mapping[str, float]) -> None:
+def is_place(system: System, name: str) -> bool:
+    """Whether a name is a coordinate or an angle, not a speed."""
+    speeds = {s.name for s in (*system.speeds, *system.independent_speeds)}
+    speeds |= {z.name for z in system.auxiliary_states}
+    return name not in speeds and not name.endswith("_rate")
+
+
+def place_values(system: System, q: Array, values: Mapping[str, float]) -> None:
     """Write coordinates and named angles into q."""
     names = [c.name for c in system.coordinates]
     for name, value in values.items():
@@ -264,7 +265,7 @@ def _place(system: System, q: Array, values: Mapping[str, float]) -> None:
             q[at : at + 4] = quaternion_from_angles(wanted, angles.sequence)
 
 
-def _check_names(system: System, values: Mapping[str, float]) -> None:
+def check_given(system: System, values: Mapping[str, float]) -> None:
     known = start_names(system)
     where = f"steady motion of model '{system.model.name}'"
     for name, value in values.items():
@@ -280,13 +281,6 @@ def _check_names(system: System, values: Mapping[str, float]) -> None:
 def _not_found(found: SteadySolution, relevant: Relevance, given: Sequence[str]) -> SimulationError:
     """The error of a failed search: the condition missed most, and what may help."""
     point, F = found.point, found.F()
-    chart = point.chart
-    staying = [*chart.speeds, *(chart.coordinates[k] for k in relevant.coordinates)]
-    missed = [(f"the rate of {s.name}", rate_unit(s.unit)) for s in staying]
-    rows = [point.system.kinematics.rows[k] for k in point.system.kinematics.row_basis]
-    missed += [(f"row {r.name}", r.unit.removesuffix("/s")) for r in rows if r.is_holonomic]
-    units = units_by_name(point.system)
-    missed += [(f"the given {name}", units[name]) for name in given]
     where = f"steady motion of model '{point.system.model.name}'"
     if not np.all(np.isfinite(F)):
         return SimulationError(
@@ -295,13 +289,26 @@ def _not_found(found: SteadySolution, relevant: Relevance, given: Sequence[str])
             "give a guess of the configuration: guess={…}, on the command line --guess NAME=VALUE",
         )
     worst = int(np.argmax(np.abs(F)))
-    name, unit = missed[worst]
+    name, unit = missed_conditions(point, relevant, given)[worst]
     return SimulationError(
         f"no steady motion was found: {name} is still off by {F[worst]:.3g} {unit}",
         where,
         "give fewer values, a guess nearby (guess={…}), or let an input be found that keeps it "
         "(find=[…]); on the command line --guess NAME=VALUE and --find INPUT",
     )
+
+
+def missed_conditions(
+    point: LocalState, relevant: Relevance, given: Sequence[str]
+) -> list[tuple[str, str]]:
+    """What each entry of F is, and its unit."""
+    chart, kin = point.chart, point.system.kinematics
+    staying = [*chart.speeds, *(chart.coordinates[k] for k in relevant.coordinates)]
+    missed = [(f"the rate of {s.name}", rate_unit(s.unit)) for s in staying]
+    rows = [kin.rows[k] for k in kin.row_basis]
+    missed += [(f"row {r.name}", r.unit.removesuffix("/s")) for r in rows if r.is_holonomic]
+    units = units_by_name(point.system)
+    return missed + [(f"the given {name}", units[name]) for name in given]
 
 
 def _result(system: System, found: SteadySolution, problem: SteadyProblem) -> SteadyMotion:
@@ -419,9 +426,9 @@ def _generic_derivatives(
 
 #: Largest |ζ̇|, |ċ|, |g| and miss of a given value (m, rad, s) that a steady motion may leave.
 TOLERANCE = 1e-10
-_MOST_STEPS = 100
+MOST_STEPS = 100
 #: How far the search is moved aside where it gets stuck, try by try, in m, rad and s.
-_ASIDE = (0.1, 0.3, 1.0, 3.0)
+ASIDE = (0.1, 0.3, 1.0, 3.0)
 #: Places of ċ, v and η among what a chart evaluates.
 _RATE, _SPEED, _INDEPENDENT, _COORDINATE = 1, 3, 4, -1
 
@@ -533,7 +540,7 @@ def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
     best = _descend(point, problem)
     speeds = range(len(point.c), len(point.c) + len(point.zeta))
     free = [*problem.relevant.coordinates, *speeds]
-    for aside in _ASIDE:
+    for aside in ASIDE:
         if best.is_found:
             break
         step = np.zeros(len(point.c) + len(point.zeta) + len(problem.searched))
@@ -547,10 +554,10 @@ def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
 
 def _descend(point: LocalState, problem: SteadyProblem) -> SteadySolution:
     """Gauss–Newton iteration with steps of least length."""
-    scale = _scale(point, problem)
+    scale = scale_of(point, problem)
     now = _conditions(point, problem)
     inputs = len(scale) - len(problem.searched)
-    for _ in range(_MOST_STEPS):
+    for _ in range(MOST_STEPS):
         F, J = now.F(), now.J()
         if not np.all(np.isfinite(F)):
             break
@@ -577,7 +584,7 @@ def _shorter(
     return None
 
 
-def _scale(point: LocalState, problem: SteadyProblem) -> Array:
+def scale_of(point: LocalState, problem: SteadyProblem) -> Array:
     """Scale of each unknown: what counts as a step of 1."""
     length = point.system.kinematics.length
     units = [q.unit for q in (*point.chart.coordinates, *point.chart.speeds)]

@@ -7,9 +7,15 @@
     vda5050.py        factsheets of VDA 5050
     exports.py        the family of what goes out, and `export`
     c.py              C code of compiled systems; c_source.py writes it for others too
+    fmu.py            functional mock-up units; fmu_code.py has their fixed C code
+    python_control.py systems of python-control
+    casadi_file.py    serialized CasADi functions of compiled systems
     basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files
+    measured_files.py measured data, with names and units said once
     ros.py            runs as ROS 2 bags
+    ros2_controllers.py  parameters of controllers for wheeled bases
+    mesh_files.py     meshes that robots are drawn with
     xml_text.py       safe reading of XML
 
 A bridge is a format of one of the families in `formats.py`. `BRIDGES` lists the modules; they are
@@ -19,4 +25,7 @@ imported where a suffix is not one of the package's own.
 from __future__ import annotations
 
 #: Modules of this package that define formats.
-BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros", "c")
+BRIDGES = (
+    *("urdf", "mjcf", "vda5050", "run_tables", "ros", "ros2_controllers"),
+    *("c", "casadi_file", "fmu"),
+)

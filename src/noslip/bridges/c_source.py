@@ -4,7 +4,7 @@ One file and its header, C99 that is also C++, no allocation, no library but lib
 independent speeds that the coordinates' ranges need are in it (`basis_cover.py`); every function
 takes the number of the one that a state is in, its *basis*, and returns a code when that ends.
 
-    state x = [q; eta]     inputs = [forces u; given speeds w; their rates]
+    state x = [q; eta; z], z of forces     inputs = [forces u; given speeds w; their rates]
 
 Names of the model become members of a struct and enumerators. One that would be something else in
 C is refused (:func:`check_c_name`); text of the model stands in comments only, of plain letters.
@@ -132,8 +132,7 @@ class CSource:
     @property
     def num_states(self) -> int:
         """Size of x."""
-        kin = self.system.kinematics
-        return int(kin.num_coordinates + kin.num_independent_speeds)
+        return int(self.system.equations.state.shape[0])
 
     @property
     def is_driven(self) -> bool:
@@ -341,6 +340,7 @@ def header_text(source: CSource) -> str:
     p, upper, real = source.prefix, source.prefix.upper(), f"{source.prefix}_real"
     system = source.system
     model = system.model
+    first = len(system.coordinates) + len(system.independent_speeds)
     counts = {
         "COORDINATES": len(system.coordinates),
         "INDEPENDENT_SPEEDS": len(system.independent_speeds),
@@ -354,8 +354,8 @@ def header_text(source: CSource) -> str:
     lines = [
         f"/* Equations of motion of '{c_comment(model.name)}', written by noslip {__version__}.",
         " *",
-        " * State x = [coordinates q; independent speeds eta]. Inputs = [forces; given speeds;",
-        " * their rates]. SI units. eta means other speeds in another basis:",
+        " * State x = [coordinates q; independent speeds eta; states of forces]. Inputs = [forces;",
+        " * given speeds; their rates]. SI units. eta means other speeds in another basis:",
         " *",
     ]
     for b, other in enumerate(source.cover.systems):
@@ -390,6 +390,7 @@ def header_text(source: CSource) -> str:
         "};",
         "",
         *_places("coordinates in x", f"{upper}_Q", system.coordinates, 0),
+        *_places("states of forces in x", f"{upper}_X", system.auxiliary_states, first),
         *_places("tree speeds in v", f"{upper}_V", system.speeds, 0),
         *_places("inputs", f"{upper}_U", system.inputs, 0),
         "/* parameters */",
@@ -438,6 +439,13 @@ def header_text(source: CSource) -> str:
     lines += [
         "/* Goes to the basis that is best here; x is the same motion in other speeds then. */",
         f"int {p}_change_basis(int *basis, {real} t, {real} *x, const {real} *inputs,",
+        f"    const {p}_parameters *p);",
+        "",
+        "/* How far the basis is from its end: below 0 it is time for another one. */",
+        f"{real} {p}_margin(int basis, {real} t, const {real} *x, const {p}_parameters *p);",
+        "",
+        "/* Largest residual of the holonomic constraints and unit quaternions. */",
+        f"{real} {p}_residual(int basis, {real} t, const {real} *x, const {real} *inputs,",
         f"    const {p}_parameters *p);",
         "",
         "/* Moves x onto the holonomic constraints and unit quaternions, if there are any. */",
@@ -591,7 +599,7 @@ def _bounds(source: CSource) -> tuple[float, float]:
 def _constants(source: CSource) -> list[str]:
     p, real, number = source.prefix, f"{source.prefix}_real", source.number
     given = [number(float(source.parameters[k])) for k, _ in source.members] or [number(0.0)]
-    x = [*source.start.q, *source.start.eta]
+    x = [*source.start.q, *source.start.eta, *source.start.mu]
     lines = [
         f"const {p}_parameters {p}_nominal = {{",
         *_wrapped(given),
@@ -623,7 +631,7 @@ def _of_basis(source: CSource, b: int, system: System) -> list[str]:
     nx, nu, nf = source.num_states, len(system.inputs), kin.num_independent_speeds
     names = ["t", *_named("x", nx), *_named("u", nu)]
     health = [h.value for h in system.singularity_measures]
-    rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, *health)
+    rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates, *health)
     title = ", ".join(s.name for s in system.independent_speeds)
     lines = [f"/* basis {b}: {c_comment(title)} */", ""]
 
@@ -748,16 +756,18 @@ int @P@_speeds(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
     return @P@_finite(v, @N@_NUM_SPEEDS) ? @N@_OK : @N@_NOT_FINITE;
 }
 
-/* whether the measures of a basis are within their bounds here */
-static int @P@_within(int basis, @real@ t, const @real@ *x, const @P@_parameters *p)
+@real@ @P@_margin(int basis, @real@ t, const @real@ *x, const @P@_parameters *p)
 {
     static const int counts[@nb@] = { @counts@ };
-    @real@ m[@nm@] = { 0 };
+    @real@ m[@nm@] = { 0 }, least = INFINITY;
     int k;
+    if (basis < 0 || basis >= @nb@) return -INFINITY;
     @P@_measures_of(basis, t, x, p, m);
-    for (k = 0; k < counts[basis]; ++k)
-        if (!(fabs@f@(m[k]) >= @one@)) return 0;
-    return 1;
+    for (k = 0; k < counts[basis]; ++k) {
+        if (!isfinite(m[k])) return -INFINITY;
+        if (fabs@f@(m[k]) < least) least = fabs@f@(m[k]);
+    }
+    return least - @one@;
 }
 
 int @P@_generalized_forces(int basis, @real@ t, const @real@ *x, const @real@ *etadot,
@@ -766,29 +776,23 @@ int @P@_generalized_forces(int basis, @real@ t, const @real@ *x, const @real@ *e
     if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
     @P@_generalized_of(basis, t, x, etadot, inputs, p, generalized);
     if (!@P@_finite(generalized, @nf@)) return @N@_NOT_FINITE;
-    return @P@_within(basis, t, x, p) ? @N@_OK : @N@_BASIS_ENDS;
+    return @P@_margin(basis, t, x, p) >= @zero@ ? @N@_OK : @N@_BASIS_ENDS;
 }
 
 int @P@_change_basis(int *basis, @real@ t, @real@ *x, const @real@ *inputs,
     const @P@_parameters *p)
 {
-    static const int counts[@nb@] = { @counts@ };
-    @real@ m[@nm@] = { 0 }, v[@nv@], eta[@nf@ + 1], least, best_least = -@one@;
+    @real@ v[@nv@] = { 0 }, eta[@nf@ + 1] = { 0 }, margin, most = -INFINITY;
     int b, k, best = -1;
     if (*basis < 0 || *basis >= @nb@) return @N@_NO_SUCH_BASIS;
     for (b = 0; b < @nb@; ++b) {
-        least = INFINITY;
-        @P@_measures_of(b, t, x, p, m);
-        for (k = 0; k < counts[b]; ++k) {
-            if (!(fabs@f@(m[k]) >= least)) least = fabs@f@(m[k]);
-            if (!isfinite(m[k])) least = -@one@;
-        }
-        if (least > best_least) {
+        margin = @P@_margin(b, t, x, p);
+        if (margin > most) {
             best = b;
-            best_least = least;
+            most = margin;
         }
     }
-    if (best < 0 || best_least < @near@) return @N@_SINGULAR;
+    if (best < 0 || most + @one@ < @near@) return @N@_SINGULAR;
     if (best == *basis) return @N@_OK;
     @P@_speeds_of(*basis, t, x, inputs, p, v);
     @P@_eta_of(best, t, x, v, p, eta);
@@ -806,11 +810,21 @@ int @P@_inverse_dynamics(int basis, @real@ t, const @real@ *x, const @real@ *eta
     if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
     @P@_inverse_of(basis, t, x, etadot, inputs, p, forces);
     if (!@P@_finite(forces, @nu@)) return @N@_NOT_FINITE;
-    return @P@_within(basis, t, x, p) ? @N@_OK : @N@_BASIS_ENDS;
+    return @P@_margin(basis, t, x, p) >= @zero@ ? @N@_OK : @N@_BASIS_ENDS;
 }
 """
 
 _NO_PROJECTION = """\
+@real@ @P@_residual(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
+    const @P@_parameters *p)
+{
+    (void)t;
+    (void)x;
+    (void)inputs;
+    (void)p;
+    return basis < 0 || basis >= @nb@ ? INFINITY : @zero@;
+}
+
 int @P@_project(int basis, @real@ t, @real@ *x, const @real@ *inputs, const @P@_parameters *p)
 {
     (void)t;
@@ -822,9 +836,18 @@ int @P@_project(int basis, @real@ t, @real@ *x, const @real@ *inputs, const @P@_
 """
 
 _PROJECT = """\
+@real@ @P@_residual(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
+    const @P@_parameters *p)
+{
+    @real@ out[@nx@ + 1] = { 0 };
+    if (basis < 0 || basis >= @nb@) return INFINITY;
+    @P@_projected_of(basis, t, x, inputs, p, out);
+    return out[@nx@];
+}
+
 int @P@_project(int basis, @real@ t, @real@ *x, const @real@ *inputs, const @P@_parameters *p)
 {
-    @real@ y[@nx@ + 1], out[@nx@ + 1], size = @one@;
+    @real@ y[@nx@ + 1] = { 0 }, out[@nx@ + 1] = { 0 }, size = @one@;
     int k, turn;
     if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
     for (k = 0; k < @nx@; ++k) y[k] = x[k];
@@ -861,7 +884,7 @@ int @P@_step(int *basis, @real@ t, @real@ step, @real@ *x, const @real@ *inputs,
     int code, stage, j, b = *basis;
     if (b < 0 || b >= @nb@) return @N@_NO_SUCH_BASIS;
     for (j = 0; j < @nx@; ++j) first[j] = x[j];
-    if (!@P@_within(b, t, first, p)) {
+    if (!(@P@_margin(b, t, first, p) >= @zero@)) {
         code = @P@_change_basis(&b, t, first, inputs, p);
         if (code != @N@_OK) return code;
     }
@@ -883,7 +906,7 @@ int @P@_step(int *basis, @real@ t, @real@ step, @real@ *x, const @real@ *inputs,
     if (code != @N@_OK) return code;
     @P@_measures_of(b, t + step, y, p, m);
     if (@P@_leaps(b, m, k[0] + @nx@, @near@)) return @N@_STEP_TOO_LONG;
-    if (!@P@_within(b, t + step, y, p)) {
+    if (!(@P@_margin(b, t + step, y, p) >= @zero@)) {
         code = @P@_change_basis(&b, t + step, y, u, p);
         if (code != @N@_OK) return code;
     }
@@ -902,7 +925,7 @@ _CONTROL = """\
 int @P@_control(int basis, @real@ t, @real@ step, const @real@ *x, const @P@_parameters *p,
     @P@_controller *controller, @real@ *inputs)
 {
-    @real@ k[4][@ninputs@ + @some_z@], z[@some_z@], later[@some_z@];
+    @real@ k[4][@ninputs@ + @some_z@], z[@some_z@] = { 0 }, later[@some_z@] = { 0 };
     int j, stage;
     if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
     for (j = 0; j < @some_z@; ++j) z[j] = later[j] = controller->z[j];@update@
@@ -918,6 +941,6 @@ int @P@_control(int basis, @real@ t, @real@ step, const @real@ *x, const @P@_par
             + k[2][@ninputs@ + j]) + k[3][@ninputs@ + j]);
     if (!@P@_finite(inputs, @N@_NUM_INPUTS) || !@P@_finite(z, @nz@)) return @N@_NOT_FINITE;
     for (j = 0; j < @nz@; ++j) controller->z[j] = z[j];
-    return @P@_within(basis, t, x, p) ? @N@_OK : @N@_BASIS_ENDS;
+    return @P@_margin(basis, t, x, p) >= @zero@ ? @N@_OK : @N@_BASIS_ENDS;
 }
 """

@@ -18,10 +18,12 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path as FilePath
 from typing import NamedTuple
 
 import numpy as np
 
+from noslip.bridges.mesh_files import drawn
 from noslip.errors import Fault, ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import Rolling
@@ -62,6 +64,10 @@ class Pose(NamedTuple):
     def at(self, other: Pose) -> Pose:
         """The pose of a frame that is given in this one."""
         return Pose(self.p + self.R @ other.p, self.R @ other.R)
+
+    def inverse(self) -> Pose:
+        """The pose of the other frame in this one."""
+        return Pose(-self.R.T @ self.p, self.R.T)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -619,11 +625,20 @@ class _Building:
     def _shapes(self, link: Link) -> Iterator[AbstractShape]:
         parts = link.visuals or link.collisions
         for part in parts:
+            if part.kind == "mesh":
+                yield from self._mesh(link.name, part)
+                continue
             made = list(_shape(part))
             if not made:
-                what = f"mesh '{part.file}'" if part.kind == "mesh" else f"a {part.kind}"
-                self.notes.append(f"{what} of link '{link.name}' is not drawn")
+                self.notes.append(f"a {part.kind} of link '{link.name}' is not drawn")
             yield from made
+
+    def _mesh(self, link: str, part: Geometry) -> Iterator[AbstractShape]:
+        made = drawn(part.file, FilePath(self.robot.file), part.size)
+        if isinstance(made, str):
+            self.notes.append(made.replace(" is not drawn", f" of link '{link}' is not drawn", 1))
+            return
+        yield replace(made, frame=_placement(part.pose), color=part.color or made.color)
 
     def _add_joint(
         self, b: ModelBuilder, joint: LinkJoint, name: str, link_name: Mapping[str, str]

@@ -86,6 +86,17 @@ class _Reading(XmlReader):
         self.compiler = {k: v for c in compilers for k, v in c.attributes.items()}
         self.degree = math.radians(1.0) if self.compiler.get("angle", "degree") == "degree" else 1.0
         self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
+        self.meshes = dict(self._mesh_files())
+
+    def _mesh_files(self) -> Iterator[tuple[str, tuple[str, tuple[float, ...]]]]:
+        """Name of a mesh, its file and its scale."""
+        folder = self.compiler.get("meshdir", self.compiler.get("assetdir", ""))
+        for asset in self.root.all("asset"):
+            for mesh in asset.all("mesh"):
+                file = mesh.attributes.get("file", "")
+                name = mesh.attributes.get("name") or file.rpartition("/")[2].rpartition(".")[0]
+                scale = self.numbers(mesh, "scale", (1.0, 1.0, 1.0))
+                yield name, (f"{folder.rstrip('/')}/{file}" if folder else file, scale)
 
     def robot(self) -> RobotDescription:
         for element in self.root.all("default"):
@@ -302,8 +313,11 @@ class _Reading(XmlReader):
         count = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}.get(word)
         if count is None:
             if word == "mesh":
-                file = element.attributes.get("mesh", "")
-                return Geometry(kind="mesh", size=(1.0,) * 3, pose=pose, file=file), 0.0
+                name = element.attributes.get("mesh", "")
+                file, scale = self.meshes.get(name, (name, (1.0, 1.0, 1.0)))
+                color = self._color(element)
+                made = Geometry(kind="mesh", size=scale, pose=pose, file=file, color=color)
+                return made, 0.0
             if word not in ("plane", "hfield"):
                 self.fault(element, f"a <geom> has the type '{word}'", nearest(word, _VOLUMES))
             return None

@@ -1,4 +1,4 @@
-"""Runs as ROS 2 bags: joint states, odometry, transforms and the path, in one MCAP file.
+"""Runs as ROS 2 bags, out and in: joint states, odometry, transforms and the path, in MCAP files.
 
 Frames and names as in REP-103 and REP-105: x forward, y left, z up; the pose of the base in
 ``odom``, twists in the axes of the base. Robots' links follow from the joint states by ROS's own
@@ -8,10 +8,17 @@ robot_state_publisher.
     /odom          nav_msgs/Odometry        pose and twist of the base
     /tf            tf2_msgs/TFMessage       odom → base
     /path          nav_msgs/Path            all poses of the base, at the start
+
+Of a bag all messages of the types JointState and Odometry are read, whatever their topic: columns
+``JOINT.position``, ``JOINT.velocity`` and ``JOINT.effort``, without a unit, since a joint may turn
+or slide; ``TOPIC.x``, ``.y``, ``.z``, ``.yaw``, ``.vx``, ``.vy``, ``.vz`` and ``.yaw_rate`` of a
+base. Times are those of the topic with the most messages, from its first one on; others are
+interpolated between theirs.
 """
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +29,8 @@ from numpy.typing import NDArray
 
 from noslip.errors import SimulationError
 from noslip.extras import require
-from noslip.simulation.run_files import AbstractRunFormat
+from noslip.reading import open_plain
+from noslip.simulation.run_files import AbstractRunFormat, ColumnTable
 
 if TYPE_CHECKING:
     from noslip.simulation.trajectory import Trajectory
@@ -73,6 +81,28 @@ class RosBag(AbstractRunFormat):
                 _Messages(store, writer).write(stamps, base, joints)
             made = next(folder.glob("*.mcap"))
             path.write_bytes(made.read_bytes())
+
+    def read(self, path: Path) -> ColumnTable:
+        """Columns of all joint states and odometries."""
+        bag, store = _rosbags(path)
+        fix = "give an MCAP file of ROS 2 with JointState or Odometry messages"
+        topics: dict[str, list[tuple[int, dict[str, float]]]] = {}
+        with open_plain(path, SimulationError, fix):
+            pass
+        try:
+            with bag.Reader(path) as reader:
+                for connection, stamp, data in reader.messages():
+                    if connection.msgtype in _READ:
+                        message = store.deserialize_cdr(data, connection.msgtype)
+                        values = _READ[connection.msgtype](message, connection.topic)
+                        topics.setdefault(connection.topic, []).append((stamp, values))
+        except Exception as error:  # those of rosbags, and of what is in a file that is no bag
+            raise SimulationError(
+                f"the bag cannot be read: {error}"[:200], str(path), fix
+            ) from error
+        if not topics:
+            raise SimulationError("the bag has no message that is read", str(path), fix)
+        return _joined_topics(topics)
 
 
 class _Messages:
@@ -150,6 +180,54 @@ class _Messages:
             "geometry_msgs/msg/TransformStamped", self._header(stamp, ODOM), base.name, transform
         )
         return self._made("tf2_msgs/msg/TFMessage", [stamped])
+
+
+def _of_joint_state(message: Any, topic: str) -> dict[str, float]:
+    parts = {"position": message.position, "velocity": message.velocity, "effort": message.effort}
+    return {
+        f"{name}.{part}": float(values[k])
+        for k, name in enumerate(message.name)
+        for part, values in parts.items()
+        if k < len(values)
+    }
+
+
+def _of_odometry(message: Any, topic: str) -> dict[str, float]:
+    pose, twist = message.pose.pose, message.twist.twist
+    q = pose.orientation
+    yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y**2 + q.z**2))
+    base = topic.strip("/").replace("/", ".") or "odom"
+    named = {"x": pose.position.x, "y": pose.position.y, "z": pose.position.z, "yaw": yaw}
+    named |= {f"v{k}": getattr(twist.linear, k) for k in "xyz"}
+    return {f"{base}.{k}": float(v) for k, v in (named | {"yaw_rate": twist.angular.z}).items()}
+
+
+#: Type of a message → how its columns are read.
+_READ = {
+    "sensor_msgs/msg/JointState": _of_joint_state,
+    "nav_msgs/msg/Odometry": _of_odometry,
+}
+_UNITS = {"x": "m", "y": "m", "z": "m", "yaw": "rad", "yaw_rate": "rad/s"}
+_UNITS |= {"vx": "m/s", "vy": "m/s", "vz": "m/s"}
+
+
+def _joined_topics(topics: dict[str, list[tuple[int, dict[str, float]]]]) -> ColumnTable:
+    """Columns of all topics at the times of the one with the most messages."""
+    first = max(topics, key=lambda topic: len(topics[topic]))
+    stamps = np.unique([stamp for stamp, _ in topics[first]])
+    found: ColumnTable = {"time": ("s", 1e-9 * (stamps - stamps[0]).astype(float))}
+    for messages in topics.values():
+        messages.sort(key=lambda message: message[0])
+        for name in dict.fromkeys(name for _, values in messages for name in values):
+            own = [
+                (stamp - stamps[0], values[name]) for stamp, values in messages if name in values
+            ]
+            times, values = np.array([t for t, _ in own]), np.array([v for _, v in own])
+            last = name.rpartition(".")[2]
+            values = np.unwrap(values) if last == "yaw" else values
+            inside = np.interp((stamps - stamps[0]).astype(float), times.astype(float), values)
+            found[name] = (_UNITS.get(last, ""), inside)
+    return found
 
 
 def _joints(columns: dict[str, Array]) -> Iterator[tuple[str, Array, Array]]:

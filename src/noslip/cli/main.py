@@ -14,16 +14,19 @@ import click
 
 import noslip as ns
 from noslip.cli.console import adapt_streams, drop_output
+from noslip.cli.faulty_options import naming_options, option_of
 from noslip.cli.interrupt import EXIT_CODE, INTERRUPTION
 from noslip.cli.options import plugin_option
 
 #: Command → module and function, in the order of the help. A module is imported when one of its
 #: commands is asked for.
 COMMANDS = {
+    "new": ("new", "new"),
     "list": ("models", "list_models"),
     "import": ("bridges", "import_robot"),
     "check": ("models", "check"),
     "expand": ("models", "expand"),
+    "schema": ("models", "schema"),
     "derive": ("equations", "derive"),
     "matrices": ("equations", "matrices"),
     "joints": ("equations", "joints"),
@@ -55,7 +58,19 @@ class _Group(click.Group):
         command: click.Command = getattr(importlib.import_module(f"noslip.cli.{module}"), function)
         if not any(option.name == "plugins" for option in command.params):
             plugin_option(command)
+            command.callback = naming_options(command.callback)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List all commands with the first sentence of their help, which is not cut."""
+        rows = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            said = (command.help or "") if command is not None else ""
+            text = " ".join(said.split("\n\n")[0].split())
+            rows.append((name, text.partition(". ")[0].rstrip(".") + "."))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -114,6 +129,10 @@ def _message(error: Exception) -> str | None:
             return None
         error = missing
     if isinstance(error, NoslipError):
+        option = option_of(error)
+        if option and len(error.faults) == 1:
+            fault = Fault(error.what, f"{option}, {error.where}", error.fix)
+            return f"{type(error).__name__}: {fault.text()}"
         return f"{type(error).__name__}: {error}"
     if isinstance(error, OSError) and error.strerror:
         place = str(error.filename or "what the command writes or reads")[:200]
@@ -125,11 +144,41 @@ def _message(error: Exception) -> str | None:
     return None
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(ns.__version__, prog_name="noslip")
+WELCOME = """\
+noslip {version}: exact dynamics of mechanisms that roll, skate and steer
+
+  noslip run                      simulate a robot with two driven wheels, with a report
+  noslip new my_robot.toml        write a model file of your own vehicle
+  noslip studio                   drive a model in the browser
+  noslip list                     the {count} ready models
+  noslip derive rolling-disk      equations of motion
+  noslip import robot.urdf        bring a robot from URDF or MJCF
+
+`noslip --help` lists all commands, `noslip COMMAND --help` explains one."""
+
+
+@click.group(
+    cls=_Group,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option("--version", is_flag=True, help="Show the version and exit.")
+@click.option(
+    "--verbose", is_flag=True, help="With --version: also those of Python and of all packages."
+)
 @plugin_option
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context, version: bool, verbose: bool) -> None:
     """Exact dynamics of mechanisms that roll, skate and steer.
 
     MODEL is a name from `noslip list` or the path of a model file (.toml).
     """
+    if version:
+        from noslip.cli.version import version_text
+
+        click.echo(version_text(verbose=verbose))
+        ctx.exit()
+    if verbose:
+        raise click.UsageError("--verbose belongs to --version")
+    if ctx.invoked_subcommand is None:
+        click.echo(WELCOME.format(version=ns.__version__, count=len(ns.MODELS)))

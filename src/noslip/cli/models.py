@@ -1,4 +1,4 @@
-"""`noslip list`, `check` and `expand`: the models of the library, and what one is made of."""
+"""`noslip list`, `check`, `expand` and `schema`: models, what one is made of, and their keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import noslip as ns
-from noslip.cli.options import json_option
+from noslip.cli.options import check_target, force_option, json_option
 
 
 @click.command("list")
@@ -49,3 +49,24 @@ def expand(model: str, output: Path | None, force: bool) -> None:
         click.echo(model_to_toml(found), nl=False)
     else:
         ns.save_model(found, output, overwrite=force)
+
+
+@click.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write.")
+@force_option
+def schema(output: Path | None, force: bool) -> None:
+    """Show the JSON Schema of model files, by which editors complete and check them.
+
+    Name it in the first line of a model file, #:schema ./noslip.schema.json, for editors with
+    Taplo (VS Code: Even Better TOML). Members of plugins are known too.
+    """
+    from noslip.atomic import write_atomically
+    from noslip.model.json_schema import model_schema
+    from noslip.show.json_text import json_text
+
+    text = json_text(model_schema())
+    if output is None:
+        click.echo(text)
+        return
+    check_target(output, force)
+    write_atomically(output, lambda path: path.write_text(text + "\n", "utf-8"))

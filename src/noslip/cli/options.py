@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from noslip.model.model import Model
 
 
+#: The model of `noslip run` and `noslip studio` without a name.
+FLAGSHIP = "differential-robot"
+
+
 class FamilyWord(click.ParamType):
     """Click parameter type: the word of a member of a family, looked up lazily.
 

@@ -20,6 +20,7 @@ from noslip.cli.console import printable
 from noslip.cli.equations import formulations
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
+    FLAGSHIP,
     EstimatorTexts,
     FamilyWord,
     column_option,
@@ -47,9 +48,6 @@ def formats() -> list[str]:
 
     return [word for word, f in known_formats(AbstractRunFormat).items() if f.can("write")]
 
-
-#: What `noslip run` simulates without the name of a model.
-FLAGSHIP = "differential-robot"
 
 limit_option = click.option(
     "--limit",

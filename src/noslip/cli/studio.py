@@ -13,13 +13,14 @@ import click
 
 import noslip as ns
 from noslip.cli.interrupt import INTERRUPTION
+from noslip.cli.options import FLAGSHIP
 
 #: s that work left behind has to come to its end.
 PATIENCE = 0.8
 
 
 @click.command()
-@click.argument("model", default="agv")
+@click.argument("model", default=FLAGSHIP)
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),

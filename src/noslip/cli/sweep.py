@@ -122,7 +122,10 @@ KEYS = (
 @click.option("--threads", type=click.IntRange(min=1), help="Or processes; all cores by default.")
 @click.option("--chunk", type=click.IntRange(min=1), help="Points of a chunk; a second by default.")
 @click.option(
-    "--device", default="cpu", show_default=True, help="Of the workers of a cluster: cpu or cuda."
+    "--device",
+    default="cpu",
+    show_default=True,
+    help="cpu, or cuda: a GPU of this machine (cuda:1 the second), or of each worker of a cluster.",
 )
 @click.option("--target", default="", help="Instruction set for all processes, as x86-64-v3.")
 @click.option("--mix-targets", is_flag=True, help="Go on with what another target began.")

@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 
 from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
-from noslip.engines.thread_code import ENTRY, RECORD, capability_for, ptx_of
+from noslip.engines.llvm import table_name
+from noslip.engines.thread_code import ENTRY, RECORD, capability_for, ptx_of, table_values
 from noslip.errors import DeviceError
+from noslip.grid_spline import GridSpline
 
 Array = np.ndarray
 
@@ -38,7 +40,7 @@ _PREFER_L1 = 2  # CU_FUNC_CACHE_PREFER_L1
 _LOCAL_BYTES, _REGISTERS = 3, 4  # CU_FUNC_ATTRIBUTE_…
 _MAX_REGISTERS = 0  # CU_JIT_…
 _OUT_OF_MEMORY, _NO_DEVICE = 2, 100
-_UPDATE = "update the card's driver, or run on the processor: device='cpu'"
+_UPDATE = "update the card's driver, or run on the processor: device='cpu', --device cpu"
 _LOST = "the card was reset or is in use by something that failed: start the program anew"
 #: What to do about an error of the driver, by its number; of the others, the last line.
 _FIXES = {
@@ -46,11 +48,11 @@ _FIXES = {
     3: "start the program anew; a process that was forked after the driver began cannot use it",
     35: _UPDATE,
     46: "another process has the card for itself: wait for it, or choose another one",
-    _NO_DEVICE: "run on the processor: device='cpu'",
+    _NO_DEVICE: "run on the processor: device='cpu', --device cpu",
     **dict.fromkeys((218, 222, 223), _UPDATE),
     702: "the system ends kernels that take long on a card with a display: use another card",
     **dict.fromkeys((214, 700, 709, 714, 719), _LOST),
-    0: f"{_LOST}, or run on the processor: device='cpu'",
+    0: f"{_LOST}, or run on the processor: device='cpu', --device cpu",
 }
 
 
@@ -63,7 +65,7 @@ def _driver() -> Any:
         raise DeviceError(
             f"this machine has no driver for NVIDIA cards ({_LIBRARY} is not there)",
             "device 'cuda'",
-            "install the card's driver, or run on the processor: device='cpu'",
+            "install the card's driver, or run on the processor: device='cpu', --device cpu",
         ) from None
     _check(library, library.cuInit(0), "start of the driver")
     return library
@@ -119,7 +121,7 @@ class CudaDevice(AbstractDevice):
             raise DeviceError(
                 f"the card {self.name} has compute capability {self.capability / 10}",
                 f"device 'cuda:{index}'",
-                "use a card of 5.0 or newer, or run on the processor: device='cpu'",
+                "use a card of 5.0 or newer, or run on the processor: device='cpu', --device cpu",
             )
 
     def free_memory(self) -> int:
@@ -133,9 +135,9 @@ class CudaDevice(AbstractDevice):
         """Memory of the card."""
         return CudaMemory(self, nbytes)
 
-    def kernel(self, text: str) -> CudaKernel:
-        """The kernel of an LLVM text; the last ones are kept."""
-        return _kernel(self, text)
+    def kernel(self, text: str, tables: tuple[GridSpline, ...] = ()) -> CudaKernel:
+        """The kernel of an LLVM text, and the tables it looks up; the last ones are kept."""
+        return _kernel(self, text, tables)
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -229,7 +231,7 @@ class CudaKernel(DeviceKernel):
     registers, local_bytes : that a thread has.
     """
 
-    def __init__(self, device: CudaDevice, text: str) -> None:
+    def __init__(self, device: CudaDevice, text: str, tables: tuple[GridSpline, ...] = ()) -> None:
         self._device = device
         capability = capability_for(*divmod(device.capability, 10))
         ptx = ptx_of(text, capability).encode() + b"\0"
@@ -244,11 +246,12 @@ class CudaKernel(DeviceKernel):
         device.run(
             "cuModuleGetFunction", "kernel", byref(function), module, c_char_p(ENTRY.encode())
         )
-        self._function, self._record, size = function, c_void_p(), c_size_t()
-        device.run(
-            "cuModuleGetGlobal_v2",
-            *("kernel", byref(self._record), byref(size), module, c_char_p(RECORD.encode())),
-        )
+        self._function, self._record = function, self._global(module, RECORD)
+        for table in tables:
+            values = table_values(table, text)
+            place = self._global(module, table_name(table))
+            given = place, c_void_p(values.ctypes.data), c_size_t(values.nbytes)
+            device.run("cuMemcpyHtoD_v2", "copy of a table to the card", *given)
         device.run("cuFuncSetCacheConfig", "kernel", function, _PREFER_L1)
         blocks = c_int()
         device.run(
@@ -257,6 +260,13 @@ class CudaKernel(DeviceKernel):
         )
         self.registers, self.local_bytes = map(self._attribute, (_REGISTERS, _LOCAL_BYTES))
         self.most_threads = max(1, blocks.value) * BLOCK * device.num_multiprocessors
+
+    def _global(self, module: c_void_p, name: str) -> c_void_p:
+        """Address of a variable of the module."""
+        place, size = c_void_p(), c_size_t()
+        given = byref(place), byref(size), module, c_char_p(name.encode())
+        self._device.run("cuModuleGetGlobal_v2", "kernel", *given)
+        return place
 
     def _attribute(self, which: int) -> int:
         value = c_int()
@@ -283,5 +293,5 @@ class CudaKernel(DeviceKernel):
 
 
 @functools.lru_cache(maxsize=32)
-def _kernel(device: CudaDevice, text: str) -> CudaKernel:
-    return CudaKernel(device, text)
+def _kernel(device: CudaDevice, text: str, tables: tuple[GridSpline, ...]) -> CudaKernel:
+    return CudaKernel(device, text, tables)

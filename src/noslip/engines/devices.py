@@ -2,7 +2,7 @@
 
     memory = device.allocate(nbytes)        memory of the device
     memory.upload(array), .download(array), .fill(byte)
-    kernel = device.kernel(text)            a kernel of LLVM text, see `thread_code`
+    kernel = device.kernel(text, tables)    a kernel of LLVM text, see `thread_code`
     kernel.launch(record, memory, threads)  all threads until they return
 
 :class:`HostDevice` runs the same text on this processor, one thread after another, so that tests
@@ -17,6 +17,7 @@ from ctypes import memmove, memset
 import numpy as np
 
 from noslip.engines.thread_code import HostKernel
+from noslip.grid_spline import GridSpline
 
 Array = np.ndarray
 
@@ -87,8 +88,8 @@ class AbstractDevice(abc.ABC):
         """Memory of the device."""
 
     @abc.abstractmethod
-    def kernel(self, text: str) -> DeviceKernel:
-        """The kernel of an LLVM text."""
+    def kernel(self, text: str, tables: tuple[GridSpline, ...] = ()) -> DeviceKernel:
+        """The kernel of an LLVM text, and the tables that it looks up."""
 
 
 class _HostMemory(DeviceMemory):
@@ -107,8 +108,8 @@ class _HostMemory(DeviceMemory):
 
 
 class _HostKernel(DeviceKernel):
-    def __init__(self, text: str, threads: int) -> None:
-        self._kernel, self.most_threads = HostKernel(text), threads
+    def __init__(self, text: str, tables: tuple[GridSpline, ...], threads: int) -> None:
+        self._kernel, self.most_threads = HostKernel(text, tables), threads
 
     def launch(self, record: bytes, memory: DeviceMemory, threads: int) -> None:
         memmove(self._kernel.record, record, len(record))
@@ -141,6 +142,6 @@ class HostDevice(AbstractDevice):
         """Memory of the device."""
         return _HostMemory(nbytes)
 
-    def kernel(self, text: str) -> DeviceKernel:
-        """The kernel of an LLVM text."""
-        return _HostKernel(text, self._threads)
+    def kernel(self, text: str, tables: tuple[GridSpline, ...] = ()) -> DeviceKernel:
+        """The kernel of an LLVM text, and the tables that it looks up."""
+        return _HostKernel(text, tables, self._threads)

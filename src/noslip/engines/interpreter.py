@@ -6,6 +6,7 @@ root of a negative number gives nan, and nothing raises. Truth is 1.0 or 0.0; an
 nan included, counts as true.
 
 To add an operation: give it a line here, one in ``program.CASADI_KINDS``, and one in each printer.
+Lookups of tables are listed in ``LOOKUPS``; printers see ``gather`` alone of them (`lookup`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.engines.target import AbstractTarget, ProgramFunction
+from noslip.grid_spline import numbered_spline
 
 if TYPE_CHECKING:
     from noslip.engines.program import Program
@@ -112,6 +114,16 @@ MEANINGS: dict[str, tuple[Function, Function]] = {
         lambda condition, a, b: np.where(np.not_equal(condition, 0.0), a, b),
     ),
 }
+
+#: Operations of a table, whose number is the last operand: a Taylor coefficient of a spline at
+#: (x, y) of the orders (i, j), and the entry of a table at a place and so many behind it.
+LOOKUPS: dict[str, Function] = {
+    "spline": lambda x, y, i, j, table: numbered_spline(table).evaluate(x, y, int(i), int(j)),
+    "gather": lambda place, behind, table: numbered_spline(table).coefficients.ravel()[
+        np.asarray(place + behind, dtype=int)
+    ],
+}
+MEANINGS |= {kind: (lookup, lookup) for kind, lookup in LOOKUPS.items()}
 
 # Symmetries: f(a, b) = f(b, a), f(-a) = -f(a), f(-a) = f(a).
 COMMUTATIVE = frozenset({"add", "mul", "min", "max", "eq", "ne", "and", "or", "hypot"})

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 REAL, SINGLE, WHOLE, TRUTH = "double", "float", "i64", "i1"
 #: Kinds of floating-point numbers.
 REALS = (REAL, SINGLE)
+#: LLVM's number for the memory of a GPU.
+GLOBAL = "addrspace(1)"
 
 
 def literal(number: float, kind: str = REAL) -> str:

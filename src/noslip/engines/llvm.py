@@ -33,6 +33,7 @@ from itertools import pairwise
 from noslip.engines.device_math import device_functions
 from noslip.engines.interpreter import INPUT_NAMES
 from noslip.engines.ir_writer import (
+    GLOBAL,
     REAL,
     SINGLE,
     TRUTH,
@@ -44,6 +45,7 @@ from noslip.engines.ir_writer import (
 )
 from noslip.engines.program import Program
 from noslip.engines.vector_math import BODIES, FAR_ANGLES, vector_functions
+from noslip.grid_spline import GridSpline, numbered_spline
 
 LONGEST_WHOLE = 5000  # operations up to which a program is one function
 LONGEST_PART = 1500  # operations of each function of a longer one: they compile in half the time
@@ -182,6 +184,37 @@ class VectorTypes:
             return f"{call}\n  {line}" if is_new else line
         return f"{name} = call {self.real} @{self._symbol(kind)}({arguments})"
 
+    def gather(self, name: str, place: str, behind: int, table: GridSpline, is_new: bool) -> str:
+        """Entry of a table; the place as a whole number is written once (`is_new`).
+
+        A processor reads it where it is in this process, a thread of a GPU in its own module.
+        """
+        size = alignment(self.kind)
+        whole = f"{place}_place" if place.startswith("%") else f"{name}_place"
+        places = vector_type(self.lanes, "i32")
+        lines = [f"{whole} = fptosi {self.real} {place} to {places}"] if is_new else []
+        pointers, memory = vector_type(self.lanes, "ptr"), ""
+        if self.has_library:
+            address = table.coefficients.ctypes.data + behind * size
+            first = f"ptr inttoptr (i64 {address} to ptr)"
+        else:
+            memory = f" {GLOBAL}"
+            at = f"ptr{memory} @{table_name(table)}, i64 {behind}"
+            first = f"ptr{memory} getelementptr ({self.kind}, {at})"
+        lines.append(f"{name}_at = getelementptr {self.kind}, {first}, {places} {whole}")
+        if self.lanes == 1:
+            lines.append(f"{name} = load {self.real}, ptr{memory} {name}_at, align {size}")
+        else:
+            true = splat(self.lanes, "true", TRUTH)
+            given = f"{pointers} {name}_at, i32 {size}, {self.truth} {true}, {self.real} undef"
+            lines.append(f"{name} = call {self.real} @{self.gathering}({given})")
+        return "\n  ".join(lines)
+
+    @property
+    def gathering(self) -> str:
+        """LLVM's function that loads one number for each lane."""
+        return f"llvm.masked.gather.v{self.lanes}f64.v{self.lanes}p0"
+
     def library(self, programs: list[Program]) -> set[str]:
         """Functions of the C library that code of these programs may call."""
         kinds = {kind for program in programs for kind in program.count() if kind in CALLS}
@@ -234,6 +267,11 @@ class VectorTypes:
         return f"lanes_{kind}" if kind == "sincos" or self._own(kind) else f"each_{kind}"
 
 
+def table_name(table: GridSpline) -> str:
+    """Symbol of a table in the module of a thread."""
+    return f"table_{table.key}"
+
+
 def print_llvm(programs: Iterable[Program], lanes: int = 1) -> str:
     """One LLVM module with functions program0, program0_rows, program1, ... in this order."""
     lines: list[str] = []
@@ -246,6 +284,10 @@ def print_llvm(programs: Iterable[Program], lanes: int = 1) -> str:
         lines.append(_ROW_LOOP.format(symbol=f"program{k}", inputs=_INPUTS, **sizes))
     is_inline = all(program.num_operations <= LONGEST_WHOLE for program in programs)
     lines.extend(types.definitions(programs, is_inline))
+    if lanes > 1 and any(program.tables for program in programs):
+        pointers = vector_type(lanes, "ptr")
+        given = f"{pointers}, i32, {types.truth}, {types.real}"
+        lines.append(f"declare {types.real} @{types.gathering}({given})")
     return "\n".join(lines) + "\n"
 
 
@@ -256,7 +298,8 @@ def print_thread_functions(
 ) -> str:
     """LLVM text of programs for a thread of a GPU: functions of their names, and no C library.
 
-    They have no loops over rows, and what they call is in the text.
+    They have no loops over rows, and what they call is in the text. Tables are globals of the
+    module (`table_name`), to be filled before a thread runs.
 
     Parameters
     ----------
@@ -269,6 +312,12 @@ def print_thread_functions(
     for name, program in programs.items():
         own = tuple((shared or {}).get(name, {}).items())
         lines.extend(_function(program, name, replace(types, shared=own)))
+    for table in dict.fromkeys(table for program in programs.values() for table in program.tables):
+        shape = f"[{table.coefficients.size} x {kind}]"
+        lines.append(
+            f"@{table_name(table)} = {GLOBAL} externally_initialized global {shape} "
+            "zeroinitializer, align 8"
+        )
     is_inline = all(program.num_operations <= LONGEST_WHOLE for program in programs.values())
     lines.extend(types.definitions(list(programs.values()), is_inline))
     return "\n".join(lines) + "\n"
@@ -338,6 +387,7 @@ def _operations(
     names = {len(inputs) + k: types.number(value) for k, value in enumerate(program.constants)}
     words_of_types, real, aligned = types.words(), types.real, alignment(types.kind)
     known: dict[str, str] = {}
+    gathered: set[str] = set()
     shared = dict(types.shared)
     places: dict[int, list[int]] = {}
     for k, value in enumerate(program.outputs):
@@ -362,7 +412,13 @@ def _operations(
         for value in operands:
             yield from load(value)
         name = names[given + k] = f"%v{k}"
-        if kind in CALLS:
+        if kind == "gather":
+            behind, table = (int(program.constants[v - len(inputs)]) for v in operands[1:])
+            at = names[operands[0]]
+            is_new = at not in gathered or not at.startswith("%")
+            gathered.add(at)
+            yield "  " + types.gather(name, at, behind, numbered_spline(table), is_new)
+        elif kind in CALLS:
             yield "  " + types.call(kind, name, [names[v] for v in operands], known)
         else:
             words = {letter: names[v] for letter, v in zip("abc", operands, strict=False)}

@@ -11,7 +11,8 @@ operation:
     order                      what the longest chain of operations waits for comes first (list
                                scheduling)
 
-Results differ from those of the traced program by rounding; the interpreter keeps to the traced
+Lookups of splines are written as arithmetic before (`lookup`). Results differ from those of the
+traced program by rounding; the interpreter keeps to the traced
 one, so that the tests compare both.
 
 When a sum is complete follows from the latencies of its operations. A term (ready, is_product, ...)
@@ -28,6 +29,7 @@ from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from noslip.engines.lookup import lower_lookups
 from noslip.engines.program import Operation, Program
 from noslip.engines.trig_polynomials import shorten
 
@@ -65,6 +67,7 @@ def optimize(program: Program, *, is_scheduled: bool | None = None) -> Program:
         A long program is better left in the order in which it was traced, where a value is used
         soon after it is computed.
     """
+    program = lower_lookups(program)
     if is_scheduled is None:
         is_scheduled = program.num_operations <= LONGEST_SCHEDULED
     return schedule(reassociate(shorten(program))) if is_scheduled else reassociate(program)

@@ -16,10 +16,19 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from noslip.engines.interpreter import COMMUTATIVE, EVEN, INPUT_NAMES, ODD, apply
+from noslip.engines.interpreter import COMMUTATIVE, EVEN, INPUT_NAMES, LOOKUPS, ODD, apply
 from noslip.errors import CompileError
+from noslip.grid_spline import (
+    DEGREE,
+    LARGE,
+    SMALL,
+    GridSpline,
+    called_spline,
+    numbered_spline,
+)
 
-# CasADi's operations under our names. A few more are written with these in _Values.read.
+# CasADi's operations under our names. A few more are written with these in
+# ProgramBuilder.read.
 CASADI_KINDS: dict[int, str] = {
     getattr(ca, f"OP_{kind.upper()}"): kind
     for kind in (
@@ -71,6 +80,17 @@ class Program:
         """Number of operations."""
         return len(self.operations)
 
+    @property
+    def tables(self) -> tuple[GridSpline, ...]:
+        """That it looks up: their numbers are the last operands of such operations."""
+        first = sum(self.input_sizes)
+        numbers = {
+            self.constants[operands[-1] - first]
+            for kind, operands in self.operations
+            if kind in LOOKUPS
+        }
+        return tuple(numbered_spline(number) for number in sorted(numbers))
+
     def count(self) -> dict[str, int]:
         """How often each kind of operation occurs, the most frequent first."""
         return dict(Counter(operation.kind for operation in self.operations).most_common())
@@ -106,7 +126,7 @@ def trace_program(name: str, inputs: Sequence[ca.SX], output: ca.SX) -> Program:
         Expressions of these symbols; structural zeros become the constant 0.
     """
     function = _function(name, inputs, output)
-    values = _Values()
+    values = ProgramBuilder()
     input_values = [[values.new("input") for _ in range(vector.numel())] for vector in inputs]
     outputs = [values.constant(0.0)] * output.numel()
     rows = output.sparsity().row()
@@ -122,6 +142,9 @@ def trace_program(name: str, inputs: Sequence[ca.SX], output: ca.SX) -> Program:
             registers[targets[0]] = input_values[sources[0]][sources[1]]
         elif code == ca.OP_CONST:
             registers[targets[0]] = values.constant(function.instruction_constant(k))
+        elif code == ca.OP_CALL and (spline := called_spline(function, k)) is not None:
+            made = values.lookups(spline, *[registers[i] for i in sources])
+            registers.update(zip(targets, made, strict=True))
         else:
             registers[targets[0]] = values.read(code, [registers[i] for i in sources], name)
     return values.program(name, [len(vector) for vector in input_values], outputs)
@@ -148,7 +171,7 @@ def _function(name: str, inputs: Sequence[ca.SX], output: ca.SX) -> ca.Function:
     return function
 
 
-class _Values:
+class ProgramBuilder:
     """The values of a program in the making, each known by how it is made, so none is made twice.
 
     Signs are moved outward, (-a) b → -(a b), where sums take them up, a + (-b) → a - b. The
@@ -193,11 +216,17 @@ class _Values:
             "write it with the operations listed in noslip.engines.program.CASADI_KINDS",
         )
 
+    def lookups(self, spline: GridSpline, x: int, y: int) -> list[int]:
+        """The values of all Taylor coefficients of a spline."""
+        numbers = [self.constant(float(k)) for k in range(DEGREE + 1)]
+        table = self.constant(float(spline.number))
+        return [self.make("spline", x, y, i, j, table) for i in numbers for j in numbers]
+
     def make(self, kind: str, *operands: int) -> int:
         """The value of an operation: a constant, a simpler or an earlier one where there is one."""
         if all(k in self.numbers for k in operands):
             return self.constant(apply(kind, [self.numbers[k] for k in operands]))
-        simpler = self.simplify(kind, *operands)
+        simpler = None if kind in LOOKUPS else self.simplify(kind, *operands)
         if simpler is not None:
             return simpler
         if kind in COMMUTATIVE and operands[0] > operands[1]:
@@ -261,6 +290,10 @@ class _Values:
         number_a = self.numbers.get(a)
         if number_a == 0.0:
             return self.constant(0.0)
+        if kind == "mul" and number_a == SMALL and self.made[b].kind == "floor":
+            inside = self.made[self.made[b].operands[0]]
+            if inside.kind == "mul" and LARGE in [self.numbers.get(k) for k in inside.operands]:
+                return next(k for k in inside.operands if k not in self.numbers)  # held: the same
         if kind == "mul" and (number_a == 1.0 or number_a == -1.0):
             return b if number_a == 1.0 else self.make("neg", b)
         if kind == "div" and (a == b or self.numbers.get(b) == 1.0):

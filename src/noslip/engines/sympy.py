@@ -7,6 +7,8 @@ itself when it builds an expression.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +16,12 @@ from typing import Any
 import numpy as np
 import sympy
 from numpy.typing import ArrayLike, NDArray
+from sympy.utilities.lambdify import implemented_function
 
 from noslip.engines.interpreter import input_vectors
 from noslip.engines.program import Program
 from noslip.engines.target import AbstractTarget, ProgramFunction
+from noslip.grid_spline import numbered_spline
 
 HALF = sympy.Rational(1, 2)
 #: Operands and operations of a value that is written out: used once, and more than once.
@@ -36,6 +40,29 @@ def _truth(a: sympy.Expr) -> Any:
     if isinstance(a, sympy.Piecewise) and [e for e, _ in a.args] == [1, 0]:
         return a.args[0][1]
     return sympy.Ne(a, 0)
+
+
+#: Functions of splines that were written, by their names.
+_SPLINES: dict[str, Any] = {}
+
+
+def _spline(x: Any, y: Any, i: Any, j: Any, table: Any) -> sympy.Expr:
+    """A Taylor coefficient of a spline h as its partial derivative, over factorials."""
+    return (
+        _partial_derivative(int(i), int(j), int(table))(x, y)
+        / sympy.factorial(i)
+        / sympy.factorial(j)
+    )
+
+
+@functools.cache
+def _partial_derivative(i: int, j: int, table: int) -> Any:
+    """A function called h_xxy for two derivatives by x and one by y, which has numbers."""
+    spline, scale = numbered_spline(table), math.factorial(i) * math.factorial(j)
+    letter = f"h{table + 1}" if table else "h"
+    name = letter + ("_" + "x" * i + "y" * j if i + j else "")
+    _SPLINES[name] = lambda x, y: scale * spline.evaluate(x, y, i, j)
+    return implemented_function(name, _SPLINES[name])
 
 
 KINDS: dict[str, Any] = {
@@ -65,6 +92,7 @@ KINDS: dict[str, Any] = {
     "fmod": lambda a, b: a - b * sympy.sign(a / b) * sympy.floor(sympy.Abs(a / b)),
     "remainder": lambda a, b: a - b * sympy.ceiling(a / b - HALF),
     "ceil": sympy.ceiling,
+    "spline": _spline,
 }
 
 
@@ -123,7 +151,7 @@ class SympyTarget(AbstractTarget):
         names = list(sympy.symbols(f"given:{sum(program.input_sizes)}", seq=True))
         written = to_sympy(program, names)
         evaluate = sympy.lambdify(
-            names, written.outputs, "math", cse=lambda outputs: (written.parts, outputs)
+            names, written.outputs, [_SPLINES, "math"], cse=lambda outputs: (written.parts, outputs)
         )
 
         def function(t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines import outputs
+from noslip.engines import casadi_functions, outputs
 from noslip.engines.cache import LRUCache
 from noslip.engines.native import NativeFunction, compile_native
 from noslip.engines.parameters import (
@@ -359,6 +359,36 @@ class System:
             return expression
         symbols, values = self.kinematics.symbols.params[places], ca.DM(list(self.folded.values()))
         return ca.substitute([expression], [symbols], [values])[0]
+
+    def casadi_function(
+        self,
+        outputs: Sequence[str] = ("rates",),
+        *,
+        name: str = "system",
+        parameters: Mapping[str, float] | None = None,
+        work: bool = False,
+    ) -> ca.Function:
+        """CasADi function of t, x, u and p, for optimizers and tools that take CasADi.
+
+        Its inputs are called ``t``, ``x`` = [q; η; μ; z], ``u`` = [forces; speed inputs; their
+        rates] and ``p``, its outputs as `outputs` says. It can be differentiated, mapped,
+        serialized (``function.save``) and called by names: ``function(x=…, u=…)["rates"]``. CasADi
+        takes an input that is left out for zeros, so give `parameters` or `p`.
+
+        Parameters
+        ----------
+        outputs : of ``rates`` (of x), ``speeds`` (v), ``accelerations`` (v̇), ``measures`` (of
+            singularities: the independent speeds end where one is below its floor), ``energies``
+            (K, U), ``residuals`` (A v + a, then g), ``multipliers`` (λ) and ``poses`` (of a body,
+            R_WB by rows and p_WB).
+        name : of the function.
+        parameters : values that differ from the nominal ones; all are numbers then, and there is no
+            ``p``. None: they stay an input.
+        work : whether the work W is the last state, and its rate the last of the rates.
+        """
+        return casadi_functions.casadi_function(
+            self, outputs, name=name, parameters=parameters, work=work
+        )
 
     def compile_expression(self, name: str, expression: ca.SX) -> NativeFunction:
         """Native function of an expression of t, x, inputs and parameters."""

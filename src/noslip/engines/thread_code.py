@@ -14,7 +14,8 @@ text is compiled as it is, so that tests run where no card is.
 from __future__ import annotations
 
 import functools
-from ctypes import CFUNCTYPE, c_int64, c_void_p
+from collections.abc import Iterable
+from ctypes import CFUNCTYPE, c_int64, c_void_p, memmove
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from numpy.typing import ArrayLike
 from noslip.engines.device_math import RECIPROCALS
 from noslip.engines.flow import CONSTANT
 from noslip.engines.interpreter import Array, input_vectors
-from noslip.engines.llvm import print_thread_functions
+from noslip.engines.ir_writer import GLOBAL
+from noslip.engines.llvm import print_thread_functions, table_name
 from noslip.engines.machine_code import (
     COMPILING,
     CONTROL_FLOW_PASSES,
@@ -34,6 +36,7 @@ from noslip.engines.machine_code import (
 from noslip.engines.optimize import optimize
 from noslip.engines.program import Program
 from noslip.engines.target import AbstractTarget, ProgramFunction
+from noslip.grid_spline import GridSpline
 
 #: Name of the kernel, as a function and as an entry.
 KERNEL, ENTRY = "integrate", "noslip_integrate"
@@ -130,8 +133,8 @@ _CALL = CFUNCTYPE(None, c_void_p, c_int64, c_int64)
 
 
 def for_host(text: str) -> str:
-    """The text without what only a card has: memory for constants, and short reciprocals."""
-    text = text.replace(f" {CONSTANT}", "")
+    """The text without what only a card has: kinds of memory, and short reciprocals."""
+    text = text.replace(f" {CONSTANT}", "").replace(f" {GLOBAL}", "")
     for kind, name in RECIPROCALS.items():
         declared = f"declare {kind} @{name}({kind})"
         one = f"%r = fdiv {kind} 1.0, %x\n  ret {kind} %r"
@@ -140,8 +143,29 @@ def for_host(text: str) -> str:
     return text
 
 
+def table_values(table: GridSpline, text: str) -> Array:
+    """The entries of a table in the precision that the text of a kernel has it in."""
+    single = f"@{table_name(table)} = {GLOBAL} externally_initialized global "
+    is_single = f"{single}[{table.coefficients.size} x float]" in text
+    values: Array = table.coefficients.astype(np.float32 if is_single else np.float64)
+    return values
+
+
+def _fill_tables(engine: Any, text: str, tables: Iterable[GridSpline]) -> None:
+    for table in tables:
+        values = table_values(table, text)
+        memmove(
+            engine.get_global_value_address(table_name(table)), values.ctypes.data, values.nbytes
+        )
+
+
 class HostKernel:
     """The kernel as a function of this process.
+
+    Parameters
+    ----------
+    text : of the kernel.
+    tables : that its programs look up.
 
     Attributes
     ----------
@@ -149,9 +173,10 @@ class HostKernel:
     record : address of the record.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tables: Iterable[GridSpline] = ()) -> None:
         host()
         self._engine = machine_code(for_host(text), CONTROL_FLOW_PASSES)
+        _fill_tables(self._engine, text, tables)
         self.call = _CALL(self._engine.get_function_address(KERNEL))
         self.record = self._engine.get_global_value_address(RECORD)
 
@@ -170,6 +195,7 @@ class ThreadTarget(AbstractTarget):
         text = print_thread_functions({"function": optimize(program)})
         text = text.replace("define internal void @function(", "define void @function(")
         engine = machine_code(for_host(text))
+        _fill_tables(engine, text, program.tables)
         call = CFUNCTYPE(None, *[c_void_p] * 5)(engine.get_function_address("function"))
 
         def one(t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:

@@ -32,7 +32,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.identification.measured import (
     MeasuredRun,
-    read_measured,
+    measured_runs,
     unwrapped,
     used_columns,
 )
@@ -129,8 +129,8 @@ def fit(
     ----------
     system : compiled system.
     data : what was measured: a CSV or NetCDF file, an xarray dataset, a mapping of arrays with
-        ``time``, a :class:`MeasuredRun`, or a list of these, a motion each. Columns that are inputs
-        are what was applied.
+        ``time``, a :class:`MeasuredRun` or :class:`MeasuredTable`, or a list of these. Columns that
+        are inputs are what was applied.
     parameters : what is looked for, the same in all runs: parameters of the model, constant inputs,
         numbers of the definitions; as names, or as :class:`FitParameter` with bounds and priors.
     columns : measured column → expression of what it measures, as in ``{"gps": "platform.x + a"}``;
@@ -161,7 +161,7 @@ def fit(
             "fit(…, gradients=…)",
             nearest(str(gradients), ("forward", "adjoint")),
         )
-    runs = read_measured(data, start=start, inputs=inputs, held=held)
+    runs = measured_runs(data, start=start, inputs=inputs, held=held)
     problem = _problem(
         system,
         runs,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,35 +20,17 @@ import numpy as np
 from noslip.engines.system import Array
 from noslip.errors import SimulationError, nearest
 from noslip.formats import format_of
-from noslip.model import expressions
-from noslip.model.units import UNITS, Dimension, UnitError, read_unit
-from noslip.reading import csv_rows, read_text
+from noslip.model.units import UnitError, read_unit
 from noslip.simulation.input_laws import InputSpec, Table
-from noslip.simulation.run_files import MAX_TEXT, AbstractRunFormat, Csv
+from noslip.simulation.measured import MeasuredTable, conversion
+from noslip.simulation.run_files import AbstractRunFormat
 from noslip.simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:
     import xarray
 
-#: Units that are converted: name → coherent unit, and how many of it one is.
-CONVERTED = {
-    "deg": ("rad", math.pi / 180),
-    "rev": ("rad", 2 * math.pi),
-    "rpm": ("(rad/s)", 2 * math.pi / 60),
-    "mm": ("m", 1e-3),
-    "cm": ("m", 1e-2),
-    "km": ("m", 1e3),
-    "g": ("kg", 1e-3),
-    "us": ("s", 1e-6),
-    "ms": ("s", 1e-3),
-    "min": ("s", 60.0),
-    "h": ("s", 3600.0),
-    "kN": ("N", 1e3),
-    "Nm": ("(N*m)", 1.0),
-}
 #: Names of the column of times.
 TIME = ("time", "t")
-_FIX = "write a line of names, time [s] first, and a line of numbers for each time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,10 +116,11 @@ class MeasuredRun:
         given = self.units.get(name, "") or unit
         where = f"column '{name}' of measured run '{self.name}'"
         try:
-            size, scale = conversion(given)
+            coherent, scale = conversion(given)
+            size = read_unit(coherent)
             expected = read_unit(unit) if unit else size
         except UnitError as error:
-            raise SimulationError(f"the unit '{given}' {error}", where, error.fix) from None
+            raise SimulationError(f"'{given}' is no unit: {error}", where, error.fix) from None
         if size != expected:
             raise SimulationError(
                 f"it is in '{given}', and what it measures is in '{unit}'",
@@ -162,11 +144,7 @@ class MeasuredRun:
         return Table(times=self.times[known], values=values[known], kind=kind)
 
 
-#: What `fit` takes as one measured motion.
-Measured = "MeasuredRun | Trajectory | Mapping[str, Any] | xarray.Dataset | str | os.PathLike[str]"
-
-
-def read_measured(
+def measured_runs(
     data: Any,
     *,
     start: Mapping[str, float] | None = None,
@@ -177,7 +155,8 @@ def read_measured(
 
     Parameters
     ----------
-    data : a :class:`MeasuredRun`, the path of a CSV or NetCDF file, an xarray dataset over
+    data : a :class:`MeasuredRun`, the path of a CSV or NetCDF file, what :func:`read_measured`
+        read, an xarray dataset over
         ``time``, a :class:`Trajectory`, a mapping of names with ``time`` to arrays; or a list of
         these.
     start, inputs, held : of those that are no `MeasuredRun` yet.
@@ -186,7 +165,9 @@ def read_measured(
     ------
     SimulationError : for what cannot be read.
     """
-    single = isinstance(data, Mapping | str | os.PathLike | MeasuredRun | Trajectory)
+    single = isinstance(
+        data, Mapping | str | os.PathLike | MeasuredRun | MeasuredTable | Trajectory
+    )
     items = [data] if single or hasattr(data, "data_vars") else list(data)
     if not items:
         raise SimulationError(
@@ -200,7 +181,11 @@ def _read(item: Any, name: str, more: Mapping[str, Any]) -> MeasuredRun:
     if isinstance(item, MeasuredRun):
         return item
     if isinstance(item, str | os.PathLike):
-        return _of_table(_file(Path(item)), Path(item).name, more)
+        path = Path(item)
+        found = format_of(AbstractRunFormat, path, "read").read(path)
+        return _of_table(found, path.name, more)
+    if isinstance(item, MeasuredTable):
+        return _of_table({"time": ("s", item.t), **item.columns}, item.name, more)
     if isinstance(item, Trajectory):
         units = {n: unit for n, (unit, _) in item.columns.items()}
         columns = {n: np.asarray(x) for n, (_, x) in item.columns.items()}
@@ -240,45 +225,6 @@ def _of_table(
     return MeasuredRun(times=scaled, columns=columns, units=raw.units, name=name, **more)
 
 
-def _file(path: Path) -> Mapping[str, tuple[str, Array]]:
-    format = format_of(AbstractRunFormat, path, "read")
-    return _csv(path) if isinstance(format, Csv) else format.read(path)
-
-
-def _csv(path: Path) -> dict[str, tuple[str, Array]]:
-    """Columns of a table with commas; cells that are empty are NaN, lines with # are left out."""
-    text = read_text(path, SimulationError, _FIX, max_bytes=MAX_TEXT)
-    rows = csv_rows(text, str(path), SimulationError, _FIX)
-    plain = ((where, row) for where, row in rows if not row[0].lstrip().startswith("#"))
-    where, header = next(plain, (str(path), []))
-    heads = [_head(cell) for cell in header]
-    names = [name for name, _ in heads]
-    if not any(name in TIME for name in names):
-        raise SimulationError(
-            f"the first line names no time: '{','.join(header)[:80]}'", where, _FIX
-        )
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise SimulationError(f"two columns are named '{twice[0]}'", where, "rename one of them")
-    values = []
-    for where, row in plain:
-        if len(row) != len(header):
-            raise SimulationError(
-                f"the line has {len(row)} values, expected {len(header)}", where, _FIX
-            )
-        try:
-            values.append([float(cell) if cell.strip() else math.nan for cell in row])
-        except ValueError as error:
-            raise SimulationError(f"the line has no numbers: {error}", where, _FIX) from None
-    table = np.array(values, dtype=float).reshape(-1, len(header))
-    return {name: (unit, table[:, k]) for k, (name, unit) in enumerate(heads)}
-
-
-def _head(cell: str) -> tuple[str, str]:
-    """Name and unit of a heading: ``platform.x [mm]``, ``platform.x``."""
-    found = re.fullmatch(r"\s*(.*?)\s*\[(.*)\]\s*", cell)
-    return (found[1], found[2].strip()) if found else (cell.strip(), "")
-
-
 def _dataset(dataset: xarray.Dataset, name: str) -> dict[str, tuple[str, Array]]:
     """Variables of a dataset over time."""
     clock = next((n for n in TIME if n in dataset.coords or n in dataset.data_vars), "")
@@ -294,26 +240,6 @@ def _dataset(dataset: xarray.Dataset, name: str) -> dict[str, tuple[str, Array]]
             "give times as numbers, in s",
         )
     return found
-
-
-def conversion(unit: str) -> tuple[Dimension, float]:
-    """Dimension of a unit, and how many coherent ones it is: deg/s is 0.01745 of 1/s.
-
-    Raises
-    ------
-    UnitError : it is not known.
-    """
-    words = sorted(set(re.findall(r"[A-Za-z]+", unit)))
-    coherent = unit
-    for word in words:
-        if word in CONVERTED:
-            coherent = re.sub(rf"\b{word}\b", CONVERTED[word][0], coherent)
-        elif word not in UNITS:
-            known = [*UNITS, *CONVERTED]
-            raise UnitError(f"has '{word}', which is not known", nearest(word, known))
-    size = read_unit(coherent)
-    factors = dict.fromkeys(UNITS, 1.0) | {n: x for n, (_, x) in CONVERTED.items()}
-    return size, float(expressions.nominal(unit, factors)) if words else 1.0
 
 
 def unwrapped(values: Array) -> Array:

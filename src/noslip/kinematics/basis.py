@@ -617,7 +617,10 @@ def independent_columns(
     following = len(set(passive) & set(best))
     if following < len(passive):
         # a pendulum on a vehicle follows from nothing, its caster does
-        R, pivots = scipy.linalg.qr(matrices[0][:, list(passive)], mode="r", pivoting=True)
+        # beside the places of contacts, which always follow
+        others = matrices[0][:, list(passive)]
+        Q = np.linalg.qr(matrices[0][:, list(probe.places)])[0]
+        R, pivots = scipy.linalg.qr(others - Q @ (Q.T @ others), mode="r", pivoting=True)
         rank = int(np.count_nonzero(np.abs(np.diag(R)) > DEPENDENT))
         if rank > following:
             moved = tuple(passive[p] for p in pivots[:rank])

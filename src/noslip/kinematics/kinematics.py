@@ -241,14 +241,21 @@ class Kinematics:
         return np.array(self._speed_rows(t, q, params)).reshape(shape)
 
     def independent_values(self, t: Array, q: Array, v: Array, params: Array) -> Array:
-        """η (n, nf) at times (n,), coordinates (n, nq) and tree speeds (n, nv)."""
+        """η (n, nf) at times (n,), coordinates (n, nq) and tree speeds (n, nv).
+
+        `params` are (np,) or one row for each.
+        """
         n, num = len(t), self.num_independent_speeds
         if not n or not num:
             return np.zeros((n, num))
         symbols = self.symbols
-        if not ca.depends_on(self.E, ca.vertcat(symbols.t, symbols.q)):
+        known = ca.vertcat(symbols.t, symbols.q)
+        if params.ndim > 1:
+            known = ca.vertcat(known, symbols.params)
+        if not ca.depends_on(self.E, known):
+            params = params if params.ndim == 1 else params[0]
             return v @ self.independent_rows(t[0], q[0], params).T
-        repeated = np.repeat(params[:, None], n, axis=1)
+        repeated = np.broadcast_to(params, (n, params.shape[-1])).T
         stacked = np.array(self._speed_rows.map(n)(t[None, :], q.T, repeated))
         E = stacked.reshape(num, n, self.num_speeds)
         return np.einsum("fnv,nv->nf", E, v)

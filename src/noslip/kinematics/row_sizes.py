@@ -103,6 +103,12 @@ def _disturbed(inputs: list[ca.SX], output: ca.SX) -> tuple[ca.SX, ca.SX]:
             registers[targets[0]] = value, value
             continue
         changed, exact = zip(*[registers[source] for source in sources], strict=True)
+        if code == ca.OP_CALL:
+            called = function.instructions_sx()[k].which_function()
+            both = zip(_called(called, changed), _called(called, exact), strict=True)
+            for target, (value, known) in zip(targets, both, strict=True):
+                registers[target] = near(value), known
+            continue
         if code in (ca.OP_POW, ca.OP_CONSTPOW):
             changed = (
                 changed[0],
@@ -110,6 +116,17 @@ def _disturbed(inputs: list[ca.SX], output: ca.SX) -> tuple[ca.SX, ca.SX]:
             )  # an exponent has no derivative where the base is below 0
         registers[targets[0]] = near(_applied(code, changed)), _applied(code, exact)
     return ca.vertcat(*outputs), ca.vertcat(ca.SX(0, 1), *delta)
+
+
+def _called(function: ca.Function, values: tuple[ca.SX, ...]) -> list[ca.SX]:
+    """Entries of the outputs of a function, which are dense, at those of its inputs."""
+    rest = iter(values)
+    arguments = []
+    for k in range(function.n_in()):
+        own = [next(rest) for _ in range(function.nnz_in(k))]
+        arguments.append(ca.SX(function.sparsity_in(k), ca.vertcat(*own)))
+    outputs = (ca.vec(output) for output in function.call(arguments))
+    return [value for output in outputs for value in ca.vertsplit(output)]
 
 
 def _applied(code: int, values: tuple[ca.SX, ...]) -> ca.SX:

@@ -170,6 +170,35 @@ class Turned(AbstractShape):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Facets(AbstractShape):
+    """A shape of flat triangles, such as a coarse mesh.
+
+    Parameters
+    ----------
+    points : x, y and z of one corner after the other, m.
+    faces : three places of corners, counted from 0, for one triangle after the other;
+        counterclockwise as seen from outside.
+    """
+
+    points: Annotated[tuple[Scalar, ...], Meaning(unit="m")]
+    faces: Annotated[tuple[Scalar, ...], Meaning(sign=NOT_NEGATIVE)]
+    frame: Placement = Placement()
+    color: str = "#9d9d9d"
+
+    word = "facets"
+    also_called = ("mesh", "triangles")
+
+    def triangles(self, read: NumberReader) -> Triangles:
+        points = read.vector(self.points)
+        corners = np.nan_to_num(read.vector(self.faces)).astype(np.int64)
+        points = points[: len(points) // 3 * 3].reshape(-1, 3)
+        corners = corners[: len(corners) // 3 * 3]
+        corners = corners.reshape(-1, 3)[np.all(corners.reshape(-1, 3) < len(points), axis=1)]
+        # corners of their own, so that edges stay sharp
+        return points[corners.ravel()], np.arange(corners.size).reshape(-1, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
     """A rigid body: mass, mass center, inertia tensor, and shapes to draw.
 

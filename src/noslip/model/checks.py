@@ -97,7 +97,12 @@ def _find_faults(model: Model) -> list[Finding]:
     if findings:
         return findings
     known = vocabulary(model, fields)
-    return [finding for check in CHECKS for finding in check(model, known)]
+    found = {check: list(check(model, known)) for check in CHECKS}
+    # of a field that is at fault otherwise, its dimension says nothing new
+    others = [f for check, some in found.items() if check is not check_units for f in some]
+    wrong = {finding.path for finding in others if not finding.warning}
+    found[check_units] = [f for f in found[check_units] if f.path not in wrong]
+    return [finding for some in found.values() for finding in some]
 
 
 def check_kinds(fields: Fields) -> list[Finding]:

@@ -1,8 +1,9 @@
 """Checks of units: that they are units, and that expressions have the dimension of their field.
 
-A unit that cannot be read is a fault. A dimension that does not fit is a warning, since a formula
-from a book may hide a unit in a number. The dimension of an expression follows from the units of
-its parameters and inputs:
+A unit that cannot be read is a fault. A dimension that does not fit is a fault where nothing can
+excuse it, and a warning where the expression has a number or a pure quantity other than an
+exponent: a formula from a book may hide a unit in it. The dimension of an expression follows from
+the units of its parameters and inputs:
 
 - a number, and what a function such as cos gives, multiplies as a pure number and is added to
   anything;
@@ -63,7 +64,10 @@ def check_units(model: Model, known: Vocabulary) -> Iterator[Finding]:
 
 
 def _units_by_name(model: Model) -> dict[str, str]:
-    """Units of parameters, inputs, coordinates, speeds and named angles."""
+    """Units of parameters, inputs, coordinates, speeds and named angles.
+
+    An input and a speed input with one name, which is a fault, have none.
+    """
     task = model.scenario.parameters if model.scenario else ()
     units = {p.name: p.unit for p in (*model.parameters, *task)}
     units |= {i.name: i.unit for i in model.inputs}
@@ -74,7 +78,12 @@ def _units_by_name(model: Model) -> dict[str, str]:
             units[f"{joint.name}.{quantity.name}"] = quantity.unit
         for name in angle_names(joint):
             units |= {f"{joint.name}.{name}": "rad", f"{joint.name}.{name}_rate": "rad/s"}
-    units |= {w.name: units[w.speed] for w in model.speed_inputs if w.speed in units}
+    forces = {i.name for i in model.inputs}
+    for given in model.speed_inputs:
+        if given.name in forces:
+            units.pop(given.name, None)
+        elif given.speed in units:
+            units[given.name] = units[given.speed]
     return units
 
 
@@ -116,7 +125,7 @@ def _check_input(
             path,
             f"{owner(path)} {drives} input '{name}' in {units[name]}, expected {expected}",
             f"declare the input in {expected}, or let the motor act on another speed",
-            True,
+            given == PURE,
         )
 
 
@@ -127,7 +136,8 @@ def _check_expression(
         found = dimension(text, scope)
     except DimensionError as mismatch:
         fix = "check the expression and the units of its parameters"
-        yield Finding(path, f"{said_of(path, text)}, which {mismatch}", fix, True)
+        hides = may_hide_a_unit(text, scope)
+        yield Finding(path, f"{said_of(path, text)}, which {mismatch}", fix, hides)
         return
     if isinstance(found, tuple) and found != read_unit(unit):
         in_base = f" ({base})" if (base := unit_text(read_unit(unit))) not in (unit, "1") else ""
@@ -136,7 +146,7 @@ def _check_expression(
             f"{said_of(path, text)}, which is in {unit_text(found)}, expected {unit}{in_base}",
             "check the expression and the units of its parameters; write the unit of a number "
             "behind it, as in 0.4[m], or make it a parameter",
-            True,
+            may_hide_a_unit(text, scope),
         )
 
 
@@ -159,6 +169,34 @@ def dimension(text: str, scope: Mapping[str, Dimension]) -> Found:
         return fold(parse(text), leaf, _combine, _measured)
     except ExpressionError:
         return None
+
+
+def may_hide_a_unit(text: str, scope: Mapping[str, Dimension]) -> bool:
+    """Whether an expression has numbers or pure quantities that could stand for one with a unit.
+
+    Exponents and constants such as pi do not.
+    """
+
+    def leaf(node: Number | Name) -> bool:
+        if isinstance(node, Number):
+            return not node.unit
+        return scope.get(node.name) == PURE
+
+    def call(function: str, arguments: list[bool]) -> bool:
+        return arguments[0] if function == "**" else any(arguments)
+
+    if text in scope:
+        return scope[text] == PURE
+    found: bool = fold(parse(text), leaf, call, _is_pure)
+    return found
+
+
+def _is_pure(measure: Measure, arguments: list[bool]) -> bool:
+    """Whether a measure of the motion is a pure number; its arguments are places."""
+    if measure.word == RATE:
+        return any(arguments)
+    has_place, count = MEASURES[measure.word]
+    return not has_place and count == 0
 
 
 _PER_SECOND = read_unit("1/s")

@@ -200,8 +200,12 @@ def parse_model(
     return model, tuple(finding.fault(locate) for finding in findings)
 
 
-def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a model to a file that :func:`load_model` reads back to an equal model.
+def save_model(
+    model: Model, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> tuple[str, ...]:
+    """Write a model to a file that :func:`load_model` reads back.
+
+    To an equal model, unless the format, such as URDF, cannot say all of it.
 
     The file appears whole or not at all; folders on the way to it are made.
 
@@ -213,6 +217,10 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
         Where to write it; its suffix says the format.
     overwrite : bool
         Whether a file that is already there may be replaced.
+
+    Returns
+    -------
+    tuple : what the format cannot say of the model, a sentence each; nothing for TOML.
 
     Raises
     ------
@@ -240,6 +248,7 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
             file,
             "check the name, and that the folder may be written to",
         ) from error
+    return format.notes(model)
 
 
 def model_to_toml(model: Model) -> str:

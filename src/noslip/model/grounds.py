@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +27,7 @@ import numpy as np
 
 from noslip.errors import ModelError
 from noslip.families import Member
+from noslip.grid_spline import GridSpline, grid_spline
 from noslip.model.bodies import AbstractShape, Placement
 from noslip.model.charts import (
     Chart,
@@ -433,9 +433,9 @@ class GridGround(AbstractHeight):
             origin=(float(x[0]), float(y[0])),
         )
 
-    def _table(self) -> Array:
-        """(rows, columns) heights."""
-        return np.array([float(h) for h in self.heights]).reshape(-1, self.columns)
+    def _spline(self) -> GridSpline:
+        heights = np.array([float(h) for h in self.heights]).reshape(-1, self.columns)
+        return grid_spline(heights, (float(self.origin[0]), float(self.origin[1])), self.step)
 
     def parameters(self) -> tuple[Quantity, ...]:
         n = (self.columns, max(1, len(self.heights) // max(1, self.columns)))
@@ -445,11 +445,7 @@ class GridGround(AbstractHeight):
         )
 
     def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
-        coefficients = spline_coefficients(self._table())
-        rows, columns = coefficients.shape
-        across = spline_weights((x - float(self.origin[0])) / self.step, columns)
-        along = spline_weights((y - float(self.origin[1])) / self.step, rows)
-        return ca.dot(along, ca.mtimes(ca.DM(coefficients), across))
+        return self._spline().traced(x, y)
 
     def cells(self) -> tuple[tuple[str, float, float], ...]:
         return tuple((q.name, q.lower, self.step) for q in self.parameters())
@@ -528,65 +524,6 @@ class ParametricGround(AbstractGround):
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         return range_faults(path, self.u_range, self.v_range)
-
-
-#: Quintic B-splines of uniform knots on one cell: weights of powers of s, over 120.
-_CELL = np.array(
-    [
-        [1, -5, 10, -10, 5, -1],
-        [26, -50, 20, 20, -20, 5],
-        [66, 0, -60, 0, 30, -10],
-        [26, 50, 20, -20, -20, 10],
-        [1, 5, 10, 10, 5, -5],
-        [0, 0, 0, 0, 0, 1],
-    ]
-)
-
-
-def spline_weights(place: ca.SX, count: int) -> ca.SX:
-    """(count,) weights of the coefficients of a quintic spline at a place, in steps.
-
-    Six of them are not zero. Beyond the ends the polynomials of the last cells go on.
-    """
-    cell = ca.fmin(ca.fmax(ca.floor(place), 0), count - 6)
-    s = place - cell
-    powers = [ca.SX(1)]
-    for _ in range(5):
-        powers.append(powers[-1] * s)
-    local = [
-        sum((float(w) / 120.0 * p for w, p in zip(row, powers, strict=True) if w), ca.SX(0))
-        for row in _CELL
-    ]
-    is_here = [ca.eq(cell, k) for k in range(count - 5)]
-    weights = []
-    for j in range(count):
-        own = [is_here[j - i] * local[i] for i in range(6) if 0 <= j - i < len(is_here)]
-        weights.append(sum(own, ca.SX(0)))
-    return ca.vertcat(*weights)
-
-
-@functools.lru_cache(maxsize=8)
-def _spline_matrix(count: int) -> Array:
-    """Inverse of values and end conditions at `count` points, to its count + 4 coefficients.
-
-    The ends are "not a knot": the fifth derivative does not jump at the two knots next to them, so
-    that the order of the spline is the same everywhere.
-    """
-    A = np.zeros((count + 4, count + 4))
-    for k in range(count):
-        A[k, k : k + 5] = np.array([1, 26, 66, 26, 1]) / 120
-    sixth = np.array([1, -6, 15, -20, 15, -6, 1])
-    for row, first in enumerate((0, 1, count - 4, count - 3), count):
-        A[row, first : first + 7] = sixth
-    return np.asarray(np.linalg.inv(A), dtype=float)
-
-
-def spline_coefficients(table: Array) -> Array:
-    """(m + 4, n + 4) coefficients of the quintic spline through (m, n) values."""
-    m, n = table.shape
-    along, across = _spline_matrix(m)[:, :m], _spline_matrix(n)[:, :n]
-    found: Array = along @ table @ across.T
-    return found
 
 
 #: Functions that have kinks or steps.

@@ -24,7 +24,7 @@ Tests: take the type through `tests/unit/kinematics/test_kinematics_joints.py`.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -34,7 +34,7 @@ import numpy as np
 
 from noslip import spatial
 from noslip.families import Member
-from noslip.model.bodies import Placement
+from noslip.model.bodies import WORLD, Placement
 from noslip.model.findings import Finding, Path
 from noslip.model.numbers import Array, NumberReader
 from noslip.model.quantities import (
@@ -540,3 +540,20 @@ class Joint:
     def speed_names(self) -> tuple[str, ...]:
         """Full names of the joint's speeds."""
         return tuple(f"{self.name}.{s.name}" for s in self.type.speeds)
+
+
+def keeps_height(joints: Sequence[Joint], body: str) -> bool:
+    """Whether joints keep the height of a body over the ground: a planar one, and turns about z."""
+    carrying = {joint.child: joint for joint in reversed(joints)}
+    seen = set[str]()
+    while body in carrying and body not in seen:
+        seen.add(body)
+        joint = carrying[body]
+        if joint.type.is_planar:
+            return bool(joint.parent == WORLD)
+        axis = joint.type.rotation_axis()
+        is_upright = axis is not None and tuple(axis[:2]) == (0.0, 0.0)
+        if not is_upright and not isinstance(joint.type, Fixed):
+            return False
+        body = joint.parent
+    return False

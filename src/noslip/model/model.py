@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import noslip.model.elastic_contacts
 import noslip.model.tires
 import noslip.model.transmissions  # noqa: F401  so that files know their words
-from noslip.model.bodies import WORLD, AbstractShape, Body, Placement
+from noslip.model.bodies import AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact
 from noslip.model.definitions import MOVING, Definition
 from noslip.model.dependence import Dependence
 from noslip.model.expressions import Expression
 from noslip.model.findings import Finding, Path, owner
 from noslip.model.forces import AbstractForce, ForceInput, SpeedInput
-from noslip.model.joints import AbstractJointType, Fixed, Joint
+from noslip.model.joints import AbstractJointType, Joint, keeps_height
 from noslip.model.quantities import ZERO, Meaning, Parameter, Scalar, Vector3
 from noslip.model.rows import AbstractRow, speed_faults
 from noslip.model.scenario import Scenario
@@ -240,19 +241,7 @@ class ModelBuilder:
         A planar joint does, and those above it that turn about z. Wheels on such a body need no row
         for their height.
         """
-        joints = {joint.child: joint for joint in reversed(self._elements.get("joints", []))}
-        seen = set[str]()
-        while body in joints and body not in seen:
-            seen.add(body)
-            joint = joints[body]
-            if joint.type.is_planar:
-                return bool(joint.parent == WORLD)
-            axis = joint.type.rotation_axis()
-            is_upright = axis is not None and tuple(axis[:2]) == (0.0, 0.0)
-            if not is_upright and not isinstance(joint.type, Fixed):
-                return False
-            body = joint.parent
-        return False
+        return keeps_height(self._elements.get("joints", []), body)
 
     def contact(self, contact: AbstractContact) -> None:
         """Add a rolling contact or a knife edge."""

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 #: Rollers that are drawn around a rim.
 ROLLERS = 11
 
+#: Thickness of a roller from its axis, in radii of the wheel.
+ROLLER_THICKNESS = 0.15
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollerRolling(AbstractContact):
@@ -122,6 +125,27 @@ class RollerRolling(AbstractContact):
         return Disk(radius=self.radius, axis=self.axis)
 
 
+def roller_places(
+    roller_angle: Scalar, radius: Scalar, count: int, read: NumberReader
+) -> list[tuple[Placement, tuple[float, float]]]:
+    """Rollers around a wheel that turns about y: their frames, x along the axis, and semi-axes.
+
+    An ellipsoid that touches the rim's circle in its middle, with the same curvature there: with ρ
+    its thickness, γ the angle and r the wheel's radius, it is √(ρ r)/|sin γ| long.
+    """
+    r, angle = read.scalar(radius), read.scalar(roller_angle)
+    thick = ROLLER_THICKNESS * r
+    long = float(np.sqrt(thick * r) / max(abs(np.sin(angle)), 1e-9))
+    e = np.array([0.0, 1.0, 0.0])
+    found = []
+    for k in range(count):
+        out = rotation_about(e, 2 * pi * k / count) @ np.array([0.0, 0.0, -1.0])
+        along = -np.cross(e, out) * np.sin(angle) + e * np.cos(angle)
+        R = np.column_stack([along, np.cross(out, along), out])
+        found.append((Placement.at((r - thick) * out, R), (long, thick)))
+    return found
+
+
 def roller_shapes(
     axis: Vector3,
     roller_angle: Scalar,
@@ -135,7 +159,7 @@ def roller_shapes(
     R, middle = rotation_to(read.vector(axis)), read.vector(center)
     e = R[:, 2]
     # a roller is as long as its share of the rim, or as the wheel is wide
-    small = 0.15 * r
+    small = ROLLER_THICKNESS * r
     length = min(1.7 * pi * r / ROLLERS / max(abs(np.sin(angle)), 1e-9), 1.4 * w)
     hub = Cylinder(radius=0.72 * r, length=0.7 * w, frame=Placement.at(middle, R), color=METAL)
     shapes: list[AbstractShape] = [hub]

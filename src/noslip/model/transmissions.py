@@ -6,9 +6,12 @@ Each keeps a sum of joint coordinates constant,
 
 The coordinates are angles of joints on one body, the housing. The multiplier of the row is the
 force between the teeth or in the belt, N; of a differential the torque on each side, N·m. A
-positive one pushes coordinates with positive factors forward. The loss is viscous: a force in
-proportion to the speed with which teeth or pinions roll on each other, s = Σ lᵢ q̇ᵢ, which
-dissipates c s².
+positive one pushes coordinates with positive factors forward. Losses oppose the speed with which
+teeth or pinions roll on each other, s = Σ lᵢ q̇ᵢ, viscously and as dry friction, made smooth,
+
+    (2)  F = −(c s + F₀ tanh(s/s₀))
+
+which dissipates c s² + F₀ s tanh(s/s₀).
 
 To add one: a frozen data class below `AbstractTransmission` with `terms`, and `rolling` if
 that differs.
@@ -51,6 +54,8 @@ FITTING = 1e-9
 
 Loss = Annotated[Scalar, Meaning(unit="N*s/m", sign=NOT_NEGATIVE)]
 Phase = Annotated[Scalar, Meaning(unit="m")]
+Friction = Annotated[Scalar, Meaning(unit="N", sign=NOT_NEGATIVE)]
+Smoothing = Annotated[Scalar, Meaning(unit="m/s", sign=POSITIVE)]
 
 
 class AbstractTransmission(AbstractRow):
@@ -65,6 +70,8 @@ class AbstractTransmission(AbstractRow):
 
     phase: Scalar
     loss: Scalar
+    friction: Scalar
+    smoothing: Scalar
 
     @abc.abstractmethod
     def terms(self) -> Terms:
@@ -73,7 +80,7 @@ class AbstractTransmission(AbstractRow):
     # fallbacks
 
     def rolling(self) -> Terms:
-        """Coordinates and factors of the speed s that the loss opposes; the first term's."""
+        """Coordinates and factors of the speed s that losses oppose; the first term's."""
         return self.terms()[:1]
 
     def pitch_circles(self) -> Terms:
@@ -92,13 +99,16 @@ class AbstractTransmission(AbstractRow):
         return iter(())
 
     def apply(self, loads: Loads) -> None:
-        if self.loss == 0.0:
+        if self.loss == 0.0 and self.friction == 0.0:
             return
-        speed = sum(loads.read.scalar(f"{factor}*rate({name})") for name, factor in self.rolling())
-        loss = loads.read.scalar(self.loss)
+        read = loads.read
+        speed = sum(read.scalar(f"{factor}*rate({name})") for name, factor in self.rolling())
+        force = -(read.scalar(self.loss) * speed)
+        if self.friction != 0.0:
+            dry = ca.tanh(speed / read.scalar(self.smoothing))
+            force = force - read.scalar(self.friction) * dry
         for name, factor in self.rolling():
-            force = -(loss * speed * loads.read.scalar(factor))
-            loads.along_coordinate(DISSIPATIVE, name, force)
+            loads.along_coordinate(DISSIPATIVE, name, force * read.scalar(factor))
 
     def why_unplaced(self) -> str:
         return ""
@@ -139,7 +149,8 @@ class Gear(AbstractTransmission):
     carrier : angle of the arm that carries the second gear, whose own angle is then against the
         arm; empty where both gears turn in one housing.
     phase : of the teeth at the pitch circle.
-    loss : between the teeth.
+    loss, friction : between the teeth, viscous and dry.
+    smoothing : speed at which the dry one has reached tanh 1 = 76 % of its size.
     """
 
     name: str
@@ -151,6 +162,8 @@ class Gear(AbstractTransmission):
     carrier: Annotated[str, Meaning(names="coordinate", is_optional=True)] = ""
     phase: Phase = 0.0
     loss: Loss = 0.0
+    friction: Friction = 0.0
+    smoothing: Smoothing = 0.001
 
     word = "gear"
     also_called = ("gears", "spur_gear")
@@ -214,6 +227,8 @@ class Rack(AbstractTransmission):
     radius: PositiveLength
     phase: Phase = 0.0
     loss: Loss = 0.0
+    friction: Friction = 0.0
+    smoothing: Smoothing = 0.001
 
     word = "rack"
     also_called = ("rack_and_pinion", "pinion")
@@ -257,6 +272,8 @@ class Belt(AbstractTransmission):
     tension: Annotated[Scalar, Meaning(unit="N", sign=NOT_NEGATIVE)] | None = None
     phase: Phase = 0.0
     loss: Loss = 0.0
+    friction: Friction = 0.0
+    smoothing: Smoothing = 0.001
 
     word = "belt"
     also_called = ("chain", "timing_belt")
@@ -331,6 +348,8 @@ class Planetary(AbstractTransmission):
     ring_radius: PositiveLength
     phase: Phase = 0.0
     loss: Loss = 0.0
+    friction: Friction = 0.0
+    smoothing: Smoothing = 0.001
 
     word = "planetary"
     also_called = ("epicyclic", "planetary_gear")
@@ -371,7 +390,8 @@ class Differential(AbstractTransmission):
     ----------
     drive, left, right : angles against the housing.
     ratio : turns of the drive for one of the cage, the mean of both sides.
-    loss : viscous torque between the sides, against their difference of rates.
+    loss, friction : torques between the sides, viscous and dry, against their difference of rates.
+    smoothing : difference at which the dry one has reached tanh 1 = 76 % of its size.
     """
 
     name: str
@@ -381,6 +401,8 @@ class Differential(AbstractTransmission):
     ratio: Annotated[Scalar, Meaning(unit="1", sign=POSITIVE)] = 1.0
     phase: Annotated[Scalar, Meaning(unit="rad")] = 0.0
     loss: Annotated[Scalar, Meaning(unit="N*m*s/rad", sign=NOT_NEGATIVE)] = 0.0
+    friction: Annotated[Scalar, Meaning(unit="N*m", sign=NOT_NEGATIVE)] = 0.0
+    smoothing: Annotated[Scalar, Meaning(unit="rad/s", sign=POSITIVE)] = 0.01
 
     word = "differential"
     unit: ClassVar[str] = "rad"  # type: ignore[misc]

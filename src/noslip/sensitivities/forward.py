@@ -23,11 +23,11 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.sensitivities.closed_loop import Definitions, Inputs, numbers_of
+from noslip.sensitivities.closed_loop import Definitions, Inputs, LoopValues, numbers_of
 from noslip.sensitivities.forward_code import TangentCode, tangent_code
 from noslip.sensitivities.request import SensitivityRequest, read_sensitivities
 from noslip.sensitivities.result import Sensitivities, collect
-from noslip.sensitivities.segments import run_segments
+from noslip.sensitivities.segments import SegmentSettings, run_segments
 from noslip.sensitivities.start import begin
 from noslip.sensitivities.variables import TABLE
 from noslip.simulation.plan import InputTable, IntegrationPlan
@@ -91,7 +91,7 @@ def simulate_sensitivities(
     request = read_sensitivities("simulate_sensitivities", locals())
     run, texts = request.run, dict(outputs or {})
     check_named(outputs=outputs)
-    _check_free(system, texts)
+    check_free(system, texts)
 
     def code_of(there: System) -> TangentCode:
         return tangent_code(there, run.inputs, run.definitions, request.variables, texts)
@@ -101,17 +101,7 @@ def simulate_sensitivities(
     started, state, tangents = begin(
         code.loop, numbers, request.variables, run.start, run.start_time, run.guess
     )
-    bases = _bases(request, len(numbers.base))
-    # the mean of n + 1 times as many errors lets those of the motion be √(n + 1) times as large
-    share = 1.0 / math.sqrt(1 + tangents.shape[1])
-    settings = request.settings(
-        numbers,
-        run.times,
-        rtol=run.rtol * share,
-        absolute=_absolute(request, state.size, run.atol * share),
-        base=np.concatenate([numbers.base, np.zeros(len(bases))]),
-        tables=numbers.tables + bases,
-    )
+    settings = tangent_settings(request, numbers, state.size)
 
     def integrate(plan: IntegrationPlan, _: object) -> NativeResult:
         return run_native(plan, progress=_overall(plan, run), cancel=run.cancel)
@@ -128,7 +118,7 @@ def simulate_sensitivities(
     return result
 
 
-def _check_free(system: System, texts: Mapping[str, str]) -> None:
+def check_free(system: System, texts: Mapping[str, str]) -> None:
     """Refuse an output that would hide a coordinate or speed of the same name."""
     taken = {q.name for q in (*system.coordinates, *system.speeds)}
     for name, text in texts.items():
@@ -155,11 +145,32 @@ def _bases(request: SensitivityRequest, first: int) -> tuple[InputTable, ...]:
     )
 
 
-def _absolute(request: SensitivityRequest, num_states: int, atol: float) -> Array:
+def tangent_settings(
+    request: SensitivityRequest, numbers: LoopValues, num_states: int
+) -> SegmentSettings:
+    """Settings of a run that carries its derivatives."""
+    bases = _bases(request, len(numbers.base))
+    sizes = np.array([x for v in request.variables for x in v.values])
+    # the mean of n + 1 times as many errors lets those of the motion be √(n + 1) times as large
+    share = 1.0 / math.sqrt(1 + sizes.size)
+    return request.settings(
+        numbers,
+        request.run.times,
+        rtol=request.run.rtol * share,
+        absolute=tangent_tolerances(request.run, num_states, sizes),
+        base=np.concatenate([numbers.base, np.zeros(len(bases))]),
+        tables=numbers.tables + bases,
+    )
+
+
+def tangent_tolerances(run: RunRequest, num_states: int, sizes: Array) -> Array:
     """Absolute tolerances: those of derivatives in the size of what they are taken by."""
-    one = request.run.absolute(num_states, atol)
-    sizes = [max(abs(x), 1e-280) if x else 1.0 for v in request.variables for x in v.values]
-    return np.concatenate([one, *(np.minimum(one / size, 1e300) for size in sizes)])
+    one = run.absolute(num_states, run.atol / math.sqrt(1 + sizes.size))
+    own = [
+        np.minimum(one / (max(abs(size), 1e-280) if size else 1.0), 1e300)
+        for size in sizes.tolist()
+    ]
+    return np.concatenate([one, *own])
 
 
 def _overall(plan: IntegrationPlan, run: RunRequest) -> Callable[[float], None] | None:

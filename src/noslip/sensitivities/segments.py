@@ -155,7 +155,7 @@ class _Pieces:
             times=request.times[self._done :],
         )
         segment = dataclasses.replace(self._settings, run=left)
-        result = self._run(_plan(self._here, segment, t, stop, self._state, basis), self._here)
+        result = self._run(plan_piece(self._here, segment, t, stop, self._state, basis), self._here)
         self._time, self._state, self._step = result.time, result.state, result.step
         self._steps += result.steps
         self._done += result.times.size
@@ -184,7 +184,7 @@ class _Pieces:
         self._state = _jumped(jump, self._settings)
 
 
-def _plan(
+def plan_piece(
     code: Code, settings: SegmentSettings, t: float, stop: float, state: Array, basis: SegmentBasis
 ) -> IntegrationPlan:
     """Plan of one piece for the native loop; a sample at an update is taken after it."""

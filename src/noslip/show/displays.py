@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -67,23 +67,31 @@ def portrait(model: Model, *, width: int = WIDTH, height: int = HEIGHT) -> Image
     from noslip.show.scene.film import still
 
     try:
-        frame = _frame(System(equations=derive(model)))
+        frame = start_frame(System(equations=derive(model)))
     except NoslipError:
         return None
     options = {"width": width, "height": height, "traces": False, "caption": None}
     return still(scene(model), frame, 0, **options)
 
 
-def _frame(system: System) -> Frames:
-    """Poses of all bodies at the start, as frames of a single time."""
+def start_frame(system: System, given: Mapping[str, float] | None = None) -> Frames:
+    """Poses of all bodies as the scenario starts, as frames of a single time.
+
+    Parameters
+    ----------
+    system : with or without compiled functions.
+    given : coordinates to start from instead of the scenario's.
+    """
     kin = system.kinematics
     params = system.parameters()
     names = set(start_names(system))
     start: dict[str, float] = {}
-    if (scenario := system.model.scenario) is not None:
+    if given is not None:
+        start = dict(given)
+    elif (scenario := system.model.scenario) is not None:
         start = scenario_start(scenario, system.model.parameter_values(), motion=True)
-    given = {name: x for name, x in start.items() if name in names and math.isfinite(x)}
-    q = complete_start(system, given).q
+    usable = {name: x for name, x in start.items() if name in names and math.isfinite(x)}
+    q = complete_start(system, usable).q
     columns = [
         # a matrix by columns of its transpose is itself by rows
         ca.vertcat(ca.vec(n.R_WB.T), n.p_WB, n.p_WB + ca.mtimes(n.R_WD, n.center_D))

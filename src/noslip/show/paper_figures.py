@@ -17,7 +17,7 @@ from noslip.engines.system import System, compile
 from noslip.errors import SimulationError
 from noslip.formulations.derive import derive
 from noslip.library import load
-from noslip.show.displays import portrait
+from noslip.show.paper_schematics import SCHEMATICS, draw_schematic
 from noslip.show.papers import entries_of, known_papers
 from noslip.show.plots.style import color
 from noslip.simulation.trajectory import Trajectory
@@ -25,24 +25,6 @@ from noslip.simulation.trajectory import Trajectory
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-#: Figures that show a mechanism → its model.
-PICTURES = {
-    ("saha1991", 1): "manipulator-2r",
-    ("saha1991", 2): "rolling-disk",
-    ("saha1991", 3): "rolling-disk",
-    ("saha1991", 4): "agv",
-    ("saha1989", 1): "agv",
-    ("saha1989", 2): "agv",
-    ("desantis1994", 2): "tractor-trailer",
-    ("desantis1994", 3): "tractor-trailer",
-    ("desantis1994", 4): "lhd",
-    ("cameron1993", 1): "knife-edge",
-    ("cameron1993", 2): "tricycle",
-    ("cameron1993", 3): "heavy-body",
-    ("cameron1993", 4): "sled-with-rotor",
-    ("antunes2010", 1): "chaplygin-sleigh",
-}
 
 
 def paper_figure(paper: str, number: int) -> Figure:
@@ -64,8 +46,8 @@ def paper_figure(paper: str, number: int) -> Figure:
             "papers",
             f"its figures are {', '.join(known)}",
         )
-    if (paper, number) in PICTURES:
-        return _picture(PICTURES[paper, number])
+    if (paper, number) in SCHEMATICS:
+        return draw_schematic(SCHEMATICS[paper, number])
     return _DRAWN[paper, number]()
 
 
@@ -73,16 +55,6 @@ def _sheet(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=150)
-
-
-def _picture(model: str) -> Figure:
-    image = portrait(load(model), width=720, height=480)
-    figure = _sheet(4.8, 3.2)
-    ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    ax.set_axis_off()
-    if image is not None:
-        ax.imshow(np.asarray(image))
-    return figure
 
 
 @cache

@@ -47,6 +47,11 @@ class PaperEntry:
         """Whether it is drawn."""
         return self.place.startswith("Fig.")
 
+    @property
+    def number(self) -> int:
+        """Number of a figure."""
+        return int(self.place.removeprefix("Fig. "))
+
 
 @cache
 def _data() -> dict[str, Any]:
@@ -110,10 +115,6 @@ def papers_text(paper: str | None = None) -> str:
     return "\n".join(lines[:-1])
 
 
-#: Figures that are shown on the page; the others are pictures of the models.
-SHOWN = (("saha1989", 3), ("saha1989", 4), ("saha1989", 5), ("antunes2010", 2), ("antunes2010", 3))
-
-
 def papers_page() -> str:
     """The page docs/papers.md."""
     lines = ["# Every paper on one page", "", _data()["intro"].strip()]
@@ -133,9 +134,8 @@ def papers_page() -> str:
                 lines += ["", " ".join(notes)]
             # an own language would be run by the page's test; here a test of its own runs them
             lines += ["", "```", *(entry.command or entry.script).splitlines(), "```"]
-            number = int(entry.place.removeprefix("Fig. ")) if entry.is_figure else 0
-            if (word, number) in SHOWN:
-                lines += ["", f"![{entry.what}](images/papers/{word}-{number}.png)"]
+            if entry.is_figure:
+                lines += ["", f"![{entry.what}](images/papers/{word}-{entry.number}.png)"]
     return "\n".join(lines) + "\n"
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noslip import __version__
-from noslip.analysis.reactions import sampled_states
+from noslip.analysis.reactions import motion_of
 from noslip.atomic import (
     MANIFEST,
     publish_folder,
@@ -507,5 +507,5 @@ def _extra(system: System, found: ColumnTable, taken: set[str]) -> ColumnTable:
 
 def _with_position_residuals(system: System, run: Trajectory) -> Trajectory:
     """The run with its position residuals, which the file does not hold, computed anew."""
-    table = system.residuals.map(*sampled_states(system, run))
+    table = system.residuals.map(*motion_of(system, run).arguments(system))
     return dataclasses.replace(run, position_residuals=table[:, len(run.rows) :])

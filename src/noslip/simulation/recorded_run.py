@@ -9,7 +9,7 @@ chunks.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +51,133 @@ class _Chunk:
     words: Array
     times: Array | None = None
     states: Array | None = None
+
+
+class RepeatedRun:
+    """Runs of the same code, one after the other in one memory, with recorded steps.
+
+    Parameters
+    ----------
+    plan : of the first run; the others differ in `parameters`, `base`, `states` and `absolute`.
+    steps : that a run may take, at most.
+    """
+
+    def __init__(self, plan: IntegrationPlan, *, steps: int = CHUNK) -> None:
+        template = MemoryTemplate(plan, records_steps=True)
+        self._memory, ny = template.instantiate(plan.numbers), plan.start_state.size
+        self._begun, self._start_time = self._memory.words.copy(), plan.start_time
+        self._reals = self._memory.words.view(np.float64)
+        self._times, self._states = np.empty(steps + 1), np.empty((steps + 1, ny))
+        self._pulls: tuple[Array, dict[str, Array], Callable[[], None]] | None = None
+
+    def _set(self, values: Mapping[str, Array]) -> None:
+        """The memory as it is before a run with these values."""
+        self._memory.words[:] = self._begun
+        places = self._memory.template.places
+        for name, vector in values.items():
+            self._reals[places[name]] = vector
+
+    def forward(self, values: Mapping[str, Array]) -> tuple[NativeResult, Array, Array]:
+        """Run with these values; the result, and times and states of all steps.
+
+        A run that takes more steps than there is room for ends with ``rules.PAUSED``.
+        """
+        self._set(values)
+        times, states = self._times, self._states
+        times[0], states[0] = self._memory.time, self._memory.state
+        count = self._memory.record_steps(times[1:], states[1:])
+        result = result_of(self._memory)
+        result.state, result.times = result.state.copy(), result.times.copy()
+        result.states, result.inputs = result.states.copy(), result.inputs.copy()
+        return result, times[: count + 1].copy(), states[: count + 1].copy()
+
+    def prepare_back(
+        self,
+        pull: NativeFunction,
+        pull_project: NativeFunction | None,
+        sizes: tuple[int, int, int],
+    ) -> None:
+        """Get ready for adjoint sweeps.
+
+        Parameters
+        ----------
+        pull, pull_project : native functions as in `loop.adjoint`.
+        sizes : of derivatives by base inputs, parameters and segments of tables.
+        """
+        num_base, num_parameters, num_segments = sizes
+        vectors = {
+            "weights": np.zeros(self._states.shape[1]),
+            "by_base": np.zeros(num_base),
+            "by_coefficients": np.zeros(4 * num_segments),
+            "by_parameters": np.zeros(num_parameters),
+        }
+        pulls = np.zeros(1, PULL)
+        for name, vector in vectors.items():
+            pulls[name] = vector.ctypes.data
+        pulls["pull"], pulls["begin"] = pull.address, self._start_time
+        pulls["pull_project"] = pull_project.address if pull_project else 0
+        way = Pull(
+            num_base=num_base,
+            num_parameters=num_parameters,
+            has_projection=pull_project is not None,
+        )
+        step_back, size, _ = adjoint_code(self._memory.template.back_shape, way)
+        work = np.zeros(size + 8)
+        aligned = -(-work.ctypes.data // 64) * 64
+        record, pulls_at = self._memory.words.ctypes.data, pulls.ctypes.data
+        self._kept_work = work
+
+        def go() -> None:
+            step_back(record, pulls_at, aligned)
+
+        self._pulls = pulls, vectors, go
+
+    def back(
+        self,
+        values: Mapping[str, Array],
+        times: Array,
+        states: Array,
+        weights: Array,
+        added: Sequence[tuple[float, Array]] = (),
+    ) -> dict[str, Array]:
+        """Adjoint sweep over recorded steps, from the end of a run to its start.
+
+        Parameters
+        ----------
+        values, times, states : of the run, as :meth:`forward` had and gave them.
+        weights : λ at the end.
+        added : times at which steps end, increasing, and what is added to λ there.
+
+        Returns
+        -------
+        found : ``weights``, ``by_base``, ``by_coefficients`` and ``by_parameters``, copied.
+        """
+        assert self._pulls is not None
+        _, vectors, _ = self._pulls
+        self._set(values)
+        for vector in vectors.values():
+            vector[:] = 0.0
+        vectors["weights"][:] = weights
+        end = len(times) - 1
+        for time, along in reversed(added):
+            at = min(max(int(np.searchsorted(times, time, side="right")) - 1, 0), end)
+            self._steps(times, states, at, end)
+            end = at
+            vectors["weights"] += along
+        self._steps(times, states, 0, end)
+        return {name: vector.copy() for name, vector in vectors.items()}
+
+    def _steps(self, times: Array, states: Array, first: int, end: int) -> None:
+        """Sweep back from one recorded time to another."""
+        if end == first:
+            return
+        assert self._pulls is not None
+        pulls, _, go = self._pulls
+        record = pulls[0]
+        record["step_times"] = times.ctypes.data + first * times.itemsize
+        record["step_states"] = states.ctypes.data + first * states.strides[0]
+        record["count"] = end - first
+        go()
 
 
 class RecordedRun:

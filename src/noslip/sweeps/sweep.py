@@ -92,7 +92,7 @@ def sweep(
     threads : or processes of a local cluster; all cores if not given.
     chunk : points of a chunk; such that one takes about a second if not given.
     retry : try points that failed again, with these settings.
-    device : of the workers of a cluster: ``"cpu"`` or ``"cuda"``.
+    device : ``"cpu"``, or ``"cuda"``: a GPU of this machine, or of each worker of a cluster.
     target : instruction set that all processes use, as ``"x86-64-v3"``; all this processor has if
         not given.
     mix_targets : add to a store that another target began.
@@ -196,7 +196,9 @@ def run_request(
     check_place(on, request)
     count = _threads(threads)
     if on.startswith("cuda"):
-        on, device, count = "threads", on, 1
+        on, device = "threads", on
+    if on == "threads" and device != "cpu":
+        count = 1  # one card, which one thread feeds
     if request.work_object is not None:
         request.work_object.use_device(device)
     target_of_host(device)  # refuses a device that is not there

@@ -12,7 +12,7 @@ from rolling import steady_spin_rate
 
 import noslip as ns
 from noslip.analysis.audit import audit
-from noslip.analysis.reactions import sampled_states
+from noslip.analysis.reactions import motion_of
 
 DISK = json.loads((Path(__file__).parents[2] / "papers/data/rolling_disk.json").read_text())
 ROUNDING = 1e-10  # relative: a few evaluations and a small linear system
@@ -201,7 +201,7 @@ def test_ground_forces_of_the_agv_and_the_rates_of_its_momenta(system_of):
         system, duration=0.4, start=start, inputs=inputs, samples=401, rtol=1e-13, atol=1e-13
     )
     found = audit(system, run)
-    at = sampled_states(system, run)
+    at = motion_of(system, run).arguments(system)
     poses = system.poses.map(*at).reshape(len(run.t), -1, 12)
     names = [node.body.name for node in system.kinematics.tree.nodes]
     platform = (p["m_platform"], (p["I_x"], p["I_y"], p["I_z"]))

@@ -25,7 +25,7 @@ OK, BASIS_ENDS, SINGULAR, NOT_FINITE, STEP_TOO_LONG, OFF_CONSTRAINTS, NO_SUCH_BA
 class Code:
     """Exported code, compiled and loaded."""
 
-    def __init__(self, system, folder, *, compiler="gcc", flags=("-O1",), **options):
+    def __init__(self, system, folder, *, compiler="gcc", flags=("-O2",), **options):
         self.system = system
         self.files = ns.export(system, folder / "code.c", overwrite=True, **options).files
         library = folder / f"{compiler}.so"
@@ -134,6 +134,37 @@ def test_single_precision_agrees_to_its_rounding(name, system_of, tmp_path, rng)
         ours = system.rates(t, whole(system, x), u, system.parameters())[: len(x)]
         assert found == OK
         np.testing.assert_allclose(xdot, ours, rtol=1e-4, atol=1e-4 * max(1.0, np.abs(ours).max()))
+
+
+def relaxed_loader():
+    """A loader whose tires have a relaxation length: their slips are states."""
+    model = ns.load("lhd")
+    forces = tuple(
+        dataclasses.replace(f, relaxation_length=0.4) if isinstance(f, ns.Tire) else f
+        for f in model.forces
+    )
+    return ns.System(equations=ns.derive(dataclasses.replace(model, forces=forces)))
+
+
+@needs_gcc
+def test_states_of_forces_are_states(tmp_path, rng):
+    system = relaxed_loader()
+    names = [z.name for z in system.auxiliary_states]
+    assert names
+    code = Code(system, tmp_path, start={names[0]: 0.25})
+    for (t, x, u), z in zip(states(system, rng, 3), rng.normal(size=(3, len(names))), strict=True):
+        x = np.concatenate([x, z])
+        found, xdot = code.evaluate("rates", len(x), 0, t, x, u, system.parameters())
+        ours = system.rates(t, whole(system, x), u, system.parameters())
+        np.testing.assert_allclose(xdot, ours[: len(x)], rtol=1e-11, atol=1e-11)
+        assert found == OK and np.abs(xdot[-len(names) :]).max() > 0
+        f = system.casadi_function(parameters={})
+        np.testing.assert_allclose(np.array(f(t, x, u)).ravel(), xdot, rtol=1e-11, atol=1e-11)
+    begun, basis = code.array(np.zeros(len(x))), np.array([7], dtype=np.int32)
+    code.call("start", basis, begun)
+    assert begun[-len(names)] == 0.25 and basis[0] == 0
+    place = f"LHD_X_{names[0].replace('.', '_').upper()} = {len(x) - len(names)}"
+    assert place in code.files[1].read_text()
 
 
 @needs_gcc

@@ -1,5 +1,6 @@
 """URDF files: the tree against Pinocchio's numbers, wheels against the same robot by hand."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,7 @@ def test_a_frame_on_it_is_where_pinocchio_says(arm_system):
 
 def test_what_is_not_carried_is_said(arm):
     text = "\n".join(arm.notes)
-    assert "mesh 'package://robot/meshes/tool.dae' of link 'tool' is not drawn" in text
+    assert "mesh 'package://robot/meshes/tool.dae' of link 'tool' is not drawn: there is no" in text
     assert "limits of joints are left out" in text
     assert "'upper arm' → 'upper_arm'" in text and "'swing-1' → 'swing_1'" in text
     assert arm.model.name == "test-arm"
@@ -334,3 +335,112 @@ def test_reading_says_how_a_file_describes_it():
     robot = read_urdf(CART)
     assert [joint.kind for joint in robot.joints].count("revolute") == 4
     assert robot.driven is None
+
+
+# out and in again
+
+
+def again(model, tmp_path, under=None):
+    path = tmp_path / "out.urdf"
+    notes = ns.save_model(model, path)
+    return ns.import_robot(path, under).model, notes
+
+
+@pytest.mark.parametrize("name", ["manipulator-6r", "manipulator-3r"])
+def test_an_arm_comes_back_from_urdf_with_the_same_dynamics(name, tmp_path, system_of):
+    before = system_of(name)
+    model, notes = again(before.model, tmp_path)
+    assert "parameters are numbers in the file" in notes
+    if name == "manipulator-3r":
+        # it hangs along y, which URDF cannot say
+        assert "gravity (0.0 -9.81 0.0) m/s² is left out" in notes
+        model = dataclasses.replace(model, gravity=(0.0, -9.81, 0.0))
+    after = ns.compile(ns.derive(model))
+    assert [c.name for c in after.coordinates] == [c.name for c in before.coordinates]
+    rng = np.random.default_rng(24)
+    state = {q.name: rng.normal() for q in (*before.coordinates, *before.speeds)}
+    one, other = (ns.evaluate(system, state) for system in (before, after))
+    np.testing.assert_allclose(other.mass_matrix, one.mass_matrix, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        list(other.accelerations.values()), list(one.accelerations.values()), rtol=1e-10
+    )
+
+
+def test_a_robot_on_wheels_comes_back_once_they_are_named(tmp_path, system_of):
+    before = system_of("differential-robot")
+    under = ns.Undercarriage(
+        wheels={"left": None, "right": None}, casters={"caster": None}, slides=()
+    )
+    model, notes = again(before.model, tmp_path, under)
+    assert any("URDF has no word for rolling" in note for note in notes)
+    assert any("carries the root 'base'" in note for note in notes)
+    after = ns.compile(ns.derive(model))
+    state = {"left.rate": 2.0, "right.rate": 3.0}
+    names = {"left.torque": "left_torque", "right.torque": "right_torque"}
+    given = dict(zip(names, (0.3, -0.2), strict=True))
+    one = ns.evaluate(before, state | {"caster.swivel.angle": 0.4}, inputs=given)
+    other = ns.evaluate(
+        after,
+        state | {"caster_swivel.angle": 0.4},
+        inputs={names[k]: value for k, value in given.items()},
+    )
+    for name in ("base.vx", "base.rate"):
+        assert other.accelerations[name] == pytest.approx(one.accelerations[name], rel=1e-10)
+
+
+def test_frames_of_joints_on_both_bodies_damping_friction_and_couplings_are_carried(tmp_path):
+    b = ns.ModelBuilder(name="a & b", gravity=(0.0, 0.0, -9.81))
+    shapes = (ns.Box(size=(0.1, 0.2, 0.3), frame=ns.Placement(angles=(0.3, -0.2, 0.9))),)
+    place = ns.Placement(position=(0.1, -0.2, 0.3), angles=(0.4, 1.1, -0.7))
+    other = ns.Placement(position=(-0.3, 0.1, 0.2), angles=(-0.9, 0.2, 0.5))
+    parent = "world"
+    for name, kind in (("a", ns.Revolute), ("b", ns.Prismatic), ("c", ns.Revolute)):
+        inertia = (0.2, 0.3, 0.25, 0.01, -0.02, 0.03)
+        center = (0.1, 0.05, -0.02)
+        b.body(name, mass=2.0, inertia=inertia, center_of_mass=center, shapes=shapes)
+        frames = {"parent_frame": place, "child_frame": other}
+        b.joint(name, kind(axis=(1.0, 2.0, -1.0)), parent=parent, child=name, **frames)
+        parent = name
+    b.force(ns.JointDamper(name="d", speed="a.rate", damping=0.3))
+    b.force(ns.JointFriction(name="f", speed="a.rate", level=0.2, smoothing=0.01))
+    b.force(ns.JointSpring(name="s", coordinate="b.position", stiffness=40.0))
+    b.row(ns.PositionRow(name="m", expression="2*c.angle - a.angle + 0.5", unit="rad"))
+    model, notes = again(b.build(), tmp_path)
+    assert "force 's' (joint_spring) is left out" in notes
+    assert any("smooth below" in note for note in notes)
+    assert any("limits of 1e+06" in note for note in notes)
+    assert len(model.rows) == 1
+    assert ns.trace(model).num_independent_speeds == 2
+    b.force(ns.JointSpring(name="t", coordinate="b.position", stiffness=-40.0))  # no spring
+    systems = [ns.compile(ns.derive(m)) for m in (b.build(), model)]
+    state = {"a.angle": 0.7, "b.position": 0.2, "a.rate": 0.5, "b.speed": -0.3}
+    points = {f"p{k}": f"point(c, -0.3, 0.1, 0.2).{k}" for k in "xyz"}
+    one = ns.evaluate(systems[0], state, outputs=points)
+    # a link's frame is that of its joint: there the origin
+    origin = {f"p{k}": f"point(c, 0, 0, 0).{k}" for k in "xyz"}
+    two = ns.evaluate(systems[1], state, outputs=origin)
+    for k in "xyz":
+        assert two.outputs[f"p{k}"] == pytest.approx(one.outputs[f"p{k}"], abs=1e-13)
+    for name in ("a.rate", "b.speed", "c.rate"):
+        assert two.accelerations[name] == pytest.approx(one.accelerations[name], rel=1e-9)
+
+
+def test_what_urdf_has_no_joint_for_is_refused(tmp_path):
+    b = ns.ModelBuilder(name="ball", gravity=(0.0, 0.0, -9.81))
+    b.body("a", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("a", ns.Spherical(), parent="world", child="a")
+    with pytest.raises(ModelError, match="is of type 'spherical', which URDF has no joint for"):
+        ns.save_model(b.build(), tmp_path / "out.urdf")
+
+
+def test_export_of_a_model_lists_what_is_lost(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from noslip.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["export", "agv", "--to", "urdf"])
+    assert done.exit_code == 0 and "note: 3 contacts" in done.output
+    assert ns.load("agv.urdf").bodies
+    done = CliRunner().invoke(main, ["export", "agv.urdf", "--to", "toml", "-o", "plain.toml"])
+    assert done.exit_code == 0 and ns.load("plain.toml").name == "agv"

@@ -48,6 +48,22 @@ def test_the_command_leaves_a_store_and_a_report(run):
     assert again.exit_code == 0 and json.loads(again.output)["rate"] == 0
 
 
+@pytest.mark.parametrize("words", [("--device", "cuda"), ("--on", "cuda"), ("--device", "cuda:1")])
+def test_without_a_card_a_sentence_says_so(run, monkeypatch, words):
+    """The driver's library is looked for by its name; here there is none of that name."""
+    from noslip.engines import cuda_driver
+
+    caches = (cuda_driver.cuda_device, cuda_driver._driver)
+    monkeypatch.setattr(cuda_driver, "_LIBRARY", "libnone.so.1")
+    for cache in caches:
+        cache.cache_clear()
+    ended = run("--vary", "m=1:2:3", *words)
+    for cache in caches:
+        cache.cache_clear()
+    assert ended.exit_code == 1 and not Path("s").exists()
+    assert "no driver for NVIDIA cards" in ended.output and "--device cpu" in ended.output
+
+
 def test_a_file_holds_a_request(run, tmp_path):
     (tmp_path / "study.toml").write_text(
         'model = "knife-edge"\nmeasures = ["final:skate.y"]\ndraws = 64\nsampling = "lhs"\n'

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.engines.interpreter import MEANINGS, interpret
+from noslip.engines.interpreter import LOOKUPS, MEANINGS, interpret
 from noslip.engines.llvm import CALLS, INSTRUCTIONS
 from noslip.engines.program import CASADI_KINDS, Program, trace_program
 from noslip.errors import CompileError
@@ -32,9 +32,9 @@ def kinds(output: ca.SX, *x: ca.SX) -> dict[str, int]:
 
 
 def test_every_kind_has_a_meaning_and_a_native_form() -> None:
-    assert set(MEANINGS) == {*CASADI_KINDS.values(), "if_else"}
+    assert set(MEANINGS) == {*CASADI_KINDS.values(), "if_else", *LOOKUPS}
     assert set(INSTRUCTIONS).isdisjoint(CALLS)
-    assert set(INSTRUCTIONS) | set(CALLS) == set(MEANINGS)
+    assert set(INSTRUCTIONS) | set(CALLS) | set(LOOKUPS) == set(MEANINGS)
 
 
 def test_every_scalar_operation_of_casadi_is_covered() -> None:

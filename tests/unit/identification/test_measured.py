@@ -8,8 +8,9 @@ import xarray
 from small_mechanisms import cart
 
 import noslip as ns
-from noslip.identification.measured import conversion, read_measured, unwrapped
+from noslip.identification.measured import measured_runs, unwrapped
 from noslip.model.units import UnitError, read_unit
+from noslip.simulation.measured import conversion
 
 TEXT = """# logged on a bench
 time [ms],cart.position [mm],cart.speed [m/s],F,note [K]
@@ -33,7 +34,7 @@ def log(tmp_path):
 
 
 def test_a_table_with_units_gaps_and_remarks_is_read(log):
-    (run,) = read_measured(log, start={"cart.speed": 0.1})
+    (run,) = measured_runs(log, start={"cart.speed": 0.1})
     assert run.times.tolist() == [0.0, 0.5, 1.0, 2.0]
     assert run.in_unit("cart.position", "m")[[0, 1, 3]].tolist() == [0.0, 0.12, 2.0]
     assert math.isnan(run.columns["cart.position"][2])
@@ -42,7 +43,7 @@ def test_a_table_with_units_gaps_and_remarks_is_read(log):
 
 
 def test_files_datasets_arrays_and_runs_hold_the_same(system, tmp_path):
-    """One motion in five forms leads to one fit."""
+    """One motion in six forms leads to one fit."""
     times = np.linspace(0.0, 2.0, 21)
     truth = ns.simulate(
         system, duration=2.0, inputs={"F": "4 + t"}, parameters={"m": 2.6}, samples=times
@@ -54,6 +55,7 @@ def test_files_datasets_arrays_and_runs_hold_the_same(system, tmp_path):
         tmp_path / "run.nc",
         str(tmp_path / "run.csv"),
         truth.to_xarray(),
+        ns.read_measured(tmp_path / "run.csv"),
         {"time": times, "cart.position": truth["cart.position"], "F": truth["F"]},
     ]
     for data in forms:
@@ -66,7 +68,7 @@ def test_a_dataset_with_units_is_converted():
         {"cart.position": ("time", [0.0, 30.0], {"units": "cm"})},
         coords={"time": ("time", [0.0, 1.0], {"units": "min"})},
     )
-    (run,) = read_measured(data)
+    (run,) = measured_runs(data)
     assert run.times.tolist() == [0.0, 60.0]
     assert run.in_unit("cart.position", "m").tolist() == [0.0, 0.3]
 
@@ -83,12 +85,12 @@ def test_a_dataset_with_units_is_converted():
     ],
 )
 def test_units_are_converted(unit, coherent, factor):
-    size, scale = conversion(unit)
-    assert size == read_unit(coherent) and scale == pytest.approx(factor, rel=1e-15)
+    plain, scale = conversion(unit)
+    assert read_unit(plain) == read_unit(coherent) and scale == pytest.approx(factor, rel=1e-15)
 
 
 def test_units_that_are_not_known_are_refused():
-    with pytest.raises(UnitError, match="'furlong', which is not known"):
+    with pytest.raises(UnitError, match="'furlong' is not a known unit"):
         conversion("furlong/s")
 
 
@@ -116,7 +118,7 @@ def test_an_angle_goes_on_over_a_turn():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x,y\n1,2\n", "the first line names no time"),
+        ("x,y\n1,2\n", "there is no column of times; there are x, y"),
         ("time,x\n0,1\n1,2,3\n", "the line has 3 values, expected 2"),
         ("time,x\n0,one\n", "the line has no numbers"),
         ("time,x,x\n0,1,2\n", "two columns are named 'x'"),
@@ -125,7 +127,7 @@ def test_an_angle_goes_on_over_a_turn():
         ("time,x\n0,1\n1,inf\n", "has values that are infinite"),
         ("time,gps\n0,1\n1,2\n", "no column is a coordinate, speed or angle"),
         ("time,cart.position\n0,\n1,\n", "column 'cart.position' holds no number"),
-        ("", "the first line names no time"),
+        ("", "there is no column of times"),
     ],
 )
 def test_tables_with_mistakes_are_told(system, tmp_path, text, said):

@@ -32,12 +32,18 @@ SHAPES = "shapes = [{type = 'blob'}, {type = 'sphere', radius = -1}]"
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        # nearly a type: read as the one that was meant, and its keys are checked
+        # nearly a type: read as the one that was meant, and its keys and units are checked
         ([("planar", "plannar")], ["8, joints.cart.type"]),
-        ([("planar", "revolut"), ("vx", "rate")], ["7, joints.cart.axis", "8, joints.cart.type"]),
+        (
+            [("planar", "revolut"), ("vx", "rate")],
+            ["7, joints.cart.axis", "8, joints.cart.type", "14, forces.drive.input"],
+        ),
         ([("motor", "moter"), ("vx", "vq")], ["12, forces.drive.type", "13, forces.drive.speed"]),
         # a type that others call by another name
-        ([("planar", "hinge"), ("vx", "rate")], ["7, joints.cart.axis", "8, joints.cart.type"]),
+        (
+            [("planar", "hinge"), ("vx", "rate")],
+            ["7, joints.cart.axis", "8, joints.cart.type", "14, forces.drive.input"],
+        ),
         # like no type: nothing is said of its names and keys
         ([("planar", "swivel"), ("vx", "rate")], ["8, joints.cart.type"]),
         (

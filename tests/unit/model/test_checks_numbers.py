@@ -284,7 +284,7 @@ def test_a_number_at_fault(model, what, where, fix):
 
 def test_a_parameter_without_a_value_is_one_fault_wherever_it_is_used():
     model = swap(CART, "parameters", value=math.nan)
-    model = swap(model, "bodies", mass="2*l", inertia=("l", "l", "-l"))
+    model = swap(model, "bodies", mass="2*l", inertia=("2*l", "2*l", "-2*l"))
     assert [fault.where for fault in faults(model)] == ["parameters.l.value"]
 
 

@@ -1,4 +1,4 @@
-"""Units of a model: unreadable ones are faults, dimensions that do not fit are warnings."""
+"""Units of a model: unreadable ones are faults, and dimensions that certainly do not fit."""
 
 import math
 from dataclasses import replace
@@ -36,9 +36,9 @@ KNOWN = replace(
 )
 
 
-def warnings(model):
-    """What is said, without that of parameters nothing uses."""
-    return [w.what for w in check_model(model) if "is never used" not in w.what]
+def said_of(model):
+    """What is found, without that of parameters nothing uses."""
+    return [f for f in find_faults(model) if "is never used" not in f.what]
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,35 @@ FLOATING = replace(FLYER, parameters=KNOWN.parameters)
         (swap(KNOWN, "bodies", mass="m*atan2(r, m)"), "which compares in atan2 m and kg"),
     ],
 )  # fmt: skip
-def test_a_dimension_that_does_not_fit_is_a_warning(model, said):
-    (warning,) = warnings(model)
-    assert said in warning
+def test_a_dimension_that_does_not_fit_is_found(model, said):
+    (finding,) = said_of(model)
+    assert said in finding.what
+
+
+@pytest.mark.parametrize(
+    ("mass", "is_certain"),
+    [
+        ("r", True), ("m*r^2/T^2", True), ("m + r", True), ("m*sin(r)", True), ("pi*r^3", True),
+        ("0.4[m]", True), ("max(m, r) + 2[kg]", True), ("sqrt(r)", True),
+        # 2 may be kg/m, mu declared without its unit, 0.3 in kg
+        ("2*r", False), ("mu*r", False), ("m + r*0.5", False), ("mu", False), ("r/3", False),
+        ("m*sin(2*r)", False), ("m + r + 0.3", False),
+    ],
+)  # fmt: skip
+def test_a_misfit_is_a_fault_where_no_number_can_hide_a_unit(mass, is_certain):
+    (finding,) = said_of(swap(KNOWN, "bodies", mass=mass))
+    assert finding.warning != is_certain
+
+
+def test_misfits_are_told_with_all_other_faults():
+    model = swap(KNOWN, "bodies", mass="r", center_of_mass=("nothing", "m", 0.0))
+    model = swap(model, "forces", speed="swing.rate")
+    with pytest.raises(ns.ModelError) as caught:
+        check_model(model)
+    said = [fault.what for fault in caught.value.faults]
+    for words in ("which is in m, expected kg", "which is in kg, expected m", "'nothing'",
+                  "drives 'swing.rate' with input 'push' in N, expected N*m"):  # fmt: skip
+        assert any(words in what for what in said), words
 
 
 @pytest.mark.parametrize(
@@ -175,7 +201,7 @@ def test_a_dimension_that_does_not_fit_is_a_warning(model, said):
     ],
 )
 def test_expressions_that_fit(model):
-    assert warnings(model) == []
+    assert said_of(model) == []
 
 
 def test_an_unreadable_unit_says_nothing_of_expressions():
@@ -215,4 +241,4 @@ def test_dimensions_and_changes_of_units(text):
 def test_a_motor_of_its_own_input_is_fine():
     model = more(CART, "inputs", ForceInput(name="turn", unit="N*m"))
     model = more(model, "forces", Motor(name="turner", speed="swing.rate", input="turn"))
-    assert warnings(model) == []
+    assert said_of(model) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import simpson
 
 import noslip as ns
 from noslip.show.scene.defaults import default_shapes
@@ -159,6 +160,49 @@ def test_losses_take_the_energy_they_say() -> None:
         for n, J in zip(rates, INERTIA.values(), strict=True)
     )
     assert power == pytest.approx(-0.01 * 4.0**2, rel=1e-12)
+
+
+LOSSY = {"loss": 0.7, "friction": 1.3, "smoothing": 0.02}
+
+
+@pytest.mark.parametrize(
+    ("row", "slip"),
+    [
+        (ns.Gear(name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1,
+                 **LOSSY), {"a.rate": 0.04}),
+        (ns.Belt(name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1,
+                 **LOSSY), {"a.rate": 0.04}),
+        (ns.Planetary(name="k", sun="a.angle", ring="b.angle", carrier="c.angle", sun_radius="r",
+                      ring_radius=0.1, **LOSSY), {"a.rate": 0.04, "c.rate": -0.04}),
+        (ns.Differential(name="k", drive="a.angle", left="b.angle", right="c.angle", **LOSSY),
+         {"b.rate": 1.0, "c.rate": -1.0}),
+    ],
+    ids=lambda x: type(x).__name__,
+)  # fmt: skip
+def test_dry_and_viscous_losses_are_the_work_of_a_run(row, slip) -> None:
+    """The energy lost is ∫ c s² + F s tanh(s/s₀) dt, and all formulations know it."""
+    model = shafts(row)
+    assert ns.verify(model).holds
+    start = {"a.rate": 5.0} if len(row.terms()) == 2 else {"b.rate": 4.0, "c.rate": -3.0}
+    times = np.linspace(0.0, 0.4, 4001)
+    run = ns.simulate(
+        ns.compile(ns.derive(model)),
+        start=start,
+        duration=0.4,
+        samples=4001,
+        rtol=1e-11,
+        atol=1e-11,
+    )
+    s = sum(factor * run[name] for name, factor in slip.items())
+    power = 0.7 * s**2 + 1.3 * s * np.tanh(s / 0.02)
+    # Simpson's rule over 4000 intervals: the error is 1e-11 of the integral
+    lost = simpson(power, x=times)
+    energy = sum(
+        J * run[f"{n}.rate"] ** 2 / 2 for n, J in zip("abc", INERTIA.values(), strict=True)
+    )
+    assert energy[0] - energy[-1] == pytest.approx(lost, rel=1e-8)
+    assert run.work[-1] == pytest.approx(-lost, rel=1e-8)
+    assert lost > 0.01 * energy[0]
 
 
 def test_faults_of_transmissions_come_at_once() -> None:

@@ -32,7 +32,7 @@ class HtmlPage(HTMLParser):
         if tag in ("h1", "h2", "h3", "h4"):
             self.headings.append((int(tag[1]), ""))
         if tag == "section":
-            self.sections[attributes.get("id", "")] = ""
+            self.sections[self.key(attributes)] = ""
         if tag == "tr":
             self.rows.setdefault(self.section, []).append([])
         if tag in ("td", "th") and self.section is not None:
@@ -59,8 +59,13 @@ class HtmlPage(HTMLParser):
 
     @property
     def section(self):
-        """Id of the section that is open."""
-        return next((a.get("id", "") for t, a in reversed(self.open) if t == "section"), None)
+        """Key of the section that is open."""
+        return next((self.key(a) for t, a in reversed(self.open) if t == "section"), None)
+
+    @staticmethod
+    def key(attributes):
+        """What a section is called: by the id of its heading, if it has one."""
+        return attributes.get("aria-labelledby", "").removesuffix("-title")
 
     def of(self, tag):
         """Attributes of all elements of a kind."""

@@ -19,7 +19,7 @@ from sled_with_rotor import sled_with_rotor
 
 import noslip as ns
 from noslip.show import displays
-from noslip.show.displays import _frame, matrices_html, portrait
+from noslip.show.displays import matrices_html, portrait, start_frame
 from noslip.show.notebook import (
     EQUATIONS,
     FIGURE,
@@ -87,7 +87,7 @@ def test_a_model_shows_its_parts_and_a_picture():
 def test_the_picture_of_a_model_is_its_run_at_the_start(name):
     """Without a simulation, and yet every body stands where the scenario puts it."""
     system = system_of(name)
-    still = _frame(system)
+    still = start_frame(system)
     first = frames(system, run_of(name), times=[0.0])
     assert still.bodies == first.bodies
     np.testing.assert_allclose(still.positions, first.positions, atol=1e-9)
@@ -267,7 +267,7 @@ class Formatter:
 def test_ipython_is_told_by_name(monkeypatch):
     formatters = {kind: Formatter() for kind in ("text/html", "text/latex", "image/png")}
     shell = types.SimpleNamespace(display_formatter=types.SimpleNamespace(formatters=formatters))
-    ipython = types.SimpleNamespace(get_ipython=lambda: shell)
+    ipython = types.SimpleNamespace(get_ipython=lambda: shell, version_info=(9, 0))
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     assert install_displays()
     html = formatters["text/html"].known

@@ -19,12 +19,13 @@ from noslip.show.report.report import report_html
 
 SECTIONS = {
     "motion": "Motion",
+    "trust": "Can it be trusted?",
     "plots": "Plots",
+    "ground": "No-slip audit",
     "simulated": "What was simulated",
     "mechanism": "Degrees of freedom",
     "equations": "Equations of motion",
     "balance": "Energy and constraints",
-    "ground": "No-slip audit",
     "certificate": "Verification certificate",
     "environment": "Environment",
     "reproduce": "Reproduce",
@@ -112,14 +113,34 @@ def test_names_and_words_of_the_user_are_escaped(agv, system_of):
         assert NASTY in page.sections[key]
 
 
-def test_the_numbers_at_the_top_are_those_of_the_run(agv):
+def test_what_people_ask_is_answered_at_the_top(agv):
     run, audit, _, page = agv
     top = page.numbers[""]
-    assert close(top[:4], [60.0, run.energy_drift, run.slip, run.gap])
-    places = [np.max(np.abs(run.errors[f"platform.{x}"])) for x in "xy"]
-    assert top[4:6] == [max(places), run.tracking_error]
-    assert close(top[6:8], [np.nanmax(audit.required), 0.4])
-    assert 0.0 < top[8] < 1e-9
+    speed = np.hypot(run["platform.vx"], run["platform.vy"])
+    k = int(np.argmax(speed))
+    # once around the circle of 1.5 m
+    assert close(top[:2], [speed[k], run.t[k]]) and top[2] == pytest.approx(3.0 * np.pi, rel=1e-6)
+    use = run.input_use()
+    peak = max(use, key=lambda name: use[name].peak)
+    assert close(top[4:8:3], [use[peak].peak, use["torque2"].rms])
+    power = run["power.torque1"] + run["power.torque2"]
+    assert top[8] == np.max(np.abs(power))
+    # what is spent less what is taken back is the energy of the motors
+    assert top[10] - top[11] == pytest.approx(sum(u.energy for u in use.values()), abs=1e-4)
+    assert close(top[12:14], [np.nanmax(audit.required), 0.4])
+    loads = [wheel.normal for wheel in audit.wheels]
+    assert close(top[15:17], [np.min(loads), np.max(loads)])
+    # an error below the tolerance is none
+    assert run.errors and max(np.max(np.abs(run.errors[f"platform.{x}"])) for x in "xy") < run.rtol
+    assert top[17] == run.rtol and "below" in page.sections[""]
+
+
+def test_one_line_says_what_can_be_trusted(agv):
+    run, _, _, page = agv
+    assert close(page.numbers["trust"][:3], [60.0, run.energy_drift, run.slip])
+    assert "5 formulations agree to" in page.sections["trust"]
+    links = [a["href"] for a in page.of("a")]
+    assert {"#balance", "#certificate"} <= set(links)
 
 
 def test_state_and_parameters_are_those_of_the_run(agv):
@@ -244,7 +265,7 @@ def test_a_run_that_fails_says_so(system_of):
     result = ns.run_scenario(system_of("rolling-disk"), changes=start, on_failure="return")
     source = report_html(system_of("rolling-disk"), result)
     page = HtmlPage(without_frames(source))
-    assert result.message in page.sections[""]
+    assert result.message in page.sections[""] and result.message in page.sections["trust"]
     assert '<li class="bad">' in source
     # the angles by which the start was given are shown beside the quaternion
     assert page.row("simulated", "disk.tilt")[0] == "0.5"

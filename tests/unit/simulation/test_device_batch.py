@@ -158,9 +158,9 @@ class CardWithoutDriver(HostDevice):
         super().__init__()
         self.texts: list[str] = []
 
-    def kernel(self, text):
+    def kernel(self, text, tables=()):
         self.texts.append(text)
-        return super().kernel(text)
+        return super().kernel(text, tables)
 
 
 @pytest.mark.slow

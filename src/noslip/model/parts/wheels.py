@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import pi
 from typing import TYPE_CHECKING, Annotated
 
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import AbstractContact, KnifeEdge, Rolling
+from noslip.model.elastic_contacts import ElasticContact
 from noslip.model.findings import Finding
 from noslip.model.forces import Brake, JointDamper, Motor
-from noslip.model.joints import Revolute
+from noslip.model.joints import Revolute, keeps_height
 from noslip.model.numbers import NumberReader
 from noslip.model.parts.part import (
     AbstractPart,
@@ -45,8 +47,8 @@ from noslip.model.quantities import (
     Scalar,
     Vector3,
 )
-from noslip.model.roller_wheels import RollerRolling, roller_shapes
-from noslip.model.surfaces import Ball, Disk
+from noslip.model.roller_wheels import RollerRolling, roller_places, roller_shapes
+from noslip.model.surfaces import Ball, Disk, Ellipsoid
 from noslip.model.tires import ROADS, MagicTire
 
 if TYPE_CHECKING:
@@ -54,6 +56,9 @@ if TYPE_CHECKING:
 
 #: Rate at which a wheel's brake holds tanh 1 = 76 % of its torque, rad/s.
 BRAKE_SMOOTHING = 0.05
+
+#: Speed at which a roller that is a body has 71 % of its friction, m/s.
+ROLLER_CREEP = 0.05
 
 #: Width of a wheel by default, in radii.
 WIDTH = 0.4
@@ -128,6 +133,7 @@ class AbstractWheelPart(AbstractPart):
         *,
         is_driven: bool = False,
         contact: AbstractContact | None = None,
+        has_contact: bool = True,
         shapes: tuple[AbstractShape, ...] | None = None,
     ) -> None:
         """Add the wheel's body, its joint on a parent, its contact, bearing, motor and brake."""
@@ -155,8 +161,9 @@ class AbstractWheelPart(AbstractPart):
             normal=bool(self.road) or not b.keeps_height(parent),
             stiffness=self.stiffness,
         )
-        b.contact(rolling if contact is None else contact)
-        if contact is None and (self.road or not self.lateral):
+        if has_contact:
+            b.contact(rolling if contact is None else contact)
+        if contact is None and has_contact and (self.road or not self.lateral):
             slip_angle(b, self.name, parent, frame)
         if self.road:
             b.force(
@@ -366,42 +373,140 @@ class BallCaster(AbstractPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MecanumWheel(AbstractWheelPart):
+class AbstractRollerWheelPart(AbstractWheelPart):
+    """Fields that wheels with rollers share.
+
+    Ideal rollers are so many and so light that the rim is round: one row holds along the axis of
+    the one that touches. With a number of `rollers` each is a body, ``NAME.roller1`` and so on, an
+    ellipsoid that lies in the rim and presses on the ground by an elastic contact; the wheel then
+    hops from one to the next, on a base with motion = "free".
+
+    Parameters
+    ----------
+    is_driven : whether it has a motor, with the input ``NAME.torque``.
+    rollers : how many, each as a body; 0 for ideal ones.
+    roller_mass : of each, kg; mass is that of the wheel without them.
+    friction : of rollers on the ground, where they are bodies.
+    contact_damping : of their contact by the speed at which it is pressed, s/m; `stiffness` is its
+        stiffness.
+    """
+
+    is_driven: bool = True
+    rollers: Annotated[int, Meaning(sign=NOT_NEGATIVE)] = 0
+    roller_mass: NotNegativeMass = 0.0
+    friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.8
+    contact_damping: Annotated[Scalar, Meaning(unit="s/m", sign=NOT_NEGATIVE)] = 1.0
+
+    def roll_at(self, b: ModelBuilder, angle: Scalar) -> None:
+        """Add the wheel with rollers whose axes are at an angle to its axle."""
+        read = NumberReader(b.plain().parameter_values())
+        ideal = RollerRolling(
+            name=self.name,
+            body=self.name,
+            radius=self.radius,
+            axis=Y,
+            roller_angle=angle,
+            normal=not b.keeps_height(self.parent),
+            stiffness=self.stiffness,
+        )
+        shapes = roller_shapes(Y, angle, self.radius, self.full_width, read)
+        if self.rollers:
+            # the hub alone: rollers are drawn with their bodies
+            shapes = shapes[:1]
+        self.spin(
+            b,
+            self.parent,
+            self.frame(),
+            is_driven=self.is_driven,
+            contact=None if self.rollers else ideal,
+            has_contact=not self.rollers,
+            shapes=shapes,
+        )
+        for k, (frame, size) in enumerate(
+            roller_places(angle, self.radius, self.rollers, read), start=1
+        ):
+            self._add_roller(b, f"{self.name}.roller{k}", frame, size)
+
+    def _add_roller(
+        self, b: ModelBuilder, name: str, frame: Placement, size: tuple[float, float]
+    ) -> None:
+        long, thick = size
+        across = formula("m*(a^2 + b^2)/5", m=self.roller_mass, a=long, b=thick)
+        about = formula("2*m*b^2/5", m=self.roller_mass, b=thick)
+        bar = Placement(angles=(0.0, pi / 2, 0.0))
+        barrel = Cylinder(radius=0.95 * thick, length=1.1 * long, frame=bar, color=DARK)
+        b.body(name, mass=self.roller_mass, inertia=(about, across, across), shapes=(barrel,))
+        b.joint(
+            name,
+            Revolute(axis=X),
+            parent=self.name,
+            child=name,
+            parent_frame=frame,
+            description="spin of a roller",
+        )
+        b.force(
+            ElasticContact(
+                name=name,
+                body=name,
+                wheel=Ellipsoid(size=(long, thick, thick)),
+                stiffness=1.0 if self.stiffness is None else self.stiffness,
+                damping=self.contact_damping,
+                friction=self.friction,
+                v0=ROLLER_CREEP,
+            )
+        )
+
+    def faults(self, model: Model, read: NumberReader) -> Iterator[Finding]:
+        yield from AbstractWheelPart.faults(self, model, read)
+        if self.rollers and self.stiffness is None:
+            yield Finding(
+                ("parts", self.name, "stiffness"),
+                f"wheel '{self.name}' has rollers as bodies and no stiffness of their contact",
+                "give stiffness = …, in N/m, such as the weight on it over a tenth of a millimeter",
+            )
+        if self.rollers and read.scalar(self.roller_mass) == 0.0:
+            yield Finding(
+                ("parts", self.name, "roller_mass"),
+                f"wheel '{self.name}' has rollers as bodies without mass",
+                "give roller_mass = …, in kg",
+            )
+        if self.rollers and keeps_height(model.joints, self.parent):
+            yield Finding(
+                ("parts", self.name, "rollers"),
+                f"wheel '{self.name}' has rollers as bodies, which carry it, on '{self.parent}', "
+                "which keeps its height by itself",
+                'write motion = "free" of the base, or leave out rollers',
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MecanumWheel(AbstractRollerWheelPart):
     """A driven wheel with rollers at an angle to its axle: one row, along the roller's axis.
 
     Parameters
     ----------
     roller_angle : from the wheel's axle to the axis of the roller on the ground, rad: +π/4 where
         that roller points forward and left, −π/4 where it points forward and right.
-    is_driven : whether it has a motor, with the input ``NAME.torque``.
     """
 
     roller_angle: Angle
-    is_driven: bool = True
 
     word = "mecanum_wheel"
     also_called = ("mecanum", "swedish_wheel")
 
     def expand(self, b: ModelBuilder) -> None:
-        _roll_on_rollers(b, self, self.roller_angle, is_driven=self.is_driven)
+        self.roll_at(b, self.roller_angle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OmniWheel(AbstractWheelPart):
-    """A driven wheel with rollers across its axle: it holds along its heading only.
-
-    Parameters
-    ----------
-    is_driven : whether it has a motor, with the input ``NAME.torque``.
-    """
-
-    is_driven: bool = True
+class OmniWheel(AbstractRollerWheelPart):
+    """A driven wheel with rollers across its axle: it holds along its heading only."""
 
     word = "omni_wheel"
     also_called = ("omni", "omniwheel")
 
     def expand(self, b: ModelBuilder) -> None:
-        _roll_on_rollers(b, self, "pi/2", is_driven=self.is_driven)
+        self.roll_at(b, "pi/2")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -511,20 +616,3 @@ def steer(b: ModelBuilder, name: str, steering: str) -> None:
     else:
         torque = b.input(f"{name}.steering_torque", "N*m", f"steering torque on '{name}'")
         b.force(Motor(name=f"{name}.steer", speed=speed, input=torque))
-
-
-def _roll_on_rollers(
-    b: ModelBuilder, wheel: AbstractWheelPart, angle: Scalar, *, is_driven: bool
-) -> None:
-    contact = RollerRolling(
-        name=wheel.name,
-        body=wheel.name,
-        radius=wheel.radius,
-        axis=Y,
-        roller_angle=angle,
-        normal=not b.keeps_height(wheel.parent),
-        stiffness=wheel.stiffness,
-    )
-    read = NumberReader(b.plain().parameter_values())
-    shapes = roller_shapes(Y, angle, wheel.radius, wheel.full_width, read)
-    wheel.spin(b, wheel.parent, wheel.frame(), is_driven=is_driven, contact=contact, shapes=shapes)

@@ -322,6 +322,9 @@ def _given_state(
         v.append(ca.vertcat(W[2, 1], W[0, 2], W[1, 0]))
         if shift.shape[0]:
             v.append(ca.mtimes(R.T, ca.jtimes(shift, symbols.q, q_dot)))
+    # places of contacts come behind the joints, in both
+    q.append(symbols.q[own[-1].coordinates.stop :])
+    v.append(symbols.v[own[-1].speeds.stop :])
     speeds = ca.vertcat(*v)
     rates = ca.jtimes(speeds, at, along)
     found = [ca.densify(ca.vertcat(*q)), ca.densify(speeds), ca.densify(rates)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -18,12 +18,17 @@ from noslip.show.plots.histories import friction_sheet, side_by_side
 from noslip.show.plots.panels import lay_out
 from noslip.show.plots.paths import ground_joints, path_sheet
 from noslip.show.plots.sheets import Sheet
+from noslip.simulation.measured import MeasuredTable
 from noslip.simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from noslip.analysis.audit import Audit
+
+
+#: What has columns over time.
+Plotted: TypeAlias = Trajectory | MeasuredTable
 
 
 def _named(choose: Callable[[Trajectory], list[str]]) -> Callable[[Trajectory], list[Panel]]:
@@ -64,7 +69,7 @@ FIGURES = ("path", *PANELS, "friction")
 
 
 def plot(
-    run: Trajectory | Sequence[Trajectory] | EigenvalueSweep,
+    run: Plotted | Sequence[Plotted] | EigenvalueSweep,
     what: str | Sequence[str] = "",
     *,
     against: str = "time",
@@ -79,7 +84,8 @@ def plot(
     Parameters
     ----------
     run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned, or a list of them;
-        or what :func:`sweep_eigenvalues` returned, whose eigenvalues are drawn.
+        or what :func:`sweep_eigenvalues` returned, whose eigenvalues are drawn. Of what
+        :func:`read_measured` returned, among runs or alone, a list of columns is drawn.
     what : name of a figure: ``histories`` (coordinates, speeds and inputs; the default), ``path``,
         ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
         ``residuals``, ``errors``, ``signals`` (what a controller saw, wanted and got),
@@ -102,8 +108,16 @@ def plot(
     if isinstance(run, EigenvalueSweep):
         return _sweep(run, what, title, size, save)
     what = what if not isinstance(what, str) else what or "histories"
-    runs = _runs(run)
-    names = _labels(runs, labels)
+    given = _runs(run)
+    names = _labels(given, labels)
+    if any(isinstance(one, MeasuredTable) for one in given) and isinstance(what, str):
+        raise SimulationError(
+            f"the figure '{what}' is one of runs, and a table was measured",
+            "plot(…)",
+            'give a list of columns, such as what=["base.x"]',
+        )
+    # of a list of columns a table has all that is drawn
+    runs = cast("list[Trajectory]", given)
     if isinstance(what, str) and against != "time":
         raise SimulationError(
             f"'{against}' is given for the abscissa of the figure '{what}', which has its own",
@@ -183,29 +197,33 @@ def _filled(panels: list[Panel], run: Trajectory, what: str | Sequence[str]) -> 
     )
 
 
-def _runs(run: Trajectory | Sequence[Trajectory]) -> list[Trajectory]:
-    if not isinstance(run, Trajectory | Iterable):
+def _runs(run: Plotted | Sequence[Plotted]) -> list[Plotted]:
+    if not isinstance(run, Trajectory | MeasuredTable | Iterable):
         raise TypeError(
             f"plot takes a run, some runs or a sweep, got {type(run).__name__}: give what "
             "simulate, run_scenario, track or sweep_eigenvalues returned"
         )
-    runs = [run] if isinstance(run, Trajectory) else list(run)
+    runs = [run] if isinstance(run, Trajectory | MeasuredTable) else list(run)
     for k, one in enumerate(runs):
-        if not isinstance(one, Trajectory):
+        if not isinstance(one, Trajectory | MeasuredTable):
             raise TypeError(
                 f"run {k + 1} is {type(one).__name__}: give what simulate, run_scenario or track "
                 "returned"
             )
         if not len(one.t):
             raise SimulationError(
-                "the run has no samples", f"plot of model '{one.model.name}'", "simulate first"
+                "the run has no samples", f"plot of '{_name(one)}'", "simulate first"
             )
     if not runs:
         raise SimulationError("there is no run to draw", "plot(run, …)", "give at least one")
     return runs
 
 
-def _labels(runs: Sequence[Trajectory], labels: Sequence[str]) -> list[str]:
+def _name(run: Plotted) -> str:
+    return run.name if isinstance(run, MeasuredTable) else run.model.name
+
+
+def _labels(runs: Sequence[Plotted], labels: Sequence[str]) -> list[str]:
     if isinstance(labels, str):
         raise TypeError(f"labels is the text '{labels}': give a list, one label a run")
     if labels and len(labels) != len(runs):
@@ -216,7 +234,7 @@ def _labels(runs: Sequence[Trajectory], labels: Sequence[str]) -> list[str]:
         )
     if labels:
         return [str(label) for label in labels]
-    names = [run.model.name for run in runs]
+    names = [_name(run) for run in runs]
     if len(set(names)) < len(names):
         names = [f"run {k + 1}" for k in range(len(runs))]
     return names

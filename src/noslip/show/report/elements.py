@@ -34,11 +34,13 @@ class PageSection:
     key : where links to it point.
     title : its heading.
     body : what is below the heading.
+    is_folded : whether it opens on a click or a link, and on paper.
     """
 
     key: str
     title: str
     body: Html
+    is_folded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

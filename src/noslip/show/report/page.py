@@ -64,6 +64,13 @@ def _contents(parts: Sequence[PageSection]) -> str:
 
 
 def _section(part: PageSection) -> Html:
+    if part.is_folded:
+        # a link to what is inside of a folded part opens it
+        return Html(
+            f'<section class="folded" aria-labelledby="{part.key}-title"><details>\n'
+            f'<summary><h2 id="{part.key}-title">{escape(part.title)}</h2></summary>\n'
+            f'<div id="{part.key}" class="inside">{part.body}</div></details></section>'
+        )
     return Html(
         f'<section id="{part.key}" aria-labelledby="{part.key}-title">\n'
         f'<h2 id="{part.key}-title">{escape(part.title)}</h2>\n{part.body}\n</section>'
@@ -115,6 +122,7 @@ nav ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap
   gap: 0.1rem 1.1rem; font-size: 0.92rem; }
 nav a { display: inline-block; padding: 0.2rem 0; text-decoration: none; }
 nav a:hover { text-decoration: underline; }
+@media screen and (max-width: 36rem) { nav { display: none; } }
 @media (min-width: 68rem) {
   .page { grid-template-columns: 12rem minmax(0, 1fr); }
   header { grid-column: 1 / -1; }
@@ -161,6 +169,11 @@ details { border-top: 1px solid var(--line); }
 details:last-of-type { border-bottom: 1px solid var(--line); }
 summary { cursor: pointer; padding: 0.55rem 0.2rem; }
 summary h3 { display: inline; margin: 0; font-size: 1rem; }
+main > section.folded { margin: 0; }
+.folded summary h2 { display: inline; margin: 0; padding: 0; border: 0; font-size: 1.15rem; }
+.folded > details { border-bottom: 0; }
+.folded:last-of-type > details { border-bottom: 1px solid var(--line); }
+.folded > details > .inside { scroll-margin-top: 3.5rem; padding: 0.4rem 0 2rem; }
 .inside { padding: 0 0 1rem; }
 """
 
@@ -229,7 +242,9 @@ PAPER = """
   .noslip .scroll { overflow: visible; font-size: calc(1em * min(1, 106 / var(--letters))); }
   .data td.words, .noslip .wide td:last-child { min-width: 0; }
   .wide table { font-size: 8.5pt; } th, td { padding-right: 0.8rem; }
-  details:not([open]) { display: none; }
+  .inside > details:not([open]) { display: none; }
+  .folded > details::details-content { content-visibility: visible; }
+  .folded summary { list-style: none; } .folded summary h2 { font-size: 1.4rem; }
   .stage { border: 0; aspect-ratio: auto; max-height: none; }
   .stage iframe, .onscreen { display: none; }
   .stage img { position: static; height: auto; max-height: 8.5cm; }

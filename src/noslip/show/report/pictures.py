@@ -13,6 +13,7 @@ from noslip.show.report.elements import (
     Html,
     PageSection,
     figure,
+    folded,
     joined,
     number_text,
     paragraph,
@@ -35,7 +36,8 @@ RATE = 24.0
 #: Of the still, pixels.
 WIDTH, HEIGHT = 1280, 800
 
-#: Figures that belong to a section of their own.
+#: Figures that answer what people ask first; those of other sections are there, the rest is folded.
+FIRST = ("path", "speeds", "inputs", "errors")
 ELSEWHERE = ("energy", "friction")
 
 NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
@@ -70,10 +72,18 @@ def motion(drawn: Pictures) -> PageSection:
 
 
 def plots(drawn: Pictures) -> PageSection:
-    """All figures that no other section shows."""
-    shown = [html for name, html in drawn.figures.items() if name not in ELSEWHERE]
-    body = Html(f'<div class="figures">\n{joined(shown)}\n</div>')
-    return PageSection(key="plots", title="Plots", body=body if shown else paragraph(text(NOTHING)))
+    """Figures of the motion and of what drives it; all others below, folded."""
+    first = [drawn.figures[name] for name in FIRST if name in drawn.figures]
+    rest = [html for name, html in drawn.figures.items() if name not in (*FIRST, *ELSEWHERE)]
+    parts = [_side_by_side(first)] if first else []
+    if rest:
+        parts.append(folded("More figures", _side_by_side(rest)))
+    body = joined(parts) if parts else paragraph(text(NOTHING))
+    return PageSection(key="plots", title="Plots", body=body)
+
+
+def _side_by_side(figures: list[Html]) -> Html:
+    return Html(f'<div class="figures">\n{joined(figures)}\n</div>')
 
 
 def pace(duration: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from noslip import __version__
@@ -12,6 +13,7 @@ from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.show.equations.documents import parts_style
 from noslip.show.report import mechanism_sections, pictures, result_sections
+from noslip.show.report.answers import answers, trust
 from noslip.show.report.elements import Html, joined, text, verdicts
 from noslip.show.report.page import page
 from noslip.show.report.subject import StatusCallback, gather
@@ -30,9 +32,10 @@ def write_report(
 ) -> Path:
     """Write a run as one self-contained HTML page.
 
-    It holds what was simulated and with what, the animation and the figures, degrees of freedom and
-    equations of motion, energy and residuals, the no-slip audit, the verification certificate, and
-    the command that reproduces it.
+    It opens with what the motion asks of the machine (speeds, inputs, power, friction, loads,
+    errors), the animation, one line on what can be trusted, and figures. Folded below: the no-slip
+    audit, what was simulated, degrees of freedom, equations of motion, energy and residuals, the
+    verification certificate, the environment, and the command that reproduces it.
 
     Parameters
     ----------
@@ -80,20 +83,24 @@ def report_html(
         f"{model.name}: report of a run",
         heading=model.name,
         lead=joined(lead),
-        opening=Html(
-            f'<section aria-label="Summary">{verdicts(result_sections.answers(subject))}</section>'
-        ),
+        opening=Html(f'<section aria-label="Summary">{verdicts(answers(subject))}</section>'),
         parts=[
             pictures.motion(drawn),
+            trust(subject),
             pictures.plots(drawn),
-            mechanism_sections.simulated(subject),
-            mechanism_sections.mechanism(subject),
-            mechanism_sections.equations(subject),
-            result_sections.balance(subject, drawn.of("energy")),
-            result_sections.ground(subject, drawn.of("friction")),
-            result_sections.certificate(subject),
-            mechanism_sections.environment(subject),
-            mechanism_sections.reproduction(subject),
+            *(
+                replace(section, is_folded=True)
+                for section in (
+                    result_sections.ground(subject, drawn.of("friction")),
+                    mechanism_sections.simulated(subject),
+                    mechanism_sections.mechanism(subject),
+                    mechanism_sections.equations(subject),
+                    result_sections.balance(subject, drawn.of("energy")),
+                    result_sections.certificate(subject),
+                    mechanism_sections.environment(subject),
+                    mechanism_sections.reproduction(subject),
+                )
+            ),
         ],
         styles=parts_style(),
     )

@@ -290,9 +290,9 @@ def _forces(
 
 def _contact_axes(system: System, run: Trajectory) -> NDArray[np.float64]:
     """(n, contacts, 3, 3) longitudinal, lateral and normal directions by rows, in the world."""
-    from noslip.analysis.reactions import sampled
+    from noslip.analysis.reactions import motion_of, sampled
 
-    table = sampled(system, run, "contact_axes")
+    table = sampled(system, motion_of(system, run), "contact_axes")
     return table.reshape(len(run.t), -1, 4, 3)[:, :, 1:]
 
 

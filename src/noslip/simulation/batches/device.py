@@ -22,11 +22,13 @@ from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
 from noslip.engines.flow import REGISTERS, THREAD
 from noslip.engines.interpreter import interpret
 from noslip.engines.llvm import print_thread_functions
+from noslip.engines.lookup import lower_lookups
 from noslip.engines.optimize import hoist, reassociate
 from noslip.engines.program import Program
 from noslip.engines.thread_code import join_texts, record_text, word_of_record
 from noslip.engines.trig_polynomials import shorten
 from noslip.errors import DeviceError
+from noslip.grid_spline import GridSpline
 from noslip.simulation.batches.lanes import Array, LanePlan, LaneResults, Shared, shape_of
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.shape import PLACES, SETUP, Shape
@@ -100,7 +102,7 @@ def run_on_device(
     shape = _shape(plan, results, code)
     printed = _kernel(shape, tuple(code.programs.items()))
     values, pause_words = printed.values(plan, shape), printed.pause_words
-    kernel = code.device.kernel(printed.text)
+    kernel = code.device.kernel(printed.text, printed.tables)
     size = _part_size(plan, results, kernel, pause_words, code.device)
     done = 0
     for begin in range(0, len(plan.queue), size):
@@ -136,11 +138,15 @@ def _shape(plan: LanePlan, results: LaneResults, code: DeviceCode) -> Shape:
 
 
 class _Kernel(NamedTuple):
-    """Text of a kernel, words that a thread keeps between launches, and what follows the record."""
+    """Text of a kernel, words that a thread keeps between launches, and what follows the record.
+
+    Its programs look up the tables.
+    """
 
     text: str
     pause_words: int
     heads: tuple[Program, ...]
+    tables: tuple[GridSpline, ...]
 
     def values(self, plan: LanePlan, shape: Shape) -> bytes:
         """Shared parameters and what was hoisted of them, in the precision of the kernel."""
@@ -168,13 +174,14 @@ def _kernel(shape: Shape, programs: tuple[tuple[str, Program], ...]) -> _Kernel:
         size = program.input_sizes[3]
         own = {k: word_of_record(first + k, number) for k in constant if k < size}
         # a card schedules by itself, and better what is used soon after it is computed
-        functions[name], head = hoist(reassociate(shorten(program)), own)
+        functions[name], head = hoist(reassociate(shorten(lower_lookups(program))), own)
         hoisted = {size + k: word_of_record(at + k, number) for k in range(head.output_size)}
         shared[name], at = own | hoisted, at + head.output_size
         heads.append(head)
     words = record_text(-(-at // 2) if shape.target.is_single else at)
     text = join_texts(words, print_thread_functions(functions, number, shared), print_loop(shape))
-    return _Kernel(text, LoopWriter(shape).pause_size, tuple(heads))
+    tables = tuple(dict.fromkeys(table for _, program in programs for table in program.tables))
+    return _Kernel(text, LoopWriter(shape).pause_size, tuple(heads), tables)
 
 
 def _part_size(

@@ -11,8 +11,8 @@ from noslip.analysis.audit import Audit
 from noslip.errors import Fault
 from noslip.formulations.certificate import Certificate
 from noslip.model.model import Model
+from noslip.show.report.answers import GROUND
 from noslip.show.report.elements import MARKS, Html, Verdict, code, number_text, text
-from noslip.show.report.result_sections import GROUND
 from noslip.show.units import unit_text
 from noslip.simulation.trajectory import largest_errors
 from noslip.studio.choosing.choice import DRIVE, SCENARIO

@@ -1,0 +1,86 @@
+"""`noslip new`: write a model file to start from."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from noslip.cli.options import FamilyWord, check_target, force_option
+
+#: Sizes in the order in which they are asked for, and their help.
+SIZES = {
+    "mass": "kg, of the base without wheels.",
+    "length": "m, of the base.",
+    "width": "m, of the base.",
+    "height": "m, of the base.",
+    "wheel_radius": "m.",
+    "wheel_mass": "kg, of each wheel.",
+    "wheel_separation": "m, left wheel to right wheel.",
+    "wheelbase": "m, rear wheels to front wheels.",
+}
+
+
+def _kinds() -> list[str]:
+    from noslip.library.templates import KINDS
+
+    return list(KINDS)
+
+
+def _size_options(command: Any) -> Any:
+    for name, said in reversed(SIZES.items()):
+        command = click.option(f"--{name.replace('_', '-')}", name, type=float, help=said)(command)
+    return command
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--kind", type=FamilyWord("kind", _kinds), help="Of vehicle.")
+@_size_options
+@click.option("--ask/--no-ask", default=None, help="Ask for what is not given; on a terminal.")
+@force_option
+def new(file: Path, kind: str | None, ask: bool | None, force: bool, **given: float | None) -> None:
+    """Write a commented model FILE of a vehicle that runs.
+
+    What is not given as an option is asked for on a terminal, and has its usual value elsewhere.
+    """
+    from noslip.atomic import write_atomically
+    from noslip.library.templates import KINDS, template_text
+
+    if file.suffix.lower() != ".toml":
+        raise click.UsageError(f"FILE is {str(file)!r}: let its name end in .toml")
+    check_target(file, force)
+    asks = (sys.stdin.isatty() and sys.stderr.isatty()) if ask is None else ask
+    if kind is None and asks:
+        for word, facts in KINDS.items():
+            click.echo(f"  {word:<14}{facts.description}", err=True)
+        choice = click.Choice(list(KINDS))
+        kind = click.prompt("kind", type=choice, default=next(iter(KINDS)), err=True)
+    kind = kind or next(iter(KINDS))
+    sizes = {name: value for name, value in given.items() if value is not None}
+    if asks:
+        for name, size in KINDS[kind].sizes.items():
+            if name not in sizes:
+                label = f"{name.replace('_', ' ')}, {size.description}, {size.unit}"
+                sizes[name] = click.prompt(label, type=float, default=size.usual, err=True)
+    text = template_text(kind, re.sub(r"[^\w .-]", "-", file.stem), sizes)
+    write_atomically(file, lambda path: path.write_text(text, "utf-8"))
+    _echo_next(file)
+
+
+def _echo_next(file: Path) -> None:
+    """What was written, and what to do with it."""
+    import noslip as ns
+    from noslip.words import counted
+
+    report = ns.check(ns.load(file))
+    name = shlex.quote(str(file))
+    degrees = counted(report.degrees_of_freedom, "degree of freedom", "degrees of freedom")
+    click.echo(f"wrote {file}: {degrees}; edit it, then")
+    click.echo(f"  noslip run {name}      simulate it and leave a report")
+    click.echo(f"  noslip studio {name}   drive it in the browser")
+    click.echo(f"  noslip derive {name}   its equations of motion")

@@ -1,0 +1,229 @@
+"""Quintic splines over square grids, as an operation of traced expressions.
+
+The surface h(x, y) is a tensor product of B-splines of degree five with uniform knots,
+
+    (1)  h = Σ_ij c_ij B(ξ − i) B(η − j),   ξ = (x − x₀)/step, η = (y − y₀)/step
+
+so it has four continuous derivatives, and 36 coefficients c determine it in a cell. In an
+expression it is one call of a function that CasADi does not look into, whatever the size of the
+grid: the Taylor coefficients at a place that is held, x̂ = x without its derivative,
+
+    (2)  h(x, y) = Σ_ij h_ij(x̂, ŷ) (x − x̂)ⁱ (y − ŷ)ʲ,   h_ij = (∂ⁱ⁺ʲh/∂xⁱ∂yʲ)/(i! j!),   i, j ≤ 5
+
+This is h_00 as a number, and exact in all derivatives. `engines.program` reads the call as an
+operation for each h_ij; x − x̂ is zero there, so that no more than the coefficients needed are left.
+
+Traps
+-----
+- CasADi (3.8) differentiates calls within SX wrongly where a derivative is zero. So neither places
+  nor coefficients let a derivative through: :func:`held` writes them as ⌊2⁹⁰⁰x⌋ 2⁻⁹⁰⁰, which is x
+  for all |x| < 10³⁷ (but for 10⁻²⁷⁰), and has the derivative zero.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import threading
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+DEGREE = 5
+#: Quintic B-splines of uniform knots on one cell: weights of powers of s, 0 ≤ s ≤ 1.
+_CELL = (
+    np.array(
+        [
+            [1, -5, 10, -10, 5, -1],
+            [26, -50, 20, 20, -20, 5],
+            [66, 0, -60, 0, 30, -10],
+            [26, 50, 20, -20, -20, 10],
+            [1, 5, 10, 10, 5, -5],
+            [0, 0, 0, 0, 0, 1],
+        ]
+    )
+    / 120
+)
+#: Cells along x and along y of a patch of the table.
+PATCH = 64
+#: Powers of two of :func:`held`.
+LARGE, SMALL = 2.0**900, 2.0**-900
+_NAME = re.compile(r"spline_([0-9a-f]{16})")
+
+
+def cell_weights(order: int) -> Array:
+    """(6, 6 − order) weights of powers of s of Taylor coefficients of the splines on a cell."""
+    weights = _CELL
+    for k in range(1, order + 1):
+        weights = weights[:, 1:] * np.arange(1, weights.shape[1]) / k
+    return weights
+
+
+def held(x: ca.SX) -> ca.SX:
+    """The same number without its derivative."""
+    return ca.floor(x * LARGE) * SMALL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridSpline:
+    """A quintic spline over a square grid. Made by :func:`grid_spline`.
+
+    Beyond the border the polynomials of the last cells go on.
+
+    Parameters
+    ----------
+    coefficients : (m, n) c_ji of (1): a row for each place along y.
+    origin : x₀ and y₀, the first point of the grid.
+    step : from a point to the next, along x and along y.
+    number : of the spline in this process; operations name it by it.
+    key : of all the above but the number.
+    """
+
+    coefficients: Array = field(repr=False)
+    origin: tuple[float, float]
+    step: float
+    number: int
+    key: str
+
+    @property
+    def num_cells(self) -> tuple[int, int]:
+        """Along x and along y."""
+        m, n = self.coefficients.shape
+        return n - DEGREE, m - DEGREE
+
+    def evaluate(self, x: Array, y: Array, i: int = 0, j: int = 0) -> Array:
+        """Taylor coefficient h_ij at places of any one shape."""
+        weights, first = [], []
+        given = zip((x, y), self.origin, self.num_cells, (i, j), strict=True)
+        for place, start, count, order in given:
+            steps = (np.asarray(place, dtype=float) - start) / self.step
+            cell = np.clip(np.nan_to_num(np.floor(steps)), 0, count - 1)
+            powers = (steps - cell)[..., None] ** np.arange(DEGREE + 1 - order)
+            weights.append(powers @ cell_weights(order).T / self.step**order)
+            first.append(cell.astype(int)[..., None] + np.arange(DEGREE + 1))
+        near = self.coefficients[first[1][..., :, None], first[0][..., None, :]]
+        found: Array = np.einsum("...j,...ji,...i->...", weights[1], near, weights[0])
+        return found
+
+    def traced(self, x: ca.SX, y: ca.SX) -> ca.SX:
+        """h(x, y) by (2)."""
+        at = held(x), held(y)
+        terms = ca.reshape(ca.SX(_function(self.key)(*at)), DEGREE + 1, DEGREE + 1)
+        h = ca.SX(0)
+        for i in range(DEGREE, -1, -1):
+            inner = ca.SX(0)
+            for j in range(DEGREE, -1, -1):
+                inner = inner * (y - at[1]) + held(terms[j, i])
+            h = h * (x - at[0]) + inner
+        return h
+
+
+#: All splines of this process, by their keys: expressions call them by it.
+_SPLINES: dict[str, GridSpline] = {}
+_MAKING = threading.Lock()
+
+
+def grid_spline(values: Array, origin: tuple[float, float], step: float) -> GridSpline:
+    """The spline through (m, n) values; a row is along x, the rows follow each other along y."""
+    values = np.ascontiguousarray(values, dtype=float)
+    facts = np.array([*values.shape, *origin, step], dtype=float)
+    key = hashlib.sha256(facts.tobytes() + values.tobytes()).hexdigest()[:16]
+    with _MAKING:
+        if key not in _SPLINES:
+            coefficients = np.ascontiguousarray(_coefficients(_coefficients(values).T).T)
+            coefficients.setflags(write=False)
+            first = float(origin[0]), float(origin[1])
+            _SPLINES[key] = GridSpline(coefficients, first, step, len(_SPLINES), key)
+        return _SPLINES[key]
+
+
+def numbered_spline(number: float) -> GridSpline:
+    """The spline of a number."""
+    return list(_SPLINES.values())[int(number)]
+
+
+def _coefficients(values: Array) -> Array:
+    """(n + 4, …) coefficients of splines through (n, …) values.
+
+    The ends are "not a knot": the fifth derivative does not jump at the two knots next to them, so
+    that the order of the spline is the same everywhere.
+    """
+    from scipy.linalg import solve_banded
+
+    count = len(values)
+    sixth = np.array([1, -6, 15, -20, 15, -6, 1])
+    rows = [(k, k, sixth) for k in range(2)]
+    rows += [(k + 2, k, np.array([1, 26, 66, 26, 1]) / 120) for k in range(count)]
+    rows += [(count + 2 + k, count - 4 + k, sixth) for k in range(2)]
+    bands = np.zeros((13, count + 4))  # six diagonals on both sides
+    for row, first, entries in rows:
+        columns = np.arange(first, first + len(entries))
+        bands[6 + row - columns, columns] = entries
+    nothing = np.zeros((2, *values.shape[1:]))
+    found: Array = solve_banded((6, 6), bands, np.concatenate([nothing, values, nothing]))
+    return found
+
+
+def called_spline(function: ca.Function, k: int) -> GridSpline | None:
+    """The spline whose Taylor coefficients instruction k of a function calls; None for others."""
+    match = _NAME.fullmatch(function.instructions_sx()[k].which_function().name())
+    return None if match is None else _SPLINES.get(match[1])
+
+
+@functools.cache
+def _function(key: str) -> ca.Function:
+    """(36,) all h_ij at (x, y), those of one i after the other."""
+    spline = _SPLINES[key]
+    x, y = ca.MX.sym("x"), ca.MX.sym("y")
+    cells, weights = [], []
+    for place, start, count in zip((x, y), spline.origin, spline.num_cells, strict=True):
+        steps = (place - start) / spline.step
+        cell = ca.fmin(ca.fmax(ca.floor(steps), 0), count - 1)
+        powers = [ca.MX(1)]
+        for _ in range(DEGREE):
+            powers.append(powers[-1] * (steps - cell))
+        rows = [
+            ca.mtimes(ca.DM(cell_weights(k) / spline.step**k), ca.vertcat(*powers[: 6 - k])).T
+            for k in range(DEGREE + 1)
+        ]
+        weights.append(ca.vertcat(*rows))
+        cells.append(cell)
+    near = ca.reshape(_near(key)(*cells), DEGREE + 1, DEGREE + 1)
+    jets = ca.mtimes(weights[1], ca.mtimes(near, weights[0].T))
+    return ca.Function(f"spline_{key}", [x, y], [ca.vec(jets)], {"never_inline": True})
+
+
+@functools.cache
+def _near(key: str) -> ca.Function:
+    """The 36 coefficients of a cell, column by column; shared by all partial derivatives.
+
+    CasADi copies a constant at every evaluation, so a large table is cut into patches.
+    """
+    spline = _SPLINES[key]
+    counts = [-(-count // PATCH) for count in spline.num_cells]
+    size = PATCH + DEGREE
+    patches = [
+        _patch(f"patch_{key}_{a}_{b}", spline.coefficients[b : b + size, a : a + size])
+        for b in range(0, counts[1] * PATCH, PATCH)
+        for a in range(0, counts[0] * PATCH, PATCH)
+    ]
+    if len(patches) == 1:
+        return patches[0]
+    i, j = ca.MX.sym("i"), ca.MX.sym("j")
+    k, m = ca.floor(i / PATCH), ca.floor(j / PATCH)
+    which = ca.Function.conditional(f"patches_{key}", patches[:-1], patches[-1])
+    chosen = which(m * counts[0] + k, i - PATCH * k, j - PATCH * m)
+    return ca.Function(f"near_{key}", [i, j], [chosen])
+
+
+def _patch(name: str, table: Array) -> ca.Function:
+    """The 36 coefficients of a cell of a small table."""
+    rows = table.shape[0]
+    i, j = ca.MX.sym("i"), ca.MX.sym("j")
+    near = np.add.outer(np.arange(DEGREE + 1) * rows, np.arange(DEGREE + 1)).ravel()
+    return ca.Function(name, [i, j], [ca.MX(ca.DM(table))[i * rows + j + ca.DM(near)]])

@@ -1,0 +1,281 @@
+"""Variants of a mechanism: states, inputs and parameters of many, read once and done in blocks.
+
+What `linearize_batch`, `evaluate_batch` and the other batches that integrate nothing share. As in
+`simulate_batch` a number is shared by all variants or given for each of them, and is stored as an
+array of one entry, or of as many as there are variants.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.simulation.batches.request import num_cores, parameter_rows, read_count, read_numbers
+from noslip.simulation.expressions import units_by_name
+from noslip.simulation.starts.completion import SpeedInputs, complete_starts
+
+if TYPE_CHECKING:
+    import xarray
+
+#: Variants that are done at a time.
+BLOCK = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Variants:
+    """States, inputs and parameters of many variants. Made by :func:`read_variants`.
+
+    Parameters
+    ----------
+    system : with rows that are independent at these parameters.
+    what : the work, for messages: ``linearizations``.
+    count : variants.
+    state : values by name, (1,) or (count,).
+    inputs : [u; w; ẇ], (1, nu) or (count, nu).
+    parameters : (1, np) or (count, np).
+    others : further numbers that were read, by kind and name.
+    varied : what differs, by kind and name, (count,); with its unit.
+    """
+
+    system: System
+    what: str
+    count: int
+    state: dict[str, Array]
+    inputs: Array
+    parameters: Array
+    others: dict[str, dict[str, Array]]
+    varied: dict[str, tuple[Array, str]]
+
+    @property
+    def where(self) -> str:
+        """Of what, for messages."""
+        return f"{self.what} of model '{self.system.model.name}'"
+
+    def rows(self, table: Array, block: range) -> Array:
+        """Rows of a table that belong to a block."""
+        if len(table) == 1:
+            table = np.broadcast_to(table, (len(block), *table.shape[1:]))
+            return np.ascontiguousarray(table)
+        return np.ascontiguousarray(table[block.start : block.stop])
+
+    def at(self, k: int) -> tuple[dict[str, float], Array, Array]:
+        """State by name, inputs and parameters of one variant."""
+        state = {name: float(x[min(k, len(x) - 1)]) for name, x in self.state.items()}
+        return (
+            state,
+            self.inputs[min(k, len(self.inputs) - 1)],
+            self.parameters[min(k, len(self.parameters) - 1)],
+        )
+
+    def completed(
+        self,
+        block: range,
+        time: float,
+        *,
+        guess: Mapping[str, float] | None = None,
+        speed_inputs: SpeedInputs | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """Consistent states of a block: coordinates, independent speeds and costates.
+
+        Parameters
+        ----------
+        block : variants.
+        time : s.
+        guess : as in :func:`complete_start`.
+        speed_inputs : of places in the block and their coordinates; those of `inputs` by default.
+        """
+        model = self.system.model
+        num, num_w = len(model.inputs), len(model.speed_inputs)
+        u = self.rows(self.inputs, block)
+        given = speed_inputs or (lambda k, _: u[k, num : num + num_w])
+        try:
+            return complete_starts(
+                self.system,
+                {
+                    name: values[block.start : block.stop] if len(values) > 1 else values
+                    for name, values in self.state.items()
+                },
+                count=len(block),
+                time=time,
+                parameters=self.rows(self.parameters, block),
+                speed_inputs=given if num_w else None,
+                guess=guess,
+            )
+        except SimulationError as error:
+            raise _renumbered(error, block.start) from None
+
+    def state_rows(self, q: Array, eta: Array, mu: Array) -> Array:
+        """x = [q; η; μ; W], no work done."""
+        work = np.zeros((len(q), 1 if self.system.does_work else 0))
+        return np.concatenate([q, eta, mu, work], axis=1)
+
+    def labels(self) -> dict[str, Any]:
+        """Coordinates of a labelled dataset over ``variant``: what differs, with units."""
+        coords: dict[str, Any] = {"variant": np.arange(self.count)}
+        for name, (values, unit) in self.varied.items():
+            coords[name] = ("variant", values, {"units": unit})
+        return coords
+
+
+def read_variants(
+    system: System,
+    function: str,
+    what: str,
+    *,
+    state: Mapping[str, ArrayLike] | None = None,
+    inputs: Mapping[str, ArrayLike] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    others: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+    count: int | None = None,
+) -> Variants:
+    """Read the arguments of a batch.
+
+    Parameters
+    ----------
+    system : compiled system.
+    function : the caller, for messages.
+    what : its work, for messages.
+    state, inputs, parameters : by name, one number or one for each variant.
+    others : further numbers by kind and name.
+    count : number of variants, where no list says it.
+
+    Raises
+    ------
+    SimulationError : for unknown inputs and parameters, lists of different lengths, and parameters
+        that the model refuses.
+    """
+    if not isinstance(system, System):
+        raise TypeError(
+            f"{function} takes a System, got {type(system).__name__}: compile the equations first"
+        )
+    where = f"{what} of model '{system.model.name}'"
+    kinds: dict[str, Mapping[str, ArrayLike]] = {
+        "start": state or {},
+        "input": inputs or {},
+        "parameter": parameters or {},
+        **(others or {}),
+    }
+    given = {
+        kind: {name: read_numbers(value, f"{kind} '{name}'", where) for name, value in m.items()}
+        for kind, m in kinds.items()
+    }
+    lengths = {f"{kind} '{n}'": len(x) for kind, values in given.items() for n, x in values.items()}
+    count = read_count(count, lengths, where)
+    table = _input_rows(system, given["input"])
+    rows, system = parameter_rows(system, given["parameter"], count)
+    return Variants(
+        system=system,
+        what=what,
+        count=count,
+        state=given["start"],
+        inputs=table,
+        parameters=rows,
+        others={kind: given[kind] for kind in others or {}},
+        varied={
+            f"{kind}.{name}": (values, _unit(system, kind, name))
+            for kind, numbers in given.items()
+            for name, values in numbers.items()
+            if len(values) > 1
+        },
+    )
+
+
+def _input_rows(system: System, given: Mapping[str, Array]) -> Array:
+    """[u; w; ẇ] of inputs by name, zero where they are not given."""
+    names = [quantity.name for quantity in system.inputs]
+    table = np.zeros((max([1, *(len(values) for values in given.values())]), len(names)))
+    for name, values in given.items():
+        if name not in names:
+            raise SimulationError(
+                f"there is no input '{name}'",
+                f"inputs of model '{system.model.name}'",
+                nearest(name, names),
+            )
+        table[:, names.index(name)] = values
+    return table
+
+
+def _unit(system: System, kind: str, name: str) -> str:
+    """Unit of what differs."""
+    if kind == "parameter":
+        return {p.name: p.unit for p in system.model.parameters}[name]
+    if kind == "input":
+        return {q.name: q.unit for q in system.inputs}[name]
+    return units_by_name(system).get(name, "1") if kind == "start" else "1"
+
+
+def _renumbered(error: SimulationError, first: int) -> SimulationError:
+    """The fault of a variant of a block, with its number among all."""
+    fault = error.faults[0]
+    place, _, number = fault.where.rpartition(", trajectory ")
+    if not number.isdecimal():
+        return error
+    return SimulationError(fault.what, f"{place}, variant {int(number) + first}", fault.fix)
+
+
+def in_blocks(
+    count: int,
+    work: Callable[[range], None],
+    *,
+    size: int | None = None,
+    threads: int | None = None,
+    progress: Callable[[float], object] | None = None,
+    cancel: Any = None,
+) -> None:
+    """Do the work of all variants, a block at a time on several threads.
+
+    Parameters
+    ----------
+    count : variants.
+    work : does a block.
+    size : variants in a block, at most; :data:`BLOCK` if not given.
+    threads : all cores if not given.
+    progress : called with the fraction done.
+    cancel : a ``threading.Event``; setting it leaves out the blocks that have not begun.
+    """
+    workers = num_cores() if threads is None else threads
+    if not isinstance(workers, int | np.integer) or workers < 1:
+        raise SimulationError(f"threads is {workers!r}", "batch", "give a whole number, 1 or more")
+    stop = cancel if cancel is not None else threading.Event()
+    size = size or BLOCK
+    blocks = [range(k, min(k + size, count)) for k in range(0, count, size)]
+    done = 0
+
+    def one(block: range) -> int:
+        if not stop.is_set():
+            work(block)
+        return len(block)
+
+    with ThreadPoolExecutor(max(1, min(workers, len(blocks)))) as pool:
+        pending = [pool.submit(one, block) for block in blocks]
+        try:
+            for finished in as_completed(pending):
+                done += finished.result()
+                if progress is not None:
+                    progress(done / count)
+        except BaseException:
+            for waiting in pending:
+                waiting.cancel()
+            raise
+
+
+def dataset(
+    variants: Variants, columns: Mapping[str, tuple[NDArray[Any], str]], title: str
+) -> xarray.Dataset:
+    """Labelled dataset over ``variant``: columns (count,) by name, each with its unit."""
+    import xarray
+
+    data = {
+        name: ("variant", values, {"units": unit} if unit else {})
+        for name, (values, unit) in columns.items()
+    }
+    attrs = {"model": variants.system.model.name, "title": title}
+    return xarray.Dataset(data, coords=variants.labels(), attrs=attrs)
