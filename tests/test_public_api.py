@@ -171,6 +171,7 @@ PUBLIC = [
     "ParametricSurface",
     "PathErrors",
     "PathMotion",
+    "PathTracking",
     "Pendulum",
     "Placement",
     "Planar",

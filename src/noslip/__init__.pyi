@@ -450,6 +450,9 @@ from .control.controllers.computed_torque import (
     ComputedTorque as ComputedTorque,
     ProportionalDerivative as ProportionalDerivative,
 )
+from .control.controllers.following import (
+    PathTracking as PathTracking,
+)
 from .control.controllers.pose import (
     PoseTracking as PoseTracking,
 )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 if TYPE_CHECKING:
+    from noslip.control.estimators import ExtendedKalman
+    from noslip.control.plant import Plant
     from noslip.engines.system import System
     from noslip.model.model import Model
 
@@ -73,7 +76,98 @@ column_option = click.option(
     metavar="NAME=EXPRESSION",
     help="A further output, as in lift=point(fork,0.1,0,0).z or thrust=rate(speed). Repeatable.",
 )
-plant_options = [
+
+
+class EstimatorTexts(NamedTuple):
+    """Options of an estimator as they were written; the word is ``none`` for none."""
+
+    word: str
+    start_sigmas: tuple[str, ...]
+    input_sigmas: tuple[str, ...]
+    drifts: tuple[str, ...]
+
+    def estimator(self, model: Model) -> ExtendedKalman | None:
+        """The estimator; None for none."""
+        import noslip as ns
+
+        given = [text for texts in self[1:] for text in texts]
+        if self.word == "none":
+            if given:
+                raise click.UsageError(f"{given[0]!r} is for an estimator: add --estimator ekf")
+            return None
+        return ns.ExtendedKalman(
+            start_sigma=read_numbers(model, "--start-sigma", self.start_sigmas),
+            input_sigma=read_numbers(model, "--input-sigma", self.input_sigmas),
+            drift=read_numbers(model, "--drift", self.drifts),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantWords:
+    """Options of a plant that differs from the model that the controller knows.
+
+    Parameters
+    ----------
+    values : NAME=VALUE of parameters and start values.
+    model : name or file of another model with the same joints.
+    gravity : X,Y,Z.
+    forces, disturbances : tables of forces, and NAME=EXPRESSION of inputs that are no actuators.
+    sensors, actuators : texts of signals.
+    estimator : between sensors and controller.
+    seed : of noise.
+    """
+
+    values: tuple[str, ...]
+    model: str
+    gravity: str
+    forces: tuple[str, ...]
+    disturbances: tuple[str, ...]
+    sensors: tuple[str, ...]
+    actuators: tuple[str, ...]
+    estimator: EstimatorTexts
+    seed: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the plant is the model."""
+        given = (self.values, self.model, self.gravity, self.forces, self.disturbances)
+        is_estimated = any((self.estimator.word != "none", *self.estimator[1:]))
+        return not any((*given, self.sensors, self.actuators, is_estimated))
+
+    def plant(self, model: Model, system: System) -> Plant | None:
+        """What is driven; None if it is the model.
+
+        Parameters
+        ----------
+        model, system : that the controller knows.
+        """
+        import noslip as ns
+        from noslip.analysis.scenario import split_changes
+        from noslip.control.plant import parse_sensor, parse_signal
+        from noslip.model.files import parse_force
+
+        if self.is_empty:
+            return None
+        other = ns.compile(ns.derive(ns.load(self.model))) if self.model else None
+        driven = model if other is None else other.model
+        values = read_changes(driven, self.values, "--plant")
+        parameters, start = split_changes(system if other is None else other, values)
+        gravity = read_triple("--plant-gravity", self.gravity) if self.gravity else None
+        return ns.Plant(
+            system=other,
+            parameters=parameters,
+            start=start,
+            gravity=gravity,
+            forces=tuple(parse_force(driven, x, k) for k, x in enumerate(self.forces, start=1)),
+            disturbances=read_expressions("--disturbance", self.disturbances, "wind=5*sin(t)"),
+            sensors=tuple(parse_sensor(text) for text in self.sensors),
+            estimator=self.estimator.estimator(model),
+            actuators=tuple(parse_signal(ns.Actuator, text) for text in self.actuators),
+            seed=self.seed,
+        )
+
+
+_PLANT = (
     click.option(
         "--plant",
         "plant_values",
@@ -81,6 +175,33 @@ plant_options = [
         metavar="NAME=VALUE",
         help="A parameter or start value of what is driven that the controller does not know. "
         "Repeatable.",
+    ),
+    click.option(
+        "--plant-model",
+        default="",
+        metavar="MODEL",
+        help="What is driven, with the same joints: other tires, friction, inputs of its own.",
+    ),
+    click.option(
+        "--plant-gravity",
+        default="",
+        metavar="X,Y,Z",
+        help="m/s^2 of what is driven, such as that of a slope: 0.5,0,-9.8.",
+    ),
+    click.option(
+        "--push",
+        "pushes",
+        multiple=True,
+        metavar="KEY=VALUE,…",
+        help="A force on what is driven, in the words of model files: "
+        "type='wrench', body='platform', force=['5*sin(t)', 0, 0]. Repeatable.",
+    ),
+    click.option(
+        "--disturbance",
+        "disturbances",
+        multiple=True,
+        metavar="INPUT=EXPRESSION",
+        help="An input of the --plant-model that is no actuator, as a function of t. Repeatable.",
     ),
     click.option(
         "--sensor",
@@ -129,39 +250,50 @@ plant_options = [
         "Repeatable.",
     ),
     click.option("--seed", type=int, default=0, help="Of the noise of sensors and actuators."),
-]
+)
 
 
-class EstimatorTexts(NamedTuple):
-    """Options of an estimator as they were written; the word is ``none`` for none."""
-
-    word: str
-    start_sigmas: tuple[str, ...]
-    input_sigmas: tuple[str, ...]
-    drifts: tuple[str, ...]
-
-
-def plant_option(command: Callable[..., object]) -> Callable[..., object]:
-    """Options of a plant that differs from the model, those of its estimator as one."""
+def plant_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a plant for a command, which gets them as one `plant`."""
 
     @functools.wraps(command)
     def packed(
-        *arguments: object,
+        *arguments: Any,
+        plant_values: tuple[str, ...],
+        plant_model: str,
+        plant_gravity: str,
+        pushes: tuple[str, ...],
+        disturbances: tuple[str, ...],
+        sensors: tuple[str, ...],
+        actuators: tuple[str, ...],
         estimator: str,
         start_sigmas: tuple[str, ...],
         input_sigmas: tuple[str, ...],
         drifts: tuple[str, ...],
-        **others: object,
-    ) -> object:
-        texts = EstimatorTexts(estimator, start_sigmas, input_sigmas, drifts)
-        return command(*arguments, estimator=texts, **others)
+        seed: int,
+        **others: Any,
+    ) -> None:
+        asked = PlantWords(
+            values=plant_values,
+            model=plant_model,
+            gravity=plant_gravity,
+            forces=pushes,
+            disturbances=disturbances,
+            sensors=sensors,
+            actuators=actuators,
+            estimator=EstimatorTexts(estimator, start_sigmas, input_sigmas, drifts),
+            seed=seed,
+        )
+        command(*arguments, plant=asked, **others)
 
-    made: Callable[..., object] = packed
-    for option in reversed(plant_options):
-        made = option(made)
-    return made
+    for option in reversed(_PLANT):
+        packed = option(packed)
+    return packed
 
 
+period_option = click.option(
+    "--period", type=float, default=0.0, help="s between samples; 0: continuous."
+)
 friction_option = click.option(
     "--friction",
     type=click.FloatRange(min=0.0),

@@ -21,13 +21,14 @@ from noslip.cli.equations import formulations
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
     FLAGSHIP,
-    EstimatorTexts,
     FamilyWord,
+    PlantWords,
     column_option,
     friction_option,
     guess_option,
     json_option,
-    plant_option,
+    period_option,
+    plant_options,
     read_changes,
     read_columns,
     read_constants,
@@ -254,6 +255,8 @@ def _pictures(output: Output) -> tuple[bool, bool]:
     "cartesian:body=link2,components=vx,vy, acceleration-resolved.",
 )
 @limit_option
+@period_option
+@plant_options
 @set_option
 @guess_option
 @stop_option
@@ -270,6 +273,8 @@ def run(
     tool_point: str | None,
     controller: str,
     limits: tuple[str, ...],
+    period: float,
+    plant: PlantWords,
     changes: tuple[str, ...],
     guesses: tuple[str, ...],
     stops: tuple[str, ...],
@@ -286,8 +291,12 @@ def run(
     loaded = ns.load(model)
     target = output.target(loaded.name)
     stop = read_stops(stops)
-    if not motions and (tool or controller != "none" or limits):
-        raise click.UsageError("--tool, --controller and --limit need a --motion to follow")
+    is_controlled = controller != "none" or limits or period or not plant.is_empty
+    if not motions and (tool or is_controlled):
+        raise click.UsageError(
+            "--tool, --controller, --limit, --period and the options of a plant need a --motion "
+            "to follow"
+        )
     if tool_point is not None and not tool:
         raise click.UsageError("--tool-point is a point of the --tool: name the body")
     if motions and guesses and not tool:
@@ -308,10 +317,11 @@ def run(
             if motions:
                 near = {**values, **read_constants(loaded, guesses, "--guess")}
                 motion = _motion(loaded, motions, tool, tool_point or "0,0,0", near)
-                loop = ns.ControlLoop(
-                    controller=controller, limits=read_numbers(loaded, "--limit", limits)
-                )
-                run = _follow(system, motion, values, duration, loop, **common)
+                bounds = read_numbers(loaded, "--limit", limits)
+                loop = ns.ControlLoop(controller=controller, limits=bounds, period=period)
+                driven = plant.plant(loaded, system)
+                run = _follow(system, motion, values, duration, loop, plant=driven, **common)
+                system = system if driven is None else driven.driven(system)
             else:
                 run = ns.run_scenario(
                     system,
@@ -408,11 +418,11 @@ def _follow(
     "--controller",
     default="none",
     show_default=True,
-    help="Such as pose, pose:kx=2,ky=6, steered, trailer, pd:kp=30,20,kd=6,4, "
-    "lqr:platform.y=20,torque1=1,torque2=1.",
+    help="Such as path, which suits all vehicles, pose, pose:kx=2,ky=6, steered, trailer, "
+    "pd:kp=30,20,kd=6,4, lqr:platform.y=20,torque1=1,torque2=1.",
 )
 @limit_option
-@click.option("--period", type=float, default=0.0, help="s between samples; 0: continuous.")
+@period_option
 @click.option("--inputs", default="", help="Force inputs to use without a controller: F_u1,F_u2.")
 @click.option(
     "--reference",
@@ -421,7 +431,7 @@ def _follow(
     metavar="NAME=VALUE",
     help="Start of what the path leaves open, such as a caster's angle. Repeatable.",
 )
-@plant_option
+@plant_options
 @friction_option
 @click.option("--duration", type=float, help="s; as long as the path takes by default.")
 @set_option
@@ -448,11 +458,7 @@ def track(
     period: float,
     inputs: str,
     references: tuple[str, ...],
-    plant_values: tuple[str, ...],
-    sensors: tuple[str, ...],
-    actuators: tuple[str, ...],
-    estimator: EstimatorTexts,
-    seed: int,
+    plant: PlantWords,
     duration: float | None,
     friction: float | None,
     changes: tuple[str, ...],
@@ -497,7 +503,7 @@ def track(
         loop = ns.ControlLoop(
             controller=controller, inputs=chosen_inputs, limits=bounds, period=period
         )
-        plant = read_plant(loaded, system, plant_values, sensors, actuators, estimator, seed)
+        driven = plant.plant(loaded, system)
         with cancelling() as cancel:
             options |= {"progress": progress, "cancel": cancel}
             run = ns.track(
@@ -506,7 +512,7 @@ def track(
                 timing=timing,
                 follower=follower,
                 controller=loop,
-                plant=plant,
+                plant=driven,
                 **options,
             )
         output = output.after(cancel)
@@ -524,7 +530,7 @@ def track(
         }
         facts |= {"timing": timing_text} if timing_text else {}
         text = write_output(
-            system,
+            system if driven is None else driven.driven(system),
             run,
             target,
             output,
@@ -539,41 +545,6 @@ def track(
         click.echo(_lost(errors, period, controller), err=True)
     if not run.success or errors.lost:
         raise SystemExit(1)
-
-
-def read_plant(
-    model: ns.Model,
-    system: ns.System,
-    values: tuple[str, ...],
-    sensors: tuple[str, ...],
-    actuators: tuple[str, ...],
-    estimator: EstimatorTexts,
-    seed: int,
-) -> ns.Plant | None:
-    """What is driven, as options say it; None if it is the model."""
-    given = [text for texts in estimator[1:] for text in texts]
-    if estimator.word == "none" and given:
-        raise click.UsageError(f"{given[0]!r} is for an estimator: add --estimator ekf")
-    if not (values or sensors or actuators or estimator.word != "none"):
-        return None
-    from noslip.analysis.scenario import split_changes
-    from noslip.control.plant import parse_sensor, parse_signal
-
-    parameters, start = split_changes(system, read_changes(model, values))
-    return ns.Plant(
-        parameters=parameters,
-        start=start,
-        sensors=tuple(parse_sensor(text) for text in sensors),
-        estimator=None
-        if estimator.word == "none"
-        else ns.ExtendedKalman(
-            start_sigma=read_numbers(model, "--start-sigma", estimator.start_sigmas),
-            input_sigma=read_numbers(model, "--input-sigma", estimator.input_sigmas),
-            drift=read_numbers(model, "--drift", estimator.drifts),
-        ),
-        actuators=tuple(parse_signal(ns.Actuator, text) for text in actuators),
-        seed=seed,
-    )
 
 
 def _meaningless(run: ns.Trajectory) -> str:

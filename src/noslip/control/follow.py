@@ -247,7 +247,7 @@ def run_along(
             return law.with_columns(model, run, wanted.parameters)
         return run
     plant.check(model, period)
-    driven = model if plant.system is None else plant.system
+    driven = plant.driven(model)
     own = {p.name for p in driven.model.parameters}
     known = {n: x for n, x in parameters.items() if n in own} | dict(plant.parameters)
     inner = _law_along(wanted, motion, feedback, duration, limits, 0.0)

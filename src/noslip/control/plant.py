@@ -30,9 +30,13 @@ from noslip.control.estimators import (
 from noslip.control.forms import read_entries, read_form, read_number
 from noslip.engines.cache import IdentityKey
 from noslip.engines.system import Array, System
+from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError, nearest
 from noslip.families import find_member
-from noslip.model.quantities import Quantity, Scalar
+from noslip.formulations.derive import derive
+from noslip.model.forces import AbstractForce
+from noslip.model.model import ModelBuilder
+from noslip.model.quantities import Quantity, Scalar, Vector3
 from noslip.simulation.expressions import read_expression
 from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
 from noslip.simulation.input_plan import inputs_expression
@@ -151,6 +155,9 @@ class Plant:
         inputs for disturbances; the model's own by default.
     parameters : values that differ from those that the controller knows.
     start : coordinates and speeds that differ from the reference's at the start.
+    forces : that act on it beside the model's: a push (:class:`Wrench`, whose entries may be
+        expressions of ``t``), friction in a joint, drag.
+    gravity : m/s² in world axes, such as that of a slope; the model's own by default.
     disturbances : inputs that are not actuators → expression of ``t`` and the plant's parameters.
     sensors : what the controller sees of coordinates and speeds; those not named it sees as they
         are. With an estimator, all that it sees: :class:`Sensor`, :class:`Odometry`,
@@ -163,12 +170,35 @@ class Plant:
     system: System | None = None
     parameters: Mapping[str, float] = field(default_factory=dict)
     start: Mapping[str, float] = field(default_factory=dict)
+    forces: tuple[AbstractForce, ...] = ()
+    gravity: Vector3 | None = None
     disturbances: Mapping[str, Scalar] = field(default_factory=dict)
     sensors: tuple[Sensor | AbstractInstrument, ...] = ()
     estimator: ExtendedKalman | None = None
     actuators: tuple[Actuator, ...] = ()
     seed: int = 0
     run: int = 0
+
+    def driven(self, model: System) -> System:
+        """The system that is driven, compiled once for equal forces and gravity.
+
+        Parameters
+        ----------
+        model : that the controller knows.
+        """
+        base = self.system or model
+        if not self.forces and self.gravity is None:
+            return base
+
+        def make() -> System:
+            known = base.model
+            gravity = known.gravity if self.gravity is None else self.gravity
+            other = replace(known, gravity=gravity, forces=(*known.forces, *self.forces))
+            # checked as any other
+            built = ModelBuilder.from_model(other).build()
+            return compile_system(derive(built, base.equations.formulation))
+
+        return base.cached(("plant", self.forces, self.gravity), make)
 
     def check(self, model: System, period: float) -> None:
         """Refuse names that are not known, and signals that need samples without a period.
@@ -179,7 +209,7 @@ class Plant:
         period : s between its samples, 0 for a continuous loop.
         """
         where = f"plant of model '{model.model.name}'"
-        plant = self.system or model
+        plant = self.driven(model)
         seen = [c.name for c in model.coordinates] + [s.name for s in model.independent_speeds]
         forces = [i.name for i in model.model.inputs]
         inputs = [i.name for i in plant.model.inputs]
@@ -198,7 +228,7 @@ class Plant:
                         f"'{name}' has two {kind}s", where, f"give one {kind} for it"
                     )
         for name in self.disturbances:
-            if plant is model:
+            if name in forces:
                 raise SimulationError(
                     f"input '{name}' is a disturbance, but the controller uses it too",
                     where,
@@ -522,7 +552,8 @@ class PlantLaw(AbstractInputLaw):
             if sensor.every > 1:
                 value = ca.if_else(_is_due(tick, sensor.every), value, seen[k])
             new_seen[k] = value
-        names = [f"seen.{n}" for n in sensed]
+        # what no sensor measures is seen as it is at the sample
+        names = [f"seen.{n}" if n in sensors else f"sampled.{n}" for n in sensed]
         for line, _ in lines:
             names += [f"late.{len(names)}.{k}" for k in range(line.shape[0])]
         shown = ca.vertcat(*new_seen)

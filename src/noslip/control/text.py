@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import noslip.control.controllers.computed_torque
+import noslip.control.controllers.following
 import noslip.control.controllers.pose
 import noslip.control.controllers.regulator
 import noslip.control.controllers.steered

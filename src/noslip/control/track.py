@@ -103,12 +103,12 @@ def track(
     # → run under an input law: feed-forward, or feedback along the reference motion
     run = run_along(wanted, motion, loop, feedback, driven_plant, **options)
     # → errors, and what the timing law adds
-    other = None if driven_plant is None else driven_plant.system
+    driven = system if driven_plant is None else driven_plant.driven(system)
     run = law.with_columns(system, run)
     said = (f"follows the path: {follows.text()}", *notes)
     said += () if timing is not None else (f"timing: {law.text()}",)
     return run.replaced(
-        path_errors=motion.errors(system if other is None else other, run),
+        path_errors=motion.errors(driven, run),
         admissibility=_admissibility(wanted, run),
         notes=(*run.notes, *said),
     )

@@ -25,6 +25,7 @@ from noslip.errors import Fault, ModelError
 from noslip.formats import AbstractFormat, find_format, format_of, listed_suffixes, write_file
 from noslip.model.checks import check_model
 from noslip.model.findings import Locate, Path, path_text
+from noslip.model.forces import AbstractForce
 from noslip.model.lines import NestingError, line_numbers
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.parts.expansion import expanded
@@ -265,6 +266,34 @@ def model_to_toml(model: Model) -> str:
     """
     check_model(model)
     return Toml().text(table_from_model(model))
+
+
+def parse_force(model: Model, text: str, number: int = 1) -> AbstractForce:
+    """A force on a model, of the entries of its table in a model file.
+
+    As in ``type='wrench', body='base', force=['5*sin(t)', 0, 0]``.
+
+    Parameters
+    ----------
+    model : that it acts on.
+    text : entries of its table.
+    number : to name it by.
+
+    Raises
+    ------
+    ModelError : if the text cannot be read, or the force does not suit the model.
+    """
+    name, where = f"push{number}", f"push '{text}'"
+    try:
+        tomllib.loads(f"{name} = {{{text}}}")
+    except tomllib.TOMLDecodeError as error:
+        raise ModelError(
+            f"it cannot be read: {error}",
+            where,
+            "write it as in a model file: type='wrench', body='base', force=['5*sin(t)', 0, 0]",
+        ) from None
+    other, _ = parse_model(f"forces.{name} = {{{text}}}\n{model_to_toml(model)}", where)
+    return next(force for force in other.forces if force not in model.forces)
 
 
 def _read_table(text: str, file: str) -> tuple[Table, dict[Path, int]]:

@@ -287,9 +287,15 @@ def test_a_controller_step_gives_the_inputs_of_the_law(period, system_of, tmp_pa
     path, timing = ns.Circle(radius=2.0), ns.Quintic(duration=20)
     gains = ns.PoseTracking(**place)
     run = ns.track(
-        system, path, timing=timing, **place, controller=gains, period=period, duration=2.0,
-        samples=201, start={"platform.x": 0.02},
-    )  # fmt: skip
+        system,
+        path,
+        timing=timing,
+        follower=ns.Follower(**place),
+        controller=ns.ControlLoop(controller=gains, period=period),
+        duration=2.0,
+        samples=201,
+        start={"platform.x": 0.02},
+    )
     motion = ns.PathMotion(path=path, timing=timing, **place)
     begun = ns.reference_motion(system, motion).start.q
     law = ns.Tracking(

@@ -8,6 +8,7 @@ from scipy.linalg import expm, solve_discrete_lyapunov
 from small_mechanisms import cart
 
 import noslip as ns
+from noslip.model.files import parse_force
 from noslip.show.plots import histories
 from noslip.simulation.philox import normals
 
@@ -46,6 +47,24 @@ def test_a_wrong_mass_under_pd_has_a_closed_form(system):
         assert abs(run["cart.speed"][k] - x[1]) < 1e-9
 
 
+def test_a_push_and_a_slope_leave_the_cart_where_the_spring_of_pd_balances_them(system):
+    """At rest kp (1 − x) + F + m g_x = 0, g_x along the slope; the controller knows of neither."""
+    push = parse_force(system.model, "type='wrench', body='cart', force=['2 + 0*t', 0, 0]")
+    assert push == ns.Wrench(name="push1", body="cart", force=("2 + 0*t", 0.0, 0.0))
+    for plant, force in (
+        (ns.Plant(forces=(push,)), 2.0),
+        (ns.Plant(gravity=(-0.7, 0.0, -9.7)), -0.7 * M),
+        (ns.Plant(forces=(push,), gravity=(-0.7, 0.0, -9.7)), 2.0 - 0.7 * M),
+    ):
+        run = held(system, plant, duration=40.0)
+        assert abs(run["cart.position"][-1] - 1.0 - force / KP) < 1e-9
+        assert plant.driven(system) is plant.driven(system)  # compiled once
+    with pytest.raises(ns.ModelError, match="'wagon'"):
+        parse_force(system.model, "type='wrench', body='wagon'")
+    with pytest.raises(ns.ModelError, match="cannot be read"):
+        parse_force(system.model, "wrench on the cart")
+
+
 def test_what_the_controller_saw_wanted_and_got_are_columns(system):
     """Continuous: F_wanted = kp (1 − x − bias) − kd v of what is seen, lag ḟ = (F_wanted − f)/T."""
     plant = ns.Plant(
@@ -61,7 +80,7 @@ def test_what_the_controller_saw_wanted_and_got_are_columns(system):
     slope = (8 * (got[3:-1] - got[1:-3]) - (got[4:] - got[:-4])) / (12 * h)
     assert np.max(np.abs(slope - (wanted - got)[2:-2] / 0.2)) < 1e-6
     sampled = held(system, ns.Plant(), period=PERIOD)
-    assert {"seen.cart.position", "wanted.F", "got.F"} <= set(sampled.columns)
+    assert {"sampled.cart.position", "wanted.F", "got.F"} <= set(sampled.columns)
     named = histories.signal_panels(run)
     assert [p.name for p in named] == ["cart.position", "F"]
     labels = [curve.label for curve in named[0].curves]

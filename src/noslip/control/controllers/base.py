@@ -285,7 +285,7 @@ class CustomController(AbstractController):
         return forces
 
 
-def check_gains(law: AbstractController, *names: str) -> None:
+def check_gains(law: AbstractControllerPlan, *names: str) -> None:
     """Refuse gains that are negative, which lead away, or no numbers.
 
     Parameters

@@ -302,6 +302,10 @@ class PathMotion(AbstractPathMotion):
             return "the rate of turning"
         return "the rate of the steering" if order == 1 else "a rate of the vehicle"
 
+    def steering_links(self, system: System) -> tuple[AxleLink, ...]:
+        """Hinges on axles, whose angles follow from the path's curvature: what steers."""
+        return tuple(link for link in self._links() if self._is_on_axle(system, link))
+
     def _links(self) -> tuple[AxleLink, ...]:
         """All links, the steering that is named last."""
         if not self.steering:

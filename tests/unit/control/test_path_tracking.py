@@ -1,0 +1,103 @@
+"""`PathTracking`: every vehicle back to every path, with nothing told to it."""
+
+import numpy as np
+import pytest
+
+import noslip as ns
+
+PATHS = {
+    "line": ns.Line(start=(0.0, 0.0), end=(15.0, 3.0)),
+    "circle": ns.Circle(radius=8.0, turns=0.4),
+    "corner": ns.Polyline(points=((0.0, 0.0), (14.0, 0.0), (14.0, 14.0)), radius=5.0),
+    "spline": ns.Spline(points=((0.0, 0.0), (10.0, 3.0), (20.0, 0.0))),
+    "eight": ns.FigureEight(half_width=8.0, half_height=4.0),
+}
+VEHICLES = (
+    *("agv", "carriage", "vertical-disk", "differential-robot", "chaplygin-sleigh", "knife-edge"),
+    *("tricycle", "ackermann-car", "forklift", "lhd-noslip", "tractor-trailer", "truck-trailers"),
+    *("mecanum-base", "omni-base", "mobile-manipulator", "sled-with-rotor"),
+)
+#: One for each way of steering, for the usual suite.
+FEW = {"carriage": "circle", "tricycle": "spline", "forklift": "circle", "omni-base": "line"}
+#: Its rotor turns away from what holds it: errors grow by more than 1e7 without feedback.
+UNSTABLE = ("sled-with-rotor",)
+
+
+def cases(request):
+    if request.config.getoption("--long"):
+        return [(name, path) for name in VEHICLES for path in PATHS]
+    return list(FEW.items())
+
+
+def beside(system, path, off=0.2):
+    """The start of a vehicle to the side of its path, m."""
+    run = ns.track(system, path, duration=0.1, samples=2, controller="path")
+    name = next(c.name for c in system.coordinates if c.name.endswith(".y"))
+    return {name: float(run[name][0]) + off}
+
+
+def test_every_vehicle_comes_back_to_every_path(request, system_of):
+    for name, path in cases(request):
+        system = system_of(name)
+        run = ns.track(system, PATHS[path], controller="path", start=beside(system, PATHS[path]))
+        assert run.path_errors.distance[0] == pytest.approx(0.2, abs=1e-6), (name, path)
+        # over the way driven, in lengths of the vehicle: the longest one has five of them
+        assert run.path_errors.distance[-1] < 1e-3 and not run.path_errors.lost, (name, path)
+
+
+def test_every_vehicle_follows_every_path_without_feedback(request, system_of):
+    for name, path in cases(request):
+        if name not in UNSTABLE:
+            run = ns.track(system_of(name), PATHS[path])
+            assert run.tracking_error < 1e-6, (name, path)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", ["carriage", "tricycle"])
+def test_errors_across_obey_the_equation_of_the_law(system_of, name, reverse):
+    """y″ + (2/λ) y′ + y/λ² = 0 over the way: y = y₀ (1 + s/λ) exp(−s/λ), fast actuators."""
+    reach, small = 2.0, 1e-4
+    line = ns.Line(start=(0.0, 0.0), end=(30.0, 0.0))
+    run = ns.track(
+        system_of(name),
+        line,
+        timing="constant-speed:0.1",
+        follower=ns.Follower(reverse=reverse),
+        controller=ns.PathTracking(reach=reach, k=40.0),
+        start=beside(system_of(name), line, small),
+        duration=100.0,
+    )
+    s = run["path.arc_length"] / reach
+    expected = small * (1 + s) * np.exp(-s)
+    # speeds settle over 0.1 m/s / 40 1/s = 2.5 mm of way
+    assert np.max(np.abs(run.path_errors.across - expected)) < 5e-3 * small
+
+
+def test_stops_and_cusps_are_held(request, system_of):
+    """There and back; a steered vehicle in reverse is unstable without feedback."""
+    bend = ns.Clothoid(start_curvature=0.0, end_curvature=0.05, length=12.0)
+    path = ns.Composite(paths=(bend, ns.reversed_path(bend)))
+    trailers = ("tractor-trailer", "truck-trailers")  # fold up in reverse
+    names = VEHICLES if request.config.getoption("--long") else ("tricycle",)
+    for name in names:
+        if name in trailers:
+            continue
+        run = ns.track(system_of(name), path, controller="path")
+        assert run.tracking_error < 1e-5, name
+
+
+def test_what_it_cannot_lead_is_refused(system_of):
+    with pytest.raises(ns.SimulationError, match="axle of a trailer follows") as caught:
+        ns.track(
+            system_of("tractor-trailer"),
+            PATHS["circle"],
+            follower=ns.Follower(reverse=True),
+            controller="path",
+        )
+    assert "'trailer'" in caught.value.fix
+    arm = system_of("manipulator-2r")
+    swing = ns.ExpressionMotion(coordinates={"joint1.angle": "0.1*t", "joint2.angle": 0.5})
+    with pytest.raises(ns.SimulationError, match="for a vehicle on a path"):
+        ns.follow(arm, swing, duration=1.0, controller="path")
+    with pytest.raises(ns.SimulationError, match="reach is -1"):
+        ns.PathTracking(reach=-1.0)
