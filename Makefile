@@ -3,10 +3,12 @@
 #   make run      simulate the guided vehicle of the paper on its circle and leave a folder in runs/
 #   make check    lint, types and the fast unit tests of the first stages, in below 90 s
 #   make test     lint, types and the whole test suite, the browser tests included
-#   make test-all the same with thousands of random mechanisms, and random trees by MuJoCo and Pinocchio;
-#                 its log is benchmarks/results/test-all.txt
+#   make test-all the same with every law on every library model, thousands of random mechanisms, and random
+#                 trees by MuJoCo and Pinocchio; its log is benchmarks/results/test-all.txt
 #   make install  the environment only
 #   make lint     ruff and mypy
+#   make docs     the site, in docs/_build/html, without network once its tools are installed
+#   make wheel    a wheel in dist/, checked with twine
 #   make fuzz     an hour of random inputs for every reader; what fails is kept in tests/hostile/corpus
 #   make bench    speed, as ratios side by side
 #   make bench-peers  the same work by other tools, each in an environment of its own
@@ -25,7 +27,7 @@ PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: run check test test-all unit-tests all-tests fuzz install lint bench bench-peers chromium clean
+.PHONY: run check test test-all docs wheel unit-tests all-tests fuzz install lint bench bench-peers chromium clean
 .DEFAULT_GOAL := run
 
 install: $(VENV)/installed
@@ -82,6 +84,19 @@ chromium:
 		{ command -v chromium || command -v chromium-browser; } >/dev/null || \
 			echo "the browser tests are left out: there is no Chromium, and it could not be installed with apt"; }
 
+# tools of the site are no part of the environment that tests need
+docs: install
+	@$(BIN)/python -c "import furo, myst_parser, sphinx" 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check "sphinx>=8" "myst-parser>=4" "furo>=2024.8"
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+wheel: install
+	rm -rf dist build
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	@$(BIN)/python -m twine --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check twine
+	$(BIN)/python -m twine check --strict dist/*
+
 bench: install
 	$(BIN)/python benchmarks/run.py
 
@@ -89,4 +104,4 @@ bench-peers: install
 	$(BIN)/python benchmarks/peers/run.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/generated docs/_static .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -17,7 +17,7 @@ from measuring import RESULTS, Measure, machine, read, table
 
 SCRIPTS = (
     *("model_to_function", "right_hand_side", "rolling_disk", "tracking", "studio"),
-    *("batch", "variants", "noise", "sweeps", "sensitivities", "parts"),
+    *("batch", "variants", "noise", "sweeps", "sensitivities", "parts", "curved"),
     *("exported_c", "cold_start"),
 )
 FOLDER = Path(__file__).parent

@@ -2,8 +2,8 @@
 
 A test that takes `model_name` runs over `ALL_MODELS`, one that takes `joint_type` over
 `ALL_JOINTS`; `equations`, `system` and `newton_euler` are those of its `model_name`. Random numbers
-come from `rng`; Hypothesis is derandomized. ``pytest --long`` looks at thousands of random
-mechanisms instead of some.
+come from `rng`; Hypothesis is derandomized. What runs over the whole library takes the models of
+`DIFFERENT`; ``pytest --long`` takes all, and thousands of random mechanisms instead of some.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, update_wrapper
@@ -35,6 +36,23 @@ from newton_euler import NewtonEuler  # noqa: E402
 from mechanisms import MECHANISMS  # noqa: E402
 
 ALL_MODELS = (*ns.MODELS, *MECHANISMS)
+#: Library models that differ in kind: planar and in space, wheels, blades, tires and rollers, trees
+#: and chains, curved ground, springs, loads. Each model of the library is derived by all
+#: formulations, run and driven in any case (`ALWAYS`).
+DIFFERENT = (
+    *("agv", "tractor-trailer", "lhd", "mecanum-base", "tractor-trailer-tires", "chaplygin-sleigh"),
+    *("rolling-disk", "whipple-bicycle", "rattleback", "ball-in-bowl", "bicycle-on-hills"),
+    *("manipulator-2r", "heavy-body", "crane"),
+)
+ALWAYS = (
+    "test_models.py",
+    "test_verify_catches_errors.py",
+    "test_gallery.py",
+    "test_any_vehicle.py",
+)
+#: A test that takes this many models takes the library.
+MANY = 20
+
 settings.register_profile(
     "noslip", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -107,10 +125,35 @@ LONGEST = (
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the longest files; leave models out of what runs over the whole library."""
     rank = {name: k for k, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+    if config.getoption("--long"):
+        return
+    models = {id(item): _library_models(item) for item in items}
+    taken = Counter((item.path, item.originalname) for item in items if models[id(item)])
+    # a test that is asked for by its own name is run
+    asked = "".join(config.args)
+    left_out = [
+        item
+        for item in items
+        if models[id(item)]
+        and taken[item.path, item.originalname] >= MANY
+        and item.path.name not in ALWAYS
+        and not models[id(item)] & set(DIFFERENT)
+        and "[" not in asked
+    ]
+    if left_out:
+        gone = set(map(id, left_out))
+        items[:] = [item for item in items if id(item) not in gone]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def _library_models(item: pytest.Item) -> set[str]:
+    """Library models among what a test is parametrized by."""
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return {value for value in given if isinstance(value, str) and value in ns.MODELS}
 
 
 def pytest_collection_finish() -> None:

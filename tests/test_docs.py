@@ -20,7 +20,13 @@ from noslip.model.joints import AbstractJointType
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "noslip"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TUTORIALS = sorted((ROOT / "docs" / "learn").glob("*.md"))
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *TUTORIALS,
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: Arguments of public functions that their docstrings do not name yet.
@@ -67,8 +73,12 @@ def provide_models(path, folder):
     for name in re.findall(r"""(?:load\(["']|^noslip \w+ )([\w-]+\.toml)\b""", code, re.MULTILINE):
         if models:
             (folder / name).write_text(models[0])
-    for name in set(re.findall(r"[\w-]+\.urdf", code)):
-        (folder / name).write_bytes((ROOT / "examples" / name).read_bytes())
+    for file in (ROOT / "examples").iterdir():
+        if file.suffix != ".py" and file.name in code:
+            (folder / file.name).write_bytes(file.read_bytes())
+            beside = file.with_suffix(".columns.toml")
+            if beside.is_file():
+                (folder / beside.name).write_bytes(beside.read_bytes())
     provide_modules(path, folder)
 
 

@@ -287,6 +287,15 @@ def test_a_plan_knows_the_next_state_and_keeps_its_limits(tmp_path):
     assert number(lines[-1]) < 0.05
 
 
+def test_a_rider_learns_to_stay_upright(tmp_path):
+    pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
+    lines = run("14_learn_to_balance.py", tmp_path)
+    # an episode lasts 10 s; below the weave speed a bicycle falls by itself
+    assert number(line(lines, "upright without hands")) < 9.0
+    assert number(line(lines, "share that rides to the end")) > 0.9
+    assert 9.0 < number(lines[-1]) <= 10.0
+
+
 def test_a_controller_leads_a_plant_that_it_does_not_know(tmp_path):
     lines = run("14_unknown_plant.py", tmp_path)
     off = {name: number(line(lines, name)) for name in ("as the model", "40 kg", "all of it")}

@@ -39,8 +39,8 @@ RANKS = {
     "sweeps": 9,
     "identification": 9,
     "library": 9,
-    "bridges": 10,
     "show": 10,
+    "bridges": 11,
     "studio": 11,
     "cli": 12,
 }

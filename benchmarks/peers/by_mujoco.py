@@ -9,9 +9,16 @@ from problems import (
     DISK,
     DISKS,
     DURATION,
+    FIELD,
+    FIELD_SAMPLES,
+    FIELD_START,
     GRAVITY,
     disk_contact,
     disk_slip,
+    field_grid,
+    field_height,
+    field_normals,
+    field_slip,
     hinge_states,
     links,
     urdf,
@@ -88,6 +95,50 @@ def disk_path(start: str, step: float, stock: bool = False) -> Job:
     return Job(call=call, before=place, pieces=1, answer=path.tolist(), notes=notes)
 
 
+def field_path(step: float, stock: bool = False) -> Job:
+    """A ball on a height field by contact; a piece is a run."""
+    options, solref, solimp = (
+        STOCK if stock else (HARD, f"{2 * step:g} 1", "0.9999 0.9999 0.001 0.5 2")
+    )
+    r, m, half = FIELD["radius"], FIELD["mass"], FIELD["half"]
+    _, heights = field_grid()
+    low, high = float(heights.min()), float(heights.max())
+    model = mujoco.MjModel.from_xml_string(f"""
+<mujoco><option timestep="{step}" gravity="0 0 {-GRAVITY}" {options}/>
+<default><geom condim="3" friction="2 0 0" solref="{solref}" solimp="{solimp}"/></default>
+<asset><hfield name="hills" nrow="{heights.shape[0]}" ncol="{heights.shape[1]}"
+size="{half} {half} {high - low} 1"/></asset>
+<worldbody><geom type="hfield" hfield="hills" pos="0 0 {low}"/><body><freejoint/>
+<inertial pos="0 0 0" mass="{m}" diaginertia="{0.4 * m * r**2} {0.4 * m * r**2} {0.4 * m * r**2}"/>
+<geom type="sphere" size="{r}"/></body></worldbody></mujoco>""")
+    model.hfield_data[:] = ((heights - low) / (high - low)).ravel()
+    data = mujoco.MjData(model)
+    steps = round(FIELD["duration"] / step)
+    place = np.array([FIELD_START])
+    center = np.array([*FIELD_START, float(field_height(*FIELD_START))])
+    center = center + r * field_normals(place)[0]
+
+    def begin() -> None:
+        mujoco.mj_resetData(model, data)
+        data.qpos[:3], data.qpos[3:] = center, (1.0, 0.0, 0.0, 0.0)
+
+    def call() -> None:
+        mujoco.mj_step(model, data, steps)
+
+    begin()
+    rows = []
+    for k in range(FIELD_SAMPLES):
+        rotation = np.zeros(9)
+        mujoco.mju_quat2Mat(rotation, data.qpos[3:])
+        omega = rotation.reshape(3, 3) @ data.qvel[3:]
+        rows.append(np.concatenate([data.qpos[:3], omega, data.qvel[:3]]))
+        if k < FIELD_SAMPLES - 1:
+            mujoco.mj_step(model, data, steps // (FIELD_SAMPLES - 1))
+    centers, omegas, velocities = np.split(np.array(rows), 3, axis=1)
+    notes = {"slip": field_slip(centers, omegas, velocities), "steps": steps}
+    return Job(call=call, before=begin, answer=centers[:, :2].tolist(), notes=notes)
+
+
 def trees(numbers: list[int]) -> Job:
     """Mass matrices and accelerations of random trees."""
     return Job(call=lambda: None, answer=[_tree(random_tree(number)) for number in numbers])
@@ -140,4 +191,5 @@ def _tree(tree: Tree) -> dict[str, list]:
 
 
 if __name__ == "__main__":
-    serve({"hinges": hinges, "disk_path": disk_path, "trees": trees}, ("mujoco", "numpy"))
+    works = (hinges, disk_path, field_path, trees)
+    serve({work.__name__: work for work in works}, ("mujoco", "numpy"))

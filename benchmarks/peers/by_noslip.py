@@ -19,7 +19,11 @@ from problems import (
     DISK,
     DISKS,
     DURATION,
+    FIELD,
+    FIELD_SAMPLES,
+    FIELD_START,
     GRAVITY,
+    field_grid,
     hinge_states,
     links,
     times,
@@ -137,6 +141,40 @@ def bicycle_path(tolerance: float, samples: int) -> Job:
     """Ten seconds with `simulate`."""
     start = {"speed": BICYCLE_SPEED, "frame.wx": BICYCLE_LEAN_RATE}
     return path_job(_system("whipple-bicycle", fold=True), start, "rear_wheel", tolerance, samples)
+
+
+# ------------------------------------------------------------------ a ball on hills
+
+
+def field_path(tolerance: float, is_grid: bool = True) -> Job:
+    """A ball on hills from a grid, or on the hills themselves."""
+    system = _ball_on_hills(is_grid)
+    given = dict.fromkeys(("ball.wx", "ball.wy", "ball.wz"), 0.0)
+    given |= {"touch.x": FIELD_START[0], "touch.y": FIELD_START[1]}
+    begin, at = ns.complete_start(system, given), np.linspace(0, FIELD["duration"], FIELD_SAMPLES)
+    options = {"rtol": tolerance, "atol": tolerance, "samples": at, "start": begin}
+
+    def call() -> ns.Trajectory:
+        return ns.simulate(system, duration=FIELD["duration"], **options)
+
+    run = call()
+    centers = np.stack([run["ball.x"], run["ball.y"]], axis=1)
+    # rows of rolling are the velocity of the material point
+    slip = float(np.abs(run.row_residuals).max())
+    return Job(call=call, answer=centers.tolist(), notes={"slip": slip, "steps": run.steps})
+
+
+@cache
+def _ball_on_hills(is_grid: bool) -> ns.System:
+    line, heights = field_grid()
+    hills = ns.HeightGround(z="0.25*sin(x)*cos(0.7*y)")
+    m, r = FIELD["mass"], FIELD["radius"]
+    b = ns.ModelBuilder("ball on hills", gravity=(0.0, 0.0, -GRAVITY))
+    b.body("ball", mass=m, inertia=(0.4 * m * r**2,) * 3)
+    b.joint("ball", ns.Free(), parent="world", child="ball")
+    ground = ns.GridGround.from_points(line, line, heights) if is_grid else hills
+    b.contact(ns.Rolling(name="touch", body="ball", wheel=ns.Ball(radius=r), ground=ground))
+    return ns.compile(ns.derive(b.build()), fold=True)
 
 
 # ------------------------------------------------------------------ disks
@@ -303,6 +341,6 @@ def _tree(tree: Tree) -> dict[str, list]:
 if __name__ == "__main__":
     works = (bicycle_build, bicycle_rhs, bicycle_call, bicycle_function, bicycle_path)
     serve(
-        {w.__name__: w for w in (*works, disk_path, hinges, trees)},
+        {w.__name__: w for w in (*works, disk_path, field_path, hinges, trees)},
         ("noslip", "casadi", "llvmlite"),
     )

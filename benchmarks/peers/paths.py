@@ -207,3 +207,35 @@ def contact(bench: Bench) -> None:
     bench.value(f"{label}: steps", job.notes["steps"] / bench.cpu[label], "1/s")
     bench.value(f"{label}: greatest slip", job.notes["slip"], "m/s")
     bench.value(f"{label}: error after 10 s", path_error(job.answer, reference), "m")
+
+
+def field(bench: Bench) -> None:
+    """A ball on hills from a grid of heights: MuJoCo's height field, with what it slips.
+
+    The reference is noslip at its tightest on the hills as an expression; the grid is 5 cm wide.
+    """
+    what = "ball on a height field, 2 s"
+    reference_job = bench.prepare(
+        NOSLIP, "field_path", f"{what}, reference", tolerance=TIGHT, is_grid=False
+    )
+    reference = np.array(reference_job.answer)
+    bench.drop(reference_job)
+    for error in ROUGH_ERRORS:
+        label = f"{what} to {error:.0e} m"
+        ours = first_within(
+            bench, NOSLIP, "field_path", f"{label}: noslip", _tolerances(), reference, error
+        )
+        steps = ({"step": h} for h in CONTACT_STEPS)
+        theirs = first_within(
+            bench, "mujoco", "field_path", f"{label}: MuJoCo", steps, reference, error
+        )
+        compare(bench, [ours], [(theirs, None)], rounds=3)
+        for job in (ours, theirs):
+            if job:
+                bench.value(f"{job.label}: greatest slip", job.notes["slip"], "m/s")
+    label = f"{what}: MuJoCo as it comes, step 2e-03"
+    stock = bench.prepare("mujoco", "field_path", label, step=2e-3, stock=True)
+    if stock:
+        bench.time([stock], rounds=3)
+        bench.value(f"{label}: greatest slip", stock.notes["slip"], "m/s")
+        bench.value(f"{label}: error after 2 s", path_error(stock.answer, reference), "m")

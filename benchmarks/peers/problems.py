@@ -203,3 +203,36 @@ def urdf(chain: Sequence[Link]) -> str:
 
 def _text(vector: Sequence[float]) -> str:
     return " ".join(repr(float(v)) for v in vector)
+
+
+#: A ball on hills that are given as a grid of heights, m: from rest on a flank, for two seconds.
+FIELD = {"half": 5.0, "points": 201, "radius": 0.1, "mass": 1.0, "duration": 2.0}
+FIELD_START, FIELD_SAMPLES = (1.0, 0.6), 101
+
+
+def field_height(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The hills."""
+    return 0.25 * np.sin(x) * np.cos(0.7 * y)
+
+
+def field_grid() -> tuple[np.ndarray, np.ndarray]:
+    """Places along x and y, and heights, a row for each y."""
+    line = np.linspace(-FIELD["half"], FIELD["half"], int(FIELD["points"]))
+    return line, field_height(line[None, :], line[:, None])
+
+
+def field_normals(places: np.ndarray) -> np.ndarray:
+    """(n, 3) normals of the hills at (n, 2) places."""
+    x, y = places.T
+    slopes = 0.25 * np.cos(x) * np.cos(0.7 * y), -0.175 * np.sin(x) * np.sin(0.7 * y)
+    normals = np.stack([-slopes[0], -slopes[1], np.ones(len(x))], axis=1)
+    return normals / np.linalg.norm(normals, axis=1, keepdims=True)
+
+
+def field_slip(centers: np.ndarray, omegas: np.ndarray, velocities: np.ndarray) -> float:
+    """Greatest speed of the material point in contact over the samples, m/s."""
+    places = centers[:, :2]
+    for _ in range(50):  # the center is above the contact along the normal
+        places = centers[:, :2] - FIELD["radius"] * field_normals(places)[:, :2]
+    arms = -FIELD["radius"] * field_normals(places)
+    return float(np.linalg.norm(velocities + np.cross(omegas, arms), axis=1).max())

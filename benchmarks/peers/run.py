@@ -31,6 +31,7 @@ WORKS: dict[str, Callable[[Bench], object]] = {
     "mechanisms": mechanisms.all_mechanisms,
     "disks": lambda bench: [paths.disk(bench, start) for start in DISKS],
     "contact": paths.contact,
+    "field": paths.field,
     "bicycle": lambda bench: paths.stepping(bench, paths.bicycle(bench)),
 }
 

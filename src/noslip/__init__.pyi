@@ -500,11 +500,17 @@ from .control.track import (
 from .bridges.measured_files import (
     read_measured as read_measured,
 )
+from .bridges.vda5050 import (
+    Mission as Mission,
+    MissionLeg as MissionLeg,
+    read_mission as read_mission,
+)
 from .bridges.exports import (
     AbstractSystemFormat as AbstractSystemFormat,
     Exported as Exported,
     export as export,
 )
+from .bridges import gym as gym
 from .bridges.python_control import (
     to_control as to_control,
 )

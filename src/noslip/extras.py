@@ -27,6 +27,7 @@ EXTRAS = {
     "pyarrow": ("PyArrow", "parquet"),
     "rosbags": ("rosbags", "ros"),
     "fmpy": ("FMPy", "fmu"),
+    "gymnasium": ("Gymnasium", "gym"),
     "control": ("python-control", "control"),
 }
 

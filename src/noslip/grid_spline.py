@@ -107,7 +107,8 @@ class GridSpline:
             weights.append(powers @ cell_weights(order).T / self.step**order)
             first.append(cell.astype(int)[..., None] + np.arange(DEGREE + 1))
         near = self.coefficients[first[1][..., :, None], first[0][..., None, :]]
-        found: Array = np.einsum("...j,...ji,...i->...", weights[1], near, weights[0])
+        across = (near @ weights[0][..., None])[..., 0]
+        found: Array = np.sum(weights[1] * across, axis=-1)
         return found
 
     def traced(self, x: ca.SX, y: ca.SX) -> ca.SX:

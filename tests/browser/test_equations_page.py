@@ -67,3 +67,33 @@ def test_a_phone_shows_where_equations_begin(new_page, file):
             .nextElementSibling.querySelector('math').getBoundingClientRect().x"""
     )
     assert 0 <= start < 60
+
+
+def test_rows_of_matrices_have_their_names_beside_them(page, file):
+    """Behind the bracket, as high as the entries of their row."""
+    shown(page, file)
+    rows = page.evaluate(
+        """() => [...document.querySelectorAll('.noslip mtable.named mtr')].map(row => {
+            const box = e => e.getBoundingClientRect();
+            const last = row.querySelector('mtd.bracket-close');
+            const name = row.querySelector('mtd.row-name > *');
+            const entry = box(last.firstElementChild), word = box(name);
+            const lower = (word.top + word.bottom - entry.top - entry.bottom) / 2;
+            const line = parseFloat(getComputedStyle(last).borderRightWidth);
+            return [word.left - box(last).right, lower, line];
+        })"""
+    )
+    assert len(rows) > 10
+    for behind, lower, line in rows:
+        assert behind > 5 and abs(lower) < 8 and line >= 1
+
+
+def test_right_sides_are_seen_in_a_narrow_column(new_page, file):
+    """As in the studio: what does not fit beside its left side stands below it."""
+    page = shown(new_page(viewport={"width": 400, "height": 800}), file)
+    rights = page.evaluate(
+        """() => [...document.querySelectorAll('.noslip .scroll td')]
+            .filter(e => e.textContent.startsWith('='))
+            .map(e => e.querySelector('mo').getBoundingClientRect().right)"""
+    )
+    assert len(rights) > 5 and max(rights) < 400

@@ -137,11 +137,19 @@ class Comparison:
         rows = self.oracle.rows(state.x, state.V, state.t, state.w, state.wdot, state.q)
         _, Z, _ = self.oracle._split(rows)
         free = self.oracle.speeds(state.x) @ (self.oracle.metres[:, None] * Z)
-        E = kin.independent_rows(state.t, state.q, self.values)
+        q = np.concatenate([state.q, self.oracle.places(state.x)])
+        E = kin.independent_rows(state.t, q, self.values)[:, : len(state.v)]
         turns = [speed.unit == "rad/s" for speed in kin.independent_speeds]
         sizes = np.where(turns, self.oracle.length, 1.0)[:, None] * (E @ free)
         sizes = np.linalg.svd(sizes, compute_uv=False)
         return bool(sizes[-1] > 10 * CLEAR * max(1.0, sizes[0]))
+
+    def _whole(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+        """q with the places of contacts, and η."""
+        q = np.concatenate([state.q, self.oracle.places(state.x)])
+        E = self.kinematics.independent_rows(state.t, q, self.values)
+        assert not np.any(E[:, len(state.v) :]), "places of contacts are never independent"
+        return q, E[:, : len(state.v)] @ state.v
 
     # --- at a state ---------------------------------------------------------------------------
 
@@ -165,9 +173,11 @@ class Comparison:
             worst["freedoms"] = max(worst.get("freedoms", 0.0), float(freedoms))
             if freedoms:
                 return worst
-            eta = kin.independent_rows(state.t, state.q, self.values) @ state.v
-            values = function(state.t, state.q, eta, state.u, state.w, state.wdot, self.values)
+            q, eta = self._whole(state)
+            values = function(state.t, q, eta, state.u, state.w, state.wdot, self.values)
             v, vdot, forces, by_rows, K, U, left = (np.array(e).ravel() for e in values)
+            num, on_places = len(state.v), [forces, by_rows]
+            v, vdot, forces, by_rows = (a[:num] for a in (v, vdot, forces, by_rows))
             speed = max(1.0, float(np.max(np.abs(state.v), initial=0.0)))
             energy = max(1.0, abs(answer.kinetic_energy), abs(answer.potential_energy))
             found = {
@@ -176,6 +186,7 @@ class Comparison:
                 "accelerations": _largest(vdot - answer.speed_rates) / answer.sizes[0],
                 "reactions": _largest(forces - answer.reactions) / answer.sizes[1],
                 "multipliers": _largest(by_rows - answer.reactions) / answer.sizes[1],
+                "forces on places": max(_largest(a[num:]) for a in on_places) / answer.sizes[1],
                 "kinetic energy": abs(K.item() - answer.kinetic_energy) / energy,
                 "potential energy": abs(U.item() - answer.potential_energy) / energy,
             }
@@ -188,7 +199,7 @@ class Comparison:
         kin, eq, s = self.kinematics, self.equations, self.kinematics.symbols
         wrenches = joint_wrenches(eq)
         columns = [ca.vertcat(w.point, w.force, w.moment) for w in wrenches]
-        own = [k for k, row in enumerate(kin.rows) if row.origin != "loop"]
+        own = [k for k, row in enumerate(kin.rows) if row.origin not in ("loop", "closest points")]
         lam = eq.multipliers[own] if own else ca.SX(0, 1)
         arguments = [s.t, s.q, kin.eta, s.u, s.w, s.wdot, s.params]
         function = ca.Function("f", arguments, [ca.densify(ca.horzcat(*columns)), ca.densify(lam)])
@@ -200,8 +211,8 @@ class Comparison:
             )
             if answer.freedoms != kin.num_independent_speeds:
                 return {"freedoms": float(abs(answer.freedoms - kin.num_independent_speeds))}
-            eta = kin.independent_rows(state.t, state.q, self.values) @ state.v
-            values = function(state.t, state.q, eta, state.u, state.w, state.wdot, self.values)
+            q, eta = self._whole(state)
+            values = function(state.t, q, eta, state.u, state.w, state.wdot, self.values)
             found, multipliers = np.array(values[0]), np.array(values[1]).ravel()
             for k, wrench in enumerate(wrenches):
                 joint = by_name[wrench.joint]
@@ -230,18 +241,17 @@ class Comparison:
             )
             if answer.freedoms != kin.num_independent_speeds:
                 return {"freedoms": float(abs(answer.freedoms - kin.num_independent_speeds))}
-            eta = kin.independent_rows(state.t, state.q, self.values) @ state.v
-            x = np.concatenate([state.q, eta, [0.0] * system.does_work])
+            q, eta = self._whole(state)
+            x = np.concatenate([q, eta, [0.0] * system.does_work])
             u = np.concatenate([state.u, state.w, state.wdot])
             p = system.parameters(self.parameters)
             motion = system.motion(state.t, x, u, p)
+            rates = motion[len(motion) // 2 :][: len(state.v)]
             K, U = system.energies(state.t, x, u, p)
             work = system.rates(state.t, x, u, p)[len(x) - 1] if system.does_work else 0.0
             energy = max(1.0, abs(answer.kinetic_energy), abs(answer.potential_energy))
-            count_v = len(state.v)
             found = {
-                "compiled accelerations": _largest(motion[count_v:] - answer.speed_rates)
-                / answer.sizes[0],
+                "compiled accelerations": _largest(rates - answer.speed_rates) / answer.sizes[0],
                 "compiled energy": abs(K + U - answer.kinetic_energy - answer.potential_energy)
                 / energy,
                 "energy rate": abs(work - answer.energy_rate) / answer.power_size,
@@ -264,7 +274,7 @@ class Comparison:
             return None
         state = states[0]
         kin = self.kinematics
-        eta = kin.independent_rows(0.0, state.q, self.values) @ state.v
+        _, eta = self._whole(state)
         told = dict(zip(self.oracle.names_q, state.q.tolist(), strict=True))
         named = (speed.name for speed in kin.independent_speeds)
         return state, told | dict(zip(named, eta.tolist(), strict=True))
@@ -288,9 +298,9 @@ class Comparison:
             float(np.max(np.abs(self.oracle.speeds(x) @ V), initial=1.0)) for x, V, _ in path
         )
         for k, (x, V, _) in enumerate(path):
-            here = self.oracle.place(run.q[k])
+            here = self.oracle.place(run.q[k][: len(state.q)])
             moved = max(_largest(here.R - x.R), _largest(here.c - x.c) / max(1.0, _largest(x.c)))
-            speeds = _largest(run.v[k] - self.oracle.speeds(x) @ V) / fastest
+            speeds = _largest(run.v[k][: len(state.v)] - self.oracle.speeds(x) @ V) / fastest
             worst["poses on the way"] = _worse(worst["poses on the way"], moved)
             worst["speeds on the way"] = _worse(worst["speeds on the way"], speeds)
         return worst

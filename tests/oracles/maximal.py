@@ -33,6 +33,7 @@ from types import CodeType
 from typing import Any
 
 import numpy as np
+import sympy
 from scipy.integrate import solve_ivp
 
 import noslip as ns
@@ -362,14 +363,93 @@ class Maximal:
                 ([held, n], [math.nan, height]) if contact.normal else ([held], [math.nan])
             )
         else:
-            point, along = self._lowest(x, contact, n, axes)
+            if isinstance(contact.ground, ns.FlatGround):
+                point, along = self._lowest(x, contact, n, axes)
+                height = n @ (point - origin)
+            else:
+                n, point, along, height = self._nearest(x, contact, axes, origin)[:4]
             wanted = (contact.longitudinal, contact.lateral, contact.normal)
-            height = n @ (point - origin)
             axes, heights = (along, np.cross(n, along), n), (math.nan, math.nan, height)
             directions = [d for d, is_wanted in zip(axes, wanted, strict=True) if is_wanted]
             g = [h for h, is_wanted in zip(heights, wanted, strict=True) if is_wanted]
         slip = self._move(x, body, point) - self._move(x, ground, point)
         return np.array(directions).reshape(-1, 3) @ slip, g
+
+    def _nearest(self, x: Pose, contact: ns.Rolling, axes: np.ndarray, origin: np.ndarray) -> tuple:
+        """Normal, point, heading and height where a surface is nearest to curved ground; place.
+
+        On a height z = h(x, y) the place u = (x, y) has Tᵀ(p − P) = 0 with the tangents T; found by
+        Newton's method on numbers. It is an analytic function of the poses: with their complex
+        step, steps of the same method give its derivative.
+        """
+        ground, body = contact.ground, self.index[contact.body]
+        center = axes.T @ (self._point(x, body, self.vector(contact.center)) - origin)
+        if isinstance(ground, ns.SphereGround | ns.CylinderGround):
+            assert isinstance(contact.wheel, ns.Ball), "the oracle knows balls on those"
+            side = -1.0 if ground.inside else 1.0
+            out = center * np.array([1.0, 1.0, float(isinstance(ground, ns.SphereGround))])
+            own = side * _unit(out)
+            along = np.array([0.0, 0.0, 1.0])
+            if isinstance(ground, ns.SphereGround):
+                # x, turned as z is to the normal by the shortest way
+                axis = np.array([-own[1], own[0], 0.0])
+                along = np.array([1.0, 0.0, 0.0])
+                along = along * own[2] + np.cross(axis, along) + axis * axis[0] / (1 + own[2])
+            r = self.number(contact.wheel.radius)
+            far = side * (np.sqrt(np.sum(out**2)) - self.number(ground.radius)) - r
+            point = origin + axes @ (center - r * own)
+            return axes @ own, point, axes @ along, far, np.zeros(0)
+        h, hx, hy = self._heights(ground)
+
+        def off(u: np.ndarray, at: Pose, axes: np.ndarray, origin: np.ndarray) -> tuple:
+            slopes = np.array([hx(*u), hy(*u)])
+            T = np.array([[1.0, 0.0, slopes[0]], [0.0, 1.0, slopes[1]]])
+            n = axes @ _unit(np.array([-slopes[0], -slopes[1], 1.0 + 0 * slopes[0]]))
+            tangents = np.stack([axes @ _unit(T[0]), n, n], axis=1)
+            point, along = self._lowest(at, contact, n, tangents)
+            gap = axes.T @ (point - origin) - np.array([u[0], u[1], h(*u)])
+            return T @ gap, n, point, along, (axes @ gap) @ n
+
+        real = Pose(np.real(x.R), np.real(x.c)), np.real(axes), np.real(origin)
+        u = np.real(center[:2])
+        steps = [np.array([1j * STEP, 0.0]), np.array([0.0, 1j * STEP])]
+        for _ in range(30):
+            J = np.array([np.imag(off(u + step, *real)[0]) / STEP for step in steps]).T
+            step = np.linalg.solve(J, off(u, *real)[0])
+            u = u - step * min(1.0, 0.2 / max(1e-300, float(np.linalg.norm(step))))
+            if np.linalg.norm(step) < 1e-15:
+                break
+        else:
+            if np.linalg.norm(step) > 1e-13:
+                raise NotDecided("no closest point was found")
+        for _ in range(2):
+            u = u - np.linalg.solve(J, off(u, x, axes, origin)[0])
+        _, n, point, along, height = off(u, x, axes, origin)
+        return n, point, along, height, u
+
+    def _heights(self, ground: Any) -> tuple:
+        """h(x, y) and its slopes, from its text by SymPy."""
+        if ground not in self._read:
+            text = ground.z.replace("^", "**")
+            x, y = sympy.symbols("x y", real=True)
+            names = {"x": x, "y": y, "r": sympy.sqrt(x**2 + y**2), "rr": x**2 + y**2}
+            given = {name: sympy.Float(value, 17) for name, value in self.known.items()}
+            h = sympy.sympify(text, locals=given | names)
+            parts = (h, sympy.diff(h, x), sympy.diff(h, y))
+            self._read[ground] = tuple(sympy.lambdify((x, y), e, "numpy") for e in parts)
+        return self._read[ground]
+
+    def places(self, x: Pose) -> np.ndarray:
+        """Coordinates that contacts on curved ground have of their own."""
+        found = []
+        for contact in self.model.contacts:
+            if not isinstance(contact, ns.Rolling) or isinstance(contact.ground, ns.FlatGround):
+                continue
+            R_plane, p_plane = self._frame(contact.plane.frame)
+            ground = self.index[contact.plane.body]
+            axes, origin = x.R[ground] @ R_plane, self._point(x, ground, p_plane)
+            found.append(self._nearest(x, contact, axes, origin)[4])
+        return np.concatenate([np.zeros(0), *found])
 
     def _lowest(
         self,

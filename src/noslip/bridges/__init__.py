@@ -4,11 +4,13 @@
     undercarriage.py  files that say what a robot rolls on
     robots.py         the family of robot descriptions, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
-    vda5050.py        factsheets of VDA 5050
+    vda5050.py        factsheets of VDA 5050, and its orders as missions
+    bicycle_parameters.py  parameter files of bicycles
     exports.py        the family of what goes out, and `export`
     c.py              C code of compiled systems; c_source.py writes it for others too
     fmu.py            functional mock-up units; fmu_code.py has their fixed C code
     python_control.py systems of python-control
+    gym.py            environments of Gymnasium: gym_tasks.py, gym_envs.py
     casadi_file.py    serialized CasADi functions of compiled systems
     basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files
@@ -24,8 +26,18 @@ imported where a suffix is not one of the package's own.
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
+
 #: Modules of this package that define formats.
 BRIDGES = (
-    *("urdf", "mjcf", "vda5050", "run_tables", "ros", "ros2_controllers"),
+    *("urdf", "mjcf", "vda5050", "bicycle_parameters", "run_tables", "ros", "ros2_controllers"),
     *("c", "casadi_file", "fmu"),
 )
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import `gym` lazily, as ``noslip.gym``."""
+    if name == "gym":
+        return importlib.import_module(f"{__name__}.gym")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -40,6 +40,7 @@ from noslip.model.joints import (
 )
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.numbers import Array, rotation_about
+from noslip.model.roller_wheels import RollerRolling
 from noslip.model.rows import PositionRow
 from noslip.model.surfaces import Ball, Disk
 from noslip.words import counted
@@ -175,7 +176,9 @@ class Undercarriage:
     casters : links of casters: a wheel, or a fork that carries one; they roll and are not driven.
         A link without a joint that moves it is a ball that slides, and constrains nothing.
     slides : wheels that roll forward and may slide sideways, as all but one of several steered
-        wheels must.
+        wheels must; the angle by which one does is defined as ``LINK.slip_angle``.
+    rollers : wheels with rollers around their rim, each with the angle from its axle to the axis of
+        the roller on the ground, rad: π/2 for an omni wheel, ±π/4 for a mecanum one.
     driven : joints with a motor; by default those that the file names as actuated, or else all
         with one degree of freedom that are not part of a caster, locked, or mimic.
     locked : joints that are held at a coordinate, rad or m.
@@ -186,6 +189,7 @@ class Undercarriage:
     wheels: Mapping[str, float | None] = field(default_factory=dict)
     casters: Mapping[str, float | None] = field(default_factory=dict)
     slides: tuple[str, ...] = ()
+    rollers: Mapping[str, float] = field(default_factory=dict)
     driven: tuple[str, ...] | None = None
     locked: Mapping[str, float] = field(default_factory=dict)
     base: str = ""
@@ -404,13 +408,13 @@ class _Building:
         where, under = "undercarriage", self.under
         if under.base not in ("", *BASES):
             self._fault(f"the base is '{under.base}'", where, nearest(under.base, BASES))
-        for name in (*under.wheels, *under.casters, *under.slides):
+        for name in (*under.wheels, *under.casters, *under.slides, *under.rollers):
             if name not in self.links:
                 more = ""
                 if name in self.joints:
                     more = f"; '{name}' is a joint, its link is '{self.joints[name].child}'"
                 self._fault(f"there is no link '{name}'", where, nearest(name, self.links) + more)
-        for name in under.slides:
+        for name in (*under.slides, *under.rollers):
             if name in self.links and name not in (*under.wheels, *under.casters):
                 self._fault(
                     f"link '{name}' may slide sideways, but is no wheel",
@@ -697,19 +701,42 @@ class _Building:
 
     def _add_contact(self, b: ModelBuilder, wheel: _Wheel, name: str, *, normal: bool) -> None:
         radius = b.parameter(f"r_{name}", _number(wheel.radius), "m", f"radius of wheel {name}")
-        surface = Ball(radius=radius) if wheel.is_ball else Disk(
-            radius=radius, axis=_numbers(wheel.axis)
-        )  # fmt: skip
+        center, axis = _numbers(wheel.center), _numbers(wheel.axis)
+        is_left = (self.poses[wheel.link.name].R @ wheel.axis)[1] >= 0.0
+        to_left = axis if is_left else _numbers(-wheel.axis)
+        if wheel.link.name in self.under.rollers:
+            angle = _number(self.under.rollers[wheel.link.name])
+            b.contact(
+                RollerRolling(
+                    name=name,
+                    body=name,
+                    radius=radius,
+                    axis=to_left,
+                    roller_angle=angle,
+                    center=center,
+                    normal=normal,
+                )
+            )
+            return
+        surface = Ball(radius=radius) if wheel.is_ball else Disk(radius=radius, axis=axis)
+        slides = wheel.link.name in self.under.slides
         b.contact(
             Rolling(
                 name=name,
                 body=name,
                 wheel=surface,
-                center=_numbers(wheel.center),
+                center=center,
                 normal=normal,
-                lateral=wheel.link.name not in self.under.slides,
+                lateral=not slides,
             )
         )
+        if slides and not wheel.is_ball:
+            b.definition(
+                f"{name}.slip_angle",
+                _slip_angle(name, center, to_left),
+                "rad",
+                f"slip angle of wheel {name}",
+            )
 
     def _add_drives(self, b: ModelBuilder, joint_name: Mapping[str, str]) -> None:
         for joint in self.robot.joints:
@@ -759,6 +786,21 @@ class _Building:
     def _raise(self) -> None:
         if self.faults:
             raise ModelError.from_faults(self.faults)
+
+
+def _slip_angle(
+    body: str, center: tuple[float, float, float], axis: tuple[float, float, float]
+) -> str:
+    """From where a wheel points to where its center moves; its axle `axis` points to the left."""
+    u, v = (f"velocity({body}, {', '.join(map(repr, center))}).{k}" for k in "xy")
+    x, y = (
+        "("
+        + " + ".join(f"{a!r}*axis({body}, {n}).{k}" for a, n in zip(axis, "xyz", strict=True) if a)
+        + ")"
+        for k in "xy"
+    )
+    # along the axle, and along axle × z
+    return f"atan2({u}*{x} + {v}*{y}, {u}*{y} - {v}*{x})"
 
 
 def _least_moment(link: Link) -> float:

@@ -3,6 +3,7 @@
 wheels = ["wheel_left", "wheel_right"]      # or {wheel_left = 0.0985, wheel_right = 0.0985}
 casters = ["caster_front"]
 slides = []                                  # wheels that may slide sideways
+rollers = {}                                 # angles of rollers of mecanum and omni wheels, rad
 driven = ["wheel_left_joint", "wheel_right_joint"]
 locked = {torso_lift_joint = 0.1}
 base = "planar"                              # planar, free or fixed
@@ -24,7 +25,7 @@ from noslip.reading import read_text
 SUFFIX = ".rolling.toml"
 MAX_BYTES = 100_000
 
-_KEYS = ("wheels", "casters", "slides", "driven", "locked", "base")
+_KEYS = ("wheels", "casters", "slides", "rollers", "driven", "locked", "base")
 
 
 def beside(path: Path) -> Undercarriage | None:
@@ -53,6 +54,7 @@ def read_undercarriage(path: str | os.PathLike[str]) -> Undercarriage:
         wheels=reading.radii("wheels"),
         casters=reading.radii("casters"),
         slides=reading.names("slides") or (),
+        rollers=reading.numbers("rollers"),
         driven=reading.names("driven"),
         locked=reading.numbers("locked"),
         base=reading.text("base"),

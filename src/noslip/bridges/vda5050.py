@@ -8,6 +8,12 @@ length, width and least height.
     DRIVE, FIXED   a wheel about a level axis, turned by theta; with a motor if isActiveDriven,
                    on a steered fork with a motor if isActiveSteered
     CASTER         a fork that swivels freely, and a wheel behind it
+    MECANUM        a wheel with rollers at ±45°, arranged as those of four at the corners are
+
+An order [VDA 5050, version 3.0, order] is a sequence of nodes and edges; :func:`read_mission` makes
+a path of each edge, a rational B-spline where it has a trajectory, and joins them into legs between
+stops: where a node has an action that forbids driving, where the path has a corner, and where the
+vehicle goes on backwards.
 """
 
 from __future__ import annotations
@@ -16,9 +22,11 @@ import json
 import math
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from noslip.bridges.description import (
@@ -30,7 +38,11 @@ from noslip.bridges.description import (
     Undercarriage,
 )
 from noslip.bridges.robots import AbstractRobotFormat
-from noslip.errors import Fault, ModelError, nearest
+from noslip.control.paths.base import AbstractPath, Point, heading
+from noslip.control.paths.composite import Composite
+from noslip.control.paths.curves import Line
+from noslip.control.paths.splines import Nurbs
+from noslip.errors import Fault, ModelError, SimulationError, nearest
 from noslip.model.numbers import rotation_about
 from noslip.reading import LARGEST, read_text
 
@@ -42,7 +54,7 @@ WHEEL_DENSITY = 1500.0
 MAJOR = "3"
 MAX_BYTES = 5_000_000
 
-_WHEELS = ("DRIVE", "FIXED", "CASTER")
+_WHEELS = ("DRIVE", "FIXED", "CASTER", "MECANUM")
 _X, _Y, _Z = np.eye(3)
 
 
@@ -57,17 +69,23 @@ class Vda5050(AbstractRobotFormat):
 
     def describe(self, path: Path) -> RobotDescription:
         """The vehicle of a factsheet, on its wheels."""
-        file = os.fspath(path)
-        text = read_text(file, ModelError, "give a factsheet as JSON", max_bytes=MAX_BYTES)
-        try:
-            table = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ModelError(f"the text is not JSON: {error}", file, "correct it there") from None
-        return _Factsheet(file, table).vehicle()
+        return _Factsheet(*_read_json(path, "a factsheet")).vehicle()
 
 
-class _Factsheet:
+def _read_json(path: str | os.PathLike[str], what: str) -> tuple[str, Any]:
+    file = os.fspath(path)
+    text = read_text(file, ModelError, f"give {what} as JSON", max_bytes=MAX_BYTES)
+    try:
+        return file, json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"the text is not JSON: {error}", file, "correct it there") from None
+
+
+class _Message:
     """One file being read."""
+
+    #: What sentences call it, and what to do with one of another version.
+    what, fix = "message", ""
 
     def __init__(self, file: str, table: Any) -> None:
         self.file, self.faults = file, list[Fault]()
@@ -77,14 +95,36 @@ class _Factsheet:
             raise ModelError(
                 "the file has no version, so it is no message of VDA 5050",
                 file,
-                'give a factsheet with "version": "3.0.0"',
+                f'give {self.what} with "version": "3.0.0"',
             )
         if version.split(".")[0] != MAJOR:
             raise ModelError(
-                f"the factsheet is of version {version[:20]}, version {MAJOR} is read",
+                f"the {self.what.partition(' ')[2]} is of version {version[:20]}, version {MAJOR} "
+                "is read",
                 file,
-                "export it as version 3: agvGeometry is mobileRobotGeometry there",
+                self.fix,
             )
+
+    def _number(
+        self, table: dict[str, Any], key: str, where: str, default: float | None = None
+    ) -> float:
+        value = table.get(key, default)
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not abs(value) <= LARGEST
+        ):
+            self._fault(f"'{key}' is {value!r:.40}", where, "give a number in m or rad")
+            return 1.0
+        return float(value)
+
+    def _fault(self, what: str, where: str, fix: str) -> None:
+        self.faults.append(Fault(what, f"{self.file}, {where}", fix))
+
+
+class _Factsheet(_Message):
+    what = "a factsheet"
+    fix = "export it as version 3: agvGeometry is mobileRobotGeometry there"
 
     def vehicle(self) -> RobotDescription:
         kind, size = self._object("typeSpecification"), self._object("physicalParameters")
@@ -113,6 +153,12 @@ class _Factsheet:
             self._wheel(wheel, f"wheel{k}", where, links, joints, rolling, casters, driven)
         if self.faults:
             raise ModelError.from_faults(self.faults)
+        rollers = self._rollers(wheels, joints)
+        if rollers:
+            notes.append(
+                "a factsheet does not say how rollers lie: ±45° are taken, with the rollers on the "
+                "ground of front left and rear right pointing forward and right"
+            )
         limits = {
             "maximumSpeed": "m/s", "maximumAcceleration": "m/s²", "maximumDeceleration": "m/s²"
         }  # fmt: skip
@@ -131,8 +177,21 @@ class _Factsheet:
                 wheels=dict.fromkeys(rolling),
                 casters=dict.fromkeys(casters),
                 slides=tuple(self._sliding(joints, rolling)),
+                rollers=rollers,
             ),
         )
+
+    def _rollers(self, wheels: list[Any], joints: list[LinkJoint]) -> dict[str, float]:
+        """Angles of rollers of mecanum wheels, by the corner that each is at."""
+        names = [f"wheel{k}" for k, w in enumerate(wheels, 1) if w.get("type") == "MECANUM"]
+        places = {j.child: j.pose.p for j in joints if j.child in names}
+        if not places:
+            return {}
+        middle = np.mean(list(places.values()), axis=0)
+        return {
+            name: -math.pi / 4 if (p[0] > middle[0]) == (p[1] > middle[1]) else math.pi / 4
+            for name, p in places.items()
+        }
 
     def _sliding(self, joints: list[LinkJoint], rolling: list[str]) -> list[str]:
         """All but the first wheel that steers by itself, whose rolling would lock the others."""
@@ -240,18 +299,198 @@ class _Factsheet:
             return 1.0
         return value
 
-    def _number(
-        self, table: dict[str, Any], key: str, where: str, default: float | None = None
-    ) -> float:
-        value = table.get(key, default)
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not abs(value) <= LARGEST
-        ):
-            self._fault(f"'{key}' is {value!r:.40}", where, "give a number in m or rad")
-            return 1.0
-        return float(value)
 
-    def _fault(self, what: str, where: str, fix: str) -> None:
-        self.faults.append(Fault(what, f"{self.file}, {where}", fix))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissionLeg:
+    """A path from one stop to the next.
+
+    Parameters
+    ----------
+    path : to follow, for :func:`noslip.track`.
+    nodes : identifiers of the nodes on it, the first and the last being its ends.
+    maximum_speed : m/s, the least of its edges'; infinite where none is given.
+    is_backward : whether the vehicle drives it backwards.
+    heading : of the vehicle at its end, rad, if the order says one.
+    actions : types of actions at its end.
+    """
+
+    path: AbstractPath
+    nodes: tuple[str, ...]
+    maximum_speed: float = math.inf
+    is_backward: bool = False
+    heading: float | None = None
+    actions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mission:
+    """Legs of an order, one after the other. Made by :func:`read_mission`.
+
+    Parameters
+    ----------
+    name : of the order.
+    legs : in the order in which they are driven.
+    notes : on what the legs do not carry.
+    """
+
+    name: str
+    legs: tuple[MissionLeg, ...]
+    notes: tuple[str, ...]
+
+
+def read_mission(path: str | os.PathLike[str]) -> Mission:
+    """The legs that an order of VDA 5050 has a vehicle drive.
+
+    Parameters
+    ----------
+    path : of the message as JSON; version 3 is read.
+
+    Raises
+    ------
+    ModelError : with all faults of the file.
+    """
+    return _Order(*_read_json(path, "an order")).mission()
+
+
+#: Angle between two edges, rad, below which the path has no corner there.
+CORNER = 1e-6
+#: Distance between the end of a trajectory and its node, m, that is rounding.
+NEAR = 1e-6
+#: Actions that a vehicle stands still for.
+_STANDING = ("SOFT", "HARD")
+
+
+class _Edge(NamedTuple):
+    path: AbstractPath
+    speed: float
+    is_backward: bool
+
+
+class _Order(_Message):
+    what = "an order"
+    fix = "send it as version 3: maxSpeed is maximumSpeed there"
+
+    def mission(self) -> Mission:
+        """The legs of all that is released."""
+        nodes, edges = self._sequence("nodes"), self._sequence("edges")
+        notes = []
+        held = [x for x in (*nodes, *edges) if x.get("released") is not True]
+        if held:
+            notes.append(f"{len(held)} of its nodes and edges are not released, and left out")
+        nodes = [node for node in nodes if node.get("released") is True]
+        edges = [edge for edge in edges if edge.get("released") is True]
+        if len(edges) != max(0, len(nodes) - 1) or not nodes:
+            self._fault(
+                f"there are {len(nodes)} released nodes and {len(edges)} released edges",
+                "order",
+                "give one edge between each two nodes",
+            )
+            raise ModelError.from_faults(self.faults)
+        made = [self._edge(edge, *nodes[k : k + 2]) for k, edge in enumerate(edges)]
+        if self.faults:
+            raise ModelError.from_faults(self.faults)
+        legs, first = [], 0
+        for k in range(len(made)):
+            if k + 1 < len(made) and not self._is_stop(nodes[k + 1], made[k], made[k + 1]):
+                continue
+            legs.append(self._leg(nodes[first : k + 2], made[first : k + 1]))
+            first = k + 1
+        ignored = sorted({key for edge in edges for key in _IGNORED if key in edge})
+        if ignored:
+            notes.append(f"edges have {', '.join(ignored)}, which is left to the vehicle")
+        if any(edge.get("actions") for edge in edges):
+            notes.append("actions on edges are left out")
+        name = str(self.table.get("orderId") or "order")
+        return Mission(name=name, legs=tuple(legs), notes=tuple(notes))
+
+    def _sequence(self, key: str) -> list[dict[str, Any]]:
+        found = self.table.get(key)
+        if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+            self._fault(f"'{key}' is no list of objects", "order", "VDA 5050 requires it")
+            raise ModelError.from_faults(self.faults)
+        return sorted(found, key=lambda x: self._number(x, "sequenceId", key))
+
+    def _edge(self, edge: dict[str, Any], start: dict[str, Any], end: dict[str, Any]) -> _Edge:
+        where = f"edge '{edge.get('edgeId', '')!s:.40}'"
+        ends = [self._place(node) for node in (start, end)]
+        speed = self._number(edge, "maximumSpeed", where, LARGEST)
+        if speed <= 0.0:
+            self._fault(f"'maximumSpeed' is {speed:g} m/s", where, "give more than 0")
+        turned = self._number(edge, "orientation", where, 0.0)
+        is_global = edge.get("orientationType") == "GLOBAL"
+        is_backward = not is_global and abs(math.remainder(turned, 2 * math.pi)) > math.pi / 2
+        try:
+            path = self._path(edge, where, ends)
+        except SimulationError as error:
+            self._fault(str(error).partition("\n")[0], where, "correct its trajectory or nodes")
+            path = Line(start=(0.0, 0.0), end=(1.0, 0.0))
+        return _Edge(path, speed if speed < LARGEST else math.inf, is_backward)
+
+    def _path(self, edge: dict[str, Any], where: str, ends: list[Point]) -> AbstractPath:
+        trajectory = edge.get("trajectory")
+        if not isinstance(trajectory, dict):
+            return Line(start=ends[0], end=ends[1])
+        listed = trajectory.get("controlPoints")
+        controls = [p for p in listed if isinstance(p, dict)] if isinstance(listed, list) else []
+        points = tuple((self._number(p, "x", where), self._number(p, "y", where)) for p in controls)
+        weights = tuple(self._number(p, "weight", where, 1.0) for p in controls)
+        knots = trajectory.get("knotVector") or ()
+        made = Nurbs(
+            points=points,
+            degree=trajectory.get("degree", 1),
+            weights=weights,
+            knots=tuple(knots) if isinstance(knots, list) else (),
+        )
+        for p, at, name in ((points[0], ends[0], "starts"), (points[-1], ends[1], "ends")):
+            if math.dist(p, at) > NEAR:
+                self._fault(
+                    f"the trajectory {name} {math.dist(p, at):.3g} m from its node",
+                    where,
+                    "let the first and the last control point be the nodes",
+                )
+        return made
+
+    def _place(self, node: dict[str, Any]) -> Point:
+        where = f"node '{node.get('nodeId', '')!s:.40}'"
+        held = node.get("nodePosition")
+        if not isinstance(held, dict):
+            self._fault("a node has no nodePosition", where, "give x and y in m")
+            return 0.0, 0.0
+        return self._number(held, "x", where), self._number(held, "y", where)
+
+    def _is_stop(self, node: dict[str, Any], before: _Edge, after: _Edge) -> bool:
+        (_, arriving), (leaving, _) = headings(before.path), headings(after.path)
+        turn = math.remainder(leaving - arriving, 2 * math.pi)
+        is_held = any(a.get("blockingType") in _STANDING for a in _actions(node))
+        return is_held or abs(turn) > CORNER or before.is_backward != after.is_backward
+
+    def _leg(self, nodes: list[dict[str, Any]], edges: list[_Edge]) -> MissionLeg:
+        paths = tuple(edge.path for edge in edges)
+        held = nodes[-1].get("nodePosition")
+        theta = held.get("theta") if isinstance(held, dict) else None
+        return MissionLeg(
+            path=paths[0] if len(paths) == 1 else Composite(paths),
+            nodes=tuple(str(node.get("nodeId", "")) for node in nodes),
+            maximum_speed=min(edge.speed for edge in edges),
+            is_backward=edges[0].is_backward,
+            heading=float(theta) if isinstance(theta, int | float) else None,
+            actions=tuple(str(a.get("actionType", "")) for a in _actions(nodes[-1])),
+        )
+
+
+#: Keys of edges that say nothing about the path.
+_IGNORED = ("corridor", "direction", "maxRotationSpeed", "maximumMobileRobotHeight")
+
+
+def _actions(node: dict[str, Any]) -> list[dict[str, Any]]:
+    held = node.get("actions")
+    return [a for a in held if isinstance(a, dict)] if isinstance(held, list) else []
+
+
+def headings(path: AbstractPath) -> tuple[float, float]:
+    """Direction of a path at its start and at its end, rad."""
+    p = ca.SX.sym("p")
+    f = ca.Function("heading", [p], [heading(path, p)])
+    first, last = path.interval
+    inside = 1e-9 * (last - first)
+    return float(f(first + inside)), float(f(last - inside))

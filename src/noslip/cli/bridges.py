@@ -45,6 +45,13 @@ def _targets() -> list[str]:
     help="A wheel that rolls forward and may slide sideways. Repeatable.",
 )
 @click.option(
+    "--rollers",
+    multiple=True,
+    metavar="LINK=ANGLE",
+    help="A wheel with rollers: the angle from its axle to the roller on the ground, rad; 1.5708 "
+    "for an omni wheel, 0.7854 or -0.7854 for a mecanum one. Repeatable.",
+)
+@click.option(
     "--drive",
     "driven",
     multiple=True,
@@ -72,8 +79,8 @@ def _targets() -> list[str]:
 @force_option
 def import_robot(
     file: str, output: str | None, wheels: tuple[str, ...], casters: tuple[str, ...],
-    slides: tuple[str, ...], driven: tuple[str, ...], locked: tuple[str, ...],
-    base: str | None, undercarriage: str | None, force: bool,
+    slides: tuple[str, ...], rollers: tuple[str, ...], driven: tuple[str, ...],
+    locked: tuple[str, ...], base: str | None, undercarriage: str | None, force: bool,
 ) -> None:  # fmt: skip
     """Make a model file of a robot: URDF, MJCF or a VDA 5050 factsheet.
 
@@ -93,6 +100,10 @@ def import_robot(
         wheels={**under.wheels, **_values("--wheel", wheels)},
         casters={**under.casters, **_values("--caster", casters)},
         slides=(*under.slides, *slides),
+        rollers={
+            **under.rollers,
+            **{name: value or 0.0 for name, value in _values("--rollers", rollers).items()},
+        },
         driven=driven or under.driven,
         locked={
             **under.locked,

@@ -470,7 +470,6 @@ def track(
     target = output.target(f"{loaded.name}-track")
 
     from noslip.analysis.scenario import split_changes
-    from noslip.control.vehicle_motion import check_actuators, choose_follower
 
     parts = tuple(ns.parse_path(text) for text in path_texts)
     path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)
@@ -489,7 +488,6 @@ def track(
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
-        check_actuators(system, chosen_inputs)
         options: ns.RunOptions = {
             "start": start,
             "parameters": parameters,
@@ -499,7 +497,6 @@ def track(
         if tolerance is not None:
             options |= {"rtol": tolerance, "atol": tolerance}
         follower = ns.Follower(**given, heading=heading or None, reference=open_start)
-        follower = choose_follower(system, system.parameters(parameters), follower)
         loop = ns.ControlLoop(
             controller=controller, inputs=chosen_inputs, limits=bounds, period=period
         )
@@ -523,11 +520,9 @@ def track(
                 f"the start of the run of model '{loaded.name}'",
                 "choose another start, path or controller: there is no motion to show",
             )
-        facts = {
-            "path": ", ".join(path_texts),
-            "controller": controller,
-            "follows": follower.text(),
-        }
+        facts = {"path": ", ".join(path_texts), "controller": controller}
+        said = {key: words for key, _, words in (note.partition(": ") for note in run.notes)}
+        facts["follows"] = said["follows the path"]
         facts |= {"timing": timing_text} if timing_text else {}
         text = write_output(
             system if driven is None else driven.driven(system),

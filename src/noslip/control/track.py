@@ -9,14 +9,19 @@ produce it; the input law is these inputs, or a controller that compares with it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
+from noslip.control.controllers.following import PathTracking
+from noslip.control.driving.balancing import Balance
+from noslip.control.driving.riding import find_ride, plan_ride
 from noslip.control.follow import (
     MOVED,
+    SAMPLES,
     Controlled,
+    ControlLoop,
     RunOptions,
     check_options,
     control_loop,
@@ -24,16 +29,18 @@ from noslip.control.follow import (
 )
 from noslip.control.follower import Follower
 from noslip.control.paths.base import AbstractPath
-from noslip.control.plant import Plant, plant_of
+from noslip.control.plant import Plant, PlantLaw, plant_of
 from noslip.control.timing.laws import AbstractTimingPlan, timing_law
 from noslip.control.vehicle_motion import (
     check_actuators,
     choose_follower,
+    has_planar_base,
     motion_along,
     smooth_enough,
 )
 from noslip.engines.system import System
 from noslip.errors import SimulationError
+from noslip.simulation.simulate import simulate
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -75,6 +82,11 @@ def track(
     check_options(options, where, _MOVED)
     path, timing = _read_texts(path, timing)
     loop, driven_plant = control_loop(controller), plant_of(system, plant)
+    if not has_planar_base(system):
+        balance = find_ride(system, system.parameters(options.get("parameters")))
+        if balance is not None:
+            check_ride(loop, follower, where)
+            return _ridden(balance, path, timing, loop, driven_plant, options)
     check_actuators(system, loop.inputs)
     parameters = options.get("parameters")
     follows = choose_follower(system, system.parameters(parameters), follower)
@@ -124,6 +136,65 @@ def _read_texts(
         parse_path(path) if isinstance(path, str) else path,
         parse_timing(timing) if isinstance(timing, str) else timing,
     )
+
+
+def check_ride(loop: ControlLoop, follower: Follower | str | None, where: str) -> None:
+    """Refuse for what is balanced what its own controller does not do."""
+    feedback = loop.feedback()
+    if not (feedback.is_open or isinstance(feedback, PathTracking)):
+        raise SimulationError(
+            f"it falls unless it is balanced, which controller '{feedback.word}' does not do",
+            where,
+            "leave the controller out, or give 'path'",
+        )
+    if loop.inputs or loop.limits:
+        raise SimulationError(
+            "what is balanced uses all its motors, and no limits",
+            where,
+            "give limits as actuators of a plant: Actuator(of=…, largest=…)",
+        )
+    if follower not in (None, Follower()):
+        raise SimulationError(
+            "what follows is where the wheels of what is balanced touch the ground",
+            where,
+            "leave the follower out",
+        )
+
+
+def _ridden(
+    balance: Balance,
+    path: AbstractPath,
+    timing: AbstractTimingPlan | None,
+    loop: ControlLoop,
+    plant: Plant | None,
+    options: RunOptions,
+) -> Trajectory:
+    """A run of what must be balanced, under its balancing controller."""
+    system, feedback = balance.system, loop.feedback()
+    law = None if timing is None else timing.on(system, path)
+    reach = feedback.reach if isinstance(feedback, PathTracking) else None
+    ride = plan_ride(system, balance, path, law, reach)
+    lasts = ride.motion.timing.duration(path)
+    given: dict[str, Any] = {"samples": SAMPLES, **options}
+    given["duration"] = lasts if options.get("duration") is None else options["duration"]
+    start = {**ride.start, **(options.get("start") or {})}
+    if plant is None and not loop.period:
+        run = simulate(system, inputs=ride, **given | {"start": start})
+    else:
+        plant = Plant() if plant is None else plant
+        plant.check(system, loop.period)
+        driven = plant.driven(system)
+        own = {p.name for p in driven.model.parameters}
+        known = {n: x for n, x in (options.get("parameters") or {}).items() if n in own}
+        closed = PlantLaw(
+            model=system, law=ride, known=balance.values, plant=plant, period=loop.period
+        )
+        given |= {"start": start | dict(plant.start), "parameters": known | dict(plant.parameters)}
+        run = closed.with_columns(driven, simulate(driven, inputs=closed, **given))
+        system = driven
+    said = [f"follows the path: {ride.text()}"]
+    said += [] if timing is not None else [f"timing: {ride.motion.timing.text()}"]
+    return run.replaced(path_errors=ride.errors(system, run), notes=(*run.notes, *said))
 
 
 #: Arguments that are part of another one → what to write.

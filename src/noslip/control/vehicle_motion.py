@@ -50,6 +50,12 @@ def _default(f: Field[Any]) -> Any:
     return f.default if f.default is not MISSING else {}
 
 
+def has_planar_base(system: System) -> bool:
+    """Whether a body is on a planar joint with the ground."""
+    nodes = system.kinematics.tree.nodes
+    return any(node.joint.type.is_planar and node.parent < 0 for node in nodes)
+
+
 def check_actuators(system: System, inputs: tuple[str, ...] = ()) -> None:
     """Refuse a model some of whose motions no actuator drives, by name."""
     missing = undriven_speeds(system, inputs)

@@ -36,7 +36,7 @@ from noslip.show.equations.blocks import Block, EquationLine, Lines, MatrixBlock
 from noslip.show.equations.closed_forms import SECONDS
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.coordinates import ANGLES, PrintedEquations, printed_equations
-from noslip.show.equations.derivations.document import Draft, Finisher, Matrix, Scalars, items_of
+from noslip.show.equations.derivations.document import Draft, Matrix, Scalars, finished, items_of
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.layout import MathGrid, MathNumber, Node, Word
@@ -272,11 +272,8 @@ class MethodMatrices:
             drafted.append((o.name, [words(_caption(o)), matrix]))
         items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
         written = write(items, subject.alphabet, seconds=seconds)
-        finisher = Finisher(written, subject.arrange)
-        return [
-            Section(name, tuple(b for block in blocks for b in finisher.finish(block)))
-            for name, blocks in drafted
-        ]
+        sections, _ = finished(drafted, written, subject.arrange)
+        return sections
 
 
 def _items(o: MethodObject) -> list[Item]:

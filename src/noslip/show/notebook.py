@@ -68,9 +68,7 @@ def equations_html(equations: Equations) -> str:
     done = _derivation(equations)
     motion = [section for section in done.sections if section.title == MOTION]
     rest = [section for section in done.sections if section.title != MOTION]
-    page = html_fragment(done.title, motion, folded=rest)
-    # as large as the titles of everything else that a notebook shows
-    return page.replace("<h1>", '<h1 style="font-size: 1.25em">', 1)
+    return html_fragment(done.title, motion, folded=rest)
 
 
 def equations_latex(equations: Equations) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,15 +30,18 @@ Given = Array | Callable[[], Array]
 Sources = dict[str, tuple[str, Given]]
 
 
-class LazyArray:
-    """A lazily computed array: computed at the first call, then cached."""
+Value = TypeVar("Value")
+
+
+class LazyValue(Generic[Value]):
+    """A lazily computed value: computed at the first call, then cached."""
 
     __slots__ = ("_find", "_found")
 
-    def __init__(self, find: Callable[[], Array]) -> None:
-        self._find: Callable[[], Array] | None = find
+    def __init__(self, find: Callable[[], Value]) -> None:
+        self._find: Callable[[], Value] | None = find
 
-    def __call__(self) -> Array:
+    def __call__(self) -> Value:
         find = self._find
         if find is not None:
             # two threads may both find it, and find the same
@@ -52,19 +55,19 @@ def column(table: Given, k: int) -> Given:
     return (lambda: table()[:, k]) if callable(table) else table[:, k]
 
 
-class LazyField:
-    """A field of a frozen dataclass: an array, or a function that computes it when first read."""
+class LazyField(Generic[Value]):
+    """A field of a frozen dataclass: a value, or a function that computes it when first read."""
 
     def __set_name__(self, kind: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, owner: object, kind: type | None = None) -> Array:
+    def __get__(self, owner: object, kind: type | None = None) -> Value:
         if owner is None:  # a dataclass reads the default this way; there is none
             raise AttributeError(self._name)
-        given: Given = vars(owner)[self._name]
+        given: Value | Callable[[], Value] = vars(owner)[self._name]
         return given() if callable(given) else given
 
-    def __set__(self, owner: object, given: Given) -> None:
+    def __set__(self, owner: object, given: Value | Callable[[], Value]) -> None:
         vars(owner)[self._name] = given
 
 
@@ -141,8 +144,8 @@ def _angles(run: Trajectory) -> Sources:
             continue
         at, first = coordinates.index(f"{joint.name}.qw"), speeds.index(f"{joint.name}.wx")
         quaternions, omega = run.q[:, at : at + 4], run.v[:, first : first + 3]
-        values = LazyArray(partial(unwrapped, quaternions, angles.sequence))
-        rates = LazyArray(partial(_rates, values, angles.sequence, omega))
+        values = LazyValue(partial(unwrapped, quaternions, angles.sequence))
+        rates = LazyValue(partial(_rates, values, angles.sequence, omega))
         own = [f"{joint.name}.{name}" for name in angles.names]
         table |= {name: ("rad", column(values, k)) for k, name in enumerate(own)}
         table |= {f"{name}_rate": ("rad/s", column(rates, k)) for k, name in enumerate(own)}
@@ -157,7 +160,7 @@ def unwrapped(quaternions: Array, sequence: str) -> Array:
     return np.unwrap(rotation.as_euler(sequence.upper(), suppress_warnings=True), axis=0)
 
 
-def _rates(angles: LazyArray, sequence: str, omega: Array) -> Array:
+def _rates(angles: LazyValue[Array], sequence: str, omega: Array) -> Array:
     return angle_rates(angles(), sequence, omega)
 
 
@@ -194,7 +197,7 @@ def _speeds(run: Trajectory) -> Sources:
     known: dict[str, Any] = {**run.parameters, "t": run.t}
     for quantities, table in ((run.coordinates, run.q), (run.speeds, run.v)):
         known |= {quantity.name: table[:, k] for k, quantity in enumerate(quantities)}
-    return {s.name: (s.unit, LazyArray(partial(_evaluated, s.expression, known))) for s in named}
+    return {s.name: (s.unit, LazyValue(partial(_evaluated, s.expression, known))) for s in named}
 
 
 def measured_speeds(model: Model) -> dict[str, str]:

@@ -18,7 +18,7 @@ from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.lazy_columns import (
     NO_EVENTS,
-    LazyArray,
+    LazyValue,
     Named,
     Sources,
     column,
@@ -138,7 +138,7 @@ def assemble(
         "t": t,
         "q": q,
         "v": v,
-        "vdot": LazyArray(partial(_accelerations, segments, values)),
+        "vdot": LazyValue(partial(_accelerations, segments, values)),
         "inputs": inputs,
         "kinetic_energy": outputs[:, layout.kinetic],
         "potential_energy": outputs[:, layout.potential],
@@ -282,8 +282,8 @@ def _powers(system: System, segments: list[Segment], values: Array, t: Array) ->
             parts.append(here.input_powers.map(segment.t, x, segment.inputs, values))
         return np.concatenate(parts)
 
-    power = LazyArray(find)
-    energy = LazyArray(lambda: integrated(t, power()))
+    power = LazyValue(find)
+    energy = LazyValue(lambda: integrated(t, power()))
     found: Sources = {f"power.{name}": ("W", column(power, k)) for k, name in enumerate(names)}
     return found | {f"energy.{name}": ("J", column(energy, k)) for k, name in enumerate(names)}
 
@@ -332,7 +332,7 @@ def _outputs(request: RunRequest, segments: list[Segment]) -> Sources:
             parts.append(function.map(segment.t, x, segment.inputs, request.values))
         return np.concatenate(parts)
 
-    units, values = output_units(system, texts), LazyArray(find)
+    units, values = output_units(system, texts), LazyValue(find)
     units |= {s.name: s.unit for s in system.model.independent_speeds if s.name in texts}
     return {name: (units[name], column(values, k)) for k, name in enumerate(texts)}
 

@@ -12,7 +12,6 @@ runs, and its samples are evaluated.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -26,11 +25,13 @@ from noslip.simulation.events import EventCode, check_pressed, compile_events, f
 from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
+from noslip.simulation.lazy_columns import LazyValue
 from noslip.simulation.memory import template_of
 from noslip.simulation.plan import EMPTY, RunValues
 from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble, output_function
+from noslip.simulation.second_contacts import second_contact_notes
 from noslip.simulation.segments import (
     Ends,
     Indices,
@@ -165,12 +166,14 @@ def simulate(
         *_small_motion(request, trajectory),
     )
     if notes:
-        trajectory = dataclasses.replace(trajectory, notes=trajectory.notes + notes)
+        trajectory = trajectory.replaced(notes=trajectory.notes + notes)
+    if not all(c.is_flat for c in system.model.contacts if c.is_wheel):
+        trajectory = trajectory.replaced(notes=_with_second_contacts(request, trajectory))
     if trajectory.ending in _AS_ASKED:
         return trajectory
     if trajectory.ending is Ending.SINGULAR and motion.why_not:
         message = f"{trajectory.message} It was not passed: {motion.why_not}."
-        trajectory = dataclasses.replace(trajectory, message=message)
+        trajectory = trajectory.replaced(message=message)
     last, t = motion.plan, result.time
     fault = broken_guard(here, last.generator, t, result.state, last.parameters)
     if fault is None and trajectory.ending in _MAYBE_UNDEFINED:
@@ -184,8 +187,14 @@ def simulate(
         raise SimulationError(fault.what, fault.where, fault.fix)
     if fault is not None:
         message = f"{trajectory.message} {fault.what[0].upper()}{fault.what[1:]}."
-        trajectory = dataclasses.replace(trajectory, message=message)
+        trajectory = trajectory.replaced(message=message)
     return trajectory
+
+
+def _with_second_contacts(request: RunRequest, run: Trajectory) -> LazyValue[tuple[str, ...]]:
+    """The notes of a run and those on second contacts, which are searched for when first read."""
+    system, values, t, q, known = request.system, request.values, run.t, run.q, run.notes
+    return LazyValue(lambda: known + second_contact_notes(system, t, q, values))
 
 
 #: Arguments of a run that is repeated for its coordinates at other times.

@@ -87,6 +87,7 @@ class Trajectory:
     extra : further columns by name: unit and values, or what finds them (contact points, states of
         an input law, outputs).
     ending : how it ended; `message` says it with the place.
+    notes : what else there is to know of it; second contacts are searched for when first read.
     ended_by : name of the expression in `stop` that ended it, if one did.
     event_times, event_states : event → (k,) when its value crossed zero, and (k, nq + nv) [q; v].
     scenario : as it was run, changes included; None for a run of another kind.
@@ -105,7 +106,7 @@ class Trajectory:
     t: Array
     q: Array
     v: Array
-    vdot: LazyField = LazyField()
+    vdot: LazyField[Array] = LazyField()
     inputs: Array
     kinetic_energy: Array
     potential_energy: Array
@@ -116,7 +117,7 @@ class Trajectory:
     extra: Mapping[str, tuple[str, Given]]
     ending: Ending
     message: str
-    notes: tuple[str, ...]
+    notes: LazyField[tuple[str, ...]] = LazyField()
     steps: int
     rejections: int
     nfev: int

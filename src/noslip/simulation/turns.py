@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noslip.engines.system import Array, System
-from noslip.simulation.lazy_columns import LazyArray, Sources, angle_rates, column, unwrapped
+from noslip.simulation.lazy_columns import LazyValue, Sources, angle_rates, column, unwrapped
 from noslip.simulation.starts.layout import Orientation, layout_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def angle_columns(
     """Named angles at the samples with the turns they have made, computed when first read."""
     found: Sources = {}
     for o in layout_of(system).orientations:
-        values = LazyArray(partial(_angles, o, t, q, v, steps, again))
+        values = LazyValue(partial(_angles, o, t, q, v, steps, again))
         for k, name in enumerate(o.angle_names):
             found[name] = ("rad", column(values, k))
     return found

@@ -23,6 +23,7 @@ FORMS = {
     "adaptive:unknown=m3,I3;rates=20,20;gain=5": ns.AdaptiveTracking(
         unknown=("m3", "I3"), rates=(20.0, 20.0), gain=5.0
     ),
+    "path:reach=0.5,k=3": ns.PathTracking(reach=0.5, k=3.0),
     "steered:steering=steer.angle,wheelbase=l1,ky=0.1": ns.SteeredTracking(
         steering="steer.angle", wheelbase="l1", ky=0.1
     ),

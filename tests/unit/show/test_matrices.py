@@ -101,3 +101,10 @@ def test_blocks_of_multipliers_are_written_by_the_shortest_route():
     """They are equal by d'Alembert's principle, and checked to be."""
     text = ns.matrices(ns.load("sled-with-rotor"), "multipliers").text()
     assert "I1 + I2" in text and "z1" not in text
+
+
+def test_entries_are_introduced_below_their_matrix():
+    text = ns.matrices(ns.load("tractor-trailer"), "desantis").text(only=["J_nh", "J", "C_1"])
+    for line in ("J_nh,31 = tan(δ)/l1", "J_18,1 = J_nh,31 + J_nh,51"):
+        assert f"  {line}\n" in text
+    assert text.index("J_nh,31 = tan") < text.index("J_18,1 = ") < text.index("C1 = ")

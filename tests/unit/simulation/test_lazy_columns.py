@@ -11,7 +11,7 @@ import pytest
 from disk_start import DISK, TIGHT
 
 import noslip as ns
-from noslip.simulation.lazy_columns import Columns, LazyArray
+from noslip.simulation.lazy_columns import Columns, LazyValue
 
 RATE, SPEED = 1.7, 0.8
 
@@ -127,7 +127,7 @@ def test_an_array_is_found_once():
         calls.append(None)
         return np.arange(3.0)
 
-    later = LazyArray(find)
+    later = LazyValue(find)
     assert not calls
     assert later() is later()
     assert len(calls) == 1

@@ -122,6 +122,15 @@ class Balance:
             costs=P,
         )
 
+    @property
+    def heading(self) -> str:
+        """Name of the base's angle that is its heading."""
+        return _angle_names(self.base)[0]
+
+    def heading_of(self, q: Array) -> float:
+        """That angle, rad."""
+        return float(angles_of(q, _quaternion(self.base), _angles(self.base).sequence)[0])
+
     def tilt(self, point: OperatingPoint) -> float:
         """Largest of the angles of a steady motion, rad: how far it leans or steers."""
         angles = [x for c, x in zip(self.coordinates, point.x, strict=False) if c.unit == "rad"]

@@ -19,6 +19,7 @@ from noslip.show.equations.fonts import font_style
 from noslip.show.equations.glyphs import escape_latex
 from noslip.show.equations.layout import (
     Fenced,
+    MathGrid,
     MathNumber,
     MathRow,
     Node,
@@ -256,10 +257,19 @@ def _latex_block(block: Block) -> str:
         case MatrixBlock() if _is_wide(block):
             return _latex_listing(block)
         case MatrixBlock(left, grid, row_names, _):
-            names = ", ".join(to_latex(n) for n in row_names)
-            beside = rf" \quad \mbox{{rows }} {names}" if names else ""
+            beside = _latex_row_names(grid, row_names) if row_names else ""
             return rf"\[ {to_latex(left)} = {to_latex(grid)}{beside} \]"
     raise TypeError(block)
+
+
+def _latex_row_names(grid: MathGrid, names: tuple[Node, ...]) -> str:
+    """An array beside a matrix, whose rows are as high as those of the matrix."""
+    rows = []
+    for name, entries in zip(names, grid.rows, strict=True):
+        high = " ".join(e for e in map(to_latex, entries) if "\\frac" in e or "\\sqrt" in e)
+        rows.append((rf"\vphantom{{{high}}} " if high else "") + to_latex(name))
+    lines = r" \\ ".join(rows)
+    return rf"\ \begin{{array}}{{l}} {lines} \end{{array}}"
 
 
 def _latex_listing(block: MatrixBlock) -> str:
@@ -360,11 +370,32 @@ _PARTS_STYLE = """
     linear-gradient(currentColor, currentColor) 100% 0 / 0.35em 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) 0 100% / 0.35em 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) 100% 100% / 0.35em 0.08em no-repeat; }
+.noslip mtable.named { margin: 0.2em; }
+.noslip mtr.row-top { --top: 0.35em; }
+.noslip mtr.row-bottom { --bottom: 0.35em; }
+.noslip mtd.bracket-open, .noslip mtd.bracket-close { border: 0 solid; background:
+    linear-gradient(currentColor, currentColor) var(--at) 0 / var(--top, 0) 0.08em no-repeat,
+    linear-gradient(currentColor, currentColor) var(--at) 100% / var(--bottom, 0) 0.08em
+      no-repeat; }
+.noslip mtd.bracket-open { border-left-width: 0.08em; --at: 0; }
+.noslip mtd.bracket-close { border-right-width: 0.08em; --at: 100%; }
+.noslip mtd.bracket-open.bracket-close { background:
+    linear-gradient(currentColor, currentColor) 0 0 / var(--top, 0) 0.08em no-repeat,
+    linear-gradient(currentColor, currentColor) 100% 0 / var(--top, 0) 0.08em no-repeat,
+    linear-gradient(currentColor, currentColor) 0 100% / var(--bottom, 0) 0.08em no-repeat,
+    linear-gradient(currentColor, currentColor) 100% 100% / var(--bottom, 0) 0.08em no-repeat; }
+.noslip mtd.row-name { text-align: left; padding-left: 1em; opacity: 0.65; }
 .noslip math { font-size: 1.15em; }
 .noslip mover > mo { padding-bottom: 0.1em; }
-@media (max-width: 40rem) {
+.noslip { container-type: inline-size; }
+@container (max-width: 40rem) {
   .noslip .side { text-align: left; }
   .noslip .scroll { margin-left: 0; }
+}
+@container (max-width: 30rem) {
+  .noslip .scroll tr { display: block; padding: 0.2rem 0; }
+  .noslip .scroll td { display: inline-block; }
+  .noslip .scroll td.note { display: block; }
 }
 """.strip()
 
@@ -387,7 +418,7 @@ def html_document(title: str, sections: list[Section]) -> str:
             f"<style>\n{_STYLE}\n</style>",
             "</head>",
             "<body>",
-            html_fragment(title, sections),
+            _html_parts(title, sections, []),
             "</body>",
             "</html>",
         ]
@@ -395,7 +426,16 @@ def html_document(title: str, sections: list[Section]) -> str:
 
 
 def html_fragment(title: str, sections: list[Section], folded: list[Section] | None = None) -> str:
-    """HTML to embed in a page, such as a notebook; the `folded` part opens on a click."""
+    """HTML to embed in a notebook, with titles as large as those of everything else there.
+
+    The `folded` part opens on a click.
+    """
+    page = _html_parts(title, sections, folded or [])
+    page = page.replace("<h1>", '<h1 style="font-size: 1.25em">', 1)
+    return page.replace("<h2>", '<h2 style="font-size: 1.05em">')
+
+
+def _html_parts(title: str, sections: list[Section], folded: list[Section]) -> str:
     lines = [
         '<div class="noslip">',
         f"<style>\n{parts_style()}\n</style>",
@@ -448,11 +488,29 @@ def _html_block(block: Block) -> str:
             head = f"<p>{_math(block.left)} row by row, without zeros:</p>"
             return f'{head}\n<div class="wide"><table>\n{body}\n</table></div>'
         case MatrixBlock(left, grid, row_names, _):
-            whole = _math(MathRow((left, Operator("="), grid)), display=True)
-            names = ", ".join(_math(n) for n in row_names)
-            beside = f' <span class="note">rows {names}</span>' if names else ""
-            return _scrolled(f"{whole}{beside}", _matrix_lengths(block))
+            equals = MathRow((left, Operator("=")))
+            table = _named_matrix(grid, row_names) if row_names else to_mathml(grid)
+            whole = f'<math displaystyle="true"><mrow>{to_mathml(equals)}{table}</mrow></math>'
+            return _scrolled(whole, _matrix_lengths(block))
     raise TypeError(block)
+
+
+def _named_matrix(grid: MathGrid, names: tuple[Node, ...]) -> str:
+    """A matrix with the names of its rows in a last column; borders of cells are its brackets."""
+    rows = []
+    for i, (name, entries) in enumerate(zip(names, grid.rows, strict=True)):
+        ends = [*["row-top"] * (i == 0), *["row-bottom"] * (i == len(names) - 1)]
+        cells = ""
+        for j, entry in enumerate(entries):
+            sides = [*["bracket-open"] * (j == 0), *["bracket-close"] * (j == len(entries) - 1)]
+            cells += f"<mtd{_class(sides)}>{to_mathml(entry)}</mtd>"
+        cells += f'<mtd class="row-name">{to_mathml(name)}</mtd>'
+        rows.append(f"<mtr{_class(ends)}>{cells}</mtr>")
+    return f'<mtable class="named">{"".join(rows)}</mtable>'
+
+
+def _class(words: list[str]) -> str:
+    return f' class="{" ".join(words)}"' if words else ""
 
 
 def _scrolled(inside: str, lengths: list[int]) -> str:
@@ -475,7 +533,7 @@ def _matrix_lengths(block: MatrixBlock) -> list[int]:
     """Letters of the name, of each column and of the names of the rows."""
     columns = zip(*block.grid.rows, strict=True)
     widths = [max(len(to_text(entry)) for entry in column) + 2 for column in columns]
-    names = sum(len(to_text(name)) + 2 for name in block.row_names)
+    names = max((len(to_text(name)) + 2 for name in block.row_names), default=0)
     return [len(to_text(block.left)) + 3, *widths, names]
 
 

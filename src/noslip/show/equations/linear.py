@@ -46,11 +46,11 @@ from noslip.show.equations.coordinates import QUATERNION, printed_equations
 from noslip.show.equations.derivations.common import SYMBOLS, with_used_symbols
 from noslip.show.equations.derivations.document import (
     Draft,
-    Finisher,
     Matrix,
     Motion,
     Scalars,
     Term,
+    finished,
     items_of,
 )
 from noslip.show.equations.derivations.subject import Subject
@@ -457,11 +457,7 @@ class _Page:
         if c is not None:
             behind = len(items_of(Motion(tuple(equations))))
             self._keep(matrices, items[:-behind], written)
-        finisher = Finisher(written, self._arranger(zeta))
-        done = [
-            Section(title, tuple(b for block in blocks for b in finisher.finish(block)))
-            for title, blocks in drafts
-        ]
+        done, _ = finished(drafts, written, self._arranger(zeta))
         done += self._numbers(terms, notes, c is None)
         done = with_used_symbols(subject, done)
         said = self._closing(written.worst, motion.difference(small))

@@ -15,13 +15,13 @@ import numpy as np
 import sympy
 
 from noslip.formulations.base import Equations
-from noslip.show.equations.blocks import Section, glyphs_in, words
+from noslip.show.equations.blocks import Section, words
 from noslip.show.equations.closed_forms import SECONDS
 from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item
 from noslip.show.equations.coordinates import printed_equations
 from noslip.show.equations.derivations import common, general
 from noslip.show.equations.derivations.common import Drafted
-from noslip.show.equations.derivations.document import Draft, Finisher, items_of
+from noslip.show.equations.derivations.document import Draft, finished, items_of
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.layout import DIGITS
 from noslip.show.equations.writing import Written, write
@@ -78,9 +78,7 @@ def derivation(
     drafted = _draft(subject)
     items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
     written = write(items, subject.alphabet, seconds=seconds)
-    sections, _ = _finished(drafted, Finisher(written, subject.arrange))
-    used = frozenset(g.text for s in sections for block in s.blocks for g in glyphs_in(block))
-    sections, motion = _finished(drafted, Finisher(written, subject.arrange, used))
+    sections, motion = finished(drafted, written, subject.arrange)
     sections = common.with_used_symbols(subject, sections)
     sections[0] = _with_parts_told(sections[0], written)
     residual = _residual(subject, items, written, motion)
@@ -97,17 +95,6 @@ def derivation(
         written=written,
         residual=residual,
     )
-
-
-def _finished(
-    drafted: list[Drafted], finisher: Finisher
-) -> tuple[list[Section], list[tuple[sympy.Expr, sympy.Expr]]]:
-    """The sections with their mathematics in place, and the equations of motion."""
-    sections = [
-        Section(title, tuple(b for block in blocks for b in finisher.finish(block)))
-        for title, blocks in drafted
-    ]
-    return sections, finisher.motion
 
 
 def _with_parts_told(opening: Section, written: Written) -> Section:

@@ -189,8 +189,6 @@ def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Chosen
         parameters=parameters,
         duration=choice.duration,
         samples=SAMPLES,
-        rtol=TOLERANCE,
-        atol=TOLERANCE,
         cancel=cancel,
         on_failure="return",
     )

@@ -20,6 +20,8 @@ from noslip.show.equations.blocks import (
     EquationLine,
     Lines,
     MatrixBlock,
+    Section,
+    glyphs_in,
     words,
 )
 from noslip.show.equations.confirming import Item
@@ -158,6 +160,25 @@ def items_of(block: Draft) -> list[Item]:
         case Motion(rows):
             return [t.item for left, right, _ in rows for t in (*left, *right)]
     return []
+
+
+def finished(
+    drafted: Sequence[tuple[str, list[Draft]]], written: Written, arrange: Arranger
+) -> tuple[list[Section], list[tuple[sympy.Expr, sympy.Expr]]]:
+    """Drafted sections with their mathematics in place, and the equations of motion.
+
+    What stands on the page is known when it is laid out once; entries of matrices that are used
+    are then introduced.
+    """
+    used: frozenset[str] = frozenset()
+    for _ in range(2):
+        finisher = Finisher(written, arrange, used)
+        sections = [
+            Section(title, tuple(b for block in blocks for b in finisher.finish(block)))
+            for title, blocks in drafted
+        ]
+        used = frozenset(g.text for s in sections for block in s.blocks for g in glyphs_in(block))
+    return sections, finisher.motion
 
 
 class Finisher:

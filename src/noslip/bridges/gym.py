@@ -1,0 +1,111 @@
+"""`ns.gym`: environments of Gymnasium, of ready tasks or of tasks as data.
+
+    make_env(model, task)             one environment
+    make_vec_env(model, task, n)      n of them in one call of native code
+    register_envs()                   the ids noslip/…, which Gymnasium finds by itself
+
+A :class:`GymTask` says what is seen, done, rewarded and begun with, by expressions of the model's
+names, which are compiled; `gym_tasks.py` has the ready ones, `gym_envs.py` the environments.
+Nothing of Gymnasium is imported before one is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from noslip.bridges.gym_tasks import IDS, TASKS, GymTask
+from noslip.errors import SimulationError, nearest
+from noslip.extras import require
+
+if TYPE_CHECKING:
+    from noslip.engines.system import System
+    from noslip.model.model import Model
+
+
+def make_env(
+    model: Model | System | str | None = None,
+    task: GymTask | str = "drive",
+    *,
+    parameters: Mapping[str, float] | None = None,
+    render_mode: str | None = None,
+) -> Any:
+    """An environment of Gymnasium (``gymnasium.Env``).
+
+    Parameters
+    ----------
+    model : name of a ready model, a model or a compiled system; that of a ready task by default.
+    task : what it is about, or the word of a ready one: ``drive``, ``balance``, ``back_up``.
+    parameters : values that differ from the nominal ones.
+    render_mode : ``"rgb_array"`` for pictures by :func:`noslip.picture`, or None.
+
+    Raises
+    ------
+    SimulationError : the task does not fit the model, by name.
+    """
+    require("gymnasium", "an environment", "noslip.gym.make_env")
+    from noslip.bridges.gym_envs import MechanismEnv
+
+    system, chosen = _chosen(model, task)
+    return MechanismEnv(system, chosen, parameters=parameters, render_mode=render_mode)
+
+
+def make_vec_env(
+    model: Model | System | str | None = None,
+    task: GymTask | str = "drive",
+    num_envs: int = 64,
+    *,
+    parameters: Mapping[str, float] | None = None,
+) -> Any:
+    """Many environments in one, stepped together by native code (``gymnasium.vector.VectorEnv``).
+
+    An episode that has ended begins anew at the next step, whose action is not taken
+    (``AutoresetMode.NEXT_STEP``).
+
+    Parameters
+    ----------
+    model, task, parameters : as in :func:`make_env`.
+    num_envs : how many.
+    """
+    require("gymnasium", "an environment", "noslip.gym.make_vec_env")
+    from noslip.bridges.gym_envs import MechanismVectorEnv
+
+    system, chosen = _chosen(model, task)
+    return MechanismVectorEnv(system, chosen, num_envs, parameters=parameters)
+
+
+def register_envs() -> None:
+    """Make the ids ``noslip/…`` known to ``gymnasium.make`` and ``gymnasium.make_vec``."""
+    from gymnasium.envs.registration import register, registry
+
+    for id, word in IDS.items():
+        if id not in registry:
+            register(
+                id,
+                entry_point="noslip.bridges.gym:make_env",
+                vector_entry_point="noslip.bridges.gym:make_vec_env",
+                kwargs={"task": word},
+            )
+
+
+def _chosen(model: Any, task: GymTask | str) -> tuple[System, GymTask]:
+    """The compiled system and the task."""
+    from noslip.engines.system import System, compile
+    from noslip.formulations.derive import derive
+    from noslip.library import load
+
+    where = "noslip.gym"
+    if isinstance(task, str):
+        if task not in TASKS:
+            raise SimulationError(f"there is no task '{task}'", where, nearest(task, TASKS))
+        name, chosen = TASKS[task]
+        model = name if model is None else model
+    else:
+        chosen = task
+    if model is None:
+        raise SimulationError(
+            "a task of your own needs a model", where, "give it: make_env(model, task)"
+        )
+    if isinstance(model, System):
+        return model, chosen
+    return compile(derive(load(model) if isinstance(model, str) else model)), chosen

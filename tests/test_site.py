@@ -1,0 +1,100 @@
+"""The site: tutorials are what their scripts say, and every public name has a place and an example.
+
+`make docs` builds it with warnings as errors; here is what needs no Sphinx.
+"""
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import noslip as ns
+
+DOCS = Path(__file__).parent.parent / "docs"
+SCRIPTS = sorted((DOCS / "learn").glob("*.py"))
+
+
+def module(name):
+    """A module of the folder of the site."""
+    spec = importlib.util.spec_from_file_location(f"site_{name}", DOCS / "site" / f"{name}.py")
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+tutorials, api, commands = module("tutorials"), module("api"), module("commands")
+
+
+def without_results(text):
+    """A page without what its cells print and draw."""
+    blocks = re.compile(r"^```(\w*)\n.*?^```\n\n", re.MULTILINE | re.DOTALL)
+    text = blocks.sub(lambda block: block[0] if block[1] else "", text)
+    return re.sub(r"^!\[[^]]*\]\(\.\./images/learn/.*\n\n", "", text, flags=re.MULTILINE)
+
+
+def test_there_are_six_tutorials_and_each_is_listed():
+    listed = re.findall(r"\]\((\w+)\.md\)", (DOCS / "learn" / "index.md").read_text())
+    assert sorted(listed) == [path.stem for path in SCRIPTS] and len(listed) == 6
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_page_and_notebook_are_those_of_the_script(path):
+    """`python docs/site/tutorials.py` writes them anew."""
+    found = path.with_suffix(".md").read_text("utf-8")
+    assert without_results(found) == tutorials.page(path)
+    assert path.with_suffix(".ipynb").read_text("utf-8") == tutorials.notebook(path)
+    for picture in re.findall(r"images/learn/([\w.-]+)", found):
+        assert (DOCS / "images" / "learn" / picture).exists()
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_notebook_has_cells_of_code_and_prose(path):
+    cells = json.loads(path.with_suffix(".ipynb").read_text("utf-8"))["cells"]
+    assert {cell["cell_type"] for cell in cells} == {"code", "markdown"}
+    assert len({cell["id"] for cell in cells}) == len(cells)
+
+
+def test_the_stability_of_the_bicycle_is_the_published_one():
+    """[Meijaard2007]: weave speed 4.292 m/s, capsize speed 6.024 m/s, as the page prints."""
+    page = (DOCS / "learn" / "bicycle.md").read_text()
+    low, high = map(float, re.search(r"stable from ([\d.]+) to ([\d.]+) m/s", page).groups())
+    assert (low, high) == pytest.approx((4.29238253634111, 6.02426201538837), abs=1e-6)
+
+
+def test_every_public_name_is_in_one_group():
+    names = [name for _, _, group in api.groups() for name in group]
+    assert sorted(names) == sorted(ns.__all__) and len(set(names)) == len(names)
+
+
+def test_every_public_name_has_an_example_and_a_section(tmp_path):
+    stems, without = api.write(tmp_path)
+    assert not without
+    text = "".join((tmp_path / f"{stem}.md").read_text("utf-8") for stem in stems)
+    heads = re.findall(r"^## (\w+)$", text, re.MULTILINE)
+    assert sorted(heads) == sorted(ns.__all__)
+
+
+@pytest.mark.parametrize("name", api.WRITTEN)
+def test_examples_that_no_page_has_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my_parts.py").write_text("")
+    exec(api.WRITTEN[name], {"ns": ns, "np": np})
+
+
+def test_the_page_of_commands_has_all(tmp_path):
+    from noslip.cli.main import COMMANDS
+
+    commands.write(tmp_path / "commands.md")
+    found = re.findall(r"^## noslip (\w+)$", (tmp_path / "commands.md").read_text(), re.MULTILINE)
+    assert found == list(COMMANDS)
+
+
+def test_words_of_the_glossary_are_in_order():
+    heads = re.findall(r"^(\S.*)\n: ", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    assert len(heads) > 20
+    assert [head.lower() for head in heads] == sorted(head.lower() for head in heads)

@@ -1,0 +1,187 @@
+"""Environments of Gymnasium: its own checker, our own runs, and many against one."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import noslip as ns
+
+gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
+
+
+@pytest.fixture(scope="module")
+def registered():
+    ns.gym.register_envs()
+    ns.gym.register_envs()  # twice is once
+
+
+@pytest.mark.parametrize("id", ns.gym.IDS)
+def test_the_checker_of_gymnasium_passes(id, registered):
+    from gymnasium.utils.env_checker import check_env
+
+    env = gymnasium.make(id, render_mode="rgb_array")
+    check_env(env.unwrapped, skip_render_check=id != "noslip/Bicycle-v0")
+    env.reset(seed=3)
+    seen, reward, _, _, _ = env.step(env.action_space.sample())
+    assert env.observation_space.contains(seen) and np.isfinite(reward)
+
+
+def test_a_picture_shows_the_scene(registered):
+    env = gymnasium.make("noslip/DifferentialDrive-v0", render_mode="rgb_array")
+    env.reset(seed=0)
+    picture = env.render()
+    assert picture.shape == (400, 640, 3) and picture.std() > 5.0
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "start"),
+    [
+        ("agv", ("torque1", 0.2), {"wheel1.rate": -5.0}),
+        ("tractor-trailer", ("F_u2", 800.0), {"tractor.vx": 1.0}),
+        ("whipple-bicycle", ("steer_torque", 0.5), {"speed": 4.6, "frame.wx": 0.2}),
+    ],
+)
+def test_a_step_is_our_own_fixed_step(name, own, start, system_of):
+    """Projection included: the bicycle has heights and a quaternion to hold."""
+    system = system_of(name)
+    names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
+    task = ns.gym.GymTask(
+        observation={f"x{k}": n for k, n in enumerate(names) if n in known(system)},
+        actions={own[0]: (-own[1], own[1])}, reward="0", start=start, period=0.05, steps=5,
+    )  # fmt: skip
+    env = ns.gym.make_env(system, task)
+    env.reset(seed=0)
+    for _ in range(4):
+        env.step(np.array([1.0]))
+    run = ns.simulate(
+        system, start=start, inputs={own[0]: own[1]}, duration=0.2, method="rk4", step=0.01,
+        samples=2,
+    )  # fmt: skip
+    found = env.mechanisms.x[0, : len(names)]
+    np.testing.assert_allclose(found, [run[n][-1] for n in names], rtol=1e-11, atol=1e-12)
+
+
+def known(system):
+    return {q.name for q in (*system.coordinates, *system.speeds)}
+
+
+def test_projection_holds_the_bicycle_on_the_ground():
+    env = ns.gym.make_env(task="balance")
+    env.reset(seed=5)
+    system, ended = env.mechanisms.system, False
+    for _ in range(30):
+        _, _, ended, _, _ = env.step(np.array([0.1]))
+        if ended:
+            break
+    x, u = env.mechanisms.x[0], env.mechanisms.u[0]
+    residuals = system.residuals(0.0, x, u, system.parameters())
+    assert np.abs(residuals).max() < 1e-10
+
+
+def test_many_are_as_one_bit_by_bit():
+    many = ns.gym.make_vec_env(task="drive", num_envs=5)
+    rng = np.random.default_rng(4)
+    seen, _ = many.reset(seed=7)
+    state, known_ = many.mechanisms.x.copy(), many.mechanisms._known.copy()
+    ones = [ns.gym.make_env(many.mechanisms.system, task="drive") for _ in range(5)]
+    for k, one in enumerate(ones):
+        one.reset(seed=0)
+        one.mechanisms.x[:], one.mechanisms._known[:] = state[k], known_[k]
+    for _ in range(10):
+        actions = rng.uniform(-1, 1, (5, 2)).astype(np.float32)
+        seen, rewards, ended, cut, _ = many.step(actions)
+        for k, one in enumerate(ones):
+            got, reward, over, truncated, _ = one.step(actions[k])
+            np.testing.assert_array_equal(got, seen[k])
+            assert (reward, over, truncated) == (rewards[k], ended[k], cut[k])
+
+
+def test_the_same_seed_gives_the_same_episodes_and_actions_their_ranges():
+    envs = ns.gym.make_vec_env(task="back_up", num_envs=3)
+    first, _ = envs.reset(seed=11)
+    envs.step(np.ones((3, 1)))
+    again, _ = envs.reset(seed=11)
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(envs.reset(seed=12)[0], first)
+    names = [i.name for i in envs.mechanisms.system.inputs]
+    envs.step(np.full((3, 1), 5.0))
+    np.testing.assert_array_equal(envs.mechanisms.u[:, names.index("steering_rate")], 0.8)
+
+
+def test_an_ended_episode_begins_anew_at_the_next_step():
+    envs = ns.gym.make_vec_env(task="balance", num_envs=4)
+    envs.reset(seed=0)
+    full = np.array([[1.0], [-1.0], [0.0], [0.0]])
+    for _ in range(200):
+        seen, reward, ended, cut, info = envs.step(full)
+        if ended.any():
+            break
+    k = int(np.flatnonzero(ended)[0])
+    assert info["ended"][k] in ("fell", "turned") and info["_ended"][k]
+    last = seen[k].copy()
+    seen, reward, ended, cut, _ = envs.step(full)
+    assert reward[k] == 0.0 and not ended[k] and not cut[k]
+    assert abs(seen[k][0]) < 0.05 < abs(last[0]) + abs(last[2])
+    from gymnasium.vector import AutoresetMode
+
+    assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+
+
+def test_the_limit_cuts_an_episode(system_of):
+    task = ns.gym.GymTask(
+        observation={"a": "sleigh.angle"}, actions={"tau_c": (-1, 1)}, reward="1", limit=3
+    )
+    env = ns.gym.make_env(system_of("chaplygin-sleigh"), task)
+    env.reset(seed=0)
+    over = [env.step(np.zeros(1))[2:4] for _ in range(3)]
+    assert over == [(False, False), (False, False), (False, True)]
+
+
+def test_given_starts_and_bad_actions(system_of):
+    env = ns.gym.make_env(task="drive")
+    env.reset(seed=0, options={"carriage.vx": 0.7, "carriage.angle": 0.0})
+    assert env.mechanisms.x[0, 5] == pytest.approx(0.7)
+    _, reward, ended, _, info = env.step(np.array([np.nan, 0.0]))
+    assert ended and info == {"ended": "singular"} and reward == 0.0
+
+
+BASE = dict(observation={"a": "sleigh.angle"}, actions={"tau_c": (-1.0, 1.0)}, reward="1")
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "fix"),
+    [
+        ({"actions": {"tau": (-1.0, 1.0)}}, "there is no input 'tau'", "tau_c"),
+        ({"actions": {"tau_c": (1.0, -1.0)}}, "the range of 'tau_c'", "lowest"),
+        ({"actions": {}}, "needs actions and observations", "at least one"),
+        ({"start": {"sleigh.vz": 1.0}}, "there is no coordinate, speed or angle", "sleigh.v"),
+        ({"reward": "sleigh.angl"}, "sleigh.angl", "sleigh.angle"),
+        ({"reward": "__import__('os')"}, "", ""),
+        ({"variables": {"a": (0.0, float("nan"))}}, "the range of 'a'", "lowest"),
+        ({"variables": {"sleigh.x": (0.0, 1.0)}}, "has the name of a coordinate", "another name"),
+        ({"period": 0.0}, "period is 0.0", "above zero"),
+        ({"steps": 2.5}, "steps is 2.5", "above zero"),
+    ],
+)
+def test_tasks_that_do_not_fit_are_refused(change, what, fix, system_of, refuses):
+    with refuses(ns.SimulationError, what, "", fix):
+        ns.gym.make_env(system_of("chaplygin-sleigh"), ns.gym.GymTask(**{**BASE, **change}))
+
+
+def test_unknown_tasks_and_modes_are_refused(system_of, refuses):
+    with refuses(ns.SimulationError, "there is no task 'drvie'", "noslip.gym", "'drive'"):
+        ns.gym.make_env(task="drvie")
+    with refuses(ns.SimulationError, "a task of your own needs a model", "noslip.gym", "make_env"):
+        ns.gym.make_env(None, ns.gym.GymTask(**BASE))
+    with refuses(ns.SimulationError, "no render mode 'human'", "noslip.gym", "rgb_array"):
+        ns.gym.make_env(task="drive", render_mode="human")
+    with refuses(ns.SimulationError, "num_envs is 0", "noslip.gym", "above 0"):
+        ns.gym.make_vec_env(task="drive", num_envs=0)
+
+
+def test_without_gymnasium_the_extra_is_named(monkeypatch, refuses):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    fix = 'pip install "noslip[gym]"'
+    with refuses(ns.NoslipError, "needs the package Gymnasium", "noslip.gym.make_env", fix):
+        ns.gym.make_env(task="drive")
