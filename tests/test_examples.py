@@ -243,6 +243,40 @@ def test_the_load_of_a_vehicle_is_found_from_its_path(tmp_path):
     assert number(line(lines, "both directions differ by")) < 1e-9
 
 
+def test_load_and_offset_are_found_from_logs(tmp_path):
+    # what the logs were made with is within the intervals; I_spin + m r² alone is seen, r = 0.05 m
+    lines = run("15_measured_runs.py", tmp_path)
+    assert lines[-1].endswith(": 3 of 3")
+    assert "I_spin by +1 kg*m^2, m_wheel by -400 kg" in line(lines, "the measured motions")
+    assert (tmp_path / "fit.html").read_text().count("<svg") == 6
+
+
+def test_a_vehicle_finds_its_place_by_beacons(tmp_path):
+    # 900 innovations have a standard error of √(2/900) at least; 8 cm off stay without beacons
+    lines = run("16_beacons.py", tmp_path)
+    assert abs(number(line(lines, "normalized innovations")) - 1) < 4 * math.sqrt(2 / 900)
+    assert 0.05 < float(line(lines, "encoders").split("by ")[1].split()[0]) < 0.12
+    assert number(lines[-1]) < 0.25
+    assert (tmp_path / "beacons.png").stat().st_size > 0
+
+
+def test_an_arm_learns_what_it_holds(tmp_path):
+    # the mass that the plant was given; V never rises
+    lines = run("17_unknown_load.py", tmp_path)
+    assert number(lines[-1]) == pytest.approx(2.5, abs=1e-5)
+    assert number(line(lines, "largest rise")) < 1e-8
+    off = {name: float(line(lines, name).split("by ")[1].split()[0]) for name in ("comp", "adapt")}
+    assert off["comp"] > 0.1 and off["adapt"] < 1e-6
+
+
+def test_a_force_is_held_beside_a_motion(tmp_path):
+    lines = run("18_forces_held.py", tmp_path)
+    assert number(line(lines, "force missed, masses known")) < 1e-9
+    first, last = (number(line(lines, f"force missed, {word}")) for word in ("first", "last"))
+    assert last < 0.02 * first
+    assert number(lines[-1]) == pytest.approx(64.0, abs=1.0)
+
+
 def test_a_plan_knows_the_next_state_and_keeps_its_limits(tmp_path):
     # the plan steps by Runge and Kutta's method, the carriage by adaptive steps of order 8
     lines = run("13_predictive_control.py", tmp_path)

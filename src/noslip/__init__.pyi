@@ -416,6 +416,14 @@ from .control.follower import (
     AxleLink as AxleLink,
     Follower as Follower,
 )
+from .control.estimators import (
+    AbstractInstrument as AbstractInstrument,
+    Beacon as Beacon,
+    ExtendedKalman as ExtendedKalman,
+    Gyroscope as Gyroscope,
+    Odometry as Odometry,
+    PoseSensor as PoseSensor,
+)
 from .control.plant import (
     Actuator as Actuator,
     Plant as Plant,
@@ -447,6 +455,10 @@ from .control.controllers.following import (
 )
 from .control.controllers.pose import (
     PoseTracking as PoseTracking,
+)
+from .control.controllers.adaptive import (
+    AdaptiveTracking as AdaptiveTracking,
+    MotionForce as MotionForce,
 )
 from .control.controllers.tracking import (
     Tracking as Tracking,
@@ -530,6 +542,18 @@ from .sweeps.sweep import (
     sweep as sweep,
 )
 
+# identify
+from .identification.measured import (
+    MeasuredRun as MeasuredRun,
+)
+from .identification.result import (
+    Fit as Fit,
+)
+from .identification.fit import (
+    FitParameter as FitParameter,
+    fit as fit,
+)
+
 # show
 from .show.check import (
     CheckReport as CheckReport,
@@ -559,6 +583,9 @@ from .show.plots import (
 )
 from .show.report.report import (
     write_report as write_report,
+)
+from .show.report.fit_report import (
+    write_fit_report as write_fit_report,
 )
 from .show.run_folder import (
     read_run as read_run,

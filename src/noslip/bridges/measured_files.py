@@ -14,7 +14,6 @@ unit in the data itself, as ``base.x [m]`` in CSV.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import tomllib
@@ -26,38 +25,14 @@ import numpy as np
 
 from noslip.errors import SimulationError, nearest
 from noslip.formats import format_of
-from noslip.model.expressions import ExpressionError, names_of, nominal
-from noslip.model.units import UnitError, read_unit
+from noslip.model.units import UnitError
 from noslip.reading import read_text
-from noslip.simulation.measured import Array, MeasuredTable
+from noslip.simulation.measured import Array, MeasuredTable, conversion
 from noslip.simulation.run_files import AbstractRunFormat, ColumnTable
 
 #: Ending of the file beside the data, in place of the data's own.
 SUFFIX = ".columns.toml"
 MAX_BYTES = 1_000_000
-
-#: Units that are converted: what one is in the SI unit.
-CONVERTED: dict[str, tuple[float, str]] = {
-    "mm": (1e-3, "m"),
-    "cm": (1e-2, "m"),
-    "km": (1e3, "m"),
-    "inch": (0.0254, "m"),
-    "ft": (0.3048, "m"),
-    "deg": (math.pi / 180, "rad"),
-    "rev": (2 * math.pi, "rad"),
-    "rpm": (math.pi / 30, "rad/s"),
-    "ns": (1e-9, "s"),
-    "us": (1e-6, "s"),
-    "ms": (1e-3, "s"),
-    "min": (60.0, "s"),
-    "h": (3600.0, "s"),
-    "g": (1e-3, "kg"),
-    "t": (1e3, "kg"),
-    "lb": (0.45359237, "kg"),
-    "kN": (1e3, "N"),
-    "Nm": (1.0, "N*m"),
-    "mA": (1e-3, "A"),
-}
 
 
 class _Column(NamedTuple):
@@ -130,23 +105,10 @@ def _key(name: str) -> str:
 def _converted(values: Array, unit: str, file: Path) -> tuple[str, Array]:
     """Unit of SI and values in it."""
     try:
-        known = {word: factor for word, (factor, _) in CONVERTED.items()}
-        words = names_of(unit)
-        factor = nominal(unit, known | dict.fromkeys(words - set(known), 1.0))
-        plain = re.sub(
-            r"[A-Za-z]\w*",
-            lambda m: f"({CONVERTED[m[0]][1]})" if m[0] in CONVERTED else m[0],
-            unit,
-        )
-        read_unit(plain)
-        if not 0.0 < factor < math.inf:
-            raise ExpressionError(f"one is {factor:g} in SI units")
-    except (UnitError, ExpressionError) as error:
-        fix = getattr(error, "fix", f"known besides SI: {', '.join(CONVERTED)}")
-        raise SimulationError(f"'{unit[:40]}' is no unit: {error}", str(file), fix) from None
-    single = re.fullmatch(r"\(([^()]*)\)", plain)
-    scaled = values * factor if factor != 1.0 else values
-    return (single[1] if single else re.sub(r"\(([A-Za-z]+)\)", r"\1", plain)), scaled
+        plain, factor = conversion(unit)
+    except UnitError as error:
+        raise SimulationError(f"'{unit[:40]}' is no unit: {error}", str(file), error.fix) from None
+    return plain, values * factor if factor != 1.0 else values
 
 
 def _beside(path: Path) -> tuple[dict[str, _Column], _Column]:

@@ -36,6 +36,7 @@ COMMANDS = {
     "linearize": ("analysis", "linearize"),
     "run": ("runs", "run"),
     "track": ("runs", "track"),
+    "fit": ("identify", "fit"),
     "sweep": ("sweep", "sweep"),
     "animate": ("animate", "animate"),
     "export": ("bridges", "export"),

@@ -7,11 +7,12 @@ import math
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 if TYPE_CHECKING:
+    from noslip.control.estimators import ExtendedKalman
     from noslip.control.plant import Plant
     from noslip.engines.system import System
     from noslip.model.model import Model
@@ -77,6 +78,30 @@ column_option = click.option(
 )
 
 
+class EstimatorTexts(NamedTuple):
+    """Options of an estimator as they were written; the word is ``none`` for none."""
+
+    word: str
+    start_sigmas: tuple[str, ...]
+    input_sigmas: tuple[str, ...]
+    drifts: tuple[str, ...]
+
+    def estimator(self, model: Model) -> ExtendedKalman | None:
+        """The estimator; None for none."""
+        import noslip as ns
+
+        given = [text for texts in self[1:] for text in texts]
+        if self.word == "none":
+            if given:
+                raise click.UsageError(f"{given[0]!r} is for an estimator: add --estimator ekf")
+            return None
+        return ns.ExtendedKalman(
+            start_sigma=read_numbers(model, "--start-sigma", self.start_sigmas),
+            input_sigma=read_numbers(model, "--input-sigma", self.input_sigmas),
+            drift=read_numbers(model, "--drift", self.drifts),
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantWords:
     """Options of a plant that differs from the model that the controller knows.
@@ -88,6 +113,7 @@ class PlantWords:
     gravity : X,Y,Z.
     forces, disturbances : tables of forces, and NAME=EXPRESSION of inputs that are no actuators.
     sensors, actuators : texts of signals.
+    estimator : between sensors and controller.
     seed : of noise.
     """
 
@@ -98,13 +124,15 @@ class PlantWords:
     disturbances: tuple[str, ...]
     sensors: tuple[str, ...]
     actuators: tuple[str, ...]
+    estimator: EstimatorTexts
     seed: int
 
     @property
     def is_empty(self) -> bool:
         """Whether the plant is the model."""
         given = (self.values, self.model, self.gravity, self.forces, self.disturbances)
-        return not any((*given, self.sensors, self.actuators))
+        is_estimated = any((self.estimator.word != "none", *self.estimator[1:]))
+        return not any((*given, self.sensors, self.actuators, is_estimated))
 
     def plant(self, model: Model, system: System) -> Plant | None:
         """What is driven; None if it is the model.
@@ -115,7 +143,7 @@ class PlantWords:
         """
         import noslip as ns
         from noslip.analysis.scenario import split_changes
-        from noslip.control.plant import parse_signal
+        from noslip.control.plant import parse_sensor, parse_signal
         from noslip.model.files import parse_force
 
         if self.is_empty:
@@ -132,7 +160,8 @@ class PlantWords:
             gravity=gravity,
             forces=tuple(parse_force(driven, x, k) for k, x in enumerate(self.forces, start=1)),
             disturbances=read_expressions("--disturbance", self.disturbances, "wind=5*sin(t)"),
-            sensors=tuple(parse_signal(ns.Sensor, text) for text in self.sensors),
+            sensors=tuple(parse_sensor(text) for text in self.sensors),
+            estimator=self.estimator.estimator(model),
             actuators=tuple(parse_signal(ns.Actuator, text) for text in self.actuators),
             seed=self.seed,
         )
@@ -180,7 +209,8 @@ _PLANT = (
         multiple=True,
         metavar="NAME:KEY=VALUE,…",
         help="What the controller sees: platform.x:sigma=0.01,delay=1; keys sigma, density, bias, "
-        "quantum, every, delay. Repeatable.",
+        "quantum, every, delay. For an estimator also odometry:wheels=wheel1,wheel2;sigma=0.01, "
+        "gyroscope:body=…, pose:body=… and beacon:body=…;at=3,2,0. Repeatable.",
     ),
     click.option(
         "--actuator",
@@ -188,9 +218,38 @@ _PLANT = (
         multiple=True,
         metavar="INPUT:KEY=VALUE,…",
         help="What becomes of a command: torque1:largest=0.4,lag=0.05; keys backlash, dead_zone, "
-        "largest, lag, fastest. Repeatable.",
+        "largest, lag, fastest, sigma. Repeatable.",
     ),
-    click.option("--seed", type=int, default=0, help="Of the noise of sensors."),
+    click.option(
+        "--estimator",
+        type=click.Choice(["none", "ekf"]),
+        default="none",
+        help="Between sensors and controller: ekf is an extended Kalman filter.",
+    ),
+    click.option(
+        "--start-sigma",
+        "start_sigmas",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Standard deviation of what the estimator believes of a start value. Repeatable.",
+    ),
+    click.option(
+        "--input-sigma",
+        "input_sigmas",
+        multiple=True,
+        metavar="INPUT=VALUE",
+        help="Standard deviation of an input's noise, as the estimator takes it; that of the "
+        "actuator by default. Repeatable.",
+    ),
+    click.option(
+        "--drift",
+        "drifts",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Density of what moves a coordinate or speed beyond the model, per sqrt(s). "
+        "Repeatable.",
+    ),
+    click.option("--seed", type=int, default=0, help="Of the noise of sensors and actuators."),
 )
 
 
@@ -207,6 +266,10 @@ def plant_options(command: Callable[..., None]) -> Callable[..., None]:
         disturbances: tuple[str, ...],
         sensors: tuple[str, ...],
         actuators: tuple[str, ...],
+        estimator: str,
+        start_sigmas: tuple[str, ...],
+        input_sigmas: tuple[str, ...],
+        drifts: tuple[str, ...],
         seed: int,
         **others: Any,
     ) -> None:
@@ -218,6 +281,7 @@ def plant_options(command: Callable[..., None]) -> Callable[..., None]:
             disturbances=disturbances,
             sensors=sensors,
             actuators=actuators,
+            estimator=EstimatorTexts(estimator, start_sigmas, input_sigmas, drifts),
             seed=seed,
         )
         command(*arguments, plant=asked, **others)

@@ -13,9 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypedDict, Unpack
 
+import numpy as np
+
 from noslip.analysis.motion import AbstractMotion
 from noslip.analysis.reference_motion import ReferenceMotion, reference_motion
-from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
+from noslip.control.controllers.base import (
+    AbstractController,
+    AbstractControllerPlan,
+    FeedForward,
+)
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.paths.base import assign
 from noslip.control.plant import Plant, PlantLaw, plant_of
@@ -230,24 +236,35 @@ def run_along(
     given: dict[str, Any] = {"samples": SAMPLES, **options, "duration": duration}
     if feedback.is_open and not {"rtol", "atol"} & set(options):
         given |= {"rtol": ALONE, "atol": ALONE}
+    if plant is None and period and isinstance(feedback, AbstractController):
+        # states of a controller go on between samples, which the loop round a plant knows
+        plant = Plant() if feedback.has_states else None
     if plant is None:
         law = _law_along(wanted, motion, feedback, duration, limits, period)
         given["start"] = _disturbed(wanted, start) if start else wanted.start
-        return simulate(model, inputs=law, **given)
+        run = simulate(model, inputs=law, **given)
+        if isinstance(law, Tracking):
+            return law.with_columns(model, run, wanted.parameters)
+        return run
     plant.check(model, period)
     driven = plant.driven(model)
     own = {p.name for p in driven.model.parameters}
     known = {n: x for n, x in parameters.items() if n in own} | dict(plant.parameters)
+    inner = _law_along(wanted, motion, feedback, duration, limits, 0.0)
     closed = PlantLaw(
         model=model,
-        law=_law_along(wanted, motion, feedback, duration, limits, 0.0),
+        law=inner,
         known=wanted.parameters,
         plant=plant,
         period=period,
+        believed=np.concatenate([wanted.start.q, wanted.start.eta]),
     )
     given["start"] = _disturbed(wanted, {**start, **plant.start}, driven, driven.parameters(known))
     given["parameters"] = known
-    return closed.with_columns(driven, simulate(driven, inputs=closed, **given))
+    run = closed.with_columns(driven, simulate(driven, inputs=closed, **given))
+    if isinstance(inner, Tracking):
+        return inner.with_columns(model, run, wanted.parameters)
+    return run
 
 
 def _law_along(

@@ -4,9 +4,10 @@
 
 The controller is traced for the model it believes in, as a function of what it sees; the plant is
 simulated. Where the loop is sampled, sensors are read at every sample: x plus bias plus noise,
-rounded to the quantum, some samples late; the controller computes from what it sees, and actuators
-make of its command what they can. Noise is drawn from a counter (`simulation/philox.py`), so that
-a run repeats to the bit and every run of a batch has numbers of its own.
+rounded to the quantum, some samples late; the controller computes from what it sees, or from what
+an estimator makes of it (`estimators.py`), and actuators make of its command what they can. Noise
+is drawn from a counter (`simulation/philox.py`), so that a run repeats to the bit and every run of
+a batch has numbers of its own.
 """
 
 from __future__ import annotations
@@ -19,11 +20,19 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.control.forms import read_entries, read_number
+from noslip.control.estimators import (
+    AbstractInstrument,
+    ExtendedKalman,
+    KalmanFilter,
+    SensorChannel,
+    normalized_square,
+)
+from noslip.control.forms import read_entries, read_form, read_number
 from noslip.engines.cache import IdentityKey
 from noslip.engines.system import Array, System
 from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError, nearest
+from noslip.families import find_member
 from noslip.formulations.derive import derive
 from noslip.model.forces import AbstractForce
 from noslip.model.model import ModelBuilder
@@ -82,6 +91,10 @@ class Sensor:
         noisy = self.sigma or self.density or self.quantum
         return bool(noisy or self.every > 1 or self.delay)
 
+    def sigma_at(self, period: float) -> float:
+        """Standard deviation of a value, where the controller looks every `period` seconds."""
+        return self.sigma or self.density / math.sqrt(period * self.every)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actuator:
@@ -95,6 +108,7 @@ class Actuator:
     largest : magnitude that it can give.
     lag : time constant, s: ḟ = (command − f)/lag.
     fastest : largest rate of what it gives, in the unit of the input per s.
+    sigma : standard deviation of noise that is added to what it aims at, anew in each sample.
     """
 
     of: str
@@ -103,9 +117,10 @@ class Actuator:
     largest: float = math.inf
     lag: float = 0.0
     fastest: float = math.inf
+    sigma: float = 0.0
 
     def __post_init__(self) -> None:
-        _check_sizes(self, "backlash", "dead_zone", "lag")
+        _check_sizes(self, "backlash", "dead_zone", "lag", "sigma")
         for name in ("largest", "fastest"):
             value = getattr(self, name)
             if isinstance(value, bool) or not value > 0:
@@ -145,7 +160,9 @@ class Plant:
     gravity : m/s² in world axes, such as that of a slope; the model's own by default.
     disturbances : inputs that are not actuators → expression of ``t`` and the plant's parameters.
     sensors : what the controller sees of coordinates and speeds; those not named it sees as they
-        are.
+        are. With an estimator, all that it sees: :class:`Sensor`, :class:`Odometry`,
+        :class:`Gyroscope`, :class:`PoseSensor`, :class:`Beacon`.
+    estimator : between sensors and controller; none by default.
     actuators : what becomes of its commands; those not named arrive as they are.
     seed, run : of the noise.
     """
@@ -156,7 +173,8 @@ class Plant:
     forces: tuple[AbstractForce, ...] = ()
     gravity: Vector3 | None = None
     disturbances: Mapping[str, Scalar] = field(default_factory=dict)
-    sensors: tuple[Sensor, ...] = ()
+    sensors: tuple[Sensor | AbstractInstrument, ...] = ()
+    estimator: ExtendedKalman | None = None
     actuators: tuple[Actuator, ...] = ()
     seed: int = 0
     run: int = 0
@@ -196,7 +214,7 @@ class Plant:
         forces = [i.name for i in model.model.inputs]
         inputs = [i.name for i in plant.model.inputs]
         for kind, names, known in (
-            ("sensor", [s.of for s in self.sensors], seen),
+            ("sensor", [s.of for s in self.plain_sensors], seen),
             ("actuator", [a.of for a in self.actuators], forces),
             ("disturbance", list(self.disturbances), inputs),
         ):
@@ -224,9 +242,17 @@ class Plant:
                 where,
                 "give a plant with the same joints",
             )
+        self._check_estimator(where)
         if period:
             return
-        late = [s.of for s in self.sensors if s.is_sampled]
+        if self.estimator is not None:
+            raise SimulationError(
+                "an estimator works on samples, and the loop is continuous",
+                where,
+                "give a period, such as period=0.01",
+            )
+        late = [s.of for s in self.plain_sensors if s.is_sampled]
+        late += [a.of for a in self.actuators if a.sigma]
         late += [a.of for a in self.actuators if a.backlash]
         late += [a.of for a in self.actuators if math.isfinite(a.fastest) and not a.lag]
         if late:
@@ -236,6 +262,40 @@ class Plant:
                 where,
                 "give a period, such as period=0.01",
             )
+
+    def _check_estimator(self, where: str) -> None:
+        instruments = [s for s in self.sensors if isinstance(s, AbstractInstrument)]
+        if self.estimator is None and instruments:
+            raise SimulationError(
+                f"a controller sees coordinates and speeds, and {instruments[0].word} measures "
+                "something else",
+                where,
+                "give an estimator: Plant(estimator=ns.ExtendedKalman(…))",
+            )
+        late = [s.of for s in self.plain_sensors if s.delay]
+        if self.estimator is not None and late:
+            raise SimulationError(
+                f"the sensor of '{late[0]}' is late, which the estimator does not know",
+                where,
+                "leave the delay out, or the estimator",
+            )
+
+    @property
+    def plain_sensors(self) -> tuple[Sensor, ...]:
+        """Those of coordinates and speeds."""
+        return tuple(s for s in self.sensors if isinstance(s, Sensor))
+
+    def channels(self, model: System, period: float) -> tuple[SensorChannel, ...]:
+        """Everything that is measured for an estimator, in order."""
+        units = {x.name: x.unit for x in _seen(model)}
+        found: list[SensorChannel] = []
+        for s in self.sensors:
+            if isinstance(s, AbstractInstrument):
+                found += s.channels(model)
+                continue
+            sigma = s.sigma_at(period)
+            found.append(SensorChannel(s.of, s.of, units[s.of], sigma, s.bias, s.quantum, s.every))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -249,6 +309,8 @@ class PlantLaw(AbstractInputLaw):
     known : (np,) parameter values that it knows.
     plant : what is driven.
     period : s between samples; 0 for a continuous loop.
+    believed : (nq + nf,) coordinates and independent speeds that an estimator starts from; those of
+        the model at rest by default.
     """
 
     model: System
@@ -256,6 +318,7 @@ class PlantLaw(AbstractInputLaw):
     known: Array
     plant: Plant
     period: float = 0.0
+    believed: Array | None = None
 
     def generator(self, system: System) -> InputGenerator:
         """The loop in the symbols of the plant's system."""
@@ -280,14 +343,17 @@ class PlantLaw(AbstractInputLaw):
             update = ca.substitute([update], [symbols], [ca.vertcat(*now)])[0]
         assert update is None or update.shape[0] == z.shape[0] + parts.states.shape[0]
         units = {x.name: x.unit for x in (*system.inputs, *_seen(self.model))}
+        own_units = (parts.units.get(n, units.get(n.partition(".")[2], "1")) for n in parts.names)
+        begin = np.zeros(parts.states.shape[0])
+        begin[: len(parts.start)] = parts.start
         return replace(
             own,
             inputs=inputs,
             states=ca.vertcat(z, parts.states),
             rates=ca.vertcat(parts.law_rates, parts.rates),
-            start=np.concatenate([own.start, np.zeros(parts.states.shape[0])]),
+            start=np.concatenate([own.start, begin]),
             names=(*own.names, *parts.names),
-            units=(*own.units, *(units.get(n.partition(".")[2], "1") for n in parts.names)),
+            units=(*own.units, *own_units),
             parameters=known,
             parameter_values=np.concatenate([self.known, own.parameter_values]),
             update=update,
@@ -296,7 +362,7 @@ class PlantLaw(AbstractInputLaw):
             seed=self.plant.seed,
             run=self.plant.run,
             guards=(),
-            key=self._key(own),
+            key=self._key(own, parts.names),
         )
 
     def with_columns(self, system: System, run: Trajectory) -> Trajectory:
@@ -320,7 +386,7 @@ class PlantLaw(AbstractInputLaw):
             params = system.parameters({name: run.parameters[name] for name in names})
             z = ca.SX.sym("z", len(own.start))
             known = np.concatenate([self.known, own.parameter_values])
-            biases = {x.of: x.bias for x in self.plant.sensors}
+            biases = {x.of: x.bias for x in self.plant.plain_sensors}
             seen = self._true(system) + ca.DM([biases.get(n, 0.0) for n in _seen_names(self.model)])
             wanted, _ = _law_function(self.model, own)(s.t, seen, z, ca.DM(known))
             both = [s.t, s.q, kin.eta, z, s.params, s.w]
@@ -343,14 +409,16 @@ class PlantLaw(AbstractInputLaw):
         columns |= {f"got.{n}": (units[n], run[n]) for n in given if f"got.{n}" not in run.columns}
         return run.replaced(extra={**run.extra, **columns})
 
-    def _key(self, own: InputGenerator) -> Hashable:
+    def _key(self, own: InputGenerator, names: tuple[str, ...]) -> Hashable:
         """Cache key of the code: noise, starts and parameters are values."""
         if own.key is None:
             return None
         plant = self.plant
         disturbances = tuple((name, str(text)) for name, text in plant.disturbances.items())
-        signals = plant.sensors, plant.actuators, disturbances, self.period
-        return "plant", own.key, signals, IdentityKey(self.model)
+        filtered = plant.estimator.key if plant.estimator is not None else None
+        signals = plant.sensors, plant.actuators, disturbances, self.period, filtered
+        # which errors a filter has depends on where it starts; names of states say it
+        return "plant", own.key, signals, names, IdentityKey(self.model)
 
     def _true(self, system: System) -> ca.SX:
         """Coordinates and independent speeds of the model, of the plant's state."""
@@ -375,7 +443,7 @@ class PlantLaw(AbstractInputLaw):
         }
 
     def _continuous(self, loop: _Loop) -> _Parts:
-        biases = {s.of: s.bias for s in self.plant.sensors}
+        biases = {s.of: s.bias for s in self.plant.plain_sensors}
         seen = loop.true + ca.DM([biases.get(n, 0.0) for n in _seen_names(self.model)])
         wanted, law_rates = loop.call(seen, loop.z)
         inputs = {name: wanted[k] for name, k in loop.given.items()}
@@ -400,63 +468,41 @@ class PlantLaw(AbstractInputLaw):
     def _sampled(self, loop: _Loop) -> _Parts:
         """Sensors, controller and actuators at every sample; inputs held, or moving, in between."""
         period, model = self.period, self.model
-        sensed = _seen_names(model)
-        seen, tick = ca.SX.sym("seen", len(sensed)), ca.SX.sym("tick")
-        noise: list[ca.SX] = []
-        new_seen = ca.vertsplit(seen)
-        lines: list[tuple[ca.SX, ca.SX]] = []  # delay lines: states and their new values
-        sensors = {s.of: s for s in self.plant.sensors}
-        for k, name in enumerate(sensed):
-            sensor = sensors.get(name, Sensor(of=name))
-            value = loop.true[k] + sensor.bias
-            sigma = sensor.sigma or sensor.density / math.sqrt(period * sensor.every)
-            if sigma:
-                u = ca.SX.sym(f"u{k}", 2)
-                noise.append(u)
-                normal = ca.sqrt(-2 * ca.log(u[0])) * ca.cos(2 * math.pi * u[1])
-                value = value + sigma * normal
-            if sensor.quantum:
-                value = sensor.quantum * ca.floor(value / sensor.quantum + 0.5)
-            if sensor.delay:
-                line = ca.SX.sym(f"line{k}", sensor.delay)
-                # at the start it has seen the start ever since
-                first = ca.if_else(tick < 0.5, ca.repmat(value, sensor.delay, 1), line)
-                lines.append((line, ca.vertcat(first[1:, :], value)))
-                value = first[0]
-            if sensor.every > 1:
-                due = ca.fmod(tick, sensor.every) < 0.5
-                value = ca.if_else(due, value, seen[k])
-            new_seen[k] = value
-        wanted, _ = loop.call(ca.vertcat(*new_seen), loop.z)
-        _, law_rates = loop.call(seen, loop.z)
+        tick = ca.SX.sym("tick")
         forces = [n for n in loop.given if n in {i.name for i in model.model.inputs}]
         speeds = [n for n in loop.given if n in {i.name for i in model.model.speed_inputs}]
         held = ca.SX.sym("wanted", len(forces))
+        if self.plant.estimator is None:
+            sight = self._direct(loop, tick)
+        else:
+            before = {n: held[k] for k, n in enumerate(forces)}
+            sight = self._estimated(loop, tick, before)
+        noise = list(sight.noise)
+        wanted, _ = loop.call(sight.new_seen, loop.z)
+        _, law_rates = loop.call(sight.seen, loop.z)
         actuators = {a.of: a for a in self.plant.actuators}
         commands = [wanted[loop.given[n]] for n in forces]
-        states = [seen, tick, held]
-        updates = [ca.vertcat(*new_seen), tick + 1, ca.vertcat(ca.SX(0, 1), *commands)]
-        rates = [ca.SX.zeros(len(sensed)), ca.SX(0), ca.SX.zeros(len(forces))]
-        # what no sensor measures is seen as it is at the sample
-        names = [f"seen.{n}" if n in sensors else f"sampled.{n}" for n in sensed]
-        names += ["sample", *(f"wanted.{n}" for n in forces)]
+        states = [sight.states, tick, held]
+        updates = [sight.updates, tick + 1, ca.vertcat(ca.SX(0, 1), *commands)]
+        rates = [ca.SX.zeros(sight.states.shape[0]), ca.SX(0), ca.SX.zeros(len(forces))]
+        names = [*sight.names, "sample", *(f"wanted.{n}" for n in forces)]
         inputs: dict[str, ca.SX] = {}
         for k, name in enumerate(forces):
             actuator = actuators.get(name)
             if actuator is None:
                 inputs[name] = held[k]
                 continue
-            parts = _actuated(actuator, commands[k], period)
+            extra = ca.SX(0)
+            if actuator.sigma:
+                u = ca.SX.sym(f"u_{name}", 2)
+                noise.append(u)
+                extra = actuator.sigma * _normal(u)
+            parts = _actuated(actuator, commands[k], extra, period)
             inputs[name] = parts.inputs[name]
             states.append(parts.states)
             updates.append(ca.SX(0, 1) if parts.update is None else parts.update)
             rates.append(parts.rates)
             names += parts.names
-        for line, new in lines:
-            states.append(line)
-            updates.append(new)
-            rates.append(ca.SX.zeros(line.shape[0]))
-            names += [f"late.{len(names)}.{k}" for k in range(line.shape[0])]
         for name in speeds:
             # a speed goes on from where it is, at a constant rate, to what is wanted
             speed, slope = ca.SX.sym("speed"), ca.SX.sym("slope")
@@ -474,6 +520,118 @@ class PlantLaw(AbstractInputLaw):
             names=tuple(names),
             update=ca.vertcat(loop.z, *updates),
             noise=ca.vertcat(ca.SX(0, 1), *noise),
+            start=sight.start,
+            units=sight.units,
+        )
+
+    def _direct(self, loop: _Loop, tick: ca.SX) -> _Sight:
+        """Coordinates and speeds as sensors show them."""
+        period = self.period
+        sensed = _seen_names(self.model)
+        seen = ca.SX.sym("seen", len(sensed))
+        noise: list[ca.SX] = []
+        new_seen = ca.vertsplit(seen)
+        lines: list[tuple[ca.SX, ca.SX]] = []  # delay lines: states and their new values
+        sensors = {s.of: s for s in self.plant.plain_sensors}
+        for k, name in enumerate(sensed):
+            sensor = sensors.get(name, Sensor(of=name))
+            value = loop.true[k] + sensor.bias
+            sigma = sensor.sigma_at(period)
+            if sigma:
+                u = ca.SX.sym(f"u{k}", 2)
+                noise.append(u)
+                value = value + sigma * _normal(u)
+            if sensor.quantum:
+                value = _rounded(value, sensor.quantum)
+            if sensor.delay:
+                line = ca.SX.sym(f"line{k}", sensor.delay)
+                # at the start it has seen the start ever since
+                first = ca.if_else(tick < 0.5, ca.repmat(value, sensor.delay, 1), line)
+                lines.append((line, ca.vertcat(first[1:, :], value)))
+                value = first[0]
+            if sensor.every > 1:
+                value = ca.if_else(_is_due(tick, sensor.every), value, seen[k])
+            new_seen[k] = value
+        # what no sensor measures is seen as it is at the sample
+        names = [f"seen.{n}" if n in sensors else f"sampled.{n}" for n in sensed]
+        for line, _ in lines:
+            names += [f"late.{len(names)}.{k}" for k in range(line.shape[0])]
+        shown = ca.vertcat(*new_seen)
+        return _Sight(
+            seen=seen,
+            new_seen=shown,
+            states=ca.vertcat(seen, *(line for line, _ in lines)),
+            updates=ca.vertcat(shown, *(new for _, new in lines)),
+            names=tuple(names),
+            noise=tuple(noise),
+        )
+
+    def _estimated(self, loop: _Loop, tick: ca.SX, before: Mapping[str, ca.SX]) -> _Sight:
+        """The estimate of a filter, from what sensors show and what was wanted in the period."""
+        assert self.plant.estimator is not None
+        model, t = self.model, loop.t
+        channels = self.plant.channels(model, self.period)
+        noisy = {a.of: a.sigma for a in self.plant.actuators if a.sigma}
+        settings = self.plant.estimator
+        settings = replace(settings, input_sigma=noisy | dict(settings.input_sigma))
+        ekf = KalmanFilter(model, settings, channels, self.period, self.believed)
+        pairs = ekf.pairs()
+        x, packed = ca.SX.sym("x", ekf.nq + ekf.nf), ca.SX.sym("P", len(pairs))
+        shown = ca.SX.sym("measured", len(channels))
+        P = ca.SX(ekf.size, ekf.size)
+        for entry, (i, j) in enumerate(pairs):
+            P[i, j] = P[j, i] = packed[entry]
+        p = loop.known[: model.kinematics.symbols.params.shape[0], :]
+        u = [before.get(i.name, ca.SX(0)) for i in model.model.inputs]
+        x_next, F, G = ekf.predict(t - self.period, x, ca.vertcat(ca.SX(0, 1), *u), p)
+        Q = ca.mtimes(ca.mtimes(G, ca.diag(ca.DM(ekf.input_variance))), G.T)
+        P_next = ca.mtimes(F, ca.mtimes(P, F.T)) + Q + ca.diag(ca.DM(self.period * ekf.density))
+        first = tick < 0.5
+        x_before = ca.if_else(first, x, x_next)
+        P_before = ca.if_else(first, P, P_next)
+        noise, values, due = [], [], []
+        for k, channel in enumerate(channels):
+            value = read_expression(loop.system, channel.text, f"sensor '{channel.name}'")
+            value = value + channel.bias
+            if channel.sigma:
+                noise.append(ca.SX.sym(f"u{k}", 2))
+                value = value + channel.sigma * _normal(noise[-1])
+            if channel.quantum:
+                value = _rounded(value, channel.quantum)
+            due.append(_is_due(tick, channel.every) if channel.every > 1 else ca.SX(1))
+            values.append(ca.if_else(due[-1], value, shown[k]))
+        y = ca.vertcat(*values)
+        x_new, P_new, nis, count = ekf.correct(t, x_before, P_before, y, due, p)
+        error = ekf.error(t, x_new, loop.true, p)
+        nees = normalized_square(P_new, error)
+        entries = ca.vertcat(*[P_new[i, j] for i, j in pairs])
+        units = ekf.units()
+        square = {
+            f"covariance.{ekf.names[i]},{ekf.names[j]}": (
+                f"({units[ekf.names[i]]})*({units[ekf.names[j]]})"
+            )
+            for i, j in pairs
+        }
+        extra = ca.SX.sym("normalized", 4 + ekf.size)
+        off = {f"estimate_error.{n}": units[n] for n in ekf.names}
+        return _Sight(
+            seen=x,
+            new_seen=x_new,
+            states=ca.vertcat(x, packed, shown, extra),
+            updates=ca.vertcat(x_new, entries, y, nis, count, *nees, error),
+            names=(
+                *(f"estimate.{n}" for n in _seen_names(model)),
+                *square,
+                *(f"measured.{c.name}" for c in channels),
+                "nis",
+                "nis_count",
+                "nees",
+                "nees_count",
+                *off,
+            ),
+            noise=tuple(noise),
+            start=ekf.start(),
+            units=square | off | {f"measured.{c.name}": c.unit for c in channels},
         )
 
 
@@ -505,6 +663,36 @@ class _Parts:
     law_rates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     update: ca.SX | None = None
     noise: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    start: Array = field(default_factory=lambda: np.zeros(0))
+    units: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sight:
+    """What the controller sees at a sample: states, their new values, and noise that is drawn."""
+
+    seen: ca.SX
+    new_seen: ca.SX
+    states: ca.SX
+    updates: ca.SX
+    names: tuple[str, ...]
+    noise: tuple[ca.SX, ...]
+    start: Array = field(default_factory=lambda: np.zeros(0))
+    units: Mapping[str, str] = field(default_factory=dict)
+
+
+def _normal(u: ca.SX) -> ca.SX:
+    """A normal number of two uniform ones."""
+    return ca.sqrt(-2 * ca.log(u[0])) * ca.cos(2 * math.pi * u[1])
+
+
+def _rounded(value: ca.SX, quantum: float) -> ca.SX:
+    return quantum * ca.floor(value / quantum + 0.5)
+
+
+def _is_due(tick: ca.SX, every: int) -> ca.SX:
+    """Whether a sensor has a new value in a sample."""
+    return ca.fmod(tick, every) < 0.5
 
 
 def _law_function(model: System, own: InputGenerator) -> ca.Function:
@@ -527,7 +715,7 @@ def _law_function(model: System, own: InputGenerator) -> ca.Function:
     return ca.Function("law", [s.t, seen, z, known], [ca.densify(inputs), ca.densify(rates)])
 
 
-def _actuated(actuator: Actuator, command: ca.SX, period: float) -> _Parts:
+def _actuated(actuator: Actuator, command: ca.SX, noise: ca.SX, period: float) -> _Parts:
     """An actuator whose command changes at samples: states, updates and rates."""
     states, updates, rates, names = [], [], [], []
     if actuator.backlash:
@@ -537,7 +725,7 @@ def _actuated(actuator: Actuator, command: ca.SX, period: float) -> _Parts:
         updates.append(command)
         rates.append(ca.SX(0))
         names.append(f"play.{actuator.of}")
-    aim, target = ca.SX.sym("aim"), actuator.static(command)
+    aim, target = ca.SX.sym("aim"), actuator.static(command) + noise
     force = ca.SX.sym("force")
     if actuator.lag:
         states += [aim, force]
@@ -578,6 +766,16 @@ def _seen(model: System) -> tuple[Quantity, ...]:
 
 def _seen_names(model: System) -> list[str]:
     return [x.name for x in _seen(model)]
+
+
+def parse_sensor(text: str) -> Sensor | AbstractInstrument:
+    """A sensor of text: ``platform.x:sigma=0.01``, or ``gyroscope:body=platform,sigma=0.01``."""
+    word = text.partition(":")[0].strip()
+    if find_member(AbstractInstrument, word) is not None:
+        found: AbstractInstrument = read_form(AbstractInstrument, text)
+        return found
+    sensor: Sensor = parse_signal(Sensor, text)
+    return sensor
 
 
 def plant_of(system: System, plant: Plant | Mapping[str, float] | None) -> Plant | None:

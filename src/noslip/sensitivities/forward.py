@@ -166,7 +166,10 @@ def tangent_settings(
 def tangent_tolerances(run: RunRequest, num_states: int, sizes: Array) -> Array:
     """Absolute tolerances: those of derivatives in the size of what they are taken by."""
     one = run.absolute(num_states, run.atol / math.sqrt(1 + sizes.size))
-    own = [np.minimum(one / (abs(size) or 1.0), 1e300) for size in sizes.tolist()]
+    own = [
+        np.minimum(one / (max(abs(size), 1e-280) if size else 1.0), 1e300)
+        for size in sizes.tolist()
+    ]
     return np.concatenate([one, *own])
 
 

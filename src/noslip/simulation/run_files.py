@@ -87,7 +87,10 @@ class NetCDF(AbstractRunFormat):
 
 
 class Csv(AbstractRunFormat):
-    """A table of all digits, the unit after each name, as in ``disk.x [m]``."""
+    """A table of all digits, the unit after each name, as in ``disk.x [m]``.
+
+    A cell that is empty is read as NaN, a line that begins with # is left out.
+    """
 
     __slots__ = ()
 
@@ -106,7 +109,8 @@ class Csv(AbstractRunFormat):
     def read(self, path: Path) -> ColumnTable:
         """All columns."""
         text = read_text(path, SimulationError, _FIX, max_bytes=MAX_TEXT)
-        rows = csv_rows(text, str(path), SimulationError, _FIX)
+        every = csv_rows(text, str(path), SimulationError, _FIX)
+        rows = ((where, row) for where, row in every if not row[0].lstrip().startswith("#"))
         header = next(rows, ("", []))[1]
         values = array("d")
         for where, row in rows:
@@ -115,14 +119,19 @@ class Csv(AbstractRunFormat):
                     f"the line has {len(row)} values, expected {len(header)}", where, _FIX
                 )
             try:
-                values.extend(map(float, row))
+                values.extend([float(cell) if cell.strip() else math.nan for cell in row])
             except ValueError as error:
                 raise SimulationError(f"the line has no numbers: {error}", where, _FIX) from None
         table = np.array(values).reshape(-1, max(1, len(header)))
         found: ColumnTable = {}
         for k, head in enumerate(header):
             name, is_given, unit = head.strip().removesuffix("]").rpartition(" [")
-            found[name if is_given else head.strip()] = (unit if is_given else "", table[:, k])
+            name = name if is_given else head.strip()
+            if name in found:
+                raise SimulationError(
+                    f"two columns are named '{name}'", str(path), "rename one of them"
+                )
+            found[name] = (unit if is_given else "", table[:, k])
         return found
 
 

@@ -20,6 +20,9 @@ FORMS = {
     "cartesian:body=link2,components=vx,vy,kp=9": ns.CartesianTracking(
         body="link2", components=("vx", "vy"), kp=9.0
     ),
+    "adaptive:unknown=m3,I3;rates=20,20;gain=5": ns.AdaptiveTracking(
+        unknown=("m3", "I3"), rates=(20.0, 20.0), gain=5.0
+    ),
     "path:reach=0.5,k=3": ns.PathTracking(reach=0.5, k=3.0),
     "steered:steering=steer.angle,wheelbase=l1,ky=0.1": ns.SteeredTracking(
         steering="steer.angle", wheelbase="l1", ky=0.1

@@ -80,6 +80,11 @@ class AbstractController(AbstractControllerPlan):
     __slots__ = ()
 
     @property
+    def has_states(self) -> bool:
+        """Whether `with_speed_inputs` adds states of its own that forces depend on."""
+        return False
+
+    @property
     def key(self) -> Hashable:
         """Cache key: laws with equal keys are the same code; None if that is not known.
 
@@ -124,6 +129,18 @@ class AbstractController(AbstractControllerPlan):
         limits : input name → largest magnitude.
         """
         return loop
+
+    def measures(
+        self, system: System, reference: Reference, loop: InputGenerator, true: ca.SX
+    ) -> dict[str, tuple[str, ca.SX]]:
+        """Columns that the law adds to a run: name → unit and expression; none by default.
+
+        Parameters
+        ----------
+        system, reference, loop : in whose symbols it is written, states of the loop included.
+        true : (np,) symbols of the plant's parameters, which the law itself does not know.
+        """
+        return {}
 
     def next_speed_inputs(
         self, system: System, reference: Reference, speeds: ca.SX, period: float

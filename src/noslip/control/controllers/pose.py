@@ -101,6 +101,24 @@ class PoseTracking(AbstractController):
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that brings the base back to the reference pose."""
+        kin = system.kinematics
+        rows, now, wanted = self._base_speeds(system, reference)
+        at = planar_base(system).speeds.start
+        # (2)
+        rates = along_motion(system, reference, wanted) + self.kv * (wanted - now)
+        J = ca.densify(ca.mtimes(rows, kin.S[at : at + 3, :]))
+        known = ca.mtimes(rows, kin.vdot0[at : at + 3])
+        return accelerate(system, orthogonal_solve(J, rates - known)[0])
+
+    def wanted_speeds(self, system: System, reference: Reference) -> ca.SX:
+        """(nf,) independent speeds with which the base has the speeds of (1)."""
+        rows, _, wanted = self._base_speeds(system, reference)
+        at = planar_base(system).speeds.start
+        J = ca.densify(ca.mtimes(rows, system.kinematics.S[at : at + 3, :]))
+        return orthogonal_solve(J, wanted)[0]
+
+    def _base_speeds(self, system: System, reference: Reference) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Rows of the frame's speeds, what they are, and what (1) wants them to be."""
         self._check(system)
         kin = system.kinematics
         rows = self._rows(system)
@@ -113,12 +131,7 @@ class PoseTracking(AbstractController):
         # (1)
         v_d = then[0] * cos + self.kx * e_x
         turn = then[0] * self.ky * e_y + ca.fabs(then[0]) * self.ktheta * sin
-        wanted = ca.vertcat(v_d, then[1] + turn)
-        # (2)
-        rates = along_motion(system, reference, wanted) + self.kv * (wanted - now)
-        J = ca.densify(ca.mtimes(rows, kin.S[at : at + 3, :]))
-        known = ca.mtimes(rows, kin.vdot0[at : at + 3])
-        return accelerate(system, orthogonal_solve(J, rates - known)[0])
+        return rows, now, ca.vertcat(v_d, then[1] + turn)
 
     def _errors(self, system: System, at: int, q_r: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
         """e_x, e_y, cos e_θ and sin e_θ of the frame."""

@@ -28,7 +28,9 @@ from noslip.analysis.inverse import (
 from noslip.analysis.motion import AbstractMotion
 from noslip.control.controllers.base import AbstractController, limited
 from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
 from noslip.simulation.input_laws import AbstractInputLaw, Guard, InputGenerator
+from noslip.simulation.trajectory import Trajectory
 
 #: Conditioning below which a law gives no forces any more.
 FLOOR = 1e-6
@@ -70,12 +72,60 @@ class Tracking(AbstractInputLaw):
             found, start=start, parameter_values=motion.parameter_values, key=key
         )
 
+    def with_columns(self, system: System, run: Trajectory, known: Array) -> Trajectory:
+        """A run with what the controller measures of itself, such as a Lyapunov function.
+
+        Parameters
+        ----------
+        system : that the controller knows.
+        run : under this law, of this system or of a plant with its coordinates.
+        known : (np,) parameter values that the controller knows.
+        """
+        if not len(run.t):
+            return run
+        loop = self.generator(system)
+        kin = system.kinematics
+        s = kin.symbols
+        true = ca.SX.sym("true", s.params.shape[0])
+        reference = carried(system, reference_program(system, self.motion).reference)
+        found = self.controller.measures(system, reference, loop, true)
+        if not found:
+            return run
+        names = [p.name for p in system.model.parameters]
+        values = system.parameters({n: run.parameters[n] for n in names if n in run.parameters})
+        known = np.concatenate([known, loop.parameter_values])
+        params = ca.vertcat(s.params, loop.parameters)
+        expression = ca.vertcat(*[value for _, value in found.values()])
+        both = [s.t, s.q, kin.eta, ca.SX(loop.states), true, params]
+        measured = ca.Function("measures", both, [ca.densify(expression)])
+        q = np.array([run[c.name] for c in system.coordinates])
+        v = np.array([run[x.name] for x in system.speeds])
+        eta = kin.independent_values(run.t, q.T, v.T, values).T
+        z = np.array([run[name] for name in loop.names]).reshape(len(loop.names), len(run.t))
+        count = len(run.t)
+        at = [
+            run.t[None, :],
+            q,
+            eta,
+            z,
+            *(np.repeat(x[:, None], count, 1) for x in (values, known)),
+        ]
+        rows = np.array(measured.map(count).call(at)[0])
+        columns = {name: (unit, rows[k]) for k, (name, (unit, _)) in enumerate(found.items())}
+        return run.replaced(extra={**run.extra, **columns})
+
     def _traced(self, system: System, given: Reference) -> InputGenerator:
         reference = carried(system, given)
         wanted = self.controller.forces(system, reference)
         forces = limited(system.model.inputs, wanted, self.limits)
         forces = self._guarded(forces, self.controller.guards(system, reference))
         if self.period:
+            if self.controller.has_states:
+                raise SimulationError(
+                    "a sampled loop of a controller with states of its own needs a plant",
+                    f"controller of model '{system.model.name}'",
+                    "close it round one: PlantLaw(…, plant=Plant(), period=…)",
+                )
             return self._sampled(system, reference, forces)
         loop = self._continuous(system, reference, forces)
         loop = self.controller.with_speed_inputs(system, reference, loop, self.limits)

@@ -62,6 +62,7 @@ PANELS: Mapping[str, Callable[[Trajectory], list[Panel]]] = {
     "errors": _errors,
     "signals": histories.signal_panels,
     "phase": histories.phase_panels,
+    "estimate": histories.estimate_panels,
 }
 #: All names.
 FIGURES = ("path", *PANELS, "friction")
@@ -87,9 +88,9 @@ def plot(
         :func:`read_measured` returned, among runs or alone, a list of columns is drawn.
     what : name of a figure: ``histories`` (coordinates, speeds and inputs; the default), ``path``,
         ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
-        ``residuals``, ``errors``, ``signals`` (what a controller saw, wanted and got), ``phase`` or
-        ``friction``; or a list of columns, such as ``["wheel1.angle", "torque1"]``, which are drawn
-        in one panel for each unit.
+        ``residuals``, ``errors``, ``signals`` (what a controller saw, wanted and got),
+        ``estimate`` (errors of an estimator), ``phase`` or ``friction``; or a list of columns,
+        such as ``["wheel1.angle", "torque1"]``, which are drawn in one panel for each unit.
     against : column on the abscissa of a list of columns, such as ``"sleigh.vx"``.
     labels : of several runs.
     audit : of the run, for ``friction``.
@@ -275,6 +276,7 @@ TITLES = {
     "energy": "energy and residuals",
     "errors": "simulated minus reference, size",
     "signals": "what the controller saw, wanted and got",
+    "estimate": "errors of the estimate, with two standard deviations",
     "friction": "what the wheels ask of the ground",
 }
 
@@ -305,6 +307,9 @@ def run_sheets(
         sheets["errors"] = lay_out(panels, title=titles["errors"], size=size)
     if histories.has_signals(run) and (panels := histories.signal_panels(run)):
         sheets["signals"] = lay_out(panels, title=titles["signals"], size=size)
+    if any(name.startswith("estimate_error.") for name in run.columns):
+        panels = histories.estimate_panels(run)
+        sheets["estimate"] = lay_out(panels, title=titles["estimate"], size=size)
     if audit is not None and audit.loaded:
         sheets["friction"] = friction_sheet(audit, title=titles["friction"], size=size)
     return sheets

@@ -26,6 +26,7 @@ class Curve:
     band : (n, 2) shaded from the first to the second, if any.
     color : of the palette by default, in the order of the curves.
     dashes : lengths of dashes and gaps; None for those that go with the color.
+    dot : diameter of dots that are drawn instead of a line, points.
     """
 
     label: str
@@ -34,6 +35,7 @@ class Curve:
     band: Array | None = None
     color: str = ""
     dashes: tuple[float, ...] | None = None
+    dot: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -94,7 +94,8 @@ def _line(stroke: Stroke) -> Line2D:
     if stroke.dashes:
         line.set_dashes(stroke.dashes)
     if stroke.dot:
-        line.set(linestyle="none", marker="o", markersize=stroke.dot, label="start")
+        name = stroke.label or "start"
+        line.set(linestyle="none", marker="o", markersize=stroke.dot, label=name)
     return line
 
 

@@ -231,13 +231,36 @@ def error_panels(run: Trajectory) -> list[Panel]:
     ]
 
 
+def estimate_panels(run: Trajectory) -> list[Panel]:
+    """Errors of an estimate at its samples, true less estimated, within two standard deviations."""
+    names = [n.removeprefix("estimate_error.") for n in run.columns if "estimate_error." in n]
+    if not names:
+        raise SimulationError(
+            "the run has no estimate",
+            f"plot of model '{run.model.name}'",
+            "give its plant an estimator: Plant(estimator=ns.ExtendedKalman(…))",
+        )
+    panels: list[Panel] = []
+    for name in names:
+        spread = 2 * np.sqrt(np.maximum(run[f"covariance.{name},{name}"], 0.0))
+        error = Curve(
+            label="error and 2 σ",
+            x=run.t,
+            y=run[f"estimate_error.{name}"],
+            band=np.column_stack([-spread, spread]),
+        )
+        unit = unit_of(run, f"estimate_error.{name}")
+        panels.append(Panel(name=name, unit=unit, curves=(error,), has_names=not panels))
+    return panels
+
+
 def has_signals(run: Trajectory) -> bool:
     """Whether the run tells what a controller saw or wanted."""
-    return any(name.startswith(("seen.", "wanted.")) for name in run.columns)
+    return any(name.startswith(("seen.", "estimate.", "wanted.")) for name in run.columns)
 
 
 def signal_panels(run: Trajectory) -> list[Panel]:
-    """What a controller saw beside what is and what should be; what it wanted and what it got."""
+    """What a controller saw or estimated beside what is and should be; what it wanted and got."""
     if not has_signals(run):
         raise SimulationError(
             "the run has no plant of its own, so the controller sees all as it is",
@@ -247,17 +270,18 @@ def signal_panels(run: Trajectory) -> list[Panel]:
     panels = []
     for column in run.columns:
         kind, _, name = column.partition(".")
-        if kind not in ("seen", "wanted") or name not in run.columns:
+        if kind not in ("seen", "estimate", "wanted") or name not in run.columns:
             continue
         size = float(np.max(np.abs(run[name]), initial=0.0))
         if np.max(np.abs(run[column] - run[name]), initial=0.0) <= 1e-12 * size:
             continue  # seen as it is, or got as it was wanted
         curves = [Curve(label=f"{kind} {name}", x=run.t, y=run[column])]
-        curves.append(Curve(label=name if kind == "seen" else f"got {name}", x=run.t, y=run[name]))
-        for other, dashes in (("estimate", (1.2, 1.3)), ("reference", (4.0, 1.6))):
-            if f"{other}.{name}" in run.columns:
-                y = run[f"{other}.{name}"]
-                curves.append(Curve(label=f"{other} {name}", x=run.t, y=y, dashes=dashes))
+        curves.append(
+            Curve(label=f"got {name}" if kind == "wanted" else name, x=run.t, y=run[name])
+        )
+        if f"reference.{name}" in run.columns:
+            y = run[f"reference.{name}"]
+            curves.append(Curve(label=f"reference {name}", x=run.t, y=y, dashes=(4.0, 1.6)))
         panels.append(Panel(name=name, unit=unit_of(run, name), curves=tuple(curves)))
     return panels
 

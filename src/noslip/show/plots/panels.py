@@ -176,6 +176,7 @@ def _stroke(panel: Panel, k: int) -> Stroke:
         color=curve.color or color(k),
         width=LINE,
         dashes=dashes(k) if curve.dashes is None else curve.dashes,
+        dot=curve.dot,
         label=curve.label,
     )
 

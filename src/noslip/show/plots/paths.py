@@ -175,6 +175,8 @@ MOST, SMALLEST = 13, 0.012
 APART = 1.0
 #: An outline nearer than this many lengths to another is left out.
 CLEAR = 0.6
+#: Color of what an estimator believes.
+ESTIMATE = color(1)
 #: Height of the picture over its width, least and largest.
 FLATTEST, TALLEST = 0.28, 1.05
 
@@ -188,6 +190,7 @@ class Path:
     y: Array
     is_contact: bool = False
     is_reference: bool = False
+    is_estimate: bool = False
 
 
 def ground_joints(run: Trajectory) -> list[Joint]:
@@ -217,7 +220,7 @@ def ground_paths(run: Trajectory) -> list[Path]:
     plane = ground_plane(run)
     paths: list[Path] = []
     for k, joint in enumerate(ground_joints(run)):
-        for prefix, is_reference in (("", False), ("reference.", True)):
+        for prefix in ("", "reference.", "estimate."):
             names = [f"{prefix}{joint.name}.{axis}" for axis in "xyz"]
             if names[0] not in run.columns:
                 continue
@@ -226,8 +229,15 @@ def ground_paths(run: Trajectory) -> list[Path]:
                 z = run[names[2]] if names[2] in run.columns else np.zeros(len(x))
                 R, p = placed(joint.parent_frame, run.parameters)
                 x, y = plane.seen(np.column_stack([x, y, z]) @ R.T + p).T
-            name = f"{joint.name} reference" if is_reference else joint.name
-            paths.append(Path(name=name, x=x, y=y, is_reference=is_reference))
+            paths.append(
+                Path(
+                    name=f"{joint.name} {prefix[:-1]}".strip(),
+                    x=x,
+                    y=y,
+                    is_reference=prefix == "reference.",
+                    is_estimate=prefix == "estimate.",
+                )
+            )
     for contact in run.model.contacts:
         columns = [f"{contact.name}.contact_{axis}" for axis in "xyz"]
         if columns[0] in run.columns:
@@ -257,14 +267,18 @@ def path_sheet(
     for run, label in zip(runs, labels, strict=True):
         paths = ground_paths(run)
         if several:
-            paths = [p for p in paths if not p.is_contact and not p.is_reference]
+            paths = [p for p in paths if not (p.is_contact or p.is_reference or p.is_estimate)]
             paths = [_renamed(p, label if len(paths) == 1 else f"{label} {p.name}") for p in paths]
         drawn += _without_repeats(paths)
     shown = [] if several else _outlines(runs[0], drawn)
     names, samples = _entries(runs[0], drawn, shown)
+    believed = () if several else estimate_ellipses(runs[0])
+    if believed:
+        names.append("95 % of the estimate")
+        samples.append(_believed(()))
     width = width_of(size)
     beside = width >= NARROW
-    low, high = _extent(drawn, shown)
+    low, high = _extent(drawn, shown, believed)
     numbers = tick_texts(low[1], high[1], exponent_of(low[1], high[1]), 6)
     left = EDGE + max(map(text_width, numbers)) + LEADING + 0.12
     right = EDGE + (0.1 + legend_width(names) if beside else 0.0)
@@ -276,6 +290,7 @@ def path_sheet(
     frame = _frame(
         drawn,
         shown,
+        believed,
         box=(left, below, inner, tall),
         corners=(low, high),
         steps=8 if beside else 5,
@@ -355,7 +370,9 @@ def _entries(
 
 
 def _stroke(path: Path, k: int) -> Stroke:
-    if path.is_reference:
+    if path.is_estimate:
+        style = {"color": ESTIMATE, "width": THIN, "level": 3.3, "dashes": ()}
+    elif path.is_reference:
         style = {"color": INK, "width": THIN, "level": 3.5, "dashes": (4.0, 1.6)}
     elif path.is_contact:
         style = {"color": color(k), "width": THIN, "level": 2.0, "dashes": dashes(k)}
@@ -372,9 +389,37 @@ def _outlined(hulls: Sequence[Array]) -> Area:
     return Area(polygons=tuple(hulls), fill=0.07, edge=0.55, width=HAIR, level=2.5)
 
 
+def _believed(polygons: Sequence[Array]) -> Area:
+    return Area(
+        polygons=tuple(polygons), color=ESTIMATE, fill=0.16, edge=0.9, width=HAIR, level=3.2
+    )
+
+
+def estimate_ellipses(run: Trajectory) -> tuple[Array, ...]:
+    """Ellipses, each (k, 2), that hold 95 % of the places an estimate leaves open, at equal times.
+
+    (p − p̂)ᵀ P⁻¹ (p − p̂) = 5.991, the quantile of chi-square for two degrees of freedom.
+    """
+    joint = ground_joints(run)[0].name
+    x, y = f"{joint}.x", f"{joint}.y"
+    if f"covariance.{x},{x}" not in run.columns or len(run.t) < 2:
+        return ()
+    angle = np.linspace(0.0, 2 * np.pi, 49)
+    circle = np.sqrt(-2 * np.log(0.05)) * np.array([np.cos(angle), np.sin(angle)])
+    found = []
+    for k in _equal_times(run.t, MOST - 1):
+        both = run[f"covariance.{x},{y}"][k]
+        P = np.array([[run[f"covariance.{x},{x}"][k], both], [both, run[f"covariance.{y},{y}"][k]]])
+        sizes, axes = np.linalg.eigh(P)
+        center = np.array([run[f"estimate.{x}"][k], run[f"estimate.{y}"][k]])
+        found.append((axes * np.sqrt(np.maximum(sizes, 0.0)) @ circle).T + center)
+    return tuple(found)
+
+
 def _frame(
     paths: Sequence[Path],
     shown: Sequence[Outline],
+    believed: Sequence[Array],
     *,
     box: tuple[float, float, float, float],
     corners: tuple[Array, Array],
@@ -392,7 +437,7 @@ def _frame(
     strokes = []
     for k, path in enumerate(paths):
         strokes.append(_stroke(path, k))
-        if not (path.is_contact or path.is_reference):
+        if not (path.is_contact or path.is_reference or path.is_estimate):
             strokes.append(_start(path))
     hulls = [hull for outline in shown for hull in outline.hulls if len(hull) > 1]
     return Frame(
@@ -405,15 +450,17 @@ def _frame(
         y_label=axis_label("y", "m", exponent),
         room=left - EDGE,
         strokes=tuple(strokes),
-        areas=(_outlined(hulls),) if hulls else (),
+        areas=((_outlined(hulls),) if hulls else ()) + ((_believed(believed),) if believed else ()),
         names=names,
         is_map=True,
     )
 
 
-def _extent(paths: Sequence[Path], shown: Sequence[Outline]) -> tuple[Array, Array]:
+def _extent(
+    paths: Sequence[Path], shown: Sequence[Outline], believed: Sequence[Array]
+) -> tuple[Array, Array]:
     """Corners of the box around all that is drawn, with room, m."""
-    points = [np.column_stack([p.x, p.y]) for p in paths]
+    points = [*(np.column_stack([p.x, p.y]) for p in paths), *believed]
     points += [hull for outline in shown for hull in outline.hulls]
     every = np.concatenate(points)
     every = every[np.all(np.isfinite(every), axis=1)]

@@ -1,0 +1,143 @@
+"""`noslip fit`: parameters of a model from measured motions."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+import noslip as ns
+from noslip.cli.options import (
+    json_option,
+    named_values,
+    read_expressions,
+    read_numbers,
+    set_option,
+)
+from noslip.cli.progress import Progress
+
+
+@click.command()
+@click.argument("model")
+@click.argument("data", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-p",
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME[:KEY=VALUE,…]",
+    help="What is looked for: m or m:guess=20,lower=1,upper=90,mean=25,sigma=2. Repeatable.",
+)
+@click.option(
+    "--unknown-start",
+    "unknown_starts",
+    multiple=True,
+    metavar="NAME[:KEY=VALUE,…]",
+    help="A start value that is looked for in each run by itself. Repeatable.",
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=EXPRESSION",
+    help="What a column measures, as in gps=platform.x+a; by default columns that are named as the "
+    "model's coordinates, speeds and angles. Repeatable.",
+)
+@click.option(
+    "--sigma",
+    "sigmas",
+    multiple=True,
+    metavar="COLUMN=VALUE",
+    help="Standard deviation of a column's noise; it is found where it is not given. Repeatable.",
+)
+@click.option(
+    "--definition",
+    "definitions",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A number that --column may use and --parameter look for, as in bias=0. Repeatable.",
+)
+@click.option("--held", is_flag=True, help="Inputs in columns hold each value until the next.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option(
+    "--gradients",
+    type=click.Choice(["forward", "adjoint"]),
+    default="forward",
+    show_default=True,
+)
+@set_option
+@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make.")
+@click.option("--force", is_flag=True, help="Replace what an earlier fit left in that folder.")
+@json_option
+def fit(
+    model: str,
+    data: tuple[Path, ...],
+    parameters: tuple[str, ...],
+    unknown_starts: tuple[str, ...],
+    columns: tuple[str, ...],
+    sigmas: tuple[str, ...],
+    definitions: tuple[str, ...],
+    held: bool,
+    level: float,
+    gradients: str,
+    changes: tuple[str, ...],
+    tolerance: float,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Find parameters of a MODEL from measured motions.
+
+    DATA are files, CSV or NetCDF, a motion each, with a column of times. What is set are start
+    values and inputs of all of them, and parameters that are known.
+    """
+    from noslip.control.plant import parse_signal
+    from noslip.show.json_text import json_text
+    from noslip.show.run_folder import free_folder
+
+    if not parameters and not unknown_starts:
+        raise click.UsageError("nothing is looked for: add --parameter NAME")
+    loaded = ns.load(model)
+    folder = output if output is not None else free_folder(Path("runs"), f"{loaded.name}-fit")
+    if folder.exists() and not force:
+        raise ns.SimulationError(
+            "there is already something of that name, and it is not replaced",
+            str(folder),
+            "choose another folder with -o, or replace it with --force",
+        )
+    asked, starts = (
+        [parse_signal(ns.FitParameter, text) for text in texts]
+        for texts in (parameters, unknown_starts)
+    )
+    bar = Progress()
+    with bar:
+        system = ns.compile(ns.derive(loaded))
+        start, inputs, fixed = named_values(system, changes)
+        found = ns.fit(
+            system,
+            list(data),
+            parameters=asked,
+            unknown_starts=starts,
+            columns=read_expressions("--column", columns, "gps=platform.x") or None,
+            sigma=read_numbers(loaded, "--sigma", sigmas),
+            definitions=dict(read_numbers(loaded, "--definition", definitions)),
+            start=start,
+            inputs=inputs,
+            held=held,
+            fixed=fixed,
+            level=level,
+            gradients=gradients,
+            rtol=tolerance,
+            atol=tolerance,
+            progress=bar.tell,
+        )
+        bar.tell("drawing")
+        folder.mkdir(parents=True, exist_ok=True)
+        command = shlex.join(["noslip", *sys.argv[1:]])
+        page = ns.write_fit_report(found, folder / "report.html", command=command)
+        (folder / "fit.json").write_text(json_text(found.to_json()) + "\n", encoding="utf-8")
+        (folder / "fit.txt").write_text(found.text() + "\n", encoding="utf-8")
+    click.echo(json_text(found.to_json()) if as_json else f"{found.text()}\n  page  {page}")

@@ -1,0 +1,621 @@
+"""Sensors that measure something of the state, and a filter that estimates the state from them.
+
+The extended Kalman filter runs in the sampled loop, next to the plant, as traced expressions. Its
+state is x = (q, η) of the model: coordinates and independent speeds, so that an estimate is always
+admissible. Errors are minimal: ξ moves x along
+
+    (1)  δx = T(x) ξ
+
+where T leaves plain coordinates and η as they are, turns a quaternion by its body's small rotation,
+and follows the holonomic rows for coordinates that these determine. With Φ one period of the model
+under the inputs that were wanted (Runge–Kutta, on the constraints), all derivatives exact,
+
+    (2)  x⁻ = Φ(x, u),   F = T⁺(x⁻) Φ_x T(x),   Γ = T⁺(x⁻) Φ_u
+    (3)  P⁻ = F P Fᵀ + Γ Σ Γᵀ + D T_s
+    (4)  S = H P⁻ Hᵀ + R,   K = P⁻ Hᵀ S⁻¹,   x = x⁻ ⊕ K (y − h(x⁻)),   P = P⁻ − K S Kᵀ,   H = h_x T
+
+Σ is the covariance of the noise of inputs, held over a period T_s, and D a density that is added.
+The values of a sample are taken in one by one, which is (4) without a matrix to invert since their
+noise is independent: each with the innovation that those before it leave. Then νᵀS⁻¹ν, the
+normalized innovation squared, is the sum of theirs.
+
+To add a sensor: a frozen class with `channels(system)`, a text of what it measures for each.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from noslip.control.forms import AbstractForm, Angle, AngularRate, Length
+from noslip.engines.projection import is_projected, projected_state
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.kinematics.linear import block_solve
+from noslip.model.quantities import ZERO, Point, Vector3
+from noslip.simulation.expressions import read_expression
+from noslip.simulation.starts.completion import complete_start
+
+#: Share of a variance below which what is left of it, given others, is rounding.
+KNOWN = 1e-9
+
+
+class SensorChannel(NamedTuple):
+    """One number that a sensor measures.
+
+    ``text`` is the expression of what is measured, ``sigma`` the standard deviation of its noise,
+    ``every`` how many samples of the controller go by between its values; of an angle, innovations
+    are taken between −π and π.
+    """
+
+    name: str
+    text: str
+    unit: str
+    sigma: float
+    bias: float = 0.0
+    quantum: float = 0.0
+    every: int = 1
+    is_angle: bool = False
+
+    @property
+    def variance(self) -> float:
+        """Of its noise, rounding included."""
+        return self.sigma**2 + self.quantum**2 / 12
+
+
+class AbstractInstrument(AbstractForm, abc.ABC, family="sensor"):
+    """A sensor of something else than a coordinate or speed, which needs an estimator."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def channels(self, system: System) -> tuple[SensorChannel, ...]:
+        """What it measures."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Odometry(AbstractInstrument):
+    """Encoders of wheels: how far each has turned.
+
+    Parameters
+    ----------
+    wheels : joints about which they turn.
+    sigma : standard deviation of an angle, rad.
+    quantum : angle between two marks, rad; 0 for none.
+    every : samples of the controller from value to value.
+    """
+
+    word = "odometry"
+
+    wheels: tuple[str, ...]
+    sigma: Angle = 0.01
+    quantum: Angle = 0.0
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        check_sensor(self, ("sigma", "quantum"))
+
+    def channels(self, system: System) -> tuple[SensorChannel, ...]:
+        """An angle for each wheel."""
+        known = {c.name for c in system.coordinates}
+        found = []
+        for wheel in self.wheels:
+            name = f"{wheel}.angle"
+            if name not in known:
+                joints = [n.removesuffix(".angle") for n in known if n.endswith(".angle")]
+                raise SimulationError(
+                    f"there is no joint '{wheel}' with an angle",
+                    f"odometry of model '{system.model.name}'",
+                    nearest(wheel, sorted(joints)),
+                )
+            found.append(
+                SensorChannel(
+                    f"odometry.{wheel}", name, "rad", self.sigma, 0.0, self.quantum, self.every
+                )
+            )
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gyroscope(AbstractInstrument):
+    """The angular velocity of a body about the vertical, or another world axis.
+
+    Parameters
+    ----------
+    body : that carries it.
+    sigma : standard deviation of each sample, rad/s.
+    bias : that is added always, and that the filter does not know, rad/s.
+    axis : ``x``, ``y`` or ``z`` of the world.
+    every : samples of the controller from value to value.
+    """
+
+    word = "gyroscope"
+
+    body: str
+    sigma: AngularRate = 0.01
+    bias: AngularRate = 0.0
+    axis: str = "z"
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        check_sensor(self, ("sigma",))
+        if self.axis not in ("x", "y", "z"):
+            raise SimulationError(
+                f"there is no axis '{self.axis}'", "gyroscope", nearest(self.axis, ("x", "y", "z"))
+            )
+
+    def channels(self, system: System) -> tuple[SensorChannel, ...]:
+        """One rate."""
+        check_body(system, self.body, self.word)
+        text = f"angular_velocity({self.body}).{self.axis}"
+        name = f"gyroscope.{self.body}"
+        return (SensorChannel(name, text, "rad/s", self.sigma, self.bias, 0.0, self.every),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoseSensor(AbstractInstrument):
+    """Place and heading of a body in the plane, as from satellites, a camera or laser scans.
+
+    Parameters
+    ----------
+    body, point : whose place, the point in the axes of the body, m.
+    sigma, angle_sigma : standard deviations of x and y, m, and of the heading of the body's x axis,
+        rad; a heading of 0 is not measured.
+    every : samples of the controller from value to value.
+    """
+
+    word = "pose"
+
+    body: str
+    point: Point = ZERO
+    sigma: Length = 0.01
+    angle_sigma: Angle = 0.01
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        check_sensor(self, ("sigma", "angle_sigma"))
+
+    def channels(self, system: System) -> tuple[SensorChannel, ...]:
+        """x, y and heading."""
+        check_body(system, self.body, self.word)
+        place = point_text(self.body, self.point)
+        found = [
+            SensorChannel(
+                f"pose.{self.body}.{a}", f"{place}.{a}", "m", self.sigma, every=self.every
+            )
+            for a in "xy"
+        ]
+        if self.angle_sigma:
+            heading = heading_text(self.body)
+            name = f"pose.{self.body}.heading"
+            found.append(
+                SensorChannel(
+                    name, heading, "rad", self.angle_sigma, every=self.every, is_angle=True
+                )
+            )
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beacon(AbstractInstrument):
+    """The distance of a point of a body from a beacon in the world, or the angle it is seen at.
+
+    Parameters
+    ----------
+    body, point : which point, in the axes of the body, m.
+    at : place of the beacon in the world, m.
+    sigma : standard deviation of the distance, m; 0 if that is not measured.
+    angle_sigma : of the angle about the vertical from the body's x axis to the beacon, rad; 0 if
+        that is not measured.
+    every : samples of the controller from value to value.
+    """
+
+    word = "beacon"
+
+    body: str
+    point: Point = ZERO
+    at: Point
+    sigma: Length = 0.01
+    angle_sigma: Angle = 0.0
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        check_sensor(self, ("sigma", "angle_sigma"))
+
+    def channels(self, system: System) -> tuple[SensorChannel, ...]:
+        """Distance, angle, or both."""
+        check_body(system, self.body, self.word)
+        place = point_text(self.body, self.point)
+        away = [f"(({a}) - {place}.{axis})" for a, axis in zip(self.at, "xyz", strict=True)]
+        label = ",".join(str(a) for a in self.at[:2])
+        found = []
+        if self.sigma:
+            text = f"sqrt({away[0]}**2 + {away[1]}**2 + {away[2]}**2)"
+            found.append(
+                SensorChannel(f"beacon.{label}.range", text, "m", self.sigma, every=self.every)
+            )
+        if self.angle_sigma:
+            text = f"atan2({away[1]}, {away[0]}) - {heading_text(self.body)}"
+            name = f"beacon.{label}.bearing"
+            found.append(
+                SensorChannel(name, text, "rad", self.angle_sigma, every=self.every, is_angle=True)
+            )
+        return tuple(found)
+
+
+def point_text(body: str, point: Vector3) -> str:
+    """The expression of a point of a body."""
+    return f"point({body}, {', '.join(f'({x})' for x in point)})"
+
+
+def heading_text(body: str) -> str:
+    """The expression of the heading of a body's x axis."""
+    return f"atan2(axis({body}, x).y, axis({body}, x).x)"
+
+
+def check_body(system: System, body: str, word: str) -> None:
+    """Refuse a body that is not there."""
+    known = [b.name for b in system.model.bodies]
+    if body not in known:
+        raise SimulationError(
+            f"there is no body '{body}'",
+            f"{word} of model '{system.model.name}'",
+            nearest(body, known),
+        )
+
+
+def check_sensor(sensor: AbstractInstrument, sizes: Sequence[str]) -> None:
+    """Refuse standard deviations that are negative and rates that are no whole numbers."""
+    for name in sizes:
+        value = getattr(sensor, name)
+        if isinstance(value, bool) or not 0 <= value < math.inf:
+            raise SimulationError(
+                f"{name} is {value!r}, expected a number of 0 or more",
+                f"{sensor.word}",
+                f"give {name} a size",
+            )
+    every = getattr(sensor, "every", 1)
+    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+        raise SimulationError(
+            f"every is {every!r}, expected a whole number of samples from 1 on",
+            f"{sensor.word}",
+            "give it as samples of the controller",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtendedKalman:
+    """An extended Kalman filter between sensors and controller.
+
+    The controller then sees the estimate. Columns are ``estimate.NAME``, the covariance
+    ``covariance.NAME,NAME``, ``nis`` and ``nees``: the normalized squares of innovations and, which
+    only a simulation knows, of errors, ``estimate_error.NAME`` at each sample; ``nis_count`` and
+    ``nees_count`` are their degrees of freedom.
+
+    Parameters
+    ----------
+    start_sigma : name of a coordinate or independent speed → standard deviation of what is believed
+        of it at the start; of those that are not named it is known. Of a quaternion
+        ``JOINT.turn_x`` …, rad.
+    input_sigma : input → standard deviation of its noise, held over each period, in its unit; that
+        of its actuator by default.
+    drift : name of a coordinate or speed → density of further noise of its rate, in its unit
+        over √s: for what the model does not know.
+    steps : of the Runge–Kutta method in a period.
+    """
+
+    start_sigma: Mapping[str, float] = field(default_factory=dict)
+    input_sigma: Mapping[str, float] = field(default_factory=dict)
+    drift: Mapping[str, float] = field(default_factory=dict)
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        for word in ("start_sigma", "input_sigma", "drift"):
+            for name, value in getattr(self, word).items():
+                if isinstance(value, bool) or not 0 <= value < math.inf:
+                    raise SimulationError(
+                        f"{word} of '{name}' is {value!r}, expected a number of 0 or more",
+                        "ExtendedKalman",
+                        "give a standard deviation",
+                    )
+        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
+            raise SimulationError(
+                f"steps is {self.steps!r}", "ExtendedKalman", "give a whole number from 1 on"
+            )
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Of its code: all but the start, whose values are data."""
+        return tuple(self.input_sigma.items()), tuple(self.drift.items()), self.steps
+
+
+class KalmanFilter:
+    """The filter of a model: its steps as CasADi functions, and what its states are called.
+
+    Parameters
+    ----------
+    model : that the filter knows.
+    settings : of the filter.
+    channels : what is measured.
+    period : s.
+    believed : (nq + nf,) x at the start; that of the model at rest by default.
+    """
+
+    def __init__(
+        self,
+        model: System,
+        settings: ExtendedKalman,
+        channels: Sequence[SensorChannel],
+        period: float,
+        believed: Array | None = None,
+    ) -> None:
+        where = f"estimator of model '{model.model.name}'"
+        if model.model.speed_inputs:
+            raise SimulationError(
+                f"the model has the speed input '{model.model.speed_inputs[0].name}'",
+                where,
+                "let a motor turn it: the filter knows force inputs alone",
+            )
+        if not channels:
+            raise SimulationError(
+                "nothing is measured", where, "give sensors: Plant(sensors=(ns.Odometry(…), …))"
+            )
+        if model.costates:
+            raise SimulationError("the equations have costates", where, "use another formulation")
+        self.model, self.settings, self.channels, self.period = model, settings, channels, period
+        kin = model.kinematics
+        s = kin.symbols
+        self.nq, self.nf = s.q.shape[0], kin.eta.shape[0]
+        if believed is None:
+            found = complete_start(model, {})
+            believed = np.concatenate([found.q, found.eta])
+        self.believed: Array = np.asarray(believed, dtype=float)
+        self._errors()
+        self.initial = self._initial(where)
+        self.density = np.array([settings.drift.get(n, 0.0) ** 2 for n in self.names])
+        self._check_names(settings.drift, where, "drift")
+        inputs = [i.name for i in model.model.inputs]
+        for name in settings.input_sigma:
+            if name not in inputs:
+                raise SimulationError(
+                    f"there is no force input '{name}'", where, nearest(name, inputs)
+                )
+        self.input_variance = np.array([settings.input_sigma.get(n, 0.0) ** 2 for n in inputs])
+        self.predict, self.measure = self._predict(), self._measure()
+
+    @property
+    def size(self) -> int:
+        """Number of errors ξ."""
+        return len(self.names)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Entries of the covariance that are kept."""
+        return [(i, j) for i in range(self.size) for j in range(i, self.size)]
+
+    def units(self) -> dict[str, str]:
+        """Units of errors by name."""
+        known = {x.name: x.unit for x in (*self.model.coordinates, *self.model.independent_speeds)}
+        return {name: known.get(name, "rad") for name in self.names}
+
+    # errors ----------------------------------------------------------------------------------
+
+    def _errors(self) -> None:
+        """Names of ξ, T(x) and T⁺(x) as functions of (t, x, p)."""
+        kin = self.model.kinematics
+        s, nq, nf = kin.symbols, self.nq, self.nf
+        names: list[str] = []
+        columns: list[ca.SX] = []
+        inverse: list[ca.SX] = []
+        k = 0
+        while k < nq:
+            if k in kin.probe.quaternions:
+                joint = kin.coordinates[k].name.rpartition(".")[0]
+                turning = _turning(s.q[k : k + 4])
+                block = ca.SX(nq, 3)
+                block[k : k + 4, :] = turning
+                columns.append(block)
+                back = ca.SX(3, nq)
+                back[:, k : k + 4] = 4 * turning.T
+                inverse.append(back)
+                names += [f"{joint}.turn_{axis}" for axis in "xyz"]
+                k += 4
+                continue
+            unit = ca.SX(nq, 1)
+            unit[k] = 1
+            columns.append(unit)
+            inverse.append(unit.T)
+            names.append(kin.coordinates[k].name)
+            k += 1
+        T0, back0 = ca.horzcat(*columns), ca.vertcat(*inverse)
+        independent = list(range(len(names)))
+        if kin.held_positions:
+            _, values = kin.independent_positions
+            G = ca.densify(ca.mtimes(ca.jacobian(values, s.q), T0))
+            dependent = _pivots(self._numeric(G))
+            independent = [j for j in independent if j not in dependent]
+            solved, _ = block_solve(G[:, dependent], ca.densify(G[:, independent]))
+            Z = ca.SX(len(names), len(independent))
+            for row, j in enumerate(dependent):
+                Z[j, :] = -solved[row, :]
+            for column, j in enumerate(independent):
+                Z[j, column] = 1
+            T0 = ca.mtimes(T0, Z)
+            back0 = back0[independent, :]
+        self.names = [names[j] for j in independent]
+        self.names += [x.name for x in self.model.independent_speeds]
+        T = ca.diagcat(T0, ca.SX.eye(nf))
+        back = ca.diagcat(back0, ca.SX.eye(nf))
+        self.tangent, self.cotangent = self._function("T", T), self._function("back", back)
+
+    def _function(self, name: str, expression: ca.SX) -> ca.Function:
+        """(t, x, p) → an expression of the model's symbols."""
+        kin = self.model.kinematics
+        s = kin.symbols
+        return ca.Function(name, [s.t, ca.vertcat(s.q, kin.eta), s.params], [expression])
+
+    def _numeric(self, expression: ca.SX) -> Array:
+        """An expression of q at the start."""
+        s = self.model.kinematics.symbols
+        at = ca.Function("at", [s.t, s.q, s.params], [expression])
+        return np.array(at(0.0, self.believed[: self.nq], self.model.parameters()))
+
+    def _check_names(self, given: Mapping[str, float], where: str, word: str) -> None:
+        for name in given:
+            if name in self.names:
+                continue
+            known = {x.name for x in (*self.model.coordinates, *self.model.independent_speeds)}
+            what = f"'{name}' is no independent coordinate or speed" if name in known else ""
+            raise SimulationError(
+                what or f"there is no coordinate or independent speed '{name}'",
+                f"{where}, {word}",
+                nearest(name, self.names),
+            )
+
+    def _initial(self, where: str) -> Array:
+        """(n, n) covariance at the start."""
+        self._check_names(self.settings.start_sigma, where, "start_sigma")
+        return np.diag([self.settings.start_sigma.get(n, 0.0) ** 2 for n in self.names])
+
+    # steps -----------------------------------------------------------------------------------
+
+    def _rates(self) -> ca.Function:
+        """(t, x, u, p) → ẋ."""
+        model, kin = self.model, self.model.kinematics
+        s = kin.symbols
+        rates = model.rates_expression[: self.nq + self.nf, :]
+        x = ca.vertcat(s.q, kin.eta)
+        return ca.Function("rates", [s.t, x, model.equations.inputs, s.params], [ca.densify(rates)])
+
+    def project(self, t: ca.SX, x: ca.SX, p: ca.SX, times: int) -> ca.SX:
+        """A state brought onto the constraints."""
+        kin = self.model.kinematics
+        if not is_projected(kin):
+            return x
+        step = self._function(
+            "project", projected_state(kin, self.model.equations.state)[: x.shape[0], :]
+        )
+        for _ in range(times):
+            x = step(t, x, p)
+        return x
+
+    def _predict(self) -> ca.Function:
+        """(t, x, u, p) → x⁻, F, Γ of (2)."""
+        model = self.model
+        t, x = ca.SX.sym("t"), ca.SX.sym("x", self.nq + self.nf)
+        u = ca.SX.sym("u", model.equations.inputs.shape[0])
+        p = ca.SX.sym("p", model.kinematics.symbols.params.shape[0])
+        rates, h = self._rates(), self.period / self.settings.steps
+        after = x
+        for k in range(self.settings.steps):
+            at = t + k * h
+            k1 = rates(at, after, u, p)
+            k2 = rates(at + h / 2, after + h / 2 * k1, u, p)
+            k3 = rates(at + h / 2, after + h / 2 * k2, u, p)
+            k4 = rates(at + h, after + h * k3, u, p)
+            after = after + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        after = self.project(t + self.period, after, p, 1)
+        back = self.cotangent(t, after, p)
+        by_state = ca.mtimes(ca.jacobian(after, x), self.tangent(t, x, p))
+        F, G = ca.mtimes(back, by_state), ca.mtimes(back, ca.jacobian(after, u))
+        found = [ca.densify(e) for e in (after, F, G)]
+        return ca.Function("predict", [t, x, u, p], found)
+
+    def _measure(self) -> ca.Function:
+        """(t, x, p) → h and H of (4)."""
+        kin = self.model.kinematics
+        s = kin.symbols
+        x = ca.vertcat(s.q, kin.eta)
+        texts = [read_expression(self.model, c.text, f"sensor '{c.name}'") for c in self.channels]
+        h = ca.vertcat(*texts)
+        H = ca.mtimes(ca.jacobian(h, x), self.tangent(s.t, x, s.params))
+        return ca.Function("measure", [s.t, x, s.params], [ca.densify(h), ca.densify(H)])
+
+    def correct(
+        self, t: ca.SX, x: ca.SX, P: ca.SX, y: ca.SX, due: Sequence[ca.SX], p: ca.SX
+    ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+        """x and P of (4), the normalized innovation squared, and how many values it is of.
+
+        Parameters
+        ----------
+        t, x, P : time, x⁻ and P⁻.
+        y : (m,) measured values.
+        due : whether each is new, 1 or 0.
+        p : parameters.
+        """
+        h, H = self.measure(t, x, p)
+        step, nis, count = ca.SX.zeros(self.size), ca.SX(0), ca.SX(0)
+        for j, channel in enumerate(self.channels):
+            row = H[j, :]
+            nu = y[j] - h[j]
+            if channel.is_angle:
+                nu = ca.atan2(ca.sin(nu), ca.cos(nu))
+            nu = nu - ca.mtimes(row, step)
+            along = ca.mtimes(P, row.T)
+            S = ca.mtimes(row, along) + channel.variance
+            # a value without noise of what is known already says nothing
+            share = ca.if_else(S > 0, due[j] / S, 0)
+            step = step + share * nu * along
+            P = P - share * ca.mtimes(along, along.T)
+            nis, count = nis + share * nu**2, count + due[j]
+        moved = x + ca.mtimes(self.tangent(t, x, p), step)
+        return self.project(t, moved, p, 2), P, nis, count
+
+    def error(self, t: ca.SX, x: ca.SX, true: ca.SX, p: ca.SX) -> ca.SX:
+        """ξ from an estimate to the truth."""
+        parts = list(ca.vertsplit(true - x))
+        for k in self.model.kinematics.probe.quaternions:
+            # both signs of a quaternion are one orientation
+            sign = ca.sign(ca.dot(true[k : k + 4], x[k : k + 4]))
+            for j in range(k, k + 4):
+                parts[j] = sign * true[j] - x[j]
+        return ca.mtimes(self.cotangent(t, x, p), ca.vertcat(*parts))
+
+    def start(self) -> Array:
+        """[x; P] at the start, P by its upper triangle."""
+        return np.concatenate([self.believed, [self.initial[i, j] for i, j in self.pairs()]])
+
+
+def normalized_square(P: ca.SX, e: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """eᵀP⁻¹e, traced, and of how many directions it is: those that are known exactly are left out.
+
+    A wheel's angle and the heading that follows from it may be known together far better than
+    either; below `KNOWN` of a variance a pivot of P is rounding.
+    """
+    n = e.shape[0]
+    M = [[P[i, j] for j in range(n)] for i in range(n)]
+    rest, total, count = list(ca.vertsplit(e)), ca.SX(0), ca.SX(0)
+    for k in range(n):
+        pivot = M[k][k]
+        is_open = pivot > KNOWN * P[k, k]
+        share = ca.if_else(is_open, 1 / pivot, 0)
+        total, count = total + share * rest[k] ** 2, count + is_open
+        for i in range(k + 1, n):
+            factor = M[i][k] * share
+            rest[i] = rest[i] - factor * rest[k]
+            for j in range(k + 1, i + 1):
+                M[i][j] = M[i][j] - factor * M[j][k]
+    return total, count
+
+
+def _turning(q: ca.SX) -> ca.SX:
+    """(4, 3) ∂q/∂θ of a quaternion, scalar first, by a small rotation θ in body axes."""
+    w, x, y, z = ca.vertsplit(q)
+    rows = ((-x, -y, -z), (w, -z, y), (z, w, -x), (-y, x, w))
+    return 0.5 * ca.vertcat(*[ca.horzcat(*row) for row in rows])
+
+
+def _pivots(G: Array) -> list[int]:
+    """Columns that determine the rows best, in order of elimination."""
+    left, found = G.astype(float).copy(), []
+    for _ in range(len(G)):
+        k = int(np.argmax(np.linalg.norm(left, axis=0)))
+        found.append(k)
+        direction = left[:, k] / np.linalg.norm(left[:, k])
+        left = left - np.outer(direction, direction @ left)
+    return sorted(found)

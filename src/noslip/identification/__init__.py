@@ -1,0 +1,1 @@
+"""Identification: parameters of a mechanism from measured motions."""

@@ -1,0 +1,852 @@
+"""`fit`: parameters, and what else is not known, from measured motions, by weighted least squares.
+
+With θ what is looked for, y_jk what column j shows at time k, h_j what it measures of the motion,
+σ_j its standard deviation, and (μ_i, s_i) what is known of θ_i before,
+
+    (1)  J(θ) = Σ_jk ((y_jk − h_j(x(t_k; θ)))/σ_j)² + Σ_i ((θ_i − μ_i)/s_i)²  → least
+
+within bounds. The Jacobian R = ∂r/∂θ of the residuals r comes from forward sensitivities of the
+runs, exact and from the same pass as the residuals; steps are those of a trust region about the
+Gauss–Newton step. The adjoint (`gradient`) gives the gradient 2 Rᵀr alone, and steps are
+quasi-Newton: a second way, which takes more evaluations. At the least value
+
+    (2)  C = (RᵀR)⁻¹,      θ_i ± q √C_ii
+
+are the covariance and the intervals: q is a quantile of the normal distribution where all σ_j are
+given, else of Student's with as many degrees of freedom as there are values beyond unknowns. A σ_j
+that is not given is found with θ: σ_j² = Σ_k r_jk²/(n_j − l_j), where l_j is the leverage of the
+column, its share in the number of unknowns that are determined, until neither changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.engines.system import Array, System
+from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.identification.measured import (
+    MeasuredRun,
+    measured_runs,
+    unwrapped,
+    used_columns,
+)
+from noslip.identification.result import ColumnFit, Fit, FittedCurve, FittedValue
+from noslip.numeric import is_truth
+from noslip.sensitivities.forward import simulate_sensitivities
+from noslip.sensitivities.gradient import gradient
+from noslip.sensitivities.objective import Measurements
+from noslip.sensitivities.result import Sensitivities
+from noslip.simulation.expressions import output_units, units_by_name
+from noslip.simulation.input_laws import InputSpec
+from noslip.simulation.input_plan import settable_inputs
+from noslip.simulation.starts.layout import layout_of
+
+#: A combination of unknowns is not determined where the residuals change by less than this share of
+#: what each of them does alone; derivatives are good to some 1e-8.
+UNDETERMINED = 1e-6
+#: Rounds in which standard deviations that are not given are found, and when they have settled.
+ROUNDS, SETTLED = 30, 1e-4
+#: A standard deviation that is found is at least this share of a column's spread.
+LEAST_SIGMA = 1e-9
+#: Times of the curves that are compared with the data.
+CURVE = 241
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitParameter:
+    """A number that is looked for, with what is known of it.
+
+    Parameters
+    ----------
+    of : name of a parameter, a start value, a constant input or a number of the definitions.
+    guess : where the search starts; what it is without the fit by default.
+    lower, upper : bounds.
+    mean, sigma : of a prior, a normal distribution; `mean` is the guess by default.
+    """
+
+    of: str
+    guess: float | None = None
+    lower: float = -math.inf
+    upper: float = math.inf
+    mean: float | None = None
+    sigma: float = math.inf
+
+    def __post_init__(self) -> None:
+        where = f"FitParameter(of='{self.of}')"
+        for name in ("guess", "lower", "upper", "mean", "sigma"):
+            value = getattr(self, name)
+            if value is not None and (is_truth(value) or math.isnan(value)):
+                raise SimulationError(f"{name} is {value!r}", where, f"give {name} a number")
+        if not self.lower < self.upper:
+            raise SimulationError(
+                f"the lower bound {self.lower:g} is not below the upper one {self.upper:g}",
+                where,
+                "exchange them, or leave one out",
+            )
+        if not self.sigma > 0:
+            raise SimulationError(
+                f"the standard deviation of the prior is {self.sigma:g}",
+                where,
+                "give a positive sigma, or fix the parameter and do not look for it",
+            )
+        if self.mean is not None and math.isinf(self.sigma):
+            raise SimulationError(
+                f"the prior has the mean {self.mean:g} and no standard deviation",
+                where,
+                "give its sigma too",
+            )
+
+
+def fit(
+    system: System,
+    data: Any,
+    *,
+    parameters: Sequence[str | FitParameter],
+    columns: Mapping[str, str] | None = None,
+    sigma: Mapping[str, float] | None = None,
+    unknown_starts: Sequence[str | FitParameter] = (),
+    start: Mapping[str, float] | None = None,
+    inputs: Mapping[str, InputSpec] | None = None,
+    held: bool = False,
+    fixed: Mapping[str, float] | None = None,
+    definitions: Mapping[str, str | float] | None = None,
+    level: float = 0.95,
+    gradients: str = "forward",
+    max_evaluations: int = 200,
+    rtol: float = 1e-9,
+    atol: float = 1e-9,
+    progress: Callable[[str], object] | None = None,
+) -> Fit:
+    """Find parameters of a mechanism from measured motions.
+
+    Parameters
+    ----------
+    system : compiled system.
+    data : what was measured: a CSV or NetCDF file, an xarray dataset, a mapping of arrays with
+        ``time``, a :class:`MeasuredRun` or :class:`MeasuredTable`, or a list of these. Columns that
+        are inputs are what was applied.
+    parameters : what is looked for, the same in all runs: parameters of the model, constant inputs,
+        numbers of the definitions; as names, or as :class:`FitParameter` with bounds and priors.
+    columns : measured column → expression of what it measures, as in ``{"gps": "platform.x + a"}``;
+        by default those that are named as coordinates, speeds or angles are.
+    sigma : column → standard deviation of its noise; of those that are not named it is found.
+    unknown_starts : start values that are looked for in each run by itself.
+    start, inputs, held : of runs that say none: see :class:`MeasuredRun`.
+    fixed : parameters that are known, with other than their nominal values.
+    definitions : name → expression, or number, that inputs and columns may use.
+    level : of the confidence intervals.
+    gradients : ``"forward"``, or ``"adjoint"``, which needs less memory and many more evaluations.
+    max_evaluations : of all runs together with their derivatives.
+    rtol, atol : of the simulations.
+    progress : called with a word on what is being done.
+
+    Raises
+    ------
+    SimulationError : for data that do not fit the model, and where they do not determine what is
+        looked for; it then names the combination.
+    """
+    if not 0 < level < 1:
+        raise SimulationError(
+            f"the level is {level}", "fit(…, level=…)", "give a share, such as 0.95"
+        )
+    if gradients not in ("forward", "adjoint"):
+        raise SimulationError(
+            f"there are no gradients '{gradients}'",
+            "fit(…, gradients=…)",
+            nearest(str(gradients), ("forward", "adjoint")),
+        )
+    runs = measured_runs(data, start=start, inputs=inputs, held=held)
+    problem = _problem(
+        system,
+        runs,
+        parameters=parameters,
+        columns=columns,
+        sigma=dict(sigma or {}),
+        unknown_starts=unknown_starts,
+        fixed=dict(fixed or {}),
+        definitions=dict(definitions or {}),
+        options={"rtol": rtol, "atol": atol},
+    )
+    search = _Search(problem, max_evaluations, progress or (lambda word: None))
+    theta, sigmas = search.solve(gradients)
+    return _result(problem, search, theta, sigmas, level, gradients)
+
+
+class _Unknown(NamedTuple):
+    """One entry of θ."""
+
+    label: str  # as it is shown
+    name: str  # as the simulation knows it
+    run: int  # of a start value; −1 for what all runs share
+    unit: str
+    guess: float
+    lower: float
+    upper: float
+    mean: float
+    sigma: float
+
+    @property
+    def size(self) -> float:
+        """What a change of it is compared with."""
+        if self.guess:
+            return abs(self.guess)
+        ends = [abs(x) for x in (self.lower, self.upper, self.sigma) if math.isfinite(x) and x]
+        return min(ends, default=1.0)
+
+
+class _Channel(NamedTuple):
+    """One measured column of one run."""
+
+    run: int
+    column: int
+    at: NDArray[np.intp]  # places of its values among the run's times
+    values: Array
+
+
+class _Problem(NamedTuple):
+    system: System
+    runs: tuple[MeasuredRun, ...]
+    unknowns: tuple[_Unknown, ...]
+    columns: dict[str, str]  # measured column → expression
+    units: tuple[str, ...]  # of columns
+    sigmas: Array  # of columns, NaN where it is to be found
+    channels: tuple[_Channel, ...]
+    inputs: tuple[dict[str, InputSpec], ...]
+    fixed: dict[str, float]
+    definitions: dict[str, str | float]
+    options: dict[str, float]
+    notes: tuple[str, ...]
+
+    @property
+    def where(self) -> str:
+        return f"fit of model '{self.system.model.name}'"
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """What is differentiated, under names that hide nothing."""
+        return {f"fitted_{k}": text for k, text in enumerate(self.columns.values())}
+
+    def arguments(self, theta: Array, run: int) -> tuple[dict[str, Any], list[int]]:
+        """Arguments of the simulation of a run, and which entries of θ it depends on."""
+        measured = self.runs[run]
+        own = [k for k, u in enumerate(self.unknowns) if u.run in (-1, run)]
+        values = {self.unknowns[k].name: float(theta[k]) for k in own}
+        model = {p.name for p in self.system.model.parameters}
+        starts = {u.name for u in self.unknowns if u.run == run}
+        given = self.inputs[run]
+        return {
+            "with_respect_to": list(values),
+            "duration": measured.duration,
+            "start_time": measured.begin,
+            "start": {**measured.start, **{n: x for n, x in values.items() if n in starts}},
+            "inputs": {n: values.get(n, x) for n, x in given.items()},
+            "parameters": self.fixed | {n: x for n, x in values.items() if n in model},
+            "definitions": {n: values.get(n, x) for n, x in self.definitions.items()},
+            **self.options,
+        }, own
+
+    def simulate(self, theta: Array, run: int, samples: Array) -> tuple[Sensitivities, list[int]]:
+        """A run with the derivatives of what is measured."""
+        arguments, own = self.arguments(theta, run)
+        found = simulate_sensitivities(
+            self.system, samples=samples, outputs=self.outputs, **arguments
+        )
+        return found, own
+
+    def residuals(self, theta: Array) -> tuple[list[Array], list[Array]]:
+        """y − h and −∂h/∂θ of all channels."""
+        found = [self.simulate(theta, k, run.times) for k, run in enumerate(self.runs)]
+        misses, slopes = [], []
+        for channel in self.channels:
+            one, own = found[channel.run]
+            name = f"fitted_{channel.column}"
+            misses.append(channel.values - one.outputs[name][channel.at])
+            slope = np.zeros((len(channel.at), len(self.unknowns)))
+            slope[:, own] = -one.output_derivatives[name][channel.at]
+            slopes.append(slope)
+        return misses, slopes
+
+    @property
+    def priors(self) -> tuple[Array, Array, Array]:
+        """Places of unknowns with a prior, their means and standard deviations."""
+        at = [k for k, u in enumerate(self.unknowns) if math.isfinite(u.sigma)]
+        means = np.array([self.unknowns[k].mean for k in at])
+        return np.array(at, dtype=int), means, np.array([self.unknowns[k].sigma for k in at])
+
+    def weighted(
+        self, theta: Array, misses: list[Array], slopes: list[Array], sigmas: Array
+    ) -> Any:
+        """r and R of (1), priors at the end."""
+        at, means, spreads = self.priors
+        scales = [sigmas[c.column] for c in self.channels]
+        r = [miss / s for miss, s in zip(misses, scales, strict=True)]
+        R = [slope / s for slope, s in zip(slopes, scales, strict=True)]
+        prior = np.zeros((len(at), len(theta)))
+        prior[np.arange(len(at)), at] = 1 / spreads
+        return np.concatenate([*r, (theta[at] - means) / spreads]), np.concatenate([*R, prior])
+
+
+def _problem(
+    system: System,
+    runs: tuple[MeasuredRun, ...],
+    *,
+    parameters: Sequence[str | FitParameter],
+    columns: Mapping[str, str] | None,
+    sigma: dict[str, float],
+    unknown_starts: Sequence[str | FitParameter],
+    fixed: dict[str, float],
+    definitions: dict[str, str | float],
+    options: dict[str, float],
+) -> _Problem:
+    where = f"fit of model '{system.model.name}'"
+    units = units_by_name(system)
+    used = used_columns(runs, units, columns)
+    derived = output_units(system, used)
+    for name, value in sigma.items():
+        if name not in used:
+            raise SimulationError(
+                f"a standard deviation is given of '{name}', which is not compared",
+                where,
+                nearest(name, list(used)),
+            )
+        if is_truth(value) or not (0 < value < math.inf):
+            raise SimulationError(
+                f"the standard deviation of '{name}' is {value!r}",
+                where,
+                "give a positive number, or leave it out to have it found",
+            )
+    inputs = tuple(_inputs(system, run) for run in runs)
+    channels, notes = _channels(runs, used, [derived[name] for name in used], where)
+    if columns is None:
+        known = {*used, *settable_inputs(system)}
+        others = list(dict.fromkeys(n for run in runs for n in run.columns if n not in known))
+        if others:
+            more = f" and {len(others) - 6} more" if len(others) > 6 else ""
+            notes.append(f"columns that were not used: {', '.join(others[:6])}{more}")
+    unknowns = _unknowns(
+        system, runs, inputs, parameters, unknown_starts, fixed, definitions, channels, used
+    )
+    count = sum(len(c.at) for c in channels)
+    if count < len(unknowns):
+        raise SimulationError(
+            f"there are {count} measured values for {len(unknowns)} unknowns",
+            where,
+            "measure more, or look for less",
+        )
+    return _Problem(
+        system=system,
+        runs=runs,
+        unknowns=unknowns,
+        columns=used,
+        units=tuple(derived[name] for name in used),
+        sigmas=np.array([sigma.get(name, math.nan) for name in used]),
+        channels=tuple(channels),
+        inputs=inputs,
+        fixed=fixed,
+        definitions=definitions,
+        options=options,
+        notes=tuple(notes),
+    )
+
+
+def _inputs(system: System, run: MeasuredRun) -> dict[str, InputSpec]:
+    """What was applied: columns that are inputs, and what the run says else."""
+    units = {q.name: q.unit for q in system.inputs}
+    tables = {
+        n: run.table(n, units.get(n, "")) for n in run.columns if n in settable_inputs(system)
+    }
+    return {**tables, **run.inputs}
+
+
+def _channels(
+    runs: Sequence[MeasuredRun], used: Mapping[str, str], units: Sequence[str], where: str
+) -> tuple[list[_Channel], list[str]]:
+    """Every column of every run that has it, and remarks."""
+    found, notes = [], []
+    for j, (name, unit) in enumerate(zip(used, units, strict=True)):
+        for k, run in enumerate(runs):
+            if name not in run.columns:
+                continue
+            values = run.in_unit(name, unit)
+            if unit == "rad":
+                smooth = unwrapped(values)
+                if np.any(np.isfinite(values) & (np.abs(smooth - values) > 1.0)):
+                    notes.append(f"jumps of whole turns were taken out of '{name}' of '{run.name}'")
+                values = smooth
+            at = np.flatnonzero(np.isfinite(values))
+            if at.size:
+                found.append(_Channel(k, j, at, values[at]))
+        if not any(channel.column == j for channel in found):
+            raise SimulationError(
+                f"column '{name}' holds no number", where, "leave it out, or measure it"
+            )
+    return found, notes
+
+
+def _unknowns(
+    system: System,
+    runs: Sequence[MeasuredRun],
+    inputs: Sequence[Mapping[str, InputSpec]],
+    parameters: Sequence[str | FitParameter],
+    unknown_starts: Sequence[str | FitParameter],
+    fixed: Mapping[str, float],
+    definitions: Mapping[str, str | float],
+    channels: Sequence[_Channel],
+    used: Mapping[str, str],
+) -> tuple[_Unknown, ...]:
+    where = f"fit of model '{system.model.name}'"
+    if isinstance(parameters, str) or isinstance(unknown_starts, str):
+        text = parameters if isinstance(parameters, str) else unknown_starts
+        raise SimulationError(
+            f"what is looked for is the text '{text}'", where, f"give a list: ['{text}']"
+        )
+    nominal = system.model.parameter_values() | dict(fixed)
+    units = {p.name: p.unit for p in system.model.parameters}
+    units |= {q.name: q.unit for q in system.inputs}
+    numbers = {n: float(x) for n, x in definitions.items() if not isinstance(x, str)}
+    constant = {n: float(x) for n, x in inputs[0].items() if isinstance(x, int | float | np.number)}
+    known = {**constant, **numbers, **nominal}
+    found = []
+    for asked in map(_parameter, parameters):
+        if asked.of in layout_of(system).names:
+            raise SimulationError(
+                f"'{asked.of}' is a start value, which differs from run to run",
+                where,
+                f"look for it in each run: unknown_starts=['{asked.of}']",
+            )
+        if asked.of not in known:
+            raise SimulationError(
+                f"there is no parameter, constant input or number '{asked.of}'",
+                where,
+                nearest(asked.of, list(known)),
+            )
+        found.append(
+            _unknown(asked, known[asked.of], units.get(asked.of, "1"), -1, asked.of, where)
+        )
+    own_units = units_by_name(system)
+    for asked in map(_parameter, unknown_starts):
+        if asked.of not in own_units:
+            raise SimulationError(
+                f"there is no coordinate, speed or angle '{asked.of}' to start from",
+                where,
+                nearest(asked.of, list(own_units)),
+            )
+        for k, run in enumerate(runs):
+            # the run's own word, or what was measured first
+            guess = run.start.get(asked.of)
+            if guess is None:
+                seen = (
+                    c for c in channels if c.run == k and list(used.values())[c.column] == asked.of
+                )
+                guess = next((float(c.values[0]) for c in seen), 0.0)
+            label = asked.of if len(runs) == 1 else f"{asked.of} ({run.name})"
+            found.append(_unknown(asked, float(guess), own_units[asked.of], k, label, where))
+    if not found:
+        raise SimulationError(
+            "nothing is looked for", where, "name parameters: parameters=['m', …]"
+        )
+    labels = [u.label for u in found]
+    if twice := [n for n in labels if labels.count(n) > 1]:
+        raise SimulationError(f"'{twice[0]}' is looked for twice", where, "name it once")
+    return tuple(found)
+
+
+def _parameter(asked: str | FitParameter) -> FitParameter:
+    return asked if isinstance(asked, FitParameter) else FitParameter(of=asked)
+
+
+def _unknown(
+    asked: FitParameter, usual: float, unit: str, run: int, label: str, where: str
+) -> _Unknown:
+    guess = usual if asked.guess is None else float(asked.guess)
+    if not asked.lower <= guess <= asked.upper:
+        raise SimulationError(
+            f"the guess {guess:g} of '{asked.of}' is not between its bounds {asked.lower:g} and "
+            f"{asked.upper:g}",
+            where,
+            "give a guess between them",
+        )
+    mean = guess if asked.mean is None else float(asked.mean)
+    return _Unknown(
+        label, asked.of, run, unit, guess, float(asked.lower), float(asked.upper), mean, asked.sigma
+    )
+
+
+class _Search:
+    """The search for θ and for standard deviations that are not given."""
+
+    def __init__(
+        self, problem: _Problem, max_evaluations: int, tell: Callable[[str], object]
+    ) -> None:
+        self.problem = problem
+        self.max_evaluations = max_evaluations
+        self.evaluations = 0
+        self.tell = tell
+        self.sizes = np.array([u.size for u in problem.unknowns])
+        self._last: tuple[bytes, tuple[list[Array], list[Array]]] | None = None
+
+    def at(self, theta: Array) -> tuple[list[Array], list[Array]]:
+        """Residuals and slopes, found once for residuals and Jacobian."""
+        key = theta.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._count()
+            self._last = key, self.problem.residuals(theta)
+        return self._last[1]
+
+    def _count(self) -> None:
+        self.evaluations += 1
+        if self.evaluations > self.max_evaluations:
+            raise SimulationError(
+                f"the fit has not settled after {self.max_evaluations} evaluations",
+                self.problem.where,
+                "give better guesses, bounds or priors, or raise max_evaluations",
+            )
+        self.tell(f"evaluation {self.evaluations}")
+
+    def solve(self, gradients: str) -> tuple[Array, Array]:
+        """θ and the standard deviations of all columns."""
+        problem = self.problem
+        theta = np.array([u.guess for u in problem.unknowns])
+        misses, _ = self.at(theta)  # a start that cannot be simulated is told as it is
+        open_ = np.isnan(problem.sigmas)
+        sigmas = np.where(open_, self._first(misses), problem.sigmas)
+        step = self._forward if gradients == "forward" else self._adjoint
+        for k in range(ROUNDS):
+            theta = step(theta, sigmas)
+            if not open_.any():
+                if k:
+                    break
+                continue
+            new = np.where(open_, self._found(theta, sigmas), sigmas)
+            change = np.abs(new / sigmas - 1)[open_].max()
+            sigmas = new
+            if k and change < SETTLED:
+                break
+        return theta, sigmas
+
+    def _first(self, misses: list[Array]) -> Array:
+        """Sizes of residuals at the guess."""
+        return np.array(
+            [
+                max(math.sqrt(np.mean(_joined(self.problem, misses, j) ** 2)), self._least(j))
+                for j in range(len(self.problem.columns))
+            ]
+        )
+
+    def _least(self, column: int) -> float:
+        values = np.concatenate([c.values for c in self.problem.channels if c.column == column])
+        return LEAST_SIGMA * (float(np.ptp(values)) or float(np.abs(values).max()) or 1.0)
+
+    def _found(self, theta: Array, sigmas: Array) -> Array:
+        """Standard deviations from residuals, less what θ was fitted to."""
+        problem = self.problem
+        misses, slopes = self.at(theta)
+        _, R = problem.weighted(theta, misses, slopes, sigmas)
+        left, values, _ = np.linalg.svd(R / _norms(R), full_matrices=False)
+        leverage = np.sum(left[:, values > UNDETERMINED * values.max()] ** 2, axis=1)
+        found = np.empty(len(sigmas))
+        ends = np.cumsum([0, *(len(m) for m in misses)])
+        for j in range(len(sigmas)):
+            rows = [
+                np.arange(ends[k], ends[k + 1])
+                for k, c in enumerate(problem.channels)
+                if c.column == j
+            ]
+            at = np.concatenate(rows)
+            left_over = max(len(at) - leverage[at].sum(), 1e-3)
+            miss = _joined(problem, misses, j)
+            found[j] = max(math.sqrt(float(miss @ miss) / left_over), self._least(j))
+        return found
+
+    def _forward(self, theta: Array, sigmas: Array) -> Array:
+        from scipy.optimize import least_squares
+
+        problem, sizes, center = self.problem, self.sizes, theta / self.sizes
+        count = len(center)
+
+        def weighted(z: Array) -> tuple[Array, Array]:
+            r, R = problem.weighted(z * sizes, *self.at(z * sizes), sigmas)
+            return r, R * sizes
+
+        r, R = weighted(center)
+        # what the data do not determine stays where it is, to be told at the end; the next round
+        # starts anew from here, so that the rest is not held back
+        hold = 1e-7 * (float(np.linalg.norm(R, axis=0).max(initial=0.0)) or 1.0)
+        length = len(r) + count
+
+        def residuals(z: Array) -> Array:
+            try:
+                return np.concatenate([weighted(z)[0], hold * (z - center)])
+            except NoslipError:
+                if self.evaluations > self.max_evaluations:
+                    raise
+                # a negative mass, or a run that fails: the trust region shrinks
+                return np.full(length, np.inf)
+
+        def jacobian(z: Array) -> Array:
+            return np.concatenate([weighted(z)[1], hold * np.eye(count)])
+
+        found = least_squares(
+            residuals,
+            center,
+            jac=jacobian,
+            bounds=self._bounds(),
+            x_scale=1 / np.sqrt(np.sum(R**2, axis=0) + hold**2),
+            ftol=1e-12,
+            xtol=1e-10,
+            gtol=1e-12,
+        )
+        best: Array = found.x * sizes
+        return best
+
+    def _bounds(self) -> tuple[Array, Array]:
+        unknowns = self.problem.unknowns
+        lower = np.array([u.lower for u in unknowns]) / self.sizes
+        return lower, np.array([u.upper for u in unknowns]) / self.sizes
+
+    def _adjoint(self, theta: Array, sigmas: Array) -> Array:
+        from scipy.optimize import Bounds, minimize
+
+        problem, sizes = self.problem, self.sizes
+
+        def value(z: Array) -> tuple[float, Array]:
+            self._count()
+            where = z * sizes
+            total, slope = _adjoint_value(problem, where, sigmas)
+            return total, slope * sizes
+
+        found = minimize(
+            value,
+            theta / sizes,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(*self._bounds()),
+            options={"maxiter": self.max_evaluations, "ftol": 1e-14, "gtol": 1e-9},
+        )
+        best: Array = found.x * sizes
+        return best
+
+
+def _adjoint_value(problem: _Problem, theta: Array, sigmas: Array) -> tuple[float, Array]:
+    """J of (1) and its gradient, by one sweep back through each run."""
+    at, means, spreads = problem.priors
+    off = (theta[at] - means) / spreads
+    total, slope = float(off @ off), np.zeros(len(theta))
+    slope[at] += 2 * off / spreads
+    texts = list(problem.columns.values())
+    for k, run in enumerate(problem.runs):
+        values: dict[str, Array] = {}
+        terms = []
+        for channel in problem.channels:
+            if channel.run != k:
+                continue
+            j = channel.column
+            # a value that is missing has no weight
+            measured, weight = np.zeros(len(run.times)), np.zeros(len(run.times))
+            measured[channel.at], weight[channel.at] = channel.values, 1 / sigmas[j] ** 2
+            values |= {f"measured_{j}": measured, f"weight_{j}": weight}
+            terms.append(f"weight_{j}*(({texts[j]}) - measured_{j})**2")
+        if not terms:
+            continue
+        data = Measurements(times=run.times, values=values, misfit=" + ".join(terms))
+        arguments, own = problem.arguments(theta, k)
+        found = gradient(problem.system, measurements=data, **arguments)
+        total += found.value
+        slope[own] += found.vector
+    return total, slope
+
+
+def _joined(problem: _Problem, misses: Sequence[Array], column: int) -> Array:
+    """Residuals of a column in all runs."""
+    pairs = zip(problem.channels, misses, strict=True)
+    return np.concatenate([miss for channel, miss in pairs if channel.column == column])
+
+
+def _norms(R: Array) -> Array:
+    """Lengths of columns, 1 for those that are zero."""
+    norms: Array = np.linalg.norm(R, axis=0)
+    return np.where(norms > 0, norms, 1.0)
+
+
+def _result(
+    problem: _Problem, search: _Search, theta: Array, sigmas: Array, level: float, gradients: str
+) -> Fit:
+    from scipy.special import chdtrc, ndtri, stdtrit
+
+    misses, slopes = search.at(theta)
+    r, R = problem.weighted(theta, misses, slopes, sigmas)
+    free = _inside(problem, theta, R.T @ r)
+    check_determined(problem, R[:, free], [problem.unknowns[k] for k in free], theta[free])
+    covariance = np.full((len(theta), len(theta)), 0.0)
+    scale = _norms(R[:, free])
+    inverse = np.linalg.pinv(R[:, free] / scale, rcond=1e-14)
+    covariance[np.ix_(free, free)] = inverse @ inverse.T / np.outer(scale, scale)
+    is_found = np.isnan(problem.sigmas)
+    dof = len(r) - len(free)
+    upper = 0.5 + level / 2
+    wide = float(stdtrit(max(dof, 1), upper) if is_found.any() else ndtri(upper))
+    values = []
+    for k, u in enumerate(problem.unknowns):
+        error = math.sqrt(covariance[k, k])
+        values.append(
+            FittedValue(
+                name=u.label,
+                of=u.name,
+                run=u.run,
+                unit=u.unit,
+                value=float(theta[k]),
+                error=error if k in free else math.nan,
+                low=float(theta[k] - wide * error) if k in free else math.nan,
+                high=float(theta[k] + wide * error) if k in free else math.nan,
+                guess=u.guess,
+                prior=(u.mean, u.sigma) if math.isfinite(u.sigma) else None,
+                at_bound=k not in free,
+            )
+        )
+    columns = []
+    for j, name in enumerate(problem.columns):
+        miss = _joined(problem, misses, j)
+        parts = [m for c, m in zip(problem.channels, misses, strict=True) if c.column == j]
+        columns.append(
+            ColumnFit(
+                name=name,
+                expression=problem.columns[name],
+                unit=problem.units[j],
+                num_values=len(miss),
+                sigma=float(sigmas[j]),
+                is_sigma_found=bool(is_found[j]),
+                mean=float(miss.mean()),
+                rms=float(math.sqrt(np.mean(miss**2))),
+                largest=float(np.abs(miss).max()),
+                correlation=_correlation(parts),
+            )
+        )
+    chi_square = float(r @ r)
+    given = not is_found.any()
+    return Fit(
+        model=problem.system.model.name,
+        values=tuple(values),
+        covariance=covariance,
+        columns=tuple(columns),
+        curves=tuple(_curves(problem, theta, covariance, misses)),
+        runs=tuple(run.name for run in problem.runs),
+        level=level,
+        chi_square=chi_square,
+        degrees_of_freedom=dof,
+        probability=float(chdtrc(dof, chi_square)) if given and dof > 0 else math.nan,
+        evaluations=search.evaluations,
+        gradients=gradients,
+        fixed=dict(problem.fixed),
+        starts=tuple(problem.arguments(theta, k)[0]["start"] for k in range(len(problem.runs))),
+        notes=problem.notes,
+    )
+
+
+def _inside(problem: _Problem, theta: Array, slope: Array) -> list[int]:
+    """Unknowns that no bound holds."""
+    found = []
+    for k, u in enumerate(problem.unknowns):
+        near = 1e-6 * u.size
+        held = (theta[k] - u.lower < near and slope[k] > 0) or (
+            u.upper - theta[k] < near and slope[k] < 0
+        )
+        if not held:
+            found.append(k)
+    return found
+
+
+def check_determined(
+    problem: _Problem, R: Array, unknowns: Sequence[_Unknown], theta: Array
+) -> None:
+    """Refuse data that do not determine the unknowns; the message names the combination.
+
+    Parameters
+    ----------
+    problem : the fit.
+    R : (n, k) derivatives of the weighted residuals.
+    unknowns, theta : those of the columns, and their values.
+    """
+    if not unknowns:
+        return
+    sizes = np.array([u.size for u in unknowns])
+    norms = np.linalg.norm(R, axis=0)
+    idle = [unknowns[k].label for k in np.flatnonzero(norms * sizes < UNDETERMINED).tolist()]
+    if idle:
+        listed = ", ".join(f"'{name}'" for name in idle)
+        raise SimulationError(
+            f"the measured motions do not depend on {listed}",
+            problem.where,
+            f"do not look for {'it' if len(idle) == 1 else 'them'}, measure a motion that shows "
+            f"{'it' if len(idle) == 1 else 'them'}, or give a prior (mean and sigma)",
+        )
+    _, values, directions = np.linalg.svd(R / norms, full_matrices=True)
+    rank = int((values > UNDETERMINED * values[0]).sum())
+    if rank == len(unknowns):
+        return
+    # the direction in which nothing changes, in the units of the unknowns
+    along = directions[rank] / norms
+    along = along / np.abs(along / sizes).max()
+    share = np.abs(along / sizes)
+    parts = [k for k in np.argsort(-share) if share[k] > 1e-3]
+    lead = along[parts[0]]
+    shown = ", ".join(
+        f"{unknowns[k].label} by {along[k] / lead:+.4g} {_said(unknowns[k].unit)}" for k in parts
+    )
+    names = ", ".join(f"'{unknowns[k].label}'" for k in parts)
+    left = len(unknowns) - rank
+    raise SimulationError(
+        f"the measured motions do not tell {names} apart: nothing measured changes when one "
+        f"changes {shown}" + (f"; {left} such combinations" if left > 1 else ""),
+        problem.where,
+        "look for one of them less, measure a motion that tells them apart, or give a prior "
+        "(mean and sigma) to one",
+    )
+
+
+def _said(unit: str) -> str:
+    return "" if unit in ("", "1") else unit
+
+
+def _correlation(parts: Sequence[Array]) -> float:
+    """Of residuals with the next ones; white noise leaves ±2/√n."""
+    above = sum(float((p[1:] - p.mean()) @ (p[:-1] - p.mean())) for p in parts if len(p) > 2)
+    below = sum(float((p - p.mean()) @ (p - p.mean())) for p in parts if len(p) > 2)
+    return above / below if below > 0 else math.nan
+
+
+def _curves(
+    problem: _Problem, theta: Array, covariance: Array, misses: Sequence[Array]
+) -> list[FittedCurve]:
+    """Fitted motions beside the data, with the standard deviation that θ leaves them."""
+    found = []
+    dense = []
+    for k, run in enumerate(problem.runs):
+        times = np.linspace(run.begin, run.times[-1], CURVE)
+        dense.append((times, *problem.simulate(theta, k, times)))
+    for channel, miss in zip(problem.channels, misses, strict=True):
+        times, one, own = dense[channel.run]
+        name = f"fitted_{channel.column}"
+        slope = one.output_derivatives[name]
+        block = covariance[np.ix_(own, own)]
+        spread = np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", slope, block, slope), 0.0))
+        run = problem.runs[channel.run]
+        found.append(
+            FittedCurve(
+                run=run.name,
+                column=list(problem.columns)[channel.column],
+                unit=problem.units[channel.column],
+                times=times,
+                values=one.outputs[name],
+                error=spread,
+                measured_times=run.times[channel.at],
+                measured=channel.values,
+                residuals=miss,
+            )
+        )
+    return found

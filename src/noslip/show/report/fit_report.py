@@ -1,0 +1,271 @@
+"""`write_fit_report`: a fit as one page, offline: what was found, and fit against data."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from noslip import __version__
+from noslip.atomic import write_atomically
+from noslip.errors import SimulationError
+from noslip.formats import check_folder
+from noslip.identification.result import ColumnFit, Fit, FittedCurve
+from noslip.show.plots.curves import Curve, Panel
+from noslip.show.plots.painting import sheet_svg
+from noslip.show.plots.panels import lay_out
+from noslip.show.plots.style import INK, PALETTE
+from noslip.show.report.elements import (
+    Html,
+    PageSection,
+    Verdict,
+    code,
+    figure,
+    heading,
+    joined,
+    listing,
+    number,
+    number_text,
+    paragraph,
+    quantity,
+    remark,
+    table,
+    text,
+    unit,
+    verdicts,
+    words,
+)
+from noslip.show.report.page import page
+from noslip.show.report.pictures import NAMESPACE
+from noslip.words import counted
+
+#: Curves with a picture of their own; of more the first.
+SHOWN = 60
+#: Widths of the band about a fitted curve, standard deviations.
+BAND = 2.0
+
+
+def write_fit_report(found: Fit, path: str | Path, *, command: str = "") -> Path:
+    """Write a fit as one self-contained HTML page.
+
+    It holds what was found with intervals and correlations, residuals, and pictures of every
+    measured column beside the fitted motion.
+
+    Parameters
+    ----------
+    found : what :func:`fit` returned.
+    path : of the page; its folder must be there.
+    command : that reproduces it on the command line.
+
+    Returns
+    -------
+    Path : of the page.
+    """
+    target = check_folder(path, SimulationError)
+    document = fit_html(found, command=command)
+    write_atomically(target, lambda beside: beside.write_text(document, encoding="utf-8"))
+    return target
+
+
+def fit_html(found: Fit, *, command: str = "") -> str:
+    """The page of :func:`write_fit_report` as text."""
+    sections = [_values(found), _against(found), _residuals(found), _correlations(found)]
+    sections.append(_reproduction(command))
+    return page(
+        f"{found.model}: parameters from measurements",
+        heading=f"{found.model}: a fit",
+        lead=Html(f'<p class="made">Report of a fit, made by noslip {__version__}</p>'),
+        opening=Html(f'<section aria-label="Summary">{verdicts(_answers(found))}</section>'),
+        parts=[section for section in sections if section is not None],
+    )
+
+
+def _answers(found: Fit) -> list[Verdict]:
+    given = not math.isnan(found.probability)
+    explained = given and 1e-3 <= found.probability <= 1 - 1e-3
+    white = all(c.is_white for c in found.columns)
+    weakest = max(
+        (v for v in found.values if not v.at_bound),
+        key=lambda v: v.error / (abs(v.value) or 1.0),
+        default=None,
+    )
+    answers = [
+        Verdict(
+            mark="good" if explained else "bad" if given else "open",
+            label="The model explains the data",
+            answer=text(
+                f"chi-square ratio {number_text(found.reduced_chi_square, 3)}"
+                if given
+                else "not tested"
+            ),
+            comment=text(
+                f"probability {found.probability:.2g}"
+                if given
+                else "standard deviations were found from the residuals themselves"
+            ),
+            link="residuals",
+        ),
+        Verdict(
+            mark="good" if white else "warn",
+            label="Residuals are white",
+            answer=text("yes" if white else "no"),
+            comment=text(
+                "successive ones are independent"
+                if white
+                else "they follow each other: something is not modeled, and intervals are too small"
+            ),
+            link="residuals",
+        ),
+        Verdict(
+            mark="",
+            label="Data",
+            answer=text(f"{sum(c.num_values for c in found.columns)} values"),
+            comment=text(
+                f"{counted(len(found.runs), 'run')}, {counted(len(found.columns), 'column')}"
+            ),
+            link="against",
+        ),
+    ]
+    if weakest is not None:
+        share = weakest.error / (abs(weakest.value) or 1.0)
+        answers.append(
+            Verdict(
+                mark="",
+                label="Known least",
+                answer=text(weakest.name),
+                comment=text(f"to {100 * share:.2g} % of its value"),
+                link="values",
+            )
+        )
+    return answers
+
+
+def _values(found: Fit) -> PageSection:
+    share = f"{100 * found.level:g} %"
+    rows = []
+    for v in found.values:
+        held = text("held by its bound") if v.at_bound else Html("")
+        ends = joined([number(v.low), text(" … "), number(v.high)], "")
+        prior = "" if v.prior is None else f"{v.prior[0]:.6g} ± {v.prior[1]:.3g}"
+        rows.append(
+            [
+                code(v.name),
+                number(v.value),
+                held if v.at_bound else number(v.error, 3),
+                held if v.at_bound else ends,
+                unit(v.unit),
+                number(v.guess),
+                words(prior),
+            ]
+        )
+    header = ("name", "value", "standard deviation", f"{share} interval", "unit", "guess", "prior")
+    body = [table("What was found", header, rows, numbers=(1, 2, 5))]
+    body += [remark("warn", text(note[0].upper() + note[1:] + ".")) for note in found.notes]
+    return PageSection(key="values", title="Values", body=joined(body))
+
+
+def _against(found: Fit) -> PageSection:
+    parts = [
+        paragraph(
+            text(
+                "Dots are measured. The line is the fitted motion, its band two standard "
+                "deviations of what the uncertainty of the values leaves; below are the residuals, "
+                "measured less fitted."
+            )
+        )
+    ]
+    for run in found.runs:
+        curves = [c for c in found.curves if c.run == run][:SHOWN]
+        if len(found.runs) > 1:
+            parts.append(heading(run))
+        drawn = [_picture(c, f"{found.runs.index(run)}x{k}") for k, c in enumerate(curves)]
+        parts.append(Html(f'<div class="figures">\n{joined(drawn)}\n</div>'))
+    return PageSection(key="against", title="Fit against data", body=joined(parts))
+
+
+def _picture(curve: FittedCurve, name: str) -> Html:
+    svg = sheet_svg(
+        lay_out(fit_panels(curve), size="column"), name=f"fit{name}", title=f"{curve.column}: fit"
+    )
+    return figure(Html(svg.replace(NAMESPACE, "", 1)), curve.column)
+
+
+def fit_panels(curve: FittedCurve) -> list[Panel]:
+    """Data and fit, and the residuals below."""
+    band = curve.values[:, None] + BAND * curve.error[:, None] * np.array([-1.0, 1.0])
+    fitted = Curve(label="fit", x=curve.times, y=curve.values, band=band, color=PALETTE[0])
+    dots = Curve(
+        label="measured",
+        x=curve.measured_times,
+        y=curve.measured,
+        color=PALETTE[1],
+        dashes=(),
+        dot=2.2,
+    )
+    ends = curve.times[[0, -1]]
+    zero = Curve(label="zero", x=ends, y=np.zeros(2), color=INK, dashes=())
+    left = Curve(
+        label="residual",
+        x=curve.measured_times,
+        y=curve.residuals,
+        color=PALETTE[1],
+        dashes=(),
+        dot=2.2,
+    )
+    return [
+        Panel(name=curve.column, unit=curve.unit, curves=(fitted, dots)),
+        Panel(name="residual", unit=curve.unit, curves=(zero, left), has_names=False),
+    ]
+
+
+def _residuals(found: Fit) -> PageSection:
+    header = ("column", "measures", "values", "sigma", "", "mean", "RMS", "largest", "correlation")
+    rows = [_residual_row(c) for c in found.columns]
+    said = (
+        f"Chi-square is {number_text(found.chi_square, 5)} for {found.degrees_of_freedom} degrees "
+        "of freedom."
+    )
+    return PageSection(
+        key="residuals",
+        title="Residuals",
+        body=joined(
+            [
+                table("Measured less fitted", header, rows, numbers=(2, 3, 5, 6, 7, 8)),
+                paragraph(text(said)),
+            ]
+        ),
+    )
+
+
+def _residual_row(c: ColumnFit) -> list[Html]:
+    return [
+        code(c.name),
+        code(c.expression),
+        number(c.num_values),
+        quantity(c.sigma, c.unit, 3),
+        text("found" if c.is_sigma_found else "given"),
+        number(c.mean, 3),
+        number(c.rms, 3),
+        number(c.largest, 3),
+        number(c.correlation, 2),
+    ]
+
+
+def _correlations(found: Fit) -> PageSection | None:
+    if len(found.values) < 2:
+        return None
+    names = [v.name for v in found.values]
+    rows = [
+        [code(name), *(text(f"{x:+.3f}".replace("-", "−")) for x in row)]
+        for name, row in zip(names, found.correlations, strict=True)
+    ]
+    made = table("Of what was found", ("", *names), rows, numbers=range(1, len(names) + 1))
+    return PageSection(key="correlations", title="Correlations", body=made)
+
+
+def _reproduction(command: str) -> PageSection | None:
+    if not command:
+        return None
+    parts = [paragraph(text(f"With noslip {__version__}:")), listing(command)]
+    return PageSection(key="reproduce", title="Reproduce", body=joined(parts))

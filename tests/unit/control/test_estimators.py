@@ -1,0 +1,375 @@
+"""The extended Kalman filter: the linear filter, Riccati values, exact derivatives, consistency."""
+
+import math
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.linalg import solve_discrete_are
+from scipy.stats import chi2
+from small_mechanisms import cart
+
+import noslip as ns
+from noslip.analysis.reference_motion import reference_motion
+from noslip.control.controllers.tracking import Tracking
+from noslip.control.estimators import KalmanFilter
+from noslip.control.plant import PlantLaw, parse_sensor
+
+M, D, PERIOD = 2.0, 0.5, 0.05
+POSITION, FORCE = 0.02, 0.5  # standard deviations of sensor and motor, m and N
+KP, KD = 9.0, 6.0
+
+
+@pytest.fixture(scope="module")
+def system():
+    return ns.compile(ns.derive(cart()))
+
+
+def discrete(steps=1):
+    """F and G of the filter's Runge–Kutta steps for the cart."""
+    A, B, h = np.array([[0.0, 1.0], [0.0, -D / M]]), np.array([[0.0], [1 / M]]), PERIOD / steps
+    powers = [np.linalg.matrix_power(h * A, k) / math.factorial(k) for k in range(5)]
+    F, G = sum(powers), h * sum(p / (k + 1) for k, p in enumerate(powers[:4])) @ B
+    for_all_F, for_all_G = np.eye(2), np.zeros((2, 1))
+    for _ in range(steps):
+        for_all_F, for_all_G = F @ for_all_F, F @ for_all_G + G
+    return for_all_F, for_all_G
+
+
+def law(system, motion, controller, plant, period, believed=None):
+    """A controller along a motion, closed round a plant, for single runs and batches."""
+    wanted = reference_motion(system, motion)
+    start = np.concatenate([wanted.start.q, wanted.start.eta])
+    inner = Tracking(
+        motion=motion, controller=controller, reference_start=wanted.start.q, limits={}
+    )
+    made = PlantLaw(
+        model=system,
+        law=inner,
+        known=wanted.parameters,
+        plant=plant,
+        period=period,
+        believed=start if believed is None else believed,
+    )
+    return made, start
+
+
+def held_cart(system, plant, kp=KP, kd=KD):
+    motion = ns.ExpressionMotion(coordinates={"cart.position": 0.0})
+    controller = ns.ProportionalDerivative(kp=(kp,), kd=(kd,))
+    return law(system, motion, controller, plant, PERIOD)[0]
+
+
+def noisy_cart(**changes):
+    given = {
+        "sensors": (ns.Sensor(of="cart.position", sigma=POSITION),),
+        "actuators": (ns.Actuator(of="F", sigma=FORCE),),
+        "estimator": ns.ExtendedKalman(start_sigma={"cart.position": 0.1, "cart.speed": 0.3}),
+        "seed": 3,
+    }
+    return ns.Plant(**given | changes)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_on_a_linear_plant_it_is_the_kalman_filter(system, steps):
+    """Estimate, covariance, innovations and commands of every sample, to rounding; multi-rate."""
+    sensors = (
+        ns.Sensor(of="cart.position", sigma=POSITION),
+        ns.Sensor(of="cart.speed", sigma=0.1, every=3, quantum=0.05),
+    )
+    sigma = {"cart.position": 0.1, "cart.speed": 0.3}
+    filter_ = ns.ExtendedKalman(start_sigma=sigma, drift={"cart.speed": 0.2}, steps=steps)
+    run = ns.simulate(
+        system,
+        duration=5.0,
+        start={"cart.position": 0.15, "cart.speed": -0.2},
+        inputs=held_cart(system, noisy_cart(sensors=sensors, estimator=filter_)),
+        samples=np.arange(100) * PERIOD + PERIOD / 2,
+    )
+    F, G = discrete(steps)
+    R = np.diag([POSITION**2, 0.1**2 + 0.05**2 / 12])
+    x, P, u = np.zeros(2), np.diag([0.1**2, 0.3**2]), 0.0
+    for k in range(100):
+        if k:
+            x = F @ x + G[:, 0] * u
+            P = F @ P @ F.T + G @ G.T * FORCE**2 + np.diag([0.0, 0.2**2 * PERIOD])
+        rows = [0, 1] if k % 3 == 0 else [0]
+        H = np.eye(2)[rows]
+        y = np.array([run[f"measured.cart.{name}"][k] for name in ("position", "speed")])[rows]
+        S = H @ P @ H.T + R[np.ix_(rows, rows)]
+        nu = y - H @ x
+        K = P @ H.T @ np.linalg.inv(S)
+        x, P = x + K @ nu, P - K @ S @ K.T
+        u = -KP * x[0] - KD * x[1]
+        assert run["estimate.cart.position"][k] == pytest.approx(x[0], abs=1e-12)
+        assert run["estimate.cart.speed"][k] == pytest.approx(x[1], abs=1e-12)
+        assert run["covariance.cart.position,cart.speed"][k] == pytest.approx(P[0, 1], abs=1e-14)
+        assert run["covariance.cart.speed,cart.speed"][k] == pytest.approx(P[1, 1], abs=1e-14)
+        assert run["nis"][k] == pytest.approx(nu @ np.linalg.solve(S, nu), rel=1e-9)
+        assert run["nis_count"][k] == len(rows)
+        assert run["wanted.F"][k] == pytest.approx(u, abs=1e-11)
+        e = np.array([run["estimate_error.cart.position"][k], run["estimate_error.cart.speed"][k]])
+        assert run["nees"][k] == pytest.approx(e @ np.linalg.solve(P, e), rel=1e-9)
+
+
+def test_its_steady_covariance_solves_the_discrete_riccati_equation(system):
+    run = ns.simulate(system, duration=20.0, inputs=held_cart(system, noisy_cart()), samples=2)
+    F, G = discrete()
+    H = np.array([[1.0, 0.0]])
+    before = solve_discrete_are(F.T, H.T, G @ G.T * FORCE**2, np.array([[POSITION**2]]))
+    K = before @ H.T / (before[0, 0] + POSITION**2)
+    after = before - K @ H @ before
+    names = ("cart.position", "cart.speed")
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        found = run[f"covariance.{names[i]},{names[j]}"][-1]
+        assert found == pytest.approx(after[i, j], rel=1e-12)
+
+
+def test_the_cost_of_regulator_and_filter_is_that_of_two_riccati_equations(system):
+    """LQG: E[xᵀQx + ru²] = tr(S W) + tr(Kᵀ(r + GᵀSG)K P), over 2000 runs within 4 errors."""
+    F, G = discrete()
+    Q, r, W = np.diag([4.0, 1.0]), 0.02, G @ G.T * FORCE**2
+    S = solve_discrete_are(F, G, Q, np.array([[r]]))
+    K = np.linalg.solve(r + G.T @ S @ G, G.T @ S @ F)
+    H = np.array([[1.0, 0.0]])
+    before = solve_discrete_are(F.T, H.T, W, np.array([[POSITION**2]]))
+    gain = before @ H.T / (before[0, 0] + POSITION**2)
+    P = before - gain @ H @ before
+    cost = np.trace(S @ W) + np.trace(K.T @ (r + G.T @ S @ G) @ K @ P)
+    count = 2000
+    batch = ns.simulate_batch(
+        system,
+        duration=4.0,
+        count=count,
+        starts={"cart.position": 0.0},
+        inputs=held_cart(system, noisy_cart(), kp=K[0, 0], kd=K[0, 1]),
+        columns=["cart.position", "cart.speed", "wanted.F"],
+    )
+    x = np.column_stack([batch.final[n] for n in ("cart.position", "cart.speed")])
+    found = np.sum(x @ Q * x, axis=1) + r * batch.final["wanted.F"] ** 2
+    assert abs(found.mean() - cost) < 4 * found.std() / math.sqrt(count)
+
+
+def pose_filter(system, start):
+    """A filter of one body's pose, and its state at a start."""
+    begin = ns.complete_start(system, start)
+    believed = np.concatenate([begin.q, begin.eta])
+    sensor = ns.PoseSensor(body=system.model.bodies[0].name)
+    return KalmanFilter(
+        system, ns.ExtendedKalman(), sensor.channels(system), 0.02, believed
+    ), believed
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "size"),
+    [
+        # 7 coordinates with a quaternion and the height of the rim: 5 + 3
+        ("rolling-disk", {"disk.tilt": 1.1, "disk.yaw_rate": 0.5, "disk.spin_rate": -3.0}, 8),
+        ("ball-in-bowl", {"ball.wx": 0.7}, 8),
+        ("agv", {"wheel1.rate": -3.0, "wheel2.rate": -5.0, "bracket.angle": 0.4}, 9),
+    ],
+)
+def test_errors_live_on_the_constraints_and_move_as_motions_do(system_of, name, start, size):
+    """F of (2) against differences of motions that all satisfy the constraints."""
+    system = system_of(name)
+    ekf, x = pose_filter(system, start)
+    assert ekf.size == size == len(ekf.names)
+    p, u = system.parameters(), np.zeros(len(system.model.inputs))
+    after, F, _ = (np.array(part) for part in ekf.predict(0.0, x, u, p))
+    T, back = np.array(ekf.tangent(0.0, x, p)), np.array(ekf.cotangent(0.0, after, p))
+    assert np.abs(np.array(ekf.cotangent(0.0, x, p)) @ T - np.eye(size)).max() < 1e-15
+    symbol = ca.SX.sym("x", len(x))
+    on_rows = ca.Function("on", [symbol], [ekf.project(ca.SX(0), symbol, ca.SX(ca.DM(p)), 3)])
+    h = 1e-5
+    for k in range(size):
+        ends = [np.array(on_rows(x + s * h * T[:, k])).ravel() for s in (1, -1)]
+        moved = [np.array(ekf.predict(0.0, end, u, p)[0]).ravel() for end in ends]
+        # differences of second order: h² and rounding over h
+        assert np.abs(back @ (moved[0] - moved[1]) / (2 * h) - F[:, k]).max() < 1e-9
+
+
+def test_a_correction_stays_on_the_constraints(system_of):
+    system = system_of("rolling-disk")
+    ekf, x = pose_filter(system, {"disk.tilt": 1.1, "disk.spin_rate": -3.0})
+    kin = system.kinematics
+    s = kin.symbols
+    p = ca.SX(ca.DM(system.parameters()))
+    y = ca.SX(ca.DM([0.2, -0.1, 0.3]))
+    new, *_ = ekf.correct(ca.SX(0), ca.SX(ca.DM(x)), 0.01 * ca.SX.eye(8), y, [ca.SX(1)] * 3, p)
+    found = np.array(ca.DM(new)).ravel()
+    height = ca.Function("g", [s.t, s.q, s.params], [kin.g])
+    assert np.abs(found - x).max() > 0.05
+    assert abs(float(height(0.0, found[:7], system.parameters())[0])) < 1e-9
+    assert np.linalg.norm(found[3:7]) == pytest.approx(1.0, abs=1e-9)
+
+
+def instruments():
+    return (
+        ns.Odometry(wheels=("wheel1", "wheel2"), sigma=0.02),
+        ns.Gyroscope(body="platform", sigma=0.01),
+        ns.Beacon(body="platform", at=(3.0, 2.0, 0.0), sigma=0.03),
+        ns.Beacon(body="platform", at=(-3.0, 1.0, 0.0), sigma=0.03, angle_sigma=0.01, every=4),
+        ns.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=10),
+    )
+
+
+def driven_batch(system, count, believed_sigma=1.0):
+    """A vehicle on a circle, 2 s, starts drawn from what the filter believes of them."""
+    sigma = {"platform.x": 0.05, "platform.y": 0.05, "platform.angle": 0.03}
+    sigma |= {name: 0.05 for name in ("wheel1.rate", "wheel2.rate", "bracket.angle")}
+    sigma |= {f"wheel{k}.angle": 0.02 for k in (1, 2, 3)}
+    plant = ns.Plant(
+        sensors=instruments(),
+        actuators=tuple(ns.Actuator(of=f"torque{k}", sigma=0.02) for k in (1, 2)),
+        estimator=ns.ExtendedKalman(start_sigma={n: believed_sigma * x for n, x in sigma.items()}),
+        seed=8,
+    )
+    motion = ns.PathMotion(
+        path=ns.Circle(radius=2.0),
+        timing=ns.ConstantSpeed(0.3),
+        point=(0.0, "-a", 0.0),
+        direction=(0.0, 1.0, 0.0),
+    )
+    controller = ns.PoseTracking(point=(0.0, "-a", 0.0), direction=(0.0, 1.0, 0.0))
+    made, start = law(system, motion, controller, plant, 0.05)
+    names = [x.name for x in (*system.coordinates, *system.independent_speeds)]
+    rng = np.random.default_rng(5)
+    starts = {
+        n: x + sigma[n] * rng.standard_normal(count) for n, x in zip(names, start, strict=True)
+    }
+    return ns.simulate_batch(
+        system,
+        duration=2.0,
+        starts=starts,
+        inputs=made,
+        columns=["nees", "nees_count", "nis", "nis_count"],
+        keep=("samples",),
+        samples=np.arange(40) * 0.05 + 0.025,
+    ).samples
+
+
+def test_normalized_errors_of_a_vehicle_are_chi_square(system_of):
+    """1000 runs in lanes with odometry, gyroscope, beacons and pose: NEES and NIS at each sample.
+
+    80 sums of 4000 to 9000 degrees of freedom each; bounds at 1e-5 for each, so 1e-3 for all.
+    """
+    found = driven_batch(system_of("agv"), 1000)
+    assert np.all(found["nees_count"] == 9)
+    for word in ("nees", "nis"):
+        total, count = found[word].sum(axis=0), found[f"{word}_count"].sum(axis=0)
+        low, high = chi2.ppf(5e-6, count), chi2.ppf(1 - 5e-6, count)
+        assert np.all((low < total) & (total < high)), total / count
+
+
+def test_a_filter_that_believes_too_much_is_not_consistent(system_of):
+    """Starts twice as far off as it believes: the test above is able to fail."""
+    found = driven_batch(system_of("agv"), 200, believed_sigma=0.5)
+    assert found["nees"][:, 0].sum() > chi2.ppf(1 - 1e-6, 200 * 9)
+
+
+def test_the_controller_uses_the_estimate_and_ellipses_are_drawn(system_of):
+    from noslip.show.plots.catalog import run_sheets
+    from noslip.show.plots.paths import estimate_ellipses
+
+    system = system_of("agv")
+    plant = ns.Plant(
+        start={"platform.x": 2.05},
+        sensors=instruments(),
+        estimator=ns.ExtendedKalman(start_sigma={"platform.x": 0.05, "platform.y": 0.05}),
+        seed=2,
+    )
+    motion = ns.PathMotion(
+        path=ns.Circle(radius=2.0),
+        timing=ns.ConstantSpeed(0.3),
+        point=(0.0, "-a", 0.0),
+        direction=(0.0, 1.0, 0.0),
+    )
+    controller = ns.PoseTracking(point=(0.0, "-a", 0.0), direction=(0.0, 1.0, 0.0))
+    made, start = law(system, motion, controller, plant, 0.05)
+    names = [x.name for x in (*system.coordinates, *system.independent_speeds)]
+    begin = dict(zip(names, start, strict=True)) | {"platform.x": start[0] + 0.05}
+    run = ns.simulate(system, duration=4.0, start=begin, inputs=made)
+    off = run["estimate_error.platform.x"]
+    assert abs(off[0]) > 0.01 and np.abs(off[-20:]).max() < 0.03
+    drawn = estimate_ellipses(run)
+    k = 0
+    P = np.array(
+        [
+            [run[f"covariance.platform.{a},platform.{b}"][k] for a, b in row]
+            for row in (("xx", "xy"), ("xy", "yy"))
+        ]
+    )
+    x, y = (drawn[0] - drawn[0].mean(axis=0)).T
+    area = 0.5 * abs(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
+    # a polygon of 48 corners has sin(2π/48)/(2π/48) of its ellipse
+    share = math.sin(math.pi / 24) / (math.pi / 24)
+    assert area == pytest.approx(share * math.pi * 5.991464547 * math.sqrt(np.linalg.det(P)))
+    sheets = run_sheets(run)
+    assert "95 % of the estimate" in sheets["path"].frames[0].names.names
+    assert len(sheets["estimate"].frames) == 9
+
+
+@pytest.mark.parametrize(
+    ("plant", "period", "said"),
+    [
+        (noisy_cart(), 0.0, "the loop is continuous"),
+        (noisy_cart(sensors=()), PERIOD, "nothing is measured"),
+        (
+            noisy_cart(sensors=(ns.Gyroscope(body="cart"),), estimator=None),
+            PERIOD,
+            "gyroscope measures something else",
+        ),
+        (
+            noisy_cart(sensors=(ns.Sensor(of="cart.position", delay=2),)),
+            PERIOD,
+            "is late, which the estimator does not know",
+        ),
+        (noisy_cart(sensors=(ns.Gyroscope(body="car"),)), PERIOD, "there is no body 'car'"),
+        (noisy_cart(sensors=(ns.Odometry(wheels=("w",)),)), PERIOD, "no joint 'w' with an angle"),
+        (
+            noisy_cart(estimator=ns.ExtendedKalman(start_sigma={"cart.x": 0.1})),
+            PERIOD,
+            "there is no coordinate or independent speed 'cart.x'",
+        ),
+        (
+            noisy_cart(estimator=ns.ExtendedKalman(input_sigma={"G": 0.1})),
+            PERIOD,
+            "there is no force input 'G'",
+        ),
+    ],
+)
+def test_mistakes_of_an_estimated_loop_are_told(system, plant, period, said):
+    with pytest.raises(ns.SimulationError, match=said):
+        plant.check(system, period)
+        ns.simulate(system, duration=0.1, inputs=held_cart(system, plant))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: ns.ExtendedKalman(start_sigma={"x": -1.0}), "start_sigma of 'x' is -1.0"),
+        (lambda: ns.ExtendedKalman(steps=0), "steps is 0"),
+        (lambda: ns.Gyroscope(body="b", sigma=-1.0), "sigma is -1.0"),
+        (lambda: ns.Gyroscope(body="b", axis="w"), "there is no axis 'w'"),
+        (lambda: ns.Odometry(wheels=("a",), every=0), "every is 0"),
+    ],
+)
+def test_settings_with_mistakes_are_refused(make, said):
+    with pytest.raises(ns.SimulationError, match=said):
+        make()
+
+
+def test_sensors_are_read_from_text():
+    assert parse_sensor("gyroscope:body=base,sigma=0.02") == ns.Gyroscope(body="base", sigma=0.02)
+    assert parse_sensor("odometry:wheels=left,right;sigma=0.1") == ns.Odometry(
+        wheels=("left", "right"), sigma=0.1
+    )
+    beacon = parse_sensor("beacon:body=base;at=3,2,0;angle_sigma=0.1;every=4")
+    assert beacon == ns.Beacon(body="base", at=(3.0, 2.0, 0.0), angle_sigma=0.1, every=4)
+    assert parse_sensor("base.x:sigma=0.1") == ns.Sensor(of="base.x", sigma=0.1)
+
+
+def test_a_speed_input_is_refused(system_of):
+    system = system_of("tractor-trailer")
+    with pytest.raises(ns.SimulationError, match="the model has the speed input 'steering_rate'"):
+        KalmanFilter(system, ns.ExtendedKalman(), (), 0.05)
