@@ -289,7 +289,7 @@ def test_a_plan_knows_the_next_state_and_keeps_its_limits(tmp_path):
 
 def test_a_rider_learns_to_stay_upright(tmp_path):
     pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
-    lines = run("14_learn_to_balance.py", tmp_path)
+    lines = run("19_learn_to_balance.py", tmp_path)
     # an episode lasts 10 s; below the weave speed a bicycle falls by itself
     assert number(line(lines, "upright without hands")) < 9.0
     assert number(line(lines, "share that rides to the end")) > 0.9
