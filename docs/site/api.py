@@ -55,6 +55,7 @@ WRITTEN = {
         "wedge = ns.Facets(\n    points=(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1),\n"
         "    faces=(0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3),\n)"
     ),
+    "MissionLeg": 'leg = ns.MissionLeg(path=ns.Circle(radius=2.0), nodes=("A", "B"), maximum_speed=0.5)',
     "load_plugin": 'module = ns.load_plugin("my_parts.py")',
 }
 
@@ -65,7 +66,7 @@ def groups():
     lines = STUB.read_text().splitlines()
     for line in lines:
         head = re.fullmatch(r"# (?:\d )?(.+)", line)
-        named = re.fullmatch(r"    (\w+) as \1,", line)
+        named = re.fullmatch(r"(?:    |from [\w.]+ import )(\w+) as \1,?", line)
         if head:
             names = []
             title, said = TITLES.get(head[1], (head[1].capitalize(), ""))
@@ -215,7 +216,7 @@ def anchor(name):
 
 
 def _has_own_doc(thing):
-    return inspect.isclass(thing) or inspect.isroutine(thing)
+    return inspect.isclass(thing) or inspect.isroutine(thing) or inspect.ismodule(thing)
 
 
 def _signature(name, thing):
@@ -224,7 +225,7 @@ def _signature(name, thing):
     try:
         signature = inspect.signature(thing)
     except (TypeError, ValueError):
-        return ""
+        return f"ns.{name}" if inspect.ismodule(thing) else ""
     parts, is_keyword = [], False
     for parameter in signature.parameters.values():
         if parameter.name.startswith("_"):
