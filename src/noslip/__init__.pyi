@@ -509,7 +509,9 @@ from .bridges.exports import (
     Exported as Exported,
     export as export,
 )
-from .bridges import gym as gym
+from .bridges import (
+    gym as gym,
+)
 from .bridges.jax_functions import (
     simulate_jax as simulate_jax,
     to_jax as to_jax,
