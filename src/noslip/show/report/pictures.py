@@ -40,7 +40,7 @@ RATE = 24.0
 WIDTH, HEIGHT = 1280, 800
 
 #: Figures that answer what people ask first; those of other sections are there, the rest is folded.
-FIRST = ("path", "speeds", "inputs", "errors")
+FIRST = ("path", "signals", "speeds", "inputs", "errors")
 ELSEWHERE = ("energy", "friction")
 
 NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
