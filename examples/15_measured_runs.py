@@ -28,7 +28,7 @@ drives = [
     ("straight", (-4.0, -4.0), {"torque1": "0.06*sin(2*t)", "torque2": "0.05*sin(2*t)"}),
     ("turning", (-3.0, -5.0), {"torque1": "0.05*cos(t)", "torque2": "-0.04*cos(1.3*t)"}),
 ]
-noise = np.random.default_rng(5)
+noise = np.random.default_rng(5)  # other seeds: an interval of 95 % misses 1 time in 20
 logs = []
 for name, (left, right), torques in drives:
     run = ns.simulate(
