@@ -120,7 +120,7 @@ for name in ns.__all__:
     ]  # fmt: skip
     assert set(told) <= {
         "JOINT_TEMPLATES", "JointTemplate", "MethodMatrices", "joint_template", "matrices",
-        "paper_figure", "plot", "plot_eigenvalues", "write_report",
+        "paper_figure", "plot", "plot_eigenvalues", "write_fit_report", "write_report",
     }  # fmt: skip
 
 

@@ -18,7 +18,8 @@ from noslip.show.papers import paper_entries
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LEARN = ROOT / "docs" / "learn"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(LEARN.glob("*.md"))]
 #: What makes a command quick without making it another one.
 QUICKER = {"animate": ["--duration", "0.2"], "run": ["--no-plots"], "track": ["--no-plots"]}
 
@@ -111,6 +112,10 @@ def test_every_picture_is_shown_and_has_its_script():
     }  # docs/images/papers.py draws them
     for path in kept - set((IMAGES / "gallery").iterdir()):
         made = path.name in scripts or path.with_suffix(".py").exists() or path.stem in papers
+        # docs/images/moving.py films models by their names
+        made = made or (path.parent.name == "moving" and f'"{path.stem}"' in scripts)
+        # docs/site/tutorials.py keeps the pictures of a tutorial by its name and a number
+        made = made or (LEARN / path.stem.rpartition("-")[0]).with_suffix(".py").exists()
         assert made, f"nothing draws {path.name}"
 
 

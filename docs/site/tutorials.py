@@ -104,7 +104,8 @@ def run(path):
                 value.savefig(IMAGES / file, dpi=110)
             else:
                 value.save(IMAGES / file, optimize=True)
-            picture = (path.stem.replace("_", " "), file)
+            subject = path.stem.replace("_", " ")
+            picture = (f"Figure of the tutorial: {subject}", file)
         elif value is not None:
             lines += str(value).splitlines()
         if len(lines) > SHOWN:
