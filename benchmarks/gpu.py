@@ -9,11 +9,13 @@ under the name of the card.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -214,6 +216,26 @@ class Bench:
             "x faster",
         )
 
+    def mjx(self) -> list[str]:
+        """Steps of the same vehicle by MJX, single precision; what is left out where it is not."""
+        script = Path(__file__).parent / "peers" / "by_mjx.py"
+        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+        if done.returncode:
+            why = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+            return [f"MJX on the same vehicle: {why[0]}"]
+        found = json.loads(done.stdout.splitlines()[-1])
+        self.off = 0.0
+        own = next(m.value for m in self.measures if m.what == "agv: RK4 in double precision")
+        self.checks |= {f"MJX: {key}": x for key, x in found.items() if key != "steps_per_second"}
+        self.add("agv by MJX, single precision", found["steps_per_second"], "steps/s")
+        self.add(
+            "agv: RK4 in double precision against MJX in single",
+            own / found["steps_per_second"],
+            "x faster",
+            at_least=500.0,
+        )
+        return []
+
     def first_result(self) -> None:
         """Model name to first result, in a process of its own, then with the driver's cache."""
         self.off = 0.0
@@ -260,12 +282,13 @@ def main() -> None:
     bench.different_parameters()
     bench.queue()
     bench.first_result()
+    left_out = bench.mjx()
     leave(
         f"gpu-{card.name.lower().replace(' ', '-')}",
         bench.measures,
         bench.timings,
         checks=bench.checks,
-        left_out=["MJX, MuJoCo Warp, Newton and Brax on the same vehicle: not on this machine"],
+        left_out=[*left_out, "MuJoCo Warp, Newton and Brax on the same vehicle"],
     )
 
 
