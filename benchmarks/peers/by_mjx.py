@@ -1,7 +1,7 @@
-"""The guided vehicle by MJX on a GPU: soft contacts, single precision; steps a second, and its slip.
+"""The guided vehicle by MJX on a GPU: soft contacts, single precision; steps a second, and slip.
 
-Run by `benchmarks/gpu.py` in a process of its own where JAX with a card and MJX are installed; writes
-one line of JSON.
+Run by `benchmarks/gpu.py` in a process of its own where JAX with a card and MJX are installed;
+writes one line of JSON.
 """
 
 from __future__ import annotations
