@@ -50,7 +50,7 @@ def test_everything_that_is_needed_is_in_the_wheel(wheel):
     own = {
         str(path.relative_to(source))
         for path in (source / "noslip").rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and "__pycache__" not in path.parts
     }
     assert there == own
     assert {"noslip/py.typed", "noslip/__init__.pyi"} <= there

@@ -60,7 +60,7 @@ def test_a_notebook_has_cells_of_code_and_prose(path):
 
 
 def test_the_stability_of_the_bicycle_is_the_published_one():
-    """[MeijaardPapadopoulosRuinaSchwab2007]: weave speed 4.292 m/s, capsize speed 6.024 m/s, as the page prints."""
+    """Weave and capsize speeds of [MeijaardPapadopoulosRuinaSchwab2007], as the page prints."""
     page = (DOCS / "learn" / "bicycle.md").read_text()
     low, high = map(float, re.search(r"stable from ([\d.]+) to ([\d.]+) m/s", page).groups())
     assert (low, high) == pytest.approx((4.29238253634111, 6.02426201538837), abs=1e-6)
