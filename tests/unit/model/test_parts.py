@@ -976,6 +976,11 @@ WRONG = {
         "position = [-0.1, 0, 0.02]",
         ("base 'base' reaches 0.03 m into the ground", "half its height"),
     ),
+    "rollers along the axle": (
+        'left = {type = "driven_wheel", parent',
+        'left = {type = "mecanum_wheel", roller_angle = 0, parent',
+        ("mecanum wheel 'left' has rollers along its axle", "give roller_angle = 1.5708"),
+    ),
     "tandem": (
         "mass = 0.8}\ncaster",
         'mass = 0.8}\nextra = {type = "fixed_wheel", parent = "base", position = [0.2, 0.0, 0.05], '

@@ -104,10 +104,17 @@ def _retold(
         if origin is None:
             yield finding
         elif not finding.warning and origin.name not in at_fault:
-            what = f"part '{origin.name}' is at fault: {finding.what}"
+            element = f"{kind.removesuffix('s')} '{name}'"
+            shared = tuple(word for word in finding.path[2:] if hasattr(origin, str(word)))
+            if shared and name == origin.name and finding.what.startswith(element):
+                # the part has this field too: it is told as the part's
+                word = f"{origin.word.replace('_', ' ')} '{name}'"
+                what = word + finding.what.removeprefix(element)
+            else:
+                what = f"part '{origin.name}' is at fault: {finding.what}"
             if (origin.name, what) not in told:
                 told.add((origin.name, what))
-                yield Finding(("parts", origin.name), what, finding.fix)
+                yield Finding(("parts", origin.name, *shared), what, finding.fix)
 
 
 def _geometry_faults(expansion: PartExpansion) -> Iterator[Finding]:
