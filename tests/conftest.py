@@ -37,8 +37,8 @@ from mechanisms import MECHANISMS  # noqa: E402
 
 ALL_MODELS = (*ns.MODELS, *MECHANISMS)
 #: Library models that differ in kind: planar and in space, wheels, blades, tires and rollers, trees
-#: and chains, curved ground, springs, loads; grids have laws of their own. Each model of the library
-#: is derived by all formulations, run and driven in any case (`ALWAYS`).
+#: and chains, curved ground, springs, loads; grids have laws of their own. Each library model is
+#: derived by all formulations, run and driven in any case (`ALWAYS`).
 DIFFERENT = (
     *("agv", "tractor-trailer", "lhd", "mecanum-base", "tractor-trailer-tires", "chaplygin-sleigh"),
     *("rolling-disk", "whipple-bicycle", "rattleback", "ball-in-bowl"),
