@@ -18,7 +18,7 @@ VENV := .venv
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 # what make check runs, but for tests marked slow
-FAST := $(addprefix tests/unit/,model kinematics formulations engines simulation library test_atomic.py test_numeric.py test_traced_operators.py) \
+FAST := $(addprefix tests/unit/,model kinematics formulations engines simulation test_atomic.py test_numeric.py test_traced_operators.py) \
 	tests/test_layers.py tests/test_public_api.py tests/test_errors.py
 LOG := benchmarks/results/test-all.txt
 # files to whichever worker is free, the longest first (tests/conftest.py)

@@ -33,6 +33,7 @@ def test_every_target_is_known_by_its_word(own):
 
 
 @pytest.mark.parametrize("name", [*ns.MODELS, "every-joint", "car", "loop-closed-by-revolute"])
+@pytest.mark.slow
 def test_all_targets_agree_on_models(system_of, rng, name: str) -> None:
     system = system_of(name)
     kin = system.kinematics

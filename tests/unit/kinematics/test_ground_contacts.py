@@ -77,6 +77,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.slow
 def test_formulations_agree_and_contact_points_touch(pair):
     certificate = ns.verify(body_on(*PAIRS[pair]))
     assert certificate.holds, certificate.text()
@@ -119,6 +120,7 @@ def test_each_row_can_be_switched_off(row):
         parametric(*ROUND),
     ],
 )
+@pytest.mark.slow
 def test_a_ball_written_another_way_moves_alike(wheel):
     start = {"stone.x": 0.5, "stone.y": 0.1, "stone.z": -np.sqrt(0.81 - 0.26), **UPRIGHT, **SPEEDS}
     ball, other = (motion(body_on(BOWL, w), start) for w in (BALL, wheel))
@@ -211,6 +213,7 @@ def test_a_spindle_rolls_over_its_poles():
     bend=st.tuples(*[st.integers(-50, 50).map(lambda k: k / 100)] * 3),
     tilt=st.integers(-50, 50).map(lambda k: k / 100),
 )
+@pytest.mark.slow
 def test_any_ellipsoid_on_any_saddle_is_consistent(size, bend, tilt):
     a, c, d = bend
     ground = ns.HeightGround(z=f"({a!r})*x^2 + ({c!r})*y^2 + ({d!r})*x*y")

@@ -290,6 +290,7 @@ anything = st.one_of(plain, st.lists(plain, max_size=3), st.dictionaries(st.just
 
 @steady
 @given(_table_of(Model, anything))
+@pytest.mark.slow
 def test_any_table_is_read_or_refused(table):
     read_or_refused(tomli_w.dumps({"format": 1, **table}))
 

@@ -691,6 +691,7 @@ def test_wheels_of_a_car_carry_its_weight(law):
 @pytest.mark.parametrize("stiffness", [(1.0, 1.0, 1.0, 1.0), (1.0, 2.0, 5.0, "k"), None])
 @pytest.mark.parametrize("motion", ["planar", "free"])
 @pytest.mark.parametrize("center", [(0.08, -0.05, 0.4), (0.3, -0.2, 0.4)])
+@pytest.mark.slow
 def test_wheels_share_a_load_as_a_rigid_base_on_springs_does(stiffness, motion, center):
     """Sink and tilt of the base from statics; springs push only, so that one may lift off."""
     places = [(0.4, 0.3), (0.4, -0.3), (-0.5, 0.35), (-0.5, -0.35)]

@@ -72,6 +72,7 @@ class TestWatchedOnADevice(test_batch_watched.TestWatched):
     ],
     ids=["dop853", "rk4", "samples"],
 )
+@pytest.mark.slow
 def test_a_thread_takes_the_steps_of_a_lane(system_of, name, settings):
     """Quotients round otherwise on a card, and RK4 sums its stages in another order."""
     given = {"duration": 2.0, "starts": STARTS[name], **settings}

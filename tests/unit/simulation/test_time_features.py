@@ -97,6 +97,7 @@ def test_more_jumps_than_steps_can_end_on_are_noted(block):
 
 
 @pytest.mark.parametrize("name", [*BREAKS, "pulse", "many"])
+@pytest.mark.slow
 def test_features_of_many_sets_are_those_of_each_alone(name, rng):
     """To the last bit, also beside sets with too many of them."""
     more = {

@@ -45,6 +45,7 @@ def test_a_fixed_step_that_blows_up_means_nothing(block):
 
 
 @pytest.mark.parametrize("name", ns.MODELS)
+@pytest.mark.slow
 def test_the_scenarios_of_the_library_leave_no_doubt(system_of, name):
     assert ns.run_scenario(system_of(name)).doubts == ()
 
