@@ -296,7 +296,7 @@ def test_heavy_libraries_stay_in_their_place():
         "click": {"cli"},
         "rich": {"cli"},
         "pydantic": {"model"},
-        "tomllib": {"model", "sweeps", "show", "bridges"},
+        "tomllib": {"model", "simulation", "sweeps", "show", "bridges"},
         "tomli_w": {"model"},
     }
     for path in FILES:

@@ -496,7 +496,7 @@ from .control.track import (
 )
 
 # to other programs
-from .bridges.measured_files import (
+from .simulation.measured_files import (
     read_measured as read_measured,
 )
 from .bridges.vda5050_orders import (
@@ -545,7 +545,7 @@ from .sweeps.sweep import (
 )
 
 # identify
-from .identification.measured import (
+from .identification.measured_runs import (
     MeasuredRun as MeasuredRun,
 )
 from .identification.result import (

@@ -20,9 +20,11 @@ SLOW += ("loop-closed-by-spherical",)
 FALLS = ("coin-in-funnel", "vehicle-on-hills")
 
 
-def test_energy_and_constraints_along_a_motion(model_name, system_of, rng):
-    if model_name in (*SLOW, *FALLS):
-        pytest.skip("another chain stands for it, or its own scenario is run with the library")
+def test_energy_and_constraints_along_a_motion(model_name, system_of, rng, request):
+    if model_name in FALLS:
+        pytest.skip("its own scenario is run with the library")
+    if model_name in SLOW and not request.config.getoption("--long"):
+        pytest.skip("another chain stands for it; with --long")
     system = system_of(model_name)
     (state,) = admissible_states(system.equations, rng, 1)
     start = {c.name: float(x) for c, x in zip(system.coordinates, state.q, strict=True)}

@@ -15,7 +15,6 @@
     casadi_file.py    serialized CasADi functions of compiled systems
     basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files
-    measured_files.py measured data, with names and units said once
     ros.py            runs as ROS 2 bags
     ros2_controllers.py  parameters of controllers for wheeled bases
     mesh_files.py     meshes that robots are drawn with

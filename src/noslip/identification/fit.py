@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from noslip.engines.system import Array, System
 from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.identification.measured import (
+from noslip.identification.measured_runs import (
     MeasuredRun,
     measured_runs,
     unwrapped,

@@ -80,7 +80,7 @@ def animate(
     trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)
     if kind == ".html":
-        html = animation_html(
+        html = recorded(
             system,
             trajectory,
             forces=forces,
@@ -89,7 +89,7 @@ def animate(
             follow=follow,
             rate=rate,
             speed=speed,
-        )
+        ).page
         write_atomically(target, lambda file: file.write_text(html, encoding="utf-8"))
         return target
 
@@ -151,37 +151,6 @@ def check_file(target: Path) -> str:
     return kind
 
 
-def animation_html(
-    system: System,
-    run: Trajectory,
-    *,
-    forces: bool = False,
-    velocities: bool = False,
-    traces: bool = True,
-    follow: bool | None = None,
-    rate: float | None = None,
-    speed: float = 1.0,
-    dark: bool = False,
-) -> str:
-    """The HTML of an animation, complete in itself; see :func:`animate`.
-
-    Parameters
-    ----------
-    dark : a dark page.
-    """
-    return recorded(
-        system,
-        run,
-        forces=forces,
-        velocities=velocities,
-        traces=traces,
-        follow=follow,
-        rate=rate,
-        speed=speed,
-        dark=dark,
-    ).page
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
     """An animation as a page, with what its scene shows.
@@ -210,7 +179,12 @@ def recorded(
     speed: float = 1.0,
     dark: bool = False,
 ) -> Recording:
-    """Record an animation; options as those of :func:`animation_html`."""
+    """Record an animation as a page, complete in itself; see :func:`animate`.
+
+    Parameters
+    ----------
+    dark : a dark page.
+    """
     from noslip.show.scene.stage import recording_html
 
     trajectory = _trajectory(run)

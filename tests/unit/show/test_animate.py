@@ -15,7 +15,7 @@ from recordings import read_recording
 
 import noslip as ns
 from noslip.cli import main
-from noslip.show.animate import animation_html, film_rate
+from noslip.show.animate import film_rate, recorded
 from noslip.show.scene.camera import Camera
 from noslip.show.scene.film import still
 from noslip.show.scene.frames import frames
@@ -58,7 +58,7 @@ def test_a_page_needs_nothing_from_anywhere(carriage, tmp_path):
 
 def test_speed_shortens_the_recording_and_thins_its_pictures(carriage):
     system, run = carriage
-    html = animation_html(system, run, speed=4.0, rate=30.0)
+    html = recorded(system, run, speed=4.0, rate=30.0).page
     recording = read_recording(html)
     assert recording.duration == pytest.approx(0.5, abs=1e-9)
     times = {at for at, _ in recording.messages}
@@ -67,9 +67,9 @@ def test_speed_shortens_the_recording_and_thins_its_pictures(carriage):
 
 def test_what_is_asked_for_is_in_the_scene(carriage):
     system, run = carriage
-    bare = read_recording(animation_html(system, run, traces=False, rate=2.0)).names()
+    bare = read_recording(recorded(system, run, traces=False, rate=2.0).page).names()
     full = read_recording(
-        animation_html(system, run, forces=True, velocities=True, rate=2.0)
+        recorded(system, run, forces=True, velocities=True, rate=2.0).page
     ).names()
     assert not [n for n in bare if "/traces" in n or "/forces" in n or "/velocities" in n]
     assert {"/noslip/forces/0/arrow", "/noslip/velocities/0/arrow"} <= full
@@ -78,7 +78,7 @@ def test_what_is_asked_for_is_in_the_scene(carriage):
 
 def test_following_moves_the_whole_stage_against_the_bodies(carriage):
     system, run = carriage
-    recording = read_recording(animation_html(system, run, follow=True, rate=5.0))
+    recording = read_recording(recorded(system, run, follow=True, rate=5.0).page)
     film = frames(system, run, rate=5.0)
     moved = film.centers.mean(axis=1) - film.centers[0].mean(axis=0)
     stage = recording.last("position", "/noslip", 2.0)

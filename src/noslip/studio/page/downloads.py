@@ -14,7 +14,7 @@ from noslip.analysis.audit import Audit
 from noslip.model.files import model_to_toml
 from noslip.model.model import Model
 from noslip.model.scenario import Scenario
-from noslip.show.animate import animation_html
+from noslip.show.animate import recorded
 from noslip.show.report.report import report_html
 from noslip.studio.choosing.choice import DURATION, INPUTS, SCENARIO, Choice, number_or_text
 from noslip.studio.running.session import Shown
@@ -49,7 +49,7 @@ def make_file(kind: str, shown: Shown, audit: Audit | None = None) -> tuple[str,
     if kind == "report":
         page = report_html(shown.system, shown.run, command=shown.command, audit=audit)
         return f"{name}-report.html", page.encode()
-    return f"{name}.html", animation_html(shown.system, shown.run).encode()
+    return f"{name}.html", recorded(shown.system, shown.run).page.encode()
 
 
 def model_with(model: Model, choice: Choice) -> Model:

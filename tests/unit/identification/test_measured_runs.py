@@ -8,7 +8,7 @@ import xarray
 from small_mechanisms import cart
 
 import noslip as ns
-from noslip.identification.measured import measured_runs, unwrapped
+from noslip.identification.measured_runs import measured_runs, unwrapped
 from noslip.model.units import UnitError, read_unit
 from noslip.simulation.measured import conversion
 
@@ -141,3 +141,14 @@ def test_tables_with_mistakes_are_told(system, tmp_path, text, said):
 def test_what_is_no_measured_run_is_refused(system, data):
     with pytest.raises((ns.SimulationError, TypeError)):
         ns.fit(system, data, parameters=["m"])
+
+
+def test_the_file_beside_the_data_says_names_and_units(tmp_path):
+    (tmp_path / "log.csv").write_text("stamp,pos\n0,100\n500,\n1000,300\n")
+    (tmp_path / "log.columns.toml").write_text(
+        'time = {column = "stamp", unit = "ms"}\ncolumns.pos = {name = "base.x", unit = "mm"}\n'
+    )
+    (run,) = measured_runs(tmp_path / "log.csv")
+    assert run.times.tolist() == [0.0, 0.5, 1.0]
+    found = run.in_unit("base.x", "m")
+    assert found[[0, 2]].tolist() == [0.1, 0.3] and np.isnan(found[1])

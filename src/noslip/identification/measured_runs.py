@@ -23,6 +23,7 @@ from noslip.formats import format_of
 from noslip.model.units import UnitError, read_unit
 from noslip.simulation.input_laws import InputSpec, Table
 from noslip.simulation.measured import MeasuredTable, conversion
+from noslip.simulation.measured_files import SUFFIX, read_measured
 from noslip.simulation.run_files import AbstractRunFormat
 from noslip.simulation.trajectory import Trajectory
 
@@ -155,8 +156,8 @@ def measured_runs(
 
     Parameters
     ----------
-    data : a :class:`MeasuredRun`, the path of a CSV or NetCDF file, what :func:`read_measured`
-        read, an xarray dataset over
+    data : a :class:`MeasuredRun`, the path of a CSV or NetCDF file (with names and units of a file
+        ``NAME.columns.toml`` beside it), what :func:`read_measured` read, an xarray dataset over
         ``time``, a :class:`Trajectory`, a mapping of names with ``time`` to arrays; or a list of
         these.
     start, inputs, held : of those that are no `MeasuredRun` yet.
@@ -182,6 +183,8 @@ def _read(item: Any, name: str, more: Mapping[str, Any]) -> MeasuredRun:
         return item
     if isinstance(item, str | os.PathLike):
         path = Path(item)
+        if path.with_suffix(SUFFIX).is_file():  # it says names and units
+            return _read(read_measured(path), name, more)
         found = format_of(AbstractRunFormat, path, "read").read(path)
         return _of_table(found, path.name, more)
     if isinstance(item, MeasuredTable):
