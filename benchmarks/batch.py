@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import inspect
 import re
 import time
 from collections.abc import Callable
@@ -89,7 +90,9 @@ def batch_call(
     system: ns.System, states: np.ndarray, duration: float, lanes: int
 ) -> Callable[[], np.ndarray]:
     """All trajectories by the batch loop on one thread."""
-    given = dict.fromkeys(("parameters", "columns", "threads"))
+    # the call's own defaults, whatever arguments it has
+    options = inspect.signature(ns.simulate_batch).parameters.values()
+    given = {p.name: p.default for p in options if p.default is not p.empty}
     names = [c.name for c in (*system.coordinates, *system.independent_speeds)]
     given["starts"] = dict(zip(names, states.T, strict=False))
     given |= {"system": system, "duration": duration, "count": len(states), "lanes": lanes}
