@@ -5,6 +5,7 @@ another, and no two public classes have the same name.
 """
 
 import ast
+import gc
 from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -91,6 +92,15 @@ PRIVATE = {
 }
 
 FILES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees():
+    """Parse all files at once; the garbage collector would take three quarters of the time."""
+    gc.disable()
+    for path in FILES:
+        nodes_of(path)
+    gc.enable()
 
 
 @cache
