@@ -142,8 +142,8 @@ class PlantWords:
         model, system : that the controller knows.
         """
         import noslip as ns
-        from noslip.analysis.scenario import split_changes
         from noslip.control.plant import parse_sensor, parse_signal
+        from noslip.control.scenario import split_changes
         from noslip.model.files import parse_force
 
         if self.is_empty:

@@ -11,8 +11,8 @@ import numpy as np
 from noslip.analysis.eigenvalue_sweep import split_changes
 from noslip.analysis.instant import evaluate
 from noslip.analysis.linearize import linearize
-from noslip.analysis.scenario import settable_names
 from noslip.analysis.steady import steady
+from noslip.control.scenario import settable_names
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.derive import derive
