@@ -178,7 +178,7 @@ TYPES = [
     ),
     (
         edited("[bodies.sled]", "references = 3\n[bodies.sled]"),
-        'references is 3, expected an array of texts',
+        "references is 3, expected an array of texts",
         "sled.toml, line 4, references",
         'write references = ["a", "b", "c"]',
     ),
