@@ -266,7 +266,9 @@ def _pictures(output: Output) -> tuple[bool, bool]:
 @guess_option
 @stop_option
 @column_option
-@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@click.option(
+    "--tolerance", type=float, help="1e-9 by default; 1e-11 along a path without a controller."
+)
 @friction_option
 @output_options
 def run(
@@ -284,7 +286,7 @@ def run(
     guesses: tuple[str, ...],
     stops: tuple[str, ...],
     columns: tuple[str, ...],
-    tolerance: float,
+    tolerance: float | None,
     friction: float | None,
     output: Output,
 ) -> None:
@@ -311,7 +313,11 @@ def run(
         )
     if motions and stop:
         raise click.UsageError("--stop ends a scenario; a --motion ends with --duration")
-    common: dict[str, Any] = {"rtol": tolerance, "atol": tolerance, "on_failure": "return"}
+    from noslip.control.scenario import driven_system
+
+    common: dict[str, Any] = {"on_failure": "return"}
+    if tolerance is not None or motions:
+        common |= dict.fromkeys(("rtol", "atol"), 1e-9 if tolerance is None else tolerance)
     bar = Progress()
     with bar as progress:
         system = ns.compile(ns.derive(loaded, formulations()[method]))
@@ -336,6 +342,7 @@ def run(
                     stop=stop,
                     **common,
                 )
+                system = driven_system(system)
         run = ns.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)
         text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
@@ -375,7 +382,7 @@ def _follow(
     **options: Any,
 ) -> ns.Trajectory:
     """The motion, for as long as is asked for or as the model's scenario takes."""
-    from noslip.analysis.scenario import split_changes
+    from noslip.analysis.changes import split_changes
 
     scenario = system.model.scenario
     if duration is None and scenario is None:
@@ -474,7 +481,7 @@ def track(
     loaded = ns.load(model)
     target = output.target(f"{loaded.name}-track")
 
-    from noslip.analysis.scenario import split_changes
+    from noslip.analysis.changes import split_changes
 
     parts = tuple(ns.parse_path(text) for text in path_texts)
     path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)
