@@ -63,3 +63,17 @@ def test_steady(system_of, rng):
     assert np.array_equal(lanes.is_found, card.is_found)
     for name, values in lanes.values.items():
         np.testing.assert_allclose(card.values[name], values, rtol=1e-8, atol=1e-8)
+
+
+def test_sensitivities(system_of, rng):
+    system = system_of("chaplygin-sleigh")
+    given = {
+        **{"with_respect_to": ["m", "sleigh.rate"], "duration": 10.0, "samples": 5},
+        "start": {"sleigh.vx": rng.uniform(0.5, 2.0, N), "sleigh.rate": rng.uniform(0.2, 1.0, N)},
+        "parameters": {"m": rng.uniform(0.8, 1.5, N)},
+    }
+    lanes, card = both(ns.simulate_sensitivities_batch, system, **given)
+    assert card.success.all()
+    assert np.mean(lanes.steps == card.steps) > 0.99  # a rounding may decide a step
+    for name, by in lanes.derivatives.items():
+        np.testing.assert_allclose(card.derivatives[name], by, rtol=1e-6, atol=1e-6)
