@@ -186,6 +186,7 @@ PUBLIC = [
     "PoseTracking",
     "PositionRow",
     "Prismatic",
+    "ProgressBar",
     "ProportionalDerivative",
     "Quantity",
     "Quintic",

@@ -39,7 +39,6 @@ from noslip.cli.options import (
     set_option,
     stop_option,
 )
-from noslip.cli.progress import Progress
 
 if TYPE_CHECKING:
     from noslip.control.follow import RunOptions
@@ -312,13 +311,12 @@ def run(
     if motions and stop:
         raise click.UsageError("--stop ends a scenario; a --motion ends with --duration")
     common: dict[str, Any] = {"rtol": tolerance, "atol": tolerance, "on_failure": "return"}
-    bar = Progress()
-    with bar as progress:
+    with ns.ProgressBar() as bar:
         system = ns.compile(ns.derive(loaded, formulations()[method]))
         values = read_changes(loaded, changes)
         common["outputs"] = read_columns(columns)
         with cancelling() as cancel:
-            common |= {"progress": progress, "cancel": cancel}
+            common |= {"progress": bar, "cancel": cancel}
             if motions:
                 near = {**values, **read_constants(loaded, guesses, "--guess")}
                 motion = _motion(loaded, motions, tool, tool_point or "0,0,0", near)
@@ -338,7 +336,7 @@ def run(
                 )
         run = ns.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)
-        text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
+        text = write_output(system, run, target, output, friction=friction, tell=bar)
     click.echo(text)
     if cancel.is_set():
         raise SystemExit(EXIT_CODE)
@@ -489,8 +487,7 @@ def track(
         read_numbers(loaded, option, texts)
         for option, texts in (("--limit", limits), ("--reference", references))
     )
-    bar = Progress()
-    with bar as progress:
+    with ns.ProgressBar() as bar:
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
         options: RunOptions = {
@@ -507,7 +504,7 @@ def track(
         )
         driven = plant.plant(loaded, system)
         with cancelling() as cancel:
-            options |= {"progress": progress, "cancel": cancel}
+            options |= {"progress": bar, "cancel": cancel}
             run = ns.track(
                 system,
                 path,
@@ -535,7 +532,7 @@ def track(
             target,
             output,
             friction=friction,
-            tell=bar.tell,
+            tell=bar,
             facts=facts,
         )
     click.echo(text)
