@@ -21,7 +21,7 @@ RANKS = {
     "memory_limits": -2,
     "atomic": -2,
     "extras": -2,
-    "progress": -2,
+    "progress": -1,
     "families": -1,
     "interrupts": -1,
     "formats": 0,

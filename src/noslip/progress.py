@@ -1,12 +1,17 @@
-"""`ProgressBar`: progress bar on the terminal, for every argument `progress`."""
+"""`ProgressBar`: progress bar on the terminal, for every argument `progress`.
+
+It is drawn by rich where that is installed, else as a plain line.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from typing import Any, Protocol
 
 from noslip.errors import SimulationError
+from noslip.extras import is_installed
 
 #: s until a bar appears; what is over by then shows none.
 DELAY = 1.0
@@ -24,7 +29,7 @@ class ProgressState(Protocol):
 
 
 class ProgressBar:
-    """Progress bar on standard error, drawn by rich, for the argument `progress` of any function.
+    """Progress bar on standard error, for the argument `progress` of any function.
 
     ::
 
@@ -44,8 +49,7 @@ class ProgressBar:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._state: float | str | ProgressState = "preparing"
-        self._bar: Any = None
-        self._task: Any = None
+        self._bar: _RichBar | _PlainBar | None = None
 
     def __enter__(self) -> ProgressBar:
         self._timer = threading.Timer(DELAY, self._show)
@@ -67,32 +71,22 @@ class ProgressBar:
             self._draw()
 
     def _show(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
         with self._lock:
             if self._timer is None:
                 return  # the block ended meanwhile
-            columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task("", total=None)
+            self._bar = _RichBar() if is_installed("rich") else _PlainBar()
             self._draw()
-            self._bar.start()
 
     def _draw(self) -> None:
         if self._bar is None:
             return
         state = self._state
-        if isinstance(state, str):  # a pulsing bar, begun anew
-            self._bar.remove_task(self._task)
-            self._task = self._bar.add_task(state, total=None)
-            return
-        done, text = (
-            (float(state), self._label)
-            if isinstance(state, float | int)
-            else (state.fraction, state.text())
-        )
-        self._bar.update(self._task, description=text, total=1.0, completed=done)
+        if isinstance(state, str):
+            self._bar.draw(state, None)
+        elif isinstance(state, float | int):
+            self._bar.draw(self._label, float(state))
+        else:
+            self._bar.draw(state.text(), state.fraction)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
@@ -102,3 +96,54 @@ class ProgressBar:
             if self._bar is not None:
                 self._bar.stop()
             self._bar = None
+
+
+class _RichBar:
+    """Bar with the time left; it pulses where the fraction is not known."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        self._bar: Any = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task: Any = self._bar.add_task("", total=None)
+        self._bar.start()
+
+    def draw(self, text: str, fraction: float | None) -> None:
+        """Show a text and the fraction done, if it is known."""
+        if fraction is None:  # a task that has had a total cannot pulse
+            self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(text, total=None)
+        else:
+            self._bar.update(self._task, description=text, total=1.0, completed=fraction)
+
+    def stop(self) -> None:
+        """Take it off the terminal."""
+        self._bar.stop()
+
+
+class _PlainBar:
+    """One line with text and percentage, written anew a few times per second."""
+
+    INTERVAL = 0.2  # s
+
+    def __init__(self) -> None:
+        self._text, self._drawn = "", 0.0
+
+    def draw(self, text: str, fraction: float | None) -> None:
+        """Show a text and the fraction done, if it is known."""
+        now = time.monotonic()
+        if now - self._drawn < self.INTERVAL and fraction is not None:
+            return
+        shown = text if fraction is None else f"{text} {fraction:4.0%}"
+        self._write("\r" + shown.ljust(len(self._text)))
+        self._text, self._drawn = shown, now
+
+    def stop(self) -> None:
+        """Take it off the terminal."""
+        self._write("\r" + " " * len(self._text) + "\r")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()

@@ -35,14 +35,14 @@ def shown_bar(bar):
     deadline = time.monotonic() + 20.0
     while bar._bar is None and time.monotonic() < deadline:
         time.sleep(0.01)
-    (task,) = bar._bar.tasks
+    (task,) = bar._bar._bar.tasks
     return task
 
 
 def test_fractions_words_and_states_with_a_text(terminal):
     shown = terminal()
     with ns.ProgressBar("simulating") as bar:
-        assert shown_bar(bar).description == "preparing" and shown_bar(bar).total is None
+        assert shown_bar(bar).total is None
         bar(0.25)
         task = shown_bar(bar)
         assert (task.description, task.total, task.completed) == ("simulating", 1.0, 0.25)
@@ -93,3 +93,16 @@ def test_outside_its_block_it_says_how_it_is_used():
     with pytest.raises(ns.SimulationError, match="outside its block") as error:
         bar(0.5)
     assert "with ns.ProgressBar() as bar" in error.value.fix
+
+
+def test_without_rich_it_is_a_plain_line(terminal, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich", None)
+    shown = terminal()
+    with ns.ProgressBar("simulating") as bar:
+        deadline = time.monotonic() + 20.0
+        while not shown.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        bar._bar._drawn = 0.0
+        bar(0.25)
+        bar("drawing")
+    assert shown.getvalue() == ("\rpreparing\rsimulating  25%\rdrawing        \r       \r")
