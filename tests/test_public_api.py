@@ -187,6 +187,7 @@ PUBLIC = [
     "PoseTracking",
     "PositionRow",
     "Prismatic",
+    "ProgressBar",
     "ProportionalDerivative",
     "Quantity",
     "Quintic",

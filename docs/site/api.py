@@ -27,6 +27,7 @@ TITLES = {
     "control": ("Control", "Paths, timing, controllers, plants."),
     "to other programs": ("Exchange", "Robots and runs from and for other programs."),
     "sweep": ("Sweep", "Parameter studies that survive."),
+    "identify": ("Identify", "Parameters from measured motions, with their intervals."),
     "show": ("Show", "Equations for people, figures, animations, reports."),
 }
 LONGEST = 12
