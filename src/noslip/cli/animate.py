@@ -34,6 +34,7 @@ from noslip.cli.progress import Progress
     show_default=True,
     help="Seconds of the motion in a second.",
 )
+@click.option("--title", help="In the corner, before the time; the model's name by default.")
 @click.option("--size", default="960x600", show_default=True, help="Of films, pixels.")
 @click.option("--duration", type=float, help="s, of a model; its own by default.")
 @set_option
@@ -48,6 +49,7 @@ def animate(
     follow: bool | None,
     rate: float | None,
     speed: float,
+    title: str | None,
     size: str,
     duration: float | None,
     changes: tuple[str, ...],
@@ -79,6 +81,7 @@ def animate(
             follow=follow,
             rate=rate,
             speed=speed,
+            title=title,
             width=width,
             height=height,
             progress=lambda fraction: bar.tell(f"drawing, {fraction:.0%}"),
