@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ from noslip.show.scene.meshes import Color
 from noslip.show.scene.scene import Ground, Scene
 
 CONTACT_TRACE, CENTER_TRACE = (245, 133, 24), (76, 120, 168)
+#: Traces of one color that a legend names.
+NAMED = 4
 FORCE, VELOCITY = (228, 87, 86), (84, 162, 75)
 
 
@@ -101,6 +104,19 @@ def traces(scene: Scene, frames: Frames) -> tuple[Trace, ...]:
         color = CONTACT_TRACE if is_contact else CENTER_TRACE
         found.append(Trace(name=name, points=points + lift, color=color))
     return tuple(found)
+
+
+def trace_names(shown: Iterable[Trace]) -> dict[Color, str]:
+    """Color of traces → what they follow, the first few by name."""
+    kinds = {"contact": "contact", "center_of_mass": "mass center"}
+    found: dict[Color, list[str]] = {}
+    for trace in shown:
+        what, _, kind = trace.name.rpartition(".")
+        found.setdefault(trace.color, []).append(f"{what} {kinds.get(kind, kind)}".strip())
+    return {
+        color: f"{', '.join(names[:NAMED])}{' …' if len(names) > NAMED else ''}"
+        for color, names in found.items()
+    }
 
 
 def rounded(points: Array, between: int = 4) -> Array:
