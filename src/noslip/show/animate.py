@@ -158,12 +158,12 @@ class Recording:
     Parameters
     ----------
     page : the HTML.
-    cell : distance of the ground's grid lines, m; every fifth line is dark.
+    cell : distance of the grid lines of a plane, m, every fifth line dark; None without a plane.
     traces : name of a path that is drawn → its color.
     """
 
     page: str
-    cell: float
+    cell: float | None
     traces: dict[str, Color]
 
 
@@ -204,7 +204,7 @@ def recorded(
     shown = overlays.traces(drawn, motion) if traces else ()
     return Recording(
         page=page,
-        cell=overlays.grids(drawn, extent(drawn, motion))[0].cell,
+        cell=next((grid.cell for grid in overlays.grids(drawn, extent(drawn, motion))), None),
         traces={trace.name: trace.color for trace in shown},
     )
 
