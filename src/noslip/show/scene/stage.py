@@ -309,6 +309,8 @@ class Stage:
 
     def _put_mesh(self, path: str, part: Part) -> None:
         def make() -> Any:
+            if part.shades is not None and not self.ghost:
+                return self._shaded(path, part)
             return self.api.add_mesh_simple(
                 path,
                 part.vertices,
@@ -320,6 +322,18 @@ class Stage:
             )
 
         self._nodes.put(path, (part.vertices, part.faces, part.color), make)
+
+    def _shaded(self, path: str, part: Part) -> Any:
+        """A mesh with a color for each vertex."""
+        import trimesh  # viser needs it anyway
+
+        assert part.shades is not None
+        # colors of vertices are linear in glTF
+        colors = np.round(255 * (part.shades / 255) ** 2.2).astype(np.uint8)
+        mesh = trimesh.Trimesh(
+            vertices=part.vertices, faces=part.faces, vertex_colors=colors, process=False
+        )
+        return self.api.add_mesh_trimesh(path, mesh)
 
     def _put_grounds(self, scene: Scene, frames: Frames, room: float) -> None:
         _, cell, section = DARK if self.dark else LIGHT
