@@ -74,7 +74,7 @@ def run_scenario(
                 f"model '{system.model.name}'",
                 "give a duration, or write a [scenario] into the model",
             )
-    split = _split_changes(system, scenario, changes or {})
+    split = split_changes(system, changes or {}, scenario)
     task = tuple(
         dataclasses.replace(p, value=split.task.get(p.name, p.value)) for p in scenario.parameters
     )
@@ -177,25 +177,24 @@ def _kinks(
 
 
 @dataclass(frozen=True, slots=True)
-class _Changes:
+class Changes:
+    """Changes of a run by what they change: see :func:`split_changes`."""
+
     parameters: dict[str, float]
     task: dict[str, float]
     start: dict[str, float]
-    inputs: dict[str, float | str]
+    inputs: dict[str, Any]  # numbers, or expressions where they are taken
 
-
-def split_changes(
-    system: System, changes: Mapping[str, float | str]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Split changes into parameters and start values; other names are refused."""
-    split = _split_changes(system, Scenario(duration=1.0), changes)
-    if split.inputs:
-        raise SimulationError(
-            f"input '{next(iter(split.inputs))}' is changed, but the inputs follow from the path",
-            f"model '{system.model.name}'",
-            "leave it out",
-        )
-    return split.parameters, split.start
+    def parameters_and_start(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Parameters and start values of a run along a path, which leaves no input to change."""
+        if self.inputs:
+            raise SimulationError(
+                f"input '{next(iter(self.inputs))}' is changed, "
+                "but the inputs follow from the path",
+                "changes of the run",
+                "leave it out",
+            )
+        return self.parameters, self.start
 
 
 def settable_names(system: System, scenario: Scenario | None) -> dict[str, list[str]]:
@@ -208,10 +207,13 @@ def settable_names(system: System, scenario: Scenario | None) -> dict[str, list[
     }
 
 
-def _split_changes(
-    system: System, scenario: Scenario, changes: Mapping[str, float | str]
-) -> _Changes:
-    """Split changes into parameters, numbers of the task, start values and inputs."""
+def split_changes(
+    system: System, changes: Mapping[str, float | str], scenario: Scenario | None = None
+) -> Changes:
+    """Split changes into parameters, numbers of the task, start values and inputs.
+
+    A name that is none of them is refused, with the nearest one.
+    """
     groups = settable_names(system, scenario)
     result: dict[str, dict[str, Any]] = {group: {} for group in groups}
     for name, value in changes.items():
@@ -239,7 +241,7 @@ def _split_changes(
                 "give a number in SI units",
             )
         result[group][name] = value if isinstance(value, str) else float(value)
-    return _Changes(**result)
+    return Changes(**result)
 
 
 def scenario_start(

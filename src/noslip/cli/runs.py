@@ -380,7 +380,7 @@ def _follow(
     scenario = system.model.scenario
     if duration is None and scenario is None:
         raise click.UsageError("the model has no scenario: give a --duration")
-    parameters, start = split_changes(system, values)
+    parameters, start = split_changes(system, values).parameters_and_start()
     return ns.follow(
         system,
         motion,
@@ -492,7 +492,9 @@ def track(
     bar = Progress()
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
-        parameters, start = split_changes(system, read_changes(loaded, changes))
+        parameters, start = split_changes(
+            system, read_changes(loaded, changes)
+        ).parameters_and_start()
         options: RunOptions = {
             "start": start,
             "parameters": parameters,

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.eigenvalue_sweep import split_changes
 from noslip.analysis.evaluate_batch import evaluate_batch
 from noslip.analysis.instant import evaluate
 from noslip.analysis.linearize import linearize
 from noslip.analysis.linearize_batch import linearize_batch
-from noslip.analysis.scenario import settable_names
+from noslip.analysis.scenario import settable_names, split_changes
 from noslip.analysis.steady import steady
 from noslip.analysis.steady_batch import SteadyBatch, steady_batch
 from noslip.engines.system import System
@@ -156,8 +155,11 @@ class _InstantWork(SystemWork):
     def _split(self, values: Mapping[str, Array]) -> Given:
         """State, inputs and parameters of points."""
         both: dict[str, Any] = {**self.settings["set"], **values}
-        groups = split_changes(self.system, dict.fromkeys(both, 0.0))
-        state, inputs, parameters = ({name: both[name] for name in group} for group in groups)
+        split = split_changes(self.system, dict.fromkeys(both, 0.0))
+        state, inputs, parameters = (
+            {name: both[name] for name in group}
+            for group in (split.start, split.inputs, split.parameters)
+        )
         return state, inputs, parameters
 
     def _alone(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
@@ -233,7 +235,8 @@ class EvaluateWork(_InstantWork):
 
     def at(self, point: dict[str, float]) -> dict[str, Any]:
         """The instant as a table."""
-        state, inputs, parameters = split_changes(self.system, point)
+        split = split_changes(self.system, point)
+        state, inputs, parameters = split.start, split.inputs, split.parameters
         found = evaluate(
             self.system,
             state,
@@ -285,7 +288,8 @@ class SteadyWork(_SearchedWork):
 
     def at(self, point: dict[str, float]) -> dict[str, Any]:
         """Values, rates and inputs of the motion."""
-        state, inputs, parameters = split_changes(self.system, point)
+        split = split_changes(self.system, point)
+        state, inputs, parameters = split.start, split.inputs, split.parameters
         found = steady(
             self.system,
             state,
@@ -336,7 +340,8 @@ class LinearizeWork(_SearchedWork):
 
     def at(self, point: dict[str, float]) -> dict[str, Any]:
         """The linearization as a table."""
-        state, inputs, parameters = split_changes(self.system, point)
+        split = split_changes(self.system, point)
+        state, inputs, parameters = split.start, split.inputs, split.parameters
         about: Any = state
         if self.settings["search"]:
             motion = steady(
