@@ -83,19 +83,19 @@ def steady(
 
     What is set are the values it must have, inputs and parameters.
     """
-    from noslip.analysis.eigenvalue_sweep import split_changes
+    from noslip.analysis.scenario import split_changes
     from noslip.show.json_text import json_text
 
     loaded = ns.load(model)
     system = ns.System(equations=ns.derive(loaded))
-    given, inputs, parameters = split_changes(system, read_constants(loaded, changes))
+    split = split_changes(system, read_constants(loaded, changes))
     motion = ns.steady(
         system,
-        given,
+        split.start,
         guess=read_constants(loaded, guesses, "--guess"),
         find=find,
-        inputs=inputs,
-        parameters=parameters,
+        inputs=split.inputs,
+        parameters=split.parameters,
         time=time,
     )
     click.echo(json_text(motion.to_json()) if as_json else motion.text())

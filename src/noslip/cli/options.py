@@ -142,8 +142,8 @@ class PlantWords:
         model, system : that the controller knows.
         """
         import noslip as ns
+        from noslip.analysis.scenario import split_changes
         from noslip.control.plant import parse_sensor, parse_signal
-        from noslip.control.scenario import split_changes
         from noslip.model.files import parse_force
 
         if self.is_empty:
@@ -151,7 +151,9 @@ class PlantWords:
         other = ns.compile(ns.derive(ns.load(self.model))) if self.model else None
         driven = model if other is None else other.model
         values = read_changes(driven, self.values, "--plant")
-        parameters, start = split_changes(system if other is None else other, values)
+        parameters, start = split_changes(
+            system if other is None else other, values
+        ).parameters_and_start()
         gravity = read_triple("--plant-gravity", self.gravity) if self.gravity else None
         return ns.Plant(
             system=other,

@@ -382,12 +382,12 @@ def _follow(
     **options: Any,
 ) -> ns.Trajectory:
     """The motion, for as long as is asked for or as the model's scenario takes."""
-    from noslip.control.scenario import split_changes
+    from noslip.analysis.scenario import split_changes
 
     scenario = system.model.scenario
     if duration is None and scenario is None:
         raise click.UsageError("the model has no scenario: give a --duration")
-    parameters, start = split_changes(system, values)
+    parameters, start = split_changes(system, values).parameters_and_start()
     return ns.follow(
         system,
         motion,
@@ -481,7 +481,7 @@ def track(
     loaded = ns.load(model)
     target = output.target(f"{loaded.name}-track")
 
-    from noslip.control.scenario import split_changes
+    from noslip.analysis.scenario import split_changes
 
     parts = tuple(ns.parse_path(text) for text in path_texts)
     path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)
@@ -499,7 +499,9 @@ def track(
     bar = Progress()
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
-        parameters, start = split_changes(system, read_changes(loaded, changes))
+        parameters, start = split_changes(
+            system, read_changes(loaded, changes)
+        ).parameters_and_start()
         options: RunOptions = {
             "start": start,
             "parameters": parameters,

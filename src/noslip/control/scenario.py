@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
@@ -21,6 +20,7 @@ import numpy as np
 
 from noslip.analysis.motion import ExpressionMotion, MotionTrace
 from noslip.analysis.reference_motion import reference_motion
+from noslip.analysis.scenario import Changes, scenario_start, split_changes
 from noslip.control.estimators import ExtendedKalman
 from noslip.control.follow import ControlLoop, follow
 from noslip.control.follower import Follower
@@ -32,7 +32,7 @@ from noslip.control.timing.laws import Quintic
 from noslip.control.track import track
 from noslip.engines.system import Array, System
 from noslip.engines.system import compile as compile_system
-from noslip.errors import SimulationError, nearest
+from noslip.errors import SimulationError
 from noslip.families import find_member
 from noslip.formulations.derive import derive
 from noslip.library import load
@@ -42,10 +42,8 @@ from noslip.model.model import Model
 from noslip.model.quantities import ZERO, Scalar
 from noslip.model.scenario import Scenario, ScenarioFollower, ScenarioPlant
 from noslip.model.vocabulary import Vocabulary
-from noslip.numeric import is_truth
 from noslip.simulation.input_laws import InputSpec
 from noslip.simulation.simulate import simulate
-from noslip.simulation.starts.completion import start_names
 from noslip.simulation.time_features import TimeFeatures
 from noslip.simulation.trajectory import Trajectory
 
@@ -96,7 +94,7 @@ def run_scenario(
                 f"model '{system.model.name}'",
                 "give a duration, or write a [scenario] into the model",
             )
-    split = _split_changes(system, scenario, changes or {})
+    split = split_changes(system, changes or {}, scenario)
     task = tuple(
         dataclasses.replace(p, value=split.task.get(p.name, p.value)) for p in scenario.parameters
     )
@@ -150,7 +148,7 @@ def run_scenario(
     return run.replaced(scenario=ran, admissibility=miss, notes=notes)
 
 
-def _refuse_inputs(system: System, split: _Changes) -> None:
+def _refuse_inputs(system: System, split: Changes) -> None:
     """Refuse changes of what follows from the motion or the path of a scenario."""
     assert system.model.scenario is not None
     follows = "path" if system.model.scenario.path else "motion"
@@ -359,88 +357,3 @@ def _kinks(
         f"of '{name}' jumps: that takes an impulse, which no finite input gives, and the run "
         "leaves the motion there",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Changes:
-    parameters: dict[str, float]
-    task: dict[str, float]
-    start: dict[str, float]
-    inputs: dict[str, float | str]
-
-
-def split_changes(
-    system: System, changes: Mapping[str, float | str]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Split changes into parameters and start values; other names are refused."""
-    split = _split_changes(system, Scenario(duration=1.0), changes)
-    if split.inputs:
-        raise SimulationError(
-            f"input '{next(iter(split.inputs))}' is changed, but the inputs follow from the path",
-            f"model '{system.model.name}'",
-            "leave it out",
-        )
-    return split.parameters, split.start
-
-
-def settable_names(system: System, scenario: Scenario | None) -> dict[str, list[str]]:
-    """Names that a run of a scenario can change: parameters, task, start values and inputs."""
-    return {
-        "parameters": [p.name for p in system.model.parameters],
-        "task": [p.name for p in scenario.parameters] if scenario is not None else [],
-        "start": start_names(system),
-        "inputs": [q.name for q in system.inputs],
-    }
-
-
-def _split_changes(
-    system: System, scenario: Scenario, changes: Mapping[str, float | str]
-) -> _Changes:
-    """Split changes into parameters, numbers of the task, start values and inputs."""
-    groups = settable_names(system, scenario)
-    result: dict[str, dict[str, Any]] = {group: {} for group in groups}
-    for name, value in changes.items():
-        group = next((g for g, names in groups.items() if name in names), None)
-        if group is None:
-            raise SimulationError(
-                f"there is no parameter, start value or input '{name}'",
-                f"model '{system.model.name}'",
-                nearest(
-                    name,
-                    [n for names in groups.values() for n in names],
-                    more="`noslip check` lists them",
-                ),
-            )
-        if isinstance(value, str) and group != "inputs":
-            raise SimulationError(
-                f"'{name}' is given as the expression '{value}'",
-                f"model '{system.model.name}'",
-                "give a number; inputs alone may be expressions of t",
-            )
-        if is_truth(value):
-            raise SimulationError(
-                f"'{name}' is {value!r}, which is not a number",
-                f"model '{system.model.name}'",
-                "give a number in SI units",
-            )
-        result[group][name] = value if isinstance(value, str) else float(value)
-    return _Changes(**result)
-
-
-def scenario_start(
-    scenario: Scenario, parameters: Mapping[str, float], *, motion: bool = False
-) -> dict[str, float]:
-    """Evaluate the start values of a scenario at t = 0; NaN where one has no finite value.
-
-    Parameters
-    ----------
-    scenario : of a checked model.
-    parameters : values by name: parameters of the model, and those of the scenario that differ from
-        its own.
-    motion : include the coordinates that the scenario's motion prescribes.
-    """
-    values = {"t": 0.0, **{p.name: p.value for p in scenario.parameters}, **parameters}
-    for name, text in scenario.definitions.items():
-        values[name] = nominal(text, values)
-    given = {**scenario.motion, **scenario.start} if motion else scenario.start
-    return {name: nominal(scalar, values) for name, scalar in given.items()}

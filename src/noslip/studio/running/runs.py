@@ -33,8 +33,8 @@ from noslip.studio.choosing.choice import (
     SCENARIO,
     Choice,
     chosen_start,
+    chosen_values,
     number_or_text,
-    split_changes,
 )
 from noslip.studio.choosing.forms import form_text, read_path
 from noslip.studio.running.worker import Cancel
@@ -120,7 +120,7 @@ def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Canc
     """The scenario's motion, followed with feedback."""
     numbers = {p.name: choice.changes.get(p.name, p.value) for p in scenario.parameters}
     task = tuple(dataclasses.replace(p, value=numbers[p.name]) for p in scenario.parameters)
-    parameters, start = split_changes(system, choice)
+    parameters, start = chosen_values(system, choice)
     values = system.parameters(parameters)
     motion = ExpressionMotion(
         coordinates=scenario.motion, definitions=scenario.definitions, parameters=task
@@ -153,7 +153,7 @@ def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Canc
 
 def _inputs(system: System, choice: Choice, cancel: Cancel) -> ChosenRun:
     scenario = system.model.scenario or Scenario(duration=DURATION)
-    parameters, start = split_changes(system, choice)
+    parameters, start = chosen_values(system, choice)
     given = {} if scenario.has_reference else chosen_start(system, choice)
     task = {p.name: repr(choice.changes.get(p.name, p.value)) for p in scenario.parameters}
     run = simulate(
@@ -174,7 +174,7 @@ def _inputs(system: System, choice: Choice, cancel: Cancel) -> ChosenRun:
 
 
 def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> ChosenRun:
-    parameters, start = split_changes(system, choice)
+    parameters, start = chosen_values(system, choice)
     follower = find_follower(system, system.parameters(parameters), reverse=choice.reverse)
     path_text, timing_text = (
         form_text(family, getattr(choice, family), choice.numbers, choice.typed.get(family, ""))

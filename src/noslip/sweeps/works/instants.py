@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from noslip.analysis.eigenvalue_sweep import split_changes
 from noslip.analysis.instant import evaluate
 from noslip.analysis.linearize import linearize
+from noslip.analysis.scenario import settable_names, split_changes
 from noslip.analysis.steady import steady
-from noslip.control.scenario import settable_names
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.derive import derive
@@ -107,7 +106,8 @@ class EvaluateWork(_InstantWork):
 
     def at(self, point: dict[str, float]) -> dict[str, Any]:
         """The instant as a table."""
-        state, inputs, parameters = split_changes(self.system, point)
+        split = split_changes(self.system, point)
+        state, inputs, parameters = split.start, split.inputs, split.parameters
         found = evaluate(
             self.system,
             state,
@@ -135,7 +135,8 @@ class SteadyWork(_InstantWork):
 
     def at(self, point: dict[str, float]) -> dict[str, Any]:
         """Values, rates and inputs of the motion."""
-        state, inputs, parameters = split_changes(self.system, point)
+        split = split_changes(self.system, point)
+        state, inputs, parameters = split.start, split.inputs, split.parameters
         found = steady(
             self.system,
             state,
@@ -177,7 +178,8 @@ class LinearizeWork(_InstantWork):
 
     def at(self, point: dict[str, float]) -> dict[str, Any]:
         """The linearization as a table."""
-        state, inputs, parameters = split_changes(self.system, point)
+        split = split_changes(self.system, point)
+        state, inputs, parameters = split.start, split.inputs, split.parameters
         about: Any = state
         if self.settings["search"]:
             motion = steady(
