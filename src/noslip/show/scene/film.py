@@ -283,9 +283,9 @@ class Film:
         text = f"{self.caption}   t = {self.frames.times[index]:.2f} s".strip()
         pen.text((size, size), text, fill=INK, font=ImageFont.load_default(size))
         small = 0.8 * size
-        scale = f"grid {self._grids[0].cell:g} m"
-        at = (size, size + 1.4 * size)
-        pen.text(at, scale, fill=INK, font=ImageFont.load_default(small))
+        for grid in self._grids[:1]:  # curved ground has none
+            at = (size, size + 1.4 * size)
+            pen.text(at, f"grid {grid.cell:g} m", fill=INK, font=ImageFont.load_default(small))
 
 
 def still(scene: Scene, frames: Frames, index: int = -1, **options: object) -> Image:

@@ -537,8 +537,9 @@ def _overlay(title: str, legend: str, frames: Frames, speed: float, dark: bool =
 
 def _legend(scene: Scene, frames: Frames, shows_traces: bool) -> str:
     """The scale of the grid, and each color of the traces with what it follows."""
-    cell = grids(scene, extent(scene, frames))[0].cell
-    said = f"grid {cell:g}\N{NO-BREAK SPACE}m"
+    said = "".join(
+        f"grid {grid.cell:g}\N{NO-BREAK SPACE}m" for grid in grids(scene, extent(scene, frames))[:1]
+    )
     found = traces(scene, frames) if shows_traces else ()
     for color, names in trace_names(found).items():
         said += f'<i style="background: rgb{color}"></i>{escape(names)}'

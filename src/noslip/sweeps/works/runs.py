@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from noslip.analysis.changes import settable_names
-from noslip.control.scenario import run_scenario, scenario_start
+from noslip.analysis.scenario import scenario_start, settable_names
+from noslip.control.scenario import run_scenario
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.sensitivities.forward import simulate_sensitivities
