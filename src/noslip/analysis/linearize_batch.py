@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from noslip.analysis.instant import check_time
-from noslip.analysis.linearize import NEUTRAL, STEADY, linearize_point
-from noslip.analysis.local_coordinates import LocalCoordinates, local_state_at
+from noslip.analysis.linearize import NEUTRAL, STEADY, linearize_point, steady_state_at
+from noslip.analysis.local_coordinates import LocalCoordinates
 from noslip.analysis.stacked import StackedFunction, local_expressions, solve_stacked
 from noslip.analysis.steady import Relevance, relevance
 from noslip.engines.devices import AbstractDevice
@@ -170,7 +170,7 @@ def _plan(variants: Variants, time: float) -> _Plan:
     num = len(system.model.inputs)
     w = u[num : num + len(system.model.speed_inputs)]
     start = complete_start(system, state, time=time, speed_inputs=lambda q: w, parameters=params)
-    point = local_state_at(system, start, u, params)
+    point = steady_state_at(system, start, u, params)
     if point.system is not system:
         raise SimulationError(
             "its independent speeds do not determine the motion there",

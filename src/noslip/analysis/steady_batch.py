@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.instant import check_time
+from noslip.analysis.local_coordinates import turned_sequences
 from noslip.analysis.stacked import (
     LocalExpressions,
     StackedFunction,
@@ -26,6 +27,7 @@ from noslip.analysis.stacked import (
 from noslip.analysis.steady import (
     ASIDE,
     MOST_STEPS,
+    PLACED,
     TOLERANCE,
     SteadyMotion,
     SteadyProblem,
@@ -38,6 +40,7 @@ from noslip.analysis.steady import (
     place_values,
     relevance,
     scale_of,
+    search_charts,
 )
 from noslip.engines.devices import AbstractDevice
 from noslip.engines.system import Array, System
@@ -259,13 +262,16 @@ class _Search:
         self._variants, self._guess = variants, guess
         self._time = guess.time if isinstance(guess, Start) else time
         state, u, params = variants.at(0)
-        self._first = first_guess(variants.system, state, guess, u.copy(), params, self._time)
+        first = first_guess(variants.system, state, guess, u.copy(), params, self._time)
+        if turned_sequences(first.system, first.chart.to_coordinates(first.c)):
+            # in turned coordinates where the first variant circles on curved ground
+            self._first, self._problem, _ = search_charts(first, state, guess, searched)
+        else:
+            self._first = first
+            self._problem = SteadyProblem(
+                relevant=relevance(first), wanted=find_wanted(first, state), searched=searched
+            )
         self._system, self._chart = self._first.system, self._first.chart
-        self._problem = SteadyProblem(
-            relevant=relevance(self._first),
-            wanted=find_wanted(self._first, state),
-            searched=searched,
-        )
         self._keep = list(self._problem.relevant.coordinates)
         self._scale = scale_of(self._first, self._problem)
         self._at: StackedFunction = self._system.cached(
@@ -374,15 +380,19 @@ class _Search:
                 table[:, k] = values.get(name, 0.0)
         return table
 
-    def _is_regular(self, points: _Points) -> NDArray[np.bool_]:
-        """Whether the independent speeds determine the motion of each variant."""
+    def _is_regular(self, points: _Points, kind: str = "") -> NDArray[np.bool_]:
+        """Whether the independent speeds determine the motion of each variant.
+
+        With a `kind` only measures of that kind are looked at.
+        """
         system, n = self._system, len(points.c)
         q = self._chart.to_many_coordinates(points.c)
         eta = self._evaluate(points)[4][:, :, 0]
         states, work = points.c[:, self._chart.num_placed :], int(system.does_work)
         x = np.concatenate([q, eta, states, np.zeros((n, work))], axis=1)
         rates = system.rates.map(np.full(n, self._time), x, points.inputs, points.parameters)
-        limits = np.array([measure.limit for measure in system.singularity_measures])
+        measures = system.singularity_measures
+        limits = np.array([m.limit if kind in ("", m.kind) else -1.0 for m in measures])
         return np.asarray(np.all(np.abs(rates[:, system.num_states :]) > limits, axis=1))
 
     def _search(self, start: _Points) -> tuple[_Points, _Conditions]:
@@ -407,6 +417,7 @@ class _Search:
 
     def _descend(self, points: _Points) -> tuple[_Points, _Conditions]:
         """Gauss–Newton iteration with steps of least length, of all variants at once."""
+        points = _Points(*(part.copy() for part in points))
         now = self._conditions(points)
         moving = np.arange(len(points.c))
         inputs = len(self._scale) - len(self._problem.searched)
@@ -449,6 +460,7 @@ class _Search:
             trial_points = self._moved(points.take(moving[left]), step[left] / 2**k)
             trial = self._conditions(trial_points)
             falls = np.linalg.norm(trial.F(here.mass[left]), axis=1) < sizes[left]
+            falls &= np.all(np.isfinite(trial.F()), axis=1)
             accepted = left[falls]
             is_better[accepted] = True
             points = _put(points, moving[accepted], trial_points.take(falls))
@@ -479,6 +491,11 @@ class _Search:
             if w.is_speed:
                 rows.append(by_y[w.part][:, [w.place]])
                 found = values[w.part][:, w.place]
+            elif w.part == PLACED:
+                slope = np.zeros((len(r), 1, len(self._scale)))
+                slope[:, 0, : points.c.shape[1]] = self._chart.place_slopes(points.c, w.place)
+                rows.append(slope)
+                found = self._chart.to_many_coordinates(points.c)[:, w.place]
             else:
                 unit = np.zeros((len(r), 1, len(self._scale)))
                 unit[:, 0, w.place] = 1.0
@@ -496,13 +513,16 @@ class _Search:
 
     def _keep_found(self, places: NDArray[Any], points: _Points, best: _Conditions) -> None:
         """Note what was found, and why nothing was."""
-        found = best.is_found()
+        is_solved = best.is_found()
+        found = is_solved & self._is_regular(points, "contact")
         F, J = best.F(), best.J()
         missed = missed_conditions(self._first, self._problem.relevant, list(self._variants.state))
         for k in np.flatnonzero(~found):
             worst = int(np.argmax(np.abs(F[k]))) if np.all(np.isfinite(F[k])) else -1
             self._messages[int(places[k])] = (
-                "the equations have no value where the search begins"
+                "what was found is not regular: a wheel lies flat, or a body is within its ground"
+                if is_solved[k]
+                else "the equations have no value where the search begins"
                 if worst < 0
                 else f"no steady motion was found: {missed[worst][0]} is still off by "
                 f"{F[k, worst]:.3g} {missed[worst][1]}"

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.analysis.changes import settable_names, split_changes
 from noslip.analysis.evaluate_batch import evaluate_batch
 from noslip.analysis.instant import evaluate
 from noslip.analysis.linearize import linearize
 from noslip.analysis.linearize_batch import linearize_batch
-from noslip.analysis.scenario import settable_names, split_changes
 from noslip.analysis.steady import steady
 from noslip.analysis.steady_batch import SteadyBatch, steady_batch
 from noslip.engines.system import System

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from noslip.analysis.scenario import run_scenario, scenario_start, settable_names
+from noslip.analysis.changes import settable_names
+from noslip.control.scenario import run_scenario, scenario_start
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.sensitivities.forward import simulate_sensitivities
@@ -124,13 +125,13 @@ class RunWork(SystemWork):
     def further_columns(self) -> dict[str, str]:
         """Columns of single runs that batches do not have."""
         own = {"energy_error": "J"}
-        if self.scenario is not None and self.scenario.motion:
+        if self.scenario is not None and self.scenario.has_reference:
             own |= {f"reference.{c.name}": c.unit for c in self.system.coordinates}
         return own
 
     def can_lane(self) -> bool:
         """Whether lanes give what single runs give: no motion to follow, no switches of state."""
-        if self.scenario is not None and self.scenario.motion:
+        if self.scenario is not None and self.scenario.has_reference:
             return False
         inputs = self._inputs()
         texts = {name: text for name, text in inputs.items() if isinstance(text, str)}
@@ -193,7 +194,7 @@ class RunWork(SystemWork):
                 raise SimulationError(
                     f"'{name}' is both varied and set", self.where, "leave the value out"
                 )
-        has_motion = self.scenario is not None and self.scenario.motion
+        has_motion = self.scenario is not None and self.scenario.has_reference
         for name in names:
             if has_motion and name in self.groups["inputs"]:
                 raise SimulationError(
@@ -269,7 +270,7 @@ class RunWork(SystemWork):
         self, point: dict[str, float], gradients: list[AbstractMeasure], cancel: Any
     ) -> dict[tuple[str, str], float]:
         """Final derivatives by column and name; start values count as given numbers."""
-        if self.scenario is not None and self.scenario.motion:
+        if self.scenario is not None and self.scenario.has_reference:
             raise SimulationError(
                 "gradients of a scenario that follows a motion are not computed",
                 self.where,

@@ -1,0 +1,81 @@
+"""`split_changes`: which of a run's changes are parameters, start values, inputs or the task's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from noslip.engines.system import System
+from noslip.errors import SimulationError, nearest
+from noslip.model.scenario import Scenario
+from noslip.numeric import is_truth
+from noslip.simulation.starts.completion import start_names
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes of a run by what they change: see :func:`split_changes`."""
+
+    parameters: dict[str, float]
+    task: dict[str, float]
+    start: dict[str, float]
+    inputs: dict[str, Any]  # numbers, or expressions where they are taken
+
+    def parameters_and_start(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Parameters and start values of a run along a path, which leaves no input to change."""
+        if self.inputs:
+            raise SimulationError(
+                f"input '{next(iter(self.inputs))}' is changed, "
+                "but the inputs follow from the path",
+                "changes of the run",
+                "leave it out",
+            )
+        return self.parameters, self.start
+
+
+def settable_names(system: System, scenario: Scenario | None) -> dict[str, list[str]]:
+    """Names that a run of a scenario can change: parameters, task, start values and inputs."""
+    return {
+        "parameters": [p.name for p in system.model.parameters],
+        "task": [p.name for p in scenario.parameters] if scenario is not None else [],
+        "start": start_names(system),
+        "inputs": [q.name for q in system.inputs],
+    }
+
+
+def split_changes(
+    system: System, changes: Mapping[str, float | str], scenario: Scenario | None = None
+) -> Changes:
+    """Split changes into parameters, numbers of the task, start values and inputs.
+
+    A name that is none of them is refused, with the nearest one.
+    """
+    groups = settable_names(system, scenario)
+    result: dict[str, dict[str, Any]] = {group: {} for group in groups}
+    for name, value in changes.items():
+        group = next((g for g, names in groups.items() if name in names), None)
+        if group is None:
+            raise SimulationError(
+                f"there is no parameter, start value or input '{name}'",
+                f"model '{system.model.name}'",
+                nearest(
+                    name,
+                    [n for names in groups.values() for n in names],
+                    more="`noslip check` lists them",
+                ),
+            )
+        if isinstance(value, str) and group != "inputs":
+            raise SimulationError(
+                f"'{name}' is given as the expression '{value}'",
+                f"model '{system.model.name}'",
+                "give a number; inputs alone may be expressions of t",
+            )
+        if is_truth(value):
+            raise SimulationError(
+                f"'{name}' is {value!r}, which is not a number",
+                f"model '{system.model.name}'",
+                "give a number in SI units",
+            )
+        result[group][name] = value if isinstance(value, str) else float(value)
+    return Changes(**result)
