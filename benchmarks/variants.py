@@ -7,6 +7,7 @@ variant. All cores work on a batch; a single call has one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave, shortest
+from noslip.engines.cuda_driver import cuda_device
 
 SINGLE = 20  # calls of the loop
 ROUNDS = 3
@@ -32,7 +34,7 @@ def one(values: dict[str, Any], k: int) -> dict[str, float]:
 def compared(
     what: str,
     count: int,
-    many: Callable[[], Any],
+    many: Callable[..., Any],
     single: Callable[[int], Any],
     numbers: Callable[[Any], np.ndarray],
     at_least: float | None = None,
@@ -51,6 +53,26 @@ def compared(
     TIMINGS[f"{what}, single call"] = least["single"] / SINGLE
     CHECKS[what] = off
     return Measure(what=what, value=ratio, at_least=at_least, not_counted=note)
+
+
+def on_card(what: str, many: Callable[..., Any], numbers: Callable[[Any], np.ndarray]) -> Measure:
+    """How many times as fast a batch is on a card as in lanes on all cores."""
+    lanes, card = (numbers(many(device=device)) for device in ("cpu", "cuda"))
+    off = float(np.max(np.abs(card - lanes)) / max(1.0, float(np.max(np.abs(lanes)))))
+    least = shortest(
+        {device: functools.partial(many, device=device) for device in ("cpu", "cuda")},
+        rounds=ROUNDS,
+    )
+    note = "" if off <= SAME else f"results differ by {off:.1e}"
+    return Measure(what=what, value=least["cpu"] / least["cuda"], not_counted=note)
+
+
+def has_card() -> bool:
+    """Whether there is a card of NVIDIA's."""
+    try:
+        return bool(cuda_device())
+    except ns.DeviceError:
+        return False
 
 
 def main() -> None:
@@ -76,14 +98,14 @@ def main() -> None:
         compared(
             "evaluate, bicycle",
             n,
-            lambda: ns.evaluate_batch(bicycle, leaning, parameters=masses),
+            lambda **on: ns.evaluate_batch(bicycle, leaning, parameters=masses, **on),
             lambda k: ns.evaluate(bicycle, one(leaning, k), parameters=one(masses, k)),
             lambda found: np.array(list(found.accelerations.values())),
         ),
         compared(
             "inverse dynamics, vehicle",
             n,
-            lambda: ns.inverse_dynamics_batch(car, rolling, rates),
+            lambda **on: ns.inverse_dynamics_batch(car, rolling, rates, **on),
             lambda k: ns.inverse_dynamics(car, one(rolling, k), one(rates, k)),
             lambda found: np.array(list(found.inputs.values())),
         ),
@@ -97,7 +119,7 @@ def main() -> None:
         compared(
             "steady turns, bicycle",
             1000,
-            lambda: ns.steady_batch(bicycle, few, find=["steer_torque"]),
+            lambda **on: ns.steady_batch(bicycle, few, find=["steer_torque"], **on),
             lambda k: ns.steady(bicycle, one(few, k), find=["steer_torque"]),
             lambda found: np.array(list(found.values.values())),
         ),
@@ -137,7 +159,30 @@ def main() -> None:
         )
     )
     measures.append(_eigenvalues(bicycle, rng))
-    leave("variants", measures, TIMINGS, checks=CHECKS)
+    left_out = []
+    if has_card():
+        measures += [
+            on_card(
+                "evaluate on a GPU against lanes, bicycle",
+                lambda **on: ns.evaluate_batch(bicycle, leaning, parameters=masses, **on),
+                lambda found: np.column_stack(list(found.accelerations.values())),
+            ),
+            on_card(
+                "eigenvalues on a GPU against lanes, bicycle",
+                lambda **on: ns.linearize_batch(bicycle, {"speed": leaning["speed"]}, **on),
+                lambda found: np.abs(found.eigenvalues),
+            ),
+            on_card(
+                "sensitivities on a GPU against all cores, sleigh",
+                lambda **on: ns.simulate_sensitivities_batch(
+                    sleigh, start=begun, parameters=mass, **followed, **on
+                ),
+                lambda found: found["sleigh.x", "m"],
+            ),
+        ]
+    else:
+        left_out = ["the same on a GPU: there is none on this machine"]
+    leave("variants", measures, TIMINGS, checks=CHECKS, left_out=left_out)
 
 
 def _eigenvalues(bicycle: ns.System, rng: np.random.Generator) -> Measure:
