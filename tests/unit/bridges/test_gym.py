@@ -1,5 +1,6 @@
 """Environments of Gymnasium: its own checker, our own runs, and many against one."""
 
+import subprocess
 import sys
 
 import numpy as np
@@ -25,6 +26,18 @@ def test_the_checker_of_gymnasium_passes(id, registered):
     env.reset(seed=3)
     seen, reward, _, _, _ = env.step(env.action_space.sample())
     assert env.observation_space.contains(seen) and np.isfinite(reward)
+
+
+def test_the_ids_are_known_where_it_is_installed():
+    """By the entry point, in a process of its own that never imports noslip."""
+    code = (
+        "import gymnasium, sys; assert 'noslip' not in sys.modules;"
+        "env = gymnasium.make('noslip/Bicycle-v0'); seen, _ = env.reset(seed=1);"
+        "many = gymnasium.make_vec('noslip/Bicycle-v0', num_envs=3);"
+        "print(seen.shape, many.reset(seed=1)[0].shape)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n")[0] == "(5,) (3, 5)", done.stderr
 
 
 def test_a_picture_shows_the_scene(registered):
