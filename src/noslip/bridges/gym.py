@@ -2,7 +2,8 @@
 
     make_env(model, task)             one environment
     make_vec_env(model, task, n)      n of them in one call of native code
-    register_envs()                   the ids noslip/…, which Gymnasium finds by itself
+    register_envs()                   the ids noslip/… for gymnasium.make, which calls it by itself
+                                      for "noslip.bridges.gym_envs:noslip/…"
 
 A :class:`GymTask` says what is seen, done, rewarded and begun with, by expressions of the model's
 names, which are compiled; `gym_tasks.py` has the ready ones, `gym_envs.py` the environments.

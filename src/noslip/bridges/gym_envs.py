@@ -1,4 +1,7 @@
-"""Environments of Gymnasium: n mechanisms stepped together by native code, or one."""
+"""Environments of Gymnasium: n mechanisms stepped together by native code, or one.
+
+Importing this module registers the ids: ``gymnasium.make("noslip.bridges.gym_envs:noslip/…")``.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
+from noslip.bridges.gym import register_envs
 from noslip.bridges.gym_tasks import GymTask
 from noslip.engines.native import compile_expression
 from noslip.engines.system import Array, System
@@ -309,3 +313,6 @@ class Mechanisms:
             whole = name not in ("steps", "limit") or isinstance(value, int)
             if is_truth(value) or not whole or not (value > 0 and math.isfinite(value)):
                 raise SimulationError(f"{name} is {value!r:.40}", where, "give a number above zero")
+
+
+register_envs()

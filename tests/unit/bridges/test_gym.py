@@ -28,16 +28,18 @@ def test_the_checker_of_gymnasium_passes(id, registered):
     assert env.observation_space.contains(seen) and np.isfinite(reward)
 
 
-def test_the_ids_are_known_where_it_is_installed():
-    """By the entry point, in a process of its own that never imports noslip."""
+def test_a_program_without_noslip_makes_one_by_its_id(tmp_path):
+    """In a process of its own, whose only word of noslip is the id."""
     code = (
         "import gymnasium, sys; assert 'noslip' not in sys.modules;"
-        "env = gymnasium.make('noslip/Bicycle-v0'); seen, _ = env.reset(seed=1);"
-        "many = gymnasium.make_vec('noslip/Bicycle-v0', num_envs=3);"
+        "id = 'noslip.bridges.gym_envs:noslip/Bicycle-v0';"
+        "env = gymnasium.make(id); seen, _ = env.reset(seed=1);"
+        "many = gymnasium.make_vec(id, num_envs=3);"
         "print(seen.shape, many.reset(seed=1)[0].shape)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.split("\n")[0] == "(5,) (3, 5)", done.stderr
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout.strip() == "(5,) (3, 5)", done.stderr
 
 
 def test_a_picture_shows_the_scene(registered):
