@@ -15,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from noslip.bridges.gym_tasks import IDS, TASKS, GymTask
+from noslip.bridges.gym_tasks import IDS, TASKS, GymTask, register_envs
 from noslip.errors import SimulationError, nearest
 from noslip.extras import require
+
+__all__ = ["IDS", "TASKS", "GymTask", "make_env", "make_vec_env", "register_envs"]
 
 if TYPE_CHECKING:
     from noslip.engines.system import System
@@ -73,20 +75,6 @@ def make_vec_env(
 
     system, chosen = _chosen(model, task)
     return MechanismVectorEnv(system, chosen, num_envs, parameters=parameters)
-
-
-def register_envs() -> None:
-    """Make the ids ``noslip/…`` known to ``gymnasium.make`` and ``gymnasium.make_vec``."""
-    from gymnasium.envs.registration import register, registry
-
-    for id, word in IDS.items():
-        if id not in registry:
-            register(
-                id,
-                entry_point="noslip.bridges.gym:make_env",
-                vector_entry_point="noslip.bridges.gym:make_vec_env",
-                kwargs={"task": word},
-            )
 
 
 def _chosen(model: Any, task: GymTask | str) -> tuple[System, GymTask]:

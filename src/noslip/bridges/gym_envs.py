@@ -15,8 +15,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from noslip.bridges.gym import register_envs
-from noslip.bridges.gym_tasks import GymTask
+from noslip.bridges.gym_tasks import GymTask, register_envs
 from noslip.engines.native import compile_expression
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
