@@ -94,6 +94,22 @@ def test_projection_holds_the_bicycle_on_the_ground():
     assert np.abs(residuals).max() < 1e-10
 
 
+def test_an_episode_ends_before_its_speeds_do():
+    """A handlebar that is thrown over takes no bicycle to the other end of the world."""
+    envs = ns.gym.make_vec_env(task="balance", num_envs=256)
+    seen, _ = envs.reset(seed=7)
+    reflexes = np.random.default_rng(0).normal(size=(256, 5))
+    why = set()
+    for _ in range(200):
+        torque = np.einsum("nk,nk->n", seen, reflexes)
+        seen, reward, _, _, info = envs.step(torque[:, None])
+        why |= set(info.get("ended", ()))
+        # a torque of 10 N m and a steer angle of π/2 cost 0.1 and 0.25 of 1
+        assert reward.min() >= 0.0
+        assert np.abs(envs.mechanisms.x).max() < 1e3
+    assert "turned" in why
+
+
 def test_many_are_as_one_bit_by_bit():
     many = ns.gym.make_vec_env(task="drive", num_envs=5)
     rng = np.random.default_rng(4)
