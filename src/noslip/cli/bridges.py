@@ -158,7 +158,9 @@ def export(
         name = given.name
     path = Path(output) if output is not None else Path(name + target.suffixes[0])
     check_target(path, force)
-    done = ns.export(given, path, to=word, overwrite=force, **chosen)
+    with ns.ProgressBar() as bar:
+        bar("writing")
+        done = ns.export(given, path, to=word, overwrite=force, **chosen)
     for note in done.notes:
         click.echo(f"note: {note}")
     for file in done.files:

@@ -26,7 +26,7 @@ from noslip.simulation.batches.lanes import (
     empty_results,
     run_lanes,
 )
-from noslip.simulation.batches.request import BatchRequest
+from noslip.simulation.batches.request import SINGLE_PROJECTION, BatchRequest
 from noslip.simulation.events import ending_directions, lift_events, pulling_start
 from noslip.simulation.segments import Ends, SegmentBasis, carried
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
@@ -35,8 +35,6 @@ from noslip.simulation.starts.completion import complete_starts
 #: Trajectories below which those that go on in other speeds do so on the processor: a kernel of
 #: their own would take longer to translate.
 FEW = 20_000
-#: Residual of constraints that is left alone in single precision.
-SINGLE_PROJECTION = 1e-6
 
 
 class BatchMotions:
