@@ -2,7 +2,8 @@
 
     make_env(model, task)             one environment
     make_vec_env(model, task, n)      n of them in one call of native code
-    register_envs()                   the ids noslip/…, which Gymnasium finds by itself
+    register_envs()                   the ids noslip/… for gymnasium.make, which calls it by itself
+                                      for "noslip.bridges.gym_envs:noslip/…"
 
 A :class:`GymTask` says what is seen, done, rewarded and begun with, by expressions of the model's
 names, which are compiled; `gym_tasks.py` has the ready ones, `gym_envs.py` the environments.
@@ -14,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from noslip.bridges.gym_tasks import IDS, TASKS, GymTask
+from noslip.bridges.gym_tasks import IDS, TASKS, GymTask, register_envs
 from noslip.errors import SimulationError, nearest
 from noslip.extras import require
+
+__all__ = ["IDS", "TASKS", "GymTask", "make_env", "make_vec_env", "register_envs"]
 
 if TYPE_CHECKING:
     from noslip.engines.system import System
@@ -72,20 +75,6 @@ def make_vec_env(
 
     system, chosen = _chosen(model, task)
     return MechanismVectorEnv(system, chosen, num_envs, parameters=parameters)
-
-
-def register_envs() -> None:
-    """Make the ids ``noslip/…`` known to ``gymnasium.make`` and ``gymnasium.make_vec``."""
-    from gymnasium.envs.registration import register, registry
-
-    for id, word in IDS.items():
-        if id not in registry:
-            register(
-                id,
-                entry_point="noslip.bridges.gym:make_env",
-                vector_entry_point="noslip.bridges.gym:make_vec_env",
-                kwargs={"task": word},
-            )
 
 
 def _chosen(model: Any, task: GymTask | str) -> tuple[System, GymTask]:

@@ -1,4 +1,7 @@
-"""Environments of Gymnasium: n mechanisms stepped together by native code, or one."""
+"""Environments of Gymnasium: n mechanisms stepped together by native code, or one.
+
+Importing this module registers the ids: ``gymnasium.make("noslip.bridges.gym_envs:noslip/…")``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from noslip.bridges.gym_tasks import GymTask
+from noslip.bridges.gym_tasks import GymTask, register_envs
 from noslip.engines.native import compile_expression
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -26,6 +29,9 @@ from noslip.simulation.starts.completion import complete_starts
 POOL = 256
 #: Size of pictures.
 WIDTH, HEIGHT = 640, 400
+
+#: Residual of constraints after a step, m or rad, from which it has not been followed.
+ASTRAY = 1e-2
 
 
 class MechanismEnv(gymnasium.Env):
@@ -214,7 +220,10 @@ class Mechanisms:
         """Steps of a period; whether each is still where its equations hold."""
         system, h = self.system, self.task.period / self.task.steps
         n, is_good = system.num_states, np.ones(self.count, dtype=bool)
-        limits = np.array([m.limit for m in system.singularity_measures])
+        measures = system.singularity_measures
+        # where independent speeds are due to be changed, steps of fixed length go astray
+        limits = np.array([m.floor if m.kind == "basis" else m.limit for m in measures])
+        is_basis = np.array([m.kind == "basis" for m in measures], dtype=bool)
         f, p = system.rates.map, self._values
         for _ in range(self.task.steps):
             t, x, u = self.t, self.x, self.u
@@ -227,8 +236,14 @@ class Mechanisms:
             x = x + h / 6 * (k1 + 2 * (k2 + k3) + k4)
             self.t = t + h
             if system.has_projection:
-                x = system.projection.map(self.t, x, u, p)[:, :n]
+                projected = system.projection.map(self.t, x, u, p)
+                x, is_near = projected[:, :n], np.abs(projected[:, n:]) <= ASTRAY
+                is_good &= is_near.all(axis=1)
             is_good &= np.isfinite(x).all(axis=1)
+            if is_basis.any():
+                before, after = (v[:, n:][:, is_basis] for v in (first, f(self.t, x, u, p)))
+                is_good &= (before * after > 0.0).all(axis=1)  # nor may a step leap over it
+                is_good &= (np.abs(after) >= limits[is_basis]).all(axis=1)
             self.x = np.where(is_good[:, None], x, self.x)
         return is_good
 
@@ -309,3 +324,6 @@ class Mechanisms:
             whole = name not in ("steps", "limit") or isinstance(value, int)
             if is_truth(value) or not whole or not (value > 0 and math.isfinite(value)):
                 raise SimulationError(f"{name} is {value!r:.40}", where, "give a number above zero")
+
+
+register_envs()

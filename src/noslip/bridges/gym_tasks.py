@@ -1,4 +1,4 @@
-"""Tasks of environments as plain data, and the ready ones."""
+"""Tasks of environments as plain data, the ready ones, and the ids they are registered by."""
 
 from __future__ import annotations
 
@@ -116,3 +116,17 @@ IDS = {
     "noslip/Bicycle-v0": "balance",
     "noslip/BackUpTrailer-v0": "back_up",
 }
+
+
+def register_envs() -> None:
+    """Make the ids ``noslip/…`` known to ``gymnasium.make`` and ``gymnasium.make_vec``."""
+    from gymnasium.envs.registration import register, registry
+
+    for id, word in IDS.items():
+        if id not in registry:
+            register(
+                id,
+                entry_point="noslip.bridges.gym:make_env",
+                vector_entry_point="noslip.bridges.gym:make_vec_env",
+                kwargs={"task": word},
+            )

@@ -1,5 +1,6 @@
 """Environments of Gymnasium: its own checker, our own runs, and many against one."""
 
+import subprocess
 import sys
 
 import numpy as np
@@ -25,6 +26,20 @@ def test_the_checker_of_gymnasium_passes(id, registered):
     env.reset(seed=3)
     seen, reward, _, _, _ = env.step(env.action_space.sample())
     assert env.observation_space.contains(seen) and np.isfinite(reward)
+
+
+def test_a_program_without_noslip_makes_one_by_its_id(tmp_path):
+    """In a process of its own, whose only word of noslip is the id."""
+    code = (
+        "import gymnasium, sys; assert 'noslip' not in sys.modules;"
+        "id = 'noslip.bridges.gym_envs:noslip/Bicycle-v0';"
+        "env = gymnasium.make(id); seen, _ = env.reset(seed=1);"
+        "many = gymnasium.make_vec(id, num_envs=3);"
+        "print(seen.shape, many.reset(seed=1)[0].shape)"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout.strip() == "(5,) (3, 5)", done.stderr
 
 
 def test_a_picture_shows_the_scene(registered):
@@ -77,6 +92,22 @@ def test_projection_holds_the_bicycle_on_the_ground():
     x, u = env.mechanisms.x[0], env.mechanisms.u[0]
     residuals = system.residuals(0.0, x, u, system.parameters())
     assert np.abs(residuals).max() < 1e-10
+
+
+def test_an_episode_ends_before_its_speeds_do():
+    """A handlebar that is thrown over takes no bicycle to the other end of the world."""
+    envs = ns.gym.make_vec_env(task="balance", num_envs=256)
+    seen, _ = envs.reset(seed=7)
+    reflexes = np.random.default_rng(0).normal(size=(256, 5))
+    why = set()
+    for _ in range(200):
+        torque = np.einsum("nk,nk->n", seen, reflexes)
+        seen, reward, _, _, info = envs.step(torque[:, None])
+        why |= set(info.get("ended", ()))
+        # a torque of 10 N m and a steer angle of π/2 cost 0.1 and 0.25 of 1
+        assert reward.min() >= 0.0
+        assert np.abs(envs.mechanisms.x).max() < 1e3
+    assert "turned" in why
 
 
 def test_many_are_as_one_bit_by_bit():
