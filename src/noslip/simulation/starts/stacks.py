@@ -131,11 +131,9 @@ def singular_values(C: Array) -> tuple[Array, Array, Array]:
     """
     if not np.isfinite(C).all():
         C = np.where(np.isfinite(C).all(axis=(1, 2), keepdims=True), C, 0.0)
-    if not C.size or len(C) > 1 or next(_times) < FOURTH:
+    if not C.size or len(C) > 1 or next(_times) < FOURTH or not _has_same_bits():
         U, sigma, Vt = np.linalg.svd(C, full_matrices=True)
         return U, sigma, Vt
-    if not _has_same_bits():
-        return tuple(np.linalg.svd(C, full_matrices=True))
     return _by_scipy(C)
 
 
