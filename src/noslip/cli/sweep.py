@@ -265,11 +265,14 @@ def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -
     lines = [
         f"{store.data['model_name']}: {state.points} of {state.total} points, "
         f"{state.failed} failed",
-        f"  here     {state.rate:.4g} points a second for {state.elapsed:.3g} s",
+        f"  rate     {state.rate:.4g} points per second, {state.elapsed:.3g} s",
         f"  folder   {folder}",
+        f'  data     ns.open_sweep("{folder}") in Python, an xarray dataset',
     ]
+    if (folder / "report.html").exists():
+        lines.append(f"  report   {folder / 'report.html'}")
     if not data["complete"]:
-        lines.append("  go on    give the same command again")
+        lines.append("  resume   give the same command again")
     if state.failed:
         lines.append("  failed   see report.html; try again with --retry tolerance=1e-6, …")
     return "\n".join(lines)
