@@ -289,7 +289,7 @@ from .analysis.reference_motion import (
     reference_motion as reference_motion,
     start_on_motion as start_on_motion,
 )
-from .analysis.scenario import (
+from .control.scenario import (
     run_scenario as run_scenario,
 )
 from .analysis.instant_kinematics import (

@@ -77,6 +77,12 @@ class EigenvalueSweep:
         lines.append(f"  stable: {self._where_stable()}")
         return "\n".join(lines)
 
+    def plot(self, **options: Any) -> Any:
+        """Real and imaginary parts over the changed value; see :func:`noslip.plot`."""
+        import noslip
+
+        return noslip.plot(self, **options)
+
     def _where_stable(self) -> str:
         """Ranges in words. Between two unstable values nothing is known, so none is ruled out."""
         ranges = [f"{low:.10g} to {high:.10g} {self.unit}" for low, high in self.stable_ranges]
@@ -87,7 +93,7 @@ class EigenvalueSweep:
             f"EigenvalueSweep of '{self.model}' over {len(self.values)} values of {self.name}, "
             f"{self.values[0]:g} to {self.values[-1]:g} {self.unit}; "
             f"stable: {self._where_stable()}\n"
-            "next: .text(), .eigenvalues, .limits, noslip.plot(sweep)"
+            "next: .text(), .eigenvalues, .limits, .plot()"
         )
 
     def to_json(self) -> dict[str, object]:

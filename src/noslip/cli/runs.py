@@ -263,7 +263,9 @@ def _pictures(output: Output) -> tuple[bool, bool]:
 @guess_option
 @stop_option
 @column_option
-@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@click.option(
+    "--tolerance", type=float, help="1e-9 by default; 1e-11 along a path without a controller."
+)
 @friction_option
 @output_options
 def run(
@@ -281,7 +283,7 @@ def run(
     guesses: tuple[str, ...],
     stops: tuple[str, ...],
     columns: tuple[str, ...],
-    tolerance: float,
+    tolerance: float | None,
     friction: float | None,
     output: Output,
 ) -> None:
@@ -308,7 +310,11 @@ def run(
         )
     if motions and stop:
         raise click.UsageError("--stop ends a scenario; a --motion ends with --duration")
-    common: dict[str, Any] = {"rtol": tolerance, "atol": tolerance, "on_failure": "return"}
+    from noslip.control.scenario import driven_system
+
+    common: dict[str, Any] = {"on_failure": "return"}
+    if tolerance is not None or motions:
+        common |= dict.fromkeys(("rtol", "atol"), 1e-9 if tolerance is None else tolerance)
     with ns.ProgressBar() as bar:
         system = ns.compile(ns.derive(loaded, formulations()[method]))
         values = read_changes(loaded, changes)
@@ -332,6 +338,7 @@ def run(
                     stop=stop,
                     **common,
                 )
+                system = driven_system(system)
         run = ns.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)
         text = write_output(system, run, target, output, friction=friction, tell=bar)

@@ -359,7 +359,7 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Chec
     offset = -ca.dot(eq.multipliers, a) if kin.rows else ca.SX(0)
     yield _equal("constraint power = −λᵀa", kin, power, offset, points, scale=scale)
     # energy rate = power of everything without a potential
-    energy = kinetic_energy(kin.tree, twists(kin.tree, s.v)) + eq.forces.potential_energy
+    energy = kinetic_energy(kin.tree, twists(kin.tree, s.v), s.v) + eq.forces.potential_energy
     moving = ca.mtimes(ca.jacobian(energy, s.q), ca.mtimes(kin.N, s.v))
     gained = kin.at_speeds(moving) + ca.mtimes(kin.at_speeds(ca.jacobian(energy, s.v)), vdot)
     shares = eq.forces.shares.items()

@@ -131,10 +131,10 @@ def singular_values(C: Array) -> tuple[Array, Array, Array]:
     """
     if not np.isfinite(C).all():
         C = np.where(np.isfinite(C).all(axis=(1, 2), keepdims=True), C, 0.0)
-    if not C.size or len(C) > 1 or next(_times) < FOURTH or not _has_same_bits():
-        U, sigma, Vt = np.linalg.svd(C, full_matrices=True)
-        return U, sigma, Vt
-    return _by_scipy(C)
+    if C.size and len(C) == 1 and next(_times) >= FOURTH and _has_same_bits():
+        return _by_scipy(C)
+    U, sigma, Vt = np.linalg.svd(C, full_matrices=True)
+    return U, sigma, Vt
 
 
 def _by_scipy(C: Array) -> tuple[Array, Array, Array]:
