@@ -37,11 +37,7 @@ class ProgressBar:
             batch = ns.simulate_batch(system, duration=10.0, count=100_000, progress=bar)
 
     It appears after a second, with the time left, and vanishes at the end of the block. Nothing is
-    shown where standard error is neither a terminal nor a notebook.
-
-    Parameters
-    ----------
-    label : shown beside the bar.
+    shown where standard error is neither a terminal nor a notebook. The `label` stands beside it.
     """
 
     def __init__(self, label: str = "simulating") -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.analysis.feedback import StateInputs, depends_on_state
 from noslip.analysis.linearize import NEUTRAL, Linearization, linearize
@@ -47,7 +48,7 @@ class EigenvalueSweep:
     unit: str
     values: Array
     states: tuple[str, ...]
-    eigenvalues: np.ndarray
+    eigenvalues: NDArray[np.complex128]
     growing: np.ndarray
     limits: tuple[float, ...]
 

@@ -30,6 +30,7 @@ from math import log, pi
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.analysis.feedback import Feedback, StateInputs, depends_on_state, feedback
 from noslip.analysis.instant import check_time, input_vector
@@ -88,7 +89,7 @@ class Linearization:
     coordinate_map: Array = field(repr=False)
     values: dict[str, float] = field(repr=False)
     residual: float
-    eigenvalues: np.ndarray = field(repr=False)
+    eigenvalues: NDArray[np.complex128] = field(repr=False)
     eigenvectors: np.ndarray = field(repr=False)
     law_states: tuple[Quantity, ...] = ()
 
@@ -544,7 +545,7 @@ class Mode:
 
 
 def modes_of(
-    eigenvalues: np.ndarray, vectors: np.ndarray, names: Sequence[str]
+    eigenvalues: NDArray[np.complex128], vectors: np.ndarray, names: Sequence[str]
 ) -> tuple[Mode, ...]:
     """A mode for each real eigenvalue and each pair, in the order given.
 

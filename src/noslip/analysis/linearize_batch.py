@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.instant import check_time
 from noslip.analysis.linearize import NEUTRAL, STEADY, linearize_point, steady_state_at
@@ -51,7 +51,7 @@ class LinearizationBatch:
     count: int
     states: tuple[Quantity, ...]
     inputs: tuple[Quantity, ...]
-    eigenvalues: np.ndarray = field(repr=False)
+    eigenvalues: NDArray[np.complex128] = field(repr=False)
     residual: Array = field(repr=False)
     is_steady: np.ndarray = field(repr=False)
     A: Array = field(repr=False)

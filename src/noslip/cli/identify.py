@@ -68,7 +68,7 @@ from noslip.cli.options import (
 )
 @set_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--force", is_flag=True, help="Replace what an earlier fit left in that folder.")
 @json_option
 def fit(

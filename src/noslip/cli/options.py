@@ -60,7 +60,7 @@ guess_option = click.option(
     "guesses",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Where to look first; what is found may have another value. Repeatable.",
+    help="Initial guess of a value that is solved for. Repeatable.",
 )
 stop_option = click.option(
     "--stop",
@@ -175,7 +175,7 @@ _PLANT = (
         "plant_values",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A parameter or start value of what is driven that the controller does not know. "
+        help="A parameter or start value of the plant that differs from the controller's model. "
         "Repeatable.",
     ),
     click.option(
@@ -188,14 +188,14 @@ _PLANT = (
         "--plant-gravity",
         default="",
         metavar="X,Y,Z",
-        help="m/s^2 of what is driven, such as that of a slope: 0.5,0,-9.8.",
+        help="Gravity of the plant, m/s^2, such as that of a slope: 0.5,0,-9.8.",
     ),
     click.option(
         "--push",
         "pushes",
         multiple=True,
         metavar="KEY=VALUE,…",
-        help="A force on what is driven, in the words of model files: "
+        help="An additional force on the plant, with the keys of model files: "
         "type='wrench', body='platform', force=['5*sin(t)', 0, 0]. Repeatable.",
     ),
     click.option(
@@ -203,7 +203,7 @@ _PLANT = (
         "disturbances",
         multiple=True,
         metavar="INPUT=EXPRESSION",
-        help="An input of the --plant-model that is no actuator, as a function of t. Repeatable.",
+        help="An input of the --plant-model that only disturbs, as a function of t. Repeatable.",
     ),
     click.option(
         "--sensor",
@@ -219,7 +219,7 @@ _PLANT = (
         "actuators",
         multiple=True,
         metavar="INPUT:KEY=VALUE,…",
-        help="What becomes of a command: torque1:largest=0.4,lag=0.05; keys backlash, dead_zone, "
+        help="An actuator: torque1:largest=0.4,lag=0.05; keys backlash, dead_zone, "
         "largest, lag, fastest, sigma. Repeatable.",
     ),
     click.option(
@@ -233,14 +233,14 @@ _PLANT = (
         "start_sigmas",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Standard deviation of what the estimator believes of a start value. Repeatable.",
+        help="Initial standard deviation of the estimate of a value. Repeatable.",
     ),
     click.option(
         "--input-sigma",
         "input_sigmas",
         multiple=True,
         metavar="INPUT=VALUE",
-        help="Standard deviation of an input's noise, as the estimator takes it; that of the "
+        help="Standard deviation of input noise that the estimator assumes; that of the "
         "actuator by default. Repeatable.",
     ),
     click.option(
@@ -248,8 +248,7 @@ _PLANT = (
         "drifts",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Density of what moves a coordinate or speed beyond the model, per sqrt(s). "
-        "Repeatable.",
+        help="Density of process noise on a coordinate or speed, per sqrt(s). Repeatable.",
     ),
     click.option("--seed", type=int, default=0, help="Of the noise of sensors and actuators."),
 )

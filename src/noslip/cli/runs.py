@@ -61,7 +61,7 @@ limit_option = click.option(
 )
 
 _OPTIONS = (
-    click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make."),
+    click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results."),
     click.option("--force", is_flag=True, help="Replace an earlier run in that folder."),
     click.option(
         "--plots/--no-plots",
@@ -69,9 +69,7 @@ _OPTIONS = (
         help="Draw the figures, by default where Matplotlib is installed; without them there is "
         "no report either, unless it is asked for.",
     ),
-    click.option(
-        "--report/--no-report", default=None, help="Write the report, one page for people."
-    ),
+    click.option("--report/--no-report", default=None, help="Write the HTML report."),
     click.option(
         "--format",
         "formats",
@@ -249,8 +247,8 @@ def _pictures(output: Output) -> tuple[bool, bool]:
     help="A coordinate as a function of t instead of the model's scenario, as in "
     "joint1.angle=0.5*sin(t); a constant is a set point. With --tool x, y, z of it. Repeatable.",
 )
-@click.option("--tool", default="", metavar="BODY", help="Whose origin --motion moves in space.")
-@click.option("--tool-point", help="Of the tool, in its frame, m; 0,0,0 by default.")
+@click.option("--tool", default="", metavar="BODY", help="Body whose origin follows --motion.")
+@click.option("--tool-point", help="Point of the tool in its frame, m; 0,0,0 by default.")
 @click.option(
     "--controller",
     default="none",
@@ -411,17 +409,21 @@ def _follow(
     "--timing",
     "timing_text",
     default="",
-    help="Such as quintic:60, or least-time:speed=1,friction=0.3,torque1=0.5; an unhurried quintic "
+    help="Such as quintic:60, or least-time:speed=1,friction=0.3,torque1=0.5; a gentle quintic "
     "by default.",
 )
-@click.option("--point", default="", help="Of the base, in its frame, m; found by default.")
-@click.option("--direction", default="", help="Of the base, along the path; found by default.")
+@click.option("--point", default="", help="Point of the base that follows, m; found by default.")
+@click.option("--direction", default="", help="Forward axis of the base; found by default.")
 @click.option("--reverse", is_flag=True, help="Drive backwards.")
-@click.option("--heading", default="", help="rad, of a base that moves sideways; may be of s.")
-@click.option("--steering", default="", help="Steering coordinate, with --wheelbase; found.")
+@click.option("--heading", default="", help="rad, of an omnidirectional base; may depend on s.")
+@click.option("--steering", default="", help="Steering coordinate, with --wheelbase; or found.")
 @click.option("--wheelbase", default="0", help="m, or an expression of parameters.")
 @click.option("--largest-steering", type=float, help="rad; π/2 by default.")
-@click.option("--hinge", default="", help="Angle of a trailer, whose axle follows the path; found.")
+@click.option(
+    "--hinge",
+    default="",
+    help="Hitch angle of the trailer whose axle follows the path; found by default.",
+)
 @click.option("--hitch", default="0", help="From the base back to the hinge, m or expression.")
 @click.option("--trailer", default="0", help="From the hinge back to its axle, m or expression.")
 @click.option(
@@ -439,15 +441,13 @@ def _follow(
     "references",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Start of what the path leaves open, such as a caster's angle. Repeatable.",
+    help="Initial value that the path does not determine, such as a caster angle. Repeatable.",
 )
 @plant_options
 @friction_option
 @click.option("--duration", type=float, help="s; as long as the path takes by default.")
 @set_option
-@click.option(
-    "--tolerance", type=float, help="1e-9 by default; 1e-11 without a controller to lead back."
-)
+@click.option("--tolerance", type=float, help="1e-9 by default; 1e-11 without a controller.")
 @output_options
 def track(
     model: str,

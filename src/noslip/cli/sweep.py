@@ -54,7 +54,7 @@ KEYS = (
 @click.option(
     "--work",
     metavar="WORD",
-    help="What is done at a point: run (default), track, noisy, linearize, steady, evaluate, or "
+    help="Task at each point: run (default), track, noisy, linearize, steady, evaluate, or "
     "file.py:function.",
 )
 @click.option(
@@ -74,7 +74,7 @@ KEYS = (
 )
 @click.option("--draws", type=int, help="How many points --sample draws.")
 @click.option("--sampling", help="random (default), lhs (Latin hypercube) or sobol.")
-@click.option("--seed", type=int, help="What the samples follow from; 0 by default.")
+@click.option("--seed", type=int, help="Seed of the random design; 0 by default.")
 @click.option(
     "--zip",
     "zipped",
@@ -94,10 +94,10 @@ KEYS = (
     "measures",
     multiple=True,
     metavar="WORD:COLUMN",
-    help="What is kept: final, start, min, max, when_min, when_max, mean, rms, history, at:X:TIME, "
+    help="What to keep: final, start, min, max, when_min, when_max, mean, rms, history, at:X:TIME, "
     "event, count, gradient:X:NAME. Repeatable.",
 )
-@click.option("--event", "events", multiple=True, metavar="NAME=EXPRESSION", help="To measure.")
+@click.option("--event", "events", multiple=True, metavar="NAME=EXPRESSION", help="An event.")
 @click.option(
     "--option",
     "options",
@@ -172,8 +172,8 @@ def sweep(
 ) -> None:
     """Run a model at many points, and keep what is measured of each.
 
-    The folder survives everything: the same command goes on where it was, one with more points or
-    measures adds what is new, and several at once share the work.
+    The folder can be resumed: the same command continues where it stopped, one with more points or
+    measures adds what is new, and several processes share the work.
     """
     from noslip.sweeps.request import read_request
     from noslip.sweeps.sweep import choose_target, run_request
@@ -265,11 +265,14 @@ def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -
     lines = [
         f"{store.data['model_name']}: {state.points} of {state.total} points, "
         f"{state.failed} failed",
-        f"  here     {state.rate:.4g} points a second for {state.elapsed:.3g} s",
+        f"  rate     {state.rate:.4g} points per second, {state.elapsed:.3g} s",
         f"  folder   {folder}",
+        f'  data     ns.open_sweep("{folder}") in Python, an xarray dataset',
     ]
+    if (folder / "report.html").exists():
+        lines.append(f"  report   {folder / 'report.html'}")
     if not data["complete"]:
-        lines.append("  go on    give the same command again")
+        lines.append("  resume   give the same command again")
     if state.failed:
         lines.append("  failed   see report.html; try again with --retry tolerance=1e-6, …")
     return "\n".join(lines)
