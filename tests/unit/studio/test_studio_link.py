@@ -10,8 +10,8 @@ import noslip as ns
 from noslip.errors import SimulationError
 from noslip.studio.choosing.choice import INPUTS, PATH
 from noslip.studio.choosing.link import (
-    Link,
-    View,
+    PageLink,
+    PageView,
     changed_choice,
     differences,
     read_link,
@@ -39,16 +39,18 @@ def test_a_link_holds_the_choice_to_the_last_bit(catalog):
         lambda s: s.choose(reverse=True, friction=0.7),
     )
     first, choice = catalog.mechanism("agv").first_choice(), record.shown.choice
-    view = View(time=1.25, speed=0.5, plots=("energy [J]",), camera=(1.0, 2.0, 3.0, 0.0, 0.0, 0.5))
-    link = Link(model="agv", changes=differences(choice, first), kept={}, view=view)
+    view = PageView(
+        time=1.25, speed=0.5, plots=("energy [J]",), camera=(1.0, 2.0, 3.0, 0.0, 0.0, 0.5)
+    )
+    link = PageLink(model="agv", changes=differences(choice, first), kept={}, view=view)
     found = read_link(write_link(link))
     assert found == dataclasses.replace(link, changes=found.changes)
     assert changed_choice(first, found.changes) == choice
     # a page as it is at first needs few letters
-    assert len(write_link(Link(model="agv"))) < 50
+    assert len(write_link(PageLink(model="agv"))) < 50
 
 
-BROKEN = ["", "x", "eJw", "A" * 500, write_link(Link(model="agv"))[:-4]]
+BROKEN = ["", "x", "eJw", "A" * 500, write_link(PageLink(model="agv"))[:-4]]
 
 
 @pytest.mark.parametrize("text", BROKEN)
@@ -58,7 +60,7 @@ def test_what_is_no_link_is_refused(text):
 
 
 def test_a_link_that_unpacks_to_too_much_is_refused():
-    text = write_link(Link(model="a" * 200_000))
+    text = write_link(PageLink(model="a" * 200_000))
     assert len(text) < 400
     with pytest.raises(SimulationError, match="too long"):
         read_link(text)

@@ -25,7 +25,7 @@ WHERE, FIX = "link", "copy the whole address of a studio's page"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class PageView:
     """How a run is looked at.
 
     Parameters
@@ -48,7 +48,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class PageLink:
     """What a page shows.
 
     Parameters
@@ -62,7 +62,7 @@ class Link:
     model: str
     changes: dict[str, Any] = field(default_factory=dict)
     kept: dict[str, Any] | None = None
-    view: View = field(default_factory=View)
+    view: PageView = field(default_factory=PageView)
 
 
 def differences(choice: Choice, first: Choice) -> dict[str, Any]:
@@ -90,13 +90,13 @@ def changed_choice(first: Choice, changes: dict[str, Any]) -> Choice:
     return found
 
 
-def write_link(link: Link) -> str:
+def write_link(link: PageLink) -> str:
     """The text of a link: letters, digits, - and _."""
     plain = msgspec.json.encode(_plain(link))
     return base64.urlsafe_b64encode(zlib.compress(plain, 9)).decode().rstrip("=")
 
 
-def read_link(text: str) -> Link:
+def read_link(text: str) -> PageLink:
     """The link of a text.
 
     Raises
@@ -109,15 +109,15 @@ def read_link(text: str) -> Link:
         plain = unpacker.decompress(packed, MAX_BYTES)
         if not unpacker.eof:
             raise ValueError("it is cut short, or too long")
-        return msgspec.json.decode(plain, type=Link)
+        return msgspec.json.decode(plain, type=PageLink)
     except (ValueError, binascii.Error, zlib.error, msgspec.MsgspecError, RecursionError) as error:
         raise SimulationError(f"the link cannot be read: {error}", WHERE, FIX) from None
 
 
-def _plain(link: Link) -> dict[str, Any]:
+def _plain(link: PageLink) -> dict[str, Any]:
     """A link without what is as usual."""
-    usual = View()
-    pairs = ((f.name, getattr(link.view, f.name)) for f in dataclasses.fields(View))
+    usual = PageView()
+    pairs = ((f.name, getattr(link.view, f.name)) for f in dataclasses.fields(PageView))
     view = {name: value for name, value in pairs if value != getattr(usual, name)}
     found = {"model": link.model, "changes": link.changes, "view": view}
     return {k: v for k, v in found.items() if v} | (

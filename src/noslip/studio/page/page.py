@@ -22,8 +22,8 @@ from noslip.simulation.trajectory import Trajectory
 from noslip.studio.choosing.choice import DRIVE, Choice
 from noslip.studio.choosing.controls import Controls
 from noslip.studio.choosing.link import (
-    Link,
-    View,
+    PageLink,
+    PageView,
     changed_choice,
     differences,
     read_link,
@@ -86,7 +86,7 @@ class Page:
         self._faults: tuple[Fault, ...] = ()
         self._file_faults: tuple[Fault, ...] = ()
         self._link_faults: tuple[Fault, ...] = ()
-        self._wanted: View | None = None
+        self._wanted: PageView | None = None
         self._linked = 0.0
         self.disposal = Disposal()
         self.scene_panel = ScenePanel(client)
@@ -267,7 +267,7 @@ class Page:
 
     # links
 
-    def link(self) -> Link:
+    def link(self) -> PageLink:
         """What this page shows."""
         session = self.session
         with self._lock:
@@ -275,7 +275,7 @@ class Page:
             player, stage = self.player, self.scene_panel.stage
             t = None if player.is_playing else round(player.time(time.monotonic()), 6)
             drawn = {name: bool(getattr(stage, name)) for name in STAGE}
-            view = View(
+            view = PageView(
                 time=t,
                 speed=player.speed,
                 loop=player.loop,
@@ -284,7 +284,9 @@ class Page:
                 plots=self.plots.titles,
                 camera=self.scene_panel.moved_camera(),
             )
-            return Link(model=session.name, changes=differences(session.choice, first), view=view)
+            return PageLink(
+                model=session.name, changes=differences(session.choice, first), view=view
+            )
 
     def _open_link(self, text: str) -> None:
         """Show what a link says; without one, or with one that cannot be read, the first choice."""
@@ -303,7 +305,7 @@ class Page:
         self._wanted = link.view
         self.session.open(link.model, choice)
 
-    def _prepare_view(self, view: View, now: float) -> None:
+    def _prepare_view(self, view: PageView, now: float) -> None:
         """Time, speed, plots and what is drawn, before a run is put on the page."""
         self.player.loop = view.loop
         self.player.set_speed(min(max(view.speed, SPEEDS[0]), SPEEDS[-1]), now)
@@ -314,7 +316,7 @@ class Page:
         for name in STAGE:
             setattr(self.scene_panel.stage, name, view.drawn.get(name, name == "traces"))
 
-    def _restore_view(self, view: View) -> None:
+    def _restore_view(self, view: PageView) -> None:
         """The camera and the boxes of the panels, once a run is on the page."""
         stage = self.scene_panel.stage
         if view.follow is not None and view.follow is not stage.follow:
@@ -387,7 +389,7 @@ class Page:
             return
         note = self.client.add_notification("Writing…", "", loading=True, with_close_button=False)
         try:
-            name, content = make_file(kind, shown, audit)
+            name, content = make_file(kind, shown, audit, self.link().view)
             self.client.send_file_download(name, content, save_immediately=True)
         finally:
             note.remove()

@@ -23,7 +23,7 @@ from noslip.studio.choosing.choice import (
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls
 from noslip.studio.choosing.forms import TYPED, controller_labels, form_kinds
 from noslip.studio.choosing.knobs import Knob, start_values
-from noslip.studio.choosing.link import View
+from noslip.studio.choosing.link import PageView
 from noslip.studio.page import texts
 from noslip.studio.page.downloads import KINDS
 from noslip.studio.page.player import SPEEDS, Player
@@ -305,7 +305,7 @@ class Panels:
         link, show = escape(f"={self._link}"), escape(self._show)
         self._signals.content = f'<span hidden data-link="{link}" data-show="{show}"></span>'
 
-    def show_view(self, view: View, player: Player) -> None:
+    def show_view(self, view: PageView, player: Player) -> None:
         """Boxes that say how the run is looked at."""
         self.has_ghost = view.drawn.get("ghost", True)
         for name, box in self._boxes.items():
