@@ -219,7 +219,9 @@ class Panels:
             parts.append(("reverse backwards task", back))
             back.on_update(page.guard(lambda _: session.choose(reverse=bool(back.value))))
         model = session.mechanism.model
-        follows = model.scenario is not None and bool(model.scenario.motion)
+        scenario = model.scenario
+        # a scenario with a controller of its own is run as it is
+        follows = scenario is not None and bool(scenario.motion) and not scenario.is_controlled
         if choice.task == PATH or (choice.task == SCENARIO and follows):
             words = session.controllers(choice.task)
             called = controller_labels()
