@@ -66,7 +66,7 @@ class Studio:
     """The page, as a person uses it."""
 
     def __init__(self, page, address, *, is_paused=True):
-        self.page = page
+        self.page, self.address = page, address
         page.set_default_timeout(PATIENCE)
         page.goto(address)
         self.wait_for_text("computed in")
@@ -143,6 +143,7 @@ class Studio:
     def show_model(self, name):
         """A model as it is at first, paused, with its curves."""
         self.tab("Plots")
+        self.box("find").fill("")
         if self.page.get_by_label("model", exact=True).first.input_value() == name:
             for button in self.page.get_by_role("button", name="Reset").all():
                 button.click()

@@ -118,6 +118,46 @@ _near = """([x, close]) => {
 }"""
 
 
+def test_undo_find_and_a_link_that_opens_the_state_on_a_phone(studio, new_page):
+    page, before = studio.page, blade()
+    studio.type("m [kg]", 2.5)
+    studio.wait_for_curve("skate.x", blade(m=2.5))
+    studio.press("Undo")
+    studio.wait_for_curve("skate.x", before)
+    studio.press("Redo")
+    studio.wait_for_curve("skate.x", blade(m=2.5))
+    # a name in a folded group, and a section
+    studio.box("find").fill("skate.rate")
+    expect(studio.box("skate.rate [rad/s]")).to_be_visible()
+    assert page.get_by_text("slope [rad]", exact=True).count() == 0
+    studio.box("find").fill("energy")
+    page.locator("[data-open=Verdicts]").click()
+    studio.wait_for_text("Constraint residual")
+    studio.box("find").fill("")
+    studio.tab("Plots")
+    studio.pick("plot 1", "energy [J]")
+    studio.type("t [s]", 3)
+    studio.wait_until(lambda: page.url.startswith(f"{studio.address}="))
+    page.wait_for_timeout(1200)  # two updates of the address
+    phone = new_page(viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True)
+    other = Studio(phone, page.url, is_paused=False)
+    expect(phone.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    assert float(other.box("t [s]").input_value()) == 3.0
+    assert phone.url == page.url
+    # the picture is above the panels, which have the whole width
+    panels = phone.locator(".mantine-Paper-root").first.bounding_box()
+    canvas = phone.locator("canvas[data-engine]").first.bounding_box()
+    assert panels["width"] == 390
+    assert canvas["y"] + canvas["height"] <= panels["y"] + 30
+    assert phone.evaluate("document.documentElement.scrollWidth") == 390
+    scheme = "document.documentElement.dataset.mantineColorScheme"
+    assert phone.evaluate(scheme) == "dark"
+    # plots are one tap away
+    phone.get_by_text("Plots · Verdicts").click()
+    other.wait_until(lambda: other.curve("kinetic_energy") is not None)
+    expect(phone.get_by_label("plot 1", exact=True).first).to_have_value("energy [J]")
+
+
 def test_two_browsers_at_once_have_their_own_state(studio, new_page, address):
     one, two = studio, Studio(new_page(viewport={"width": 1000, "height": 500}), address)
     for studio in (one, two):

@@ -1,5 +1,6 @@
 // What the studio adds to viser's viewer. It runs before viser's own script, and knows no server:
-// what it is told stands in attributes of the page (`data-link`, `data-show`).
+// what it is told stands in attributes of the page (`data-link`, `data-show`,
+// `data-finding`).
 (() => {
   "use strict";
 
@@ -17,7 +18,9 @@
     const tab = [...document.querySelectorAll('[role="tab"]')].find(
       (one) => one.textContent.trim() === name,
     );
-    if (tab) tab.click();
+    if (!tab) return undefined;
+    tab.click(); // on a small screen; elsewhere a tab is chosen by its key
+    tab.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
     return tab;
   };
   const open = (name) => {
@@ -29,6 +32,17 @@
     if (!bar) return;
     bar.click();
     setTimeout(() => opened(name)?.scrollIntoView({ block: "start" }), 250);
+  };
+
+  // Folded groups with something that is searched for are open until the search ends.
+  const unfolded = new Set();
+  const unfold = (isWanted) => {
+    for (const group of document.querySelectorAll(".mantine-Paper-root[data-with-border]")) {
+      const isFolded = group.children[1]?.getAttribute("aria-hidden") === "true";
+      if (isWanted && isFolded) unfolded.add(group);
+      if (unfolded.has(group) && isWanted === isFolded) group.firstElementChild.click();
+    }
+    if (!isWanted) unfolded.clear();
   };
 
   const heard = {};
@@ -43,12 +57,17 @@
     if (link !== undefined) history.replaceState(null, "", address(link));
     const show = changed("show"); // "3 Plots": the number tells two requests apart
     if (show) open(show.slice(show.indexOf(" ") + 1));
+    const finding = document.querySelector("[data-finding]")?.dataset.finding ?? "";
+    if (finding !== (heard.finding ?? "")) {
+      heard.finding = finding;
+      unfold(finding !== "");
+    }
   };
   new MutationObserver(obey).observe(document, {
     childList: true,
     subtree: true,
     attributes: true,
-    attributeFilter: ["data-link", "data-show"],
+    attributeFilter: ["data-link", "data-show", "data-finding"],
   });
   document.addEventListener("click", (event) => {
     const wanted = event.target.closest?.("[data-open]");

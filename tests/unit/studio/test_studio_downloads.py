@@ -1,6 +1,7 @@
 """Files of the studio: what they hold is what is shown."""
 
 import io
+import math
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import noslip as ns
 from noslip.control.scenario import run_scenario
 from noslip.model.files import parse_model
 from noslip.studio.choosing.choice import INPUTS, PATH
+from noslip.studio.choosing.link import PageView
 from noslip.studio.page.downloads import KINDS, file_stem, make_file
 from noslip.studio.running.models import ModelCatalog
 
@@ -98,3 +100,19 @@ def test_names_of_files_hold_nothing_odd():
     assert file_stem("../../etc/pass wd") == "etc-pass-wd"
     assert file_stem("agv") == "agv"
     assert file_stem("…") == "model"
+
+
+def test_a_film_lasts_as_long_as_the_playback_and_moves(catalog):
+    from PIL import Image
+
+    record = show(catalog, "knife-edge", lambda s: s.set_value("duration", 2.0))
+    view = PageView(speed=4.0, drawn={"traces": False})
+    name, content = make_file("film", record.shown, view=view)
+    assert name == "knife-edge.gif"
+    film = Image.open(io.BytesIO(content))
+    # 2 s at four times their speed, 12.5 pictures a second or a little more, with both ends
+    assert film.n_frames == math.ceil(0.5 * 12.5) + 1
+    assert film.size == (640, 400)
+    first = np.asarray(film.convert("RGB"), dtype=int)
+    film.seek(film.n_frames - 1)
+    assert np.abs(np.asarray(film.convert("RGB"), dtype=int) - first).max() > 50

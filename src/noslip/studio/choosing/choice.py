@@ -75,7 +75,7 @@ class Choice:
 
 
 def first_choice(model: Model) -> Choice:
-    """The initial choice of a page for a model."""
+    """The scenario of a model, or its start with inputs of zero."""
     scenario = model.scenario
     inputs = {i.name: "0" for i in model.inputs} | {i.name: "0" for i in model.speed_inputs}
     if scenario is not None:
@@ -87,16 +87,19 @@ def first_choice(model: Model) -> Choice:
     )
 
 
-def adapted_choice(choice: Choice, old: Model, new: Model) -> Choice:
+def adapted_choice(choice: Choice, before: Choice, fresh: Choice) -> Choice:
     """Adapt a choice to another version of its model.
 
     What was typed or moved is kept; numbers that have no place any more are left out when it runs.
+
+    Parameters
+    ----------
+    before, fresh : the first choices of the old and the new version.
     """
-    before, fresh = first_choice(old), first_choice(new)
     typed = {n: x for n, x in choice.inputs.items() if x != before.inputs.get(n)}
     inputs = {name: typed.get(name, text) for name, text in fresh.inputs.items()}
-    task = fresh.task if new.scenario is None and choice.task == SCENARIO else choice.task
-    return dataclasses.replace(choice, inputs=inputs, task=task)
+    is_lost = choice.task == SCENARIO and fresh.task != SCENARIO
+    return dataclasses.replace(choice, inputs=inputs, task=fresh.task if is_lost else choice.task)
 
 
 def _text(value: float | str) -> str:

@@ -14,9 +14,10 @@ from noslip.analysis.audit import Audit
 from noslip.model.files import model_to_toml
 from noslip.model.model import Model
 from noslip.model.scenario import Scenario
-from noslip.show.animate import recorded
+from noslip.show.animate import animate, recorded
 from noslip.show.report.report import report_html
 from noslip.studio.choosing.choice import DURATION, INPUTS, SCENARIO, Choice, number_or_text
+from noslip.studio.choosing.link import PageView
 from noslip.studio.running.session import Shown
 
 #: Kind → what the page calls it.
@@ -25,10 +26,17 @@ KINDS = {
     "data": "Data (NetCDF)",
     "report": "Report (HTML)",
     "animation": "Animation (HTML)",
+    "film": "Film (GIF)",
 }
 
 
-def make_file(kind: str, shown: Shown, audit: Audit | None = None) -> tuple[str, bytes]:
+#: Longest film, s; a longer run is shown faster. Pictures a second, and their size.
+LONGEST, FILM_RATE, FILM_SIZE = 20.0, 12.5, (640, 400)
+
+
+def make_file(
+    kind: str, shown: Shown, audit: Audit | None = None, view: PageView | None = None
+) -> tuple[str, bytes]:
     """Name and content of a file of the run that is shown.
 
     Parameters
@@ -36,6 +44,7 @@ def make_file(kind: str, shown: Shown, audit: Audit | None = None) -> tuple[str,
     kind : one of `KINDS`.
     shown : the run.
     audit : of the run, for its report; made if it is not given.
+    view : how the run is looked at, for its film.
     """
     name = file_stem(shown.mechanism.model.name)
     if kind == "model":
@@ -49,7 +58,29 @@ def make_file(kind: str, shown: Shown, audit: Audit | None = None) -> tuple[str,
     if kind == "report":
         page = report_html(shown.system, shown.run, command=shown.command, audit=audit)
         return f"{name}-report.html", page.encode()
+    if kind == "film":
+        return f"{name}.gif", _film(shown, view or PageView())
     return f"{name}.html", recorded(shown.system, shown.run).page.encode()
+
+
+def _film(shown: Shown, view: PageView) -> bytes:
+    """The film of a run with what the page draws, at the speed of its playback or faster."""
+    lasts = float(shown.run.t[-1] - shown.run.t[0])
+    with tempfile.TemporaryDirectory(prefix="noslip-studio-") as folder:
+        path = animate(
+            shown.run,
+            Path(folder) / "film.gif",
+            system=shown.system,
+            traces=view.drawn.get("traces", True),
+            forces=view.drawn.get("forces", False),
+            velocities=view.drawn.get("velocities", False),
+            follow=view.follow,
+            rate=FILM_RATE,
+            speed=max(view.speed, lasts / LONGEST),
+            width=FILM_SIZE[0],
+            height=FILM_SIZE[1],
+        )
+        return path.read_bytes()
 
 
 def model_with(model: Model, choice: Choice) -> Model:

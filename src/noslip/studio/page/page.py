@@ -21,13 +21,21 @@ from noslip.show.scene.scene import Scene
 from noslip.simulation.trajectory import Trajectory
 from noslip.studio.choosing.choice import DRIVE, Choice
 from noslip.studio.choosing.controls import Controls
+from noslip.studio.choosing.link import (
+    PageLink,
+    PageView,
+    changed_choice,
+    differences,
+    read_link,
+    write_link,
+)
 from noslip.studio.choosing.sweep_points import SweepPoints
 from noslip.studio.page import texts
 from noslip.studio.page.disposal import Disposal
 from noslip.studio.page.downloads import make_file
 from noslip.studio.page.drive_panel import DrivePanel
-from noslip.studio.page.panels import Panels
-from noslip.studio.page.player import Player
+from noslip.studio.page.panels import STAGE, Panels
+from noslip.studio.page.player import SPEEDS, Player
 from noslip.studio.page.plots_panel import PlotsPanel
 from noslip.studio.page.scene_panel import ScenePanel
 from noslip.studio.page.sweep_panel import SweepPanel
@@ -40,6 +48,8 @@ NO_VISIT = Visit()
 BRAND = (76, 120, 168)
 #: Pictures a second, and seconds between updates of plots and the time bar.
 RATE, SLOW = 30.0, 0.15
+#: Seconds between updates of the link in the address of the page.
+LINKED = 0.5
 
 
 class Page:
@@ -75,6 +85,9 @@ class Page:
         self._written: tuple[Mechanism, str] | None = None
         self._faults: tuple[Fault, ...] = ()
         self._file_faults: tuple[Fault, ...] = ()
+        self._link_faults: tuple[Fault, ...] = ()
+        self._wanted: PageView | None = None
+        self._linked = 0.0
         self.disposal = Disposal()
         self.scene_panel = ScenePanel(client)
         self.set_dark(visit.is_dark)
@@ -93,7 +106,7 @@ class Page:
                 self._threads.callback(self.sweep_panel.close)
             self.plots = PlotsPanel(client, self.panels.plots_tab, self.guard, self.disposal)
             client.camera.on_update(self._camera_moved)
-            self.session.start()
+            self._open_link(visit.state)
             threading.Thread(target=self._tick, name="noslip studio page", daemon=True).start()
         except BaseException:
             self.close()
@@ -145,12 +158,17 @@ class Page:
             if not self._model:
                 self.player.play(now)
             self._model = shown.name
+            wanted, self._wanted = self._wanted, None
+            if wanted is not None:
+                self._prepare_view(wanted, now)
             t = self.player.time(now)
             self.scene_panel.put(shown, ghost if self.panels.has_ghost else None, t, is_new=is_new)
             self.panels.set_follow(self.scene_panel.stage.follow)
             self.panels.show_run(shown)
             self._show_plots(t)
             self._show_verdicts()
+            if wanted is not None:
+                self._restore_view(wanted)
         self._reader.submit(shown)
 
     def show_audit(self, shown: Shown, found: Audit | None) -> None:
@@ -247,6 +265,66 @@ class Page:
         """Make a file of the run that is shown, and send it."""
         self._writer.submit(kind)
 
+    # links
+
+    def link(self) -> PageLink:
+        """What this page shows."""
+        session = self.session
+        with self._lock:
+            first = session.mechanism.first_choice()
+            player, stage = self.player, self.scene_panel.stage
+            t = None if player.is_playing else round(player.time(time.monotonic()), 6)
+            drawn = {name: bool(getattr(stage, name)) for name in STAGE}
+            view = PageView(
+                time=t,
+                speed=player.speed,
+                loop=player.loop,
+                drawn=drawn | {"ghost": self.panels.has_ghost},
+                follow=stage.follow,
+                plots=self.plots.titles,
+                camera=self.scene_panel.moved_camera(),
+            )
+            return PageLink(
+                model=session.name, changes=differences(session.choice, first), view=view
+            )
+
+    def _open_link(self, text: str) -> None:
+        """Show what a link says; without one, or with one that cannot be read, the first choice."""
+        if not text:
+            self.session.start()
+            return
+        try:
+            link = read_link(text)
+            mechanism = self.catalog.mechanism(link.model)
+            choice = changed_choice(mechanism.first_choice(), link.changes)
+        except NoslipError as error:
+            self.session.start()
+            self._link_faults = error.faults
+            self._show_faults()
+            return
+        self._wanted = link.view
+        self.session.open(link.model, choice)
+
+    def _prepare_view(self, view: PageView, now: float) -> None:
+        """Time, speed, plots and what is drawn, before a run is put on the page."""
+        self.player.loop = view.loop
+        self.player.set_speed(min(max(view.speed, SPEEDS[0]), SPEEDS[-1]), now)
+        if view.time is not None:
+            self.player.pause(now)
+            self.player.jump(view.time, now)
+        self.plots.choose(view.plots)
+        for name in STAGE:
+            setattr(self.scene_panel.stage, name, view.drawn.get(name, name == "traces"))
+
+    def _restore_view(self, view: PageView) -> None:
+        """The camera and the boxes of the panels, once a run is on the page."""
+        stage = self.scene_panel.stage
+        if view.follow is not None and view.follow is not stage.follow:
+            self.scene_panel.set_follow(view.follow)
+        if len(view.camera) == 6:
+            self.scene_panel.move_camera(view.camera)
+        self.panels.show_view(view, self.player)
+
     # inside
 
     def _camera_moved(self, view: Any) -> None:
@@ -275,6 +353,7 @@ class Page:
                 title="The file has faults; the last good model stays.",
                 kind="caution",
             )
+            + texts.faults_html(self._link_faults)
             + texts.faults_html(self._faults)
         )
 
@@ -310,7 +389,7 @@ class Page:
             return
         note = self.client.add_notification("Writing…", "", loading=True, with_close_button=False)
         try:
-            name, content = make_file(kind, shown, audit)
+            name, content = make_file(kind, shown, audit, self.link().view)
             self.client.send_file_download(name, content, save_immediately=True)
         finally:
             note.remove()
@@ -327,6 +406,9 @@ class Page:
                     self.drive_panel.tick(now)
                 else:
                     self._move(now, is_slow)
+                if now - self._linked >= LINKED and self.shown is not None:
+                    self._linked = now
+                    self.panels.show_link(write_link(self.link()))
             except Exception as error:
                 self._failed(error)
                 self._closed.wait(1.0)

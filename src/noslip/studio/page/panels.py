@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from noslip.formulations.catalog import known_formulations
@@ -22,10 +23,12 @@ from noslip.studio.choosing.choice import (
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls
 from noslip.studio.choosing.forms import TYPED, controller_labels, form_kinds
 from noslip.studio.choosing.knobs import Knob, start_values
+from noslip.studio.choosing.link import PageView
 from noslip.studio.page import texts
 from noslip.studio.page.downloads import KINDS
-from noslip.studio.page.player import SPEEDS
+from noslip.studio.page.player import SPEEDS, Player
 from noslip.studio.running.session import Shown
+from noslip.studio.viewer import MAX_STATE
 
 if TYPE_CHECKING:
     from noslip.studio.page.page import Page
@@ -41,6 +44,18 @@ STAGE = {
 ORDER = {"set": 10.0, TASK: 20.0, "inputs": 30.0, PARAMETERS: 40.0, START: 50.0}
 
 
+UNDO, REDO = "Undo", "Redo"
+#: Sections that are tabs → words they are found by.
+SECTIONS = {
+    "Plots": "figures curves graphs",
+    "Verdicts": "energy residual friction slip errors command",
+    "Equations": "mathematics derivation",
+    "Files": "download report animation film data link",
+    "Playback": "time play pause speed",
+    "View": "camera traces forces velocities ghost follow dark loop",
+}
+
+
 class Panels:
     """All panels of a page.
 
@@ -54,7 +69,9 @@ class Panels:
         self._lock = threading.RLock()
         self._folders: dict[str, Any] = {}
         self._sliders: dict[str, tuple[Knob, Any]] = {}
+        self._parts: dict[str, list[tuple[str, Any]]] = {}
         self._controls: Controls | None = None
+        self._boxes: dict[str, Any] = {}
         self.has_ghost = True
         self._left()
         self._right()
@@ -67,6 +84,8 @@ class Panels:
         gui.main_panel.dock_left()
         gui.main_panel.set_width(280 if page.visit.is_narrow else 340)
         gui.set_panel_label("noslip studio")
+        self._signals = gui.add_html("", order=-1.0)
+        self._link, self._show, self._shows = "", "", 0
         self._faults = gui.add_html("", order=0.0, visible=False)
         self.model = gui.add_dropdown(
             "model", page.catalog.names, initial_value=session.name, order=1.0
@@ -83,15 +102,57 @@ class Panels:
         self.task.on_update(
             page.guard(lambda _: session.choose(task=words.get(self.task.value, "")))
         )
+        self.undo = gui.add_button_group("change", (UNDO, REDO), order=4.0, hint="Ctrl+Z, Ctrl+Y")
+        self.undo.on_click(page.guard(lambda _: self._undo(self.undo.value)))
+        for label, key in ((UNDO, "Z"), (REDO, "Y")):
+            command = gui.add_command(label, hotkey=key, modifier="cmd/ctrl")
+            command.on_trigger(page.guard(partial(self._undo_key, label)))
+        self.find = gui.add_text(
+            "find", "", order=5.0, hint="part of a name: shows what has it, and hides the rest"
+        )
+        self.find.on_update(page.guard(lambda _: self._find()))
+        self._found = gui.add_html("", order=6.0, visible=False)
         with gui.add_form(None, order=ORDER["set"]) as form:
             text = gui.add_text(
                 "set", "", hint="NAME=VALUE and Enter, as with --set; beyond a slider's range too"
             )
         form.on_submit(page.guard(lambda _: session.type_value(text.value)))
 
+    def _undo(self, label: str) -> None:
+        if label == UNDO:
+            self.page.session.undo()
+        elif label == REDO:
+            self.page.session.redo()
+
+    def _undo_key(self, label: str, _: Any) -> None:
+        self._undo(label)
+
+    def _find(self) -> None:
+        """Show the knobs and sections whose name or description has what is typed."""
+        with self._lock:
+            wanted = self.find.value.strip().lower()
+            for folder, parts in self._parts.items():
+                seen = [wanted in text for text, _ in parts]
+                for is_seen, (_, handle) in zip(seen, parts, strict=True):
+                    handle.visible = is_seen
+                if folder in self._folders:
+                    self._folders[folder].visible = any(seen)
+            names = [n for n in SECTIONS if wanted and wanted in SECTIONS[n].lower() + n.lower()]
+            links = "".join(f'<a data-open="{name}">{name}</a>' for name in names)
+            count = sum(handle.visible for parts in self._parts.values() for _, handle in parts)
+            is_none = wanted and not names and not count
+            text = (
+                "<p>Nothing has that name.</p>" if is_none else f"<p>{links}</p>" if links else ""
+            )
+            mark = f'<span data-finding="{escape(wanted)}"></span>'
+            self._found.content = texts.box(mark + text) if wanted else ""
+            self._found.visible = bool(wanted)
+
     def show_controls(self, controls: Controls, choice: Choice) -> None:
         """Other knobs: make what differs anew."""
         with self._lock:
+            self.model.value = self.page.session.name
+            self.friction.value = choice.friction or 0.0
             self.task.options = tuple(TASKS[t] for t in self.page.session.tasks())
             self.task.value = TASKS[choice.task]
             self._controls = controls
@@ -99,11 +160,14 @@ class Panels:
             for group in (TASK, START, PARAMETERS):
                 self._make_group(group, controls.groups.get(group, ()), choice, stands)
             self._make_inputs(controls, choice)
+            if self.find.value:
+                self._find()
 
     def _make_group(
         self, group: str, knobs: tuple[Knob, ...], choice: Choice, stands: dict[str, float]
     ) -> None:
         self.page.disposal.discard(self._folders.pop(group, None))
+        self._parts.pop(group, None)
         if not knobs and group != TASK:
             return
         page, gui, session = self.page, self.gui, self.page.session
@@ -111,16 +175,18 @@ class Panels:
         is_open = group == TASK or (group == PARAMETERS and not page.visit.is_phone)
         folder = gui.add_folder(TITLES[group], order=ORDER[group], expand_by_default=is_open)
         self._folders[group] = folder
+        parts = self._parts[group] = []
         with folder:
             if group == TASK:
-                self._task_choices(choice)
+                parts += self._task_choices(choice)
             for knob in knobs:
-                self._add_slider(knob, stands.get(knob.name, knob.value))
+                slider = self._add_slider(knob, stands.get(knob.name, knob.value))
+                parts.append((f"{knob.name} {knob.description} {TITLES[group]}".lower(), slider))
             if knobs:
                 button = gui.add_button("Reset", color="gray")
                 button.on_click(page.guard(lambda _: session.reset(group)))
 
-    def _add_slider(self, knob: Knob, value: float) -> None:
+    def _add_slider(self, knob: Knob, value: float) -> Any:
         scale = knob.scale
         slider = self.gui.add_slider(
             knob.label,
@@ -137,17 +203,20 @@ class Panels:
         slider.on_update(
             self.page.guard(lambda _: session.set_value(knob.name, float(slider.value) * scale))
         )
+        return slider
 
-    def _task_choices(self, choice: Choice) -> None:
-        """Formulation, path, timing, controller."""
+    def _task_choices(self, choice: Choice) -> list[tuple[str, Any]]:
+        """Formulation, path, timing, controller; each with the words it is found by."""
         page, gui, session = self.page, self.gui, self.page.session
         ways = tuple(known_formulations())
         way = gui.add_dropdown("formulation", ways, initial_value=choice.formulation)
         way.on_update(page.guard(lambda _: session.choose(formulation=way.value)))
+        parts = [("formulation method task", way)]
         if choice.task == PATH:
-            self._form("path", form_kinds("path"), choice)
-            self._form("timing", form_kinds("timing"), choice)
+            parts += self._form("path", form_kinds("path"), choice)
+            parts += self._form("timing", form_kinds("timing"), choice)
             back = gui.add_checkbox("reverse", choice.reverse)
+            parts.append(("reverse backwards task", back))
             back.on_update(page.guard(lambda _: session.choose(reverse=bool(back.value))))
         model = session.mechanism.model
         scenario = model.scenario
@@ -165,8 +234,10 @@ class Panels:
             law.on_update(
                 page.guard(lambda _: session.choose(controller=labels.get(law.value, "")))
             )
+            parts.append(("controller feedback task", law))
+        return parts
 
-    def _form(self, family: str, kinds: tuple[str, ...], choice: Choice) -> None:
+    def _form(self, family: str, kinds: tuple[str, ...], choice: Choice) -> list[tuple[str, Any]]:
         page, gui, session = self.page, self.gui, self.page.session
         kind = gui.add_dropdown(family, kinds, initial_value=getattr(choice, family))
         kind.on_update(page.guard(lambda _: session.choose(**{family: kind.value})))
@@ -176,9 +247,12 @@ class Panels:
                     "as text", choice.typed.get(family, ""), hint="as commands have it; then Enter"
                 )
             form.on_submit(page.guard(lambda _: session.type_form(family, text.value)))
+            return [(f"{family} task", kind), (f"{family} task", text)]
+        return [(f"{family} task", kind)]
 
     def _make_inputs(self, controls: Controls, choice: Choice) -> None:
         self.page.disposal.discard(self._folders.pop("inputs", None))
+        self._parts.pop("inputs", None)
         if not controls.inputs:
             return
         page, gui, session = self.page, self.gui, self.page.session
@@ -192,6 +266,7 @@ class Panels:
                     choice.inputs.get(name, "0"),
                     hint="a number or an expression such as 0.1*sin(2*t); then Enter",
                 )
+        self._parts["inputs"] = [(f"{name} inputs".lower(), box) for name, box in boxes.items()]
 
         def submit(_: Any) -> None:
             for name, text in boxes.items():
@@ -215,6 +290,33 @@ class Panels:
                     knob, slider = self._sliders[name]
                     slider.value = _shown(knob, values[name])
 
+    def show_link(self, link: str) -> None:
+        """Make a link the address of the page; one that is too long is left out."""
+        if link != self._link and len(link) <= MAX_STATE:
+            self._link = link
+            self._signal()
+
+    def open_section(self, name: str, _: Any = None) -> None:
+        """Bring a section to the front."""
+        self._shows += 1
+        self._show = f"{self._shows} {name}"
+        self._signal()
+
+    def _signal(self) -> None:
+        """What the script of the page is told."""
+        link, show = escape(f"={self._link}"), escape(self._show)
+        self._signals.content = f'<span hidden data-link="{link}" data-show="{show}"></span>'
+
+    def show_view(self, view: PageView, player: Player) -> None:
+        """Boxes that say how the run is looked at."""
+        self.has_ghost = view.drawn.get("ghost", True)
+        for name, box in self._boxes.items():
+            if name in view.drawn:
+                box.value = view.drawn[name]
+        self._boxes["loop"].value = player.loop
+        self._speed.value = f"{min(SPEEDS, key=lambda s: abs(s - player.speed)):g}×"
+        self.show_playing(player.is_playing)
+
     def show_faults(self, html: str) -> None:
         """Faults above everything; none for an empty text."""
         self._faults.content = texts.box(html) if html else ""
@@ -228,7 +330,7 @@ class Panels:
         self.plots_tab = panel.add_tab("Plots")
         with panel.add_tab("Verdicts"):
             self._verdicts = gui.add_html(texts.box("<p>…</p>"), order=0.0)
-            friction = gui.add_number(
+            self.friction = friction = gui.add_number(
                 "friction", 0.0, min=0.0, max=5.0, step=0.05, order=1.0,
                 hint="coefficient of the ground, for the no-slip verdict; 0: not given",
             )  # fmt: skip
@@ -266,7 +368,9 @@ class Panels:
             self.time.on_update(page.guard(lambda _: page.scrub(float(self.time.value))))
             self.play = gui.add_button("Pause", hint="or press P")
             self.play.on_click(page.guard(lambda _: page.play_or_pause()))
-            speed = gui.add_dropdown("speed", tuple(f"{s:g}×" for s in SPEEDS), initial_value="1×")
+            self._speed = speed = gui.add_dropdown(
+                "speed", tuple(f"{s:g}×" for s in SPEEDS), initial_value="1×"
+            )
             speed.on_update(page.guard(lambda _: self._set_speed(speed.value)))
         with panel.add_tab("View"):
             self.follow = gui.add_checkbox("follow", False, hint="move with the bodies")
@@ -282,11 +386,14 @@ class Panels:
         panel.float(x=-15, y=-15, width=250 if page.visit.is_narrow else 290)
         if page.visit.is_phone:
             panel.expand()
+        for name, words in SECTIONS.items():
+            command = gui.add_command(f"Show {name.lower()}", description=words)
+            command.on_trigger(page.guard(partial(self.open_section, name)))
         key = gui.add_command("Play or pause", hotkey="P")
         key.on_trigger(page.guard(lambda _: page.play_or_pause()))
 
     def _toggle(self, name: str, value: bool, hint: str, act: Callable[[bool], None]) -> None:
-        box = self.gui.add_checkbox(name, value, hint=hint)
+        box = self._boxes[name] = self.gui.add_checkbox(name, value, hint=hint)
         box.on_update(self.page.guard(lambda _: act(bool(box.value))))
 
     def _set_stage(self, name: str, value: bool) -> None:

@@ -209,6 +209,17 @@ class PlotsPanel:
         self._ghost: Trajectory | None = None
         self._groups: dict[str, PlotGroup] = {}
         self._time, self._drawn = 0.0, 0.0
+        self._wanted: tuple[str, ...] = ()
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What the plots show, from the top."""
+        return tuple(slot.title for slot in self._slots)
+
+    def choose(self, titles: tuple[str, ...]) -> None:
+        """Show these where the run has them, from the next run on."""
+        with self._lock:
+            self._wanted, self._groups = titles, {}
 
     def show(self, run: Trajectory, ghost: Trajectory | None, t: float) -> None:
         """Draw another run."""
@@ -216,7 +227,8 @@ class PlotsPanel:
             self._run, self._ghost, self._time = run, ghost, t
             found = plot_groups(run)
             if list(found) != list(self._groups) or not self._slots:
-                kept = [slot.title for slot in self._slots if slot.title in found]
+                kept = [title for title in self._wanted or self.titles if title in found]
+                self._wanted = ()
                 self._groups = found
                 self._rebuild(kept)
             self._groups = found

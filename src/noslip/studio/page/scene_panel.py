@@ -37,6 +37,7 @@ class ScenePanel:
         self.shown: Shown | None = None
         self.ghost: Shown | None = None
         self._view: tuple[float, Any] = (0.0, None)
+        self._field_of_view = 0.8
 
     def put(self, shown: Shown, ghost: Shown | None, t: float, *, is_new: bool) -> None:
         """Show a run at a time; the camera fits a new run, or follows its bodies if it is long.
@@ -112,8 +113,25 @@ class ScenePanel:
         aspect = float(self.client.camera.aspect) or 1.5
         found = camera(scene, motion, aspect=aspect, follow=self.stage.follow)
         position = found.look_at + away * (found.position - found.look_at)
-        self._view = (aspect, position)
+        self._view, self._field_of_view = (aspect, position), found.field_of_view
         point_camera(self.client, position, found.look_at, found.up, found.field_of_view)
+
+    def moved_camera(self) -> tuple[float, ...]:
+        """Place of the camera and the point it looks at, where a hand has moved it; else empty."""
+        view, (_, position) = self.client.camera, self._view
+        if position is None:
+            return ()
+        place, look_at = np.asarray(view.position), np.asarray(view.look_at)
+        distance = float(np.linalg.norm(position - look_at)) or 1.0
+        if float(np.linalg.norm(position - place)) < 1e-2 * distance:
+            return ()
+        return tuple(float(f"{x:.4g}") for x in (*place, *look_at))
+
+    def move_camera(self, camera: tuple[float, ...]) -> None:
+        """Put the camera where it was; see `moved_camera`."""
+        place, look_at, scene = np.array(camera[:3]), np.array(camera[3:]), self.stage.scene
+        up = np.array([0.0, 0.0, 1.0]) if scene is None else scene.up
+        point_camera(self.client, place, look_at, up, self._field_of_view)
 
     def is_resized(self, view: Any) -> bool:
         """Whether the window has another shape and the camera is where `fit_camera` put it."""

@@ -15,7 +15,7 @@ from noslip.show.report.answers import GROUND
 from noslip.show.report.elements import MARKS, Html, Verdict, code, number_text, text
 from noslip.show.units import unit_text
 from noslip.simulation.trajectory import largest_errors
-from noslip.studio.choosing.choice import DRIVE, SCENARIO
+from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS
 from noslip.studio.running.runs import is_vakonomic
 from noslip.studio.running.session import Shown
 from noslip.words import counted
@@ -41,9 +41,20 @@ STYLE = """
 .studio h1 { font-size: 1rem; margin: 0.4rem 0; }
 .studio h2 { font-size: 0.92rem; margin: 0.8rem 0 0.3rem; }
 .studio details { margin-top: 0.8rem; } .studio summary { cursor: pointer; font-weight: 600; }
+.studio a[data-open] { cursor: pointer; text-decoration: underline; margin-right: 0.8em; }
+.studio table { border-collapse: collapse; width: 100%; margin: 0.3rem 0; }
+.studio td, .studio th { text-align: right; padding: 0.15rem 0.3rem; font-weight: 400;
+  border-bottom: 1px solid rgba(128, 128, 128, 0.25); overflow-wrap: anywhere; }
+.studio td:first-child, .studio th:first-child { text-align: left; padding-left: 0; }
 .studio .noslip .scroll { margin-left: 0; }
 </style>
 """.strip()
+
+#: What a model without a scenario does at first.
+SUGGESTED = {
+    PATH: f"it follows a path. <em>{TASKS[DRIVE]}</em> is another task",
+    INPUTS: "it is moved a little. Type inputs of your own, change its start, or choose a task",
+}
 
 #: Energy drift and residuals below these count as conserved.
 DRIFT, RESIDUAL = 1e-6, 1e-9
@@ -72,6 +83,8 @@ def about_html(model: Model, shown: Shown | None) -> str:
     """The model in two lines."""
     task = ""
     is_scenario = shown is None or shown.choice.task == SCENARIO
+    if shown is not None and model.scenario is None and shown.choice.task in SUGGESTED:
+        task = f'<p class="dim">No scenario is given: {SUGGESTED[shown.choice.task]}.</p>'
     if is_scenario and model.scenario is not None and model.scenario.description:
         task = f'<p class="dim">{escape(model.scenario.description)}</p>'
     time = ""

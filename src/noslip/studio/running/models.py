@@ -26,7 +26,8 @@ from noslip.formulations.derive import derive
 from noslip.formulations.verify import verify
 from noslip.library import MODELS, load
 from noslip.model.model import Model
-from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO
+from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, Choice, first_choice
+from noslip.studio.running.first_choice import first_choice_of
 
 Found = TypeVar("Found")
 
@@ -55,6 +56,16 @@ class Mechanism:
     def tasks(self) -> tuple[str, ...]:
         """The tasks that the model supports."""
         return self._cached("tasks", self._tasks)
+
+    def first_choice(self) -> Choice:
+        """What a page shows at first; of a model that cannot be compiled, its scenario."""
+        try:
+            return self._cached(
+                "first choice",
+                lambda: first_choice_of(self.system("complement"), self.tasks()),
+            )
+        except Exception:
+            return first_choice(self.model)
 
     def controllers(self, task: str) -> tuple[str, ...]:
         """Controllers that suit a task, none of them first."""

@@ -8,6 +8,7 @@ waits, and the run of an older one is cancelled. No fault ends a session: the vi
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +26,6 @@ from noslip.studio.choosing.choice import (
     Choice,
     adapted_choice,
     check_options,
-    first_choice,
     only_known,
     read_assignment,
 )
@@ -107,6 +107,8 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
 
 #: A run that was shown for less than this, s, was a stop on the way and leaves no ghost.
 STANDING = 1.0
+#: Choices that can be undone, and s within which changes of one thing count as one.
+MOST_UNDONE, ONE_CHANGE = 100, 1.0
 #: Pause, s, before what takes longer than a run is computed.
 QUIET = 0.25
 
@@ -123,7 +125,7 @@ class Session:
 
     Parameters
     ----------
-    shelf : models to choose from.
+    catalog : models to choose from.
     name : of the first one.
     view : notified of everything.
     clock : of the wall, s.
@@ -140,12 +142,15 @@ class Session:
         self._lock = threading.RLock()
         self.name = name
         self.mechanism = catalog.mechanism(name)
-        self.choice = first_choice(self.mechanism.model)
+        self.choice = self.mechanism.first_choice()
         self.shown: Shown | None = None
         self.ghost: Shown | None = None
         self.controls = Controls(groups={})
         self._shape: tuple[object, ...] = ()
         self._count = 0
+        self._past: list[tuple[str, Choice]] = []
+        self._future: list[tuple[str, Choice]] = []
+        self._last = ("", -math.inf)
         self._worker: Worker[_Request] = Worker(self._work, self._failed)
         self._forget = catalog.listen(self._file_was_saved)
 
@@ -168,17 +173,45 @@ class Session:
         """Show another model, from its first choice on."""
         mechanism = self.catalog.mechanism(name)
         with self._lock:
+            self._remember()
             self.name, self.mechanism = name, mechanism
             self.choice = dataclasses.replace(
-                first_choice(mechanism.model), formulation=self.choice.formulation
+                mechanism.first_choice(), formulation=self.choice.formulation
             )
             self.ghost = None
             self._submit()
+
+    def open(self, name: str, choice: Choice) -> None:
+        """Show a choice of a model, as a link has it."""
+        mechanism = self.catalog.mechanism(name)
+        with self._lock:
+            self.name, self.mechanism, self.choice = name, mechanism, choice
+            self._shape = ()
+            self._submit()
+
+    def undo(self) -> None:
+        """Take the last change back."""
+        self._step(self._past, self._future)
+
+    def redo(self) -> None:
+        """Make the change again that was taken back last."""
+        self._step(self._future, self._past)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a change to take back."""
+        return bool(self._past)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is a change to make again."""
+        return bool(self._future)
 
     def choose(self, **options: object) -> None:
         """Choose a formulation, task, path, timing, controller, reverse, duration or friction."""
         check_options(options)
         with self._lock:
+            self._remember("".join(options))
             before = self.choice
             self.choice = dataclasses.replace(before, **options)  # type: ignore[arg-type]
             if self.choice.task != before.task:
@@ -200,6 +233,7 @@ class Session:
                     f"model '{self.mechanism.model.name}'",
                     nearest(name, known),
                 )
+            self._remember(name)
             group, knob = found
             if not knob.lower <= value <= knob.upper:
                 self.controls = widened(self.controls, name, value)
@@ -215,6 +249,7 @@ class Session:
     def reset(self, group: str) -> None:
         """Reset a group of knobs."""
         with self._lock:
+            self._remember()
             names = self.controls.names(group)
             numbers = {n: x for n, x in self.choice.numbers.items() if n not in names}
             self.choice = dataclasses.replace(self.choice.without(names), numbers=numbers)
@@ -230,6 +265,7 @@ class Session:
                 raise SimulationError(
                     f"there is no input '{name}'", "inputs", nearest(name, self.choice.inputs)
                 )
+            self._remember("inputs")
             inputs = {**self.choice.inputs, name: text.strip() or "0"}
             self.choice = dataclasses.replace(self.choice, inputs=inputs)
             self._submit()
@@ -237,6 +273,7 @@ class Session:
     def type_form(self, family: str, text: str) -> None:
         """Type a path or a timing law as commands have it."""
         with self._lock:
+            self._remember(f"{family} typed")
             typed = {**self.choice.typed, family: text.strip()}
             self.choice = dataclasses.replace(self.choice, typed=typed)
             self._submit()
@@ -285,6 +322,26 @@ class Session:
         self._show_audit(shown)
 
     # inside
+
+    def _remember(self, what: str = "") -> None:
+        """Keep the choice for undo; changes of one thing that follow closely are one change."""
+        now = self._clock()
+        is_same = bool(what) and what == self._last[0] and now - self._last[1] < ONE_CHANGE
+        if not is_same:
+            self._past = [*self._past, (self.name, self.choice)][-MOST_UNDONE:]
+        self._future, self._last = [], (what, now)
+
+    def _step(self, taken: list[tuple[str, Choice]], given: list[tuple[str, Choice]]) -> None:
+        """Go to the last choice of one list, and note the present one in the other."""
+        with self._lock:
+            present = (self.name, self.choice)
+            while taken and taken[-1] == present:
+                taken.pop()
+            if not taken:
+                return
+            given.append(present)
+            self._last = ("", -math.inf)
+            self.open(*taken.pop())
 
     def _with(self, group: str, name: str, value: float) -> Choice:
         """The choice with a knob set."""
@@ -429,5 +486,7 @@ class Session:
             if name != self.name:
                 return
             old, self.mechanism = self.mechanism, self.catalog.mechanism(name)
-            self.choice = adapted_choice(self.choice, old.model, self.mechanism.model)
+            self.choice = adapted_choice(
+                self.choice, old.first_choice(), self.mechanism.first_choice()
+            )
             self._submit()
