@@ -17,6 +17,7 @@ EXTRAS = {
     "latex2mathml": ("latex2mathml", "show"),
     "fontTools": ("fontTools", "show"),
     "viser": ("viser", "show"),
+    "ipywidgets": ("ipywidgets", "notebook"),
     "xarray": ("xarray", "data"),
     "pandas": ("pandas", "data"),
     "msgspec": ("msgspec", "studio"),
