@@ -17,6 +17,7 @@ EXTRAS = {
     "latex2mathml": ("latex2mathml", "show"),
     "fontTools": ("fontTools", "show"),
     "viser": ("viser", "show"),
+    "rich": ("rich", "show"),
     "ipywidgets": ("ipywidgets", "notebook"),
     "xarray": ("xarray", "data"),
     "pandas": ("pandas", "data"),

@@ -8,7 +8,6 @@ import click
 
 import noslip as ns
 from noslip.cli.options import check_target, force_option, read_changes, set_option
-from noslip.cli.progress import Progress
 
 
 @click.command()
@@ -57,12 +56,11 @@ def plot(
 
     check_file(target)
     is_named = not what or (len(what) == 1 and ("." not in what[0] or what[0] in FIGURES))
-    bar = Progress()
-    with bar:
+    with ns.ProgressBar("drawing") as bar:
         run = ns.read_run(source) if is_folder else _simulated(source, changes, duration, tolerance)
         if is_named and what and what[0] in run.columns and what[0] not in FIGURES:
             is_named = False
-        bar.tell("drawing")
+        bar("drawing")
         chosen = "".join(what) if is_named else list(what)
         ns.plot(run, chosen, style=style, title=title, save=target)
     click.echo(str(target))
@@ -125,10 +123,9 @@ def animate(
     from noslip.show.animate import check_file
 
     check_file(target)
-    bar = Progress()
-    with bar:
+    with ns.ProgressBar("drawing") as bar:
         run = ns.read_run(source) if is_folder else _simulated(source, changes, duration, tolerance)
-        bar.tell("drawing")
+        bar("drawing")
         ns.animate(
             run,
             target,
@@ -141,7 +138,7 @@ def animate(
             title=title,
             width=width,
             height=height,
-            progress=lambda fraction: bar.tell(f"drawing, {fraction:.0%}"),
+            progress=bar,
         )
     click.echo(f"{target}  {target.stat().st_size / 1e6:.1f} MB, {run.t[-1] - run.t[0]:g} s")
 

@@ -182,12 +182,12 @@ class Recording:
     Parameters
     ----------
     page : the HTML.
-    cell : distance of the ground's grid lines, m; every fifth line is dark.
+    cell : distance of the grid lines of a plane, m, every fifth line dark; None without a plane.
     traces : color of paths that are drawn → what they follow.
     """
 
     page: str
-    cell: float
+    cell: float | None
     traces: dict[Color, str]
 
 
@@ -290,7 +290,7 @@ def recorded(
     shown = overlays.traces(drawn, motion) if traces else ()
     return Recording(
         page=page,
-        cell=overlays.grids(drawn, extent(drawn, motion))[0].cell,
+        cell=next((grid.cell for grid in overlays.grids(drawn, extent(drawn, motion))), None),
         traces=overlays.trace_names(shown),
     )
 

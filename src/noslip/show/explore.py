@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from noslip.analysis.scenario import run_scenario, scenario_start
+from noslip.analysis.scenario import scenario_start
+from noslip.control.scenario import run_scenario
 from noslip.engines.system import System, compile
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.extras import require

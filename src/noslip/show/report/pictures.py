@@ -126,8 +126,10 @@ def animation(system: System, run: Trajectory) -> Html:
 
 def _legend(shown: Recording) -> Html:
     """Scale of the grid, and which path has which color."""
-    said = f"Grid lines are {number_text(shown.cell)}{SPACE}m apart, dark ones "
-    said += f"{number_text(5 * shown.cell)}{SPACE}m."
+    said = "The ground is darker where it is lower."
+    if shown.cell is not None:
+        said = f"Grid lines are {number_text(shown.cell)}{SPACE}m apart, dark ones "
+        said += f"{number_text(5 * shown.cell)}{SPACE}m."
     for color, names in shown.traces.items():
         said += (
             f' <span class="trace" style="--trace: rgb{color}" aria-hidden="true"></span>'

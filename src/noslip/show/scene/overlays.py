@@ -9,6 +9,7 @@ import numpy as np
 
 from noslip.model.bodies import WORLD
 from noslip.model.numbers import Array, rotation_to
+from noslip.model.triangles import round_cell
 from noslip.show.scene.camera import Extent
 from noslip.show.scene.frames import Frames
 from noslip.show.scene.meshes import Color
@@ -59,12 +60,13 @@ class Arrows:
 
 
 def grids(scene: Scene, box: Extent, room: float = 0.0) -> tuple[Grid, ...]:
-    """A grid for each ground; a floor below everything for models that touch no ground.
+    """A grid for each plane; a floor below everything for models that touch no fixed ground.
 
-    With room, m, to go on in any direction.
+    With room, m, to go on in any direction. Curved ground has lines of its own.
     """
     grounds = list(scene.grounds)
-    if not any(ground.body == WORLD for ground in grounds):
+    on_curved = any(part.is_ground and part.body == WORLD for part in scene.parts)
+    if not on_curved and not any(ground.body == WORLD for ground in grounds):
         grounds.append(_floor(scene, box))
     found = []
     for ground in grounds:
@@ -170,17 +172,10 @@ def arrows(scene: Scene, frames: Frames, *, forces: bool, velocities: bool) -> t
     return tuple(result)
 
 
-def pale(color: Color, share: float = 0.4) -> Color:
-    """A color mixed with white."""
-    r, g, b = (round(255 - share * (255 - c)) for c in color)
+def pale(color: Color, share: float = 0.4, paper: Color = (255, 255, 255)) -> Color:
+    """A color mixed with that of the paper."""
+    r, g, b = (round(p - share * (p - c)) for c, p in zip(color, paper, strict=True))
     return r, g, b
-
-
-def round_cell(width: float) -> float:
-    """A cell 1, 2 or 5 times a power of ten wide, for ten to twenty-five cells."""
-    raw = width / 20
-    power = 10.0 ** np.floor(np.log10(raw))
-    return float(next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9)))
 
 
 def _floor(scene: Scene, box: Extent) -> Ground:
