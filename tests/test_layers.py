@@ -90,6 +90,7 @@ PRIVATE = {
     "_websock_connection": "viser: the connection of a page",
     "_websock_server": "viser: the server of the pages",
     "_rim": "contact points of a wheel",
+    "_repr_mimebundle_": "ipywidgets: what a notebook shows of a widget",
     # those of every named tuple
     "_asdict": "",
     "_fields": "",

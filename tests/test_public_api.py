@@ -266,6 +266,7 @@ PUBLIC = [
     "equations_text",
     "evaluate",
     "evaluate_batch",
+    "explore",
     "export",
     "fit",
     "follow",

@@ -98,10 +98,12 @@ def run(path):
             )
         lines = printed.getvalue().splitlines()
         picture = None
-        if type(value).__name__ in ("Figure", "Image"):
+        if type(value).__name__ in ("Figure", "Image", "AnimationPlayer"):
             file = f"{path.stem}-{len(results)}.png"
             if type(value).__name__ == "Figure":
                 value.savefig(IMAGES / file, dpi=110)
+            elif type(value).__name__ == "AnimationPlayer":
+                (IMAGES / file).write_bytes(value.still)
             else:
                 value.save(IMAGES / file, optimize=True)
             subject = path.stem.replace("_", " ")

@@ -596,6 +596,9 @@ from .show.run_folder import (
     read_run as read_run,
     write_run as write_run,
 )
+from .show.explore import (
+    explore as explore,
+)
 from .show.animate import (
     animate as animate,
     picture as picture,

@@ -18,6 +18,7 @@ EXTRAS = {
     "fontTools": ("fontTools", "show"),
     "viser": ("viser", "show"),
     "rich": ("rich", "show"),
+    "ipywidgets": ("ipywidgets", "notebook"),
     "xarray": ("xarray", "data"),
     "pandas": ("pandas", "data"),
     "msgspec": ("msgspec", "studio"),

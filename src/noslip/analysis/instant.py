@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import casadi as ca
@@ -434,13 +434,18 @@ def instant_text(instant: Instant) -> str:
     lines += _table("multipliers", instant.multipliers, units)
     if instant.outputs:
         lines += _table("outputs", instant.outputs, units)
+    # forces and moments together, as a moment is a force at an arm of some meters at most
+    found = [*instant.reactions.values(), *instant.joint_reactions.values()]
+    forces = (x for parts in found for n, x in parts.items() if _part_unit(n) != "m")
+    largest = _size([*forces, *instant.multipliers.values(), *instant.velocity_terms.tolist()])
     for owner, parts in instant.reactions.items():
         named = {part: reaction_unit(units, owner, part) for part in parts}
-        lines += _table(f"reaction of '{owner}'", parts, named)
+        lines += _table(f"reaction of '{owner}'", parts, named, largest)
     for owner, parts in instant.joint_reactions.items():
         known = {part: value for part, value in parts.items() if not math.isnan(value)}
         title = f"joint '{owner}' on its child"
-        lines += _table(title if known == parts else f"{title}: not known", known, _units_of(known))
+        title = title if known == parts else f"{title}: not known"
+        lines += _table(title, known, _units_of(known), largest)
     contacts = [parts for parts in instant.reactions.values() if "point_x" in parts]
     if any("normal" not in parts for parts in contacts):
         lines.append(
@@ -455,11 +460,29 @@ def instant_text(instant: Instant) -> str:
     return "\n".join(lines)
 
 
-def _table(title: str, values: Mapping[str, float], units: Mapping[str, str]) -> list[str]:
-    """A title, then name, number and unit in columns."""
+#: What is smaller than this part of the largest number beside it is rounding, and shown as zero.
+ROUNDING = 1e-14
+
+
+def _size(values: Iterable[float]) -> float:
+    return max((abs(x) for x in values if math.isfinite(x)), default=0.0)
+
+
+def _table(
+    title: str, values: Mapping[str, float], units: Mapping[str, str], largest: float = 0.0
+) -> list[str]:
+    """A title, then name, number and unit in columns.
+
+    What is rounding beside numbers of its unit, or beside the `largest` force, is written as zero.
+    """
     name_width = max(map(len, values), default=0)
-    # no minus before a zero
-    numbers = {name: f"{value + 0.0: .12g}" for name, value in values.items()}
+    numbers = {}
+    for name, value in values.items():
+        beside = _size(x for other, x in values.items() if units[other] == units[name])
+        size = beside if units[name] == "m" else max(largest, beside)
+        is_zero = abs(value) < ROUNDING * size
+        # no minus before a zero
+        numbers[name] = f"{0.0 if is_zero else value + 0.0: .12g}"
     width = max(map(len, numbers.values()), default=0)
     return [
         title,
@@ -475,7 +498,10 @@ def _mass_matrix(instant: Instant) -> list[str]:
     speeds = [read_unit(instant.units[name] or "1") for name in instant.independent_speeds]
     found = [unit_text(times(times(read_unit("J"), a, -1), b, -1)) for a in speeds for b in speeds]
     listed = ", ".join(dict.fromkeys(found))
-    rows = [[f"{x + 0.0: .9g}" for x in row] for row in instant.mass_matrix]
+    M = instant.mass_matrix
+    # |M_ij|² < M_ii M_jj: what is far below that bound is rounding
+    bound = ROUNDING * np.sqrt(np.outer(np.diag(M), np.diag(M)).clip(min=0.0))
+    rows = [[f"{x + 0.0: .9g}" for x in row] for row in np.where(np.abs(M) < bound, 0.0, M)]
     width = max((len(entry) for row in rows for entry in row), default=0)
     return [
         f"reduced mass matrix ({', '.join(instant.independent_speeds)}) [{listed}]",

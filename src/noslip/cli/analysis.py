@@ -138,6 +138,13 @@ def steady(
     type=click.Path(path_type=Path),
     help="Figure of a sweep: .png, .svg or .pdf; in runs/ by default.",
 )
+@click.option(
+    "--style",
+    type=click.Choice(["screen", "paper", "slide"]),
+    default="screen",
+    show_default=True,
+    help="What the figure of a sweep is for: its size and fonts.",
+)
 @time_option
 @json_option
 def linearize(
@@ -149,6 +156,7 @@ def linearize(
     sweeps: tuple[str, ...],
     ties: tuple[str, ...],
     output: Path | None,
+    style: str,
     time: float,
     as_json: bool,
 ) -> None:
@@ -197,7 +205,7 @@ def linearize(
             time=time,
         )
         if target is not None:
-            _draw(swept, target)
+            ns.plot(swept, title=swept.model, style=style, save=target)
     click.echo(json_text(swept.to_json()) if as_json else swept.text())
     if target is not None and not as_json:
         click.echo(f"  figure  {target}")
@@ -266,7 +274,3 @@ def _figure(model: str, name: str, output: Path | None, as_json: bool) -> Path |
     while target.exists():
         target, number = folder / f"{stem}-{number}.png", number + 1
     return target
-
-
-def _draw(sweep: ns.EigenvalueSweep, target: Path) -> None:
-    ns.plot(sweep, title=sweep.model, save=target)

@@ -1,4 +1,4 @@
-"""`noslip animate`: write the animation of a run."""
+"""`noslip plot` and `noslip animate`: write a figure or the animation of a run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,62 @@ import click
 
 import noslip as ns
 from noslip.cli.options import check_target, force_option, read_changes, set_option
+
+
+@click.command()
+@click.argument("source", metavar="MODEL_OR_RUN")
+@click.argument("what", nargs=-1, metavar="[FIGURE | COLUMN...]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File to write, .png, .svg or .pdf; the model's name with .png by default.",
+)
+@force_option
+@click.option(
+    "--style",
+    type=click.Choice(["screen", "paper", "slide"]),
+    default="screen",
+    show_default=True,
+    help="What the figure is for: its size and fonts.",
+)
+@click.option("--title", default="", help="Above the figure.")
+@click.option("--duration", type=float, help="s, of a model; its own by default.")
+@set_option
+@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+def plot(
+    source: str,
+    what: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    style: str,
+    title: str,
+    duration: float | None,
+    changes: tuple[str, ...],
+    tolerance: float,
+) -> None:
+    """Draw a run: the folder of one, or a model's scenario, which is simulated first.
+
+    A figure by its name, such as histories, path, speeds, inputs or energy, or some columns.
+    """
+    is_folder = Path(source).is_dir()
+    if is_folder and (changes or duration is not None):
+        raise click.UsageError("--set and --duration belong to a model; the run is already made")
+    target = output if output is not None else Path(f"{Path(source).stem}.png")
+    check_target(target, force)
+    from noslip.show.plots.catalog import FIGURES
+    from noslip.show.plots.files import check_file
+
+    check_file(target)
+    is_named = not what or (len(what) == 1 and ("." not in what[0] or what[0] in FIGURES))
+    with ns.ProgressBar("drawing") as bar:
+        run = ns.read_run(source) if is_folder else _simulated(source, changes, duration, tolerance)
+        if is_named and what and what[0] in run.columns and what[0] not in FIGURES:
+            is_named = False
+        bar("drawing")
+        chosen = "".join(what) if is_named else list(what)
+        ns.plot(run, chosen, style=style, title=title, save=target)
+    click.echo(str(target))
 
 
 @click.command()

@@ -38,6 +38,7 @@ COMMANDS = {
     "track": ("runs", "track"),
     "fit": ("identify", "fit"),
     "sweep": ("sweep", "sweep"),
+    "plot": ("animate", "plot"),
     "animate": ("animate", "animate"),
     "export": ("bridges", "export"),
     "papers": ("papers", "papers"),

@@ -218,7 +218,8 @@ class AnimationPlayer:
         write_atomically(target, lambda file: file.write_text(self.page, encoding="utf-8"))
         return target
 
-    def _repr_html_(self) -> str:
+    def html(self) -> str:
+        """The frame with its page over the picture, to be put into another page."""
         wide, tall = self.size
         picture = base64.b64encode(self.still).decode("ascii")
         fill = "position: absolute; left: 0; top: 0; width: 100%; height: 100%; border: 0"
@@ -230,6 +231,9 @@ class AnimationPlayer:
             f'<iframe title="{escape(self.title)}" style="{fill}" sandbox="allow-scripts" '
             f'loading="lazy" srcdoc="{escape(self.page)}"></iframe>\n</div>'
         )
+
+    def _repr_html_(self) -> str:
+        return self.html()
 
 
 def _player(

@@ -93,3 +93,15 @@ def test_it_says_in_a_line_how_it_moves(tractor):
 def test_inputs_without_names(tractor):
     with pytest.raises(TypeError, match=r"inputs is \[1\]: pass names and values or expressions"):
         ns.evaluate(tractor, TRACTOR, inputs=[1])
+
+
+def test_what_is_rounding_is_shown_as_zero(system_of):
+    """Numbers keep what was computed; the text has no 6e-17 N beside a weight of 14.7 N."""
+    moving = {"sleigh.rate": 1.1, "sleigh.vx": 0.3, "sleigh.angle": 0.7}
+    found = ns.evaluate(system_of("chaplygin-sleigh"), moving)
+    tiny = [
+        x for parts in found.joint_reactions.values() for x in parts.values() if 0 < abs(x) < 1e-14
+    ]
+    text = found.text()
+    assert tiny and not [line for line in text.splitlines()[:-1] if "e-1" in line]
+    assert "joint 'sleigh' on its child\n  x" in text

@@ -18,6 +18,7 @@ from noslip.show.plots.histories import friction_sheet, side_by_side
 from noslip.show.plots.panels import lay_out
 from noslip.show.plots.paths import ground_joints, path_sheet
 from noslip.show.plots.sheets import Sheet
+from noslip.show.plots.style import style_named
 from noslip.simulation.measured import MeasuredTable
 from noslip.simulation.trajectory import Trajectory
 
@@ -77,6 +78,7 @@ def plot(
     audit: Audit | None = None,
     title: str = "",
     size: str = "page",
+    style: str = "",
     save: str | Path | None = None,
 ) -> Figure:
     """A figure of a run, or of several runs side by side, with the model's own names and units.
@@ -96,17 +98,21 @@ def plot(
     audit : of the run, for ``friction``.
     title : above the figure.
     size : ``page`` (7.2 inches wide) or ``column`` (3.5).
+    style : what it is for, instead of a size: ``screen``, ``paper`` (a column, in the font of the
+        equations) or ``slide`` (10.8 inches wide, text of 16 points).
     save : file to write, too: PNG, SVG or PDF by its ending.
 
     Returns
     -------
     Figure : of matplotlib, to be changed or shown; it is not known to pyplot.
     """
-    from noslip.show.plots.figures import figure_of
+    from noslip.show.plots.figures import figure_of, restyle
 
     target = None if save is None else check_file(save)
     if isinstance(run, EigenvalueSweep):
-        return _sweep(run, what, title, size, save)
+        return _sweep(run, what, title, size, style, save)
+    chosen = style_named(style, size)
+    size = chosen.size
     what = what if not isinstance(what, str) else what or "histories"
     given = _runs(run)
     names = _labels(given, labels)
@@ -137,7 +143,7 @@ def plot(
             panels = side_by_side(sets, names, order)
         columns = _columns(panels) if is_grid else 1
         sheet = lay_out(panels, title=title, size=size, columns=columns)
-    figure = figure_of(sheet)
+    figure = restyle(figure_of(sheet, chosen.scale), chosen)
     if target is not None:
         save_figure(figure, target)
     return figure
@@ -149,7 +155,12 @@ def named_sheet(run: Trajectory, what: str, *, size: str = "page") -> Sheet:
 
 
 def _sweep(
-    sweep: EigenvalueSweep, what: object, title: str, size: str, save: str | Path | None
+    sweep: EigenvalueSweep,
+    what: object,
+    title: str,
+    size: str,
+    style: str,
+    save: str | Path | None,
 ) -> Figure:
     if what not in ("", "eigenvalues"):
         raise SimulationError(
@@ -165,6 +176,7 @@ def _sweep(
         stable=sweep.stable_ranges,
         title=title,
         size=size,
+        style=style,
         save=save,
     )
 

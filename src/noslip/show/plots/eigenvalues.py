@@ -20,7 +20,7 @@ from noslip.errors import SimulationError
 from noslip.show.plots.curves import Array, Curve, Panel
 from noslip.show.plots.files import check_file, save_figure
 from noslip.show.plots.panels import lay_out
-from noslip.show.plots.style import INK
+from noslip.show.plots.style import INK, style_named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,6 +40,7 @@ def plot_eigenvalues(
     stable: Sequence[tuple[float, float]] | None = None,
     title: str = "",
     size: str = "page",
+    style: str = "",
     save: str | Path | None = None,
 ) -> Figure:
     """Real and imaginary parts of eigenvalues against a parameter; shaded where nothing grows.
@@ -52,14 +53,17 @@ def plot_eigenvalues(
     stable : ranges to shade; by default where no real part is above zero.
     title : above the figure.
     size : ``page`` (7.2 inches wide) or ``column`` (3.5).
+    style : what it is for, instead of a size: ``screen``, ``paper`` (a column, in the font of the
+        equations) or ``slide`` (10.8 inches wide, text of 16 points).
     save : file to write, too: PNG, SVG or PDF by its ending.
 
     Returns
     -------
     Figure : of matplotlib, with one panel of real parts and one of imaginary parts.
     """
-    from noslip.show.plots.figures import figure_of
+    from noslip.show.plots.figures import figure_of, restyle
 
+    chosen = style_named(style, size)
     target = None if save is None else check_file(save)
     x, table = _checked(values, eigenvalues)
     branches = followed(x, table)
@@ -80,14 +84,15 @@ def plot_eigenvalues(
     ]
     bound = GROWS * float(np.max(np.abs(table)))
     steady = stable_ranges(x, np.max(table.real, axis=1), bound) if stable is None else stable
-    figure = figure_of(lay_out(panels, title=title, size=size, head=0.16 if steady else 0.0))
-    _shade(figure, steady)
+    figure = figure_of(lay_out(panels, title=title, size=chosen.size, head=0.16 if steady else 0.0))
+    _shade(figure, steady, chosen.scale)
+    restyle(figure, chosen)
     if target is not None:
         save_figure(figure, target)
     return figure
 
 
-def _shade(figure: Figure, steady: Sequence[tuple[float, float]]) -> None:
+def _shade(figure: Figure, steady: Sequence[tuple[float, float]], scale: float) -> None:
     from matplotlib.patches import Patch
 
     from noslip.show.plots.figures import legend
@@ -101,8 +106,9 @@ def _shade(figure: Figure, steady: Sequence[tuple[float, float]]) -> None:
         # the same distance above low and high panels
         at = 1 + 0.05 / (above.get_position().height * figure.get_figheight())
         legend(
-            above, [Patch(**shade)], ["stable: nothing grows"], at=(1.0, at), corner="lower right"
-        )
+            above, [Patch(**shade)], ["stable: nothing grows"], at=(1.0, at),
+            corner="lower right", scale=scale,
+        )  # fmt: skip
 
 
 def _checked(values: ArrayLike, eigenvalues: ArrayLike) -> tuple[Array, Complex]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -12,6 +13,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
 
 from noslip.show.plots.sheets import Area, Frame, Sheet, Stroke, Ticks
@@ -30,14 +32,15 @@ from noslip.show.plots.style import (
     TITLE,
     Corner,
     Decimals,
+    FigureStyle,
     Powers,
     linear_locator,
     log_locator,
 )
 
 
-def figure_of(sheet: Sheet) -> Figure:
-    """The figure of a sheet, to be changed or shown."""
+def figure_of(sheet: Sheet, scale: float = 1.0) -> Figure:
+    """The figure of a sheet, to be changed or shown; `scale` enlarges the text of its legends."""
     figure = Figure(figsize=(sheet.width, sheet.height), dpi=150)
     first: Axes | None = None
     for frame in sheet.frames:
@@ -51,12 +54,61 @@ def figure_of(sheet: Sheet) -> Figure:
         if names is not None:
             handles = [_handle(sample) for sample in names.samples]
             legend(
-                ax, handles, names.names, at=names.at, corner=names.corner, columns=names.columns
+                ax,
+                handles,
+                names.names,
+                at=names.at,
+                corner=names.corner,
+                columns=names.columns,
+                scale=scale,
             )
     if sheet.title:
         at = (sheet.left / sheet.width, 1 - EDGE / sheet.height)
         write(figure, *at, sheet.title, fontsize=TITLE, fontweight="bold", va="top")
     return figure
+
+
+def restyle(figure: Figure, style: FigureStyle) -> Figure:
+    """Enlarge a figure with its text and lines, and set its text in the fonts of a style.
+
+    The text of legends has its size already, which their layout depends on.
+    """
+    k = style.scale
+    if k != 1.0:
+        figure.set_size_inches(k * figure.get_figwidth(), k * figure.get_figheight())
+        for ax in figure.axes:
+            ax.tick_params(labelsize=k * TICKS, width=k * HAIR, length=k * TICK, pad=k * TICK)
+            for spine in ax.spines.values():
+                spine.set_linewidth(k * HAIR)
+            ax.grid(linewidth=k * 0.5)
+            for line in (*ax.lines, *_samples(ax, Line2D)):
+                line.set_linewidth(k * line.get_linewidth())
+                line.set_markersize(k * line.get_markersize())
+            for area in (*ax.collections, *_samples(ax, Patch)):
+                area.set_linewidth(k * np.atleast_1d(area.get_linewidth())[0])
+        for text in _texts(figure, legends=False):
+            text.set_fontsize(k * float(text.get_fontsize()))
+    if style.fonts:
+        for ax in figure.axes:
+            ax.tick_params(labelfontfamily=list(style.fonts))
+        for text in _texts(figure):
+            text.set_fontfamily(list(style.fonts))
+    return figure
+
+
+def _texts(figure: Figure, *, legends: bool = True) -> list[Text]:
+    """Titles, names of axes and of curves; numbers at ticks belong to their axes."""
+    found = list(figure.texts)
+    for ax in figure.axes:
+        found += [ax.xaxis.label, ax.yaxis.label, *ax.texts]
+        made = ax.get_legend()
+        found += made.get_texts() if legends and made is not None else []
+    return found
+
+
+def _samples(ax: Axes, kind: type) -> list[Any]:
+    made = ax.get_legend()
+    return [h for h in made.legend_handles if isinstance(h, kind)] if made is not None else []
 
 
 def _fill(ax: Axes, frame: Frame) -> None:
@@ -141,13 +193,13 @@ def write(ax: Axes | Figure, x: float, y: float, text: str, **options: object) -
 
 def legend(
     ax: Axes, handles: Sequence[Artist], names: Sequence[str], *, at: tuple[float, float],
-    columns: int = 1, corner: Corner = "upper left",
+    columns: int = 1, corner: Corner = "upper left", scale: float = 1.0,
 ) -> None:  # fmt: skip
     """Names beside the data; `at` is where its corner goes, in axes coordinates."""
     # names may begin with a low line, which a legend would hide: so they are put in afterwards
     made = ax.legend(
         handles, ["name"] * len(handles), loc=corner, bbox_to_anchor=at, ncols=columns,
-        fontsize=TEXT, frameon=False, borderaxespad=0.0, borderpad=0.0, labelcolor=INK,
+        fontsize=scale * TEXT, frameon=False, borderaxespad=0.0, borderpad=0.0, labelcolor=INK,
         handlelength=SAMPLE * 72 / TEXT, handletextpad=GAP * 72 / TEXT, labelspacing=0.32,
         columnspacing=COLUMN_GAP,
     )  # fmt: skip

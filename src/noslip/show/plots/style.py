@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -26,8 +27,9 @@ INK = "#16181a"
 #: Blue, orange, green, crimson, violet, ochre.
 PALETTE = ("#3264b9", "#ff640f", "#22a688", "#be1478", "#b575f8", "#786419")
 DASHES: tuple[tuple[float, ...], ...] = ((), (4.0, 1.6), (1.2, 1.3), (5.0, 1.5, 1.2, 1.5))
-#: Widths of figures, inches: a column of two, or the whole page of a paper.
-WIDTHS = {"column": 3.5, "page": 7.2}
+#: Widths of figures, inches: a column of two, the whole page of a paper, half of a slide, which is
+#: enlarged.
+WIDTHS = {"column": 3.5, "page": 7.2, "slide": 5.4}
 TEXT, TICKS, TITLE = 8.0, 7.5, 9.0
 LINE, THIN, HAIR = 1.3, 0.9, 0.6
 #: Height of a line of text, inches.
@@ -42,6 +44,39 @@ EDGE, BELOW_AXIS = 0.08, 0.22
 TICK = 2.5
 #: Opacity of the grid.
 FAINT = 0.13
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureStyle:
+    """What a figure is for: its size, how much it is enlarged, and its fonts.
+
+    Parameters
+    ----------
+    size : one of `WIDTHS`.
+    scale : of text, lines and the figure as a whole.
+    fonts : families, the first that has a letter; none for those of matplotlib.
+    """
+
+    size: str
+    scale: float = 1.0
+    fonts: tuple[str, ...] = ()
+
+
+#: Word → style. STIX is the font of the equations.
+STYLES = {
+    "screen": FigureStyle(size="page"),
+    "paper": FigureStyle(size="column", fonts=("STIXGeneral", "DejaVu Sans")),
+    "slide": FigureStyle(size="slide", scale=2.0),
+}
+
+
+def style_named(word: str, size: str) -> FigureStyle:
+    """The style of a word; without one, a figure of a size."""
+    if not word:
+        return FigureStyle(size=size)
+    if word not in STYLES:
+        raise SimulationError(f"there is no style '{word}'", "plot", nearest(str(word), STYLES))
+    return STYLES[word]
 
 
 def color(k: int) -> str:

@@ -1,0 +1,205 @@
+"""`explore`: sliders in a notebook; each change runs the model again and draws it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from noslip.analysis.scenario import scenario_start
+from noslip.control.scenario import run_scenario
+from noslip.engines.system import System, compile
+from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.extras import require
+from noslip.formulations.derive import derive
+from noslip.library import load
+from noslip.model.model import Model
+from noslip.model.quantities import Quantity
+from noslip.show.knobs import Knob, parameter_knobs, ranged
+from noslip.simulation.starts.completion import start_names
+from noslip.simulation.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    import ipywidgets
+
+#: Sliders that are shown unless they are chosen.
+MOST = 8
+
+
+def explore(
+    model: Model | System | str,
+    names: Sequence[str] = (),
+    *,
+    plot: str | Sequence[str] = "",
+    animation: bool = False,
+    duration: float | None = None,
+) -> Explorer:
+    """Show sliders for a model in a notebook, and its run, which follows them.
+
+    Parameters
+    ----------
+    model : a model, its name or file, or a compiled system.
+    names : of parameters, start values and constant inputs, one slider each; by default what the
+        scenario gives, then parameters, eight in all.
+    plot : what is drawn, as for :func:`plot`; by default the path, or the coordinates of what does
+        not move over ground.
+    animation : a player instead of a figure.
+    duration : s; the scenario's own by default.
+
+    Returns
+    -------
+    Explorer : shown by a notebook; its ``run`` is the last one, ``values`` what differs from the
+        model.
+
+    Raises
+    ------
+    MissingPackageError : without ipywidgets.
+    """
+    system = model if isinstance(model, System) else _compiled(model)
+    require("ipywidgets", "explore", f"sliders for model '{system.model.name}'")
+    return Explorer(
+        system, knobs_of(system, names), plot=plot, animation=animation, duration=duration
+    )
+
+
+def _compiled(model: Model | str) -> System:
+    return compile(derive(load(model) if isinstance(model, str) else model))
+
+
+def knobs_of(system: System, names: Sequence[str] = ()) -> tuple[Knob, ...]:
+    """Knobs for numbers of a model and its scenario: those that are named, or a few."""
+    model, scenario = system.model, system.model.scenario
+    found: dict[str, Knob] = {}
+    if scenario is not None:
+        found |= {k.name: k for k in parameter_knobs(scenario.parameters)}
+        inputs = {i.name: i.unit for i in model.inputs}
+        for name, value in scenario.inputs.items():
+            if isinstance(value, int | float):
+                size = 3 * abs(value) or 1.0
+                found[name] = ranged(name, inputs.get(name, ""), float(value), -size, size)
+        values = model.parameter_values() | {p.name: p.value for p in scenario.parameters}
+        start = scenario_start(scenario, values, motion=False)
+        found |= {name: _start_knob(system, name, value) for name, value in start.items()}
+    first = list(found)
+    found |= {k.name: k for k in parameter_knobs(model.parameters)}
+    for name in names:
+        if name not in found and name in start_names(system):
+            found[name] = _start_knob(system, name, 0.0)
+        if name not in found:
+            raise SimulationError(
+                f"there is no number '{name}' to change",
+                f"explore of model '{model.name}'",
+                nearest(name, [*found, *start_names(system)]),
+            )
+    chosen = list(names) or [*first, *(name for name in found if name not in first)][:MOST]
+    return tuple(found[name] for name in chosen)
+
+
+def _start_knob(system: System, name: str, value: float) -> Knob:
+    known = {q.name: q for q in (*system.coordinates, *system.speeds, *system.independent_speeds)}
+    unit = "rad/s" if name.endswith("_rate") else "rad"
+    quantity = known.get(name, Quantity(name=name, unit=unit))
+    reach = 2 * abs(value)
+    ends = (min(quantity.lower, -reach), max(quantity.upper, reach))
+    return ranged(name, quantity.unit, value, *ends, f"at the start. {quantity.description}")
+
+
+class Explorer:
+    """Sliders, and below them the run that belongs to them. Made by :func:`explore`.
+
+    Parameters
+    ----------
+    system : compiled system.
+    knobs : one slider each.
+    plot, animation, duration : as for :func:`explore`.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        knobs: Sequence[Knob],
+        *,
+        plot: str | Sequence[str] = "",
+        animation: bool = False,
+        duration: float | None = None,
+    ) -> None:
+        import ipywidgets
+
+        self.system, self.knobs = system, tuple(knobs)
+        self.what, self.animation, self.duration = plot, animation, duration
+        self.run: Trajectory | None = None
+        self.sliders = {knob.name: _slider(knob) for knob in self.knobs}
+        self._said = ipywidgets.HTML()
+        self._shown: Any = ipywidgets.HTML() if animation else ipywidgets.Image(format="png")
+        self._shown.layout.max_width = "100%"
+        reset = ipywidgets.Button(description="Reset")
+        reset.on_click(lambda _: self.reset())
+        sliders = ipywidgets.VBox([*self.sliders.values(), reset])
+        self.widget = ipywidgets.VBox([sliders, self._said, self._shown])
+        for slider in self.sliders.values():
+            slider.observe(lambda _: self.update(), names="value")
+        self.update()
+
+    @property
+    def values(self) -> dict[str, float]:
+        """What the sliders change: name → value where it is not the model's own."""
+        return {
+            knob.name: float(self.sliders[knob.name].value) * knob.scale
+            for knob in self.knobs
+            if self.sliders[knob.name].value != knob.value / knob.scale
+        }
+
+    def reset(self) -> None:
+        """Put all sliders back to the model's own values."""
+        for knob in self.knobs:
+            self.sliders[knob.name].value = knob.value / knob.scale
+
+    def update(self) -> None:
+        """Run with the values of the sliders and draw; a run that fails says why, and stays."""
+        from html import escape
+
+        try:
+            run = run_scenario(
+                self.system, changes=self.values, duration=self.duration, on_failure="return"
+            )
+            self._draw(run)
+        except NoslipError as error:
+            self._said.value = f"<pre>{escape(str(error))}</pre>"
+            return
+        self.run = run
+        self._said.value = escape("" if run.success else run.message)
+
+    def _draw(self, run: Trajectory) -> None:
+        if self.animation:
+            from noslip.show.animate import animate
+
+            player: Any = animate(run, system=self.system)
+            self._shown.value = player.html()
+            return
+        from noslip.show.displays import figure_png
+        from noslip.show.plots import plot
+        from noslip.show.plots.paths import ground_joints
+
+        what = self.what or ("path" if ground_joints(run) else "coordinates")
+        data, shown = figure_png(plot(run, what))
+        self._shown.layout.width = f"{shown['width']}px"
+        self._shown.value = data
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        return self.widget._repr_mimebundle_(**options)
+
+
+def _slider(knob: Knob) -> ipywidgets.FloatSlider:
+    import ipywidgets
+
+    return ipywidgets.FloatSlider(
+        value=knob.value / knob.scale,
+        min=knob.lower / knob.scale,
+        max=knob.upper / knob.scale,
+        step=knob.step / knob.scale / 10,
+        description=knob.label,
+        description_tooltip=knob.description,
+        continuous_update=False,
+        readout_format=".4g",
+        style={"description_width": "14em"},
+        layout={"width": "min(100%, 46em)"},
+    )
