@@ -14,7 +14,7 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave
-from noslip.analysis.scenario import run_scenario
+from noslip.control.scenario import run_scenario
 from noslip.library import MODELS
 from noslip.studio.running.models import ModelCatalog
 from noslip.studio.running.session import Session

@@ -260,6 +260,9 @@ from .simulation.batches.result import (
 from .simulation.batch import (
     simulate_batch as simulate_batch,
 )
+from .progress import (
+    ProgressBar as ProgressBar,
+)
 
 # analyze
 from .analysis.instant import (
@@ -286,7 +289,7 @@ from .analysis.reference_motion import (
     reference_motion as reference_motion,
     start_on_motion as start_on_motion,
 )
-from .analysis.scenario import (
+from .control.scenario import (
     run_scenario as run_scenario,
 )
 from .analysis.instant_kinematics import (

@@ -12,27 +12,19 @@ grid: the Taylor coefficients at a place that is held, x̂ = x without its deriv
 
 This is h_00 as a number, and exact in all derivatives. `engines.program` reads the call as an
 operation for each h_ij; x − x̂ is zero there, so that no more than the coefficients needed are left.
-
-Traps
------
-- CasADi (3.8) differentiates calls within SX wrongly where a derivative is zero. So neither places
-  nor coefficients let a derivative through: :func:`held` writes them as ⌊2⁹⁰⁰x⌋ 2⁻⁹⁰⁰, which is x
-  for all |x| < 10³⁷ (but for 10⁻²⁷⁰), and has the derivative zero.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import re
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from noslip.lookup_tables import Array, LookupTable, held, keyed_table, table_of
 
 DEGREE = 5
 #: Quintic B-splines of uniform knots on one cell: weights of powers of s, 0 ≤ s ≤ 1.
@@ -51,9 +43,6 @@ _CELL = (
 )
 #: Cells along x and along y of a patch of the table.
 PATCH = 64
-#: Powers of two of :func:`held`.
-LARGE, SMALL = 2.0**900, 2.0**-900
-_NAME = re.compile(r"spline_([0-9a-f]{16})")
 
 
 def cell_weights(order: int) -> Array:
@@ -64,13 +53,8 @@ def cell_weights(order: int) -> Array:
     return weights
 
 
-def held(x: ca.SX) -> ca.SX:
-    """The same number without its derivative."""
-    return ca.floor(x * LARGE) * SMALL
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GridSpline:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GridSpline(LookupTable):
     """A quintic spline over a square grid. Made by :func:`grid_spline`.
 
     Beyond the border the polynomials of the last cells go on.
@@ -80,15 +64,17 @@ class GridSpline:
     coefficients : (m, n) c_ji of (1): a row for each place along y.
     origin : x₀ and y₀, the first point of the grid.
     step : from a point to the next, along x and along y.
-    number : of the spline in this process; operations name it by it.
-    key : of all the above but the number.
     """
 
-    coefficients: Array = field(repr=False)
+    kind: ClassVar[str] = "spline"
+
     origin: tuple[float, float]
     step: float
-    number: int
-    key: str
+
+    @property
+    def orders(self) -> tuple[tuple[int, ...], ...]:
+        """(i, j) of all Taylor coefficients, those of one i after the other."""
+        return tuple((i, j) for i in range(DEGREE + 1) for j in range(DEGREE + 1))
 
     @property
     def num_cells(self) -> tuple[int, int]:
@@ -124,28 +110,22 @@ class GridSpline:
         return h
 
 
-#: All splines of this process, by their keys: expressions call them by it.
-_SPLINES: dict[str, GridSpline] = {}
-_MAKING = threading.Lock()
-
-
 def grid_spline(values: Array, origin: tuple[float, float], step: float) -> GridSpline:
     """The spline through (m, n) values; a row is along x, the rows follow each other along y."""
     values = np.ascontiguousarray(values, dtype=float)
     facts = np.array([*values.shape, *origin, step], dtype=float)
     key = hashlib.sha256(facts.tobytes() + values.tobytes()).hexdigest()[:16]
-    with _MAKING:
-        if key not in _SPLINES:
-            coefficients = np.ascontiguousarray(_coefficients(_coefficients(values).T).T)
-            coefficients.setflags(write=False)
-            first = float(origin[0]), float(origin[1])
-            _SPLINES[key] = GridSpline(coefficients, first, step, len(_SPLINES), key)
-        return _SPLINES[key]
 
+    def make(number: int) -> GridSpline:
+        return GridSpline(
+            coefficients=np.ascontiguousarray(_coefficients(_coefficients(values).T).T),
+            number=number,
+            key=key,
+            origin=(float(origin[0]), float(origin[1])),
+            step=step,
+        )
 
-def numbered_spline(number: float) -> GridSpline:
-    """The spline of a number."""
-    return list(_SPLINES.values())[int(number)]
+    return table_of(key, make)
 
 
 def _coefficients(values: Array) -> Array:
@@ -170,16 +150,16 @@ def _coefficients(values: Array) -> Array:
     return found
 
 
-def called_spline(function: ca.Function, k: int) -> GridSpline | None:
-    """The spline whose Taylor coefficients instruction k of a function calls; None for others."""
-    match = _NAME.fullmatch(function.instructions_sx()[k].which_function().name())
-    return None if match is None else _SPLINES.get(match[1])
+def _keyed(key: str) -> GridSpline:
+    table = keyed_table(key)
+    assert isinstance(table, GridSpline)
+    return table
 
 
 @functools.cache
 def _function(key: str) -> ca.Function:
     """(36,) all h_ij at (x, y), those of one i after the other."""
-    spline = _SPLINES[key]
+    spline = _keyed(key)
     x, y = ca.MX.sym("x"), ca.MX.sym("y")
     cells, weights = [], []
     for place, start, count in zip((x, y), spline.origin, spline.num_cells, strict=True):
@@ -205,7 +185,7 @@ def _near(key: str) -> ca.Function:
 
     CasADi copies a constant at every evaluation, so a large table is cut into patches.
     """
-    spline = _SPLINES[key]
+    spline = _keyed(key)
     counts = [-(-count // PATCH) for count in spline.num_cells]
     size = PATCH + DEGREE
     patches = [

@@ -16,7 +16,7 @@ from studio_page import PATIENCE, Server, Studio, server
 from watch import Watch
 
 import noslip as ns
-from noslip.analysis.scenario import run_scenario
+from noslip.control.scenario import run_scenario
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import numpy as np
 from noslip.analysis.feedback import StateInputs, depends_on_state
 from noslip.analysis.linearize import NEUTRAL, Linearization, linearize
 from noslip.analysis.linearize_batch import linearize_batch
+from noslip.analysis.scenario import split_changes
 from noslip.analysis.steady import steady
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -24,7 +25,7 @@ from noslip.model.expressions import (
 )
 from noslip.numeric import is_truth
 from noslip.simulation.input_laws import AbstractInputLaw
-from noslip.simulation.starts.completion import Start, start_names
+from noslip.simulation.starts.completion import Start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,6 +76,12 @@ class EigenvalueSweep:
         lines.append(f"  stable: {self._where_stable()}")
         return "\n".join(lines)
 
+    def plot(self, **options: Any) -> Any:
+        """Real and imaginary parts over the changed value; see :func:`noslip.plot`."""
+        import noslip
+
+        return noslip.plot(self, **options)
+
     def _where_stable(self) -> str:
         """Ranges in words. Between two unstable values nothing is known, so none is ruled out."""
         ranges = [f"{low:.10g} to {high:.10g} {self.unit}" for low, high in self.stable_ranges]
@@ -85,7 +92,7 @@ class EigenvalueSweep:
             f"EigenvalueSweep of '{self.model}' over {len(self.values)} values of {self.name}, "
             f"{self.values[0]:g} to {self.values[-1]:g} {self.unit}; "
             f"stable: {self._where_stable()}\n"
-            "next: .text(), .eigenvalues, .limits, noslip.plot(sweep)"
+            "next: .text(), .eigenvalues, .limits, .plot()"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -167,10 +174,10 @@ def sweep_eigenvalues(
     def at(value: float) -> Linearization:
         nonlocal before
         changes = {name: value} | {other: tie(value) for other, tie in ties.items()}
-        place, forces, numbers = split_changes(system, changes)
-        where = {**(about or {}), **place}
-        values_of = {**(parameters or {}), **numbers}
-        given = {**forces_given, **forces}
+        split = split_changes(system, changes)
+        where = {**(about or {}), **split.start}
+        values_of = {**(parameters or {}), **split.parameters}
+        given = {**forces_given, **split.inputs}
         if not search:
             acting: StateInputs = given if law is None else law
             return linearize(
@@ -181,7 +188,7 @@ def sweep_eigenvalues(
             where,
             guess=before if before is not None else guess,
             find=find,
-            inputs=given,  # type: ignore[arg-type]
+            inputs=given,
             parameters=values_of,
             time=time,
         )
@@ -252,16 +259,17 @@ def _together(
     progress: Callable[[float], None] | None,
 ) -> Spectra | None:
     """The same by `linearize_batch`; None where one by one says more, as of a motion not steady."""
-    groups = [
+    split = split_changes(system, dict.fromkeys(changes, 0.0))
+    start, forces, numbers = (
         {name: changes[name] for name in group}
-        for group in split_changes(system, dict.fromkeys(changes, 0.0))
-    ]
+        for group in (split.start, split.inputs, split.parameters)
+    )
     try:
         found = linearize_batch(
             system,
-            {**about, **groups[0]},
-            inputs={**inputs, **groups[1]},
-            parameters={**parameters, **groups[2]},
+            {**about, **start},
+            inputs={**inputs, **forces},
+            parameters={**parameters, **numbers},
             time=time,
             progress=progress,
         )
@@ -333,28 +341,6 @@ def _ties(
 
         found[other] = tie
     return found
-
-
-def split_changes(
-    system: System, changes: Mapping[str, float]
-) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Changes by name, sorted into values of the motion, inputs and parameters."""
-    groups = {
-        "parameters": [p.name for p in system.model.parameters],
-        "about": start_names(system),
-        "inputs": [q.name for q in system.inputs],
-    }
-    result: dict[str, dict[str, float]] = {group: {} for group in groups}
-    for name, value in changes.items():
-        group = next((g for g, names in groups.items() if name in names), None)
-        if group is None:
-            raise SimulationError(
-                f"there is no coordinate, speed, angle, input or parameter '{name}'",
-                f"model '{system.model.name}'",
-                nearest(name, [n for names in groups.values() for n in names]),
-            )
-        result[group][name] = float(value)
-    return result["about"], result["inputs"], result["parameters"]
 
 
 def _unit(system: System, name: str) -> str:

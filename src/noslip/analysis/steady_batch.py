@@ -42,6 +42,7 @@ from noslip.analysis.steady import (
     scale_of,
     search_charts,
 )
+from noslip.engines.devices import AbstractDevice
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.batches.variants import Variants, dataset, in_blocks, read_variants
@@ -161,6 +162,7 @@ def steady_batch(
     time: float = 0.0,
     count: int | None = None,
     threads: int | None = None,
+    device: Any = "cpu",
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
 ) -> SteadyBatch:
@@ -180,6 +182,8 @@ def steady_batch(
     time : s, at which moving constraints are taken; a start as guess has its own.
     count : number of variants, where no list says it.
     threads : all cores if not given.
+    device : ``"cpu"``, or ``"cuda"``: a GPU evaluates the conditions and their derivatives,
+        one thread a variant; the steps of the search are computed on the processor all the same.
     progress : called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
@@ -195,12 +199,14 @@ def steady_batch(
         inputs=inputs,
         parameters=parameters,
         count=count,
+        device=device,
     )
     check_time(system, time, guess)
     searched = input_places(variants.system, find, inputs or {})
     work = _Search(variants, guess, searched, time)
+    size = BLOCK if variants.device is None else variants.block
     in_blocks(
-        variants.count, work.fill, size=BLOCK, threads=threads, progress=progress, cancel=cancel
+        variants.count, work.fill, size=size, threads=threads, progress=progress, cancel=cancel
     )
     return work.result()
 
@@ -269,8 +275,10 @@ class _Search:
         self._keep = list(self._problem.relevant.coordinates)
         self._scale = scale_of(self._first, self._problem)
         self._at: StackedFunction = self._system.cached(
-            ("steady_batch", self._chart, searched),
-            lambda: _compile(local_expressions(self._system, self._chart), searched),
+            ("steady_batch", self._chart, searched, variants.device),
+            lambda: _compile(
+                local_expressions(self._system, self._chart), searched, variants.device
+            ),
         )
         n, kin = variants.count, self._system.kinematics
         self._is_found = np.zeros(n, bool)
@@ -599,10 +607,12 @@ def _put(whole: Any, places: NDArray[Any], parts: Any) -> Any:
     return whole
 
 
-def _compile(e: LocalExpressions, searched: Sequence[int]) -> StackedFunction:
-    """Values, derivatives by (c, ζ, inputs searched for), and the mass matrix, in lanes."""
+def _compile(
+    e: LocalExpressions, searched: Sequence[int], device: AbstractDevice | None
+) -> StackedFunction:
+    """Values, derivatives by (c, ζ, inputs searched for), and the mass matrix."""
     by_y = [
         ca.horzcat(a, b, c[:, list(searched)])
         for a, b, c in zip(e.by_c, e.by_zeta, e.by_inputs, strict=True)
     ]
-    return e.compile("conditions", [*e.values, *by_y, e.mass])
+    return e.compile("conditions", [*e.values, *by_y, e.mass], device)

@@ -8,7 +8,6 @@ import click
 
 import noslip as ns
 from noslip.cli.options import check_target, force_option, read_changes, set_option
-from noslip.cli.progress import Progress
 
 
 @click.command()
@@ -34,6 +33,7 @@ from noslip.cli.progress import Progress
     show_default=True,
     help="Seconds of the motion in a second.",
 )
+@click.option("--title", help="In the corner, before the time; the model's name by default.")
 @click.option("--size", default="960x600", show_default=True, help="Of films, pixels.")
 @click.option("--duration", type=float, help="s, of a model; its own by default.")
 @set_option
@@ -48,6 +48,7 @@ def animate(
     follow: bool | None,
     rate: float | None,
     speed: float,
+    title: str | None,
     size: str,
     duration: float | None,
     changes: tuple[str, ...],
@@ -66,10 +67,9 @@ def animate(
     from noslip.show.animate import check_file
 
     check_file(target)
-    bar = Progress()
-    with bar:
+    with ns.ProgressBar("drawing") as bar:
         run = ns.read_run(source) if is_folder else _simulated(source, changes, duration, tolerance)
-        bar.tell("drawing")
+        bar("drawing")
         ns.animate(
             run,
             target,
@@ -79,9 +79,10 @@ def animate(
             follow=follow,
             rate=rate,
             speed=speed,
+            title=title,
             width=width,
             height=height,
-            progress=lambda fraction: bar.tell(f"drawing, {fraction:.0%}"),
+            progress=bar,
         )
     click.echo(f"{target}  {target.stat().st_size / 1e6:.1f} MB, {run.t[-1] - run.t[0]:g} s")
 

@@ -151,7 +151,9 @@ class PlantWords:
         other = ns.compile(ns.derive(ns.load(self.model))) if self.model else None
         driven = model if other is None else other.model
         values = read_changes(driven, self.values, "--plant")
-        parameters, start = split_changes(system if other is None else other, values)
+        parameters, start = split_changes(
+            system if other is None else other, values
+        ).parameters_and_start()
         gravity = read_triple("--plant-gravity", self.gravity) if self.gravity else None
         return ns.Plant(
             system=other,

@@ -39,7 +39,6 @@ from noslip.cli.options import (
     set_option,
     stop_option,
 )
-from noslip.cli.progress import Progress
 
 if TYPE_CHECKING:
     from noslip.control.follow import RunOptions
@@ -266,7 +265,9 @@ def _pictures(output: Output) -> tuple[bool, bool]:
 @guess_option
 @stop_option
 @column_option
-@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@click.option(
+    "--tolerance", type=float, help="1e-9 by default; 1e-11 along a path without a controller."
+)
 @friction_option
 @output_options
 def run(
@@ -284,7 +285,7 @@ def run(
     guesses: tuple[str, ...],
     stops: tuple[str, ...],
     columns: tuple[str, ...],
-    tolerance: float,
+    tolerance: float | None,
     friction: float | None,
     output: Output,
 ) -> None:
@@ -311,14 +312,17 @@ def run(
         )
     if motions and stop:
         raise click.UsageError("--stop ends a scenario; a --motion ends with --duration")
-    common: dict[str, Any] = {"rtol": tolerance, "atol": tolerance, "on_failure": "return"}
-    bar = Progress()
-    with bar as progress:
+    from noslip.control.scenario import driven_system
+
+    common: dict[str, Any] = {"on_failure": "return"}
+    if tolerance is not None or motions:
+        common |= dict.fromkeys(("rtol", "atol"), 1e-9 if tolerance is None else tolerance)
+    with ns.ProgressBar() as bar:
         system = ns.compile(ns.derive(loaded, formulations()[method]))
         values = read_changes(loaded, changes)
         common["outputs"] = read_columns(columns)
         with cancelling() as cancel:
-            common |= {"progress": progress, "cancel": cancel}
+            common |= {"progress": bar, "cancel": cancel}
             if motions:
                 near = {**values, **read_constants(loaded, guesses, "--guess")}
                 motion = _motion(loaded, motions, tool, tool_point or "0,0,0", near)
@@ -336,9 +340,10 @@ def run(
                     stop=stop,
                     **common,
                 )
+                system = driven_system(system)
         run = ns.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)
-        text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
+        text = write_output(system, run, target, output, friction=friction, tell=bar)
     click.echo(text)
     if cancel.is_set():
         raise SystemExit(EXIT_CODE)
@@ -380,7 +385,7 @@ def _follow(
     scenario = system.model.scenario
     if duration is None and scenario is None:
         raise click.UsageError("the model has no scenario: give a --duration")
-    parameters, start = split_changes(system, values)
+    parameters, start = split_changes(system, values).parameters_and_start()
     return ns.follow(
         system,
         motion,
@@ -489,10 +494,11 @@ def track(
         read_numbers(loaded, option, texts)
         for option, texts in (("--limit", limits), ("--reference", references))
     )
-    bar = Progress()
-    with bar as progress:
+    with ns.ProgressBar() as bar:
         system = ns.compile(ns.derive(loaded))
-        parameters, start = split_changes(system, read_changes(loaded, changes))
+        parameters, start = split_changes(
+            system, read_changes(loaded, changes)
+        ).parameters_and_start()
         options: RunOptions = {
             "start": start,
             "parameters": parameters,
@@ -507,7 +513,7 @@ def track(
         )
         driven = plant.plant(loaded, system)
         with cancelling() as cancel:
-            options |= {"progress": progress, "cancel": cancel}
+            options |= {"progress": bar, "cancel": cancel}
             run = ns.track(
                 system,
                 path,
@@ -535,7 +541,7 @@ def track(
             target,
             output,
             friction=friction,
-            tell=bar.tell,
+            tell=bar,
             facts=facts,
         )
     click.echo(text)

@@ -45,13 +45,16 @@ class RunOptions(TypedDict, total=False):
     start: Mapping[str, float] | None
     parameters: Mapping[str, float] | None
     samples: int | Sequence[float] | Array
+    method: str
     rtol: float
     atol: float
+    step: float
     max_step: float
     max_steps: int
     stop: Mapping[str, str] | None
     events: Mapping[str, str] | None
     outputs: Mapping[str, str] | None
+    definitions: Mapping[str, str] | None
     reactions: bool
     progress: Callable[[float], None] | None
     cancel: Any

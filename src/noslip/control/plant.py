@@ -193,7 +193,8 @@ class Plant:
         def make() -> System:
             known = base.model
             gravity = known.gravity if self.gravity is None else self.gravity
-            other = replace(known, gravity=gravity, forces=(*known.forces, *self.forces))
+            forces = (*known.forces, *self.forces)
+            other = replace(known, gravity=gravity, forces=forces, scenario=None)
             # checked as any other
             built = ModelBuilder.from_model(other).build()
             return compile_system(derive(built, base.equations.formulation))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import noslip.control.controllers.adaptive
 import noslip.control.controllers.computed_torque
 import noslip.control.controllers.following
 import noslip.control.controllers.pose

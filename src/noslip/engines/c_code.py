@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from noslip.engines.program import Program
-from noslip.grid_spline import GridSpline, numbered_spline
+from noslip.lookup_tables import LookupTable, numbered_table
 
 #: Functions of the C library that have other names than the operations.
 _RENAMED = {"abs": "fabs", "min": "fmin", "max": "fmax"}
@@ -93,7 +93,7 @@ def print_statements(
         if kind == "gather":
             behind, table = (int(program.constants[v - first]) for v in operands[1:])
             place = f"(int){names[operands[0]]} + {behind}"
-            yield f"const {real} v{k} = {table_name(numbered_spline(table))}[{place}];"
+            yield f"const {real} v{k} = {table_name(numbered_table(table))}[{place}];"
             continue
         text = operation_text(kind, [names[i] for i in operands], single=single)
         yield f"const {real} v{k} = {text};"
@@ -107,12 +107,14 @@ def used_inputs(program: Program) -> set[int]:
     return {i for i in read if i < sum(program.input_sizes)}
 
 
-def table_name(table: GridSpline) -> str:
+def table_name(table: LookupTable) -> str:
     """Name of the array of a table."""
     return f"table_{table.key}"
 
 
-def print_tables(tables: Iterable[GridSpline], real: str, *, single: bool = False) -> Iterator[str]:
+def print_tables(
+    tables: Iterable[LookupTable], real: str, *, single: bool = False
+) -> Iterator[str]:
     """Lines that define the arrays of tables."""
     for table in tables:
         numbers = [c_number(float(x), single=single) for x in table.coefficients.ravel()]

@@ -24,7 +24,7 @@ from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
 from noslip.engines.llvm import table_name
 from noslip.engines.thread_code import ENTRY, RECORD, capability_for, ptx_of, table_values
 from noslip.errors import DeviceError
-from noslip.grid_spline import GridSpline
+from noslip.lookup_tables import LookupTable
 
 Array = np.ndarray
 
@@ -135,7 +135,7 @@ class CudaDevice(AbstractDevice):
         """Memory of the card."""
         return CudaMemory(self, nbytes)
 
-    def kernel(self, text: str, tables: tuple[GridSpline, ...] = ()) -> CudaKernel:
+    def kernel(self, text: str, tables: tuple[LookupTable, ...] = ()) -> CudaKernel:
         """The kernel of an LLVM text, and the tables it looks up; the last ones are kept."""
         return _kernel(self, text, tables)
 
@@ -231,7 +231,7 @@ class CudaKernel(DeviceKernel):
     registers, local_bytes : that a thread has.
     """
 
-    def __init__(self, device: CudaDevice, text: str, tables: tuple[GridSpline, ...] = ()) -> None:
+    def __init__(self, device: CudaDevice, text: str, tables: tuple[LookupTable, ...] = ()) -> None:
         self._device = device
         capability = capability_for(*divmod(device.capability, 10))
         ptx = ptx_of(text, capability).encode() + b"\0"
@@ -293,5 +293,5 @@ class CudaKernel(DeviceKernel):
 
 
 @functools.lru_cache(maxsize=32)
-def _kernel(device: CudaDevice, text: str, tables: tuple[GridSpline, ...]) -> CudaKernel:
+def _kernel(device: CudaDevice, text: str, tables: tuple[LookupTable, ...]) -> CudaKernel:
     return CudaKernel(device, text, tables)

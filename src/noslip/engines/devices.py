@@ -17,7 +17,7 @@ from ctypes import memmove, memset
 import numpy as np
 
 from noslip.engines.thread_code import HostKernel
-from noslip.grid_spline import GridSpline
+from noslip.lookup_tables import LookupTable
 
 Array = np.ndarray
 
@@ -88,7 +88,7 @@ class AbstractDevice(abc.ABC):
         """Memory of the device."""
 
     @abc.abstractmethod
-    def kernel(self, text: str, tables: tuple[GridSpline, ...] = ()) -> DeviceKernel:
+    def kernel(self, text: str, tables: tuple[LookupTable, ...] = ()) -> DeviceKernel:
         """The kernel of an LLVM text, and the tables that it looks up."""
 
 
@@ -108,7 +108,7 @@ class _HostMemory(DeviceMemory):
 
 
 class _HostKernel(DeviceKernel):
-    def __init__(self, text: str, tables: tuple[GridSpline, ...], threads: int) -> None:
+    def __init__(self, text: str, tables: tuple[LookupTable, ...], threads: int) -> None:
         self._kernel, self.most_threads = HostKernel(text, tables), threads
 
     def launch(self, record: bytes, memory: DeviceMemory, threads: int) -> None:
@@ -142,6 +142,6 @@ class HostDevice(AbstractDevice):
         """Memory of the device."""
         return _HostMemory(nbytes)
 
-    def kernel(self, text: str, tables: tuple[GridSpline, ...] = ()) -> DeviceKernel:
+    def kernel(self, text: str, tables: tuple[LookupTable, ...] = ()) -> DeviceKernel:
         """The kernel of an LLVM text, and the tables that it looks up."""
         return _HostKernel(text, tables, self._threads)

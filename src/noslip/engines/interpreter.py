@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.engines.target import AbstractTarget, ProgramFunction
-from noslip.grid_spline import numbered_spline
+from noslip.lookup_tables import numbered_table
 
 if TYPE_CHECKING:
     from noslip.engines.program import Program
@@ -115,11 +115,18 @@ MEANINGS: dict[str, tuple[Function, Function]] = {
     ),
 }
 
+
+def _evaluate(table: float, *given: Any) -> Any:
+    return numbered_table(table).evaluate(*given)
+
+
 #: Operations of a table, whose number is the last operand: a Taylor coefficient of a spline at
-#: (x, y) of the orders (i, j), and the entry of a table at a place and so many behind it.
+#: (x, y) of the orders (i, j), a column of the row that holds at p, and the entry of a table at a
+#: place and so many behind it.
 LOOKUPS: dict[str, Function] = {
-    "spline": lambda x, y, i, j, table: numbered_spline(table).evaluate(x, y, int(i), int(j)),
-    "gather": lambda place, behind, table: numbered_spline(table).coefficients.ravel()[
+    "spline": lambda x, y, i, j, table: _evaluate(table, x, y, int(i), int(j)),
+    "row": lambda p, column, table: _evaluate(table, p, int(column)),
+    "gather": lambda place, behind, table: numbered_table(table).coefficients.ravel()[
         np.asarray(place + behind, dtype=int)
     ],
 }

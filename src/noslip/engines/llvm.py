@@ -45,7 +45,7 @@ from noslip.engines.ir_writer import (
 )
 from noslip.engines.program import Program
 from noslip.engines.vector_math import BODIES, FAR_ANGLES, vector_functions
-from noslip.grid_spline import GridSpline, numbered_spline
+from noslip.lookup_tables import LookupTable, numbered_table
 
 LONGEST_WHOLE = 5000  # operations up to which a program is one function
 LONGEST_PART = 1500  # operations of each function of a longer one: they compile in half the time
@@ -197,7 +197,7 @@ class VectorTypes:
             return f"{call}\n  {line}" if is_new else line
         return f"{name} = call {self.real} @{self._symbol(kind)}({arguments})"
 
-    def gather(self, name: str, place: str, behind: int, table: GridSpline, is_new: bool) -> str:
+    def gather(self, name: str, place: str, behind: int, table: LookupTable, is_new: bool) -> str:
         """Entry of a table; the place as a whole number is written once (`is_new`).
 
         A processor reads it where it is in this process, a thread of a GPU in its own module.
@@ -280,7 +280,7 @@ class VectorTypes:
         return f"lanes_{kind}" if kind == "sincos" or self._own(kind) else f"each_{kind}"
 
 
-def table_name(table: GridSpline) -> str:
+def table_name(table: LookupTable) -> str:
     """Symbol of a table in the module of a thread."""
     return f"table_{table.key}"
 
@@ -444,7 +444,7 @@ def _operations(
             at = names[operands[0]]
             is_new = at not in gathered or not at.startswith("%")
             gathered.add(at)
-            yield "  " + types.gather(name, at, behind, numbered_spline(table), is_new)
+            yield "  " + types.gather(name, at, behind, numbered_table(table), is_new)
         elif kind in CALLS:
             yield "  " + types.call(kind, name, [names[v] for v in operands], known)
         else:

@@ -1,4 +1,4 @@
-"""Lowering of lookups: a spline over a grid as arithmetic on entries of its table.
+"""Lowering of lookups: splines over grids and rows of tables as arithmetic on table entries.
 
 With ξ = (x − x₀)/step in the cell a = ⌊ξ⌋, s = ξ − a, and likewise b and r along y,
 
@@ -8,6 +8,10 @@ where B_ki are polynomials (`grid_spline.cell_weights`). All Taylor coefficients
 the 36 entries, the powers of s and r and the inner sums. The only operation that reads memory is
 ``gather``: the entry at a place, a whole number as a double, and so many behind it. The cell is
 held within the grid, also where x is nan, so that no other memory is read.
+
+The row k of a table with 2ⁿ starts is found by halves, its last entry by one ``gather`` each:
+
+    (2)  k ← k + 2ⁱ  if  start[k + 2ⁱ] ≤ p,   i = n − 1 … 0
 """
 
 from __future__ import annotations
@@ -15,12 +19,14 @@ from __future__ import annotations
 import functools
 
 from noslip.engines.program import Program, ProgramBuilder
-from noslip.grid_spline import DEGREE, GridSpline, cell_weights, numbered_spline
+from noslip.grid_spline import DEGREE, GridSpline, cell_weights
+from noslip.lookup_tables import numbered_table
+from noslip.step_table import StepTable
 
 
 def lower_lookups(program: Program) -> Program:
-    """The same outputs with splines written as sums of table entries."""
-    if all(operation.kind != "spline" for operation in program.operations):
+    """The same outputs with splines and rows written by means of table entries."""
+    if all(operation.kind not in ("spline", "row") for operation in program.operations):
         return program
     builder = ProgramBuilder()
     place = [builder.new("input") for _ in range(sum(program.input_sizes))]
@@ -29,8 +35,15 @@ def lower_lookups(program: Program) -> Program:
     for kind, operands in program.operations:
         given = [place[k] for k in operands]
         if kind == "spline":
-            i, j, table = (int(program.constants[k - first]) for k in operands[2:])
-            made = _lowered(builder, numbered_spline(table), given, (i, j))
+            i, j, number = (int(program.constants[k - first]) for k in operands[2:])
+            table = numbered_table(number)
+            assert isinstance(table, GridSpline)
+            made = _lowered(builder, table, given, (i, j))
+        elif kind == "row":
+            column, number = (int(program.constants[k - first]) for k in operands[1:])
+            table = numbered_table(number)
+            assert isinstance(table, StepTable)
+            made = _entry(builder, table, given[0], column)
         else:
             made = builder.make(kind, *given)
         place.append(made)
@@ -67,6 +80,19 @@ def _lowered(
         entries = [make("gather", at, shift, table) for shift in behind]
         across.append(_sum(builder, weights[0], entries))
     return _sum(builder, weights[1], across)
+
+
+def _entry(builder: ProgramBuilder, table: StepTable, p: int, column: int) -> int:
+    """A column of the row that holds at p, by (2)."""
+    make, number = builder.make, builder.constant
+    own, k = number(float(table.number)), number(0.0)
+    half = table.num_starts // 2
+    while half:
+        start = make("gather", k, number(float(half)), own)
+        k = make("if_else", make("le", start, p), make("add", k, number(float(half))), k)
+        half //= 2
+    first = make("mul", k, number(float(table.num_columns)))
+    return make("gather", first, number(float(table.num_starts + column)), own)
 
 
 def _sum(builder: ProgramBuilder, a: list[int], b: list[int]) -> int:

@@ -18,14 +18,7 @@ import casadi as ca
 
 from noslip.engines.interpreter import COMMUTATIVE, EVEN, INPUT_NAMES, LOOKUPS, ODD, apply
 from noslip.errors import CompileError
-from noslip.grid_spline import (
-    DEGREE,
-    LARGE,
-    SMALL,
-    GridSpline,
-    called_spline,
-    numbered_spline,
-)
+from noslip.lookup_tables import LARGE, SMALL, LookupTable, called_table, numbered_table
 
 # CasADi's operations under our names. A few more are written with these in
 # ProgramBuilder.read.
@@ -81,7 +74,7 @@ class Program:
         return len(self.operations)
 
     @property
-    def tables(self) -> tuple[GridSpline, ...]:
+    def tables(self) -> tuple[LookupTable, ...]:
         """That it looks up: their numbers are the last operands of such operations."""
         first = sum(self.input_sizes)
         numbers = {
@@ -89,7 +82,7 @@ class Program:
             for kind, operands in self.operations
             if kind in LOOKUPS
         }
-        return tuple(numbered_spline(number) for number in sorted(numbers))
+        return tuple(numbered_table(number) for number in sorted(numbers))
 
     def count(self) -> dict[str, int]:
         """How often each kind of operation occurs, the most frequent first."""
@@ -142,8 +135,8 @@ def trace_program(name: str, inputs: Sequence[ca.SX], output: ca.SX) -> Program:
             registers[targets[0]] = input_values[sources[0]][sources[1]]
         elif code == ca.OP_CONST:
             registers[targets[0]] = values.constant(function.instruction_constant(k))
-        elif code == ca.OP_CALL and (spline := called_spline(function, k)) is not None:
-            made = values.lookups(spline, *[registers[i] for i in sources])
+        elif code == ca.OP_CALL and (table := called_table(function, k)) is not None:
+            made = values.lookups(table, *[registers[i] for i in sources])
             registers.update(zip(targets, made, strict=True))
         else:
             registers[targets[0]] = values.read(code, [registers[i] for i in sources], name)
@@ -216,11 +209,13 @@ class ProgramBuilder:
             "write it with the operations listed in noslip.engines.program.CASADI_KINDS",
         )
 
-    def lookups(self, spline: GridSpline, x: int, y: int) -> list[int]:
-        """The values of all Taylor coefficients of a spline."""
-        numbers = [self.constant(float(k)) for k in range(DEGREE + 1)]
-        table = self.constant(float(spline.number))
-        return [self.make("spline", x, y, i, j, table) for i in numbers for j in numbers]
+    def lookups(self, table: LookupTable, *places: int) -> list[int]:
+        """The values of all outputs of a table."""
+        own = self.constant(float(table.number))
+        return [
+            self.make(table.kind, *places, *(self.constant(float(k)) for k in order), own)
+            for order in table.orders
+        ]
 
     def make(self, kind: str, *operands: int) -> int:
         """The value of an operation: a constant, a simpler or an earlier one where there is one."""

@@ -21,7 +21,9 @@ from sympy.utilities.lambdify import implemented_function
 from noslip.engines.interpreter import input_vectors
 from noslip.engines.program import Program
 from noslip.engines.target import AbstractTarget, ProgramFunction
-from noslip.grid_spline import numbered_spline
+from noslip.grid_spline import GridSpline
+from noslip.lookup_tables import numbered_table
+from noslip.step_table import StepTable
 
 HALF = sympy.Rational(1, 2)
 #: Operands and operations of a value that is written out: used once, and more than once.
@@ -58,10 +60,26 @@ def _spline(x: Any, y: Any, i: Any, j: Any, table: Any) -> sympy.Expr:
 @functools.cache
 def _partial_derivative(i: int, j: int, table: int) -> Any:
     """A function called h_xxy for two derivatives by x and one by y, which has numbers."""
-    spline, scale = numbered_spline(table), math.factorial(i) * math.factorial(j)
+    spline, scale = numbered_table(table), math.factorial(i) * math.factorial(j)
+    assert isinstance(spline, GridSpline)
     letter = f"h{table + 1}" if table else "h"
     name = letter + ("_" + "x" * i + "y" * j if i + j else "")
     _SPLINES[name] = lambda x, y: scale * spline.evaluate(x, y, i, j)
+    return implemented_function(name, _SPLINES[name])
+
+
+def _row(p: Any, column: Any, table: Any) -> sympy.Expr:
+    """An entry of the row of a table that holds at p."""
+    return _column(int(column), int(table))(p)
+
+
+@functools.cache
+def _column(column: int, table: int) -> Any:
+    """A function called c1_2 for a column of a table, which has numbers."""
+    rows = numbered_table(table)
+    assert isinstance(rows, StepTable)
+    name = f"c{table + 1}_{column + 1}"
+    _SPLINES[name] = lambda p: rows.evaluate(p, column)
     return implemented_function(name, _SPLINES[name])
 
 
@@ -93,6 +111,7 @@ KINDS: dict[str, Any] = {
     "remainder": lambda a, b: a - b * sympy.ceiling(a / b - HALF),
     "ceil": sympy.ceiling,
     "spline": _spline,
+    "row": _row,
 }
 
 

@@ -36,7 +36,7 @@ from noslip.engines.machine_code import (
 from noslip.engines.optimize import optimize
 from noslip.engines.program import Program
 from noslip.engines.target import AbstractTarget, ProgramFunction
-from noslip.grid_spline import GridSpline
+from noslip.lookup_tables import LookupTable
 
 #: Name of the kernel, as a function and as an entry.
 KERNEL, ENTRY = "integrate", "noslip_integrate"
@@ -143,7 +143,7 @@ def for_host(text: str) -> str:
     return text
 
 
-def table_values(table: GridSpline, text: str) -> Array:
+def table_values(table: LookupTable, text: str) -> Array:
     """The entries of a table in the precision that the text of a kernel has it in."""
     single = f"@{table_name(table)} = {GLOBAL} externally_initialized global "
     is_single = f"{single}[{table.coefficients.size} x float]" in text
@@ -151,7 +151,7 @@ def table_values(table: GridSpline, text: str) -> Array:
     return values
 
 
-def _fill_tables(engine: Any, text: str, tables: Iterable[GridSpline]) -> None:
+def _fill_tables(engine: Any, text: str, tables: Iterable[LookupTable]) -> None:
     for table in tables:
         values = table_values(table, text)
         memmove(
@@ -173,7 +173,7 @@ class HostKernel:
     record : address of the record.
     """
 
-    def __init__(self, text: str, tables: Iterable[GridSpline] = ()) -> None:
+    def __init__(self, text: str, tables: Iterable[LookupTable] = ()) -> None:
         host()
         self._engine = machine_code(for_host(text), CONTROL_FLOW_PASSES)
         _fill_tables(self._engine, text, tables)

@@ -50,12 +50,12 @@ class Scope:
 
 
 def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
-    """All expressions outside the scenario."""
+    """All expressions outside the scenario, and those of forces on its plant."""
     values = known.finite_parameters
     kinds_of_names = {(key.meaning.scope, key.meaning.own) for _, key, _, _ in known.fields}
     scopes = {(kinds, own): _scope(known, kinds, own) for kinds, own in kinds_of_names}
     for path, key, part, value in known.fields:
-        if path[0] == "scenario":
+        if path[0] == "scenario" and path[1:3] != ("plant", "forces"):
             continue
         scope = scopes[key.meaning.scope, key.meaning.own]
         for at, text in texts_of(path, key, value):

@@ -1,19 +1,28 @@
-"""Checks of the default run of a model."""
+"""Checks of the default run of a model.
+
+Paths, timing laws, controllers, sensors and actuators are texts, whose words are known by a later
+stage: its module `TASKS` is imported by name where a scenario has such texts.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from noslip.model.checks_expressions import Scope, check_text, quoted, scope_of, value_at
 from noslip.model.checks_names import check_identifier, check_reference, check_reserved
-from noslip.model.expressions import ExpressionError, nominal
-from noslip.model.findings import Finding, field, number_text
+from noslip.model.expressions import ExpressionError, nominal, parse
+from noslip.model.findings import Finding, Path, field, number_text
 from noslip.model.model import Model
 from noslip.model.quantities import Scalar
-from noslip.model.scenario import MAX_SAMPLES, Scenario
+from noslip.model.scenario import MAX_SAMPLES, Scenario, ScenarioFollower, ScenarioPlant
 from noslip.model.vocabulary import TIME, Vocabulary, angle_names
 from noslip.words import counted
+
+#: Module whose `text_faults` reads the texts of a scenario.
+TASKS = "noslip.control.scenario"
 
 
 def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
@@ -30,13 +39,89 @@ def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
     yield from _check_keys("inputs", scenario.inputs, "input", inputs, known)
     yield from _check_keys("motion", scenario.motion, "coordinate", known.coordinates, known)
     yield from _check_start_orientation(model, scenario)
-    if scenario.inputs and scenario.motion:
-        yield Finding(
-            ("scenario", "motion"),
-            "the scenario gives both inputs and a motion, from which inputs would follow",
-            "keep scenario.inputs or scenario.motion",
-        )
+    yield from _check_task(scenario)
+    yield from _check_keys("limits", scenario.limits, "input", inputs, known)
+    if scenario.follower is not None:
+        reference = scenario.follower.reference
+        yield from _check_keys("follower.reference", reference, "coordinate", starting, known)
+    if scenario.plant is not None:
+        yield from _check_plant(model, scenario.plant, starting, known)
     yield from _check_texts(scenario, known, named)
+    if scenario.path or scenario.controller or scenario.timing or scenario.plant is not None:
+        yield from importlib.import_module(TASKS).text_faults(model, known)
+
+
+def _check_task(scenario: Scenario) -> Iterator[Finding]:
+    """What follows what: inputs, a motion or a path; a controller needs one of the latter."""
+    given = [word for word in ("inputs", "motion", "path") if getattr(scenario, word)]
+    if len(given) > 1:
+        said = {"inputs": "inputs", "motion": "a motion", "path": "a path"}
+        first, second = given[:2]
+        yield Finding(
+            ("scenario", second),
+            f"the scenario gives both {said[first]} and {said[second]}, from which inputs would "
+            "follow",
+            f"keep scenario.{first} or scenario.{second}",
+        )
+    of_path = {"timing": scenario.timing, "follower": scenario.follower}
+    for word, value in of_path.items():
+        if value and not scenario.path:
+            yield Finding(
+                ("scenario", word),
+                f"the scenario has a {word}, and no path",
+                'add a path, such as path = "circle:radius=2"',
+            )
+    for word in ("controller", "limits", "period", "plant"):
+        if getattr(scenario, word) and not scenario.has_reference:
+            yield Finding(
+                ("scenario", word),
+                f"the scenario has {field(('scenario', word))}, and nothing to follow",
+                'add a path, such as path = "circle:radius=2", or a motion of coordinates',
+            )
+    if not 0 <= scenario.period < float("inf"):
+        yield Finding(
+            ("scenario", "period"),
+            f"the scenario has period {number_text(scenario.period)} s",
+            "give the time between samples of the controller, or 0",
+        )
+
+
+def _check_plant(
+    model: Model, plant: ScenarioPlant, starting: tuple[str, ...], known: Vocabulary
+) -> Iterator[Finding]:
+    """Names and forces of the plant, as far as it is the model itself."""
+    at = ("scenario", "plant")
+    if not plant.model:
+        # another model may have names of its own
+        own = "parameter", tuple(known.parameters)
+        yield from _check_keys("plant.parameters", plant.parameters, *own, known)
+        yield from _check_keys("plant.start", plant.start, "coordinate or speed", starting, known)
+    inputs = tuple(known.inputs)
+    yield from _check_keys("plant.input_sigma", plant.input_sigma, "input", inputs, known)
+    if plant.disturbances and not plant.model:
+        yield Finding(
+            (*at, "disturbances"),
+            "the plant has disturbances, but its inputs are all the controller's",
+            "give plant.model, a model with an input of its own for them, or plant.forces",
+        )
+    if not plant.estimator:
+        for word in ("start_sigma", "input_sigma", "drift"):
+            if getattr(plant, word):
+                yield Finding(
+                    (*at, word),
+                    f"the plant has {word} of an estimator, and no estimator",
+                    'add estimator = "ekf"',
+                )
+    taken = {force.name for force in model.forces}
+    for force in plant.forces:
+        path = (*at, "forces", force.name)
+        yield from check_identifier(path, force.name, f"force '{force.name}'", is_dotted=True)
+        if force.name in taken:
+            yield Finding(
+                path, f"the model has a force '{force.name}', too", "give this one another name"
+            )
+        for finding in force.faults(known):
+            yield dataclasses.replace(finding, path=(*at, *finding.path))
 
 
 def _check_times(scenario: Scenario) -> Iterator[Finding]:
@@ -94,7 +179,8 @@ def _check_keys(
     part: str, given: Mapping[str, Scalar], kind: str, names: tuple[str, ...], known: Vocabulary
 ) -> Iterator[Finding]:
     for name in given:
-        yield from check_reference(("scenario", part, name), name, kind, names, known)
+        path = ("scenario", *part.split("."), name)
+        yield from check_reference(path, name, kind, names, known)
 
 
 def _check_start_orientation(model: Model, scenario: Scenario) -> Iterator[Finding]:
@@ -139,6 +225,7 @@ def _check_texts(
         **{"start": given, "inputs": given, "motion": given},
         **{"stop": stop, "outputs": outputs},
     }
+    yield from _check_plain(scenario, scope_of(known, (), definitions=own), known, values)
     for part, scope in scopes.items():
         for name, entry in getattr(scenario, part).items():
             if not isinstance(entry, str):
@@ -148,6 +235,48 @@ def _check_texts(
             yield from findings
             if part == "start" and not findings:
                 yield from _check_start_value(name, entry, scenario, values)
+
+
+def _check_plain(
+    scenario: Scenario, scope: Scope, known: Vocabulary, values: Mapping[str, float]
+) -> Iterator[Finding]:
+    """Scalars of limits, follower and plant are numbers or expressions of parameters."""
+    follower = scenario.follower or ScenarioFollower()
+    plant = scenario.plant or ScenarioPlant()
+    entries: dict[Path, Scalar | None] = {}
+    of_follower = ("point", "direction", "wheelbase", "largest_steering", "hitch", "trailer")
+    of_plant = ("parameters", "start", "start_sigma", "input_sigma", "drift", "gravity")
+    for home, part, words in (
+        (("follower",), follower, (*of_follower, "reference")),
+        (("plant",), plant, of_plant),
+        ((), scenario, ("limits",)),
+    ):
+        for word in words:
+            held, path = getattr(part, word), ("scenario", *home, word)
+            if isinstance(held, dict):
+                entries |= {(*path, name): value for name, value in held.items()}
+            elif isinstance(held, tuple):
+                entries |= {(*path, k): value for k, value in enumerate(held)}
+            else:
+                entries[path] = held
+    for path, entry in entries.items():
+        if isinstance(entry, str):
+            yield from check_text(path, entry, scope, known, values)
+    if isinstance(follower.heading, str):
+        own = Scope({*scope.names, "s"}, f"{scope.words} and s")
+        path = ("scenario", "follower", "heading")
+        yield from check_text(path, follower.heading, own, known, values)
+    for name, entry in plant.disturbances.items():
+        path = ("scenario", "plant", "disturbances", name)
+        try:
+            parse(str(entry))
+        except ExpressionError as error:
+            yield Finding(
+                path,
+                f"the scenario has {field(path)} = {quoted(str(entry))}, which cannot be read: "
+                f"{error}",
+                'write an expression of t and parameters of the plant, such as "5*sin(t)"',
+            )
 
 
 def _check_start_value(

@@ -89,7 +89,8 @@ def _units_by_name(model: Model) -> dict[str, str]:
 
 def _unit_of_field(path: Path, key: Key, part: Any, units: Mapping[str, str]) -> str:
     """The unit that an expression should have; empty where there is none."""
-    if path[0] == "scenario" and key.name in ("start", "inputs", "motion"):
+    by_name = ("start", "inputs", "motion", "limits", "parameters", "reference", "start_sigma")
+    if path[0] == "scenario" and key.name in by_name:
         return units.get(str(path[-1]), "")
     if isinstance(part, Definition) and key.name == "expression":
         return part.unit if _readable(part.unit) else ""

@@ -83,7 +83,9 @@ def _value(key: Key, definitions: dict[str, Schema]) -> Schema:
     if key.kind in (Kind.SCALARS, Kind.TEXTS):
         items = _SCALAR if key.kind is Kind.SCALARS else {"type": "string"}
         size = {} if key.size is None else {"minItems": key.size, "maxItems": key.size}
-        return {"type": "array", "items": items, **size}
+        array: Schema = {"type": "array", "items": items, **size}
+        is_one_enough = key.kind is Kind.TEXTS and key.size is None
+        return {"anyOf": [{"type": "string"}, array]} if is_one_enough else array
     assert key.part is not None, "all other kinds hold parts"
     is_named = key.kind is Kind.NAMED
     held = _reference(key.part, is_named, definitions)

@@ -197,6 +197,8 @@ class _TableReader:
                     _TableReader().fields(key.parts[0], {}, path, {}) if p is None else p
                     for p in listed
                 )
+            case Kind.TEXTS if isinstance(value, str) and key.size is None:
+                return (value,)  # one of them needs no brackets
             case Kind.SCALARS | Kind.TEXTS if isinstance(value, list):
                 return self.array(key, value, path)
             case Kind.SCALAR_TABLE if isinstance(value, dict):

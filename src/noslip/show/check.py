@@ -208,5 +208,7 @@ def _scenario(model: Model) -> str:
     if scenario is None:
         return ""
     numbers = ", ".join(f"{p.name} = {p.value:g} {p.unit}" for p in scenario.parameters)
-    text = f"{scenario.duration:g} s; {scenario.description}"
+    said = [scenario.description, f"along {', '.join(scenario.path)}" if scenario.path else ""]
+    said.append(f"controller {scenario.controller}" if scenario.controller else "")
+    text = f"{scenario.duration:g} s; {', '.join(filter(None, said))}"
     return f"{text} (with {numbers})" if numbers else text

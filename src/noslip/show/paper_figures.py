@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noslip.analysis.scenario import run_scenario
 from noslip.control.follow import ControlLoop
 from noslip.control.paths.curves import Catenary, Sine
+from noslip.control.scenario import run_scenario
 from noslip.control.timing.laws import ConstantEnergy
 from noslip.control.track import track
 from noslip.engines.system import System, compile

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from noslip.control.paths import selection
 from noslip.control.paths.arc_length import (
     AbstractPath,
     curvature,
@@ -215,3 +216,33 @@ def test_every_path_of_the_text_form_is_among_these():
     # what is read from a file is one of the others
     known.remove(find_member(AbstractPath, "csv"))
     assert known <= {type(path) for path in ALL_PATHS.values()}
+
+
+@pytest.mark.parametrize("kind", ["cubic", "quintic", "nurbs", "polyline"])
+def test_many_segments_are_looked_up_with_the_numbers_of_few(kind, monkeypatch):
+    """The printed form and the table in memory choose the same coefficients."""
+    x = np.linspace(0.0, 10.0, 60)
+    points = tuple(zip(x.tolist(), np.sin(x).tolist(), strict=True))
+    path = {
+        "cubic": Spline(points=points),
+        "quintic": Spline(points=points, order=2),
+        "nurbs": Nurbs(points=points, degree=3),
+        "polyline": Polyline(points=points[::2], radius=0.05, blend="smooth", order=1),
+    }[kind]
+    p = ca.SX.sym("p")
+    where = np.linspace(*path.interval, 997)
+
+    def sampled():
+        r = path.position(p)
+        rows = ca.vertcat(r, ca.jacobian(r, p), ca.jacobian(ca.jacobian(r, p), p))
+        function = ca.Function("r", [p], [ca.densify(rows)])
+        is_looked_up = any(
+            function.instruction_id(k) == ca.OP_CALL for k in range(function.n_instructions())
+        )
+        return function(where[None, :]).full(), is_looked_up
+
+    looked_up, is_looked_up = sampled()
+    monkeypatch.setattr(selection, "MANY", 10**9)
+    printed, is_still = sampled()
+    assert is_looked_up and not is_still
+    np.testing.assert_allclose(looked_up, printed, rtol=1e-14, atol=1e-14)

@@ -15,6 +15,7 @@ from noslip.engines.native import compile_native, compile_wide
 from noslip.engines.optimize import optimize
 from noslip.engines.program import Program, trace_program
 from noslip.grid_spline import GridSpline, grid_spline
+from noslip.step_table import StepTable, step_table
 
 NOTHING = ca.SX(0, 1)
 X = ca.SX.sym("x", 2)
@@ -128,3 +129,69 @@ def test_no_memory_beyond_the_table_is_read(place) -> None:
 def test_the_same_grid_is_the_same_spline() -> None:
     assert rough(6, 7) is rough(6, 7)
     assert rough(6, 7) is not rough(7, 6)
+
+
+def steps(count: int) -> StepTable:
+    """A table of random rows with unequal distances."""
+    rng = np.random.default_rng(9)
+    starts = np.cumsum(rng.uniform(0.1, 2.0, size=count)) - 3.0
+    return step_table(starts.tolist(), rng.normal(size=(count, 3)))
+
+
+P = ca.SX.sym("p")
+
+
+def rows_of(table: StepTable) -> Program:
+    """A quadratic whose coefficients are looked up, with two derivatives."""
+    a, b, c = table.traced(P)
+    y = (a * P + b) * P + c
+    slope = ca.jacobian(y, P)
+    output = ca.densify(ca.vertcat(y, slope, ca.jacobian(slope, P)))
+    return trace_program("g", [NOTHING, P, NOTHING, NOTHING], output)
+
+
+def in_steps(table: StepTable) -> list[float]:
+    """Starts themselves, next to them, between, and beyond both ends."""
+    starts = table.starts
+    beside = [np.nextafter(starts, side) for side in (-np.inf, np.inf)]
+    middle = (starts[1:] + starts[:-1]) / 2
+    return np.concatenate([starts, *beside, middle, [-1e6, 1e6]]).tolist()
+
+
+@pytest.mark.parametrize("word", ["interpreter", "native", "wide", "thread", "sympy"])
+@pytest.mark.parametrize("count", [2, 5, 64, 65])
+def test_rows_on_every_target(word, count) -> None:
+    table = steps(count)
+    function = known_targets()[word].compile(rows_of(table))
+    given = in_steps(table)
+    for p in given if word != "sympy" else given[:: max(1, len(given) // 8)]:
+        k = max(0, int(np.sum(table.starts <= p)) - 1)
+        a, b, c = table.rows[k]
+        wanted = [(a * p + b) * p + c, 2 * a * p + b, 2 * a]
+        assert function([], [p], [], []) == pytest.approx(wanted, rel=1e-14, abs=1e-300)
+
+
+def test_rows_are_the_same_numbers_in_casadi_and_in_lanes() -> None:
+    table = steps(1000)
+    given = np.array(in_steps(table))
+    found = ca.Function("row", [P], [ca.vertcat(*table.traced(P))])
+    k = np.maximum(0, np.searchsorted(table.starts, given, side="right") - 1)
+    assert np.array_equal(found(given[None, :]).full().T, table.rows[k])
+    traced = trace_program("g", [NOTHING, P, NOTHING, NOTHING], ca.vertcat(*table.traced(P)))
+    nothing = np.zeros((len(given), 0))
+    lanes = compile_wide([traced], 8)["g"].map(nothing, given[:, None], nothing, nothing)
+    assert np.array_equal(lanes, table.rows[k])
+
+
+def test_rows_of_nan_are_the_first_and_code_grows_with_the_logarithm() -> None:
+    table = steps(300)
+    traced = trace_program("g", [NOTHING, P, NOTHING, NOTHING], ca.vertcat(*table.traced(P)))
+    assert traced.count() == {"row": 3}
+    native = compile_native([traced])["g"]
+    assert native([], [np.nan], [], []) == pytest.approx(table.rows[0], rel=0, abs=0)
+    sizes = []
+    for count in (100, 10000):
+        lookup = ca.vertcat(*steps(count).traced(P))
+        sizes.append(optimize(trace_program("g", [NOTHING, P, NOTHING, NOTHING], lookup)))
+    # seven more halvings, of a gather, a comparison, a sum and a choice
+    assert sizes[1].num_operations - sizes[0].num_operations == 7 * 4

@@ -177,8 +177,8 @@ TYPES = [
         'write name = "…" with the text in quotes',
     ),
     (
-        edited("[bodies.sled]", "references = 'A'\n[bodies.sled]"),
-        'references is "A", expected an array of texts',
+        edited("[bodies.sled]", "references = 3\n[bodies.sled]"),
+        "references is 3, expected an array of texts",
         "sled.toml, line 4, references",
         'write references = ["a", "b", "c"]',
     ),
@@ -279,3 +279,8 @@ def test_faults_of_keys_and_of_meaning_come_together_in_the_order_of_lines():
         "sled.toml, line 10, joints.sled.child",
         "sled.toml, line 14, contacts.blade.direction",
     ]
+
+
+def test_one_text_needs_no_brackets():
+    model, _ = parse_model(edited("[bodies.sled]", "references = 'A'\n[bodies.sled]"))
+    assert model.references == ("A",)

@@ -7,7 +7,7 @@ import pytest
 from studio_record import show
 
 import noslip as ns
-from noslip.analysis.scenario import run_scenario
+from noslip.control.scenario import run_scenario
 from noslip.model.files import parse_model
 from noslip.studio.choosing.choice import INPUTS, PATH
 from noslip.studio.page.downloads import KINDS, file_stem, make_file

@@ -3,8 +3,8 @@
 import pytest
 
 import noslip as ns
-from noslip.analysis.scenario import run_scenario
 from noslip.control.paths.arc_length import length
+from noslip.control.scenario import run_scenario
 from noslip.control.text import parse_timing
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter

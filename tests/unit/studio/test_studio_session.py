@@ -7,7 +7,7 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
-from noslip.analysis.scenario import run_scenario
+from noslip.control.scenario import run_scenario
 from noslip.studio.choosing.choice import INPUTS, PATH, SCENARIO
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK
 from noslip.studio.running.models import ModelCatalog

@@ -103,7 +103,7 @@ class LinearQuadratic(AbstractServo):
             # a row for each piece: its start, then four coefficients of each entry
             table = spline.c.transpose(1, 2, 0).reshape(num - 1, -1)
             starts = [float(s) for s in self.times[:-1]]
-            found = look_up(now, starts, np.column_stack([starts, table]))
+            found = look_up(now, starts, np.column_stack([starts, table]), is_printed=True)
             for j, k in enumerate(moving):
                 entries[k] = polynomial(now - found[0], found[1 + 4 * j : 5 + 4 * j])
         rows, columns = shape

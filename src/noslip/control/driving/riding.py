@@ -131,7 +131,8 @@ class Ride(AbstractInputLaw):
             return entries
         slopes = np.diff(table[:, moving], axis=0) / np.diff(self.times)[:, None]
         starts = self.times[:-1].tolist()
-        row = look_up(t, starts, np.column_stack([starts, table[:-1, moving], slopes]))
+        rows = np.column_stack([starts, table[:-1, moving], slopes])
+        row = look_up(t, starts, rows, is_printed=True)
         for j, k in enumerate(moving.tolist()):
             entries[k] = row[1 + j] + (t - row[0]) * row[1 + len(moving) + j]
         return entries

@@ -3,7 +3,8 @@
 Compiled code without jumps evaluates every comparison, so the number of operations grows with the
 number of pieces; as a balanced tree the longest chain of them grows with its logarithm only. One
 choice between two numbers is a fraction of a nanosecond. What is chosen should be few numbers (the
-coefficients of a piece) rather than whole results.
+coefficients of a piece) rather than whole results. Many rows of numbers are a table in memory
+instead (`step_table`), whose code does not grow with them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
+
+from noslip.step_table import step_table
 
 
 def choose(p: ca.SX, starts: Sequence[float], columns: Sequence[ca.SX]) -> ca.SX:
@@ -34,8 +37,25 @@ def choose(p: ca.SX, starts: Sequence[float], columns: Sequence[ca.SX]) -> ca.SX
     )
 
 
-def look_up(p: ca.SX, starts: Sequence[float], table: ArrayLike) -> list[ca.SX]:
-    """The row of numbers that holds at p, as one traced scalar for each column of the table."""
+#: Rows from which on they are looked up in memory rather than printed into the code.
+MANY = 48
+
+
+def look_up(
+    p: ca.SX, starts: Sequence[float], table: ArrayLike, *, is_printed: bool = False
+) -> list[ca.SX]:
+    """The row of numbers that holds at p, as one traced scalar for each column of the table.
+
+    Parameters
+    ----------
+    p : traced scalar.
+    starts : (n,) rising, of the rows.
+    table : (n, m).
+    is_printed : print all rows into the code, so that a run finds where they change with time; many
+        of them are looked up in memory otherwise, whose starts are to be told as knots.
+    """
+    if len(starts) > MANY and not is_printed:
+        return step_table(starts, table).traced(p)
     rows = [ca.SX(ca.DM(row)) for row in np.asarray(table, dtype=float)]
     return ca.vertsplit(choose(p, starts, rows))
 

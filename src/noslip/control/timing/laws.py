@@ -28,7 +28,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from scipy.integrate import solve_ivp
-from scipy.optimize import brentq
 
 from noslip.control.chaplygin import gyration, with_control_angles
 from noslip.control.follower import Follower
@@ -442,21 +441,25 @@ def _over_time(law: ca.Function, timing: AbstractTiming, path: AbstractPath) -> 
     def rate(t: float, s: Array) -> Array:
         return np.asarray(law(t, s, 0.0)).ravel()
 
-    goals = list(arc_table(path).arc_length(np.array(path.breaks[1:-1])))
+    goals = arc_table(path).arc_length(np.array(path.breaks[1:-1]))
     end = timing.duration(path)
-    start, times = np.zeros(1), []
+    start, times = np.zeros(1), np.zeros(0)
     for before, after in pairwise([0.0, *(k for k in timing.knots(path) if 0 < k < end), end]):
         run = solve_ivp(rate, (before, after), start, dense_output=True, **_ACCURACY)
         start = run.y[:, -1]
-        while goals and goals[0] <= start[0]:
-            goal, at = goals.pop(0), run.sol
-            k = int(np.searchsorted(run.y[0], goal))
-            first, last = float(run.t[max(k - 1, 0)]), float(run.t[k])
-            # dense output meets its step at both ends only to rounding
-            if at(first)[0] < goal < at(last)[0]:
-                last = brentq(lambda t, at=at, goal=goal: at(t)[0] - goal, first, last)
-            times.append(last)
-    return times
+        here = goals[len(times) :]
+        here = here[here <= start[0]]
+        if not len(here):
+            continue
+        k = np.searchsorted(run.y[0], here)
+        low, high = run.t[np.maximum(k - 1, 0)], run.t[k]
+        # all at once by halves, to rounding; s never falls
+        for _ in range(64):
+            middle = (low + high) / 2
+            is_before = run.sol(middle)[0] < here
+            low, high = np.where(is_before, middle, low), np.where(is_before, high, middle)
+        times = np.concatenate([times, high])
+    return [float(t) for t in times]
 
 
 def _over_path(law: ca.Function, timing: AbstractTiming, path: AbstractPath) -> list[float]:

@@ -245,7 +245,7 @@ def _speed(t: ca.SX, first: float, pieces: Sequence[Piece]) -> ca.SX:
             v += time * (a + time * j / 2)
     # what has come to rest stays at rest
     rows.append((at, 0.0 if abs(v) < 1e-9 * max(row[1] for row in rows) else v, 0.0, 0.0))
-    start, v0, a0, j0 = look_up(t, [row[0] for row in rows], rows)
+    start, v0, a0, j0 = look_up(t, [row[0] for row in rows], rows, is_printed=True)
     u = t - start
     return v0 + u * (a0 + u * j0)
 

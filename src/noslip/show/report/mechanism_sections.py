@@ -11,7 +11,7 @@ import numpy as np
 from noslip import __version__
 from noslip.model.files import model_to_toml
 from noslip.model.quantities import Parameter, Scalar
-from noslip.model.scenario import Scenario
+from noslip.model.scenario import Scenario, ScenarioPlant
 from noslip.show.equations.blocks import Paragraph, Section
 from noslip.show.equations.documents import html_blocks
 from noslip.show.report.elements import (
@@ -62,7 +62,20 @@ def simulated(subject: ReportSubject) -> PageSection:
 
 def _task(scenario: Scenario) -> Iterator[Html]:
     """What the inputs do, and with which numbers."""
+    words = {
+        "path": ", ".join(scenario.path),
+        "timing": scenario.timing,
+        "controller": scenario.controller,
+        "period": f"{scenario.period:g} s" if scenario.period else "",
+    }
+    plant = scenario.plant or ScenarioPlant()
+    signals = {f"sensor {k}": text for k, text in enumerate(plant.sensors, start=1)}
+    signals |= {f"actuator {k}": text for k, text in enumerate(plant.actuators, start=1)}
+    signals |= {"estimator": plant.estimator} if plant.estimator else {}
     groups: dict[str, Mapping[str, Scalar]] = {
+        "Follows": {word: text for word, text in words.items() if text},
+        "Plant, which the controller does not know": {**plant.parameters, **plant.start},
+        "Signals": signals,
         "Inputs": scenario.inputs,
         "Motion that the inputs produce": scenario.motion,
         "with": scenario.definitions if scenario.inputs or scenario.motion else {},

@@ -63,7 +63,7 @@ class Film:
     traces, forces, velocities : what is drawn beside the bodies.
     follow : move the camera with the bodies.
     view : camera at the first frame; by default one that has all of the motion in view.
-    caption : in the corner, before the time; None for neither.
+    caption : in the corner, before the time and over the scale of the grid; None for none of them.
     """
 
     scene: Scene
@@ -282,6 +282,10 @@ class Film:
         size = max(12, self.height // 30)
         text = f"{self.caption}   t = {self.frames.times[index]:.2f} s".strip()
         pen.text((size, size), text, fill=INK, font=ImageFont.load_default(size))
+        small = 0.8 * size
+        for grid in self._grids[:1]:  # curved ground has none
+            at = (size, size + 1.4 * size)
+            pen.text(at, f"grid {grid.cell:g} m", fill=INK, font=ImageFont.load_default(small))
 
 
 def still(scene: Scene, frames: Frames, index: int = -1, **options: object) -> Image:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from noslip.show.scene.meshes import Color
 from noslip.show.scene.scene import Ground, Scene
 
 CONTACT_TRACE, CENTER_TRACE = (245, 133, 24), (76, 120, 168)
+#: Traces of one color that a legend names.
+NAMED = 4
 FORCE, VELOCITY = (228, 87, 86), (84, 162, 75)
 
 
@@ -105,6 +108,19 @@ def traces(scene: Scene, frames: Frames) -> tuple[Trace, ...]:
     return tuple(found)
 
 
+def trace_names(shown: Iterable[Trace]) -> dict[Color, str]:
+    """Color of traces → what they follow, the first few by name."""
+    kinds = {"contact": "contact", "center_of_mass": "mass center"}
+    found: dict[Color, list[str]] = {}
+    for trace in shown:
+        what, _, kind = trace.name.rpartition(".")
+        found.setdefault(trace.color, []).append(f"{what} {kinds.get(kind, kind)}".strip())
+    return {
+        color: f"{', '.join(names[:NAMED])}{' …' if len(names) > NAMED else ''}"
+        for color, names in found.items()
+    }
+
+
 def rounded(points: Array, between: int = 4) -> Array:
     """A curve through points (k, 3) with more points between them (Catmull and Rom's spline).
 
@@ -156,9 +172,9 @@ def arrows(scene: Scene, frames: Frames, *, forces: bool, velocities: bool) -> t
     return tuple(result)
 
 
-def pale(color: Color, share: float = 0.4) -> Color:
-    """A color mixed with white."""
-    r, g, b = (round(255 - share * (255 - c)) for c in color)
+def pale(color: Color, share: float = 0.4, paper: Color = (255, 255, 255)) -> Color:
+    """A color mixed with that of the paper."""
+    r, g, b = (round(p - share * (p - c)) for c, p in zip(color, paper, strict=True))
     return r, g, b
 
 

@@ -9,8 +9,8 @@ needs neither a server nor a network.
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Callable, Iterator
+from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,15 @@ from noslip.show.scene.camera import Camera, camera, extent, followed
 from noslip.show.scene.frames import Frames
 from noslip.show.scene.geometry import quaternions_of, roller_quaternions, without_jumps
 from noslip.show.scene.meshes import Color
-from noslip.show.scene.overlays import arrows, fineness, grids, pale, rounded, traces
+from noslip.show.scene.overlays import (
+    arrows,
+    fineness,
+    grids,
+    pale,
+    rounded,
+    trace_names,
+    traces,
+)
 from noslip.show.scene.scene import Part, Scene
 
 if TYPE_CHECKING:
@@ -160,7 +168,10 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-GHOST, GRID_CELL, GRID_SECTION = (150, 150, 150), (214, 218, 224), (168, 176, 188)
+GHOST: Color = (150, 150, 150)
+#: Colors of the paper and of the two kinds of grid lines, on a light and on a dark page.
+LIGHT: tuple[Color, Color, Color] = (255, 255, 255), (214, 218, 224), (168, 176, 188)
+DARK: tuple[Color, Color, Color] = (20, 20, 20), (60, 64, 71), (98, 104, 114)
 
 #: Radius of an arrow's shaft as a part of the model's length.
 SHAFT = 0.014
@@ -177,6 +188,7 @@ class Stage:
     follow : keep the bodies in the middle of the view.
     ghost : draw the bodies gray and translucent and nothing else.
     pieces : of a trace, which appear one after the other.
+    dark : colors for a dark page.
     """
 
     def __init__(
@@ -190,10 +202,11 @@ class Stage:
         follow: bool = False,
         ghost: bool = False,
         pieces: int = 16,
+        dark: bool = False,
     ) -> None:
         self.api, self.prefix, self.ghost, self.pieces = api, prefix, ghost, pieces
         self.traces, self.forces, self.velocities = traces, forces, velocities
-        self.follow = follow
+        self.follow, self.dark = follow, dark
         self.scene: Scene | None = None
         self.frames: Frames | None = None
         self.index = 0
@@ -323,6 +336,7 @@ class Stage:
         return self.api.add_mesh_trimesh(path, mesh)
 
     def _put_grounds(self, scene: Scene, frames: Frames, room: float) -> None:
+        _, cell, section = DARK if self.dark else LIGHT
         for k, grid in enumerate(grids(scene, extent(scene, frames), room)):
             names = () if grid.body == WORLD else (grid.body,)
             options = {
@@ -330,8 +344,8 @@ class Stage:
                 "height": grid.width,
                 "cell_size": grid.cell,
                 "section_size": 5 * grid.cell,
-                "cell_color": GRID_CELL,
-                "section_color": GRID_SECTION,
+                "cell_color": cell,
+                "section_color": section,
                 "position": grid.position,
                 "wxyz": quaternions_of(grid.rotation),
                 "fade_distance": 20 * grid.width,
@@ -344,13 +358,15 @@ class Stage:
 
     def _put_traces(self, scene: Scene, frames: Frames) -> None:
         """Each trace once as a thin line, and once in pieces that appear as time goes on."""
+        paper = (DARK if self.dark else LIGHT)[0]
         for trace in traces(scene, frames):
             self._frame(self._path("traces"))
             self._frame(self._path("traces", trace.name))
             points = rounded(trace.points, fineness(trace.points))
             # a little lower, so that the two do not flicker through each other
             low = points - 2e-3 * scene.length * scene.up
-            self._line(self._path("traces", trace.name, "all"), low, pale(trace.color), 1.0)
+            color = pale(trace.color, paper=paper)
+            self._line(self._path("traces", trace.name, "all"), low, color, 1.0)
             bounds = np.unique(np.linspace(0, len(points) - 1, self.pieces + 1).astype(int))
             for k, (start, end) in enumerate(pairwise(bounds)):
                 path = self._path("traces", trace.name, f"piece{k}")
@@ -367,6 +383,8 @@ class Stage:
 
         def change(handle: Any) -> None:
             handle.points = segments
+            if not np.array_equal(handle.colors, color):
+                handle.colors = color
 
         return self._nodes.put(path, (segments, color), make, change)
 
@@ -408,15 +426,17 @@ def recording_html(
     follow: bool = False,
     speed: float = 1.0,
     dark: bool = False,
+    legend: bool = True,
 ) -> str:
     """The HTML of a motion.
 
     Parameters
     ----------
-    title : of the page.
+    title : of the page, and in the corner of the scene, with the time of the motion below it.
     traces, forces, velocities, follow : as for :class:`Stage`.
     speed : seconds of the motion that pass in a second.
     dark : a dark page.
+    legend : write the scale of the grid and the names of the traces into the scene.
     """
     # there is no viewer to wake for each message
     with quiet_server() as server, server.atomic():
@@ -429,6 +449,7 @@ def recording_html(
             velocities=velocities,
             follow=follow,
             pieces=PIECES,
+            dark=dark,
         )
         stage.put(scene, frames)
         recorder = server.get_scene_serializer()
@@ -437,7 +458,10 @@ def recording_html(
             stage.show(index)
             recorder.insert_sleep(float(wait))
         html: str = recorder.as_html(dark_mode=dark)
-    return _titled(html, title)
+    said = _legend(scene, frames, traces) if legend else ""
+    return _titled(html, title).replace(
+        "</body>", f"{_overlay(title, said, frames, speed, dark)}</body>"
+    )
 
 
 @contextlib.contextmanager
@@ -445,19 +469,78 @@ def quiet_server(port: int = 0) -> Iterator[viser.ViserServer]:
     """A viser server on this machine only, which says nothing and ends with the block."""
     import viser
 
-    with contextlib.redirect_stdout(io.StringIO()):
+    with _quiet_console():
         server = viser.ViserServer(host="127.0.0.1", port=port, verbose=False)
     try:
         yield server
     finally:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with _quiet_console():
             server.stop()
 
 
-def _titled(html: str, title: str) -> str:
-    from html import escape
+@contextlib.contextmanager
+def _quiet_console() -> Iterator[None]:
+    """Context without rich's output, which goes to the cell in a notebook, not to stdout."""
+    import rich
 
-    named = f"<title>{escape(title)}</title>"
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
+
+
+def _titled(html: str, title: str) -> str:
+    named = f"<title>{escape(title)} - noslip</title>"
     if TITLE in html:
         return html.replace(TITLE, named, 1)
     return html.replace("<head>", f"<head>{named}", 1)
+
+
+#: Title, time and legend over the scene. The viewer's own box counts seconds of the film.
+OVERLAY = """
+<style>
+#webgl-software-rendering {{ display: none; }}
+#said {{ position: fixed; left: 12px; top: 10px; right: 12px; pointer-events: none; color: {ink};
+  font: 14px/1.45 system-ui, sans-serif; }}
+#said b {{ font-weight: 600; }}
+#said .time {{ font-variant-numeric: tabular-nums; margin-left: 0.8em; }}
+#said .small {{ font-size: 12px; opacity: 0.8; }}
+#said i {{ display: inline-block; width: 1.4em; height: 3px; margin: 0 0.4em 0.25em 0.9em; }}
+</style>
+<div id="said"><b>{title}</b><span class="time"></span><div class="small">{legend}</div></div>
+<script>
+setInterval(() => {{
+  const film = document.querySelector("input.mantine-NumberInput-input");
+  const time = film ? {start} + {speed} * parseFloat(film.value) : NaN;
+  document.querySelector("#said .time").textContent = isNaN(time) ? "" : `t = ${{
+    time.toFixed({places})}} s`;
+}}, 100);
+</script>
+"""
+#: Text over the scene, as the ink of its page.
+LIGHT_INK, DARK_INK = "#46505a", "#c8ced6"
+
+
+def _overlay(title: str, legend: str, frames: Frames, speed: float, dark: bool = False) -> str:
+    span = float(frames.times[-1] - frames.times[0])
+    return OVERLAY.format(
+        title=escape(title),
+        legend=legend,
+        ink=DARK_INK if dark else LIGHT_INK,
+        start=repr(float(frames.times[0])),
+        speed=repr(float(speed)),
+        places=2 if span < 10 else 1,
+    )
+
+
+def _legend(scene: Scene, frames: Frames, shows_traces: bool) -> str:
+    """The scale of the grid, and each color of the traces with what it follows."""
+    said = "".join(
+        f"grid {grid.cell:g}\N{NO-BREAK SPACE}m" for grid in grids(scene, extent(scene, frames))[:1]
+    )
+    found = traces(scene, frames) if shows_traces else ()
+    for color, names in trace_names(found).items():
+        said += f'<i style="background: rgb{color}"></i>{escape(names)}'
+    return said

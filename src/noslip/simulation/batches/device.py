@@ -28,7 +28,7 @@ from noslip.engines.program import Program
 from noslip.engines.thread_code import join_texts, record_text, word_of_record
 from noslip.engines.trig_polynomials import shorten
 from noslip.errors import DeviceError
-from noslip.grid_spline import GridSpline
+from noslip.lookup_tables import LookupTable
 from noslip.simulation.batches.lanes import Array, LanePlan, LaneResults, Shared, shape_of
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.shape import PLACES, SETUP, Shape
@@ -146,7 +146,7 @@ class _Kernel(NamedTuple):
     text: str
     pause_words: int
     heads: tuple[Program, ...]
-    tables: tuple[GridSpline, ...]
+    tables: tuple[LookupTable, ...]
 
     def values(self, plan: LanePlan, shape: Shape) -> bytes:
         """Shared parameters and what was hoisted of them, in the precision of the kernel."""

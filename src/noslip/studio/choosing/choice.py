@@ -1,6 +1,6 @@
 """`Choice`: everything one page has chosen, as plain frozen data; what a run is made from.
 
-Options by name and typed values come from a browser and are checked here; `split_changes` says what
+Options by name and typed values come from a browser and are checked here; `chosen_values` says what
 the changed numbers are for a model: parameters, start values, or numbers of its scenario.
 """
 
@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from noslip.analysis.scenario import scenario_start
+from noslip.analysis.scenario import scenario_start, split_changes
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.catalog import known_formulations
@@ -156,13 +156,9 @@ def read_assignment(text: str, known: Mapping[str, float]) -> tuple[str, float]:
         ) from None
 
 
-def split_changes(system: System, choice: Choice) -> tuple[dict[str, float], dict[str, float]]:
+def chosen_values(system: System, choice: Choice) -> tuple[dict[str, float], dict[str, float]]:
     """Which changes are parameters and which start values; numbers of the scenario are neither."""
-    known = {p.name for p in system.model.parameters}
-    scenario = system.model.scenario
-    task = {p.name for p in scenario.parameters} if scenario is not None else set()
-    parameters = {n: x for n, x in choice.changes.items() if n in known}
-    return parameters, {n: x for n, x in choice.changes.items() if n not in known | task}
+    return split_changes(system, choice.changes, system.model.scenario).parameters_and_start()
 
 
 def only_known(choice: Choice, system: System) -> Choice:

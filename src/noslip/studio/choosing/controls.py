@@ -74,7 +74,7 @@ def make_controls(
         task.append(ranged("duration", "s", duration, duration / 10, 3 * duration))
     groups[TASK] = tuple(task)
     if run is not None and len(run.t):
-        is_prescribed = choice.task == SCENARIO and scenario is not None and bool(scenario.motion)
+        is_prescribed = choice.task == SCENARIO and scenario is not None and scenario.has_reference
         given = {} if choice.task == PATH or is_prescribed else chosen_start(system, choice)
         groups[START] = start_knobs(system, run, given, speeds=not is_prescribed)
     inputs: tuple[tuple[str, str], ...] = ()

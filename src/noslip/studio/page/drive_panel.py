@@ -23,7 +23,7 @@ from noslip.errors import SimulationError
 from noslip.show.scene.scene import Scene
 from noslip.show.units import unit_text
 from noslip.simulation.starts.completion import Start
-from noslip.studio.choosing.choice import Choice, split_changes
+from noslip.studio.choosing.choice import Choice, chosen_values
 from noslip.studio.running.drive import DriveFrames, continued_start, drive_start
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class DrivePanel:
 
     def start(self, system: System, choice: Choice, scene: Scene) -> None:
         """Start a drive, or continue it from its state with other parameters."""
-        parameters, start = split_changes(system, choice)
+        parameters, start = chosen_values(system, choice)
         values = system.parameters(parameters)
         with self._lock:
             old = self._driver

@@ -35,7 +35,9 @@ def drive_start(
     start : values that were chosen.
     """
     scenario = system.model.scenario
-    given = chosen_start(system, choice) if scenario is not None and not scenario.motion else {}
+    given = (
+        chosen_start(system, choice) if scenario is not None and not scenario.has_reference else {}
+    )
     balance = controls.balance
     if balance is not None:
         rolling = complete_start(system, given, parameters=values)

@@ -11,11 +11,11 @@ import numpy as np
 from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.reference_motion import start_on_motion
-from noslip.analysis.scenario import run_scenario
 from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.follower import Follower
 from noslip.control.motions.follower_search import find_follower
+from noslip.control.scenario import run_scenario
 from noslip.control.text import parse_timing
 from noslip.control.track import track
 from noslip.engines.system import System
@@ -33,8 +33,8 @@ from noslip.studio.choosing.choice import (
     SCENARIO,
     Choice,
     chosen_start,
+    chosen_values,
     number_or_text,
-    split_changes,
 )
 from noslip.studio.choosing.forms import form_text, read_path
 from noslip.studio.running.worker import Cancel
@@ -81,7 +81,7 @@ def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> Chos
 def check_mechanics(system: System, choice: Choice) -> None:
     """Refuse tasks that need inverse dynamics, which vakonomic mechanics does not have."""
     scenario = system.model.scenario
-    follows = choice.task == SCENARIO and scenario is not None and bool(scenario.motion)
+    follows = choice.task == SCENARIO and scenario is not None and scenario.has_reference
     if is_vakonomic(choice) and (follows or choice.task in (PATH, DRIVE)):
         raise SimulationError(
             "vakonomic mechanics has no inverse dynamics, so no forces are found for a motion",
@@ -97,7 +97,8 @@ def is_vakonomic(choice: Choice) -> bool:
 
 def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> ChosenRun:
     scenario = system.model.scenario
-    if scenario is not None and scenario.motion and choice.controller != "none":
+    is_plain = scenario is not None and scenario.motion and not scenario.is_controlled
+    if scenario is not None and is_plain and choice.controller != "none":
         return _controlled(system, scenario, choice, cancel)
     run = run_scenario(
         system,
@@ -119,7 +120,7 @@ def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Canc
     """The scenario's motion, followed with feedback."""
     numbers = {p.name: choice.changes.get(p.name, p.value) for p in scenario.parameters}
     task = tuple(dataclasses.replace(p, value=numbers[p.name]) for p in scenario.parameters)
-    parameters, start = split_changes(system, choice)
+    parameters, start = chosen_values(system, choice)
     values = system.parameters(parameters)
     motion = ExpressionMotion(
         coordinates=scenario.motion, definitions=scenario.definitions, parameters=task
@@ -152,8 +153,8 @@ def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Canc
 
 def _inputs(system: System, choice: Choice, cancel: Cancel) -> ChosenRun:
     scenario = system.model.scenario or Scenario(duration=DURATION)
-    parameters, start = split_changes(system, choice)
-    given = {} if scenario.motion else chosen_start(system, choice)
+    parameters, start = chosen_values(system, choice)
+    given = {} if scenario.has_reference else chosen_start(system, choice)
     task = {p.name: repr(choice.changes.get(p.name, p.value)) for p in scenario.parameters}
     run = simulate(
         system,
@@ -173,7 +174,7 @@ def _inputs(system: System, choice: Choice, cancel: Cancel) -> ChosenRun:
 
 
 def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> ChosenRun:
-    parameters, start = split_changes(system, choice)
+    parameters, start = chosen_values(system, choice)
     follower = find_follower(system, system.parameters(parameters), reverse=choice.reverse)
     path_text, timing_text = (
         form_text(family, getattr(choice, family), choice.numbers, choice.typed.get(family, ""))
