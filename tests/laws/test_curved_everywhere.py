@@ -393,6 +393,41 @@ def test_equations_on_a_grid_are_written_with_its_slopes():
     assert re.search(r"h\d*_x²?\(x_touch, y_touch\)", text)
 
 
+RANGES = {"u_range": (-1.0, 1.0), "v_range": (-1.0, 1.0)}
+
+
+def profile(text, lower=-0.1, upper=0.1):
+    return ns.RevolvedSurface(profile=text, lower=lower, upper=upper)
+
+
+def parametric(*position):
+    return ns.ParametricSurface(position=position, **RANGES)
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        ("0.3*cos(u)*cos(v)", "0.1*sin(u)*cos(v)", "0.02*sin(v)"),
+        ("(0.2 + 0.05*cos(v))*cos(u)", "(0.2 + 0.05*cos(v))*sin(u)", "0.05*sin(v)"),
+        ("0.1*v*cos(u)", "0.1*v*sin(u)", "v^2"),
+    ],
+    ids=["thin stone", "torus", "bowl"],
+)
+def test_surfaces_that_close_and_have_poles_do_not_pass_through_themselves(position):
+    b = ns.ModelBuilder(name="whole", gravity=(0.0, 0.0, -9.81))
+    b.body("stone", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    b.joint("stone", ns.Free(), parent="world", child="stone")
+    pi = np.pi
+    v_range = (-pi, pi) if "0.2 +" in position[0] else (-pi / 2, pi / 2)
+    wheel = ns.ParametricSurface(
+        position=position,
+        u_range=(-pi, pi),
+        v_range=(0.0, 1.0) if "v^2" in position[2] else v_range,
+    )
+    b.contact(ns.Rolling(name="touch", body="stone", wheel=wheel))
+    assert b.build() is not None
+
+
 def faults_of(**contact):
     b = ns.ModelBuilder(name="faulty", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
@@ -424,6 +459,24 @@ def faults_of(**contact):
             },
             "u_range",
         ),
+        ({"wheel": profile("min(0.1, 0.2 + z)")}, "min() has a kink"),
+        ({"wheel": profile("z")}, "the radius -0.0975 m at z = -0.0975 m"),
+        ({"wheel": profile("sqrt(z^2 - 0.0025)")}, "no radius at z = -0.0475 m"),
+        ({"wheel": profile("0.1", lower=0.1, upper=-0.1)}, "from z = 0.1 to -0.1 m"),
+        ({"wheel": parametric("u", "v", "abs(u)")}, "abs() has a kink"),
+        ({"wheel": parametric("sqrt(u)", "v", "u*v")}, "no point or no slope at u = -0.958"),
+        ({"wheel": parametric("u", "u", "u")}, "no normal at"),
+        ({"wheel": parametric("0.1*cos(3*u)", "0.1*sin(6*u)", "v")}, "passes through itself"),
+        (
+            {"ground": ns.ParametricGround(position=("u", "v", "abs(u)"), **RANGES)},
+            "abs() has a kink",
+        ),
+        (
+            {"ground": ns.ParametricGround(position=("u", "v", "sqrt(u)"), **RANGES)},
+            "no point or no slope",
+        ),
+        ({"ground": ns.HeightGround(z="sqrt(x - 5)")}, "no value anywhere"),
+        ({"ground": ns.RevolvedGround(z="r^2", extent=1.0, inner=2.0)}, "from the radius 2 to 1 m"),
     ],
 )
 def test_faults_are_told(contact, what):

@@ -13,15 +13,15 @@ sum of their curvatures says whether they touch there alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from noslip.model.expressions import Call, Expression, Name, Number, fold, parse
 from noslip.model.findings import Finding, Path, owner
-from noslip.model.numbers import Array
+from noslip.model.numbers import Array, NumberReader
 from noslip.model.quantities import Quantity, Scalar
 from noslip.spatial import EYE3, cross
 
@@ -139,6 +139,121 @@ def range_faults(
                 f"{owner(path)} has {name} = {list(given)}",
                 "give two numbers, the smaller one first",
             )
+
+
+#: Functions that have kinks or steps.
+KINKED = ("abs", "sign", "floor", "min", "max")
+
+
+def kink_faults(path: Path, text: Scalar) -> Iterator[Finding]:
+    """A surface has a normal and a curvature everywhere: no kinks."""
+    if not isinstance(text, str):
+        return
+    used: list[str] = []
+
+    def call(function: str, arguments: list[None]) -> None:
+        used.append(function)
+
+    try:
+        fold(parse(text), lambda leaf: None, call, lambda measure, arguments: None)
+    except ValueError:
+        return  # a fault of its own
+    what = "ground" if "ground" in path else "surface"
+    for function in dict.fromkeys(used):
+        if function in KINKED:
+            yield Finding(
+                path,
+                f'{owner(path[:2])} has a {what} with "{text}", where {function}() has a kink',
+                "write it with smooth functions, as sqrt(x^2 + d^2) for abs(x)",
+            )
+
+
+def parametric_faults(
+    path: Path, shape: Any, values: Mapping[str, float], is_closed: bool
+) -> Iterator[Finding]:
+    """Kinks, holes, places without a normal; a surface of a body does not pass through itself."""
+    findings = list(range_faults(path, shape.u_range, shape.v_range))
+    for entry in shape.position:
+        findings += kink_faults((*path, "position"), entry)
+    yield from findings
+    if findings:
+        return
+    u = ca.SX.sym("u", 2)
+    count = 24
+    net = parameter_grid(shape.parameters(), count)
+    try:
+        point = ca.densify(ca.SX(shape.point(u, NumberReader(values))))
+        slope = ca.densify(ca.jacobian(point, u))
+        across = cross(slope[:, 0], slope[:, 1])
+        function = ca.Function("p", [u], [ca.vertcat(point, across)])
+        found = np.array(function.map(len(net))(net.T)).T
+    except (KeyError, ValueError, RuntimeError):
+        return  # a fault of its own
+    said = owner(path[:2])
+    is_known = np.all(np.isfinite(found), axis=1)
+    sizes = np.linalg.norm(found[:, 3:], axis=1)
+    if not np.all(is_known):
+        a, b = net[int(np.argmin(is_known))]
+        yield Finding(
+            (*path, "position"),
+            f"{said} has no point or no slope at u = {a:.3g}, v = {b:.3g}, within its ranges",
+            "give ranges without holes, or expressions that have values in them",
+        )
+    elif np.any(sizes <= 1e-9 * np.max(sizes, initial=0.0)):
+        a, b = net[int(np.argmin(sizes))]
+        yield Finding(
+            (*path, "position"),
+            f"{said} has no normal at u = {a:.3g}, v = {b:.3g}: it is a line or a point there",
+            "give expressions whose slopes along u and v are independent",
+        )
+    elif is_closed and (place := _crossing(found, count)) is not None:
+        x, y, z = place
+        yield Finding(
+            (*path, "position"),
+            f"{said} has a surface that passes through itself near ({x:.3g}, {y:.3g}, {z:.3g})",
+            "give smaller ranges, or expressions of a surface that does not cross itself",
+        )
+
+
+def _crossing(found: Array, count: int) -> Array | None:
+    """A place where a net of points and normals crosses itself.
+
+    There a point is nearer to one of another sheet, with another normal, than to its neighbors.
+    """
+    from scipy.spatial import cKDTree
+
+    points = found[:, :3]
+    normals = found[:, 3:] / np.linalg.norm(found[:, 3:], axis=1, keepdims=True)
+    net = points.reshape(count, count, 3)
+    spacing = np.max([np.linalg.norm(np.gradient(net, axis=k), axis=2) for k in (0, 1)], axis=0)
+    # a row that is not wide beside its spacing goes round a pole
+    wide = [np.max(np.ptp(net, axis=k), axis=1) > 2 * np.median(spacing, axis=k) for k in (0, 1)]
+    kept = np.flatnonzero(wide[0][None, :] & wide[1][:, None])
+    near = spacing.ravel()
+    pairs = cKDTree(points[kept]).query_pairs(0.6 * float(near.max()), output_type="ndarray")
+    i, j = kept[pairs.reshape(-1, 2)].T
+    steps = np.abs(np.stack(np.divmod(i, count)) - np.stack(np.divmod(j, count)))
+    is_apart = np.any(np.minimum(steps, count - steps) > 4, axis=0)
+    is_nearer = np.linalg.norm(points[i] - points[j], axis=1) < 0.6 * np.minimum(near[i], near[j])
+    is_turned = np.abs(np.sum(normals[i] * normals[j], axis=1)) < 0.9
+    is_candidate = is_apart & is_nearer & is_turned
+    for a, b in zip(i[is_candidate], j[is_candidate], strict=True):
+        if _separates(net, normals, a, b) and _separates(net, normals, b, a):
+            return points[a]
+    return None
+
+
+def _separates(net: Array, normals: Array, a: int, b: int) -> bool:
+    """Whether the plane at point a of a net has neighbors of point b on both sides of it.
+
+    That of a convex body has none beyond it, however thin the body is.
+    """
+    count = len(net)
+    row, column = divmod(int(b), count)
+    around = net[max(0, row - 1) : row + 2, max(0, column - 1) : column + 2].reshape(-1, 3)
+    heights = (around - net.reshape(-1, 3)[a]) @ normals[a]
+    least = 0.1 * float(np.max(np.abs(heights)))
+    return bool(heights.min() < -least and heights.max() > least)
 
 
 def even_powers(text: str) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,16 +35,16 @@ from noslip.model.charts import (
     chart_points,
     even_powers,
     free_parameters,
+    kink_faults,
     level_chart,
     nearest_parameters,
     parameter_grid,
-    range_faults,
+    parametric_faults,
     smooth_chart,
     turn_about_z,
 )
-from noslip.model.expressions import fold, parse
 from noslip.model.findings import Finding, Path, owner
-from noslip.model.numbers import Array, NumberReader
+from noslip.model.numbers import Array, NumberReader, number
 from noslip.model.quantities import (
     Meaning,
     NotNegativeLength,
@@ -437,6 +437,22 @@ def square_lines(points: Array) -> tuple[Places, Places]:
     return on_lines(y), on_lines(x)
 
 
+def height_faults(
+    path: Path, ground: AbstractHeight, values: Mapping[str, float]
+) -> Iterator[Finding]:
+    """A height has a value somewhere in what is drawn."""
+    try:
+        heights = ground.picture(NumberReader(values))[..., 2]
+    except (KeyError, ValueError, RuntimeError):
+        return  # a fault of its own
+    if not np.any(np.isfinite(heights)):
+        yield Finding(
+            path,
+            f"{owner(path[:2])} has a ground whose height has no value anywhere in its extent",
+            "check roots, logarithms and divisions, and the values of parameters",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeightGround(AbstractHeight):
     """Hilly ground: its height `z` (m) is an expression of ``x`` and ``y`` in its frame.
@@ -461,7 +477,8 @@ class HeightGround(AbstractHeight):
         return square_lines(points)
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
-        return kink_faults((*path, "z"), self.z)
+        yield from kink_faults((*path, "z"), self.z)
+        yield from height_faults((*path, "z"), self, known.finite_parameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -498,7 +515,16 @@ class RevolvedGround(AbstractHeight):
         return points[::-1]
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
-        return kink_faults((*path, "z"), self.z)
+        yield from kink_faults((*path, "z"), self.z)
+        inner, outer = (number(x, known.finite_parameters) for x in (self.inner, self.extent))
+        if inner >= outer:
+            yield Finding(
+                (*path, "inner"),
+                f"{owner(path[:2])} has a ground from the radius {inner:g} to {outer:g} m",
+                "give an extent that is larger than inner",
+            )
+        else:
+            yield from height_faults((*path, "z"), self, known.finite_parameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -650,30 +676,4 @@ class ParametricGround(AbstractGround):
         )
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
-        return range_faults(path, self.u_range, self.v_range)
-
-
-#: Functions that have kinks or steps.
-KINKED = ("abs", "sign", "floor", "min", "max")
-
-
-def kink_faults(path: Path, text: Scalar) -> Iterator[Finding]:
-    """A ground has a normal and a curvature everywhere: no kinks."""
-    if not isinstance(text, str):
-        return
-    used: list[str] = []
-
-    def call(function: str, arguments: list[None]) -> None:
-        used.append(function)
-
-    try:
-        fold(parse(text), lambda leaf: None, call, lambda measure, arguments: None)
-    except ValueError:
-        return  # a fault of its own
-    for function in dict.fromkeys(used):
-        if function in KINKED:
-            yield Finding(
-                path,
-                f'{owner(path[:2])} has a ground of height "{text}", where {function}() has a kink',
-                "write it with smooth functions, as sqrt(x^2 + d^2) for abs(x)",
-            )
+        return parametric_faults(path, self, known.finite_parameters, is_closed=False)

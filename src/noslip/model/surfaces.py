@@ -32,15 +32,16 @@ from noslip.model.charts import (
     Chart,
     chart_points,
     free_parameters,
+    kink_faults,
     level_chart,
     nearest_parameters,
     parameter_grid,
-    range_faults,
+    parametric_faults,
     smooth_chart,
     squared,
     turn_about_z,
 )
-from noslip.model.findings import Finding, Path
+from noslip.model.findings import Finding, Path, owner
 from noslip.model.numbers import Array, NumberReader, rotation_to
 from noslip.model.quantities import (
     POSITIVE,
@@ -475,6 +476,34 @@ class RevolvedSurface(AbstractSurface):
             most = ca.fmax(most, far)
         return best
 
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        said = owner(path[:2])
+        if not self.lower < self.upper:
+            yield Finding(
+                (*path, "lower"),
+                f"{said} has a surface from z = {self.lower:g} to {self.upper:g} m",
+                "give a lower end below the upper one",
+            )
+            return
+        kinks = list(kink_faults((*path, "profile"), self.profile))
+        yield from kinks
+        z = self.lower + (self.upper - self.lower) * (np.arange(40) + 0.5) / 40
+        at = ca.SX.sym("z")
+        try:
+            radius = self._radius(at, NumberReader(known.finite_parameters))
+            values = np.array(ca.Function("r", [at], [ca.densify(radius)])(z[None, :])).ravel()
+        except (KeyError, ValueError, RuntimeError):
+            return  # a fault of its own
+        is_good = values > 0
+        if not kinks and not np.all(is_good):
+            k = int(np.argmin(is_good))
+            what = f"the radius {values[k]:.3g} m" if np.isfinite(values[k]) else "no radius"
+            yield Finding(
+                (*path, "profile"),
+                f"{said} has {what} at z = {z[k]:.3g} m, between its ends",
+                "give a profile that is positive from lower to upper, or nearer ends",
+            )
+
     def picture(self, read: NumberReader) -> Array:
         inner = (1 - np.cos(np.linspace(0.0, np.pi, 33))) / 2
         z = self.lower + (self.upper - self.lower) * inner
@@ -525,7 +554,7 @@ class ParametricSurface(AbstractSurface):
         return points if self.is_reversed else points.transpose(1, 0, 2)
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
-        return range_faults(path, self.u_range, self.v_range)
+        return parametric_faults(path, self, known.finite_parameters, is_closed=True)
 
 
 def _lathe(surface: AbstractSurface, lower: float, upper: float, read: NumberReader) -> Array:

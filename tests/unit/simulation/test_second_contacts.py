@@ -44,6 +44,22 @@ def test_a_ball_that_rolls_into_a_bump_is_reported(system):
     assert 0 < depth < 0.02 and 0.9 < x < 1.0
 
 
+@pytest.mark.parametrize("columns", [None, "all"])
+def test_batches_say_which_trajectories_touch_twice(system, columns):
+    """At the end, and earlier where samples of all coordinates are kept."""
+    starts = {"touch.x": np.array([0.3, 0.6]), "touch.y": 0.0, "ball.wy": SPEED / RADIUS}
+    starts |= {"ball.wx": 0.0}
+    more = {}
+    if columns is not None:
+        more = {"keep": ["samples"], "samples": 46, "columns": [c.name for c in system.coordinates]}
+    batch = ns.simulate_batch(system, duration=0.45, starts=starts, **more)
+    (found,) = batch.second_contacts
+    assert found == 1
+    assert "second contact" in batch.message(1) and "second contact" not in batch.message(0)
+    when = float(re.search(r"t = ([\d.]+) s", batch.second_contacts[1]).group(1))
+    assert when == 0.45 if columns is None else when < 0.45
+
+
 def test_what_touches_once_has_no_note(system):
     away = ns.simulate(system, duration=0.2, start={"touch.x": 0.3, "touch.y": 0.0})
     assert away.notes == ()

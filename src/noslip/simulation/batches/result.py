@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from noslip.atomic import write_atomically
 from noslip.engines.device_arrays import columns_of, to_device
+from noslip.engines.system import System
 from noslip.errors import MissingNameError, MissingPlaceError, nearest
 from noslip.extras import require
 from noslip.model.model import Model
@@ -28,6 +29,7 @@ from noslip.simulation.failures import not_passed, singular_sentence
 from noslip.simulation.lazy_columns import NO_EVENTS, Named
 from noslip.simulation.run_files import NetCDF, add_variable, check_file, new_netcdf
 from noslip.simulation.samples import ENDINGS
+from noslip.simulation.second_contacts import second_contact_notes
 from noslip.simulation.switches import switch_texts
 from noslip.simulation.trajectory import Ending
 from noslip.words import counted
@@ -64,6 +66,8 @@ class Batch:
     steps, rejections, nfev : (n,) what each took.
     changed_speeds : (n,) whether it went on in other independent speeds, as :func:`simulate` does.
     notes : what is not known, such as crossings of events that may have been missed.
+    contact_search : finds second contacts on curved ground, see `second_contacts`; pickling drops
+        it, since systems are not pickled.
     """
 
     model: Model
@@ -89,6 +93,7 @@ class Batch:
     rtol: float
     atol: float
     notes: tuple[str, ...] = ()
+    contact_search: ContactSearch | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         where = f"batch of model '{self.model.name}'"
@@ -98,6 +103,9 @@ class Batch:
         for kind in ("event_times", "event_counts"):
             table = Named("event", where, NO_EVENTS, getattr(self, kind))
             object.__setattr__(self, kind, table)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "contact_search": None}
 
     @cached_property
     def success(self) -> NDArray[np.bool_]:
@@ -135,11 +143,26 @@ class Batch:
             )
         ending, cause = self.endings[trajectory], self.ended_by[trajectory]
         at = f" (t = {self.t[trajectory]:.9g} s)"
+        touching = self._second_contact(trajectory % self.count)
+        also = f" Note: {touching}." if touching else ""
         if ending is Ending.FINISHED:
-            return str(ending.value)
+            return f"{ending.value}{also}"
         if ending is Ending.EVENT:
-            return f"{ending.value[:-1]} '{cause}'.{at}"
-        return f"{ending.value[:-1]}: {cause}.{at}" if cause else ending.value + at
+            return f"{ending.value[:-1]} '{cause}'.{at}{also}"
+        return (f"{ending.value[:-1]}: {cause}.{at}" if cause else ending.value + at) + also
+
+    @cached_property
+    def second_contacts(self) -> dict[int, str]:
+        """Trajectory → where its body is within its curved ground beside its contact.
+
+        Searched for when first read, where each trajectory ended, and at its samples if all
+        coordinates are among the columns that keep them.
+        """
+        found = {k: self._second_contact(k) for k in range(self.count)}
+        return {k: note for k, note in found.items() if note}
+
+    def _second_contact(self, trajectory: int) -> str:
+        return "" if self.contact_search is None else self.contact_search(trajectory)
 
     def to_xarray(self) -> xarray.Dataset:
         """Dataset over ``trajectory``, ``time`` and ``occurrence``, units as attributes.
@@ -275,7 +298,48 @@ def collect(request: BatchRequest, motions: BatchMotions) -> Batch:
         rtol=run.rtol,
         atol=run.atol,
         notes=_notes(request, results),
+        contact_search=_contact_search(request, results),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContactSearch:
+    """Search for second contacts of a trajectory, at its samples and where it ended.
+
+    Parameters
+    ----------
+    system : that was run.
+    times, coordinates : (n, k) s and (n, k, nq), nan beyond the end of a trajectory.
+    parameters : (n, np), or one row for all.
+    """
+
+    system: System
+    times: Array
+    coordinates: Array
+    parameters: Array
+
+    def __call__(self, trajectory: int) -> str:
+        """What was found, or ""."""
+        t, q = self.times[trajectory], self.coordinates[trajectory]
+        is_known = np.all(np.isfinite(q), axis=1)
+        values = self.parameters[trajectory if len(self.parameters) > 1 else 0]
+        return "; ".join(second_contact_notes(self.system, t[is_known], q[is_known], values))
+
+
+def _contact_search(request: BatchRequest, results: LaneResults) -> ContactSearch | None:
+    """The search for second contacts, where there is curved ground."""
+    system = request.run.system
+    if all(c.is_flat for c in system.model.contacts if c.is_wheel):
+        return None
+    times = results.times[:, None].copy()
+    coordinates = results.states[:, None, : system.kinematics.num_coordinates].copy()
+    names = [c.name for c in system.coordinates]
+    if "samples" in request.keep and set(names) <= set(request.columns):
+        places = [request.columns.index(name) for name in names]
+        coordinates = np.concatenate([results.samples[..., places], coordinates], axis=1)
+        sampled = np.broadcast_to(request.run.times, (request.count, len(request.run.times)))
+        times = np.concatenate([sampled, times], axis=1)
+    return ContactSearch(system, times, coordinates, request.parameters)
 
 
 def _on_device(
