@@ -5,6 +5,7 @@ another, and no two public classes have the same name.
 """
 
 import ast
+import gc
 from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -21,6 +22,7 @@ RANKS = {
     "memory_limits": -2,
     "atomic": -2,
     "extras": -2,
+    "progress": -1,
     "families": -1,
     "interrupts": -1,
     "formats": 0,
@@ -93,6 +95,15 @@ PRIVATE = {
 }
 
 FILES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees():
+    """Parse all files at once; the garbage collector would take three quarters of the time."""
+    gc.disable()
+    for path in FILES:
+        nodes_of(path)
+    gc.enable()
 
 
 @cache
@@ -296,7 +307,7 @@ def test_heavy_libraries_stay_in_their_place():
         "dask": {"sweeps"},
         "distributed": {"sweeps"},
         "click": {"cli"},
-        "rich": {"cli"},
+        "rich": {"cli", "progress"},
         "pydantic": {"model"},
         "tomllib": {"model", "simulation", "sweeps", "show", "bridges"},
         "tomli_w": {"model"},

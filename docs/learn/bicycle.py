@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Stability of a bicycle
 #
-# A bicycle without a rider's hands falls at low speed, balances itself in a range of speeds, and slowly capsizes above it.
-# Find the range, and see what the trail has to do with it. You need `pip install ".[show]"`.
+# Ridden without hands, a bicycle falls at low speed, balances itself in a range of speeds, and slowly capsizes above it.
+# Find this range, and how it depends on the trail. You need `pip install ".[show]"`.
 
 # %%
 import numpy as np
@@ -14,8 +14,8 @@ straight = ns.linearize(system, {"speed": 5.0})
 print(straight.text())
 
 # %% [markdown]
-# `linearize` completes the straight running from the speed alone. No eigenvalue has a positive real part (the zero says that
-# it may as well run a little faster): at 5 m/s this bicycle, the benchmark of Meijaard et al. (2007), is stable by itself.
+# `linearize` computes straight running from the speed alone. No eigenvalue has a positive real part (the zero belongs to
+# running a little faster or slower): at 5 m/s this bicycle, the benchmark of Meijaard et al. (2007), is self-stable.
 #
 # ## The stability chart
 
@@ -29,9 +29,9 @@ ns.plot(chart)
 # %% [markdown]
 # The published speeds are 4.292 m/s (weave) and 6.024 m/s (capsize).
 #
-# ## Is it the trail?
+# ## The effect of trail
 #
-# Parameters stay arguments of the compiled code, so that another trail `c` costs no compilation.
+# Parameters are arguments of the compiled code, so changing the trail `c` needs no recompilation.
 
 # %%
 for trail in (0.04, 0.08, 0.12):
@@ -40,9 +40,9 @@ for trail in (0.04, 0.08, 0.12):
     print(f"trail {100 * trail:.0f} cm: stable {shown} m/s")
 
 # %% [markdown]
-# ## Push it
+# ## Check with the nonlinear equations
 #
-# The full nonlinear equations confirm the small-motion picture: a push at 5 m/s dies out, at 3 m/s the weave grows.
+# The full nonlinear equations confirm the linear analysis: a push decays at 5 m/s; at 3 m/s the weave grows.
 
 # %%
 for speed in (5.0, 3.0):

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A controller against noise
 #
-# A robot follows a circle although it is heavier than its controller thinks and sees its position through noise. You need `pip install ".[show]"`.
+# A robot follows a circle although it is heavier than its controller assumes and measures its position with noise. You need `pip install ".[show]"`.
 
 # %%
 import numpy as np
@@ -15,7 +15,7 @@ led = {"timing": ns.ConstantSpeed(0.4), "duration": 20.0}
 # %% [markdown]
 # ## Without feedback
 #
-# Torques of inverse dynamics alone are exact for the robot of the model, and for no other:
+# Feedforward torques from inverse dynamics are exact for the modeled robot only:
 
 # %%
 heavy = ns.Plant(parameters={"mass": 17.0})
@@ -26,8 +26,8 @@ for name, plant in (("as modeled", ns.Plant()), ("2 kg heavier", heavy)):
 # %% [markdown]
 # ## With feedback
 #
-# `PoseTracking` corrects the pose. The plant is what really moves: another mass, sensors with noise and a delay, motors
-# that saturate. The controller knows none of it.
+# `PoseTracking` corrects the pose. The *plant* is the simulated real robot: a different mass, sensors with noise and delay,
+# motors that saturate. The controller knows none of this.
 
 # %%
 sensors = tuple(ns.Sensor(of=f"base.{x}", sigma=0.005, delay=1) for x in "xy")
@@ -40,9 +40,9 @@ print(f"{1000 * np.sqrt(np.mean(run.path_errors.distance[last] ** 2)):.1f} mm RM
 ns.plot(run, "errors")
 
 # %% [markdown]
-# ## How sure is that?
+# ## How repeatable is that?
 #
-# Noise is made from a counter, so that a seed gives the same run to the last bit. Many seeds say how much was luck:
+# The noise generator is counter-based, so a seed reproduces a run to the last bit. Several seeds show the spread:
 
 # %%
 ends = []
@@ -54,4 +54,4 @@ print(f"{np.mean(ends):.1f} ± {np.std(ends):.1f} mm RMS")
 
 # %% [markdown]
 # `noslip track differential-robot --path circle:1.5 --controller pose --period 0.02 --sensor base.x:sigma=0.005` does the
-# same. [Control](../control.md) has paths, timing laws, and which controller to choose.
+# same. [Control](../control.md) explains paths, timing laws, and which controller to choose.

@@ -12,7 +12,7 @@ equations = ns.derive(model)
 print(ns.equations_text(equations))
 
 # %% [markdown]
-# In a notebook `equations` alone shows them as mathematics. For slides:
+# In a notebook, `equations` displays as typeset mathematics. For slides:
 
 # %%
 text = ns.equations_text(equations, "latex")
@@ -21,7 +21,7 @@ print("\n".join(text.splitlines()[-8:]))
 # %% [markdown]
 # ## Another method, the same equations
 #
-# Every method of the course leads to the same accelerations. `verify` compares five of them, and the laws of mechanics,
+# Every method leads to the same accelerations. `verify` compares five of them, and the laws of mechanics,
 # at random states:
 
 # %%
@@ -32,10 +32,10 @@ print(appell[appell.index("Equations of motion\n") : appell.index("Constraint fo
 print(ns.verify(model).text())
 
 # %% [markdown]
-# ## What students should see
+# ## What the motion shows
 #
-# The sleigh turns until it moves along its blade; its energy stays, although it looks like damping. The angular speed and
-# the speed along the blade go round an ellipse, as the energy K = ½ m u² + ½ (I + m a²) ω² demands.
+# The sleigh turns until it moves along its blade. It looks like damping, but the energy is constant: the angular speed and
+# the speed along the blade move on the ellipse K = ½ m u² + ½ (I + m a²) ω².
 
 # %%
 system = ns.compile(equations)
@@ -44,7 +44,7 @@ print(f"energy drift {run.energy_drift:.1e}")
 ns.plot(run, ["sleigh.rate"], against="sleigh.vx", size="column")
 
 # %% [markdown]
-# Vakonomic mechanics, which asks for stationary action among paths that keep the constraint, is a different theory with
+# Vakonomic mechanics, which makes the action stationary among paths that satisfy the constraint, is a different theory with
 # different motions; see [vakonomic](../vakonomic.md). [Formulations](../formulations.md) compares the methods;
 # `noslip derive chaplygin-sleigh -o sleigh.tex` writes a file. For small motions there are short equations:
 # `noslip derive whipple-bicycle --linear speed`.

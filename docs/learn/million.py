@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A million runs
 #
-# How likely is it that a rolling coin falls within two seconds? Simulate many at once, in the vector lanes of all cores,
-# and keep only what is asked. You need `pip install .`, and `".[show]"` for the picture.
+# How likely is it that a rolling coin falls within two seconds? Simulate many at once, in the SIMD lanes of all cores, and
+# keep only the quantities you need. You need `pip install .`, and `".[show]"` for the picture.
 
 # %%
 import time
@@ -21,8 +21,8 @@ starts = {
 }
 
 # %% [markdown]
-# A start may be a list with a value for each run; what is not given is completed for each. A *stop* ends a run, here where
-# the disk lies nearly flat.
+# Start values may be arrays with one value for each run; missing ones follow from the constraints. A *stop* condition ends a
+# run, here when the disk lies nearly flat.
 
 # %%
 begin = time.perf_counter()
@@ -39,7 +39,7 @@ print(batch.summary())
 print(f"{count / seconds:.0f} runs a second")
 
 # %% [markdown]
-# ## Who falls?
+# ## Which ones fall?
 
 # %%
 fell = batch.endings == ns.Ending.EVENT
@@ -51,9 +51,9 @@ for low, high in ((0, 2), (2, 4), (4, 6), (6, 8)):
     print(f"spin {low} to {high} rad/s: {100 * share:5.1f} ± {100 * sure:.1f} % fall")
 
 # %% [markdown]
-# ## One of them again
+# ## Look at one of them
 #
-# A run of a batch is a run like any other: simulate its start alone, and look at it.
+# Any run of a batch can be repeated alone, from the same start:
 
 # %%
 worst = int(np.argmin(batch.minimum["disk.tilt"]))
@@ -62,5 +62,6 @@ assert abs(run["disk.tilt"][-1] - batch["disk.tilt"][worst]) < 1e-6
 ns.plot(run, "path")
 
 # %% [markdown]
-# `device="cuda"` runs the same batch on an NVIDIA GPU. A study that must survive a night, with grids, random designs, a
-# store on disk and a report, is a [sweep](../sweeps.md); [batches](../batches.md) has events, extremes and memory.
+# `device="cuda"` runs the same batch on an NVIDIA GPU, and `progress=bar` within `with ns.ProgressBar() as bar:` shows a
+# progress bar. A long study with grids, random designs, a resumable store on disk and a report is a [sweep](../sweeps.md);
+# [batches](../batches.md) explains events, extremes and memory.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Your own robot from its URDF
 #
-# A URDF knows links, joints, masses and shapes, but not that a wheel rolls. Say which links are wheels, and get exact
-# rolling. [cart.urdf](../../examples/cart.urdf) is a cart with two driven wheels and a caster. You need
+# A URDF describes links, joints, masses and shapes, but not that a wheel rolls. Name the links that are wheels, and they
+# roll without slip. [cart.urdf](../../examples/cart.urdf) is a cart with two driven wheels and a caster. You need
 # `pip install ".[show]"`.
 
 # %%
@@ -16,10 +16,10 @@ print(*notes, sep="\n")
 print(ns.check(model).text())
 
 # %% [markdown]
-# Radius and axis of the wheels were found from their geometry and joints; the notes say what was left out. On the command
-# line the same is `noslip import cart.urdf --wheel left --wheel right --caster fork`, which writes `cart.toml`.
+# The radius and axis of the wheels come from their geometry and joints; the notes say what was left out. The equivalent
+# command is `noslip import cart.urdf --wheel left --wheel right --caster fork`, which writes `cart.toml`.
 #
-# ## Keep it as a file
+# ## Save it as a model file
 
 # %%
 ns.save_model(model, "cart.toml")
@@ -37,8 +37,8 @@ print(run.summary())
 ns.plot(run, "path")
 
 # %% [markdown]
-# ## And its payload?
+# ## Vary the payload
 #
-# Masses are numbers of the file. To vary one, name it as a parameter there, `payload = {value = 5.0, unit = "kg"}`, and
-# use the name where the mass stands; then `--set payload=8`, a slider in the studio, or a [sweep](../sweeps.md).
-# [Your own robot](../robots.md) lists what is carried over from URDF and MJCF, and how runs go to ROS 2.
+# Masses are numbers in the file. To vary one, declare a parameter there, `payload = {value = 5.0, unit = "kg"}`, and use its
+# name in place of the number; then set it with `--set payload=8`, a slider in the studio, or a [sweep](../sweeps.md).
+# [Your own robot](../robots.md) lists what is imported from URDF and MJCF, and how to export runs to ROS 2.

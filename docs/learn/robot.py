@@ -1,8 +1,7 @@
 # %% [markdown]
 # # A robot in ten minutes
 #
-# A robot with two driven wheels and a caster: describe it, look at its equations, drive it, and see what its motors and
-# the ground must do. You need `pip install ".[show]"`.
+# Describe a robot with two driven wheels and a caster, drive it, and find the motor torques and contact forces. You need `pip install ".[show]"`.
 #
 # ## Describe it
 #
@@ -23,13 +22,15 @@ model = b.build()
 print(ns.check(model).text())
 
 # %% [markdown]
-# `check` counts what matters. Each wheel that rolls without slipping adds constraints on the speeds, called *rows*; they
-# leave two *degrees of freedom*: from two speeds all others follow. The same robot as a file is written by `noslip new robot.toml`, and loaded by `ns.load("robot.toml")`.
+# `check` lists coordinates, speeds and constraints. *Tree speeds* are the speeds of all joints before any constraint. Each
+# wheel that rolls without slipping adds scalar constraints on them, called *rows* (of the constraint matrix). They leave
+# two *degrees of freedom*: two *independent speeds* determine all others. `noslip new robot.toml` writes the same robot as a
+# model file, and `ns.load("robot.toml")` reads it.
 #
 # ## Drive it
 #
-# Three steps, always the same: *derive* the equations of motion, *compile* them to native code, *simulate*. Inputs are
-# numbers or expressions of the time t. What you do not say about the start follows from the constraints.
+# There are always three steps: *derive* the equations of motion, *compile* them to native code, *simulate*. Inputs are
+# numbers or expressions of the time t. Start values that you leave out follow from the constraints.
 
 # %%
 system = ns.compile(ns.derive(model))
@@ -42,8 +43,8 @@ run = ns.simulate(
 print(run.summary())
 
 # %% [markdown]
-# The line is the honest part of every run: how much energy the integration lost, and by how much the wheels slipped
-# (rounding, no more). A run is a table of columns with names and units:
+# The summary tells how accurate the run is: the energy that integration lost, and how much the wheels slipped (rounding
+# error only). A run is a table of columns with names and units:
 
 # %%
 print(f"it ends at x = {run['base.x'][-1]:.3f} m, y = {run['base.y'][-1]:.3f} m")
@@ -53,8 +54,8 @@ ns.plot(run, "path")
 # %% [markdown]
 # ## What must the motors do?
 #
-# The inverse question: drive along a path, and find the torques. `track` plans an unhurried motion, computes the torques
-# by inverse dynamics, and simulates under these torques alone. Say `timing=ns.ConstantSpeed(0.4)` for a speed of your own.
+# The inverse problem: given a path, find the torques. `track` plans a gentle motion, computes the torques by inverse
+# dynamics, and simulates with these torques alone. `timing=ns.ConstantSpeed(0.4)` sets a speed of your own.
 
 # %%
 circle = ns.track(system, ns.Circle(radius=1.0))
@@ -64,12 +65,13 @@ ns.plot(circle, ["left.torque", "right.torque"])
 # %% [markdown]
 # ## Would it slip?
 #
-# The *audit* compares the forces of the ground with friction.
+# The *audit* compares the contact forces with what friction can supply. Three wheels share the lateral forces in a way
+# that statics leaves open; the audit reports the demand for several such *splits*.
 
 # %%
 print(ns.audit(system, circle, 0.6).text())
 
 # %% [markdown]
-# Next: `ns.animate(circle, "robot.html")` writes a page that plays the motion, `noslip studio robot.toml` lets you drive it
-# with the keyboard. [Parts](../parts.md) lists all wheels, axles, hitches and arms, [control](../control.md) paths and
-# controllers.
+# Next: `ns.animate(circle, "robot.html")` writes a page that plays the motion, and `noslip studio robot.toml` lets you drive
+# the robot with the keyboard. [Parts](../parts.md) lists all wheels, axles, hitches and arms, [control](../control.md) all paths
+# and controllers.

@@ -27,6 +27,7 @@ TITLES = {
     "control": ("Control", "Paths, timing, controllers, plants."),
     "to other programs": ("Exchange", "Robots and runs from and for other programs."),
     "sweep": ("Sweep", "Parameter studies that survive."),
+    "identify": ("Identify", "Parameters from measured motions, with their intervals."),
     "show": ("Show", "Equations for people, figures, animations, reports."),
 }
 LONGEST = 12
@@ -97,35 +98,38 @@ def texts():
     return texts
 
 
-def sources():
-    """The same as syntax trees, with their lines."""
-    return [(where, link, ast.parse(text), text.splitlines()) for where, link, text in texts()]
-
-
 @functools.cache
 def uses():
     """Public name → where ``ns.NAME`` is used first, the link to that, and the statement."""
     return _uses(
+        set(ns.__all__),
+        re.compile(r"\b(?:ns|noslip)\.(\w+)"),
         lambda node: (
             node.attr
             if isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
             and node.value.id in ("ns", "noslip")
             else None
-        )
+        ),
     )
 
 
 @functools.cache
 def uses_by_name():
-    """The same of names that were imported by themselves."""
-    return _uses(lambda node: node.id if isinstance(node, ast.Name) else None)
+    """The same of other names, imported by themselves."""
+    others = set(ns.__all__) - uses().keys()
+    named = re.compile(rf"\b({'|'.join(sorted(others))})\b")
+    return _uses(others, named, lambda node: node.id if isinstance(node, ast.Name) else None)
 
 
-def _uses(name_of):
+def _uses(names, pattern, name_of):
+    """The first use of each name; texts that have no name which is still sought are not parsed."""
     found = {}
-    for where, link, tree, lines in sources():
-        for statement in ast.walk(tree):
+    for where, link, text in texts():
+        if not (set(pattern.findall(text)) & names) - found.keys():
+            continue
+        lines = text.splitlines()
+        for statement in ast.walk(ast.parse(text)):
             if not isinstance(
                 statement, ast.Assign | ast.Expr | ast.Return | ast.With | ast.ClassDef
             ):
@@ -137,7 +141,7 @@ def _uses(name_of):
             places = statement.bases if is_class else [statement]
             for node in (inner for place in places for inner in ast.walk(place)):
                 name = name_of(node)
-                if name in ns.__all__ and name not in found:
+                if name in names and name not in found:
                     end = min(statement.end_lineno, statement.lineno - 1 + LONGEST)
                     code = lines[statement.lineno - 1 : end]
                     code += ["    ..."] if end < statement.end_lineno else []

@@ -260,6 +260,9 @@ from .simulation.batches.result import (
 from .simulation.batch import (
     simulate_batch as simulate_batch,
 )
+from .progress import (
+    ProgressBar as ProgressBar,
+)
 
 # analyze
 from .analysis.instant import (

@@ -17,6 +17,7 @@ EXTRAS = {
     "latex2mathml": ("latex2mathml", "show"),
     "fontTools": ("fontTools", "show"),
     "viser": ("viser", "show"),
+    "rich": ("rich", "show"),
     "xarray": ("xarray", "data"),
     "pandas": ("pandas", "data"),
     "msgspec": ("msgspec", "studio"),

@@ -88,6 +88,7 @@ READERS: dict[str, Callable[[bytes, Path], object]] = {
     "expression": expression,
     "urdf": file_of("robot.urdf", ns.import_robot),
     "mjcf": file_of("robot.xml", ns.import_robot),
+    "dh": file_of("arm.dh.csv", ns.import_robot),
     "factsheet": file_of("robot.factsheet.json", ns.import_robot),
     "order": file_of("order.json", ns.read_mission),
     "bicycle": file_of("benchmark.txt", ns.load),

@@ -51,7 +51,7 @@ def test_kinetic_energy_is_half_the_speeds_on_the_mass_matrix(equations, newton_
 
 def test_wheels_lumped_with_their_carriers_keep_the_kinetic_energy(equations, rng):
     kin = equations.kinematics
-    energy = kinetic_energy(lumped(kin.tree), kin.twists)
+    energy = kinetic_energy(lumped(kin.tree), kin.twists, kin.v)
     f = numeric(equations, energy, equations.kinetic_energy)
     for state in admissible_states(equations, rng):
         one, other = at(f, state)

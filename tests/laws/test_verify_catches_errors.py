@@ -44,7 +44,7 @@ class Substituted(AbstractFormulation):
         kin = kinematics
         right = ns.BoltzmannHamel().fill(kin)
         s = kin.symbols
-        energy = kinetic_energy(kin.tree, kin.twists)
+        energy = kinetic_energy(kin.tree, kin.twists, kin.v)
         P = ca.gradient(energy, kin.eta)
         q_dot = ca.mtimes(kin.N, kin.v)
         beta = ca.mtimes(kin.N, kin.S)

@@ -163,7 +163,7 @@ class Kane(ns.AbstractFormulation):
             generalized_reactions=inverse_dynamics(kin, vdot)
             - forces.Q
             - ca.mtimes(forces.B, kin.symbols.u),
-            kinetic_energy=kinetic_energy(kin.tree, kin.twists),
+            kinetic_energy=kinetic_energy(kin.tree, kin.twists, kin.v),
         )
 
 

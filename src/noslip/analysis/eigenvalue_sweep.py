@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from noslip.analysis.changes import split_changes
 from noslip.analysis.feedback import StateInputs, depends_on_state
 from noslip.analysis.linearize import NEUTRAL, Linearization, linearize
 from noslip.analysis.linearize_batch import linearize_batch
-from noslip.analysis.scenario import split_changes
 from noslip.analysis.steady import steady
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest

@@ -1,8 +1,8 @@
 """`evaluate_batch` and `inverse_dynamics_batch`: many states of many variants at an instant.
 
-The same expressions as in `instant.py` and `instant_kinematics.py`, evaluated in lanes, a block of
-variants at a time on several threads. A variant at which the independent speeds of the system do
-not determine the motion is evaluated alone, in others.
+The same expressions as in `instant.py` and `instant_kinematics.py`, evaluated in lanes or on a GPU,
+a block of variants at a time on several threads. A variant at which the independent speeds of the
+system do not determine the motion is evaluated alone, in others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from noslip.analysis.instant import (
 )
 from noslip.analysis.instant_kinematics import InverseDynamics
 from noslip.engines import outputs as system_outputs
-from noslip.engines.native import WideFunction, compile_wide, native_lanes
+from noslip.engines.program import Program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.reactions import unknown_notes
@@ -155,6 +155,7 @@ def evaluate_batch(
     time: float = 0.0,
     count: int | None = None,
     threads: int | None = None,
+    device: Any = "cpu",
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
 ) -> InstantBatch:
@@ -175,6 +176,8 @@ def evaluate_batch(
     time : s.
     count : number of variants, where no list says it.
     threads : all cores if not given.
+    device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
+        thread is one variant.
     progress : called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
@@ -193,11 +196,19 @@ def evaluate_batch(
         inputs={name: x for name, x in given.items() if name not in texts},
         parameters=parameters,
         count=count,
+        device=device,
     )
     check_time(system, time)
     check_outputs(variants.system, outputs or {})
     work = _Evaluation(variants, texts, frozenset(given), guess, dict(outputs or {}), time)
-    in_blocks(variants.count, work.fill, threads=threads, progress=progress, cancel=cancel)
+    in_blocks(
+        variants.count,
+        work.fill,
+        size=variants.block,
+        threads=threads,
+        progress=progress,
+        cancel=cancel,
+    )
     return work.result()
 
 
@@ -217,8 +228,8 @@ class _Evaluation:
         self._texts, self._given, self._outputs = texts, given, outputs
         system = variants.system
         self._system, kin = system, system.kinematics
-        self._at = system.cached(
-            ("evaluate_batch", tuple(outputs.items())), lambda: _compile(system, outputs)
+        self._at = variants.compile(
+            ("evaluate_batch", tuple(outputs.items())), lambda: _program(system, outputs)
         )
         nf = kin.num_independent_speeds
         sizes = {
@@ -401,8 +412,8 @@ def _checked_place(k: int, count: int) -> int:
     return k % count
 
 
-def _compile(system: System, outputs: Mapping[str, str]) -> WideFunction:
-    """Everything that an instant has, in lanes; with the singularity measures."""
+def _program(system: System, outputs: Mapping[str, str]) -> Program:
+    """Everything that an instant has; with the singularity measures."""
     equations, kin = system.equations, system.kinematics
     parts = [
         system.rates_expression,
@@ -417,7 +428,7 @@ def _compile(system: System, outputs: Mapping[str, str]) -> WideFunction:
     column = ca.vertcat(*[ca.densify(ca.vec(ca.SX(part))) for part in parts])
     if outputs:
         column = ca.vertcat(column, ca.densify(trace_outputs(system, outputs)))
-    return compile_wide([system.program("instants", column)], native_lanes())["instants"]
+    return system.program("instants", column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -481,6 +492,7 @@ def inverse_dynamics_batch(
     time: float = 0.0,
     count: int | None = None,
     threads: int | None = None,
+    device: Any = "cpu",
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
 ) -> InverseDynamicsBatch:
@@ -500,6 +512,8 @@ def inverse_dynamics_batch(
     time : s; what depends on t, forces, motions and rows, is taken then.
     count : number of variants, where no list says it.
     threads : all cores if not given.
+    device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
+        thread is one variant.
     progress : called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
@@ -516,6 +530,7 @@ def inverse_dynamics_batch(
         parameters=parameters,
         others={"acceleration": accelerations_of, "weight": weights or {}},
         count=count,
+        device=device,
     )
     check_time(system, time)
     system = variants.system
@@ -528,11 +543,9 @@ def inverse_dynamics_batch(
     )
     etadot = _columns(variants, "acceleration", names, "independent speed", 0.0)
     weight = _columns(variants, "weight", forces, "force input to weigh", 1.0)
-    blocks_at = system.cached(
+    blocks_at = variants.compile(
         "inverse_dynamics_batch",
-        lambda: compile_wide(
-            [system.program("blocks", system_outputs.blocks(system.equations))], native_lanes()
-        )["blocks"],
+        lambda: system.program("blocks", system_outputs.blocks(system.equations)),
     )
     nf, nu = len(names), len(forces)
     inputs = np.full((variants.count, nu), np.nan)
@@ -556,7 +569,14 @@ def inverse_dynamics_batch(
         inputs[some] = found
         unreachable[some] = needed - np.einsum("nij,nj->ni", B, found)
 
-    in_blocks(variants.count, fill, threads=threads, progress=progress, cancel=cancel)
+    in_blocks(
+        variants.count,
+        fill,
+        size=variants.block,
+        threads=threads,
+        progress=progress,
+        cancel=cancel,
+    )
     return InverseDynamicsBatch(
         model=model.name,
         count=variants.count,

@@ -33,7 +33,12 @@ import numpy as np
 
 from noslip.analysis.feedback import Feedback, StateInputs, depends_on_state, feedback
 from noslip.analysis.instant import check_time, input_vector
-from noslip.analysis.local_coordinates import LocalState, local_state_at, rate_unit
+from noslip.analysis.local_coordinates import (
+    LocalState,
+    local_state_at,
+    rate_unit,
+    turned_sequences,
+)
 from noslip.analysis.steady import Relevance, relevance
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
@@ -206,11 +211,28 @@ def linearize(
         start = _complete(system, about or {}, guess, u, loop, params, time)
     if loop is not None:
         u = loop.inputs_at(start.time, start.q, start.eta)
-    point = local_state_at(system, start, u, params)
+    point = steady_state_at(system, start, u, params)
     if loop is None or inputs is None:
         return linearize_point(point, relevance(point))
     here = loop if point.system is system else feedback(point.system, inputs, params)
     return _close_loop(point, here)
+
+
+def steady_state_at(system: System, start: Start, inputs: Array, params: Array) -> LocalState:
+    """The state of a start, in turned coordinates if it is steady in these alone."""
+    plain = local_state_at(system, start, inputs, params)
+    if _is_steady(plain):
+        return plain
+    for turned in turned_sequences(system, start.q):
+        point = local_state_at(system, start, inputs, params, turned)
+        if _is_steady(point):
+            return point
+    return plain
+
+
+def _is_steady(point: LocalState) -> bool:
+    rates, size = _rates_that_vanish(point, relevance(point).coordinates)
+    return all(abs(x) <= STEADY * size for x in rates.values())
 
 
 def _complete(
@@ -421,13 +443,8 @@ def _independent(
 
 def _check_steady(point: LocalState, matter: tuple[int, ...]) -> float:
     """The largest rate that should vanish; refused if it does not."""
-    zeta_rates, c_rates = point.rates()
-    chart = point.chart
-    staying = [*chart.speeds, *(chart.coordinates[k] for k in matter)]
-    units = {s.name: rate_unit(s.unit) for s in staying}
-    values = [*zeta_rates, *(c_rates[k] for k in matter)]
-    rates = {s.name: float(x) for s, x in zip(staying, values, strict=True)}
-    size = max(1.0, float(np.max(np.abs(point.zeta), initial=0.0)) ** 2)
+    rates, size = _rates_that_vanish(point, matter)
+    units = {q.name: rate_unit(q.unit) for q in (*point.chart.speeds, *point.chart.coordinates)}
     worst = max(rates, key=lambda name: abs(rates[name]), default="")
     if worst and not abs(rates[worst]) <= STEADY * size:
         moving = {n: x for n, x in rates.items() if abs(x) > STEADY * size}
@@ -439,6 +456,18 @@ def _check_steady(point: LocalState, matter: tuple[int, ...]) -> float:
             "the command line add --steady",
         )
     return abs(rates[worst]) if worst else 0.0
+
+
+def _rates_that_vanish(
+    point: LocalState, matter: tuple[int, ...]
+) -> tuple[dict[str, float], float]:
+    """Rates of speeds and of coordinates that matter, by name, and the size they are held to."""
+    zeta_rates, c_rates = point.rates()
+    chart = point.chart
+    staying = [*chart.speeds, *(chart.coordinates[k] for k in matter)]
+    values = [*zeta_rates, *(c_rates[k] for k in matter)]
+    rates = {s.name: float(x) for s, x in zip(staying, values, strict=True)}
+    return rates, max(1.0, float(np.max(np.abs(point.zeta), initial=0.0)) ** 2)
 
 
 def _values(point: LocalState, matter: tuple[int, ...]) -> dict[str, float]:

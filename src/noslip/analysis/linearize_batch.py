@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from noslip.analysis.instant import check_time
-from noslip.analysis.linearize import NEUTRAL, STEADY, linearize_point
-from noslip.analysis.local_coordinates import LocalCoordinates, local_state_at
+from noslip.analysis.linearize import NEUTRAL, STEADY, linearize_point, steady_state_at
+from noslip.analysis.local_coordinates import LocalCoordinates
 from noslip.analysis.stacked import StackedFunction, local_expressions, solve_stacked
 from noslip.analysis.steady import Relevance, relevance
+from noslip.engines.devices import AbstractDevice
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.memory_limits import check_memory
@@ -87,6 +88,7 @@ def linearize_batch(
     keep: Sequence[str] = ("eigenvalues",),
     time: float = 0.0,
     threads: int | None = None,
+    device: Any = "cpu",
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
 ) -> LinearizationBatch:
@@ -106,6 +108,8 @@ def linearize_batch(
     keep : ``"eigenvalues"``, always; ``"A"`` and ``"B"``, the matrices.
     time : s, at which moving constraints are taken.
     threads : all cores if not given.
+    device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
+        thread is one variant.
     progress : called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
@@ -122,6 +126,7 @@ def linearize_batch(
         inputs=inputs,
         parameters=parameters,
         count=count,
+        device=device,
     )
     _check_kept(keep, variants.where)
     check_time(system, time, None)
@@ -130,6 +135,7 @@ def linearize_batch(
     in_blocks(
         variants.count,
         lambda block: _fill(plan, block, results),
+        size=variants.block,
         threads=threads,
         progress=progress,
         cancel=cancel,
@@ -164,7 +170,7 @@ def _plan(variants: Variants, time: float) -> _Plan:
     num = len(system.model.inputs)
     w = u[num : num + len(system.model.speed_inputs)]
     start = complete_start(system, state, time=time, speed_inputs=lambda q: w, parameters=params)
-    point = local_state_at(system, start, u, params)
+    point = steady_state_at(system, start, u, params)
     if point.system is not system:
         raise SimulationError(
             "its independent speeds do not determine the motion there",
@@ -178,8 +184,8 @@ def _plan(variants: Variants, time: float) -> _Plan:
     free = [places[c.name] for c in found.coordinates]
     tied = [places[c.name] for c in found.dependent]
     speeds_at, matrices_at = system.cached(
-        ("linearize_batch", chart, relevant, tuple(free)),
-        lambda: _functions(system, chart, relevant, free),
+        ("linearize_batch", chart, relevant, tuple(free), variants.device),
+        lambda: _functions(system, chart, relevant, free, variants.device),
     )
     return _Plan(
         variants=variants,
@@ -195,9 +201,13 @@ def _plan(variants: Variants, time: float) -> _Plan:
 
 
 def _functions(
-    system: System, chart: LocalCoordinates, relevant: Relevance, free: Sequence[int]
+    system: System,
+    chart: LocalCoordinates,
+    relevant: Relevance,
+    free: Sequence[int],
+    device: AbstractDevice | None,
 ) -> tuple[StackedFunction, StackedFunction]:
-    """Functions in lanes: η and ∂η/∂ζ at ζ = 0, and all matrices of the small motions."""
+    """η and ∂η/∂ζ at ζ = 0 in lanes; all matrices of the small motions, on a device if given."""
     e = local_expressions(system, chart)
     r, cdot, _, _, eta = e.values
     rows, matter, free = list(relevant.rows), list(relevant.coordinates), list(free)
@@ -206,7 +216,8 @@ def _functions(
         *(e.by_c[0][:, matter], e.by_c[1][free, matter], e.by_c[2][rows, matter]),
         *(e.by_zeta[0], e.by_zeta[1][free, :], e.by_inputs[0], e.by_inputs[1][free, :]),
     ]
-    return e.compile("speeds", [eta, e.by_zeta[4]]), e.compile("matrices", blocks)
+    speeds = e.compile("speeds", [eta, e.by_zeta[4]])
+    return speeds, e.compile("matrices", blocks, device)
 
 
 def _fill(plan: _Plan, block: range, results: dict[str, np.ndarray]) -> None:

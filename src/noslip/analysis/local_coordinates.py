@@ -18,13 +18,26 @@ States that forces have of their own follow the coordinates in c; their rates ar
 Angles turn by R = R₁(a₁) R₂(a₂) R₃(a₃) about the axes of a sequence, each as already turned. The
 angular velocity in body axes is ω = Σ eₖ ȧₖ with eₖ the axis of the k-th turn; where the three axes
 lie in a plane the angles are singular and their rates have no value.
+
+A body that circles in a bowl moves steadily although its x and y do not stay. Turned coordinates
+show it: with ψ the first angle of a free body, about z, and σ its last one, all places are taken in
+axes that turn with ψ, and places on the body's own surface in axes that turn with −σ,
+
+    (5)  x = x₀ + Rz(ψ) x′,   u = Rz(ψ) u′ on a ground,   w = R(−σ) w′ on a surface
+
+with x₀ on the axis of the ground. Then ψ is ignored where ground and forces are symmetric about
+that axis, and σ where the body is symmetric about its own; no place is singular, the axis neither.
+Linear speeds among η are replaced by rates of x′ as well, since a body that tumbles has no constant
+ones in its own axes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import casadi as ca
@@ -33,7 +46,11 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.linear import block_solve
-from noslip.model.joints import Angles
+from noslip.kinematics.symbols import parameter_reader
+from noslip.kinematics.tree import Node, frame_pose
+from noslip.model.bodies import WORLD
+from noslip.model.contacts import Rolling
+from noslip.model.joints import Angles, Free
 from noslip.model.quantities import Quantity
 from noslip.simulation.starts.completion import Start
 from noslip.spatial import (
@@ -58,6 +75,26 @@ class _Orientation:
     coordinate: int
     sequence: str
     names: tuple[str, ...]
+
+
+class _Layout(NamedTuple):
+    """What c is: orientations, (place in q, place in c) of the rest, and all quantities.
+
+    `groups` are joints whose speeds among η are replaced by rates of entries of c: where their
+    speeds are in v, and the entries.
+    """
+
+    turns: tuple[_Orientation, ...]
+    plain: tuple[tuple[int, int], ...]
+    coordinates: tuple[Quantity, ...]
+    groups: tuple[tuple[slice, tuple[int, ...]], ...]
+
+
+class _TurnedAxes(NamedTuple):
+    """(5): c of turned coordinates from plain ones, and back."""
+
+    to_plain: ca.Function
+    from_plain: ca.Function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,11 +125,16 @@ class LocalCoordinates:
     depends_on_time: bool
     _turns: tuple[_Orientation, ...] = field(repr=False)
     _plain: tuple[tuple[int, int], ...] = field(repr=False)
+    _turned: _TurnedAxes | None = field(repr=False, default=None)
 
     @property
     def num_placed(self) -> int:
         """Entries of c that follow from q; the rest are states of forces."""
         return len(self._plain) + 3 * len(self._turns)
+
+    def placed(self, coordinates: Sequence[Quantity]) -> list[tuple[int, Quantity]]:
+        """Entries of q, quaternions apart, with their places: functions of c."""
+        return [(at, coordinates[at]) for at, _ in self._plain]
 
     def from_coordinates(self, q: Array, states: Array | None = None) -> Array:
         """c of the coordinates q and the states of forces, zero by default."""
@@ -103,7 +145,7 @@ class LocalCoordinates:
             c[k] = q[at]
         for turn in self._turns:
             c[turn.coordinate : turn.coordinate + 3] = angles_of(q, turn.quaternion, turn.sequence)
-        return c
+        return c if self._turned is None else np.array(self._turned.from_plain(c)).ravel()
 
     def from_many_coordinates(self, q: Array, states: Array) -> Array:
         """(n, nc) c of coordinates (n, nq) and states of forces (n, nz)."""
@@ -115,10 +157,12 @@ class LocalCoordinates:
             parts = [q[:, turn.quaternion + k] for k in range(4)]
             angles = intrinsic_angles(parts, turn.sequence, np.arctan2, np.hypot)
             c[:, turn.coordinate : turn.coordinate + 3] = np.stack(angles, axis=1)
-        return c
+        return c if self._turned is None else _mapped(self._turned.from_plain, c)
 
     def to_coordinates(self, c: Array) -> Array:
         """q of c, quaternions of unit length."""
+        if self._turned is not None:
+            c = np.array(self._turned.to_plain(c)).ravel()
         q = np.zeros(len(self._plain) + 4 * len(self._turns))
         for at, k in self._plain:
             q[at] = c[k]
@@ -130,6 +174,8 @@ class LocalCoordinates:
 
     def to_many_coordinates(self, c: Array) -> Array:
         """(n, nq) q of c (n, nc)."""
+        if self._turned is not None:
+            c = _mapped(self._turned.to_plain, c)
         q = np.zeros((len(c), len(self._plain) + 4 * len(self._turns)))
         for at, k in self._plain:
             q[:, at] = c[:, k]
@@ -141,72 +187,311 @@ class LocalCoordinates:
             q[:, turn.quaternion : turn.quaternion + 4] = found / size
         return q
 
+    def place_slopes(self, c: Array, place: int) -> Array:
+        """(n, nc) derivatives of one entry of q by c (n, nc)."""
+        found = np.array(self.placing.map(len(c))(c.T))
+        return found[place].reshape(len(c), -1)
+
     def split(self, stacked: Array) -> list[Array]:
         """Stacked rows of r, ċ, g, v and η, apart."""
         return np.split(stacked, np.cumsum(self.sizes)[:-1])
 
 
+def _mapped(function: ca.Function, rows: Array) -> Array:
+    """A function of a column, at each of many rows."""
+    return np.array(function.map(len(rows))(rows.T)).T if len(rows) else rows
+
+
 _charts: WeakKeyDictionary[System, dict[tuple[object, ...], LocalCoordinates]] = WeakKeyDictionary()
 
 
-def local_coordinates_at(system: System, t: float, q: Array, params: Array) -> LocalCoordinates:
-    """The chart whose angles and speeds are regular at a configuration, traced once and cached."""
+def local_coordinates_at(
+    system: System, t: float, q: Array, params: Array, turned: str | None = None
+) -> LocalCoordinates:
+    """The chart whose angles and speeds are regular at a configuration, traced once and cached.
+
+    With a sequence of angles of `turned_sequences` it is in turned coordinates.
+    """
     kin = system.kinematics
-    turns, plain, coordinates = _layout(system, q)
-    speeds = _choose_speeds(system, turns, t, q, params)
+    layout = _layout(system, q, turned)
+    axes = None
+    if turned is None:
+        rows = _angle_rows(system, layout, t, q, params)
+    else:
+        axes = _turned_axes(system, layout)
+        layout = _renamed(layout, axes)
+        rows = _turned_rows(system, layout, axes, t, q, params)
+    speeds = _choose_speeds(system, layout, rows)
     known = _charts.setdefault(system, {})
-    key = (tuple(turn.sequence for turn in turns), speeds)
+    key = (turned, tuple(turn.sequence for turn in layout.turns), speeds)
     if key not in known:
-        names = {name for turn in turns for name in turn.names}
+        names = {layout.coordinates[k].name for _, group in layout.groups for k in group}
         rates = {
             f"{quantity.name}_rate": k
-            for k, quantity in enumerate(coordinates)
+            for k, quantity in enumerate(layout.coordinates)
             if quantity.name in names
         }
-        units = {s.name: s for s in kin.independent_speeds}
-        zeta = tuple(units.get(name, Quantity(name=name, unit="rad/s")) for name in speeds)
-        known[key] = _trace(system, turns, plain, coordinates, rates, zeta)
+        own = {s.name: s for s in kin.independent_speeds}
+        units = {f"{c.name}_rate": f"{c.unit}/s" for c in layout.coordinates}
+        zeta = tuple(
+            own[name] if name in own else Quantity(name=name, unit=units[name]) for name in speeds
+        )
+        known[key] = _trace(system, layout, axes, rates, zeta)
     return known[key]
 
 
-def _layout(
-    system: System, q: Array
-) -> tuple[tuple[_Orientation, ...], tuple[tuple[int, int], ...], tuple[Quantity, ...]]:
-    """Orientations in regular angles, (place in q, place in c) of the rest, and what c is."""
+def _layout(system: System, q: Array, turned: str | None) -> _Layout:
+    """What c is: orientations in regular angles, that of the turning body in its sequence."""
     kin = system.kinematics
+    base = _turning_node(system) if turned is not None else None
     turns: list[_Orientation] = []
     plain: list[tuple[int, int]] = []
     coordinates: list[Quantity] = []
+    groups: list[tuple[slice, tuple[int, ...]]] = []
     for node in kin.tree.nodes:
         joint, at = node.joint, node.coordinates.start
         own = kin.coordinates[node.coordinates]
         start = joint.type.quaternion
+        first = len(coordinates)
         if start is None:
-            plain += [(at + k, len(coordinates) + k) for k in range(len(own))]
+            plain += [(at + k, first + k) for k in range(len(own))]
             coordinates += own
             continue
-        plain += [(at + k, len(coordinates) + k) for k in range(start)]
+        plain += [(at + k, first + k) for k in range(start)]
         coordinates += own[:start]
-        sequence, names = regular_angles(q, at + start, joint.name, joint.type.named_angles())
-        turns.append(
-            _Orientation(
-                joint.name, at + start, node.speeds.start, len(coordinates), sequence, names
-            )
-        )
+        named = joint.type.named_angles()
+        if node is base and turned is not None:
+            sequence, names = turned, _names_of(joint.name, turned, named)
+        else:
+            sequence, names = regular_angles(q, at + start, joint.name, named)
+        speed = node.speeds.start
+        turns.append(_Orientation(joint.name, at + start, speed, len(coordinates), sequence, names))
+        if base is not None and isinstance(joint.type, Free):
+            groups.append((node.speeds, tuple(range(first, first + 6))))
+        else:
+            places = tuple(range(len(coordinates), len(coordinates) + 3))
+            groups.append((slice(speed, speed + 3), places))
         coordinates += [Quantity(name=name, unit="rad") for name in names]
-    for _, places, _ in kin.tree.places:
+    for _, places_q, _ in kin.tree.places:
         plain += [
-            (k, len(coordinates) + k - places.start) for k in range(places.start, places.stop)
+            (k, len(coordinates) + k - places_q.start) for k in range(places_q.start, places_q.stop)
         ]
-        coordinates += kin.coordinates[places]
+        coordinates += kin.coordinates[places_q]
     coordinates += kin.force_states
-    return tuple(turns), tuple(plain), tuple(coordinates)
+    return _Layout(tuple(turns), tuple(plain), tuple(coordinates), tuple(groups))
 
 
-def _choose_speeds(
-    system: System, turns: tuple[_Orientation, ...], t: float, q: Array, params: Array
-) -> tuple[str, ...]:
-    """Names of ζ: η, with the angular speeds of an orientation replaced by rates of its angles.
+#: Sequences of angles that turned coordinates may have, after the one that a joint names.
+_TURNING = ("zxz", "zyz", "zxy", "zyx")
+
+
+def turned_sequences(system: System, q: Array) -> tuple[str, ...]:
+    """Sequences of angles for turned coordinates that are regular at q; none on planes alone."""
+    node = _turning_node(system)
+    if node is None or _axis_of_ground(system, node) is None:
+        return ()
+    named = node.joint.type.named_angles()
+    choices = [named.sequence] if named is not None and named.sequence[0] == "z" else []
+    at = node.coordinates.start + 3
+
+    def is_regular(sequence: str) -> bool:
+        axes = turn_axes_at(angles_of(q, at, sequence), sequence)
+        return abs(float(np.linalg.det(axes))) > _REGULAR
+
+    return tuple(s for s in dict.fromkeys((*choices, *_TURNING)) if is_regular(s))
+
+
+def _turning_node(system: System) -> Node | None:
+    """The free body, carried by the world, whose first angle turns the axes."""
+    nodes = system.kinematics.tree.nodes
+    return next((n for n in nodes if n.parent < 0 and isinstance(n.joint.type, Free)), None)
+
+
+def _axis_of_ground(system: System, node: Node) -> tuple[float, float] | None:
+    """(x, y) of the axis of curved ground, in the frame of a free joint.
+
+    None if all ground is flat, or where it stands depends on parameters.
+    """
+    model, kin = system.model, system.kinematics
+    curved = [c for c in model.contacts if isinstance(c, Rolling) and not c.is_flat]
+    if not curved:
+        return None
+    reader = parameter_reader(model, kin.symbols.params)
+    R, p_frame = frame_pose(node.joint.parent_frame, reader)
+    plane = curved[0].plane
+    p_plane = frame_pose(plane.frame, reader)[1]
+    k = kin.tree.index(plane.body)
+    if k >= 0:
+        carrier = kin.tree.nodes[k]
+        p_plane = carrier.p_WB + ca.mtimes(carrier.R_WB, p_plane)
+    axis = ca.simplify(ca.mtimes(R.T, p_plane - p_frame))[:2]
+    if ca.symvar(axis):
+        return None
+    x, y = np.array(ca.evalf(axis)).ravel()
+    return float(x), float(y)
+
+
+def _turned_axes(system: System, layout: _Layout) -> _TurnedAxes:
+    """(5), for all places and for the headings of all free bodies."""
+    node = _turning_node(system)
+    assert node is not None
+    axis = _axis_of_ground(system, node)
+    assert axis is not None
+    base = next(turn for turn in layout.turns if turn.joint == node.joint.name)
+    c = ca.SX.sym("c", len(layout.coordinates))
+
+    def turned(given: ca.SX, sign: int) -> ca.SX:
+        """Plain coordinates of turned ones (1), or turned ones of plain ones (−1)."""
+        found = ca.vertsplit(given)
+        psi = found[base.coordinate]
+        for turn in layout.turns:
+            if turn.sequence[0] == "z" and turn is not base and _is_free(system, turn.joint):
+                found[turn.coordinate] += sign * psi
+        for joint in system.kinematics.tree.nodes:
+            if joint.parent < 0 and isinstance(joint.joint.type, Free):
+                at = _place(layout, joint.coordinates.start)
+                offset = ca.SX([*axis])
+                here = ca.vertcat(*found[at : at + 2]) - (0 if sign > 0 else offset)
+                there = _turn_pair(here, sign * psi) + (offset if sign > 0 else 0)
+                found[at : at + 2] = ca.vertsplit(there)
+        for contact in system.model.contacts:
+            if isinstance(contact, Rolling) and contact.parameters():
+                _turn_contact(system, layout, contact, found, sign * psi, sign)
+        return ca.vertcat(*found)
+
+    return _TurnedAxes(
+        to_plain=ca.Function("plain", [c], [ca.densify(turned(c, 1))]),
+        from_plain=ca.Function("turned", [c], [ca.densify(turned(c, -1))]),
+    )
+
+
+def _is_free(system: System, joint: str) -> bool:
+    nodes = system.kinematics.tree.nodes
+    return any(
+        n.joint.name == joint and n.parent < 0 and isinstance(n.joint.type, Free) for n in nodes
+    )
+
+
+def _turn_pair(pair: ca.SX, angle: ca.SX) -> ca.SX:
+    return ca.vertcat(
+        ca.cos(angle) * pair[0] - ca.sin(angle) * pair[1],
+        ca.sin(angle) * pair[0] + ca.cos(angle) * pair[1],
+    )
+
+
+def _place(layout: _Layout, at: int) -> int:
+    """Where a plain coordinate is in c."""
+    return next(k for a, k in layout.plain if a == at)
+
+
+def _turn_contact(
+    system: System,
+    layout: _Layout,
+    contact: Rolling,
+    found: list[ca.SX],
+    angle: ca.SX,
+    sign: int,
+) -> None:
+    """Turn the places of a contact on its ground and on its surface."""
+    kin = system.kinematics
+    at = _place(layout, kin.tree.contact_places(contact.name)[0].start)
+    ground, wheel = contact.ground, contact.wheel
+    num_u = 0 if ground.closed(contact.wheel.circle()) else len(ground.parameters())
+    if num_u:
+        heading = _heading_of_ground(system, layout, contact, found)
+        there = ground.turned(ca.vertcat(*found[at : at + num_u]), angle - sign * heading)
+        found[at : at + num_u] = ca.vertsplit(there)
+    if num_w := len(wheel.parameters()):
+        first = at + num_u + int(num_u == 3)
+        spin = _spin_place(system, layout, contact.body)
+        if spin is not None:
+            there = wheel.turned(ca.vertcat(*found[first : first + num_w]), -sign * found[spin])
+            found[first : first + num_w] = ca.vertsplit(there)
+
+
+def _heading_of_ground(
+    system: System, layout: _Layout, contact: Rolling, found: list[ca.SX]
+) -> ca.SX:
+    """Angle about z of ground that another body carries, if it follows from plain coordinates."""
+    if contact.plane.body == WORLD:
+        return ca.SX(0)
+    kin = system.kinematics
+    R = kin.tree.nodes[kin.tree.index(contact.plane.body)].R_WB
+    used = {k for k, symbol in enumerate(ca.vertsplit(kin.symbols.q)) if ca.depends_on(R, symbol)}
+    turning = {turn.quaternion + k for turn in layout.turns for k in range(4)}
+    if used & turning or ca.depends_on(R, kin.symbols.params):
+        return ca.SX(0)
+    places = {at: k for at, k in layout.plain}
+    values = ca.vertcat(
+        *[found[places[k]] if k in used else ca.SX(0) for k in range(kin.num_coordinates)]
+    )
+    return ca.substitute(ca.atan2(R[1, 0], R[0, 0]), kin.symbols.q, values)
+
+
+def _spin_place(system: System, layout: _Layout, body: str) -> int | None:
+    """Place in c of the last angle of a body: of its orientation, or of the joint it turns in."""
+    node = system.kinematics.tree.nodes[system.kinematics.tree.index(body)]
+    for turn in layout.turns:
+        if turn.joint == node.joint.name:
+            return turn.coordinate + 2
+    if node.joint.type.rotation_axis() is not None and len(node.joint.type.coordinates) == 1:
+        return _place(layout, node.coordinates.start)
+    return None
+
+
+def _renamed(layout: _Layout, axes: _TurnedAxes) -> _Layout:
+    """The layout with names of its own for what is turned."""
+    c = ca.SX.sym("c", len(layout.coordinates))
+    plain = axes.to_plain(c)
+    coordinates = list(layout.coordinates)
+    for k, quantity in enumerate(coordinates):
+        if not ca.is_equal(plain[k], c[k]):
+            owner, _, name = quantity.name.rpartition(".")
+            coordinates[k] = dataclasses.replace(quantity, name=f"{owner}.turned_{name}")
+    return layout._replace(coordinates=tuple(coordinates))
+
+
+def _angle_rows(
+    system: System, layout: _Layout, t: float, q: Array, params: Array
+) -> dict[int, Array]:
+    """∂ċ/∂η of the angles, by their places in c."""
+    if not layout.turns:
+        return {}
+    S = _basis(system, t, q, params)
+    rows: dict[int, Array] = {}
+    for turn in layout.turns:
+        axes = turn_axes_at(angles_of(q, turn.quaternion, turn.sequence), turn.sequence)
+        found = np.linalg.solve(axes, S[turn.speed : turn.speed + 3])
+        rows |= {turn.coordinate + j: row for j, row in enumerate(found)}
+    return rows
+
+
+def _turned_rows(
+    system: System, layout: _Layout, axes: _TurnedAxes, t: float, q: Array, params: Array
+) -> dict[int, Array]:
+    """∂ċ/∂η of turned coordinates, by their places in c."""
+    kin = system.kinematics
+    s = kin.symbols
+    plain = _plain_coordinates(layout, q)
+    rates = _rates_of(system, ca.SX(ca.DM(plain)), layout.turns, layout.plain)
+    p = ca.SX.sym("p", len(plain))
+    slope = ca.substitute(ca.jacobian(axes.from_plain(p), p), p, ca.DM(plain))
+    by_eta = ca.jacobian(ca.mtimes(slope, rates), kin.eta)
+    function = ca.Function("rows", [s.t, s.q, s.params], [ca.densify(by_eta)])
+    return dict(enumerate(np.array(function(t, q, params))))
+
+
+def _plain_coordinates(layout: _Layout, q: Array) -> Array:
+    plain = np.zeros(len(layout.coordinates))
+    for at, k in layout.plain:
+        plain[k] = q[at]
+    for turn in layout.turns:
+        plain[turn.coordinate : turn.coordinate + 3] = angles_of(q, turn.quaternion, turn.sequence)
+    return plain
+
+
+def _choose_speeds(system: System, layout: _Layout, rows: dict[int, Array]) -> tuple[str, ...]:
+    """Names of ζ: η, with those of a group replaced by rates of its coordinates.
 
     Where there is a choice of rates, the ones that determine η best at q.
     """
@@ -214,21 +499,18 @@ def _choose_speeds(
     names = [s.name for s in kin.independent_speeds]
     tree = [s.name for s in kin.speeds]
     groups = []
-    for turn in turns:
-        own = [k for k, name in enumerate(names) if name in tree[turn.speed : turn.speed + 3]]
+    for speeds, places in layout.groups:
+        own = [k for k, name in enumerate(names) if name in tree[speeds]]
         if own:
-            groups.append((turn, own))
+            groups.append((places, own))
     if not groups:
         return tuple(names)
-    S = _basis(system, t, q, params)
     best, chosen = -1.0, names
-    for picks in itertools.product(*[itertools.combinations(range(3), len(g[1])) for g in groups]):
+    for picks in itertools.product(*[itertools.combinations(p, len(own)) for p, own in groups]):
         Z, candidate = np.eye(len(names)), list(names)
-        for (turn, own), pick in zip(groups, picks, strict=True):
-            axes = turn_axes_at(angles_of(q, turn.quaternion, turn.sequence), turn.sequence)
-            rows = np.linalg.solve(axes, S[turn.speed : turn.speed + 3])
+        for (_, own), pick in zip(groups, picks, strict=True):
             for k, j in zip(own, pick, strict=True):
-                Z[k], candidate[k] = rows[j], f"{turn.names[j]}_rate"
+                Z[k], candidate[k] = rows[j], f"{layout.coordinates[j].name}_rate"
         size = abs(float(np.linalg.det(Z)))
         if size > 1.000001 * best:
             best, chosen = size, candidate
@@ -249,21 +531,26 @@ def _basis(system: System, t: float, q: Array, params: Array) -> Array:
 
 def _trace(
     system: System,
-    turns: tuple[_Orientation, ...],
-    plain: tuple[tuple[int, int], ...],
-    coordinates: tuple[Quantity, ...],
+    layout: _Layout,
+    axes: _TurnedAxes | None,
     rates: dict[str, int],
     speeds: tuple[Quantity, ...],
 ) -> LocalCoordinates:
-    """All of (1) to (4) and their derivatives."""
+    """All of (1) to (5) and their derivatives."""
+    turns, plain, coordinates, _ = layout
     kin, eq = system.kinematics, system.equations
     s = kin.symbols
     c = ca.SX.sym("c", len(coordinates))
     zeta = ca.SX.sym("zeta", len(speeds))
     zetadot = ca.SX.sym("zetadot", len(speeds))
-    # (1)
-    q = _coordinates_of(c, kin.num_coordinates, turns, plain)
-    cdot = ca.densify(_rates_of(system, c, turns, plain))  # of q and η
+    # (1), (5)
+    untwisted = c if axes is None else axes.to_plain(c)
+    q = _coordinates_of(untwisted, kin.num_coordinates, turns, plain)
+    cdot = ca.densify(_rates_of(system, untwisted, turns, plain))  # of q and η
+    if axes is not None:
+        p = ca.SX.sym("p", len(coordinates))
+        slope = ca.substitute(ca.jacobian(axes.from_plain(p), p), p, untwisted)
+        cdot = ca.densify(ca.mtimes(slope, cdot))
     # (2), (3): the rates of angles as they follow from η
     own = {q.name: k for k, q in enumerate(kin.independent_speeds)}
     chosen = ca.vertcat(
@@ -296,6 +583,7 @@ def _trace(
         depends_on_time=bool(ca.depends_on(ca.vertcat(r, cdot), s.t)),
         _turns=turns,
         _plain=plain,
+        _turned=axes,
     )
 
 
@@ -407,8 +695,13 @@ class LocalState:
         return (np.asarray(np.linalg.solve(mass, -r)) if r.size else r), cdot
 
 
-def local_state_at(system: System, start: Start, inputs: Array, params: Array) -> LocalState:
-    """The state of a start, in independent speeds that determine the motion."""
+def local_state_at(
+    system: System, start: Start, inputs: Array, params: Array, turned: str | None = None
+) -> LocalState:
+    """The state of a start, in independent speeds that determine the motion.
+
+    With a sequence of angles of `turned_sequences` it is in turned coordinates.
+    """
     if system.costates:
         raise SimulationError(
             "vakonomic equations have costates, which no steady motion keeps",
@@ -416,7 +709,7 @@ def local_state_at(system: System, start: Start, inputs: Array, params: Array) -
             "derive the equations by another method, such as NaturalComplement()",
         )
     here = _in_regular_speeds(system, start, inputs, params)
-    chart = local_coordinates_at(here, start.time, start.q, params)
+    chart = local_coordinates_at(here, start.time, start.q, params, turned)
     if chart.depends_on_time:
         raise SimulationError(
             "the equations change with time, so that no motion is steady",
@@ -480,13 +773,19 @@ def regular_angles(
     q: Array, at: int, joint: str, angles: Angles | None
 ) -> tuple[str, tuple[str, ...]]:
     """A sequence of angles that is regular at q, the joint's own if it is, and their names."""
-    choices = [(s, tuple(f"{joint}.turn_{letter}" for letter in s)) for s in _SEQUENCES]
-    if angles is not None:
-        choices.insert(0, (angles.sequence, tuple(f"{joint}.{n}" for n in angles.names)))
-    for sequence, names in choices:
+    own = () if angles is None else (angles.sequence,)
+    for sequence in (*own, *_SEQUENCES):
         if abs(np.linalg.det(turn_axes_at(angles_of(q, at, sequence), sequence))) > _REGULAR:
-            return sequence, names
+            return sequence, _names_of(joint, sequence, angles)
     raise AssertionError("one of the sequences is regular at any orientation")
+
+
+def _names_of(joint: str, sequence: str, angles: Angles | None) -> tuple[str, ...]:
+    """Names of angles: the joint's own, or by their axes."""
+    if angles is not None and sequence == angles.sequence:
+        return tuple(f"{joint}.{name}" for name in angles.names)
+    words = ("turn", "turn", "spin" if sequence[2] == sequence[0] else "turn")
+    return tuple(f"{joint}.{word}_{letter}" for word, letter in zip(words, sequence, strict=True))
 
 
 def quaternion_of(angles: ca.SX, sequence: str) -> ca.SX:

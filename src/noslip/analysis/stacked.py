@@ -1,4 +1,4 @@
-"""Matrices of many variants, stacked: compiled in lanes, taken apart, and solved."""
+"""Matrices of many variants, stacked: compiled in lanes or for a GPU, taken apart, and solved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.local_coordinates import LocalCoordinates
-from noslip.engines.native import WideFunction, compile_wide, native_lanes
+from noslip.engines.device_function import RowFunction, compile_rows
+from noslip.engines.devices import AbstractDevice
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 
@@ -19,7 +20,7 @@ class StackedFunction:
     """Matrices of (t, [c; ζ], inputs, parameters), each (n, …)."""
 
     shapes: tuple[tuple[int, int], ...]
-    function: WideFunction
+    function: RowFunction
 
     def __call__(self, t: float, x: Array, inputs: Array, parameters: Array) -> list[Array]:
         """The matrices of n variants, in the order in which they were given."""
@@ -43,14 +44,16 @@ class LocalExpressions:
     by_zeta: tuple[ca.SX, ...]
     by_inputs: tuple[ca.SX, ...]
 
-    def compile(self, name: str, parts: Sequence[ca.SX]) -> StackedFunction:
-        """Some of them in lanes."""
+    def compile(
+        self, name: str, parts: Sequence[ca.SX], device: AbstractDevice | None = None
+    ) -> StackedFunction:
+        """Some of them in lanes, or on a device."""
         dense = [ca.densify(ca.SX(part)) for part in parts]
         # a row after the other, as NumPy has them
         column = ca.vertcat(*[ca.vec(part.T) for part in dense])
         program = trace_program(name, self.arguments, ca.densify(self.system.fold(column)))
         shapes = tuple((int(part.shape[0]), int(part.shape[1])) for part in dense)
-        return StackedFunction(shapes, compile_wide([program], native_lanes())[name])
+        return StackedFunction(shapes, compile_rows(program, device))
 
 
 def local_expressions(system: System, chart: LocalCoordinates) -> LocalExpressions:

@@ -19,6 +19,10 @@ solved by Gauss–Newton: a step is the least one, in lengths of the model and r
 F + (∂F/∂y) δy as small as possible, and it is halved until |F| falls. Accelerations enter F by a
 mass matrix that is held fixed over a step, so that the derivatives are exact and |F| does fall.
 What is left of (1) to (4) is reported.
+
+Where nothing is found, the search is repeated in turned coordinates, (5) of `local_coordinates.py`,
+if there is curved ground: in them a body that circles in a bowl or a funnel stays where it is, and
+only the heading of its axes grows.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ from noslip.analysis.local_coordinates import (
     angles_of,
     local_state_at,
     rate_unit,
+    turned_sequences,
 )
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -53,7 +58,9 @@ class SteadyMotion:
     Parameters
     ----------
     start : a consistent state on it, for :func:`noslip.simulate` and :func:`noslip.linearize`.
-    values : coordinates that matter, their constant values, by name; then speeds that stay.
+    values : coordinates that matter, their constant values, by name; then speeds that stay. Of a
+        body that circles on curved ground ``ball.turned_x`` and so on are places in axes that turn
+        with the first angle of the body about the axis of the ground.
     rates : of the coordinates that are ignored, by name, at the start.
     inputs : values that keep it, those that were found among them.
     units : of all of these, by name; a rate has that of its coordinate over s.
@@ -130,6 +137,8 @@ def steady(
 ) -> SteadyMotion:
     """Find a steady motion that has the given values: an equilibrium, straight running, a turn.
 
+    On curved ground also a body that circles at a constant height, as a ball in a bowl.
+
     Parameters
     ----------
     system : compiled system.
@@ -162,14 +171,45 @@ def steady(
     u = input_vector(system, inputs or {})
     searched = input_places(system, find, inputs or {})
     system = with_regular_rows(system, params, parameters)
-    point = first_guess(system, given, guess, u, params, time)
-    problem = SteadyProblem(
-        relevant=relevance(point), wanted=find_wanted(point, given), searched=searched
-    )
-    found = search(point, problem)
-    if not found.is_found:
+    first = first_guess(system, given, guess, u, params, time)
+    _, problem, found = search_charts(first, given, guess, searched)
+    if not (found.is_found and found.is_regular()):
         raise _not_found(found, problem.relevant, list(given))
     return _result(system, found, problem)
+
+
+def search_charts(
+    first: LocalState,
+    given: Mapping[str, float],
+    guess: Mapping[str, float] | Start | None,
+    searched: tuple[int, ...],
+) -> tuple[LocalState, SteadyProblem, SteadySolution]:
+    """Search in plain coordinates and in turned ones: guess, problem and best of what was found.
+
+    The turned ones come first if the guess moves along the ground. Of coordinates in which nothing
+    is found, the first ones are returned.
+    """
+    tried: list[tuple[LocalState, SteadyProblem, SteadySolution]] = []
+    charts: list[str | None] = [
+        *turned_sequences(first.system, first.chart.to_coordinates(first.c))
+    ]
+    moving = first.values()[1][list(relevance(first).coordinates)]
+    is_moving = bool(np.max(np.abs(moving), initial=0.0) > TOLERANCE)
+    charts.insert(len(charts) if is_moving else 0, None)
+    for turned in charts:
+        point = first
+        if turned is not None:
+            point = first_guess(
+                first.system, given, guess, first.inputs, first.parameters, first.time, turned
+            )
+        problem = SteadyProblem(
+            relevant=relevance(point), wanted=find_wanted(point, given), searched=searched
+        )
+        found = search(point, problem)
+        tried.append((point, problem, found))
+        if found.is_found and found.is_regular():
+            return tried[-1]
+    return tried[0]
 
 
 def input_places(
@@ -202,8 +242,12 @@ def first_guess(
     u: Array,
     params: Array,
     time: float,
+    turned: str | None = None,
 ) -> LocalState:
-    """Initial guess: given and guessed values, the others as they follow or at rest."""
+    """Initial guess: given and guessed values, the others as they follow or at rest.
+
+    With a sequence of angles of `turned_sequences` it is in turned coordinates.
+    """
     kin = system.kinematics
     values = {**({} if guess is None or isinstance(guess, Start) else guess), **given}
     check_given(system, values)
@@ -223,7 +267,7 @@ def first_guess(
         speed_residual=0.0,
         completed={},
     )
-    point = local_state_at(system, start, u, params)
+    point = local_state_at(system, start, u, params, turned)
     return least_speeds(point, find_wanted(point, values))
 
 
@@ -285,6 +329,12 @@ def _not_found(found: SteadySolution, relevant: Relevance, given: Sequence[str])
     if not np.all(np.isfinite(F)):
         return SimulationError(
             "the equations have no value where the search begins, as for a wheel that lies flat",
+            where,
+            "give a guess of the configuration: guess={…}, on the command line --guess NAME=VALUE",
+        )
+    if found.is_found:
+        return SimulationError(
+            "what was found is not regular: a wheel lies flat, or a body is within its ground",
             where,
             "give a guess of the configuration: guess={…}, on the command line --guess NAME=VALUE",
         )
@@ -429,8 +479,8 @@ TOLERANCE = 1e-10
 MOST_STEPS = 100
 #: How far the search is moved aside where it gets stuck, try by try, in m, rad and s.
 ASIDE = (0.1, 0.3, 1.0, 3.0)
-#: Places of ċ, v and η among what a chart evaluates.
-_RATE, _SPEED, _INDEPENDENT, _COORDINATE = 1, 3, 4, -1
+#: Places of ċ, v and η among what a chart evaluates; c itself, and q, which is a function of it.
+_RATE, _SPEED, _INDEPENDENT, _COORDINATE, PLACED = 1, 3, 4, -1, -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +494,7 @@ class WantedValue:
     @property
     def is_speed(self) -> bool:
         """Whether it says something about the speeds."""
-        return self.part != _COORDINATE
+        return self.part not in (_COORDINATE, PLACED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -489,6 +539,16 @@ class SteadySolution:
         size = max(1.0, float(np.max(np.abs(self.point.zeta), initial=0.0)) ** 2)
         return bool(np.max(np.abs(self.F()), initial=0.0) <= TOLERANCE * size)
 
+    def is_regular(self) -> bool:
+        """Whether no contact is singular there, as of a body that would be within its ground."""
+        point, system = self.point, self.point.system
+        q, eta = point.chart.to_coordinates(point.c), point.values()[4]
+        states, work = point.c[point.chart.num_placed :], np.zeros(int(system.does_work))
+        x = np.concatenate([q, eta, states, work])
+        values = system.rates(point.time, x, point.inputs, point.parameters)[system.num_states :]
+        measures = zip(system.singularity_measures, values, strict=True)
+        return all(abs(value) > m.limit for m, value in measures if m.kind == "contact")
+
 
 def find_wanted(point: LocalState, given: Mapping[str, float]) -> tuple[WantedValue, ...]:
     """The given values, each where it is found in the chart."""
@@ -498,6 +558,7 @@ def find_wanted(point: LocalState, given: Mapping[str, float]) -> tuple[WantedVa
         _RATE: chart.coordinate_rates,
         _SPEED: {s.name: k for k, s in enumerate(system.speeds)},
         _INDEPENDENT: {s.name: k for k, s in enumerate(system.independent_speeds)},
+        PLACED: {q.name: k for k, q in chart.placed(system.coordinates)},
     }
     wanted = []
     for name, value in given.items():
@@ -541,13 +602,14 @@ def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
     speeds = range(len(point.c), len(point.c) + len(point.zeta))
     free = [*problem.relevant.coordinates, *speeds]
     for aside in ASIDE:
-        if best.is_found:
+        if best.is_found and best.is_regular():
             break
         step = np.zeros(len(point.c) + len(point.zeta) + len(problem.searched))
         step[free] = aside * rng.normal(size=len(free))
         tried = _descend(_moved(point, step, problem), problem)
         size = np.linalg.norm(tried.F())
-        if np.isfinite(size) and not np.linalg.norm(best.F()) <= size:
+        is_less = np.isfinite(size) and not np.linalg.norm(best.F()) <= size
+        if is_less or (best.is_found and tried.is_found and tried.is_regular()):
             best = tried
     return best
 
@@ -579,7 +641,8 @@ def _shorter(
     size = np.linalg.norm(now.F())
     for k in range(tries):
         trial = _conditions(_moved(now.point, step / 2**k, problem), problem)
-        if np.linalg.norm(trial.F(now.mass)) < size:
+        falls = np.linalg.norm(trial.F(now.mass)) < size
+        if falls and np.all(np.isfinite(trial.F())):
             return trial
     return None
 
@@ -607,6 +670,11 @@ def _conditions(point: LocalState, problem: SteadyProblem) -> SteadySolution:
         if w.is_speed:
             rows.append(by_y[w.part][w.place])
             miss.append(values[w.part][w.place] - w.value)
+        elif w.part == PLACED:
+            row = np.zeros(by_y[0].shape[1])
+            row[: len(point.c)] = np.array(point.chart.placing(point.c))[w.place]
+            rows.append(row)
+            miss.append(point.chart.to_coordinates(point.c)[w.place] - w.value)
         else:
             rows.append(np.eye(1, by_y[0].shape[1], w.place)[0])
             miss.append(point.c[w.place] - w.value)

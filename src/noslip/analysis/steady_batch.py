@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.instant import check_time
+from noslip.analysis.local_coordinates import turned_sequences
 from noslip.analysis.stacked import (
     LocalExpressions,
     StackedFunction,
@@ -26,6 +27,7 @@ from noslip.analysis.stacked import (
 from noslip.analysis.steady import (
     ASIDE,
     MOST_STEPS,
+    PLACED,
     TOLERANCE,
     SteadyMotion,
     SteadyProblem,
@@ -38,7 +40,9 @@ from noslip.analysis.steady import (
     place_values,
     relevance,
     scale_of,
+    search_charts,
 )
+from noslip.engines.devices import AbstractDevice
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.batches.variants import Variants, dataset, in_blocks, read_variants
@@ -158,6 +162,7 @@ def steady_batch(
     time: float = 0.0,
     count: int | None = None,
     threads: int | None = None,
+    device: Any = "cpu",
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
 ) -> SteadyBatch:
@@ -177,6 +182,8 @@ def steady_batch(
     time : s, at which moving constraints are taken; a start as guess has its own.
     count : number of variants, where no list says it.
     threads : all cores if not given.
+    device : ``"cpu"``, or ``"cuda"``: a GPU evaluates the conditions and their derivatives,
+        one thread a variant; the steps of the search are computed on the processor all the same.
     progress : called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
@@ -192,12 +199,14 @@ def steady_batch(
         inputs=inputs,
         parameters=parameters,
         count=count,
+        device=device,
     )
     check_time(system, time, guess)
     searched = input_places(variants.system, find, inputs or {})
     work = _Search(variants, guess, searched, time)
+    size = BLOCK if variants.device is None else variants.block
     in_blocks(
-        variants.count, work.fill, size=BLOCK, threads=threads, progress=progress, cancel=cancel
+        variants.count, work.fill, size=size, threads=threads, progress=progress, cancel=cancel
     )
     return work.result()
 
@@ -253,18 +262,23 @@ class _Search:
         self._variants, self._guess = variants, guess
         self._time = guess.time if isinstance(guess, Start) else time
         state, u, params = variants.at(0)
-        self._first = first_guess(variants.system, state, guess, u.copy(), params, self._time)
+        first = first_guess(variants.system, state, guess, u.copy(), params, self._time)
+        if turned_sequences(first.system, first.chart.to_coordinates(first.c)):
+            # in turned coordinates where the first variant circles on curved ground
+            self._first, self._problem, _ = search_charts(first, state, guess, searched)
+        else:
+            self._first = first
+            self._problem = SteadyProblem(
+                relevant=relevance(first), wanted=find_wanted(first, state), searched=searched
+            )
         self._system, self._chart = self._first.system, self._first.chart
-        self._problem = SteadyProblem(
-            relevant=relevance(self._first),
-            wanted=find_wanted(self._first, state),
-            searched=searched,
-        )
         self._keep = list(self._problem.relevant.coordinates)
         self._scale = scale_of(self._first, self._problem)
         self._at: StackedFunction = self._system.cached(
-            ("steady_batch", self._chart, searched),
-            lambda: _compile(local_expressions(self._system, self._chart), searched),
+            ("steady_batch", self._chart, searched, variants.device),
+            lambda: _compile(
+                local_expressions(self._system, self._chart), searched, variants.device
+            ),
         )
         n, kin = variants.count, self._system.kinematics
         self._is_found = np.zeros(n, bool)
@@ -366,15 +380,19 @@ class _Search:
                 table[:, k] = values.get(name, 0.0)
         return table
 
-    def _is_regular(self, points: _Points) -> NDArray[np.bool_]:
-        """Whether the independent speeds determine the motion of each variant."""
+    def _is_regular(self, points: _Points, kind: str = "") -> NDArray[np.bool_]:
+        """Whether the independent speeds determine the motion of each variant.
+
+        With a `kind` only measures of that kind are looked at.
+        """
         system, n = self._system, len(points.c)
         q = self._chart.to_many_coordinates(points.c)
         eta = self._evaluate(points)[4][:, :, 0]
         states, work = points.c[:, self._chart.num_placed :], int(system.does_work)
         x = np.concatenate([q, eta, states, np.zeros((n, work))], axis=1)
         rates = system.rates.map(np.full(n, self._time), x, points.inputs, points.parameters)
-        limits = np.array([measure.limit for measure in system.singularity_measures])
+        measures = system.singularity_measures
+        limits = np.array([m.limit if kind in ("", m.kind) else -1.0 for m in measures])
         return np.asarray(np.all(np.abs(rates[:, system.num_states :]) > limits, axis=1))
 
     def _search(self, start: _Points) -> tuple[_Points, _Conditions]:
@@ -399,6 +417,7 @@ class _Search:
 
     def _descend(self, points: _Points) -> tuple[_Points, _Conditions]:
         """Gauss–Newton iteration with steps of least length, of all variants at once."""
+        points = _Points(*(part.copy() for part in points))
         now = self._conditions(points)
         moving = np.arange(len(points.c))
         inputs = len(self._scale) - len(self._problem.searched)
@@ -441,6 +460,7 @@ class _Search:
             trial_points = self._moved(points.take(moving[left]), step[left] / 2**k)
             trial = self._conditions(trial_points)
             falls = np.linalg.norm(trial.F(here.mass[left]), axis=1) < sizes[left]
+            falls &= np.all(np.isfinite(trial.F()), axis=1)
             accepted = left[falls]
             is_better[accepted] = True
             points = _put(points, moving[accepted], trial_points.take(falls))
@@ -471,6 +491,11 @@ class _Search:
             if w.is_speed:
                 rows.append(by_y[w.part][:, [w.place]])
                 found = values[w.part][:, w.place]
+            elif w.part == PLACED:
+                slope = np.zeros((len(r), 1, len(self._scale)))
+                slope[:, 0, : points.c.shape[1]] = self._chart.place_slopes(points.c, w.place)
+                rows.append(slope)
+                found = self._chart.to_many_coordinates(points.c)[:, w.place]
             else:
                 unit = np.zeros((len(r), 1, len(self._scale)))
                 unit[:, 0, w.place] = 1.0
@@ -488,13 +513,16 @@ class _Search:
 
     def _keep_found(self, places: NDArray[Any], points: _Points, best: _Conditions) -> None:
         """Note what was found, and why nothing was."""
-        found = best.is_found()
+        is_solved = best.is_found()
+        found = is_solved & self._is_regular(points, "contact")
         F, J = best.F(), best.J()
         missed = missed_conditions(self._first, self._problem.relevant, list(self._variants.state))
         for k in np.flatnonzero(~found):
             worst = int(np.argmax(np.abs(F[k]))) if np.all(np.isfinite(F[k])) else -1
             self._messages[int(places[k])] = (
-                "the equations have no value where the search begins"
+                "what was found is not regular: a wheel lies flat, or a body is within its ground"
+                if is_solved[k]
+                else "the equations have no value where the search begins"
                 if worst < 0
                 else f"no steady motion was found: {missed[worst][0]} is still off by "
                 f"{F[k, worst]:.3g} {missed[worst][1]}"
@@ -579,10 +607,12 @@ def _put(whole: Any, places: NDArray[Any], parts: Any) -> Any:
     return whole
 
 
-def _compile(e: LocalExpressions, searched: Sequence[int]) -> StackedFunction:
-    """Values, derivatives by (c, ζ, inputs searched for), and the mass matrix, in lanes."""
+def _compile(
+    e: LocalExpressions, searched: Sequence[int], device: AbstractDevice | None
+) -> StackedFunction:
+    """Values, derivatives by (c, ζ, inputs searched for), and the mass matrix."""
     by_y = [
         ca.horzcat(a, b, c[:, list(searched)])
         for a, b, c in zip(e.by_c, e.by_zeta, e.by_inputs, strict=True)
     ]
-    return e.compile("conditions", [*e.values, *by_y, e.mass])
+    return e.compile("conditions", [*e.values, *by_y, e.mass], device)

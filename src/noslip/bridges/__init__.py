@@ -4,6 +4,7 @@
     undercarriage.py  files that say what a robot rolls on
     robots.py         the family of robot descriptions, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
+    dh_tables.py      Denavit–Hartenberg tables
     vda5050.py        factsheets of VDA 5050; vda5050_orders.py its orders as missions
     bicycle_parameters.py  parameter files of bicycles
     exports.py        the family of what goes out, and `export`
@@ -31,8 +32,8 @@ from types import ModuleType
 
 #: Modules of this package that define formats.
 BRIDGES = (
-    *("urdf", "mjcf", "vda5050", "bicycle_parameters", "run_tables", "ros", "ros2_controllers"),
-    *("c", "casadi_file", "fmu"),
+    *("urdf", "mjcf", "dh_tables", "vda5050", "bicycle_parameters", "run_tables", "ros"),
+    *("ros2_controllers", "c", "casadi_file", "fmu"),
 )
 
 

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -120,6 +120,7 @@ class LinkJoint:
     anchor : point of the child that the joint turns about, in the child, m.
     axis : unit vector, in the child.
     damping, friction, stiffness, rest : of the joint, in SI units.
+    armature : inertia of the motor's rotor as the joint feels it.
     lower, upper, effort, velocity : its limits; infinite where there are none.
     mimic : the joint it follows, empty for none, and the coefficients of the polynomial of that
         joint's coordinate which its own coordinate is, the constant first.
@@ -137,6 +138,7 @@ class LinkJoint:
     friction: float = 0.0
     stiffness: float = 0.0
     rest: float = 0.0
+    armature: float = 0.0
     lower: float = -math.inf
     upper: float = math.inf
     effort: float = math.inf
@@ -148,9 +150,10 @@ class LinkJoint:
         return replace(self, mimic=mimic)
 
     @property
-    def has_limits(self) -> bool:
-        """Whether any limit is finite."""
-        return any(map(math.isfinite, (self.lower, self.upper, self.effort, self.velocity)))
+    def range(self) -> tuple[float, float] | None:
+        """Lowest and highest coordinate; None where it may move without end."""
+        ends = self.lower, self.upper
+        return ends if all(map(math.isfinite, ends)) and ends[0] < ends[1] else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -668,6 +671,7 @@ class _Building:
             child=link_name[joint.child],
             parent_frame=_placement(pose.at(anchor)),
             child_frame=_placement(child),
+            **self._own_values(joint, kind),
         )
         if kind not in ("revolute", "prismatic"):
             return
@@ -696,8 +700,28 @@ class _Building:
                     rest=_number(joint.rest),
                 )
             )
-        if joint.has_limits:
-            self.notes.append("limits of joints are left out; events can end a run at them")
+
+    def _own_values(self, joint: LinkJoint, kind: str) -> dict[str, Any]:
+        """Armature and limits of a joint in the model."""
+        is_single = kind in ("revolute", "prismatic")
+        found: dict[str, Any] = {}
+        if joint.armature and is_single:
+            found["armature"] = _number(joint.armature)
+        elif joint.armature and kind != "fixed":
+            self.notes.append(f"the armature of joint '{joint.name}' ({kind}) is left out")
+        if joint.range is not None and is_single:
+            found["limits"] = tuple(map(_number, joint.range))
+        elif math.isfinite(joint.lower) and joint.lower >= joint.upper and is_single:
+            self.notes.append(
+                f"joint '{joint.name}' has limits from {joint.lower:g} to {joint.upper:g}, which "
+                "would hold it; they are left out"
+            )
+        if is_single and (math.isfinite(joint.effort) or math.isfinite(joint.velocity)):
+            self.notes.append(
+                "limits of effort and velocity are left out: a joint has those of its coordinate, "
+                "and a controller those of its inputs"
+            )
+        return found
 
     def _add_contact(self, b: ModelBuilder, wheel: _Wheel, name: str, *, normal: bool) -> None:
         radius = b.parameter(f"r_{name}", _number(wheel.radius), "m", f"radius of wheel {name}")

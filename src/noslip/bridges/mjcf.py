@@ -244,8 +244,6 @@ class _Reading(XmlReader):
             self.notes.append(
                 f"joint '{name}' has ref = {ref:g}: its coordinate here is 0 where it is that there"
             )
-        if self.number(element, "armature"):
-            self.notes.append(f"the armature of joint '{name}' is left out")
         low, high = self.numbers(element, "range", (0.0, 0.0))
         limited = element.attributes.get("limited", "auto")
         is_limited = limited == "true" or (limited == "auto" and low < high)
@@ -264,8 +262,10 @@ class _Reading(XmlReader):
             friction=self.number(element, "frictionloss"),
             stiffness=self.number(element, "stiffness"),
             rest=self.number(element, "springref") * unit - ref,
-            lower=low * unit if is_limited else -math.inf,
-            upper=high * unit if is_limited else math.inf,
+            # a <freejoint> takes nothing from defaults
+            armature=0.0 if element.tag == "freejoint" else self.number(element, "armature"),
+            lower=low * unit - ref if is_limited else -math.inf,
+            upper=high * unit - ref if is_limited else math.inf,
         )
 
     def _link(self, element: XmlElement, name: str, class_name: str) -> Link:

@@ -47,7 +47,7 @@ def import_robot(
 
     Parameters
     ----------
-    path : of a URDF, MJCF or VDA 5050 file.
+    path : of a URDF, MJCF or VDA 5050 file, or a Denavit–Hartenberg table.
     undercarriage : what it rolls on, and what drives it; by default what the file
         ``NAME.rolling.toml`` beside it says, or the file itself, or else it is fixed to the world.
 

@@ -283,7 +283,7 @@ def rpy_of(R: Array) -> tuple[float, float, float]:
     return roll, pitch, yaw
 
 
-#: Limit of a sliding joint, which URDF asks for, m, N and m/s.
+#: Limits that URDF asks for where there are none, m, N, N·m, m/s and rad/s.
 _FAR = 1e6
 
 
@@ -384,6 +384,8 @@ class _Writing:
         words = {Fixed: "fixed", Revolute: "continuous", Prismatic: "prismatic"}
         words |= {Planar: "planar", Free: "floating"}
         word = words.get(type(joint.type))
+        if word == "continuous" and joint.limits is not None:
+            word = "revolute"
         if word is None or joint.motion:
             what = "moves as given" if joint.motion else f"is of type '{joint.type.word}'"
             raise ModelError(
@@ -401,14 +403,16 @@ class _Writing:
         axis = getattr(joint.type, "axis", (0.0, 0.0, 1.0))
         if word != "fixed":
             self.lines.append(f'    <axis xyz="{_spaced(self.read.direction(axis))}"/>')
-        if word == "prismatic":
+        if word in ("revolute", "prismatic"):
+            ends = joint.limits if joint.limits is not None else (-_FAR, _FAR)
+            low, high = (_digits(self.read.scalar(end)) for end in ends)
             self.lines.append(
-                f'    <limit lower="{-_FAR:g}" upper="{_FAR:g}" effort="{_FAR:g}" '
-                f'velocity="{_FAR:g}"/>'
+                f'    <limit lower="{low}" upper="{high}" effort="{_FAR:g}" velocity="{_FAR:g}"/>'
             )
-            self.notes.append(
-                f"joints that slide have limits of {_FAR:g}, since URDF asks for some"
-            )
+            what = "effort and velocity" if joint.limits is not None else "joints that slide"
+            self.notes.append(f"limits of {what} are {_FAR:g}, since URDF asks for some")
+        if joint.armature != 0.0:
+            self.notes.append(f"the armature of joint '{joint.name}' is left out")
         losses = self._dynamics(joint)
         if any(losses):
             damping, friction = map(_digits, losses)

@@ -18,7 +18,6 @@ from noslip.cli.options import (
     set_option,
     time_option,
 )
-from noslip.cli.progress import Progress
 
 #: Values of a sweep, if the range does not say how many, and at most.
 COUNT, MOST = 101, 100_000
@@ -83,21 +82,23 @@ def steady(
 
     What is set are the values it must have, inputs and parameters.
     """
-    from noslip.analysis.scenario import split_changes
+    from noslip.analysis.changes import split_changes
     from noslip.show.json_text import json_text
 
     loaded = ns.load(model)
-    system = ns.System(equations=ns.derive(loaded))
-    split = split_changes(system, read_constants(loaded, changes))
-    motion = ns.steady(
-        system,
-        split.start,
-        guess=read_constants(loaded, guesses, "--guess"),
-        find=find,
-        inputs=split.inputs,
-        parameters=split.parameters,
-        time=time,
-    )
+    with ns.ProgressBar() as bar:
+        system = ns.System(equations=ns.derive(loaded))
+        split = split_changes(system, read_constants(loaded, changes))
+        bar("searching")
+        motion = ns.steady(
+            system,
+            split.start,
+            guess=read_constants(loaded, guesses, "--guess"),
+            find=find,
+            inputs=split.inputs,
+            parameters=split.parameters,
+            time=time,
+        )
     click.echo(json_text(motion.to_json()) if as_json else motion.text())
 
 
@@ -170,13 +171,15 @@ def linearize(
     loaded = ns.load(model)
     guess = read_constants(loaded, guesses, "--guess")
     if not sweeps:
-        system = ns.System(equations=ns.derive(loaded))
-        result = _linearize(system, changes, guess, search, find, time)
+        with ns.ProgressBar() as bar:
+            system = ns.System(equations=ns.derive(loaded))
+            bar("linearizing")
+            result = _linearize(system, changes, guess, search, find, time)
         click.echo(json_text(result.to_json()) if as_json else result.text())
         return
     name, points = _range(sweeps[0])
     target = _figure(loaded.name, name, output, as_json)
-    with Progress() as progress:
+    with ns.ProgressBar("linearizing") as bar:
         system = ns.System(equations=ns.derive(loaded))
         about, inputs, parameters = named_values(system, changes)
         swept = ns.sweep_eigenvalues(
@@ -190,7 +193,7 @@ def linearize(
             guess=guess,
             search=search,
             find=find,
-            progress=progress,
+            progress=bar,
             time=time,
         )
         if target is not None:

@@ -8,7 +8,6 @@ import click
 
 import noslip as ns
 from noslip.cli.options import check_target, force_option, read_changes, set_option
-from noslip.cli.progress import Progress
 
 
 @click.command()
@@ -66,10 +65,9 @@ def animate(
     from noslip.show.animate import check_file
 
     check_file(target)
-    bar = Progress()
-    with bar:
+    with ns.ProgressBar("drawing") as bar:
         run = ns.read_run(source) if is_folder else _simulated(source, changes, duration, tolerance)
-        bar.tell("drawing")
+        bar("drawing")
         ns.animate(
             run,
             target,
@@ -81,7 +79,7 @@ def animate(
             speed=speed,
             width=width,
             height=height,
-            progress=lambda fraction: bar.tell(f"drawing, {fraction:.0%}"),
+            progress=bar,
         )
     click.echo(f"{target}  {target.stat().st_size / 1e6:.1f} MB, {run.t[-1] - run.t[0]:g} s")
 

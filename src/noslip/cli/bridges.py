@@ -82,7 +82,7 @@ def import_robot(
     slides: tuple[str, ...], rollers: tuple[str, ...], driven: tuple[str, ...],
     locked: tuple[str, ...], base: str | None, undercarriage: str | None, force: bool,
 ) -> None:  # fmt: skip
-    """Make a model file of a robot: URDF, MJCF or a VDA 5050 factsheet.
+    """Make a model file of a robot: URDF, MJCF, a VDA 5050 factsheet or a DH table (.dh.csv).
 
     URDF and MJCF say nothing about rolling: name the links that roll.
     """
@@ -158,7 +158,9 @@ def export(
         name = given.name
     path = Path(output) if output is not None else Path(name + target.suffixes[0])
     check_target(path, force)
-    done = ns.export(given, path, to=word, overwrite=force, **chosen)
+    with ns.ProgressBar() as bar:
+        bar("writing")
+        done = ns.export(given, path, to=word, overwrite=force, **chosen)
     for note in done.notes:
         click.echo(f"note: {note}")
     for file in done.files:

@@ -101,13 +101,18 @@ def derive(
     from noslip.show.equations.equations_text import equations_document
 
     chosen = [name.strip() for text in speeds for name in text.split(",")]
-    equations = ns.derive(ns.load(model), formulation)
-    if linear is None:
-        target.emit(equations_document(equations, coordinates=coordinates, speeds=chosen))
-    else:
-        from noslip.show.equations.linear import linear_equations
+    with ns.ProgressBar() as bar:
+        bar("deriving")
+        equations = ns.derive(ns.load(model), formulation)
+        bar("writing equations")
+        document: EquationDocument
+        if linear is None:
+            document = equations_document(equations, coordinates=coordinates, speeds=chosen)
+        else:
+            from noslip.show.equations.linear import linear_equations
 
-        target.emit(linear_equations(equations, linear, coordinates=coordinates, speeds=chosen))
+            document = linear_equations(equations, linear, coordinates=coordinates, speeds=chosen)
+    target.emit(document)
 
 
 @click.command()
@@ -185,16 +190,18 @@ def matrices(
     if symbolic and changes:
         raise click.UsageError("--symbols shows expressions for all values: leave out --set")
     state, inputs, parameters = named_values(ns.System(equations=equations), changes)
-    found = ns.matrices(
-        equations,
-        state=None if symbolic else state,
-        inputs=inputs,
-        parameters=parameters,
-        time=time,
-        axes=axes,
-        coordinates=coordinates,
-        actuated=tuple(name.strip() for name in actuated.split(",") if name.strip()),
-    )
+    with ns.ProgressBar() as bar:
+        bar("simplifying" if symbolic else "evaluating")
+        found = ns.matrices(
+            equations,
+            state=None if symbolic else state,
+            inputs=inputs,
+            parameters=parameters,
+            time=time,
+            axes=axes,
+            coordinates=coordinates,
+            actuated=tuple(name.strip() for name in actuated.split(",") if name.strip()),
+        )
     if format_ == "json":
         target.emit_text(json_text(found.to_json(only=only)))
     else:
@@ -275,7 +282,8 @@ def verify(model: str, states: int, seed: int, as_json: bool) -> None:
     """Compare all formulations at random states and print the certificate."""
     from noslip.show.json_text import json_text
 
-    certificate = ns.verify(ns.load(model), states=states, seed=seed)
+    with ns.ProgressBar("verifying") as bar:
+        certificate = ns.verify(ns.load(model), states=states, seed=seed, progress=bar)
     click.echo(json_text(certificate.to_json()) if as_json else certificate.text())
     if not certificate.holds:
         raise SystemExit(1)

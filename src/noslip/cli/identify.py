@@ -16,7 +16,6 @@ from noslip.cli.options import (
     read_numbers,
     set_option,
 )
-from noslip.cli.progress import Progress
 
 
 @click.command()
@@ -112,8 +111,7 @@ def fit(
         [parse_signal(ns.FitParameter, text) for text in texts]
         for texts in (parameters, unknown_starts)
     )
-    bar = Progress()
-    with bar:
+    with ns.ProgressBar() as bar:
         system = ns.compile(ns.derive(loaded))
         start, inputs, fixed = named_values(system, changes)
         found = ns.fit(
@@ -132,9 +130,9 @@ def fit(
             gradients=gradients,
             rtol=tolerance,
             atol=tolerance,
-            progress=bar.tell,
+            progress=bar,
         )
-        bar.tell("drawing")
+        bar("drawing")
         folder.mkdir(parents=True, exist_ok=True)
         command = shlex.join(["noslip", *sys.argv[1:]])
         page = ns.write_fit_report(found, folder / "report.html", command=command)

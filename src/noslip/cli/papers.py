@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+import noslip as ns
 from noslip.cli.options import check_target, force_option
 
 
@@ -40,7 +41,10 @@ def _draw(paper: str, number: int, output: Path | None, force: bool) -> None:
         check_file(output)
     target = output or Path("runs") / f"{paper}-figure-{number}.png"
     check_target(target, force)
-    figure = paper_figure(paper, number)
-    if output is None:
-        target.parent.mkdir(exist_ok=True)
-    click.echo(save_figure(figure, target))
+    with ns.ProgressBar() as bar:
+        bar("simulating and drawing")
+        figure = paper_figure(paper, number)
+        if output is None:
+            target.parent.mkdir(exist_ok=True)
+        written = save_figure(figure, target)
+    click.echo(written)

@@ -39,7 +39,6 @@ from noslip.cli.options import (
     set_option,
     stop_option,
 )
-from noslip.cli.progress import Progress
 
 if TYPE_CHECKING:
     from noslip.control.follow import RunOptions
@@ -318,13 +317,12 @@ def run(
     common: dict[str, Any] = {"on_failure": "return"}
     if tolerance is not None or motions:
         common |= dict.fromkeys(("rtol", "atol"), 1e-9 if tolerance is None else tolerance)
-    bar = Progress()
-    with bar as progress:
+    with ns.ProgressBar() as bar:
         system = ns.compile(ns.derive(loaded, formulations()[method]))
         values = read_changes(loaded, changes)
         common["outputs"] = read_columns(columns)
         with cancelling() as cancel:
-            common |= {"progress": progress, "cancel": cancel}
+            common |= {"progress": bar, "cancel": cancel}
             if motions:
                 near = {**values, **read_constants(loaded, guesses, "--guess")}
                 motion = _motion(loaded, motions, tool, tool_point or "0,0,0", near)
@@ -345,7 +343,7 @@ def run(
                 system = driven_system(system)
         run = ns.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)
-        text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
+        text = write_output(system, run, target, output, friction=friction, tell=bar)
     click.echo(text)
     if cancel.is_set():
         raise SystemExit(EXIT_CODE)
@@ -382,7 +380,7 @@ def _follow(
     **options: Any,
 ) -> ns.Trajectory:
     """The motion, for as long as is asked for or as the model's scenario takes."""
-    from noslip.analysis.scenario import split_changes
+    from noslip.analysis.changes import split_changes
 
     scenario = system.model.scenario
     if duration is None and scenario is None:
@@ -481,7 +479,7 @@ def track(
     loaded = ns.load(model)
     target = output.target(f"{loaded.name}-track")
 
-    from noslip.analysis.scenario import split_changes
+    from noslip.analysis.changes import split_changes
 
     parts = tuple(ns.parse_path(text) for text in path_texts)
     path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)
@@ -496,8 +494,7 @@ def track(
         read_numbers(loaded, option, texts)
         for option, texts in (("--limit", limits), ("--reference", references))
     )
-    bar = Progress()
-    with bar as progress:
+    with ns.ProgressBar() as bar:
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(
             system, read_changes(loaded, changes)
@@ -516,7 +513,7 @@ def track(
         )
         driven = plant.plant(loaded, system)
         with cancelling() as cancel:
-            options |= {"progress": progress, "cancel": cancel}
+            options |= {"progress": bar, "cancel": cancel}
             run = ns.track(
                 system,
                 path,
@@ -544,7 +541,7 @@ def track(
             target,
             output,
             friction=friction,
-            tell=bar.tell,
+            tell=bar,
             facts=facts,
         )
     click.echo(text)

@@ -33,12 +33,12 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     MODEL may be left out. A model file is read again whenever it is saved. The folder of a sweep
     shows its model and a table of its points: click one to see its motion. Ctrl-C ends it.
     """
-    import rich
-
     from noslip.extras import require
 
     for module in ("viser", "matplotlib", "sympy", "zstandard"):
         require(module, "the studio", "noslip studio", "studio")
+    import rich
+
     from noslip.studio.server import Studio
 
     # viser has lines of its own about addresses, connections and browsers that went away

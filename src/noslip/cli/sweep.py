@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -218,8 +216,7 @@ def sweep(
     )
     folder = output if output is not None else Path("runs") / f"{loaded.name}-sweep"
     retry = {key: _literal(text) for key, text in _pairs("--retry", retries).items()}
-    bar = SweepBar()
-    with bar, cancelling() as cancel:
+    with ns.ProgressBar() as bar, cancelling() as cancel:
         store, state = run_request(
             request,
             folder,
@@ -229,7 +226,7 @@ def sweep(
             retry=retry or None,
             device=device,
             mix_targets=mix_targets,
-            progress=bar.update,
+            progress=bar,
             cancel=cancel,
         )
     is_cut = cancel.is_set()
@@ -331,43 +328,3 @@ def _read_file(path: Path) -> dict[str, Any]:
                 f"'{key}' is {data[key]!r:.60}", str(path), f"give a {kind.__name__} there"
             )
     return data
-
-
-class SweepBar:
-    """Progress of a sweep on the terminal: a bar with rate, time left and failures."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._bar: Any = None
-        self._task: Any = None
-        self._began = time.monotonic()
-
-    def __enter__(self) -> SweepBar:
-        return self
-
-    def update(self, state: ns.SweepProgress) -> None:
-        """Show how far it is."""
-        if not sys.stderr.isatty():
-            return
-        with self._guard:
-            if self._bar is None:
-                if time.monotonic() - self._began < 1.0:
-                    return
-                from rich.console import Console
-                from rich.progress import BarColumn, TextColumn
-                from rich.progress import Progress as Bar
-
-                self._bar = Bar(
-                    BarColumn(),
-                    TextColumn("{task.description}"),
-                    console=Console(stderr=True),
-                    transient=True,
-                )
-                self._task = self._bar.add_task("", total=1.0)
-                self._bar.start()
-            self._bar.update(self._task, completed=state.fraction, description=state.text())
-
-    def __exit__(self, *_: object) -> None:
-        with self._guard:
-            if self._bar is not None:
-                self._bar.stop()

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from noslip.engines.ir_writer import REAL, SINGLE, WHOLE, IRWriter, Value, literal
+from noslip.engines.ir_writer import REAL, SINGLE, TRUTH, WHOLE, IRWriter, Value, literal
 from noslip.engines.vector_math import (
     BODIES,
     HALF_PI,
@@ -335,21 +335,27 @@ RECIPROCALS = {REAL: "llvm.nvvm.rcp.approx.ftz.d", SINGLE: "llvm.nvvm.rcp.approx
 
 
 def quotient(w: IRWriter, a: Value, b: Value) -> list[Value]:
-    """a/b below 1 ulp: a card's quotient takes twice the instructions, and branches.
+    """a/b as a (1/b), below 2 ulp: quotients by the same number share its reciprocal.
 
-    The reciprocal r of 20 digits is improved by r (1 + e + e²) with e = 1 − b r, that of single
-    precision is good enough; the quotient by what it misses. Where that is not finite, as for b of
-    zero or infinity, a r is.
+    A card's own quotient takes five times the instructions, and branches. The first digits of the
+    reciprocal, r, are improved by r (1 + e + e²) with e = 1 − b r; those of single precision are
+    all that it has. Where b is zero, infinite or not a number, r is right as it is: whether it is
+    so is read from the bits of b, so that the unit for doubles, which is the one that is short, has
+    nothing to do with it.
     """
     name = RECIPROCALS[a.kind]
     w.declared.add(f"declare {a.kind} @{name}({a.kind})")
-    first = r = w.call(name, b)
+    r = w.call(name, b)
     if a.kind == REAL:
         e = w.fma(-b, r, 1.0)
-        r = w.fma(r, w.fma(e, e, e), r)
-    q = a * r
-    rest = w.fma(-q, b, a)
-    return [w.where(w.abs(rest) < math.inf, w.fma(rest, r, q), a * first)]
+        improved = w.fma(r, w.fma(e, e, e), r)
+        half = w.emit(f"lshr {w.bits(b).typed}, 32", WHOLE)
+        high = w.emit(f"trunc {half.typed} to i32", "i32")
+        size = w.emit(f"and {high.typed}, {0x7FF00000}", "i32")
+        above = w.emit(f"add {size.typed}, {-0x00100000}", "i32")
+        is_normal = w.emit(f"icmp ult {above.typed}, {0x7FE00000}", TRUTH)
+        r = w.where(is_normal, improved, r)
+    return [a * r]
 
 
 _FMOD = """define internal double @lanes_fmod(double %a, double %b) nounwind noinline {

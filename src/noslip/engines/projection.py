@@ -80,9 +80,8 @@ def _weights(kin: Kinematics) -> ca.DM:
     """(nv, 1) inertia of each tree speed alone, or lengths where one moves no mass."""
     symbols = kin.symbols
     motion = twists(kin.tree, symbols.v)
-    energy = ca.Function(
-        "K", [symbols.q, symbols.params, symbols.v], [kinetic_energy(kin.tree, motion)]
-    )
+    kinetic = kinetic_energy(kin.tree, motion, symbols.v)
+    energy = ca.Function("K", [symbols.q, symbols.params, symbols.v], [kinetic])
     ((_, q),) = kin.probe.configurations(1)
     inertia = [2.0 * float(energy(q, kin.probe.params, e)) for e in np.eye(kin.num_speeds)]
     if min(inertia) <= 1e-9 * max(inertia):

@@ -17,6 +17,7 @@ and from the base to the tips
     (5)  v̇_B = D⁻¹ (e − Uᵀ X δ_P)
 
 D is the least inertia that a joint feels; it is positive unless nothing with mass moves with it.
+The rotor of a joint adds its armature to D and to nothing else.
 
 Reference: [Featherstone2008], chapter 7, with the velocity terms taken out by (2).
 """
@@ -42,6 +43,8 @@ def articulated_solve(tree: Tree, b: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
         if node.H.shape[1]:
             U = ca.sparsify(ca.mtimes(I_A, node.H))
             D = ca.mtimes(node.H.T, U)
+            if not node.armature.is_zero():
+                D = D + node.armature
             e = b[node.speeds]
             if p_A is not None:
                 e = e - ca.mtimes(node.H.T, p_A)

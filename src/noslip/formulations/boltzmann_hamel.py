@@ -87,7 +87,7 @@ class BoltzmannHamel(AbstractFormulation):
         w = ca.SX.sym("w", num_v)
         inverse, _ = block_solve(kin.K, ca.SX.eye(num_v))
         v = ca.mtimes(inverse, w)
-        energy = kinetic_energy(kin.tree, twists(kin.tree, v))
+        energy = kinetic_energy(kin.tree, twists(kin.tree, v), v)
         P = ca.gradient(energy, w)
         q_dot = ca.mtimes(kin.N, v)
         beta = ca.mtimes(kin.N, inverse)
@@ -157,7 +157,8 @@ class BoltzmannHamel(AbstractFormulation):
         if kin.N.is_square():
             plain = ca.mtimes(kin.K, block_solve(kin.N, ca.SX.eye(num))[0]).T
             short = ca.mtimes(plain, Gamma)
-        energy = kinetic_energy(kin.tree, twists(kin.tree, ca.mtimes(inverse, w)))
+        v = ca.mtimes(inverse, w)
+        energy = kinetic_energy(kin.tree, twists(kin.tree, v), v)
         momenta = ca.substitute([ca.gradient(energy, w)], [w], [values])[0]
         forces = equations.reduced_forces + ca.mtimes(equations.reduced_inputs, kin.symbols.u)
         quasi = (*solved_names(kin), *(s.name for s in kin.independent_speeds))
@@ -182,7 +183,7 @@ class BoltzmannHamel(AbstractFormulation):
                  equation="eqs. 32, 40", rows=quasi, columns=quasi),
             made("P", "P", momenta, "momenta ∂L̄/∂w", equation="eqs. 60, 71", rows=quasi),
             made("M", "M", equations.reduced_mass, "∂²L̄/∂w∂w of the independent ones",
-                 shown=generalized_inertia(kin.tree, columns), rows=eta, columns=eta),
+                 shown=generalized_inertia(kin.tree, columns, kin.S), rows=eta, columns=eta),
             made("h", "h", equations.reduced_bias, "velocity terms on the left", shown=bias,
                  equation="eq. 40", rows=eta),
             made("N", "N", forces, "generalized forces, those of the potential included",

@@ -77,6 +77,7 @@ from noslip.formulations.tree import (
     inverse_dynamics,
     kinetic_energy,
     lumped,
+    rotor_forces,
     unit_speed_twists,
 )
 from noslip.kinematics.kinematics import Kinematics
@@ -110,7 +111,7 @@ class NaturalComplement(AbstractFormulation):
             convective = inverse_dynamics(kin, kin.vdot0)
             # (2) columns of T, and (3) I = Tᵀ M T, body by body
             return Blocks(
-                mass=generalized_inertia(kin.tree, unit_speed_twists(kin, kin.tree)),
+                mass=generalized_inertia(kin.tree, unit_speed_twists(kin, kin.tree), kin.S),
                 bias=ca.mtimes(kin.S.T, convective),
                 forces=ca.mtimes(kin.S.T, forces.Q),
                 inputs=ca.mtimes(kin.S.T, forces.B),
@@ -135,7 +136,7 @@ class NaturalComplement(AbstractFormulation):
             forces=forces,
             etadot=etadot,
             generalized_reactions=reactions,
-            kinetic_energy=kinetic_energy(kin.tree, kin.twists),
+            kinetic_energy=kinetic_energy(kin.tree, kin.twists, kin.v),
         )
 
     def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:
@@ -178,8 +179,9 @@ def _by_bodies(kin: Kinematics, tree: Tree, applied: ca.SX) -> ReducedSolution:
         )
         for column in columns
     ]
+    applied = applied - rotor_forces(tree, kin.vdot0)
     right = ca.mtimes(kin.S.T, applied) - ca.vertcat(*projected)
-    return solution_of(generalized_inertia(tree, columns), right)
+    return solution_of(generalized_inertia(tree, columns, kin.S), right)
 
 
 def _by_composites(

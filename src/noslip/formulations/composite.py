@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from noslip.formulations.tree import inertia_wrenches
+from noslip.formulations.tree import inertia_wrenches, rotor_forces
 from noslip.kinematics.tree import (
     Node,
     Pair,
@@ -119,6 +119,9 @@ def composite_inertia(tree: Tree, known: Mapping[int, ca.SX], S: ca.SX) -> ca.SX
             for j, k in entries:
                 mixed = ca.dot(speeds[j], felt[k]) + ca.dot(felt[j], speeds[k])
                 entries[j, k] += mixed + ca.dot(speeds[j], ca.mtimes(own, speeds[k]))
+    for at, armature in tree.armatures():
+        for j, k in entries:
+            entries[j, k] += armature * S[at, j] * S[at, k]
     inertia = ca.SX.zeros(num, num)
     for (j, k), entry in entries.items():
         inertia[j, k] = inertia[k, j] = entry
@@ -153,7 +156,7 @@ def motion_forces(
     forces = generalized_forces(tree, wrenches, v.shape[0])
     for at, moment in about_axes.items():
         forces[at] = moment
-    return forces
+    return forces + rotor_forces(tree, vdot)
 
 
 def _is_spin(node: Node) -> bool:

@@ -46,6 +46,7 @@ from noslip.formulations.tree import (
     basis_rate,
     inverse_dynamics,
     kinetic_energy,
+    rotor_forces,
     row_rates,
 )
 from noslip.kinematics.kinematics import Kinematics
@@ -91,25 +92,29 @@ class DeSantis(AbstractFormulation):
         V = ca.mtimes(J_h, v)
         M, W = body_mass(kin), spin_matrix(kin, V)
         # J̇α + d/dt(J_h s): entries of J_h at constant v, then the speeds' own rate at α̇ = 0
-        rate = _entry_rate(kin, v) + ca.mtimes(J_h, _speeds_rate(kin))
-        D = ca.mtimes(J.T, ca.mtimes(M, J))
+        speeds_rate = _speeds_rate(kin)
+        rate = _entry_rate(kin, v) + ca.mtimes(J_h, speeds_rate)
+        # rotors, along the joints alone
+        D = ca.mtimes(J.T, ca.mtimes(M, J)) + ca.mtimes(J_nh.T, rotor_forces(kin.tree, J_nh))
+        drift = ca.mtimes(J_nh.T, rotor_forces(kin.tree, speeds_rate))
         etadot = ca.SX.sym("etadot", kin.num_independent_speeds)
         # ω_c = M V̇ + W M V − ω_a, on the tree speeds
         V_dot = ca.mtimes(J, etadot) + rate
         needed = ca.mtimes(J_h.T, ca.mtimes(M, V_dot) + ca.mtimes(W, ca.mtimes(M, V)))
+        needed = needed + rotor_forces(kin.tree, ca.mtimes(J_nh, etadot) + speeds_rate)
         return Equations(
             formulation=self,
             kinematics=kin,
             blocks=lambda: Blocks(
                 mass=D,
-                bias=ca.mtimes(J.T, ca.mtimes(M, rate) + ca.mtimes(W, ca.mtimes(M, V))),
+                bias=ca.mtimes(J.T, ca.mtimes(M, rate) + ca.mtimes(W, ca.mtimes(M, V))) + drift,
                 forces=ca.mtimes(J_nh.T, forces.Q),
                 inputs=ca.mtimes(J_nh.T, forces.B),
             ),
             forces=forces,
             etadot=etadot,
             generalized_reactions=needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u),
-            kinetic_energy=kinetic_energy(kin.tree, kin.twists),
+            kinetic_energy=kinetic_energy(kin.tree, kin.twists, kin.v),
         )
 
     def matrices(
@@ -136,6 +141,11 @@ class DeSantis(AbstractFormulation):
             omega = V[6 * k + 3 : 6 * k + 6]
             blocks += [node.mass * skew(omega), -skew(ca.mtimes(_body_inertia(kin, k), omega))]
         twisted = ca.mtimes(ca.diagcat(*blocks), J)
+        # rotors along the joints: JᵀAJ and JᵀAJ̇ with J_nh for J
+        slope = ca.reshape(ca.jtimes(ca.vec(ca.densify(J_nh)), at, along), J_nh.shape)
+        rotors, drift = (
+            ca.mtimes(J_nh.T, rotor_forces(kin.tree, ca.densify(each))) for each in (J_nh, slope)
+        )
         return DeSantisMatrices(
             J_h=J_h,
             J_nh=J_nh,
@@ -143,9 +153,9 @@ class DeSantis(AbstractFormulation):
             J_dot=J_dot,
             M=M,
             W=W,
-            D=ca.mtimes(J.T, ca.mtimes(M, J)),
-            C=ca.mtimes(J.T, ca.mtimes(M, J_dot) + ca.mtimes(W, ca.mtimes(M, J))),
-            C_skew=ca.mtimes(J.T, ca.mtimes(M, J_dot) + twisted),
+            D=ca.mtimes(J.T, ca.mtimes(M, J)) + rotors,
+            C=ca.mtimes(J.T, ca.mtimes(M, J_dot) + ca.mtimes(W, ca.mtimes(M, J))) + drift,
+            C_skew=ca.mtimes(J.T, ca.mtimes(M, J_dot) + twisted) + drift,
         )
 
     def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:

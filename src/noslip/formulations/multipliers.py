@@ -109,5 +109,5 @@ class Multipliers(AbstractFormulation):
             forces=forces,
             etadot=ca.SX.sym("etadot", num_free),
             generalized_reactions=ca.mtimes(A.T, ca.mtimes(lam[:, : 2 + num_u], acting)),
-            kinetic_energy=kinetic_energy(kin.tree, kin.twists),
+            kinetic_energy=kinetic_energy(kin.tree, kin.twists, kin.v),
         )

@@ -1,4 +1,9 @@
-"""Dynamics on the tree, shared by formulations: inertia, Newton–Euler wrenches, energy, rates."""
+"""Dynamics on the tree, shared by formulations: inertia, Newton–Euler wrenches, energy, rates.
+
+A joint may have an armature: the inertia A of a motor's rotor as the joint feels it, reflected by
+its gear. It resists the joint's speed alone, A v̇ and ½ A v²; how the rotor is carried along by the
+bodies, which a gear of ratio n makes n times smaller, is left out.
+"""
 
 from __future__ import annotations
 
@@ -97,8 +102,15 @@ def _joined(parent: Node, child: Node, inertia: ca.SX) -> Node:
     return dataclasses.replace(parent, mass=mass, center_D=center, inertia_D=total)
 
 
-def generalized_inertia(tree: Tree, columns: list[list[Pair]]) -> ca.SX:
-    """I_jk = Σ_bodies ω_j·I ω_k + m c̃_j·c̃_k over unit-speed twists, symmetric by construction."""
+def generalized_inertia(tree: Tree, columns: list[list[Pair]], S: ca.SX) -> ca.SX:
+    """I_jk = Σ_bodies ω_j·I ω_k + m c̃_j·c̃_k + Σ_rotors A S_j S_k, symmetric by construction.
+
+    Parameters
+    ----------
+    tree : of the bodies.
+    columns : unit-speed twists.
+    S : (nv, n) tree speeds of the columns.
+    """
     n = len(columns)
     inertia = ca.SX.zeros(n, n)
     for j in range(n):
@@ -110,8 +122,18 @@ def generalized_inertia(tree: Tree, columns: list[list[Pair]]) -> ca.SX:
             entry = ca.SX(0)
             for (h, p), (w, v) in zip(momenta, columns[k], strict=True):
                 entry += ca.dot(h, w) + ca.dot(p, v)
+            for at, armature in tree.armatures():
+                entry += armature * S[at, j] * S[at, k]
             inertia[j, k] = inertia[k, j] = entry
     return inertia
+
+
+def rotor_forces(tree: Tree, vdot: ca.SX) -> ca.SX:
+    """A v̇ of the rotors on the tree speeds."""
+    forces = ca.SX(vdot.shape[0], vdot.shape[1])
+    for at, armature in tree.armatures():
+        forces[at, :] = armature * vdot[at, :]
+    return forces
 
 
 def mass_matrix(kin: Kinematics) -> ca.SX:
@@ -121,22 +143,23 @@ def mass_matrix(kin: Kinematics) -> ca.SX:
         e = ca.SX.zeros(kin.num_speeds)
         e[j] = 1
         columns.append(at_mass_centers(kin.tree, twists(kin.tree, e)))
-    return generalized_inertia(kin.tree, columns)
+    return generalized_inertia(kin.tree, columns, ca.SX.eye(kin.num_speeds))
 
 
 def inverse_dynamics(kin: Kinematics, vdot: ca.SX) -> ca.SX:
     """M v̇ + c on the tree speeds by the Newton–Euler recursion, at v = Sη + s."""
     rates = accelerations(kin.tree, kin.twists, kin.v, vdot)
-    return generalized_forces(
-        kin.tree, inertia_wrenches(kin.tree, kin.twists, rates), kin.num_speeds
-    )
+    wrenches = inertia_wrenches(kin.tree, kin.twists, rates)
+    return generalized_forces(kin.tree, wrenches, kin.num_speeds) + rotor_forces(kin.tree, vdot)
 
 
-def kinetic_energy(tree: Tree, motion: list[Pair]) -> ca.SX:
-    """K = ½ Σ ω·I ω + m |ċ|²."""
+def kinetic_energy(tree: Tree, motion: list[Pair], v: ca.SX) -> ca.SX:
+    """K = ½ Σ ω·I ω + m |ċ|², and ½ A v² of rotors; the motion is that of the tree speeds v."""
     energy = ca.SX(0)
-    for node, (w, v) in zip(tree.nodes, at_mass_centers(tree, motion), strict=True):
-        energy += ca.dot(w, ca.mtimes(node.inertia_D, w)) / 2 + node.mass * ca.dot(v, v) / 2
+    for node, (w, v_C) in zip(tree.nodes, at_mass_centers(tree, motion), strict=True):
+        energy += ca.dot(w, ca.mtimes(node.inertia_D, w)) / 2 + node.mass * ca.dot(v_C, v_C) / 2
+    for at, armature in tree.armatures():
+        energy += armature * v[at] ** 2 / 2
     return energy
 
 

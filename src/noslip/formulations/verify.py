@@ -9,7 +9,7 @@ mechanics is a different theory; it is shown beside the others and never mixed w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -53,6 +53,7 @@ def verify(
     kinematics: Kinematics | None = None,
     states: int = 6,
     seed: int = 0,
+    progress: Callable[[float], object] | None = None,
 ) -> Certificate:
     """Compare all formulations of a model with each other and with the laws they must obey.
 
@@ -64,6 +65,7 @@ def verify(
     kinematics : traced kinematics to use instead of tracing the model.
     states : number of random admissible states.
     seed : of the random numbers.
+    progress : called with the fraction done.
 
     Raises
     ------
@@ -90,7 +92,18 @@ def verify(
                 "leave them out; the certificate shows by how much they differ",
             )
     kin = trace(model) if kinematics is None else kinematics
-    filled = {f.name: f.fill(kin) for f in formulations}
+    # each formulation is derived and evaluated; then states, kinematics, laws, vakonomic
+    stages = 2 * len(formulations) + 4
+    done = itertools.count(1)
+
+    def finished() -> None:
+        if progress is not None:
+            progress(next(done) / stages)
+
+    filled = {}
+    for formulation in formulations:
+        filled[formulation.name] = formulation.fill(kin)
+        finished()
     points = list(_random_states(kin, states, seed))
     if not points:
         raise FormulationError(
@@ -98,18 +111,22 @@ def verify(
             f"model '{model.name}'",
             "check the ranges of its coordinates and whether its loops can move",
         )
-    findings = [
-        *_agreement(kin, filled, points),
-        _degrees_of_freedom(kin, points),
-        *_kinematic_checks(kin, points),
-        *_laws(kin, next(iter(filled.values())), points),
-    ]
+    finished()
+    first = next(iter(filled.values()))
+    findings = list(_agreement(kin, filled, points, finished))
+    findings.append(_degrees_of_freedom(kin, points))
+    findings += _kinematic_checks(kin, points)
+    finished()
+    findings += _laws(kin, first, points)
+    finished()
+    vakonomic = _vakonomic_difference(kin, first, points, seed)
+    finished()
     return Certificate(
         model=model.name,
         formulations=tuple(filled),
         states=len(points),
         findings=tuple(findings),
-        vakonomic=_vakonomic_difference(kin, next(iter(filled.values())), points, seed),
+        vakonomic=vakonomic,
     )
 
 
@@ -165,7 +182,10 @@ def _difference(a: Array, b: Array, scale: float = 0.0) -> float:
 
 
 def _agreement(
-    kin: Kinematics, filled: dict[str, Equations], points: list[_State]
+    kin: Kinematics,
+    filled: dict[str, Equations],
+    points: list[_State],
+    finished: Callable[[], None],
 ) -> Iterator[CheckResult]:
     """Every pair of formulations on everything they compute by their own route."""
     shared = {r for red in kin.redundant for r in (red.row, *_rows_named(kin, red.follows_from))}
@@ -186,6 +206,7 @@ def _agreement(
             lam,
         ]
         numbers[name] = _numbers(kin, expressions, points)
+        finished()
     scales = _scales(kin, next(iter(filled.values())), points)
     for k, label in enumerate(labels):
         worst, pair = 0.0, ""
@@ -338,7 +359,7 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Chec
     offset = -ca.dot(eq.multipliers, a) if kin.rows else ca.SX(0)
     yield _equal("constraint power = −λᵀa", kin, power, offset, points, scale=scale)
     # energy rate = power of everything without a potential
-    energy = kinetic_energy(kin.tree, twists(kin.tree, s.v)) + eq.forces.potential_energy
+    energy = kinetic_energy(kin.tree, twists(kin.tree, s.v), s.v) + eq.forces.potential_energy
     moving = ca.mtimes(ca.jacobian(energy, s.q), ca.mtimes(kin.N, s.v))
     gained = kin.at_speeds(moving) + ca.mtimes(kin.at_speeds(ca.jacobian(energy, s.v)), vdot)
     shares = eq.forces.shares.items()

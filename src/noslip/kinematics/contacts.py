@@ -179,7 +179,9 @@ def _trace_curved(
             normals = own.gradient + w_place[3] * n_B
         closest += [("m", g) for g in ca.vertsplit(normals)]
         closest += [("m", g) for g in own.conditions]
-        turned = ca.mtimes(R, ca.mtimes(own.curvature, R.T))
+        # the normals are opposite; where they are alike the body would be below its ground
+        facing = -ca.dot(own.normal, n_B)
+        turned = ca.mtimes(R, ca.mtimes(facing * own.curvature, R.T))
         curvatures = _eigenvalues(ca.SX(wheel.reach(reader)) * (turned + bent))
     else:
         touch = wheel.contact(n, R, reader)

@@ -63,7 +63,9 @@ from noslip.kinematics.singularity import SingularityMeasure, find_singularity_m
 from noslip.kinematics.symbols import Reader, Symbols, named, parameter_reader
 from noslip.kinematics.tree import Pair, Tree, build_tree
 from noslip.model.bodies import WORLD
+from noslip.model.joints import Joint
 from noslip.model.model import Model
+from noslip.model.numbers import NumberReader
 from noslip.model.quantities import Quantity, place_rate
 from noslip.model.topology import topology
 from noslip.spatial import block_diagonal, cross, stack
@@ -592,10 +594,24 @@ def _row_rates(
 
 def _state_quantities(model: Model) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...]]:
     joints = topology(model).tree
-    coordinates = tuple(c.renamed(j.name) for j in joints for c in j.type.coordinates)
+    read = NumberReader(model.parameter_values())
+    coordinates = tuple(
+        _within_limits(c.renamed(j.name), j, read) for j in joints for c in j.type.coordinates
+    )
     speeds = tuple(s.renamed(j.name) for j in joints for s in j.type.speeds)
     places = tuple(q.renamed(c.name) for c in model.contacts for q in c.parameters())
     return coordinates + places, speeds + tuple(place_rate(q) for q in places)
+
+
+def _within_limits(coordinate: Quantity, joint: Joint, read: NumberReader) -> Quantity:
+    """A coordinate whose usual range ends at the joint's limits."""
+    if joint.limits is None:
+        return coordinate
+    low, high = (float(read.scalar(end)) for end in joint.limits)
+    lower, upper = max(coordinate.lower, low), min(coordinate.upper, high)
+    if lower >= upper:  # the usual range is beyond them
+        lower, upper = low, high
+    return dataclasses.replace(coordinate, lower=lower, upper=upper)
 
 
 def _cannot_close(model: Model, rows: tuple[RowTrace, ...]) -> ModelError:

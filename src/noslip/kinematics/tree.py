@@ -48,6 +48,7 @@ class Node:
     H : (6, k) motion of the joint in D axes at the body's origin.
     mass, center_D, inertia_D : mass, mass center and inertia about it, in D axes.
     is_rotor : whether it is a wheel whose spin is left out of D, which stays with the parent.
+    armature : inertia of a motor's rotor along the joint's one speed.
     """
 
     body: Body
@@ -65,6 +66,7 @@ class Node:
     center_D: ca.SX
     inertia_D: ca.SX
     is_rotor: bool
+    armature: ca.SX
 
     @property
     def R_WB(self) -> ca.SX:
@@ -88,6 +90,11 @@ class Tree:
         """Where the coordinates of a contact are in q and in v."""
         found = ((q, v) for name, q, v in self.places if name == contact)
         return next(found, (slice(0, 0), slice(0, 0)))
+
+    def armatures(self) -> list[tuple[int, ca.SX]]:
+        """Places in v of joints that a rotor turns with, and its inertia."""
+        found = ((node.speeds.start, node.armature) for node in self.nodes)
+        return [(at, armature) for at, armature in found if not armature.is_zero()]
 
     def index(self, body: str) -> int:
         """Index of a body's node; −1 for the world."""
@@ -285,6 +292,7 @@ def _node(
         center_D=reader.vector(body.center_of_mass),
         inertia_D=inertia,
         is_rotor=spins_freely,
+        armature=reader.scalar(joint.armature),
     )
 
 

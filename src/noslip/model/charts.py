@@ -71,6 +71,13 @@ def level_chart(level: ca.SX, p: ca.SX) -> Chart:
     return Chart(p, slope / size, slope, None, (level,), curvature)
 
 
+def turn_about_z(place: ca.SX, angle: ca.SX) -> ca.SX:
+    """A place with its first two entries turned."""
+    x, y, *rest = ca.vertsplit(place)
+    c, s = ca.cos(angle), ca.sin(angle)
+    return ca.vertcat(c * x - s * y, s * x + c * y, *rest)
+
+
 def nearest_parameters(
     parameters: tuple[Quantity, ...], distance: Callable[[ca.SX], ca.SX], count: int = 12
 ) -> ca.SX:

@@ -22,7 +22,7 @@ from noslip.model.checks_names import (
 )
 from noslip.model.checks_numbers import check_numbers
 from noslip.model.checks_scenario import check_scenario
-from noslip.model.checks_topology import check_motion, check_topology
+from noslip.model.checks_topology import check_motion, check_single_joints, check_topology
 from noslip.model.checks_units import check_units
 from noslip.model.composite_joints import Expansion
 from noslip.model.findings import Finding, Locate, Path, field, owner
@@ -38,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     check_symbols,
     check_topology,
     check_motion,
+    check_single_joints,
     check_numbers,
     check_inertia,
     check_moment,

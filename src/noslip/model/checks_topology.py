@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from noslip.model.bodies import WORLD
+from noslip.model.checks_expressions import value_at
 from noslip.model.findings import Finding
 from noslip.model.joints import Joint
 from noslip.model.model import Model
@@ -51,6 +52,37 @@ def check_motion(model: Model, known: Vocabulary) -> Iterator[Finding]:
             )
         else:
             yield from _check_motion(joint)
+
+
+def check_single_joints(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """Armature and limits belong to joints with one speed, which carry a body."""
+    loops = {joint.name for joint in known.topology.loops}
+    for joint in model.joints:
+        given = {"armature": joint.armature != 0.0, "limits": joint.limits is not None}
+        for key in (key for key, is_given in given.items() if is_given):
+            path = ("joints", joint.name, key)
+            if joint.name in loops:
+                yield Finding(
+                    path,
+                    f"joint '{joint.name}' has {key}, but it closes a loop and has no coordinates",
+                    f"list '{joint.name}' before the other joints that reach its child, or leave "
+                    f"{key} out",
+                )
+            elif len(joint.type.speeds) != 1:
+                yield Finding(
+                    path,
+                    f"joint '{joint.name}' has {key}, but a {joint.type.word} joint has "
+                    f"{len(joint.type.speeds) or 'no'} speeds",
+                    f"leave {key} out, or make it of joints with one speed each",
+                )
+        found = (value_at(end, known.finite_parameters) for end in joint.limits or ())
+        ends = [end for end in found if end is not None]
+        if len(ends) == 2 and not ends[0] < ends[1]:
+            yield Finding(
+                ("joints", joint.name, "limits"),
+                f"joint '{joint.name}' has the limits {ends[0]:g} and {ends[1]:g}",
+                "give the lowest coordinate, then the highest",
+            )
 
 
 def _hanging(model: Model, known: Vocabulary) -> Iterator[Finding]:

@@ -92,6 +92,8 @@ class Universal(AbstractCompositeJoint):
             child_frame=type(joint.child_frame)(),
             motion=motion[0],
             symbols=symbols[0],
+            armature=0.0,
+            limits=None,
         )
         second = dataclasses.replace(
             joint,
@@ -101,6 +103,8 @@ class Universal(AbstractCompositeJoint):
             parent_frame=type(joint.parent_frame)(),
             motion=motion[1],
             symbols=symbols[1],
+            armature=0.0,
+            limits=None,
         )
         body = Body(name=cross, mass=self.mass, inertia=(self.moment,) * 3)
         return (body,), (first, second)
@@ -170,6 +174,18 @@ def expand(model: Model) -> Expansion:
             continue
         own_bodies, own_joints = joint.type.parts(joint)
         findings += joint.type.own_faults(("joints", joint.name), joint, values)
+        findings += [
+            Finding(
+                ("joints", joint.name, key),
+                f"joint '{joint.name}' has {key}, but a {joint.type.word} joint has several speeds",
+                f"leave {key} out, or write its parts as joints of their own",
+            )
+            for key, is_given in (
+                ("armature", joint.armature != 0.0),
+                ("limits", joint.limits is not None),
+            )
+            if is_given
+        ]
         origins |= {body.name: joint.name for body in own_bodies}
         origins |= {part.name: joint.name for part in own_joints}
         bodies += own_bodies

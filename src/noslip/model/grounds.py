@@ -39,6 +39,7 @@ from noslip.model.charts import (
     parameter_grid,
     range_faults,
     smooth_chart,
+    turn_about_z,
 )
 from noslip.model.expressions import fold, parse
 from noslip.model.findings import Finding, Path, owner
@@ -117,6 +118,13 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         """
         share = n[0] / (1 + n[2] + 1e-14)
         return ca.vertcat(1 - share * n[0], -share * n[1], -n[0])
+
+    def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
+        """Parameters of its point at u after a turn about z, if it has a symmetry about it.
+
+        By this bodies that circle on it are found to move steadily.
+        """
+        return u
 
     def cells(self) -> tuple[tuple[str, float, float], ...]:
         """Parameters with borders of cells where a high derivative jumps: name, first one, step."""
@@ -241,6 +249,9 @@ class CylinderGround(AbstractGround):
         r = read.scalar(self.radius)
         return ca.vertcat(r * ca.cos(u[0]), r * ca.sin(u[0]), u[1])
 
+    def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
+        return ca.vertcat(u[0] + angle, u[1])
+
     def side(self) -> float:
         return -1.0 if self.inside else 1.0
 
@@ -302,6 +313,9 @@ class SphereGround(AbstractGround):
         level = (ca.sumsqr(u) / read.scalar(self.radius) - read.scalar(self.radius)) / 2
         return level_chart(self._side() * level, u)
 
+    def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
+        return turn_about_z(u, angle)
+
     def guess(self, place: ca.SX, read: Reads) -> ca.SX:
         return read.scalar(self.radius) * place / ca.sqrt(ca.sumsqr(place) + 1e-300)
 
@@ -355,6 +369,9 @@ class AbstractHeight(AbstractGround):
 
     def point(self, u: ca.SX, read: Reads) -> ca.SX:
         return ca.vertcat(u[0], u[1], self.elevation(u[0], u[1], read))
+
+    def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
+        return turn_about_z(u, angle)
 
     def guess(self, place: ca.SX, read: Reads) -> ca.SX:
         return place[:2]

@@ -38,6 +38,7 @@ from noslip.model.bodies import WORLD, Placement
 from noslip.model.findings import Finding, Path
 from noslip.model.numbers import Array, NumberReader
 from noslip.model.quantities import (
+    NOT_NEGATIVE,
     BodyName,
     Direction,
     Meaning,
@@ -521,6 +522,10 @@ class Joint:
         spherical or free joint is prescribed by all three of its named angles.
     symbols : how equations write its coordinates and speeds, plain or as LaTeX, such as
         ``{"angle": "\delta"}``; the rate of such a coordinate has a dot.
+    armature : inertia of a motor's rotor as the joint feels it, that of the rotor times its gear
+        ratio squared, kg·m² or, of a joint that slides, kg; for joints with one speed.
+    limits : lowest and highest coordinate, of a joint with one; a run ends where it would leave
+        them.
     """
 
     name: str
@@ -532,6 +537,8 @@ class Joint:
     motion: Annotated[dict[str, str], Meaning(scope=("t",))] | None = None
     description: str = ""
     symbols: Annotated[dict[str, str], Meaning(is_plain=True)] | None = None
+    armature: Annotated[Scalar, Meaning(sign=NOT_NEGATIVE)] = 0.0
+    limits: tuple[Scalar, Scalar] | None = None
 
     def coordinate_names(self) -> tuple[str, ...]:
         """Full names of the joint's coordinates."""

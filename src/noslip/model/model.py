@@ -197,6 +197,8 @@ class ModelBuilder:
         motion: dict[str, str] | None = None,
         description: str = "",
         symbols: dict[str, str] | None = None,
+        armature: Scalar = 0.0,
+        limits: tuple[Scalar, Scalar] | None = None,
     ) -> None:
         """Add a joint; see :class:`Joint`."""
         if not isinstance(type, AbstractJointType):
@@ -221,6 +223,8 @@ class ModelBuilder:
                 motion=motion,
                 description=description,
                 symbols=symbols,
+                armature=armature,
+                limits=_tuple(limits),
             ),
         )
 

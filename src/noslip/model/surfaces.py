@@ -38,6 +38,7 @@ from noslip.model.charts import (
     range_faults,
     smooth_chart,
     squared,
+    turn_about_z,
 )
 from noslip.model.findings import Finding, Path
 from noslip.model.numbers import Array, NumberReader, rotation_to
@@ -118,6 +119,10 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
     def chart(self, u: ca.SX, read: Reads) -> Chart:
         """Point, outward normal and curvature at its parameters, which are symbols."""
         return smooth_chart(ca.SX(self.point(u, read)), u)
+
+    def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
+        """Parameters of its point at u after a turn about its axis of symmetry, if it has one."""
+        return u
 
     def guess(self, direction: ca.SX, read: Reads) -> ca.SX:
         """Parameters about where its outward normal is along a direction of the body frame."""
@@ -372,6 +377,9 @@ class CylinderSurface(AbstractSurface):
     def parameters(self) -> tuple[Quantity, ...]:
         return angle(symbol="ϕ", description="place round the axis"), _ALONG
 
+    def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
+        return ca.vertcat(u[0] + angle, u[1])
+
     def point(self, u: ca.SX, read: Reads) -> ca.SX:
         r = read.scalar(self.radius)
         own = ca.vertcat(r * ca.cos(u[0]), r * ca.sin(u[0]), u[1])
@@ -401,6 +409,9 @@ class ConeSurface(AbstractSurface):
 
     def parameters(self) -> tuple[Quantity, ...]:
         return angle(symbol="ϕ", description="place round the axis"), _ALONG
+
+    def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
+        return ca.vertcat(u[0] + angle, u[1])
 
     def point(self, u: ca.SX, read: Reads) -> ca.SX:
         r = read.scalar(self.radius) / read.scalar(self.length) * u[1]
@@ -449,6 +460,9 @@ class RevolvedSurface(AbstractSurface):
     def chart(self, u: ca.SX, read: Reads) -> Chart:
         text = squared(self.profile) if isinstance(self.profile, str) else self.profile**2
         return level_chart(u[0] ** 2 + u[1] ** 2 - read.extended({"z": u[2]}).scalar(text), u)
+
+    def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
+        return turn_about_z(u, angle)
 
     def guess(self, direction: ca.SX, read: Reads) -> ca.SX:
         across = ca.sqrt(direction[0] ** 2 + direction[1] ** 2 + 1e-30)

@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from noslip.engines.devices import AbstractDevice
 from noslip.engines.system import Array, System
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.memory_limits import check_memory
@@ -45,13 +46,23 @@ from noslip.sensitivities.segments import Code, SegmentSettings, plan_piece
 from noslip.sensitivities.start import begin
 from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.simulation import rules
-from noslip.simulation.batches.variants import Variants, in_blocks, read_variants
+from noslip.simulation.batches.code import shared_tables
+from noslip.simulation.batches.device import DeviceCode, run_on_device
+from noslip.simulation.batches.lanes import LanePlan, empty_results
+from noslip.simulation.batches.request import SINGLE_PROJECTION, read_device, read_precision
+from noslip.simulation.batches.variants import (
+    DEVICE_BLOCK,
+    Variants,
+    in_blocks,
+    read_variants,
+)
 from noslip.simulation.input_laws import AbstractInputLaw, Table
 from noslip.simulation.memory import MemoryTemplate
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.recorded_run import RepeatedRun
 from noslip.simulation.runner import run_memory
 from noslip.simulation.segments import SegmentBasis
+from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from noslip.simulation.starts.completion import Start
 
 if TYPE_CHECKING:
@@ -335,6 +346,8 @@ def simulate_sensitivities_batch(
     start_time: float = 0.0,
     count: int | None = None,
     threads: int | None = None,
+    device: Any = "cpu",
+    precision: str = "double",
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
 ) -> SensitivitiesBatch:
@@ -353,6 +366,9 @@ def simulate_sensitivities_batch(
         :func:`noslip.simulate`.
     count : number of motions, where no list says it.
     threads : all cores if not given.
+    device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
+        thread is one motion, its derivatives among its states.
+    precision : ``"double"``, or ``"single"`` on a GPU, as in :func:`simulate_batch`.
     progress : called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
@@ -366,14 +382,32 @@ def simulate_sensitivities_batch(
     check_free(motions.request.run.system, texts)
     run = motions.request.run
     code = tangent_code(run.system, run.inputs, run.definitions, motions.request.variables, texts)
+    where = motions.variants.where
+    card = read_device(device, where)
+    is_single = read_precision(precision, run, card, where)
     work = _Tangents(motions, code, texts)
-    in_blocks(
-        motions.count, work.fill, size=BLOCK, threads=threads, progress=progress, cancel=cancel
-    )
+    if card is None or motions.is_sampled(code.loop):
+        in_blocks(
+            motions.count, work.fill, size=BLOCK, threads=threads, progress=progress, cancel=cancel
+        )
+        return work.result()
+    # one kernel at a time, which has all of the card; Ctrl-C and cancel end it
+    for first in range(0, motions.count, DEVICE_BLOCK):
+        block = range(first, min(first + DEVICE_BLOCK, motions.count))
+        report = _of_block(progress, first, motions.count)
+        if work.fill_on_device(block, card, is_single, report, cancel):
+            break
     return work.result()
 
 
-_OF_BATCHES = ("count", "threads", "progress", "cancel")
+def _of_block(
+    progress: Callable[[float], object] | None, first: int, count: int
+) -> Callable[[int], object] | None:
+    """Progress by the number of motions of a block that are done."""
+    return None if progress is None else lambda done: progress((first + done) / count)
+
+
+_OF_BATCHES = ("count", "threads", "device", "precision", "progress", "cancel")
 
 
 def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -791,10 +825,7 @@ class _Tangents:
                 self._alone(k)
             return
         run, count = motions.request.run, len(self._names)
-        states, tangents = motions.starts(loop, motions.request.variables, self._shared, block)
-        base, p = motions.values(loop, block)
-        more = len(self._settings.base) - base.shape[1]
-        base = np.column_stack([base, np.zeros((len(base), more))])
+        states, tangents, base, p = self._given(block)
         whole = np.concatenate([states, tangents.transpose(0, 2, 1).reshape(len(p), -1)], axis=1)
         sizes = motions.sizes(block)
         plan = _plan(code, self._settings, whole[0])
@@ -835,6 +866,81 @@ class _Tangents:
         self._success[places] = True
         self._steps[places] = [result.steps for result in results]
         self._nfev[places] = [result.evaluations for result in results]
+
+    def _given(self, block: range) -> tuple[Array, Array, Array, Array]:
+        """States at the start, their derivatives, base inputs and parameters of a block."""
+        motions, loop = self._motions, self._code.loop
+        states, tangents = motions.starts(loop, motions.request.variables, self._shared, block)
+        base, p = motions.values(loop, block)
+        more = len(self._settings.base) - base.shape[1]
+        return states, tangents, np.column_stack([base, np.zeros((len(base), more))]), p
+
+    def fill_on_device(
+        self,
+        block: range,
+        device: AbstractDevice,
+        is_single: bool,
+        progress: Callable[[int], object] | None,
+        cancel: Any,
+    ) -> bool:
+        """Sensitivities of a block of motions, one thread for each; whether it was ended early."""
+        code, settings, loop = self._code, self._settings, self._code.loop
+        run, n, count = settings.run, len(block), len(self._names)
+        states, tangents, base, p = self._given(block)
+        # derivatives in units of what they are taken by, as `batch_programs` has them
+        sizes = np.abs(self._motions.sizes(block))
+        units = np.where(sizes > 0.0, np.maximum(sizes, 1e-280), 1.0)
+        scaled = (tangents * units[:, None, :]).transpose(0, 2, 1).reshape(n, -1)
+        whole = np.concatenate([states, scaled], axis=1)
+        ns, num_columns = len(run.times), len(self._columns) * (1 + count)
+        results = empty_results(
+            *(n, whole.shape[1], num_columns, 0, 0),
+            has_minimum=False,
+            has_maximum=False,
+            samples=np.full((n, ns, num_columns), np.nan),
+        )
+        results.states[:], results.times[:], results.steps_left[:] = whole, run.start_time, run.step
+        one = run.absolute(loop.num_states, run.atol / np.sqrt(1 + count))
+        plan = LanePlan(
+            lanes=1,
+            functions=dict.fromkeys(code.batch_programs, -1),
+            num_states=whole.shape[1],
+            num_generator_states=0,
+            num_inputs=base.shape[1],
+            num_columns=num_columns,
+            method=run.method_number,
+            queue=np.arange(n),
+            parameters=np.column_stack([p, units]),
+            base_inputs=base,
+            tables=shared_tables(settings.tables, settings.numbers.knots, run),
+            end_time=run.end_time,
+            update_times=np.zeros(0),
+            sample_times=run.times,
+            directions=np.zeros(0),
+            num_endings=0,
+            health_floors=SegmentBasis(run.system).floors,
+            relative_tolerance=run.rtol,
+            absolute_tolerance=np.tile(one, 1 + count),
+            max_step=run.longest_step,
+            max_steps=run.max_steps,
+            projection_tolerance=SINGLE_PROJECTION if is_single else PROJECTION_TOLERANCE,
+        )
+        kernel = DeviceCode(code.batch_programs, device, is_single)
+        is_ended = run_on_device(plan, results, kernel, progress=progress, cancel=cancel)
+        at = np.flatnonzero(results.codes == rules.FINISHED)
+        places, columns = block.start + at, len(self._columns)
+        self._values[places] = results.samples[at, :, :columns]
+        by = results.samples[at, :, columns:].reshape(len(at), ns, count, columns)
+        self._derivatives[places] = by.transpose(0, 1, 3, 2)
+        self._success[places] = True
+        self._steps[places], self._nfev[places] = (
+            results.num_steps[at],
+            results.num_evaluations[at],
+        )
+        if not is_ended:
+            for k in np.flatnonzero(results.codes != rules.FINISHED):
+                self._alone(block.start + int(k))
+        return is_ended
 
     def _again(self, k: int) -> Sensitivities:
         return simulate_sensitivities(**self._motions.one(k))

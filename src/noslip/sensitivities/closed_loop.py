@@ -26,7 +26,8 @@ import casadi as ca
 import numpy as np
 
 from noslip.engines.cache import IdentityKey
-from noslip.engines.native import NativeFunction, compile_expression
+from noslip.engines.native import NativeFunction, compile_native
+from noslip.engines.program import Program, trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
@@ -134,13 +135,25 @@ class ClosedLoop:
         base: ca.SX | None = None,
     ) -> NativeFunction:
         """Native code of an expression of (t, y, b, p), or of other columns for y and b."""
+        return compile_native([self.program(name, expression, x=x, base=base)])[name]
+
+    def program(
+        self,
+        name: str,
+        expression: ca.SX,
+        *,
+        x: ca.SX | None = None,
+        base: ca.SX | None = None,
+        more: ca.SX | None = None,
+    ) -> Program:
+        """Operations of such an expression, which may take more symbols behind p."""
         given = (
             self.t,
             self.y if x is None else x,
             self.base if base is None else base,
-            self.p,
+            self.p if more is None else ca.vertcat(self.p, more),
         )
-        return compile_expression(name, given, self.system.fold(expression))
+        return trace_program(name, given, ca.densify(self.system.fold(expression)))
 
 
 def close_loop(

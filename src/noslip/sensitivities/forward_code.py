@@ -9,6 +9,7 @@ from functools import cached_property
 import casadi as ca
 
 from noslip.engines.native import NativeFunction
+from noslip.engines.program import Program
 from noslip.engines.system import System
 from noslip.sensitivities.closed_loop import (
     ClosedLoop,
@@ -39,27 +40,15 @@ class TangentCode:
     @cached_property
     def rates(self) -> NativeFunction:
         """[ẏ; Ẏ; health]."""
-        loop = self.loop
-        differentiated = ca.SX(loop.rates)
-        if loop.system.does_work and not self._needs_work:
-            differentiated[loop.system.num_states - 1] = 0
-        rates = ca.vertcat(loop.rates, ca.vec(self._forward(differentiated)), loop.health())
-        return self._compile("rates", rates)
+        rates, tangents = self._rates(self.Y)
+        return self._compile("rates", ca.vertcat(rates, ca.vec(tangents), self.loop.health()))
 
     @cached_property
     def project(self) -> NativeFunction | None:
         """[y; Y] on the constraints and their derivatives; the larger of both changes."""
         if not self.loop.system.has_projection:
             return None
-        projected, residual = self.loop.projection()
-        tangents = self._forward(projected)
-        num_q = self.loop.system.kinematics.num_coordinates
-        size, moved = ca.SX(1), ca.SX(0)
-        for entry in ca.symvar(self.Y[:num_q, :]):
-            size = ca.fmax(size, ca.fabs(entry))
-        for entry in ca.vertsplit(ca.vec(tangents[:num_q, :] - self.Y[:num_q, :])):
-            moved = ca.fmax(moved, ca.fabs(entry))
-        residual = ca.fmax(residual, moved / size)
+        projected, tangents, residual = self._projection(self.Y)
         return self._compile("project", ca.vertcat(projected, ca.vec(tangents), residual))
 
     @cached_property
@@ -77,7 +66,37 @@ class TangentCode:
     def outputs(self) -> NativeFunction:
         """[v; outputs], then their derivatives by columns."""
         values = ca.vertcat(self._speeds, *self._outputs)
-        return self._compile("outputs", ca.vertcat(values, ca.vec(self._forward(values))))
+        return self._compile("outputs", ca.vertcat(values, ca.vec(self._forward(values, self.Y))))
+
+    @cached_property
+    def batch_programs(self) -> dict[str, Program]:
+        """Rates, projection and columns of (t, [y; Y Θ], …, [p; θ]) for the loop of a batch.
+
+        Derivatives are carried in units of θ, what they are taken by, so that motions of which
+        every one has its own θ share their tolerances. Columns are [q; v; outputs], then their
+        derivatives by columns, not scaled.
+        """
+        count, num_q = self.Y.shape[1], self.loop.system.kinematics.num_coordinates
+        units = ca.SX.sym("theta", count)
+        scaled = ca.SX.sym("scaled", *self.Y.shape)
+        Y = ca.mtimes(scaled, ca.diag(1 / units))
+        x = ca.vertcat(self.loop.y, ca.vec(scaled))
+
+        def program(name: str, values: ca.SX, tangents: ca.SX, rest: ca.SX) -> Program:
+            column = ca.vertcat(values, ca.vec(tangents), rest)
+            return self.loop.program(name, column, x=x, base=self._base, more=units)
+
+        def by_units(tangents: ca.SX) -> ca.SX:
+            return ca.mtimes(tangents, ca.diag(units))
+
+        rates, tangents = self._rates(Y)
+        found = {"rates": program("rates", rates, by_units(tangents), self.loop.health())}
+        if self.loop.system.has_projection:
+            projected, tangents, residual = self._projection(Y)
+            found["project"] = program("project", projected, by_units(tangents), residual)
+        values = ca.vertcat(self.loop.y[:num_q, :], self._speeds, *self._outputs)
+        found["columns"] = program("columns", values, self._forward(values, Y), ca.SX(0, 1))
+        return found
 
     def plan(self, numbers: LoopValues) -> InputPlan:
         """The inputs as a trajectory knows them."""
@@ -96,17 +115,40 @@ class TangentCode:
         work = self.loop.system.state[-1]
         return any(bool(ca.depends_on(output, work)) for output in self._outputs)
 
-    def _forward(self, expression: ca.SX) -> ca.SX:
-        return forward(self.loop, expression, self.Y, self.seeds)
+    def _rates(self, Y: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Rates of y, and of Y."""
+        loop = self.loop
+        differentiated = ca.SX(loop.rates)
+        if loop.system.does_work and not self._needs_work:
+            differentiated[loop.system.num_states - 1] = 0
+        return loop.rates, self._forward(differentiated, Y)
+
+    def _projection(self, Y: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """y and Y after a step onto the constraints, and the larger of both changes."""
+        projected, residual = self.loop.projection()
+        tangents = self._forward(projected, Y)
+        num_q = self.loop.system.kinematics.num_coordinates
+        size, moved = ca.SX(1), ca.SX(0)
+        for entry in ca.vertsplit(ca.vec(Y[:num_q, :])):
+            size = ca.fmax(size, ca.fabs(entry))
+        for entry in ca.vertsplit(ca.vec(tangents[:num_q, :] - Y[:num_q, :])):
+            moved = ca.fmax(moved, ca.fabs(entry))
+        return projected, tangents, ca.fmax(residual, moved / size)
+
+    def _forward(self, expression: ca.SX, Y: ca.SX) -> ca.SX:
+        return forward(self.loop, expression, Y, self.seeds)
 
     def _jump(self, name: str, expression: ca.SX) -> NativeFunction:
-        return self._compile(name, ca.vertcat(expression, ca.vec(self._forward(expression))))
+        tangents = self._forward(expression, self.Y)
+        return self._compile(name, ca.vertcat(expression, ca.vec(tangents)))
+
+    @property
+    def _base(self) -> ca.SX:
+        return ca.vertcat(self.loop.base, self.seeds.symbols)
 
     def _compile(self, name: str, expression: ca.SX) -> NativeFunction:
         x = ca.vertcat(self.loop.y, ca.vec(self.Y))
-        return self.loop.compile(
-            name, expression, x=x, base=ca.vertcat(self.loop.base, self.seeds.symbols)
-        )
+        return self.loop.compile(name, expression, x=x, base=self._base)
 
 
 def tangent_code(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.scenario import scenario_start
+from noslip.control.scenario import scenario_start
 from noslip.engines.system import System
 from noslip.errors import NoslipError
 from noslip.formulations.certificate import TOLERANCE

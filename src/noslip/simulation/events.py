@@ -23,6 +23,8 @@ from noslip.engines.program import Program, trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.contacts import NORMAL
+from noslip.model.numbers import NumberReader
+from noslip.model.topology import topology
 from noslip.simulation.expressions import jumping_angles, read_expression, unwrapped_near
 from noslip.simulation.input_plan import texts_key
 
@@ -63,6 +65,7 @@ class EventCode(NamedTuple):
     names : what each is, such as ``"stop 'fell'"``.
     num_endings, num_events, num_angles : how many of its values end the run, are recorded, and are
         angles to unwrap from.
+    falling : which of them count only where they fall below zero.
     notes : on those that never change, for the result.
     """
 
@@ -72,12 +75,12 @@ class EventCode(NamedTuple):
     num_endings: int = 0
     num_events: int = 0
     num_angles: int = 0
+    falling: tuple[bool, ...] = ()
     notes: tuple[str, ...] = ()
 
     def directions(self) -> Array:
-        """Zero for events that count in both directions, NaN for angles, which never do."""
-        num = self.num_endings + self.num_events
-        return np.concatenate([np.zeros(num), np.full(self.num_angles, np.nan)])
+        """−1 for falling ones, 0 for those that count in both directions, NaN for angles."""
+        return np.concatenate([-np.array(self.falling, float), np.full(self.num_angles, np.nan)])
 
 
 _NOTHING = EventCode()
@@ -93,6 +96,40 @@ def lift_events(system: System) -> dict[str, str]:
         for contact in system.model.contacts
         if contact.ends_at_lift and f"{contact.name}.{NORMAL}" in rows
     }
+
+
+def limit_events(system: System) -> dict[str, str]:
+    """Stops where a joint would leave its limits: name → a product that falls below zero there."""
+    found = {}
+    for joint in topology(system.model).tree:
+        if joint.limits is not None:
+            low, high = (f"({end})" if isinstance(end, str) else repr(end) for end in joint.limits)
+            (name,) = joint.coordinate_names()
+            found[f"{joint.name} reaches its limit"] = f"({name} - {low})*({high} - {name})"
+    return found
+
+
+def ending_directions(system: System, names: Iterable[str]) -> list[float]:
+    """−1 for stops that only count where they fall: those of limits; 0 for all others."""
+    falling = limit_events(system)
+    return [-1.0 if name in falling else 0.0 for name in names]
+
+
+def limit_notes(system: System, q: Array, values: Array) -> tuple[str, ...]:
+    """Notes on joints that start beyond their limits, which end no run before they are within."""
+    parameters = dict(zip((p.name for p in system.model.parameters), values, strict=True))
+    read, places = NumberReader(parameters), [c.name for c in system.coordinates]
+    notes = []
+    for joint in topology(system.model).tree:
+        if joint.limits is not None:
+            (name,) = joint.coordinate_names()
+            low, high = (float(read.scalar(end)) for end in joint.limits)
+            here = float(q[places.index(name)])
+            if not low <= here <= high:
+                notes.append(
+                    f"'{name}' starts at {here:.4g}, beyond its limits {low:.4g} and {high:.4g}"
+                )
+    return tuple(notes)
 
 
 def check_pressed(
@@ -257,6 +294,7 @@ def compile_events(
             num_endings=len(stop),
             num_events=len(events),
             num_angles=traced.near.numel(),
+            falling=tuple(d < 0.0 for d in ending_directions(system, (*stop, *events))),
             notes=_notes(texts, traced.expression, ca.vertcat(*given[:3])),
         )
 

@@ -27,7 +27,7 @@ from noslip.kinematics.basis import are_independent, independent_rows
 from noslip.memory_limits import check_memory
 from noslip.model.scenario import MAX_SAMPLES
 from noslip.simulation import rules
-from noslip.simulation.events import lift_events
+from noslip.simulation.events import lift_events, limit_events
 from noslip.simulation.expressions import check_definitions, check_outputs
 from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.starts.completion import Start
@@ -190,7 +190,7 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
         get("guess"),
         get("inputs"),
         definitions,
-        {**lift_events(system), **(get("stop") or {})},
+        {**lift_events(system), **limit_events(system), **(get("stop") or {})},
         get("events") or {},
         outputs,
         progress,

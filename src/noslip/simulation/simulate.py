@@ -21,7 +21,13 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.simulation import rules
-from noslip.simulation.events import EventCode, check_pressed, compile_events, fault_notes
+from noslip.simulation.events import (
+    EventCode,
+    check_pressed,
+    compile_events,
+    fault_notes,
+    limit_notes,
+)
 from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
@@ -160,6 +166,7 @@ def simulate(
     notes = (
         *branch_notes(system, request.system),
         *motion.start.notes,
+        *limit_notes(request.system, motion.start.q, request.values),
         *motion.watched.notes,
         *motion.fault_notes(),
         *_passages(motion, request, reactions=reactions),

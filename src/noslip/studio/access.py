@@ -47,6 +47,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
 from noslip.errors import SimulationError
+from noslip.studio.viewer import Visit, own_script, page_response, read_visit
 
 #: Pages that may be open at once; each has a session with threads of its own.
 MAX_PAGES = 16
@@ -66,6 +67,8 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
+#: The HTML of viser's viewer.
+INDEX = Path(_infra.__file__).parents[1] / "client" / "build" / "index.html"
 _REFUSED = "Open the address that noslip studio has printed, as a whole.\n"
 _log = logging.getLogger("noslip.studio")
 _starting = threading.Lock()
@@ -107,6 +110,10 @@ class AccessRules:
     def inside(self, request: Request) -> Request:
         """The request as viser knows it, without the token."""
         return dataclasses.replace(request, path=request.path[1 + len(self.token) :] or "/")
+
+    def visit(self, request: Request) -> Visit:
+        """What the address of a page says."""
+        return read_visit(self.inside(request).path) or Visit()
 
 
 class GuardedConnection(ServerConnection):
@@ -275,7 +282,13 @@ def _checked(rules: AccessRules, answer: Callable[..., Any]) -> Callable[..., An
         if reason:
             return connection.respond(HTTPStatus.FORBIDDEN, reason)
         if not _is_socket(request):
-            response: Response | None = answer(connection, rules.inside(request))
+            inside = rules.inside(request)
+            if read_visit(inside.path) is not None:
+                return page_response(INDEX, request)
+            try:
+                response: Response | None = answer(connection, inside)
+            except OSError:  # a name that no file can have
+                return connection.respond(HTTPStatus.NOT_FOUND, "There is no such page.\n")
             return response
         if len(connection.server.connections) >= MAX_PAGES:
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages are open.\n")
@@ -287,7 +300,7 @@ def _checked(rules: AccessRules, answer: Callable[..., Any]) -> Callable[..., An
 
 def _with_headers(rules: AccessRules) -> Callable[..., None]:
     """`process_response` that adds the headers."""
-    scripts = script_hashes(Path(_infra.__file__).parents[1] / "client" / "build" / "index.html")
+    scripts = [*script_hashes(INDEX), _hash(own_script().encode("utf-8"))]
 
     def process(connection: ServerConnection, request: Request, response: Response) -> None:
         port = connection.local_address[1]

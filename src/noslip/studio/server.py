@@ -15,9 +15,10 @@ from typing import Any
 from noslip.errors import SimulationError
 from noslip.studio.access import AccessRules, check_installed, guarded_serve
 from noslip.studio.choosing.sweep_points import SweepPoints
-from noslip.studio.page.browser import remove_share_link
+from noslip.studio.page.browser import live_connection, remove_share_link
 from noslip.studio.page.page import Page
 from noslip.studio.running.models import ModelCatalog
+from noslip.studio.viewer import Visit
 
 HOST = "127.0.0.1"
 
@@ -87,7 +88,7 @@ class Studio:
         page: Page | None = None
         failure: Exception | None = None
         try:
-            page = Page(client, self.catalog, self.name, self.points)
+            page = Page(client, self.catalog, self.name, self.points, self._visit(client))
         except Exception as error:
             failure = error
         with self._lock:
@@ -101,6 +102,11 @@ class Studio:
         if failure is not None and not is_gone:
             traceback.print_exception(failure)
             client.add_notification("The page cannot be shown", str(failure), color="red")
+
+    def _visit(self, client: Any) -> Visit:
+        """What the address says that a page was opened with."""
+        connection = live_connection(self._server, client.client_id)
+        return Visit() if connection is None else self._rules.visit(connection.request)
 
     def _disconnected(self, client: Any) -> None:
         with self._lock:
@@ -127,7 +133,6 @@ def _serve(port: int, rules: AccessRules) -> Any:
         server.stop()
         raise
     remove_share_link(server)
-    server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(76, 120, 168))
     return server
 
 

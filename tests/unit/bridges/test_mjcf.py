@@ -52,6 +52,42 @@ def test_a_tree_moves_as_mujoco_says(hopper):
     np.testing.assert_allclose([here.outputs[k] for k in "xyz"], TOE, rtol=1e-12)
 
 
+# the same with armatures of 0.03, 0.2 (knee) and 0.7 kg (spring)
+ARMED = {
+    "hip_y.rate": 8.408212352200731,
+    "hip_x.rate": 1.4585950991591967,
+    "knee.rate": -7.389270007768787,
+    "spring.speed": -4.569060995104721,
+    "swing.rate": -2.9946206442372145,
+    "root.wx": -0.6907448338937519,
+    "root.wy": -5.350754002782965,
+    "root.wz": 1.628806369126303,
+}
+
+
+def test_armatures_and_ranges_are_mujocos(tmp_path):
+    text = (HERE / "hopper.xml").read_text()
+    for old, new in (
+        ('damping="0.05"', 'damping="0.05" armature="0.03"'),
+        ('name="knee"', 'name="knee" armature="0.2" range="-20 90"'),
+        ('type="slide"', 'type="slide" armature="0.7"'),
+        ('ref="20"', 'ref="20" range="-30 60"'),
+    ):
+        text = text.replace(old, new)
+    (tmp_path / "armed.xml").write_text(text)
+    model, notes = ns.import_robot(tmp_path / "armed.xml")
+    assert not any("armature" in note or "limits" in note for note in notes)
+    limits = {joint.name: joint.limits for joint in model.joints if joint.limits}
+    assert limits["knee"] == pytest.approx(np.radians((-20.0, 90.0)))
+    # a coordinate counts from the pose of the file, where MuJoCo's is 20°
+    assert limits["swing"] == pytest.approx(np.radians((-50.0, 40.0))) and len(limits) == 2
+    length = np.linalg.norm([STATE[f"root.q{k}"] for k in "wxyz"])
+    state = {n: x / length if n.startswith("root.q") else x for n, x in STATE.items()}
+    here = ns.evaluate(ns.compile(ns.derive(model)), state, inputs={"hip_y_torque": 1.5})
+    for name, expected in ARMED.items():
+        assert here.accelerations[name] == pytest.approx(expected, rel=1e-10), name
+
+
 def test_masses_come_from_geoms(hopper):
     assert sum(body.mass for body in hopper.model.bodies) == pytest.approx(MASS, rel=1e-14)
 

@@ -54,6 +54,29 @@ def test_an_arm_moves_as_pinocchio_says(arm_system):
         np.testing.assert_allclose(accelerations(arm_system, torques), expected, rtol=1e-12)
 
 
+# aba of the same with model.armature = ARMATURE, torques 3, −1.2 and 5 and the elbow's damping
+ARMATURE = (0.4, 0.07, 1.3)
+ARMED = (-5.090696489927724, -11.47294890505121, 4.646109889592033)
+
+
+def test_rotors_resist_as_pinocchio_says(arm):
+    armature = dict(zip(JOINTS, ARMATURE, strict=True))
+    joints = tuple(
+        dataclasses.replace(j, armature=armature.get(j.name, 0.0)) for j in arm.model.joints
+    )
+    system = ns.compile(ns.derive(dataclasses.replace(arm.model, joints=joints)))
+    np.testing.assert_allclose(accelerations(system, (3.0, -1.2, 5.0)), ARMED, rtol=1e-12)
+
+
+def test_limits_are_ranges_of_the_coordinates(arm, arm_system):
+    limits = {joint.name: joint.limits for joint in arm.model.joints}
+    assert limits["elbow"] == (-2.0, 2.0) and limits["reach"] == (0.0, 0.2)
+    assert limits["swing_1"] is None  # a continuous joint
+    run = ns.simulate(arm_system, start={"reach.position": 0.1}, duration=2.0)
+    assert run.ended_by == "reach reaches its limit"
+    assert run["reach.position"][-1] == pytest.approx(0.2, abs=1e-9)
+
+
 def test_a_frame_on_it_is_where_pinocchio_says(arm_system):
     outputs = {f"tool_{k}": f"point(tool, 0, 0, 0).{k}" for k in "xyz"}
     here = ns.evaluate(arm_system, STATE, outputs=outputs)
@@ -64,7 +87,7 @@ def test_a_frame_on_it_is_where_pinocchio_says(arm_system):
 def test_what_is_not_carried_is_said(arm):
     text = "\n".join(arm.notes)
     assert "mesh 'package://robot/meshes/tool.dae' of link 'tool' is not drawn: there is no" in text
-    assert "limits of joints are left out" in text
+    assert "limits of effort and velocity are left out" in text
     assert "'upper arm' → 'upper_arm'" in text and "'swing-1' → 'swing_1'" in text
     assert arm.model.name == "test-arm"
 
@@ -408,7 +431,7 @@ def test_frames_of_joints_on_both_bodies_damping_friction_and_couplings_are_carr
     model, notes = again(b.build(), tmp_path)
     assert "force 's' (joint_spring) is left out" in notes
     assert any("smooth below" in note for note in notes)
-    assert any("limits of 1e+06" in note for note in notes)
+    assert any("are 1e+06, since URDF asks for some" in note for note in notes)
     assert len(model.rows) == 1
     assert ns.trace(model).num_independent_speeds == 2
     b.force(ns.JointSpring(name="t", coordinate="b.position", stiffness=-40.0))  # no spring

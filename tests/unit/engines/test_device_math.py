@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from noslip.engines.device_math import OTHERS, device_functions
+from noslip.engines.device_math import OTHERS, RECIPROCALS, device_functions
 from noslip.engines.machine_code import host, machine_code
 
 D = ctypes.c_double
@@ -150,3 +150,40 @@ done:
     for found, expected in ((s, np.sin(exact)), (c, np.cos(exact))):
         unit = np.spacing(np.abs(expected).astype(np.float32)).astype(float)
         assert np.max(np.abs(found - expected) / unit) < 2.0
+
+
+@pytest.fixture(scope="module")
+def quotient():
+    """The quotient, whose first reciprocal has the 20 digits that a card's has."""
+    name = RECIPROCALS["double"]
+    rough = f"""define double @{name.replace("llvm", "rough")}(double %x) {{
+  %r = fdiv double 1.0, %x
+  %b = bitcast double %r to i64
+  %c = and i64 %b, -4294967296
+  %d = bitcast i64 %c to double
+  ret double %d
+}}"""
+    host()
+    text = "\n".join(device_functions(["div"], is_single=False, is_inline=False))
+    text = text.replace(f"declare double @{name}(double)", rough)
+    text = text.replace(f"@{name}(", f"@{name.replace('llvm', 'rough')}(")
+    engine = machine_code(text.replace("define internal", "define"))
+    call = ctypes.CFUNCTYPE(D, D, D)(engine.get_function_address("quotient"))
+    call.engine = engine
+    return call
+
+
+def test_quotients_are_below_2_ulp(quotient, rng):
+    a, b = (np.exp(rng.uniform(-300, 300, 2000)) * rng.choice([-1, 1], 2000) for _ in range(2))
+    for x, y in zip(a.tolist(), b.tolist(), strict=True):
+        assert ulps(quotient(x, y), mp.mpf(x) / mp.mpf(y)) < 2.0, (x, y)
+
+
+@pytest.mark.parametrize("a", [0.0, 1.0, -2.5, math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("b", [0.0, -0.0, 3.0, math.inf, -math.inf, math.nan])
+def test_quotients_at_the_limits(quotient, a, b):
+    with np.errstate(all="ignore"):
+        expected = float(np.float64(a) / np.float64(b))
+    found = quotient(a, b)
+    assert found == pytest.approx(expected, rel=3e-16, nan_ok=True)
+    assert math.isnan(expected) or math.copysign(1.0, found) == math.copysign(1.0, expected)

@@ -151,7 +151,8 @@ def test_moved_tree_has_the_same_twists_and_energy(moved, rng):
     kin = moved.kinematics
     rolling_base = kin.at_contact.rolling_base
     tree = rolling_base.moved_tree(kin.tree)
-    energy = kinetic_energy(tree, twists(tree, kin.at_contact.v))
+    v = kin.at_contact.v
+    energy = kinetic_energy(tree, twists(tree, v), v)
     f = numeric(
         moved, energy, moved.kinetic_energy, rolling_base.tree_speeds(kin.at_contact.v), kin.v
     )

@@ -12,7 +12,6 @@ from html_page import HtmlPage
 
 import noslip as ns
 from noslip.cli import main
-from noslip.cli.progress import Progress
 from noslip.show.report.elements import number_text, quantity, words
 from noslip.show.report.pictures import LONGEST, pace
 from noslip.show.report.report import report_html
@@ -321,14 +320,6 @@ def test_whoever_waits_is_told_what_is_being_done(system_of, tmp_path):
     assert heard == [
         *("writing", "auditing", "verifying", "writing equations", "animating", "drawing"),
     ]
-    bar = Progress()
-    bar.tell("verifying")
-    bar._show()
-    bar.update(0.5)
-    bar.tell("animating")
-    (task,) = bar.bar.tasks
-    bar.bar.stop()
-    assert (task.description, task.total) == ("animating", None)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ from noslip.control.controllers.pose import PoseTracking
 from noslip.control.forms import PerSecond
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.formulations.tree import at_mass_centers
+from noslip.formulations.tree import at_mass_centers, rotor_forces
 from noslip.kinematics.linear import orthogonal_solve, symmetric_solve
 from noslip.kinematics.tree import twists
 from noslip.model.quantities import Scalar
@@ -100,6 +100,7 @@ def reference_forces(system: System, eta_r: ca.SX, etadot_r: ca.SX) -> ca.SX:
         moment = moment - cross(ca.mtimes(inertia, w), w_r)
         wrenches += [moment, node.mass * rates[linear]]  # (2)
     tree_forces = ca.jtimes(stacked, s.v, ca.vertcat(*wrenches), True)
+    tree_forces = tree_forces + rotor_forces(tree, vdot_r)
     return ca.mtimes(kin.S.T, tree_forces) - system.equations.reduced_forces
 
 

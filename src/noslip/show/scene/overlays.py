@@ -154,9 +154,9 @@ def arrows(scene: Scene, frames: Frames, *, forces: bool, velocities: bool) -> t
     return tuple(result)
 
 
-def pale(color: Color, share: float = 0.4) -> Color:
-    """A color mixed with white."""
-    r, g, b = (round(255 - share * (255 - c)) for c in color)
+def pale(color: Color, share: float = 0.4, paper: Color = (255, 255, 255)) -> Color:
+    """A color mixed with that of the paper."""
+    r, g, b = (round(p - share * (p - c)) for c, p in zip(color, paper, strict=True))
     return r, g, b
 
 

@@ -160,7 +160,10 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-GHOST, GRID_CELL, GRID_SECTION = (150, 150, 150), (214, 218, 224), (168, 176, 188)
+GHOST: Color = (150, 150, 150)
+#: Colors of the paper and of the two kinds of grid lines, on a light and on a dark page.
+LIGHT: tuple[Color, Color, Color] = (255, 255, 255), (214, 218, 224), (168, 176, 188)
+DARK: tuple[Color, Color, Color] = (20, 20, 20), (60, 64, 71), (98, 104, 114)
 
 #: Radius of an arrow's shaft as a part of the model's length.
 SHAFT = 0.014
@@ -177,6 +180,7 @@ class Stage:
     follow : keep the bodies in the middle of the view.
     ghost : draw the bodies gray and translucent and nothing else.
     pieces : of a trace, which appear one after the other.
+    dark : colors for a dark page.
     """
 
     def __init__(
@@ -190,10 +194,11 @@ class Stage:
         follow: bool = False,
         ghost: bool = False,
         pieces: int = 16,
+        dark: bool = False,
     ) -> None:
         self.api, self.prefix, self.ghost, self.pieces = api, prefix, ghost, pieces
         self.traces, self.forces, self.velocities = traces, forces, velocities
-        self.follow = follow
+        self.follow, self.dark = follow, dark
         self.scene: Scene | None = None
         self.frames: Frames | None = None
         self.index = 0
@@ -309,6 +314,7 @@ class Stage:
         self._nodes.put(path, (part.vertices, part.faces, part.color), make)
 
     def _put_grounds(self, scene: Scene, frames: Frames, room: float) -> None:
+        _, cell, section = DARK if self.dark else LIGHT
         for k, grid in enumerate(grids(scene, extent(scene, frames), room)):
             names = () if grid.body == WORLD else (grid.body,)
             options = {
@@ -316,8 +322,8 @@ class Stage:
                 "height": grid.width,
                 "cell_size": grid.cell,
                 "section_size": 5 * grid.cell,
-                "cell_color": GRID_CELL,
-                "section_color": GRID_SECTION,
+                "cell_color": cell,
+                "section_color": section,
                 "position": grid.position,
                 "wxyz": quaternions_of(grid.rotation),
                 "fade_distance": 20 * grid.width,
@@ -330,13 +336,15 @@ class Stage:
 
     def _put_traces(self, scene: Scene, frames: Frames) -> None:
         """Each trace once as a thin line, and once in pieces that appear as time goes on."""
+        paper = (DARK if self.dark else LIGHT)[0]
         for trace in traces(scene, frames):
             self._frame(self._path("traces"))
             self._frame(self._path("traces", trace.name))
             points = rounded(trace.points, fineness(trace.points))
             # a little lower, so that the two do not flicker through each other
             low = points - 2e-3 * scene.length * scene.up
-            self._line(self._path("traces", trace.name, "all"), low, pale(trace.color), 1.0)
+            color = pale(trace.color, paper=paper)
+            self._line(self._path("traces", trace.name, "all"), low, color, 1.0)
             bounds = np.unique(np.linspace(0, len(points) - 1, self.pieces + 1).astype(int))
             for k, (start, end) in enumerate(pairwise(bounds)):
                 path = self._path("traces", trace.name, f"piece{k}")
@@ -353,6 +361,8 @@ class Stage:
 
         def change(handle: Any) -> None:
             handle.points = segments
+            if not np.array_equal(handle.colors, color):
+                handle.colors = color
 
         return self._nodes.put(path, (segments, color), make, change)
 
@@ -415,6 +425,7 @@ def recording_html(
             velocities=velocities,
             follow=follow,
             pieces=PIECES,
+            dark=dark,
         )
         stage.put(scene, frames)
         recorder = server.get_scene_serializer()

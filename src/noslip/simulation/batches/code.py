@@ -7,7 +7,7 @@ speeds, and for any number of lanes; one lane is scalar code.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ from noslip.simulation.input_plan import (
     traced_inputs,
 )
 from noslip.simulation.loop.shape import rounded
+from noslip.simulation.plan import InputTable
+from noslip.simulation.request import RunRequest
 from noslip.simulation.time_features import TimeFeatures
 
 
@@ -346,6 +348,12 @@ def _table_sets(
         knot_offsets=np.cumsum([0, *(len(k) for k in knots)]),
         knots=np.concatenate([np.zeros(0), *knots]),
     )
+
+
+def shared_tables(tables: Sequence[InputTable], knots: Array, run: RunRequest) -> TableSets:
+    """Tables of base inputs and knots that all trajectories share."""
+    entries: list[Entry] = [(t.index, ((t.starts, t.coefficients),)) for t in tables]
+    return _table_sets(entries, 1, np.zeros(0), [knots], run.start_time, run.end_time)
 
 
 def _num_hoisted(system: System, request: BatchRequest) -> int:

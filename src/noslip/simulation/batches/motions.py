@@ -26,8 +26,8 @@ from noslip.simulation.batches.lanes import (
     empty_results,
     run_lanes,
 )
-from noslip.simulation.batches.request import BatchRequest
-from noslip.simulation.events import lift_events, pulling_start
+from noslip.simulation.batches.request import SINGLE_PROJECTION, BatchRequest
+from noslip.simulation.events import ending_directions, lift_events, pulling_start
 from noslip.simulation.segments import Ends, SegmentBasis, carried
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from noslip.simulation.starts.completion import complete_starts
@@ -35,8 +35,6 @@ from noslip.simulation.starts.completion import complete_starts
 #: Trajectories below which those that go on in other speeds do so on the processor: a kernel of
 #: their own would take longer to translate.
 FEW = 20_000
-#: Residual of constraints that is left alone in single precision.
-SINGLE_PROJECTION = 1e-6
 
 
 class BatchMotions:
@@ -162,7 +160,7 @@ class BatchMotions:
         """What the loop needs for some trajectories in a basis."""
         system, request, run = basis.system, self._request, self._request.run
         code = self._code(system)
-        num_events = len(request.events)
+        directions = ending_directions(system, request.events)
         return LanePlan(
             lanes=request.lanes,
             functions=dict.fromkeys(code.programs, -1) if is_on_device else code.functions,
@@ -178,7 +176,7 @@ class BatchMotions:
             end_time=run.end_time,
             update_times=code.update_times,
             sample_times=run.times,
-            directions=np.concatenate([np.zeros(num_events), np.full(code.num_angles, np.nan)]),
+            directions=np.array([*directions, *[np.nan] * code.num_angles]),
             num_endings=len(request.terminal),
             health_floors=basis.floors,
             relative_tolerance=run.rtol,

@@ -38,6 +38,8 @@ KEPT = ("final", "minimum", "maximum", "samples")
 LANES = (1, 2, 4, 8, 16)
 #: The smallest tolerance of runs in single precision.
 SINGLE_TOLERANCE = 1e-5
+#: Residual of constraints that is left alone in single precision.
+SINGLE_PROJECTION = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -106,7 +108,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
     _check_choices(system, columns, keep, lanes, threads, given["max_events"])
     where = f"batch of model '{system.model.name}'"
     device = read_device(given["device"], where)
-    is_single = _is_single(given, run, device, where)
+    is_single = read_precision(given["precision"], run, device, where)
     events = _all_events(system, run.events, run.stop)
     starts, inputs = given["starts"] or {}, run.inputs
     given_inputs = {} if isinstance(inputs, AbstractInputLaw) else dict(inputs or {})
@@ -207,11 +209,10 @@ def _stays_on_device(arrays: Any, device: AbstractDevice | None, where: str) -> 
     return bool(arrays == "device")
 
 
-def _is_single(
-    given: Mapping[str, Any], run: RunRequest, device: AbstractDevice | None, where: str
+def read_precision(
+    precision: Any, run: RunRequest, device: AbstractDevice | None, where: str
 ) -> bool:
     """Whether states shall have single precision, which not every run may ask for."""
-    precision = given["precision"]
     if precision not in ("double", "single"):
         raise SimulationError(
             f"precision is {precision!r}", where, "give 'double', or 'single' on a GPU"

@@ -16,17 +16,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from noslip.engines.device_function import RowFunction, compile_rows
+from noslip.engines.devices import AbstractDevice
+from noslip.engines.program import Program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.simulation.batches.request import num_cores, parameter_rows, read_count, read_numbers
+from noslip.simulation.batches.request import (
+    num_cores,
+    parameter_rows,
+    read_count,
+    read_device,
+    read_numbers,
+)
 from noslip.simulation.expressions import units_by_name
 from noslip.simulation.starts.completion import SpeedInputs, complete_starts
 
 if TYPE_CHECKING:
     import xarray
 
-#: Variants that are done at a time.
-BLOCK = 4096
+#: Variants that are done at a time, in lanes and on a device.
+BLOCK, DEVICE_BLOCK = 4096, 2**16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,6 +52,7 @@ class Variants:
     parameters : (1, np) or (count, np).
     others : further numbers that were read, by kind and name.
     varied : what differs, by kind and name, (count,); with its unit.
+    device : that evaluates, if one does.
     """
 
     system: System
@@ -53,11 +63,23 @@ class Variants:
     parameters: Array
     others: dict[str, dict[str, Array]]
     varied: dict[str, tuple[Array, str]]
+    device: AbstractDevice | None = None
 
     @property
     def where(self) -> str:
         """Of what, for messages."""
         return f"{self.what} of model '{self.system.model.name}'"
+
+    @property
+    def block(self) -> int:
+        """Variants that are done at a time."""
+        return BLOCK if self.device is None else DEVICE_BLOCK
+
+    def compile(self, key: Any, trace: Callable[[], Program]) -> RowFunction:
+        """A traced function of rows, compiled once for the system and where it runs."""
+        return self.system.cached(
+            ("rows", key, self.device), lambda: compile_rows(trace(), self.device)
+        )
 
     def rows(self, table: Array, block: range) -> Array:
         """Rows of a table that belong to a block."""
@@ -135,6 +157,7 @@ def read_variants(
     parameters: Mapping[str, ArrayLike] | None = None,
     others: Mapping[str, Mapping[str, ArrayLike]] | None = None,
     count: int | None = None,
+    device: Any = "cpu",
 ) -> Variants:
     """Read the arguments of a batch.
 
@@ -146,6 +169,7 @@ def read_variants(
     state, inputs, parameters : by name, one number or one for each variant.
     others : further numbers by kind and name.
     count : number of variants, where no list says it.
+    device : ``"cpu"``, or as in :func:`simulate_batch`.
 
     Raises
     ------
@@ -157,6 +181,7 @@ def read_variants(
             f"{function} takes a System, got {type(system).__name__}: compile the equations first"
         )
     where = f"{what} of model '{system.model.name}'"
+    found = read_device(device, where)
     kinds: dict[str, Mapping[str, ArrayLike]] = {
         "start": state or {},
         "input": inputs or {},
@@ -185,6 +210,7 @@ def read_variants(
             for name, values in numbers.items()
             if len(values) > 1
         },
+        device=found,
     )
 
 

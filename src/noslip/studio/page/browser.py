@@ -1,4 +1,4 @@
-"""Access to viser internals without a public API: camera messages, the share button."""
+"""Access to viser internals without a public API: camera messages, connections, sharing."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def point_camera(client: Any, position: Array, look_at: Array, up: Array, view: 
         send(_messages.SetCameraPositionMessage(_triple(position)))
         send(_messages.SetCameraLookAtMessage(_triple(look_at)))
         send(_messages.SetCameraFovMessage(float(view)))
+
+
+def live_connection(server: Any, client_id: int) -> Any:
+    """The connection of a browser; None where it has gone."""
+    return server._websock_server._live_connections.get(client_id)
 
 
 def remove_share_link(server: Any) -> None:

@@ -34,7 +34,10 @@ from noslip.studio.page.sweep_panel import SweepPanel
 from noslip.studio.running.models import Mechanism, ModelCatalog
 from noslip.studio.running.session import Session, Shown, faults_of
 from noslip.studio.running.worker import Cancel, Worker
+from noslip.studio.viewer import Visit
 
+NO_VISIT = Visit()
+BRAND = (76, 120, 168)
 #: Pictures a second, and seconds between updates of plots and the time bar.
 RATE, SLOW = 30.0, 0.15
 
@@ -48,12 +51,18 @@ class Page:
     catalog : models to choose from.
     name : of the first one.
     points : of a sweep that is opened, if one is.
+    visit : what the address of the page says.
     """
 
     def __init__(
-        self, client: Any, catalog: ModelCatalog, name: str, points: SweepPoints | None = None
+        self,
+        client: Any,
+        catalog: ModelCatalog,
+        name: str,
+        points: SweepPoints | None = None,
+        visit: Visit = NO_VISIT,
     ) -> None:
-        self.client, self.catalog = client, catalog
+        self.client, self.catalog, self.visit = client, catalog, visit
         self.player = Player()
         self._lock = threading.RLock()
         self._closed = threading.Event()
@@ -68,6 +77,7 @@ class Page:
         self._file_faults: tuple[Fault, ...] = ()
         self.disposal = Disposal()
         self.scene_panel = ScenePanel(client)
+        self.set_dark(visit.is_dark)
         self._threads = ExitStack()
         try:
             self._reader: Worker[Shown] = Worker(self._read, self._not_read, "noslip studio reader")
@@ -204,6 +214,13 @@ class Page:
         with self._lock:
             self.scene_panel.set_follow(follow)
 
+    def set_dark(self, is_dark: bool) -> None:
+        """Make the page dark or light."""
+        self.client.gui.configure_theme(
+            show_logo=False, show_share_button=False, brand_color=BRAND, dark_mode=is_dark
+        )
+        self.set_stage("dark", is_dark)
+
     def set_ghost(self, wanted: bool) -> None:
         """Show the run before this one, or not."""
         with self._lock:
@@ -212,7 +229,7 @@ class Page:
             self._show_plots(t)
 
     def set_stage(self, name: str, value: bool) -> None:
-        """Draw traces, forces or velocities, or not."""
+        """Draw traces, forces or velocities, or not; in colors for a dark page, or not."""
         with self._lock:
             setattr(self.scene_panel.stage, name, value)
             if self.scene_panel.shown is not None:

@@ -65,7 +65,7 @@ class Panels:
     def _left(self) -> None:
         page, gui, session = self.page, self.gui, self.page.session
         gui.main_panel.dock_left()
-        gui.main_panel.set_width(340)
+        gui.main_panel.set_width(280 if page.visit.is_narrow else 340)
         gui.set_panel_label("noslip studio")
         self._faults = gui.add_html("", order=0.0, visible=False)
         self.model = gui.add_dropdown(
@@ -108,7 +108,8 @@ class Panels:
             return
         page, gui, session = self.page, self.gui, self.page.session
         self._sliders = {n: s for n, s in self._sliders.items() if s[0] not in knobs}
-        folder = gui.add_folder(TITLES[group], order=ORDER[group], expand_by_default=group != START)
+        is_open = group == TASK or (group == PARAMETERS and not page.visit.is_phone)
+        folder = gui.add_folder(TITLES[group], order=ORDER[group], expand_by_default=is_open)
         self._folders[group] = folder
         with folder:
             if group == TASK:
@@ -242,7 +243,7 @@ class Panels:
                 button = gui.add_button(label)
                 button.on_click(page.guard(partial(self._download, kind)))
         panel.dock_right()
-        panel.set_width(390)
+        panel.set_width(310 if page.visit.is_narrow else 390)
 
     def _download(self, kind: str, _: Any) -> None:
         self.page.download(kind)
@@ -267,17 +268,20 @@ class Panels:
             self.play.on_click(page.guard(lambda _: page.play_or_pause()))
             speed = gui.add_dropdown("speed", tuple(f"{s:g}×" for s in SPEEDS), initial_value="1×")
             speed.on_update(page.guard(lambda _: self._set_speed(speed.value)))
-            loop = gui.add_checkbox("loop", page.player.loop)
-            loop.on_update(page.guard(lambda _: setattr(page.player, "loop", bool(loop.value))))
         with panel.add_tab("View"):
             self.follow = gui.add_checkbox("follow", False, hint="move with the bodies")
             self.follow.on_update(page.guard(lambda _: page.set_follow(bool(self.follow.value))))
             self._toggle("ghost", True, "the run before this one, in gray", self._set_ghost)
             for name, hint in STAGE.items():
                 self._toggle(name, name == "traces", hint, partial(self._set_stage, name))
+            loop = partial(setattr, page.player, "loop")
+            self._toggle("loop", page.player.loop, "play again and again", loop)
+            self._toggle("dark", page.visit.is_dark, "a dark page", page.set_dark)
             button = gui.add_button("Fit the view", color="gray")
             button.on_click(page.guard(lambda _: page.fit_view()))
-        panel.float(x=-15, y=-15, width=290)
+        panel.float(x=-15, y=-15, width=250 if page.visit.is_narrow else 290)
+        if page.visit.is_phone:
+            panel.expand()
         key = gui.add_command("Play or pause", hotkey="P")
         key.on_trigger(page.guard(lambda _: page.play_or_pause()))
 

@@ -14,7 +14,7 @@ from noslip.studio.page.browser import point_camera
 from noslip.studio.running.session import Shown
 
 #: Options of a stage that the next one keeps.
-DRAWN = ("traces", "forces", "velocities", "follow")
+DRAWN = ("traces", "forces", "velocities", "follow", "dark")
 #: How much farther away one looks at what is driven than would be needed to see it.
 AWAY = 2.2
 #: Ground ahead of what is driven, s of its way.

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from noslip.analysis.changes import settable_names, split_changes
 from noslip.analysis.instant import evaluate
 from noslip.analysis.linearize import linearize
-from noslip.analysis.scenario import settable_names, split_changes
 from noslip.analysis.steady import steady
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest

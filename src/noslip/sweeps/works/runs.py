@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from noslip.analysis.scenario import scenario_start, settable_names
-from noslip.control.scenario import run_scenario
+from noslip.analysis.changes import settable_names
+from noslip.control.scenario import run_scenario, scenario_start
 from noslip.engines.parameters import trace_condition
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.model import expressions

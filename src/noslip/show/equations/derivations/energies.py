@@ -52,7 +52,7 @@ def _lagrangian(subject: Subject) -> _Lagrangian:
     w, fixed = ca.SX.sym("w", num), ca.SX.sym("P", num)
     inverse, _ = block_solve(kin.K, ca.SX.eye(num))
     v = ca.mtimes(inverse, w)
-    energy = kinetic_energy(kin.tree, twists(kin.tree, v))
+    energy = kinetic_energy(kin.tree, twists(kin.tree, v), v)
     P = ca.gradient(energy, w)
     beta, q_dot = ca.mtimes(kin.N, inverse), ca.mtimes(kin.N, v)
     # (βᵀγ) P is linear in P; both ways to it
