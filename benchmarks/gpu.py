@@ -5,11 +5,13 @@ those of the processor before a time counts. Trajectories differ in their starts
 under the name of the card.
 
     python benchmarks/gpu.py            needs a card of NVIDIA's and its driver
+    python benchmarks/gpu.py --variants the batches without a motion, and no record
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -216,6 +218,69 @@ class Bench:
             "x faster",
         )
 
+    def variants(self) -> None:
+        """Batches without a motion, and derivatives of motions: the card against all cores."""
+        rng = np.random.default_rng(3)
+        bicycle, car, sleigh = (
+            ns.compile(ns.derive(ns.load(name)))
+            for name in ("whipple-bicycle", "agv", "chaplygin-sleigh")
+        )
+        n, few = 2**18, 2**14
+        masses = {"mB": rng.uniform(80.0, 90.0, n)}
+        leaning = {"frame.lean": rng.uniform(-0.3, 0.3, n), "speed": rng.uniform(3.0, 6.0, n)}
+        rolling = {"wheel1.rate": rng.uniform(-8.0, -4.0, n), "wheel2.rate": -5.0}
+        rates = {s.name: rng.uniform(-1.0, 1.0, n) for s in car.independent_speeds}
+        some = {name: x[:few] for name, x in leaning.items()}
+        begun = {"sleigh.vx": rng.uniform(0.5, 2.0, n), "sleigh.rate": rng.uniform(0.2, 1.0, n)}
+        followed: dict[str, Any] = {
+            **{"with_respect_to": ["m", "sleigh.rate"], "duration": 10.0, "samples": 2},
+            **{"start": begun, "parameters": {"m": rng.uniform(0.8, 1.5, n)}},
+        }
+        calls: dict[str, tuple[int, Any, Any]] = {
+            "evaluate, bicycle": (
+                n,
+                lambda **on: ns.evaluate_batch(bicycle, leaning, parameters=masses, **on),
+                lambda found: np.column_stack(list(found.accelerations.values())),
+            ),
+            "inverse dynamics, vehicle": (
+                n,
+                lambda **on: ns.inverse_dynamics_batch(car, rolling, rates, **on),
+                lambda found: np.column_stack(list(found.inputs.values())),
+            ),
+            "eigenvalues, bicycle": (
+                n,
+                lambda **on: ns.linearize_batch(
+                    bicycle, {"speed": leaning["speed"]}, parameters=masses, **on
+                ),
+                lambda found: np.abs(found.eigenvalues),
+            ),
+            "steady turns, bicycle": (
+                few,
+                lambda **on: ns.steady_batch(bicycle, some, find=["steer_torque"], **on),
+                lambda found: np.column_stack(list(found.values.values())),
+            ),
+            "sensitivities of 10 s, sleigh": (
+                n,
+                lambda **on: ns.simulate_sensitivities_batch(sleigh, **followed, **on),
+                lambda found: found["sleigh.x", "m"],
+            ),
+        }
+        for what, (count, call, numbers) in calls.items():
+            found, least = {}, {}
+            for device in ("cpu", "cuda"):
+                least[device] = np.inf
+                for _ in range(2):
+                    began = time.perf_counter()
+                    found[device] = numbers(call(device=device))
+                    least[device] = min(least[device], time.perf_counter() - began)
+            size = max(1.0, float(np.abs(found["cpu"]).max()))
+            self.off = float(np.abs(found["cuda"] - found["cpu"]).max()) / size
+            self.timings |= {f"{what}: {d}": s for d, s in least.items()}
+            self.checks[f"{what}: largest difference from the processor"] = self.off
+            self.add(f"{what}, on the card", count / least["cuda"], "variants/s", bound=ROUGH)
+            ratio = least["cpu"] / least["cuda"]
+            self.add(f"{what}, against {os.cpu_count()} cores", ratio, "x faster", bound=ROUGH)
+
     def mjx(self) -> list[str]:
         """Steps of the same vehicle by MJX, single precision; what is left out where it is not."""
         script = Path(__file__).parent / "peers" / "by_mjx.py"
@@ -277,6 +342,9 @@ def main() -> None:
     card = cuda_device()
     print(card.name)
     bench = Bench()
+    bench.variants()
+    if "--variants" in sys.argv[1:]:
+        return
     for name in STARTS:
         bench.model(name)
     bench.different_parameters()

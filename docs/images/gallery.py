@@ -79,8 +79,8 @@ SHOTS = {
     "ball-on-dish": Shot(times=(0.0, 2.0, 4.0, 6.0), azimuth=-60.0, elevation=35.0, until=10.0),
     "coin-in-funnel": Shot(times=(0.0, 0.8, 1.6, 2.4, 3.0), azimuth=-60.0, elevation=38.0),
     "spherical-robot": Shot(times=(0.0, 2.0, 3.5, 5.0), azimuth=-100.0, elevation=25.0),
-    "bicycle-on-hills": Shot(times=(0.0, 0.6, 1.2, 1.8), azimuth=-60.0, elevation=22.0),
-    "vehicle-on-hills": Shot(times=(0.0, 1.0, 2.0, 3.0), azimuth=-70.0, elevation=25.0),
+    "bicycle-on-hills": Shot(times=(0.0, 0.6, 1.2, 1.8), azimuth=-38.0, elevation=24.0),
+    "vehicle-on-hills": Shot(times=(0.0, 1.0, 2.0, 3.0), azimuth=-35.0, elevation=30.0),
 }
 
 

@@ -89,3 +89,38 @@ def test_columns_open_on_a_click(page, shown):
     cell = table.locator("tr", has_text="bracket.rate").first.locator("data").last
     expected = run_of("agv")["bracket.rate"].max()
     assert float(cell.get_attribute("value")) == expected
+
+
+#: Rules of JupyterLab and nbconvert for tables and lists of outputs.
+LAB = """<style>
+.lab tbody tr:nth-child(odd) { background: rgb(245, 245, 245); }
+.lab td, .lab th, .lab tr { text-align: right; padding: 0.5em; max-width: none; }
+.lab dt { float: left; font-weight: bold; width: 10%; }
+</style>"""
+
+
+def test_styles_of_a_notebook_do_not_reach_tables_and_labels(page, shown):
+    page.set_content(shown.replace("<body>", f'<body class="lab">{LAB}'))
+    rows = page.locator("tbody tr, .scroll tr")
+    assert rows.count() > 20
+    shades = rows.evaluate_all("all => all.map(r => getComputedStyle(r).backgroundColor)")
+    assert set(shades) == {"rgba(0, 0, 0, 0)"}
+    # numbers flush right, words flush left
+    sides = page.locator("tbody td:not(.number):not(.side), tbody th").evaluate_all(
+        "all => all.map(c => getComputedStyle(c).textAlign)"
+    )
+    assert set(sides) == {"left"}
+    # labels stand in one line
+    labels = page.locator("dt")
+    assert labels.count() > 20
+    heights = labels.evaluate_all("all => all.map(l => l.getBoundingClientRect().height)")
+    broken = [t for t, h in zip(labels.all_inner_texts(), heights, strict=True) if h > 30]
+    assert not broken
+    assert page.locator(".untrusted").first.is_hidden()
+
+
+def test_a_notebook_that_is_not_trusted_says_so(page, shown):
+    """Styles, figures and mathematics are stripped; a sentence that a style hid is left."""
+    page.set_content(shown)
+    page.evaluate("document.querySelectorAll('style').forEach(s => s.remove())")
+    assert page.locator(".untrusted").first.is_visible()

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from noslip.analysis.changes import split_changes
 from noslip.analysis.feedback import StateInputs, depends_on_state
 from noslip.analysis.linearize import NEUTRAL, Linearization, linearize
 from noslip.analysis.linearize_batch import linearize_batch
+from noslip.analysis.scenario import split_changes
 from noslip.analysis.steady import steady
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -76,6 +76,12 @@ class EigenvalueSweep:
         lines.append(f"  stable: {self._where_stable()}")
         return "\n".join(lines)
 
+    def plot(self, **options: Any) -> Any:
+        """Real and imaginary parts over the changed value; see :func:`noslip.plot`."""
+        import noslip
+
+        return noslip.plot(self, **options)
+
     def _where_stable(self) -> str:
         """Ranges in words. Between two unstable values nothing is known, so none is ruled out."""
         ranges = [f"{low:.10g} to {high:.10g} {self.unit}" for low, high in self.stable_ranges]
@@ -86,7 +92,7 @@ class EigenvalueSweep:
             f"EigenvalueSweep of '{self.model}' over {len(self.values)} values of {self.name}, "
             f"{self.values[0]:g} to {self.values[-1]:g} {self.unit}; "
             f"stable: {self._where_stable()}\n"
-            "next: .text(), .eigenvalues, .limits, noslip.plot(sweep)"
+            "next: .text(), .eigenvalues, .limits, .plot()"
         )
 
     def to_json(self) -> dict[str, object]:

@@ -21,8 +21,8 @@ import numpy as np
 
 from noslip import __version__
 from noslip.analysis.inverse import solve_inputs
+from noslip.analysis.scenario import scenario_start
 from noslip.bridges.basis_cover import BasisCover, basis_measures, cover_ranges
-from noslip.control.scenario import scenario_start
 from noslip.engines.c_code import (
     c_number,
     print_statements,

@@ -82,7 +82,7 @@ def steady(
 
     What is set are the values it must have, inputs and parameters.
     """
-    from noslip.analysis.changes import split_changes
+    from noslip.analysis.scenario import split_changes
     from noslip.show.json_text import json_text
 
     loaded = ns.load(model)

@@ -33,6 +33,7 @@ from noslip.cli.options import check_target, force_option, read_changes, set_opt
     show_default=True,
     help="Seconds of the motion in a second.",
 )
+@click.option("--title", help="In the corner, before the time; the model's name by default.")
 @click.option("--size", default="960x600", show_default=True, help="Of films, pixels.")
 @click.option("--duration", type=float, help="s, of a model; its own by default.")
 @set_option
@@ -47,6 +48,7 @@ def animate(
     follow: bool | None,
     rate: float | None,
     speed: float,
+    title: str | None,
     size: str,
     duration: float | None,
     changes: tuple[str, ...],
@@ -77,6 +79,7 @@ def animate(
             follow=follow,
             rate=rate,
             speed=speed,
+            title=title,
             width=width,
             height=height,
             progress=bar,

@@ -142,7 +142,7 @@ class PlantWords:
         model, system : that the controller knows.
         """
         import noslip as ns
-        from noslip.analysis.changes import split_changes
+        from noslip.analysis.scenario import split_changes
         from noslip.control.plant import parse_sensor, parse_signal
         from noslip.model.files import parse_force
 

@@ -380,7 +380,7 @@ def _follow(
     **options: Any,
 ) -> ns.Trajectory:
     """The motion, for as long as is asked for or as the model's scenario takes."""
-    from noslip.analysis.changes import split_changes
+    from noslip.analysis.scenario import split_changes
 
     scenario = system.model.scenario
     if duration is None and scenario is None:
@@ -479,7 +479,7 @@ def track(
     loaded = ns.load(model)
     target = output.target(f"{loaded.name}-track")
 
-    from noslip.analysis.changes import split_changes
+    from noslip.analysis.scenario import split_changes
 
     parts = tuple(ns.parse_path(text) for text in path_texts)
     path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)

@@ -18,9 +18,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.changes import Changes, split_changes
 from noslip.analysis.motion import ExpressionMotion, MotionTrace
 from noslip.analysis.reference_motion import reference_motion
+from noslip.analysis.scenario import Changes, scenario_start, split_changes
 from noslip.control.estimators import ExtendedKalman
 from noslip.control.follow import ControlLoop, follow
 from noslip.control.follower import Follower
@@ -357,22 +357,3 @@ def _kinks(
         f"of '{name}' jumps: that takes an impulse, which no finite input gives, and the run "
         "leaves the motion there",
     )
-
-
-def scenario_start(
-    scenario: Scenario, parameters: Mapping[str, float], *, motion: bool = False
-) -> dict[str, float]:
-    """Evaluate the start values of a scenario at t = 0; NaN where one has no finite value.
-
-    Parameters
-    ----------
-    scenario : of a checked model.
-    parameters : values by name: parameters of the model, and those of the scenario that differ from
-        its own.
-    motion : include the coordinates that the scenario's motion prescribes.
-    """
-    values = {"t": 0.0, **{p.name: p.value for p in scenario.parameters}, **parameters}
-    for name, text in scenario.definitions.items():
-        values[name] = nominal(text, values)
-    given = {**scenario.motion, **scenario.start} if motion else scenario.start
-    return {name: nominal(scalar, values) for name, scalar in given.items()}

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.errors import ModelError
 from noslip.families import Member
@@ -55,14 +56,19 @@ from noslip.model.quantities import (
     angle,
 )
 from noslip.model.surfaces import WheelCircle
-from noslip.model.triangles import Triangles, patch
+from noslip.model.triangles import Triangles, patch, ribbons, round_cell
 from noslip.spatial import EYE3
 
 if TYPE_CHECKING:
     from noslip.model.vocabulary import Vocabulary
 
-#: Color of ground that is not a plane.
-EARTH = "#c8c2ae"
+#: Places of rows or columns.
+Places = NDArray[np.int64]
+
+#: Colors of ground that is not a plane, and of the lines on it.
+EARTH, LINES = "#c3bb9d", "#6f6b52"
+#: Width of these lines over the size of the ground.
+LINE_WIDTH = 1.7e-3
 
 _X = Quantity(name="x", unit="m", description="contact point along x of the ground", symbol="x")
 _Y = Quantity(name="y", unit="m", description="contact point along y of the ground", symbol="y")
@@ -165,9 +171,17 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         points = chart_points(lambda u: self.point(u, read), lower, upper, (49, 49))
         return points.transpose(1, 0, 2) if self.side() > 0 else points
 
+    def lines(self, points: Array) -> tuple[Places, Places]:
+        """Rows and columns of its picture that are drawn as lines: about a dozen."""
+        m, n = points.shape[:2]
+        return np.arange(0, m, max(1, m // 8)), np.arange(0, n, max(1, n // 16))
+
     def shapes(self, frame: Placement, read: NumberReader) -> tuple[AbstractShape, ...]:
         """What it looks like in the frame of its plane."""
-        return (_DrawnGround(ground=self, frame=frame, color=EARTH),)
+        return (
+            _DrawnGround(ground=self, frame=frame, color=EARTH),
+            _DrawnLines(ground=self, frame=frame, color=LINES),
+        )
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         """Findings about its fields together; `path` is that of the ground."""
@@ -191,6 +205,21 @@ class _DrawnGround(AbstractShape):
 
     def triangles(self, read: NumberReader) -> Triangles:
         return patch(self.ground.picture(read))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DrawnLines(AbstractShape):
+    """Shape of the lines on a ground, by which its slopes and distances are seen."""
+
+    ground: AbstractGround
+    frame: Placement
+    color: str
+
+    def triangles(self, read: NumberReader) -> Triangles:
+        points = self.ground.picture(read)
+        rows, columns = self.ground.lines(points)
+        size = float(np.linalg.norm(np.ptp(points.reshape(-1, 3), axis=0)))
+        return ribbons(points, rows, columns, LINE_WIDTH * size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,6 +409,33 @@ class AbstractHeight(AbstractGround):
         """Along z."""
         return _mapped(lambda p: p[2] - self.elevation(p[0], p[1], read), points)
 
+    def squares(self, lower: Array, upper: Array, count: int, read: NumberReader) -> Array:
+        """(m, n, 3) its points over a rectangle, those on lines a round distance apart included."""
+        cell = round_cell(float(np.max(upper - lower)))
+        axes = []
+        for a, b in zip(lower, upper, strict=True):
+            at = cell * np.arange(np.ceil(a / cell - 1e-9), np.floor(b / cell + 1e-9) + 1)
+            between = np.linspace(a, b, count)
+            apart = np.abs(between[:, None] - at).min(axis=1, initial=np.inf)
+            axes.append(np.sort(np.concatenate([between[apart > 1e-3 * cell], at])))
+        x, y = np.meshgrid(*axes)
+        flat = np.stack([x.ravel(), y.ravel()])
+        u = ca.SX.sym("u", 2)
+        height = ca.Function("h", [u], [ca.densify(self.elevation(u[0], u[1], read))])
+        z = np.array(height.map(flat.shape[1])(flat)).reshape(x.shape)
+        return np.stack([x, y, z], axis=-1)
+
+
+def square_lines(points: Array) -> tuple[Places, Places]:
+    """Rows and columns of a picture by `squares` that are a round distance apart."""
+    x, y = points[0, :, 0], points[:, 0, 1]
+    cell = round_cell(max(float(np.ptp(x)), float(np.ptp(y))))
+
+    def on_lines(values: Array) -> Places:
+        return np.flatnonzero(np.abs(values / cell - np.round(values / cell)) < 1e-9)
+
+    return on_lines(y), on_lines(x)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeightGround(AbstractHeight):
@@ -399,8 +455,10 @@ class HeightGround(AbstractHeight):
 
     def picture(self, read: NumberReader) -> Array:
         far = np.full(2, float(read.scalar(self.extent)))
-        points = chart_points(lambda u: self.point(u, read), -far, far, (81, 81))
-        return points.transpose(1, 0, 2)
+        return self.squares(-far, far, 81, read)
+
+    def lines(self, points: Array) -> tuple[Places, Places]:
+        return square_lines(points)
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         return kink_faults((*path, "z"), self.z)
@@ -526,11 +584,11 @@ class GridGround(AbstractHeight):
 
     def picture(self, read: NumberReader) -> Array:
         lower, upper = np.array([[q.lower, q.upper] for q in self.parameters()]).T
-        counts = [
-            min(121, 4 * round((b - a) / self.step) + 1) for a, b in zip(lower, upper, strict=True)
-        ]
-        points = chart_points(lambda u: self.point(u, read), lower, upper, (counts[0], counts[1]))
-        return points.transpose(1, 0, 2)
+        count = min(121, 4 * round(float(np.max(upper - lower)) / self.step) + 1)
+        return self.squares(lower, upper, count, read)
+
+    def lines(self, points: Array) -> tuple[Places, Places]:
+        return square_lines(points)
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         said = owner(path[:2])

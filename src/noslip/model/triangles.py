@@ -30,6 +30,38 @@ def patch(points: NDArray[np.float64]) -> Triangles:
     return points.reshape(-1, 3), _quads(*corners)
 
 
+def ribbons(
+    points: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    width: float,
+) -> Triangles:
+    """Lines of a given width along some rows and columns of a grid of points, a little above it."""
+    down, across = (np.gradient(points, axis=k) for k in (0, 1))
+    normals = np.cross(across, down)
+    normals /= np.maximum(np.linalg.norm(normals, axis=2, keepdims=True), 1e-300)
+    lines = [(points[k], normals[k]) for k in rows]
+    lines += [(points[:, k], normals[:, k]) for k in columns]
+    # a circle about an axis may be a point
+    return joined(
+        *(_ribbon(line, n, width) for line, n in lines if np.max(np.ptp(line, axis=0)) > width)
+    )
+
+
+def _ribbon(line: NDArray[np.float64], normals: NDArray[np.float64], width: float) -> Triangles:
+    side = np.cross(np.gradient(line, axis=0), normals)
+    side *= width / 2 / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-300)
+    above = line + width / 2 * normals
+    return patch(np.stack([above + side, above - side]))
+
+
+def round_cell(width: float) -> float:
+    """A cell 1, 2 or 5 times a power of ten wide, for ten to twenty-five cells."""
+    raw = width / 20
+    power = 10.0 ** np.floor(np.log10(raw))
+    return float(next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9)))
+
+
 def joined(*solids: Triangles) -> Triangles:
     """Several surfaces as one, with sharp edges between them."""
     points, faces, count = [], [], 0

@@ -1,11 +1,14 @@
-"""`animate`: write a run as an animation: HTML that plays offline, GIF, MP4, or one picture."""
+"""`animate`: a run as an animation: a player in a notebook, HTML that plays offline, a film."""
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,13 +33,15 @@ if TYPE_CHECKING:
 MOST = {".html": 3600, ".gif": 600, ".mp4": 7200}
 #: Pictures a second unless asked otherwise.
 RATES = {".html": 30.0, ".gif": 20.0, ".mp4": 30.0}
+#: Pictures a second in a notebook, which carries every player in its file.
+CELL_RATE = 20.0
 #: s that an animation may last.
 LONGEST = 86400.0
 
 
 def animate(
     run: Trajectory,
-    path: str | Path,
+    path: str | Path | None = None,
     *,
     system: System | None = None,
     forces: bool = False,
@@ -45,39 +50,57 @@ def animate(
     follow: bool | None = None,
     rate: float | None = None,
     speed: float = 1.0,
+    title: str | None = None,
     width: int = 960,
     height: int = 600,
     progress: Callable[[float], None] | None = None,
-) -> Path:
-    """Write a run as an animation.
+) -> Path | AnimationPlayer:
+    """Write a run as an animation, or show it as a player in a notebook.
 
     Parameters
     ----------
     run : from :func:`simulate`, :func:`run_scenario` or :func:`track`.
     path : of the file; its ending says what is written. ``.html`` plays in any browser without a
         network, with a time bar and a camera to turn; ``.gif`` and ``.mp4`` are films (the latter
-        by ffmpeg); ``.png`` is a picture of the end of the run.
+        by ffmpeg); ``.png`` is a picture of the end of the run. Without a path, a player is
+        returned, which a notebook shows below the cell.
     system : that was simulated; without it one is made from the run's model.
     forces : arrows for the forces of the ground.
     velocities : arrows for the velocities of the mass centers.
     traces : lines of the contact points and mass centers.
     follow : keep the bodies in the middle; by default where the motion is too long to fit.
-    rate : pictures a second; 30, for a GIF 20. Where a file would have too many, it has fewer.
+    rate : pictures a second; 30, for a GIF and in a notebook 20. Where a file would have too many,
+        it has fewer.
     speed : seconds of the motion that pass in a second of the animation.
-    width, height : of films and pictures, pixels.
+    title : in the corner, before the time; the model's name by default.
+    width, height : of films and pictures, pixels; a player is as wide as its page allows.
     progress : called with the fraction done, for films.
 
     Returns
     -------
-    Path : of the file.
+    Path or AnimationPlayer : the file that was written, or what a notebook shows.
 
     Raises
     ------
     SimulationError : for another ending, a run without samples, or a missing program.
     """
+    trajectory = _trajectory(run)
+    if path is None:
+        require("viser", "an animation in a notebook", f"run of model '{trajectory.model.name}'")
+        return _player(
+            trajectory,
+            system if system is not None else _system(trajectory),
+            (width, height),
+            forces=forces,
+            velocities=velocities,
+            traces=traces,
+            follow=follow,
+            rate=CELL_RATE if rate is None else rate,
+            speed=speed,
+            title=title,
+        )
     target = Path(path)
     kind = check_file(target)
-    trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)
     if kind == ".html":
         html = recorded(
@@ -89,6 +112,7 @@ def animate(
             follow=follow,
             rate=rate,
             speed=speed,
+            title=title,
         ).page
         write_atomically(target, lambda file: file.write_text(html, encoding="utf-8"))
         return target
@@ -106,7 +130,7 @@ def animate(
         forces=forces,
         velocities=velocities,
         follow=is_far(drawn, motion) if follow is None else follow,
-        caption=trajectory.model.name,
+        caption=trajectory.model.name if title is None else title,
     )
     pixels = film.width * film.height
     check_memory(
@@ -158,13 +182,67 @@ class Recording:
     Parameters
     ----------
     page : the HTML.
-    cell : distance of the ground's grid lines, m; every fifth line is dark.
-    traces : name of a path that is drawn → its color.
+    cell : distance of the grid lines of a plane, m, every fifth line dark; None without a plane.
+    traces : color of paths that are drawn → what they follow.
     """
 
     page: str
-    cell: float
-    traces: dict[str, Color]
+    cell: float | None
+    traces: dict[Color, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnimationPlayer:
+    """An animation that a notebook shows below its cell; complete in itself, without a server.
+
+    The page is in a frame of its own, so that neither style of notebook and page touches the other,
+    and it plays in a static export, too. Where frames are not allowed, as in a notebook that is not
+    trusted, the picture is seen.
+
+    Parameters
+    ----------
+    title : what is shown.
+    page : HTML that plays offline.
+    still : PNG of the end of the run.
+    size : width and height, pixels.
+    """
+
+    title: str
+    page: str = field(repr=False)
+    still: bytes = field(repr=False)
+    size: tuple[int, int]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page as a file, all or nothing."""
+        target = Path(path)
+        write_atomically(target, lambda file: file.write_text(self.page, encoding="utf-8"))
+        return target
+
+    def _repr_html_(self) -> str:
+        wide, tall = self.size
+        picture = base64.b64encode(self.still).decode("ascii")
+        fill = "position: absolute; left: 0; top: 0; width: 100%; height: 100%; border: 0"
+        return (
+            f'<div style="position: relative; max-width: {wide}px; aspect-ratio: {wide} / {tall}; '
+            'overflow: hidden; border-radius: 6px">\n'
+            f'<img alt="{escape(self.title)}" style="width: 100%; height: 100%; margin: 0" '
+            f'src="data:image/png;base64,{picture}"/>\n'
+            f'<iframe title="{escape(self.title)}" style="{fill}" sandbox="allow-scripts" '
+            f'loading="lazy" srcdoc="{escape(self.page)}"></iframe>\n</div>'
+        )
+
+
+def _player(
+    run: Trajectory, system: System, size: tuple[int, int], *, rate: float, **options: Any
+) -> AnimationPlayer:
+    """Record a run for a notebook, with a picture of its end."""
+    page = recorded(system, run, rate=rate, **options).page
+    shown = {name: options[name] for name in ("forces", "velocities", "traces")}
+    title = run.model.name if options["title"] is None else options["title"]
+    end = picture(run, system=system, width=size[0], height=size[1], caption=title, **shown)
+    data = io.BytesIO()
+    end.quantize(64).save(data, format="PNG", optimize=True)
+    return AnimationPlayer(title=title, page=page, still=data.getvalue(), size=size)
 
 
 def recorded(
@@ -177,13 +255,16 @@ def recorded(
     follow: bool | None = None,
     rate: float | None = None,
     speed: float = 1.0,
+    title: str | None = None,
     dark: bool = False,
+    legend: bool = True,
 ) -> Recording:
     """Record an animation as a page, complete in itself; see :func:`animate`.
 
     Parameters
     ----------
     dark : a dark page.
+    legend : write the scale of the grid and the names of the traces into the scene.
     """
     from noslip.show.scene.stage import recording_html
 
@@ -193,19 +274,20 @@ def recorded(
     page = recording_html(
         drawn,
         motion,
-        title=f"{trajectory.model.name} - noslip",
+        title=trajectory.model.name if title is None else title,
         traces=traces,
         forces=forces,
         velocities=velocities,
         follow=is_far(drawn, motion) if follow is None else follow,
         speed=speed,
         dark=dark,
+        legend=legend,
     )
     shown = overlays.traces(drawn, motion) if traces else ()
     return Recording(
         page=page,
-        cell=overlays.grids(drawn, extent(drawn, motion))[0].cell,
-        traces={trace.name: trace.color for trace in shown},
+        cell=next((grid.cell for grid in overlays.grids(drawn, extent(drawn, motion))), None),
+        traces=overlays.trace_names(shown),
     )
 
 

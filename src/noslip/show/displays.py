@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
-from noslip.control.scenario import scenario_start
+from noslip.analysis.scenario import scenario_start
 from noslip.engines.system import System
 from noslip.errors import NoslipError
 from noslip.formulations.certificate import TOLERANCE
 from noslip.formulations.derive import derive
 from noslip.model.model import Model
+from noslip.show.equations.documents import UNTRUSTED
 from noslip.show.report.elements import (
     Html,
     code,
@@ -116,22 +117,30 @@ def start_frame(system: System, given: Mapping[str, float] | None = None) -> Fra
     )
 
 
-#: Only within what noslip shows, in the colors of the page around it.
+#: Only within what noslip shows, in the colors of the page around it. Notebooks have rules of their
+#: own for tables and lists (stripes, flush right, narrow words), which are longer than one class.
 STYLE = """
 .noslip { line-height: 1.5; }
+.noslip .untrusted { display: none; }
 .noslip h2 { font-size: 1.25em; margin: 0.2em 0; }
 .noslip p { margin: 0.3em 0; max-width: 46em; }
-.noslip table { border-collapse: collapse; margin: 0.5em 0; font-size: 0.95em; }
+.noslip.noslip.noslip table { border-collapse: collapse; border: 0; margin: 0.5em 0; width: auto;
+  font-size: 0.95em; table-layout: auto; color: inherit; }
 .noslip caption { text-align: left; opacity: 0.7; padding: 0.2em 0; }
-.noslip th, .noslip td { padding: 0.12em 0.9em 0.12em 0; text-align: left; font-weight: inherit;
-  vertical-align: baseline; background: none; border: 0; }
-.noslip thead th { border-bottom: 1px solid; font-weight: 600; }
-.noslip .number { text-align: right; font-variant-numeric: tabular-nums; }
+.noslip.noslip.noslip tr, .noslip.noslip.noslip tr:hover { background: none; border: 0; }
+.noslip.noslip.noslip :is(th, td) { padding: 0.12em 0.9em 0.12em 0; text-align: left;
+  font-weight: inherit; vertical-align: baseline; background: none; border: 0; max-width: none;
+  white-space: nowrap; overflow: visible; }
+.noslip.noslip.noslip .words { white-space: normal; min-width: 14em; }
+.noslip.noslip.noslip thead th { border-bottom: 1px solid; font-weight: 600; }
+.noslip.noslip.noslip .number { text-align: right; font-variant-numeric: tabular-nums; }
 .noslip .wide { overflow-x: auto; }
-.noslip .facts { margin: 0.4em 0; }
-.noslip .facts div { display: grid; grid-template-columns: 12em minmax(0, 1fr); }
-.noslip dt { opacity: 0.7; font-weight: inherit; }
-.noslip dd { margin: 0; }
+.noslip .facts { margin: 0.4em 0; max-width: 62em; display: grid; column-gap: 1.5em;
+  grid-template-columns: max-content minmax(0, 1fr); align-items: baseline; }
+.noslip .facts div { display: contents; }
+.noslip.noslip.noslip dt { opacity: 0.7; font-weight: inherit; float: none; display: block;
+  width: auto; margin: 0; }
+.noslip.noslip.noslip dd { margin: 0; display: block; width: auto; }
 .noslip summary h3 { display: inline; font-size: 1em; }
 .noslip .inside { padding-left: 1.1em; }
 .noslip .mark { font-weight: 700; margin-right: 0.5em; }
@@ -141,7 +150,11 @@ STYLE = """
 .noslip img { border-radius: 6px; max-width: 100%; }
 .noslip .beside { display: flex; flex-wrap: wrap; gap: 0.5em 2em; align-items: flex-start; }
 .noslip .picture { flex: 0 1 26em; min-width: min(100%, 16em); }
-.noslip .words { flex: 1 1 20em; min-width: min(100%, 18em); }
+.noslip .beside > .words { flex: 1 1 20em; min-width: min(100%, 18em); }
+@media (max-width: 480px) {
+  .noslip .facts { grid-template-columns: minmax(0, 1fr); }
+  .noslip .facts dd { padding-left: 1em; }
+}
 """.strip()
 
 
@@ -309,17 +322,26 @@ def sweep_html(sweep: EigenvalueSweep) -> str:
     return _shown(f"{sweep.model}: eigenvalues over {sweep.name}", "", drawn, paragraph(text(last)))
 
 
-def figure_png(figure: Figure) -> bytes:
-    """A figure of matplotlib as PNG, where no backend of its own shows it."""
+#: Pixels to the inch at which a notebook shows figures, and those of the picture for each.
+SHOWN_DPI, FINER = 104, 2
+
+
+def figure_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
+    """A figure of matplotlib as PNG and its width on the page, where no backend shows it.
+
+    Its text is as large as that of the page, and sharp on screens with twice the pixels.
+    """
     from noslip.show.plots.files import png_bytes
 
-    return png_bytes(figure)
+    shown = {"width": round(SHOWN_DPI * float(figure.get_figwidth()))}
+    return png_bytes(figure, dpi=FINER * SHOWN_DPI), shown
 
 
 def _shown(title: str, description: str, *parts: Html) -> str:
     below = paragraph(text(description)) if description else Html("")
     inside = joined([heading(title, 2), below, *parts])
-    return f'<div class="noslip">\n<style>\n{STYLE}\n</style>\n{inside}\n</div>'
+    styles = f"<style>\n{STYLE}\n</style>"
+    return f'<div class="noslip">\n{styles}\n{UNTRUSTED}\n{inside}\n</div>'
 
 
 def _beside(picture: Html, words: Html) -> Html:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -327,6 +327,18 @@ class Trajectory:
             "parameters": ", ".join(f"{k} = {v:.17g}" for k, v in self.parameters.items()),
         }
 
+    def plot(self, what: str | Sequence[str] = "", **options: Any) -> Any:
+        """A figure of the run, as :func:`noslip.plot` draws it: ``run.plot("path")``."""
+        import noslip
+
+        return noslip.plot(self, what, **options)
+
+    def animate(self, path: str | Path | None = None, **options: Any) -> Any:
+        """A player in a notebook, or a file if there is a path; see :func:`noslip.animate`."""
+        import noslip
+
+        return noslip.animate(self, path, **options)
+
     def save(self, path: str | Path) -> None:
         """Write all columns to a file, all or nothing; its suffix says the format.
 
@@ -401,7 +413,7 @@ class Trajectory:
         return (
             f"Trajectory of '{self.model.name}': {counted(len(self.t), 'sample')}, {span}\n"
             f"{self.summary()}\n"
-            "next: run['column'], run.to_xarray(), run.save('run.nc'), run.save('run.csv')"
+            "next: run['column'], run.plot(), run.animate(), run.save('run.nc'), run.to_xarray()"
         )
 
 

@@ -261,6 +261,8 @@ def compute_block(
     which = which[which >= first]
     if not len(which):
         return results
+    begin, _ = values_at(layer, np.zeros(1, np.int64))
+    work.refer_to({n: float(a[0]) for n, a in begin.items()})
     found = work.compute({n: a[which] for n, a in values.items()}, len(which), cancel)
     if found is None:
         return None
@@ -279,7 +281,7 @@ def measure_block(
     A chunk lasts about a second, unless there are too few points for all threads.
     """
     size = layer.size
-    in_lanes = getattr(work, "is_laned", False) or isinstance(getattr(work, "run", None), RunWork)
+    in_lanes = work.is_laned or isinstance(getattr(work, "run", None), RunWork)
     num = min(size, 64 if in_lanes else 1)
     known: PointResults | None = None
     taken = 0.0

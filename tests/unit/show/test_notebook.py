@@ -8,6 +8,7 @@ import sys
 import types
 import xml.etree.ElementTree as ElementTree
 from base64 import b64decode
+from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
 
@@ -206,8 +207,52 @@ def test_a_sweep_shows_its_eigenvalues():
 
 
 def test_figures_that_pyplot_does_not_know_are_shown():
-    data = displays.figure_png(ns.plot(run_of("agv"), "inputs"))
-    assert data.startswith(b"\x89PNG")
+    data, shown = displays.figure_png(run_of("agv").plot("inputs"))
+    with Image.open(BytesIO(data)) as picture:
+        # twice the pixels of its place on the page, which is as wide as a line of text
+        assert picture.width == pytest.approx(2 * shown["width"], abs=1) and shown["width"] < 800
+
+
+# animations
+
+
+class FramesFound(HTMLParser):
+    """Attributes of the frames and images of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.frames, self.images = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        if tag in ("iframe", "img"):
+            (self.frames if tag == "iframe" else self.images).append(dict(attrs))
+
+
+def test_an_animation_is_a_player_complete_in_itself(capsys):
+    player = run_of("chaplygin-sleigh").animate(rate=5.0, title="a <sleigh>")
+    # neither the server that records it nor its end is heard of
+    assert capsys.readouterr() == ("", "")
+    found = FramesFound(player._repr_html_())
+    [frame], [image] = found.frames, found.images
+    assert frame["srcdoc"] == player.page and frame["sandbox"] == "allow-scripts"
+    assert "<b>a &lt;sleigh&gt;</b>" in player.page and "grid " in player.page
+    # what is seen where frames are not allowed
+    kind, _, data = image["src"].partition(",")
+    assert kind == "data:image/png;base64" and b64decode(data) == player.still
+    assert frame["title"] == image["alt"] == "a <sleigh>"
+    assert len(repr(player)) < 100
+
+
+def test_a_player_is_saved_as_a_page(tmp_path):
+    player = ns.animate(run_of("chaplygin-sleigh"), rate=2.0)
+    assert player.save(tmp_path / "sleigh.html").read_text("utf-8") == player.page
+
+
+def test_a_run_writes_its_animation(tmp_path):
+    target = tmp_path / "end.png"
+    assert run_of("chaplygin-sleigh").animate(target, width=160, height=100) == target
+    assert target.read_bytes().startswith(b"\x89PNG")
 
 
 # text of models

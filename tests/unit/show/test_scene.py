@@ -286,6 +286,9 @@ def test_a_long_motion_is_followed_and_a_short_one_fitted(shown):
 def test_the_grid_lies_under_all_of_the_motion(shown, name):
     look, motion, _ = shown(name)
     box_ = extent(look, motion)
+    if any(part.is_ground and part.body == WORLD for part in look.parts):
+        assert not grids(look, box_)  # curved ground has lines of its own
+        return
     ground = next(grid for grid in grids(look, box_) if grid.body == WORLD)
     local = (box_.corners - ground.position) @ ground.rotation
     assert np.abs(local[:, :2]).max() <= ground.width / 2
@@ -310,3 +313,22 @@ def test_a_rounded_line_passes_through_its_points_and_near_the_curve():
     assert len(curve) == 4 * 24 + 1 and np.array_equal(curve[::4], points)
     inner = np.linalg.norm(curve[4:-4], axis=1)
     assert np.abs(inner - 1).max() < 4e-4 < 1 - np.cos(t[1] / 2)
+
+
+def test_curved_ground_is_darker_where_it_is_lower_and_has_lines_instead_of_a_floor():
+    model = ns.load("ball-in-bowl")
+    drawn = scene(model)
+    surface, lines = [part for part in drawn.parts if part.is_ground]
+    height = surface.vertices[:, 2]
+    brightness = surface.shades.astype(float).sum(axis=1)
+    assert brightness[np.argmin(height)] < 0.85 * brightness[np.argmax(height)]
+    # the lines lie just above the surface z = s r²/2
+    x, y, z = lines.vertices.T
+    above = z - 0.6 * (x**2 + y**2)
+    assert 0 < above.min() and above.max() < 0.01
+    # one that looks from above sees their front
+    a, b, c = (lines.vertices[lines.faces[:, k]] for k in range(3))
+    assert np.mean(np.cross(b - a, c - a)[:, 2] > 0) > 0.99
+    system = ns.compile(ns.derive(model))
+    motion = frames(system, ns.run_scenario(system, duration=0.1, samples=3))
+    assert grids(drawn, extent(drawn, motion)) == ()

@@ -5,6 +5,7 @@ import pytest
 
 import noslip as ns
 from noslip.engines.devices import HostDevice
+from noslip.sweeps.measures import FINISHED
 from noslip.sweeps.works.catalog import make_work
 
 DISK = "rolling-disk"
@@ -252,6 +253,55 @@ def test_a_device_computes_what_the_processor_does(tmp_path):
     for name in measures:
         np.testing.assert_allclose(found.values[name], expected.values[name], rtol=1e-7)
     assert found.endings.tolist() == expected.endings.tolist()
+
+
+INSTANTS = {
+    "evaluate": (
+        {"disk.tilt": np.linspace(0.8, 1.4, 9)},
+        ["kinetic_energy", "acceleration.disk.wx"],
+    ),
+    "steady": ({"disk.tilt": np.linspace(0.9, 1.4, 9)}, ["disk.spin_rate", "family"]),
+    "linearize": ({"disk.tilt": np.linspace(0.9, 1.4, 9)}, ["eigenvalues", "growth", "stable"]),
+}
+
+
+@pytest.mark.parametrize("word", INSTANTS)
+@pytest.mark.parametrize("device", ["cpu", HostDevice()], ids=["lanes", "device"])
+def test_instants_are_computed_together_as_alone(word, device, monkeypatch):
+    """In any chunks, to the last bit: what is chosen once is chosen at the first point of all."""
+    values, measures = INSTANTS[word]
+    settings = {"set": {"disk.yaw_rate": 2.0}} | ({"search": True} if word == "linearize" else {})
+    work = make_work(word, ns.load(DISK), settings, measures)
+    work.use_device(device)
+    alone = work._alone(values, 9, None)
+    monkeypatch.setattr(work, "_alone", lambda values, count, cancel: work.empty(count))
+    work.refer_to({"disk.tilt": 0.9})
+    whole = work.compute(values, 9, None)
+    assert np.array_equal(whole.endings, alone.endings)
+    for first, after in ((0, 2), (2, 4), (4, 9)):
+        some = {n: a[first:after] for n, a in values.items()}
+        part = work.compute(some, after - first, None)
+        for name in measures:
+            assert np.array_equal(
+                part.values[name], whole.values[name][first:after], equal_nan=True
+            )
+    for name in measures:
+        # the order of eigenvalues whose real parts are zero is one of rounding
+        one, other = (np.sort(found.values[name], axis=-1) for found in (whole, alone))
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("word", INSTANTS)
+def test_instants_that_fail_say_why(word):
+    """A mass that the model refuses, beside those that it takes."""
+    values, measures = INSTANTS[word]
+    settings = {"set": {"disk.yaw_rate": 2.0}} | ({"search": True} if word == "linearize" else {})
+    work = make_work(word, ns.load(DISK), settings, measures)
+    values = values | {"m": np.where(np.arange(9) == 4, -1.0, 2.0)}
+    work.refer_to({n: float(a[0]) for n, a in values.items()})
+    found = work.compute(values, 9, None)
+    assert np.flatnonzero(found.endings != FINISHED).tolist() == [4]
+    assert "m" in found.reasons[4]
 
 
 def test_bits_on_a_cluster_are_those_on_threads(tmp_path):

@@ -421,10 +421,17 @@ _STYLE = """
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; color: var(--ink);
   background: var(--paper); font: 1rem/1.55 system-ui, sans-serif; }
 """.strip()
+#: Seen where a notebook strips styles, and figures and mathematics with them.
+UNTRUSTED = (
+    '<p class="untrusted">This notebook is not trusted, so figures and mathematics are left out: '
+    "run it, or choose Trust Notebook (JupyterLab: View, Activate Command Palette).</p>"
+)
 _PARTS_STYLE = """
+.noslip .untrusted { display: none; }
 .noslip table { border-collapse: collapse; margin: 0.6rem 0; font-size: 0.95em; }
 .noslip th, .noslip td { padding: 0.15rem 0.9rem 0.15rem 0; text-align: left;
   vertical-align: baseline; background: none; border: 0; }
+.noslip.noslip.noslip tr, .noslip.noslip.noslip tr:hover { background: none; border: 0; }
 .noslip thead th { border-bottom: 1px solid; font-weight: 600; }
 .noslip .scroll { overflow-x: auto; margin: 0.6rem 0 0.6rem 1.5rem; }
 .noslip .wide { overflow-x: auto; }
@@ -501,6 +508,7 @@ def html_fragment(title: str, sections: list[Section], folded: list[Section] | N
     The `folded` part opens on a click.
     """
     page = _html_parts(title, sections, folded or [])
+    page = page.replace("</style>", f"</style>\n{UNTRUSTED}", 1)
     page = page.replace("<h1>", '<h1 style="font-size: 1.25em">', 1)
     return page.replace("<h2>", '<h2 style="font-size: 1.05em">')
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from noslip.engines.system import System
     from noslip.show.animate import Recording
-    from noslip.show.scene.meshes import Color
     from noslip.simulation.trajectory import Trajectory
 
 #: The animation lasts no longer than this, s; a longer motion is shown faster than it happened.
@@ -112,7 +111,7 @@ def animation(system: System, run: Trajectory) -> Html:
             "plays the motion.</span></figcaption></figure>"
         )
     speed = pace(float(run.t[-1] - run.t[0]))
-    shown = recorded(system, run, rate=RATE, speed=speed)
+    shown = recorded(system, run, rate=RATE, speed=speed, legend=False)
     fast = f", shown {number_text(speed)} times as fast as it happened" if speed > 1 else ""
     title = f"Animation of {name}"
     return Html(
@@ -127,18 +126,14 @@ def animation(system: System, run: Trajectory) -> Html:
 
 def _legend(shown: Recording) -> Html:
     """Scale of the grid, and which path has which color."""
-    said = f"Grid lines are {number_text(shown.cell)}{SPACE}m apart, dark ones "
-    said += f"{number_text(5 * shown.cell)}{SPACE}m."
-    colors: dict[Color, list[str]] = {}
-    for name, color in shown.traces.items():
-        what, _, kind = name.rpartition(".")
-        kind = {"contact": "contact", "center_of_mass": "mass center"}.get(kind, kind)
-        colors.setdefault(color, []).append(f"{what} {kind}".strip())
-    for color, names in colors.items():
-        many = f"{', '.join(names[:4])}{' …' if len(names) > 4 else ''}"
+    said = "The ground is darker where it is lower."
+    if shown.cell is not None:
+        said = f"Grid lines are {number_text(shown.cell)}{SPACE}m apart, dark ones "
+        said += f"{number_text(5 * shown.cell)}{SPACE}m."
+    for color, names in shown.traces.items():
         said += (
             f' <span class="trace" style="--trace: rgb{color}" aria-hidden="true"></span>'
-            f"{escape(many)}."
+            f"{escape(names)}."
         )
     return Html(said)
 

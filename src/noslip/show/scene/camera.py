@@ -22,6 +22,8 @@ AZIMUTHS = tuple(float(np.radians(a)) for a in (-62.0, -75.0, -105.0, -118.0))
 NEARER = 0.95
 #: Frames that are looked at when the view is fitted.
 LOOKED_AT = 150
+#: Curved ground that is in view: so far about the motion, over the size of that.
+AROUND = 0.3
 #: A motion that is longer than this many times the model is followed instead of fitted.
 FAR = 12.0
 
@@ -127,11 +129,14 @@ def is_far(scene: Scene, frames: Frames) -> bool:
 
 
 def _points(scene: Scene, frames: Frames, shift: Array | None = None) -> Array:
-    """(n, 3) corners of the boxes about all parts, or of parts, at some of the frames."""
+    """(n, 3) corners of the boxes about all parts, or of parts, at some of the frames.
+
+    Of curved ground only what is near the motion: a landscape goes on beyond the picture.
+    """
     every = max(1, len(frames) // LOOKED_AT)
     chosen = slice(None, None, every)
     moved_by = 0.0 if shift is None else shift[chosen, None, :]
-    points = [np.zeros((0, 3))]
+    points, grounds = [np.zeros((0, 3))], [np.zeros((0, 3))]
     for part in scene.parts:
         low, high = part.vertices.min(axis=0), part.vertices.max(axis=0)
         corners = Extent(lower=low.astype(float), upper=high.astype(float)).corners
@@ -140,8 +145,15 @@ def _points(scene: Scene, frames: Frames, shift: Array | None = None) -> Array:
             corners = part.vertices.astype(float)
         R, p = part_poses(scene, frames, part, chosen)
         moved = np.einsum("nij,cj->nci", R, corners) + p[:, None, :] + moved_by
-        points.append(moved.reshape(-1, 3))
-    found = np.concatenate(points)
+        (grounds if part.is_ground else points).append(moved.reshape(-1, 3))
+    found, ground = np.concatenate(points), np.concatenate(grounds)
+    if len(found) and len(ground):
+        low, high = found.min(axis=0), found.max(axis=0)
+        room = max(1.5 * scene.length, AROUND * float(np.linalg.norm(high - low)))
+        beside = np.maximum(low - ground, ground - high)
+        level = beside - np.outer(beside @ scene.up, scene.up)
+        ground = ground[np.max(level, axis=1) <= room]
+    found = np.concatenate([found, ground])
     return found if len(found) else np.zeros((1, 3))
 
 

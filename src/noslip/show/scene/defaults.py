@@ -86,14 +86,13 @@ def world_shapes(model: Model, values: Mapping[str, float]) -> tuple[AbstractSha
 
 def curved_grounds(
     model: Model, values: Mapping[str, float]
-) -> Iterator[tuple[str, AbstractShape]]:
-    """Ground that is no plane, each once: the body that carries it, and its shape."""
+) -> Iterator[tuple[str, tuple[AbstractShape, ...]]]:
+    """Ground that is no plane, each once: the body that carries it, and its shapes."""
     seen = []
     for contact in model.contacts:
         if (contact.plane, contact.form) not in seen:
             seen.append((contact.plane, contact.form))
-            for shape in contact.form.shapes(contact.plane.frame, NumberReader(values)):
-                yield contact.plane.body, shape
+            yield contact.plane.body, contact.form.shapes(contact.plane.frame, NumberReader(values))
 
 
 def typical_length(model: Model, values: Mapping[str, float]) -> float:

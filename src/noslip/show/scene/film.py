@@ -63,7 +63,7 @@ class Film:
     traces, forces, velocities : what is drawn beside the bodies.
     follow : move the camera with the bodies.
     view : camera at the first frame; by default one that has all of the motion in view.
-    caption : in the corner, before the time; None for neither.
+    caption : in the corner, before the time and over the scale of the grid; None for none of them.
     """
 
     scene: Scene
@@ -88,6 +88,7 @@ class Film:
         past = Triangles.joined([self._triangles(k).mixed(BACKGROUND, PAST) for k in earlier])
         shadows = Triangles.joined([past, now])
         image = self._shadowed(self._ground(view, index), view, shadows)
+        cast = self._curved_shadows(view, [index, *earlier])
         if self.traces and self.scene.is_curved:
             now = Triangles.joined([now, *self._ribbons(at.position, index)])
         elif self.traces:
@@ -95,7 +96,7 @@ class Film:
         pixels = np.array(image)
         # what does not move is seen once, as it is now
         behind = past.farther(at.position, 1 + BEHIND)
-        draw(pixels, view, Triangles.joined([behind, now]), self.scene.up)
+        draw(pixels, view, Triangles.joined([behind, now, cast]), self.scene.up)
         image = images.fromarray(pixels).reduce(FINER)
         if self.caption is not None:
             self._write(ImageDraw.Draw(image), index)
@@ -139,12 +140,15 @@ class Film:
 
     @cached_property
     def _meshes(self) -> list[tuple[Array, Array, Array]]:
-        """Of each part: corners and normals of its triangles, and its color."""
+        """Of each part: corners and normals of its triangles, and its color or theirs."""
         found = []
         for part in self.scene.parts:
             vertices, faces = part.vertices.astype(float), part.faces.astype(np.int64)
             normals = vertex_normals(vertices, faces)
-            found.append((vertices[faces], normals[faces], np.array(part.color) / 255))
+            color = np.array(part.color) / 255
+            if part.shades is not None:
+                color = part.shades[faces] / 255
+            found.append((vertices[faces], normals[faces], color))
         return found
 
     def _triangles(self, index: int) -> Triangles:
@@ -177,6 +181,57 @@ class Film:
         mask = mask.filter(ImageFilter.GaussianBlur(2)).point(lambda x: round(SHADOW * x))
         dark = images.new("RGB", image.size, DARK)
         return images.composite(dark, image, mask.resize(image.size))
+
+    @cached_property
+    def _landscape(self) -> tuple[Array, Array, Array] | None:
+        """Points, normals and colors of curved ground that is fixed, if there is any."""
+        found = [p for p in self.scene.parts if p.shades is not None and p.body == WORLD]
+        if not found:
+            return None
+        return (
+            np.concatenate([p.vertices.astype(float) for p in found]),
+            np.concatenate(
+                [vertex_normals(p.vertices.astype(float), p.faces.astype(np.int64)) for p in found]
+            ),
+            np.concatenate([p.shades / 255 for p in found if p.shades is not None]),
+        )
+
+    def _curved_shadows(self, view: CameraView, indices: Sequence[int]) -> Triangles:
+        """Shadows of bodies on fixed curved ground: moved along the light into tangent planes."""
+        if self._landscape is None:
+            return Triangles.joined([])
+        from scipy.spatial import cKDTree
+
+        points, normals, colors = self._landscape
+        tree = cKDTree(points)
+        light = light_direction(view, self.scene.up)
+        bodies = [
+            corners @ R.T + p
+            for k in indices
+            for part, (corners, *_) in zip(self.scene.parts, self._meshes, strict=True)
+            if not part.is_ground
+            for R, p in [part_poses(self.scene, self.frames, part, k)]
+        ]
+        cast = np.concatenate([np.zeros((0, 3, 3)), *bodies]).reshape(-1, 3)
+        spot = cast
+        for _ in range(3):
+            near = tree.query(spot)[1]
+            n = normals[near]
+            facing = np.maximum(n @ light, 0.1)
+            height = np.sum((cast - points[near]) * n, axis=1)
+            spot = cast - (height / facing)[:, None] * light
+        # beyond the border there is nothing that a shadow could fall on
+        apart = np.linalg.norm(spot - points[near], axis=1)
+        wide = 1.5 * float(np.median(tree.query(points, 2)[0][:, 1]))
+        is_cast = np.all((apart < wide).reshape(-1, 3), axis=1)
+        corners = (spot + 2.5e-2 * self.scene.length * n).reshape(-1, 3, 3)[is_cast]
+        normal = n.reshape(-1, 3, 3)[is_cast]
+        shade = (1 - SHADOW) * colors[near].reshape(-1, 3, 3)[is_cast]
+        # a shadow has no back
+        turned = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        is_back = np.sum(turned * normal[:, 0], axis=1) < 0
+        corners[is_back] = corners[is_back][:, ::-1]
+        return Triangles(corners=corners, normals=normal, colors=shade)
 
     def _draw_grid(self, pen: ImageDraw, view: CameraView, grid: Grid, index: int) -> None:
         half = grid.width / 2
@@ -227,6 +282,10 @@ class Film:
         size = max(12, self.height // 30)
         text = f"{self.caption}   t = {self.frames.times[index]:.2f} s".strip()
         pen.text((size, size), text, fill=INK, font=ImageFont.load_default(size))
+        small = 0.8 * size
+        for grid in self._grids[:1]:  # curved ground has none
+            at = (size, size + 1.4 * size)
+            pen.text(at, f"grid {grid.cell:g} m", fill=INK, font=ImageFont.load_default(small))
 
 
 def still(scene: Scene, frames: Frames, index: int = -1, **options: object) -> Image:
@@ -236,7 +295,7 @@ def still(scene: Scene, frames: Frames, index: int = -1, **options: object) -> I
 
 
 def _colored(corners: Array, normals: Array, color: Array) -> Triangles:
-    colors = np.broadcast_to(color, (len(corners), 3))
+    colors = color if color.ndim == 3 else np.broadcast_to(color, (len(corners), 3))
     return Triangles(corners=corners, normals=normals, colors=colors)
 
 

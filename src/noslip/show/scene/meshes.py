@@ -15,6 +15,7 @@ from noslip.show.scene.geometry import placed
 Vertices = NDArray[np.float32]
 Faces = NDArray[np.uint32]
 Color = tuple[int, int, int]
+Shades = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,6 +43,17 @@ def shape_mesh(shape: AbstractShape, values: Mapping[str, float]) -> Mesh:
         faces=faces.astype(np.uint32),
         color=rgb(shape.color),
     )
+
+
+def height_shades(heights: NDArray[np.floating], color: Color) -> Shades:
+    """(n, 3) a color for each of n heights: darker and greener below, lighter above."""
+    base = np.array(color, dtype=float)
+    low, high = base * [0.60, 0.72, 0.62], base + 0.6 * (255 - base)
+    spread = float(np.ptp(heights)) if len(heights) else 0.0
+    share = (heights - heights.min()) / spread if spread > 0 else np.full(len(heights), 0.5)
+    below, above = np.clip(2 * share, 0, 1)[:, None], np.clip(2 * share - 1, 0, 1)[:, None]
+    mixed = low + below * (base - low) + above * (high - base)
+    return np.asarray(np.round(mixed), dtype=np.uint8)
 
 
 def rgb(color: str) -> Color:

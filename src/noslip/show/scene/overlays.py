@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from noslip.model.bodies import WORLD
 from noslip.model.numbers import Array, rotation_to
+from noslip.model.triangles import round_cell
 from noslip.show.scene.camera import Extent
 from noslip.show.scene.frames import Frames
 from noslip.show.scene.meshes import Color
 from noslip.show.scene.scene import Ground, Scene
 
 CONTACT_TRACE, CENTER_TRACE = (245, 133, 24), (76, 120, 168)
+#: Traces of one color that a legend names.
+NAMED = 4
 FORCE, VELOCITY = (228, 87, 86), (84, 162, 75)
 
 
@@ -56,12 +60,13 @@ class Arrows:
 
 
 def grids(scene: Scene, box: Extent, room: float = 0.0) -> tuple[Grid, ...]:
-    """A grid for each ground; a floor below everything for models that touch no ground.
+    """A grid for each plane; a floor below everything for models that touch no fixed ground.
 
-    With room, m, to go on in any direction.
+    With room, m, to go on in any direction. Curved ground has lines of its own.
     """
     grounds = list(scene.grounds)
-    if not any(ground.body == WORLD for ground in grounds):
+    on_curved = any(part.is_ground and part.body == WORLD for part in scene.parts)
+    if not on_curved and not any(ground.body == WORLD for ground in grounds):
         grounds.append(_floor(scene, box))
     found = []
     for ground in grounds:
@@ -101,6 +106,19 @@ def traces(scene: Scene, frames: Frames) -> tuple[Trace, ...]:
         color = CONTACT_TRACE if is_contact else CENTER_TRACE
         found.append(Trace(name=name, points=points + lift, color=color))
     return tuple(found)
+
+
+def trace_names(shown: Iterable[Trace]) -> dict[Color, str]:
+    """Color of traces → what they follow, the first few by name."""
+    kinds = {"contact": "contact", "center_of_mass": "mass center"}
+    found: dict[Color, list[str]] = {}
+    for trace in shown:
+        what, _, kind = trace.name.rpartition(".")
+        found.setdefault(trace.color, []).append(f"{what} {kinds.get(kind, kind)}".strip())
+    return {
+        color: f"{', '.join(names[:NAMED])}{' …' if len(names) > NAMED else ''}"
+        for color, names in found.items()
+    }
 
 
 def rounded(points: Array, between: int = 4) -> Array:
@@ -158,13 +176,6 @@ def pale(color: Color, share: float = 0.4, paper: Color = (255, 255, 255)) -> Co
     """A color mixed with that of the paper."""
     r, g, b = (round(p - share * (p - c)) for c, p in zip(color, paper, strict=True))
     return r, g, b
-
-
-def round_cell(width: float) -> float:
-    """A cell 1, 2 or 5 times a power of ten wide, for ten to twenty-five cells."""
-    raw = width / 20
-    power = 10.0 ** np.floor(np.log10(raw))
-    return float(next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9)))
 
 
 def _floor(scene: Scene, box: Extent) -> Ground:

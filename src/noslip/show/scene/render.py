@@ -61,7 +61,10 @@ class CameraView:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Triangles:
-    """Triangles in the world: (n, 3, 3) corners and normals at them, (n, 3) colors 0 to 1."""
+    """Triangles in the world: (n, 3, 3) corners and normals at them, colors 0 to 1.
+
+    Colors are (n, 3), or (n, 3, 3) where each corner has its own.
+    """
 
     corners: Array
     normals: Array
@@ -71,10 +74,15 @@ class Triangles:
     def joined(cls, parts: list[Triangles]) -> Triangles:
         """Concatenate several sets of triangles."""
         none = np.zeros((0, 3, 3))
+        colors = [none[:, 0], *(p.colors for p in parts)]
+        if any(each.ndim == 3 for each in colors):
+            colors = [
+                each if each.ndim == 3 else np.repeat(each[:, None], 3, axis=1) for each in colors
+            ]
         return cls(
             corners=np.concatenate([none, *(p.corners for p in parts)]),
             normals=np.concatenate([none, *(p.normals for p in parts)]),
-            colors=np.concatenate([none[:, 0], *(p.colors for p in parts)]),
+            colors=np.concatenate(colors),
         )
 
     def mixed(self, color: Color, share: float) -> Triangles:
@@ -112,8 +120,13 @@ def draw(picture: NDArray[np.uint8], view: CameraView, triangles: Triangles, up:
     shown = (facing > 0) & np.all(seen[..., 2] > view.near, axis=1)
     seen = seen[shown]
     light = _light(view, triangles.normals[shown], triangles.corners[shown], up)
-    owner, place, inner = nearest_pixels(view, seen, light)
-    color = triangles.colors[shown][owner] * inner[:, :1] + inner[:, 1:]
+    colors = triangles.colors[shown]
+    if colors.ndim == 3:
+        _, place, inner = nearest_pixels(view, seen, np.concatenate([light, colors], axis=-1))
+        color = inner[:, 2:] * inner[:, :1] + inner[:, 1:2]
+    else:
+        owner, place, inner = nearest_pixels(view, seen, light)
+        color = colors[owner] * inner[:, :1] + inner[:, 1:]
     picture.reshape(-1, 3)[place] = np.round(255 * np.clip(color, 0.0, 1.0)).astype(np.uint8)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,15 @@ from noslip.model.model import Model
 from noslip.model.numbers import Array, number, numbers
 from noslip.show.scene.defaults import curved_grounds, default_shapes, world_shapes
 from noslip.show.scene.geometry import placed
-from noslip.show.scene.meshes import Color, Faces, Mesh, Vertices, shape_mesh
+from noslip.show.scene.meshes import (
+    Color,
+    Faces,
+    Mesh,
+    Shades,
+    Vertices,
+    height_shades,
+    shape_mesh,
+)
 from noslip.show.scene.rollers import Roller, marks, planes, rollers
 
 #: Least cosine between the upward direction and the ground's normal; steeper ground is drawn level.
@@ -34,6 +42,8 @@ class Part:
     color : red, green, blue, 0 to 255.
     roller : name of the wheel it turns with, if any; its frame has its origin at the wheel's center
         and the axes of the body at the start.
+    is_ground : whether it is curved ground, or lines on it.
+    shades : (n, 3) uint8, a color for each vertex instead of one for all.
     """
 
     body: str
@@ -41,6 +51,8 @@ class Part:
     faces: Faces
     color: Color
     roller: str = ""
+    is_ground: bool = False
+    shades: Shades | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,10 +119,11 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
         for k, shape in enumerate(body.shapes or default_shapes(model, body, values)):
             parts += _parts(body.name, shape, mine.get(k), values)
     parts += [_part(WORLD, shape_mesh(shape, values)) for shape in world_shapes(model, values)]
-    for on, shape in curved_grounds(model, values):
+    up = _up(model, grounds, values)
+    for on, shapes in curved_grounds(model, values):
         # a body with shapes shows its ground by them
         if on not in drawn:
-            parts.append(_part(on, shape_mesh(shape, values)))
+            parts += _ground_parts(on, shapes, up, values)
     return Scene(
         model=model.name,
         bodies=tuple(body.name for body in model.bodies),
@@ -119,7 +132,7 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
         grounds=tuple(grounds),
         untraced=frozenset(f"{name}.center_of_mass" for name in _untraced(model, values)),
         length=_length(parts, turning),
-        up=_up(model, grounds, values),
+        up=up,
         is_curved=any(not isinstance(c.form, FlatGround) for c in model.contacts),
     )
 
@@ -138,6 +151,16 @@ def _parts(
     yield _part(body, dataclasses.replace(mesh, vertices=shifted), roller.name)
     for mark in marks(roller):
         yield _part(body, shape_mesh(mark, values), roller.name)
+
+
+def _ground_parts(
+    body: str, shapes: Iterable[AbstractShape], up: Array, values: Mapping[str, float]
+) -> Iterator[Part]:
+    """Parts of curved ground: its surface in shades, lower is darker, and what is drawn on it."""
+    for k, shape in enumerate(shapes):
+        part = _part(body, shape_mesh(shape, values))
+        shades = height_shades(part.vertices @ up, part.color) if k == 0 else None
+        yield dataclasses.replace(part, is_ground=True, shades=shades)
 
 
 def _part(body: str, mesh: Mesh, roller: str = "") -> Part:
@@ -178,7 +201,7 @@ def _length(parts: list[Part], turning: tuple[Roller, ...]) -> float:
     centers = {roller.name: roller.center for roller in turning} | {"": np.zeros(3)}
     by_body: dict[str, list[Array]] = {}
     for part in parts:
-        if part.body != WORLD:
+        if part.body != WORLD and not part.is_ground:
             by_body.setdefault(part.body, []).append(part.vertices + centers[part.roller])
     sizes = [
         float(np.linalg.norm(np.ptp(np.concatenate(vertices), axis=0))) / 2

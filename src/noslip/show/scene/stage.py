@@ -9,8 +9,8 @@ needs neither a server nor a network.
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Callable, Iterator
+from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,15 @@ from noslip.show.scene.camera import Camera, camera, extent, followed
 from noslip.show.scene.frames import Frames
 from noslip.show.scene.geometry import quaternions_of, roller_quaternions, without_jumps
 from noslip.show.scene.meshes import Color
-from noslip.show.scene.overlays import arrows, fineness, grids, pale, rounded, traces
+from noslip.show.scene.overlays import (
+    arrows,
+    fineness,
+    grids,
+    pale,
+    rounded,
+    trace_names,
+    traces,
+)
 from noslip.show.scene.scene import Part, Scene
 
 if TYPE_CHECKING:
@@ -301,6 +309,8 @@ class Stage:
 
     def _put_mesh(self, path: str, part: Part) -> None:
         def make() -> Any:
+            if part.shades is not None and not self.ghost:
+                return self._shaded(path, part)
             return self.api.add_mesh_simple(
                 path,
                 part.vertices,
@@ -312,6 +322,18 @@ class Stage:
             )
 
         self._nodes.put(path, (part.vertices, part.faces, part.color), make)
+
+    def _shaded(self, path: str, part: Part) -> Any:
+        """A mesh with a color for each vertex."""
+        import trimesh  # viser needs it anyway
+
+        assert part.shades is not None
+        # colors of vertices are linear in glTF
+        colors = np.round(255 * (part.shades / 255) ** 2.2).astype(np.uint8)
+        mesh = trimesh.Trimesh(
+            vertices=part.vertices, faces=part.faces, vertex_colors=colors, process=False
+        )
+        return self.api.add_mesh_trimesh(path, mesh)
 
     def _put_grounds(self, scene: Scene, frames: Frames, room: float) -> None:
         _, cell, section = DARK if self.dark else LIGHT
@@ -404,15 +426,17 @@ def recording_html(
     follow: bool = False,
     speed: float = 1.0,
     dark: bool = False,
+    legend: bool = True,
 ) -> str:
     """The HTML of a motion.
 
     Parameters
     ----------
-    title : of the page.
+    title : of the page, and in the corner of the scene, with the time of the motion below it.
     traces, forces, velocities, follow : as for :class:`Stage`.
     speed : seconds of the motion that pass in a second.
     dark : a dark page.
+    legend : write the scale of the grid and the names of the traces into the scene.
     """
     # there is no viewer to wake for each message
     with quiet_server() as server, server.atomic():
@@ -434,7 +458,10 @@ def recording_html(
             stage.show(index)
             recorder.insert_sleep(float(wait))
         html: str = recorder.as_html(dark_mode=dark)
-    return _titled(html, title)
+    said = _legend(scene, frames, traces) if legend else ""
+    return _titled(html, title).replace(
+        "</body>", f"{_overlay(title, said, frames, speed, dark)}</body>"
+    )
 
 
 @contextlib.contextmanager
@@ -442,19 +469,78 @@ def quiet_server(port: int = 0) -> Iterator[viser.ViserServer]:
     """A viser server on this machine only, which says nothing and ends with the block."""
     import viser
 
-    with contextlib.redirect_stdout(io.StringIO()):
+    with _quiet_console():
         server = viser.ViserServer(host="127.0.0.1", port=port, verbose=False)
     try:
         yield server
     finally:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with _quiet_console():
             server.stop()
 
 
-def _titled(html: str, title: str) -> str:
-    from html import escape
+@contextlib.contextmanager
+def _quiet_console() -> Iterator[None]:
+    """Context without rich's output, which goes to the cell in a notebook, not to stdout."""
+    import rich
 
-    named = f"<title>{escape(title)}</title>"
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
+
+
+def _titled(html: str, title: str) -> str:
+    named = f"<title>{escape(title)} - noslip</title>"
     if TITLE in html:
         return html.replace(TITLE, named, 1)
     return html.replace("<head>", f"<head>{named}", 1)
+
+
+#: Title, time and legend over the scene. The viewer's own box counts seconds of the film.
+OVERLAY = """
+<style>
+#webgl-software-rendering {{ display: none; }}
+#said {{ position: fixed; left: 12px; top: 10px; right: 12px; pointer-events: none; color: {ink};
+  font: 14px/1.45 system-ui, sans-serif; }}
+#said b {{ font-weight: 600; }}
+#said .time {{ font-variant-numeric: tabular-nums; margin-left: 0.8em; }}
+#said .small {{ font-size: 12px; opacity: 0.8; }}
+#said i {{ display: inline-block; width: 1.4em; height: 3px; margin: 0 0.4em 0.25em 0.9em; }}
+</style>
+<div id="said"><b>{title}</b><span class="time"></span><div class="small">{legend}</div></div>
+<script>
+setInterval(() => {{
+  const film = document.querySelector("input.mantine-NumberInput-input");
+  const time = film ? {start} + {speed} * parseFloat(film.value) : NaN;
+  document.querySelector("#said .time").textContent = isNaN(time) ? "" : `t = ${{
+    time.toFixed({places})}} s`;
+}}, 100);
+</script>
+"""
+#: Text over the scene, as the ink of its page.
+LIGHT_INK, DARK_INK = "#46505a", "#c8ced6"
+
+
+def _overlay(title: str, legend: str, frames: Frames, speed: float, dark: bool = False) -> str:
+    span = float(frames.times[-1] - frames.times[0])
+    return OVERLAY.format(
+        title=escape(title),
+        legend=legend,
+        ink=DARK_INK if dark else LIGHT_INK,
+        start=repr(float(frames.times[0])),
+        speed=repr(float(speed)),
+        places=2 if span < 10 else 1,
+    )
+
+
+def _legend(scene: Scene, frames: Frames, shows_traces: bool) -> str:
+    """The scale of the grid, and each color of the traces with what it follows."""
+    said = "".join(
+        f"grid {grid.cell:g}\N{NO-BREAK SPACE}m" for grid in grids(scene, extent(scene, frames))[:1]
+    )
+    found = traces(scene, frames) if shows_traces else ()
+    for color, names in trace_names(found).items():
+        said += f'<i style="background: rgb{color}"></i>{escape(names)}'
+    return said

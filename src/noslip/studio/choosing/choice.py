@@ -10,8 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from noslip.analysis.changes import split_changes
-from noslip.control.scenario import scenario_start
+from noslip.analysis.scenario import scenario_start, split_changes
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.catalog import known_formulations

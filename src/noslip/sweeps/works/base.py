@@ -22,7 +22,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from noslip.engines.parameters import trace_condition
 from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system
 from noslip.errors import NoslipError, SimulationError, nearest
@@ -30,6 +32,7 @@ from noslip.families import Member
 from noslip.formulations.catalog import known_formulations
 from noslip.formulations.derive import derive
 from noslip.model.model import Model
+from noslip.simulation.request import with_regular_rows
 from noslip.sweeps.design import Array
 from noslip.sweeps.measures import (
     ERROR,
@@ -53,6 +56,8 @@ class AbstractWork(Member, family="work"):
     settings: dict[str, Any]
     measures: Any
 
+    #: Whether many points are computed together.
+    is_laned: bool = False
     #: Setting → default; others are refused.
     defaults: ClassVar[Mapping[str, Any]] = {}
 
@@ -110,6 +115,13 @@ class AbstractWork(Member, family="work"):
                 "run it on threads, or on a Dask cluster",
             )
 
+    def refer_to(self, point: Mapping[str, float]) -> None:
+        """Take note of the first point of all, whichever chunk is computed.
+
+        What is chosen once for many points must be chosen there, so that no result depends on which
+        others are in its chunk.
+        """
+
     def empty(self, count: int) -> PointResults:
         """Results of points that have not been run."""
         values = {m: np.full((count, *v.shape), np.nan) for m, v in self.variables().items()}
@@ -155,7 +167,9 @@ class AbstractWork(Member, family="work"):
 
 
 class SystemWork(AbstractWork):
-    """A work on the compiled system of a model."""
+    """A work on the compiled system of a model, made by `prepare`."""
+
+    system: System
 
     def compile(self, method: str = "complement") -> System:
         """The system, by a formulation."""
@@ -165,6 +179,72 @@ class SystemWork(AbstractWork):
                 f"there is no formulation '{method}'", self.where, nearest(method, known)
             )
         return compile_system(derive(self.model, known[method]))
+
+    def right_points(
+        self, values: Mapping[str, Array], count: int, results: PointResults
+    ) -> list[NDArray[np.intp]]:
+        """Points with parameters that the model takes, in groups with the same independent rows.
+
+        The others are noted with their reasons.
+        """
+        names = [p.name for p in self.model.parameters]
+        fixed = {n: float(x) for n, x in self.settings["set"].items() if n in names}
+        varied = [n for n in values if n in names]
+        nominal = {**self.model.parameter_values(), **fixed}
+        rows = np.tile([nominal[n] for n in names], (count, 1)).reshape(count, len(names))
+        for name in varied:
+            rows[:, names.index(name)] = values[name]
+        is_right = np.ones(count, dtype=bool)
+        if not varied:
+            self.system.parameters(fixed)
+        else:
+            condition = self.system.cached(
+                "condition of sweeps", lambda: trace_condition(self.model)
+            )
+            is_right = condition.hold(rows)  # sufficient, not necessary
+        groups: dict[int, list[int]] = {}
+        has_redundant = bool(self.system.kinematics.redundant)
+        for k in range(count) if has_redundant else np.flatnonzero(~is_right).tolist():
+            try:
+                if not is_right[k]:
+                    self.system.parameters(fixed | {n: float(values[n][k]) for n in varied})
+                    is_right[k] = True
+                if has_redundant:
+                    own = dict(zip(names, rows[k].tolist(), strict=True))
+                    found = with_regular_rows(self.system, rows[k], own)
+                    groups.setdefault(id(found), []).append(k)
+            except NoslipError as error:
+                results.endings[k] = ERROR
+                results.reasons[k] = f"{error.what} ({error.where})"
+        if has_redundant:
+            return [np.array(group) for group in groups.values()]
+        return [np.flatnonzero(is_right)]
+
+    def in_halves(
+        self,
+        which: NDArray[np.intp],
+        results: PointResults,
+        work: Callable[[NDArray[np.intp]], bool],
+    ) -> bool:
+        """Do some points at once; one that cannot be done is told from the others by halving.
+
+        Parameters
+        ----------
+        which : points.
+        results : where those that fail are noted.
+        work : does points; whether it was not cancelled.
+        """
+        if not len(which):
+            return True
+        try:
+            return work(which)
+        except NoslipError as error:
+            if len(which) == 1:
+                results.endings[which[0]] = ERROR
+                results.reasons[int(which[0])] = f"{error.what} ({error.where})"
+                return True
+        half = len(which) // 2
+        return all(self.in_halves(part, results, work) for part in (which[:half], which[half:]))
 
     def fixed(self, group: Mapping[str, Any]) -> dict[str, float | str]:
         """Values of the setting `set`: numbers, and texts of inputs."""

@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noslip.analysis.changes import settable_names, split_changes
+from noslip.analysis.evaluate_batch import evaluate_batch
 from noslip.analysis.instant import evaluate
 from noslip.analysis.linearize import linearize
+from noslip.analysis.linearize_batch import linearize_batch
+from noslip.analysis.scenario import settable_names, split_changes
 from noslip.analysis.steady import steady
+from noslip.analysis.steady_batch import SteadyBatch, steady_batch
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.derive import derive
@@ -20,14 +24,24 @@ from noslip.sweeps.design import Array
 from noslip.sweeps.measures import (
     ERROR,
     FINISHED,
+    NOT_RUN,
     PointResults,
     ResultVariable,
 )
 from noslip.sweeps.works.base import SystemWork
 
+#: State, inputs and parameters by name.
+Given = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+#: Points of one call of a batch, and below how many a search makes single calls.
+MOST_TOGETHER, FEW_TOGETHER = 2**16, 2
+
 
 class _InstantWork(SystemWork):
     """A work at an instant: no time passes."""
+
+    is_laned = True
+    #: Where batches are evaluated.
+    device: Any = "cpu"
 
     defaults: ClassVar[Mapping[str, Any]] = {
         "set": {},
@@ -76,7 +90,79 @@ class _InstantWork(SystemWork):
     def at(self, point: dict[str, float]) -> dict[str, Any]:
         """All that can be measured at a point, by name."""
 
+    @abc.abstractmethod
+    def many(
+        self, given: Given, count: int, cancel: Any
+    ) -> tuple[dict[str, Array], NDArray[np.bool_]]:
+        """What can be measured of many points at once, by name, and where it is known.
+
+        Parameters
+        ----------
+        given : state, inputs and parameters by name: a number, or one for each point.
+        count : points.
+        cancel : ends it.
+        """
+
+    def use_device(self, device: Any) -> None:
+        """Evaluate on a device; points that are computed one by one are not."""
+        self.device = device
+
     def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
+        """Points together; those of which that says nothing, one by one."""
+        results = self.empty(count)
+        for group in self.right_points(values, count, results):
+            for first in range(0, len(group), MOST_TOGETHER):
+                some = group[first : first + MOST_TOGETHER]
+                if not self._together(values, some, results, cancel):
+                    return None
+        left = np.flatnonzero(results.endings == NOT_RUN)
+        alone = self._alone({n: a[left] for n, a in values.items()}, len(left), cancel)
+        if alone is None:
+            return None
+        results.endings[left] = alone.endings
+        for measure, found in alone.values.items():
+            results.values[measure][left] = found
+        results.reasons.update({int(left[k]): text for k, text in alone.reasons.items()})
+        return results
+
+    def _together(
+        self,
+        values: Mapping[str, Array],
+        which: NDArray[np.intp],
+        results: PointResults,
+        cancel: Any,
+    ) -> bool:
+        """Note what is known of many points; whether it was not cancelled."""
+        own = {n: a[which] for n, a in values.items()}
+        try:
+            table, is_known = self.many(self._split(own), len(which), cancel)
+        except SimulationError:
+            # one that cannot be done is told from the others by halving; alone it says why
+            half = len(which) // 2
+            return half == 0 or all(
+                self._together(values, part, results, cancel)
+                for part in (which[:half], which[half:])
+            )
+        if cancel is not None and cancel.is_set():
+            return False
+        if set(self.measures) <= table.keys():
+            done = which[is_known]
+            for measure in self.measures:
+                results.values[measure][done] = table[measure][is_known]
+            results.endings[done] = FINISHED
+        return True
+
+    def _split(self, values: Mapping[str, Array]) -> Given:
+        """State, inputs and parameters of points."""
+        both: dict[str, Any] = {**self.settings["set"], **values}
+        split = split_changes(self.system, dict.fromkeys(both, 0.0))
+        state, inputs, parameters = (
+            {name: both[name] for name in group}
+            for group in (split.start, split.inputs, split.parameters)
+        )
+        return state, inputs, parameters
+
+    def _alone(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
         """Points one by one."""
 
         def work(point: dict[str, float]) -> tuple[dict[str, Any], int, str]:
@@ -87,6 +173,49 @@ class _InstantWork(SystemWork):
             return kept, ERROR if missing else FINISHED, reason
 
         return self.one_by_one(values, count, cancel, work)
+
+
+class _SearchedWork(_InstantWork):
+    """A work whose batches choose coordinates at their first variant: always the same point."""
+
+    _reference: Mapping[str, float] = {}
+
+    def steady_motions(self, given: Given, count: int, cancel: Any) -> SteadyBatch:
+        """Steady motions of points, the first point of all before them."""
+        state, inputs, parameters = given
+        return steady_batch(
+            self.system,
+            state,
+            guess=self.settings["guess"] or None,
+            find=self.settings["find"],
+            inputs=inputs,
+            parameters=parameters,
+            time=self.settings["time"],
+            count=1 + count,
+            threads=1,
+            device=self.device,
+            cancel=cancel,
+        )
+
+    def refer_to(self, point: Mapping[str, float]) -> None:
+        """Put the first point of all before the points of every batch."""
+        self._reference = dict(point)
+
+    def _split(self, values: Mapping[str, Array]) -> Given:
+        first = self._reference or {name: float(a[0]) for name, a in values.items()}
+        return super()._split(
+            {name: np.concatenate([[first[name]], a]) for name, a in values.items()}
+        )
+
+    def _together(
+        self,
+        values: Mapping[str, Array],
+        which: NDArray[np.intp],
+        results: PointResults,
+        cancel: Any,
+    ) -> bool:
+        # a batch of one says no sooner than a single call
+        return len(which) < FEW_TOGETHER or super()._together(values, which, results, cancel)
 
 
 class EvaluateWork(_InstantWork):
@@ -123,8 +252,32 @@ class EvaluateWork(_InstantWork):
         table |= {"kinetic_energy": found.kinetic_energy}
         return table | {"potential_energy": found.potential_energy}
 
+    def many(
+        self, given: Given, count: int, cancel: Any
+    ) -> tuple[dict[str, Array], NDArray[np.bool_]]:
+        """The instants as a table."""
+        state, inputs, parameters = given
+        found = evaluate_batch(
+            self.system,
+            state,
+            inputs=inputs,
+            parameters=parameters,
+            guess=self.settings["guess"] or None,
+            outputs=self.settings["columns"] or None,
+            time=self.settings["time"],
+            count=count,
+            threads=1,
+            device=self.device,
+            cancel=cancel,
+        )
+        table = {**found.coordinates, **found.speeds, **found.outputs}
+        table |= {f"acceleration.{name}": x for name, x in found.accelerations.items()}
+        table |= {f"reaction.{name}": x for name, x in found.multipliers.items()}
+        table |= {"kinetic_energy": found.kinetic_energy}
+        return table | {"potential_energy": found.potential_energy}, found.is_evaluated
 
-class SteadyWork(_InstantWork):
+
+class SteadyWork(_SearchedWork):
     """A steady motion that has the values of the point."""
 
     word = "steady"
@@ -148,8 +301,17 @@ class SteadyWork(_InstantWork):
         )
         return {**found.rates, **found.values, **found.inputs, "family": float(found.family)}
 
+    def many(
+        self, given: Given, count: int, cancel: Any
+    ) -> tuple[dict[str, Array], NDArray[np.bool_]]:
+        """Values, rates and inputs of the motions."""
+        found = self.steady_motions(given, count, cancel)
+        family = found.family.astype(float)
+        table = {**found.rates, **found.values, **found.inputs, "family": family}
+        return {name: x[1:] for name, x in table.items()}, found.is_found[1:]
 
-class LinearizeWork(_InstantWork):
+
+class LinearizeWork(_SearchedWork):
     """Eigenvalues of small motions about an equilibrium or a steady motion.
 
     Measures: ``eigenvalues`` (their real and imaginary parts, those that grow fastest first),
@@ -200,3 +362,40 @@ class LinearizeWork(_InstantWork):
         growth = float(np.max(found.eigenvalues.real, initial=-np.inf))
         special = {"eigenvalues": parts, "growth": growth, "stable": float(found.is_stable)}
         return {**found.values, **special}
+
+    def many(
+        self, given: Given, count: int, cancel: Any
+    ) -> tuple[dict[str, Array], NDArray[np.bool_]]:
+        """Eigenvalues, growth and stability; named values are known one by one."""
+        state, inputs, parameters = given
+        about: Mapping[str, Any] = state
+        is_known = np.ones(1 + count, bool)
+        if self.settings["search"]:
+            motions = self.steady_motions(given, count, cancel)
+            is_known = motions.is_found
+            if not is_known[0]:
+                return {}, is_known[1:]
+            kin = self.system.kinematics
+            places = {c.name: motions.q[:, k] for k, c in enumerate(kin.coordinates)}
+            speeds = {s.name: motions.eta[:, k] for k, s in enumerate(kin.independent_speeds)}
+            # what was not found stands where the first one is, and does not count
+            about = {n: np.where(is_known, x, x[0]) for n, x in (places | speeds).items()}
+            inputs = inputs | {n: np.where(is_known, x, x[0]) for n, x in motions.inputs.items()}
+        found = linearize_batch(
+            self.system,
+            about,
+            inputs=inputs,
+            parameters=parameters,
+            count=1 + count,
+            threads=1,
+            device=self.device,
+            cancel=cancel,
+        )
+        parts = np.full((count, 2 * self._count), np.nan)
+        size = found.eigenvalues.shape[1]
+        parts[:, 0 : 2 * size : 2] = found.eigenvalues[1:].real
+        parts[:, 1 : 2 * size : 2] = found.eigenvalues[1:].imag
+        growth = np.max(found.eigenvalues[1:].real, axis=1, initial=-np.inf)
+        stable = found.is_stable[1:].astype(float)
+        table = {"eigenvalues": parts, "growth": growth, "stable": stable}
+        return table, (found.is_steady & is_known)[1:]

@@ -9,17 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from noslip.analysis.changes import settable_names
-from noslip.control.scenario import run_scenario, scenario_start
-from noslip.engines.parameters import trace_condition
-from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.analysis.scenario import scenario_start, settable_names
+from noslip.control.scenario import run_scenario
+from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.sensitivities.forward import simulate_sensitivities
 from noslip.simulation.batch import simulate_batch
 from noslip.simulation.batches.columns import known_columns
 from noslip.simulation.batches.result import Batch
 from noslip.simulation.expressions import output_units, units_by_name
-from noslip.simulation.request import with_regular_rows
 from noslip.simulation.switches import switch_texts
 from noslip.simulation.trajectory import Ending, Trajectory
 from noslip.sweeps.design import Array, read_distribution
@@ -326,77 +324,21 @@ class RunWork(SystemWork):
         self, values: Mapping[str, Array], count: int, cancel: Any
     ) -> PointResults | None:
         results = self.empty(count)
-        rows, is_right = self._parameter_rows(values, count)
-        for k in np.flatnonzero(~is_right).tolist():
-            one = {n: float(values[n][k]) for n in values if n in self.groups["parameters"]}
-            try:
-                self.system.parameters(self._fixed_parameters() | one)
-                is_right[k] = True
-            except NoslipError as error:
-                results.endings[k] = ERROR
-                results.reasons[k] = f"{error.what} ({error.where})"
         most = MOST_LANES if isinstance(self.device, str) and self.device == "cpu" else MOST_THREADS
-        for group in self._groups_of_rows(rows, np.flatnonzero(is_right), results):
+        for group in self.right_points(values, count, results):
             for first in range(0, len(group), most):
-                if not self._some(values, group[first : first + most], results, cancel):
+                some = group[first : first + most]
+                if not self.in_halves(
+                    some, results, lambda w: self._some(values, w, results, cancel)
+                ):
                     return None
         return results
-
-    def _fixed_parameters(self) -> dict[str, float]:
-        given = self.settings["set"]
-        return {n: float(x) for n, x in given.items() if n in self.groups["parameters"]}
-
-    def _parameter_rows(self, values: Mapping[str, Array], count: int) -> tuple[Array, np.ndarray]:
-        """Parameters of each point, and whether a sufficient condition says that they are right."""
-        names = self.groups["parameters"]
-        varied = [n for n in values if n in names]
-        nominal = {**self.model.parameter_values(), **self._fixed_parameters()}
-        rows = np.tile([nominal[n] for n in names], (count, 1)).reshape(count, len(names))
-        for name in varied:
-            rows[:, names.index(name)] = values[name]
-        if not varied:
-            self.system.parameters(self._fixed_parameters())
-            return rows, np.ones(count, dtype=bool)
-        condition = self.system.cached("condition of sweeps", lambda: trace_condition(self.model))
-        return rows, condition.hold(rows)
-
-    def _groups_of_rows(
-        self, rows: Array, which: np.ndarray, results: PointResults
-    ) -> list[np.ndarray]:
-        """Points in groups with the same independent rows: one group, mostly."""
-        system = self.system
-        if not system.kinematics.redundant or not len(which):
-            return [which]
-        names = self.groups["parameters"]
-        groups: dict[int, list[int]] = {}
-        for k in which.tolist():
-            try:
-                found = with_regular_rows(
-                    system, rows[k], dict(zip(names, rows[k].tolist(), strict=True))
-                )
-                groups.setdefault(id(found), []).append(k)
-            except NoslipError as error:
-                results.endings[k] = ERROR
-                results.reasons[k] = f"{error.what} ({error.where})"
-        return [np.array(group) for group in groups.values()]
 
     def _some(
         self, values: Mapping[str, Array], which: np.ndarray, results: PointResults, cancel: Any
     ) -> bool:
-        """Run some points at once; one that cannot start is told from the others by halving."""
-        if not len(which):
-            return True
-        try:
-            batch = self._batch({n: a[which] for n, a in values.items()}, len(which), cancel)
-        except NoslipError as error:
-            if len(which) == 1:
-                results.endings[which[0]] = ERROR
-                results.reasons[int(which[0])] = f"{error.what} ({error.where})"
-                return True
-            half = len(which) // 2
-            return all(
-                self._some(values, part, results, cancel) for part in (which[:half], which[half:])
-            )
+        """Run some points at once; whether it was not cancelled."""
+        batch = self._batch({n: a[which] for n, a in values.items()}, len(which), cancel)
         if Ending.CANCELLED in batch.endings or (cancel is not None and cancel.is_set()):
             return False
         view = BatchView(batch)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from noslip.analysis.changes import settable_names
+from noslip.analysis.scenario import settable_names
 from noslip.errors import SimulationError
 from noslip.simulation.batches.columns import known_columns
 from noslip.simulation.expressions import units_by_name

@@ -1,4 +1,4 @@
-"""`split_changes`: which of a run's changes are parameters, start values, inputs or the task's."""
+"""What a run of a scenario starts from, and changes of it by name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
+from noslip.model.expressions import nominal
 from noslip.model.scenario import Scenario
 from noslip.numeric import is_truth
 from noslip.simulation.starts.completion import start_names
@@ -79,3 +80,22 @@ def split_changes(
             )
         result[group][name] = value if isinstance(value, str) else float(value)
     return Changes(**result)
+
+
+def scenario_start(
+    scenario: Scenario, parameters: Mapping[str, float], *, motion: bool = False
+) -> dict[str, float]:
+    """Evaluate the start values of a scenario at t = 0; NaN where one has no finite value.
+
+    Parameters
+    ----------
+    scenario : of a checked model.
+    parameters : values by name: parameters of the model, and those of the scenario that differ from
+        its own.
+    motion : include the coordinates that the scenario's motion prescribes.
+    """
+    values = {"t": 0.0, **{p.name: p.value for p in scenario.parameters}, **parameters}
+    for name, text in scenario.definitions.items():
+        values[name] = nominal(text, values)
+    given = {**scenario.motion, **scenario.start} if motion else scenario.start
+    return {name: nominal(scalar, values) for name, scalar in given.items()}
