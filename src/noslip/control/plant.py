@@ -363,6 +363,7 @@ class PlantLaw(AbstractInputLaw):
             seed=self.plant.seed,
             run=self.plant.run,
             guards=(),
+            is_rounded=any(getattr(s, "quantum", 0.0) for s in self.plant.sensors),
             key=self._key(own, parts.names),
         )
 

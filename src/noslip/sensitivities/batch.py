@@ -38,6 +38,7 @@ from noslip.sensitivities.forward import (
 from noslip.sensitivities.forward_code import TangentCode, tangent_code
 from noslip.sensitivities.gradient import Gradient, gradient
 from noslip.sensitivities.gradient_code import GradientCode, gradient_code
+from noslip.sensitivities.law_switches import check_rounding
 from noslip.sensitivities.objective import Measurements, check_objective
 from noslip.sensitivities.request import SensitivityRequest, read_sensitivities
 from noslip.sensitivities.result import Sensitivities
@@ -597,6 +598,7 @@ class _Gradients:
         self._motions, self._code, self._measurements = motions, code, measurements
         request = motions.request
         run = request.run
+        check_rounding(code.loop)
         numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
         times = measurements.times if measurements else np.zeros(0)
         self._shared = numbers.with_knots(times)
@@ -797,6 +799,7 @@ class _Tangents:
     def __init__(self, motions: _Motions, code: TangentCode, texts: dict[str, str]) -> None:
         self._motions, self._code, self._texts = motions, code, texts
         run = motions.request.run
+        check_rounding(code.loop)
         self._shared = numbers_of(code.loop, run.inputs, run.definitions, run.values)
         self._settings = tangent_settings(motions.request, self._shared, code.loop.num_states)
         n, ns = motions.count, len(run.times)

@@ -25,6 +25,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.sensitivities.closed_loop import Definitions, Inputs, LoopValues, numbers_of
 from noslip.sensitivities.forward_code import TangentCode, tangent_code
+from noslip.sensitivities.law_switches import check_rounding, with_switches
 from noslip.sensitivities.request import SensitivityRequest, read_sensitivities
 from noslip.sensitivities.result import Sensitivities, collect
 from noslip.sensitivities.segments import SegmentSettings, run_segments
@@ -106,7 +107,9 @@ def simulate_sensitivities(
     def integrate(plan: IntegrationPlan, _: object) -> NativeResult:
         return run_native(plan, progress=_overall(plan, run), cancel=run.cancel)
 
+    check_rounding(code.loop)
     whole = np.concatenate([state, tangents.T.ravel()])
+    settings = with_switches(code_of, system, whole, settings)
     pieces = run_segments(code_of, system, whole, settings, integrate)
     result = collect(request, pieces, settings, started, texts)
     if on_failure == "raise" and result.run.ending not in (Ending.FINISHED, Ending.CANCELLED):

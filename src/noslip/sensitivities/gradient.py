@@ -25,6 +25,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.sensitivities.adjoint import Adjoint, by_values, inputs_instead
 from noslip.sensitivities.closed_loop import Definitions, Inputs, numbers_of
 from noslip.sensitivities.gradient_code import GradientCode, gradient_code
+from noslip.sensitivities.law_switches import check_rounding, with_switches
 from noslip.sensitivities.objective import Measurements, check_objective
 from noslip.sensitivities.request import SensitivityRequest, read_sensitivities
 from noslip.sensitivities.segments import Piece, run_segments
@@ -172,6 +173,8 @@ def gradient(
         base=numbers.base,
         tables=numbers.tables,
     )
+    check_rounding(code.loop)
+    settings = with_switches(code_of, system, state, settings)
     recorded: list[RecordedRun] = []
 
     def record(plan: IntegrationPlan, _: object) -> NativeResult:

@@ -127,6 +127,7 @@ class InputGenerator:
         channel and the number of the update (`philox.py`).
     knots : times at which an input or one of its derivatives jumps; steps end there.
     guards : what the law divides by, for a run that ends where one of them vanishes.
+    is_rounded : whether it rounds what it sees, so that it has no derivative.
     start_time : s, at which the states are `start`; None if they are where any run starts.
     key : cache key of its code, which is then kept with the system: laws with equal keys differ in
         `start` and `parameter_values` alone. None: the code is compiled for every run.
@@ -147,6 +148,7 @@ class InputGenerator:
     run: int = 0
     knots: Array = field(default_factory=lambda: np.zeros(0))
     guards: tuple[Guard, ...] = ()
+    is_rounded: bool = False
     start_time: float | None = None
     key: Hashable = None
 
