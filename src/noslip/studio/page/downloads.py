@@ -67,9 +67,10 @@ def _film(shown: Shown, view: PageView) -> bytes:
     """The film of a run with what the page draws, at the speed of its playback or faster."""
     lasts = float(shown.run.t[-1] - shown.run.t[0])
     with tempfile.TemporaryDirectory(prefix="noslip-studio-") as folder:
-        path = animate(
+        path = Path(folder) / "film.gif"
+        animate(
             shown.run,
-            Path(folder) / "film.gif",
+            path,
             system=shown.system,
             traces=view.drawn.get("traces", True),
             forces=view.drawn.get("forces", False),
