@@ -134,7 +134,10 @@ def test_undo_find_and_a_link_that_opens_the_state_on_a_phone(studio, new_page):
     page.locator("[data-open=Verdicts]").click()
     studio.wait_for_text("Constraint residual")
     studio.box("find").fill("")
+    expect(page.get_by_text("slope [rad]", exact=True)).to_be_visible()
+    expect(studio.box("skate.rate [rad/s]")).not_to_be_visible()  # folded again
     studio.tab("Plots")
+    first = page.get_by_label("plot 1", exact=True).first.input_value()
     studio.pick("plot 1", "energy [J]")
     studio.type("t [s]", 3)
     studio.wait_until(lambda: page.url.startswith(f"{studio.address}="))
@@ -156,6 +159,7 @@ def test_undo_find_and_a_link_that_opens_the_state_on_a_phone(studio, new_page):
     phone.get_by_text("Plots · Verdicts").click()
     other.wait_until(lambda: other.curve("kinetic_energy") is not None)
     expect(phone.get_by_label("plot 1", exact=True).first).to_have_value("energy [J]")
+    studio.pick("plot 1", first)  # as the other tests have it
 
 
 def test_two_browsers_at_once_have_their_own_state(studio, new_page, address):

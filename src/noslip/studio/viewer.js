@@ -34,15 +34,21 @@
     setTimeout(() => opened(name)?.scrollIntoView({ block: "start" }), 250);
   };
 
-  // Folded groups with something that is searched for are open until the search ends.
+  // Folded groups with something that is searched for are open until the search ends. They are
+  // known by name: one without a match is taken off the page and comes back as it was.
   const unfolded = new Set();
   const unfold = (isWanted) => {
     for (const group of document.querySelectorAll(".mantine-Paper-root[data-with-border]")) {
-      const isFolded = group.children[1]?.getAttribute("aria-hidden") === "true";
-      if (isWanted && isFolded) unfolded.add(group);
-      if (unfolded.has(group) && isWanted === isFolded) group.firstElementChild.click();
+      const [label, content] = group.children;
+      const isFolded = content?.getAttribute("aria-hidden") === "true";
+      const name = label.textContent;
+      if (isWanted && isFolded) {
+        unfolded.add(name);
+        label.click();
+      } else if (!isWanted && unfolded.delete(name) && !isFolded) {
+        label.click();
+      }
     }
-    if (!isWanted) unfolded.clear();
   };
 
   const heard = {};
@@ -58,7 +64,7 @@
     const show = changed("show"); // "3 Plots": the number tells two requests apart
     if (show) open(show.slice(show.indexOf(" ") + 1));
     const finding = document.querySelector("[data-finding]")?.dataset.finding ?? "";
-    if (finding !== (heard.finding ?? "")) {
+    if (finding !== (heard.finding ?? "") || (finding === "" && unfolded.size)) {
       heard.finding = finding;
       unfold(finding !== "");
     }
