@@ -290,7 +290,8 @@ def measure_block(
         began = time.perf_counter()
         known = compute_block(work, trial, 0, cancel)
         taken = time.perf_counter() - began
-        if known is None or taken > 0.2 * CHUNK_TIME:
+        # a batch is timed again without what is compiled first, unless it is long
+        if known is None or taken > (10.0 if in_lanes else 0.2) * CHUNK_TIME:
             break
     if known is None:
         return max(1, num), None
