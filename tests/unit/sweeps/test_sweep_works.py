@@ -1,10 +1,16 @@
 """Works of a sweep give what the functions they stand for give, point by point."""
 
+import threading
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import noslip as ns
 from noslip.engines.devices import HostDevice
+from noslip.sweeps.design import read_design
+from noslip.sweeps.execute import measure_block
+from noslip.sweeps.layers import Layer, whole
 from noslip.sweeps.measures import FINISHED
 from noslip.sweeps.works.catalog import make_work
 
@@ -322,3 +328,16 @@ def test_bits_on_a_cluster_are_those_on_threads(tmp_path):
     for measure in measures:
         np.testing.assert_array_equal(other[measure].values, own[measure].values)
     assert own.attrs["complete"] == other.attrs["complete"] == 1
+
+
+def test_points_of_a_chunk_are_timed_without_what_is_compiled_first(monkeypatch):
+    """A first batch that takes long, since it compiles, makes no small chunks."""
+    # the first 64 points take 5 s, the same again 1 ms, 512 points 0.25 s
+    clock = iter([0.0, 5.0, 5.0, 5.001, 6.0, 6.25])
+    clock_of = SimpleNamespace(perf_counter=lambda: next(clock))
+    monkeypatch.setattr("noslip.sweeps.execute.time", clock_of)
+    design = read_design({"disk.tilt": "1:1.4:10000"}, {}, constants={})
+    work = make_work("run", model_of(DISK), {"duration": 0.01}, ["final:disk.x"])
+    layer = Layer(0, design, whole(design), ("final:disk.x",), 1)
+    block, known = measure_block(work, layer, 1, threading.Event())
+    assert block == 4 * 512 and len(known.endings) == 512
