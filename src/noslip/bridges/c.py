@@ -30,12 +30,14 @@ class CCode(AbstractSystemFormat):
     prefix : of all names; made of the model's name by default.
     controller : input law that becomes a controller step, such as :class:`noslip.Tracking`.
     start : values of the state that the code starts with; the model's scenario by default.
+    own_sine : whether the code brings its own sine and cosine instead of calling libm's.
     """
 
     precision: str = "double"
     prefix: str = ""
     controller: AbstractInputLaw | None = None
     start: dict[str, float] | None = None
+    own_sine: bool = False
 
     word = "c"
     name = "C"
@@ -62,4 +64,5 @@ class CCode(AbstractSystemFormat):
             precision=self.precision,
             controller=self.controller,
             start=self.start,
+            own_sine=self.own_sine,
         )

@@ -25,6 +25,7 @@ from noslip.analysis.scenario import scenario_start
 from noslip.bridges.basis_cover import BasisCover, basis_measures, cover_ranges
 from noslip.engines.c_code import (
     c_number,
+    print_sincos,
     print_statements,
     print_tables,
     table_name,
@@ -121,6 +122,7 @@ class CSource:
     start : state at the start in the first basis, and its time.
     laws : a controller's law in each basis; none without a controller.
     parameters : (np,) values of `PREFIX_nominal`.
+    own_sine : whether sine and cosine are functions of the code itself.
     """
 
     prefix: str
@@ -129,6 +131,7 @@ class CSource:
     start: Start
     laws: tuple[InputGenerator, ...] = ()
     parameters: Array = field(default_factory=lambda: np.zeros(0))
+    own_sine: bool = False
     _programs: list[Program] = field(default_factory=list, repr=False)
 
     @property
@@ -194,9 +197,14 @@ class CSource:
         if not program.output_size:
             lines.append("    (void)out;")
         body = print_statements(
-            program, inputs, lambda k: f"out[{k}]", real, single=self.single
+            program, inputs, lambda k: f"out[{k}]", real, single=self.single, sincos=self.sincos
         )  # fmt: skip
         return [*lines, *(f"    {line}" for line in body), "}", ""]
+
+    @property
+    def sincos(self) -> str:
+        """Name of the code's own sine and cosine, or nothing."""
+        return f"{self.prefix}_sincos" if self.own_sine else ""
 
     def dispatch(self, name: str, arguments: str) -> list[str]:
         """Lines of a static function that calls the one of a basis."""
@@ -243,6 +251,7 @@ def c_source(
     precision: str = "double",
     controller: AbstractInputLaw | None = None,
     start: dict[str, float] | None = None,
+    own_sine: bool = False,
 ) -> CSource:
     """Check a system and what is asked of it, and find the choices of independent speeds.
 
@@ -250,7 +259,7 @@ def c_source(
     ----------
     system : compiled system.
     where : for messages.
-    prefix, precision, controller, start : options of the target.
+    prefix, precision, controller, start, own_sine : options of the target.
 
     Raises
     ------
@@ -261,6 +270,8 @@ def c_source(
         raise CompileError(
             f"the precision is {precision!r:.40}", where, "give precision='double' or 'single'"
         )
+    if not isinstance(own_sine, bool):
+        raise CompileError(f"own_sine is {own_sine!r:.40}", where, "give True or False")
     if system.costates:
         raise CompileError(
             "vakonomic equations have costates, which change of meaning with the basis",
@@ -282,6 +293,7 @@ def c_source(
         start=start_of(system, start),
         laws=laws,
         parameters=parameters,
+        own_sine=own_sine,
     )
 
 
@@ -556,6 +568,8 @@ def source_text(source: CSource, header: str) -> str:
     lines.append(_fill(source, _STEP))
     if source.laws:
         lines += _controller(source)
+    if source.own_sine and any(f"{source.sincos}(" in line for line in lines):
+        head += [*print_sincos(source.sincos, f"{source.prefix}_real"), ""]
     return "\n".join([*head, *source.with_tables(lines)])
 
 

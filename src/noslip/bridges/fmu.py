@@ -184,9 +184,10 @@ class Fmu(AbstractSystemFormat):
             "residual": source.number(LARGEST_RESIDUAL),
             "step": source.number(float(self.step)),
             "printed": "\n".join(_printed(source)),
+            **fmu_code.SPELLINGS[self.version],
         }
         standard = fmu_code.FMI3 if self.version == 3 else fmu_code.FMI2
-        text = "\n".join([fmu_code.CORE, fmu_code.EXPORT, standard])
+        text = "\n".join([fmu_code.CORE, fmu_code.EXPORT, standard, fmu_code.STATES])
         return re.sub(r"@(\w+)@", lambda m: values.get(m[1], m[0]), text)
 
 

@@ -240,6 +240,66 @@ EXPORT = """\
 #endif
 """
 
+#: Saving and restoring states, the same in both versions but for the spelling of names.
+STATES = """\
+EXPORT @fmi@Status FMI(@fmi@Get@State@)(void *instance, void **state)
+{
+    if (!*state) *state = malloc(sizeof(Values));
+    if (!*state) return @fmi@Error;
+    memcpy(*state, VALUES, sizeof(Values));
+    return @fmi@OK;
+}
+
+EXPORT @fmi@Status FMI(@fmi@Set@State@)(void *instance, void *state)
+{
+    memcpy(VALUES, state, sizeof(Values));
+    return @fmi@OK;
+}
+
+EXPORT @fmi@Status FMI(@fmi@Free@State@)(void *instance, void **state)
+{
+    (void)instance;
+    free(*state);
+    *state = NULL;
+    return @fmi@OK;
+}
+
+EXPORT @fmi@Status FMI(@fmi@Serialized@State@Size)(void *instance, void *state, size_t *size)
+{
+    (void)instance; (void)state;
+    *size = sizeof(Values);
+    return @fmi@OK;
+}
+
+EXPORT @fmi@Status FMI(@fmi@Serialize@State@)(void *instance, void *state, @Byte@ bytes[],
+    size_t size)
+{
+    (void)instance;
+    if (size != sizeof(Values)) return @fmi@Error;
+    memcpy(bytes, state, size);
+    return @fmi@OK;
+}
+
+EXPORT @fmi@Status FMI(@fmi@@Deserialize@@State@)(void *instance, const @Byte@ bytes[], size_t size,
+    void **state)
+{
+    (void)instance;
+    if (size != sizeof(Values)) return @fmi@Error;
+    if (!*state) *state = malloc(sizeof(Values));
+    if (!*state) return @fmi@Error;
+    memcpy(*state, bytes, size);
+    if (((Values *)*state)->basis < 0 || ((Values *)*state)->basis >= @N@_NUM_BASES)
+        return @fmi@Error;
+    return @fmi@OK;
+}
+"""
+
+#: What `STATES` spells differently in each version.
+SPELLINGS = {
+    2: {"fmi": "fmi2", "State": "FMUstate", "Deserialize": "DeSerialize", "Byte": "char"},
+    3: {"fmi": "fmi3", "State": "FMUState", "Deserialize": "Deserialize", "Byte": "uint8_t"},
+}
+
 FMI3 = """\
 #include <stdbool.h>
 #include <stdint.h>
@@ -446,57 +506,6 @@ EXPORT fmi3Status FMI(fmi3GetVariableDependencies)(void *instance, uint32_t depe
     return fmi3Error;
 }
 
-EXPORT fmi3Status FMI(fmi3GetFMUState)(void *instance, void **state)
-{
-    if (!*state) *state = malloc(sizeof(Values));
-    if (!*state) return fmi3Error;
-    memcpy(*state, VALUES, sizeof(Values));
-    return fmi3OK;
-}
-
-EXPORT fmi3Status FMI(fmi3SetFMUState)(void *instance, void *state)
-{
-    memcpy(VALUES, state, sizeof(Values));
-    return fmi3OK;
-}
-
-EXPORT fmi3Status FMI(fmi3FreeFMUState)(void *instance, void **state)
-{
-    (void)instance;
-    free(*state);
-    *state = NULL;
-    return fmi3OK;
-}
-
-EXPORT fmi3Status FMI(fmi3SerializedFMUStateSize)(void *instance, void *state, size_t *size)
-{
-    (void)instance; (void)state;
-    *size = sizeof(Values);
-    return fmi3OK;
-}
-
-EXPORT fmi3Status FMI(fmi3SerializeFMUState)(void *instance, void *state, uint8_t bytes[],
-    size_t size)
-{
-    (void)instance;
-    if (size != sizeof(Values)) return fmi3Error;
-    memcpy(bytes, state, size);
-    return fmi3OK;
-}
-
-EXPORT fmi3Status FMI(fmi3DeserializeFMUState)(void *instance, const uint8_t bytes[], size_t size,
-    void **state)
-{
-    (void)instance;
-    if (size != sizeof(Values)) return fmi3Error;
-    if (!*state) *state = malloc(sizeof(Values));
-    if (!*state) return fmi3Error;
-    memcpy(*state, bytes, size);
-    if (((Values *)*state)->basis < 0 || ((Values *)*state)->basis >= @N@_NUM_BASES)
-        return fmi3Error;
-    return fmi3OK;
-}
-
 EXPORT fmi3Status FMI(fmi3GetDirectionalDerivative)(void *instance, const uint32_t unknowns[],
     size_t num_unknowns, const uint32_t knowns[], size_t num_knowns, const double seed[],
     size_t num_seed, double sensitivity[], size_t num_sensitivity)
@@ -666,16 +675,16 @@ static void log_message(void *given, const char *name, int status, const char *m
     if (send) send(i->environment, name, (fmi2Status)status, "logStatusError", "%s", message);
 }
 
-#define VALUES (&((Instance *)c)->values)
-#define STATUS(code) ((fmi2Status)status_of((Instance *)c, (code), fmi2OK, fmi2Error))
+#define VALUES (&((Instance *)instance)->values)
+#define STATUS(code) ((fmi2Status)status_of((Instance *)instance, (code), fmi2OK, fmi2Error))
 
 EXPORT const char *FMI(fmi2GetTypesPlatform)(void) { return "default"; }
 EXPORT const char *FMI(fmi2GetVersion)(void) { return "2.0"; }
 
-EXPORT fmi2Status FMI(fmi2SetDebugLogging)(void *c, int on, size_t count,
+EXPORT fmi2Status FMI(fmi2SetDebugLogging)(void *instance, int on, size_t count,
     const char *const categories[])
 {
-    (void)c; (void)on; (void)count; (void)categories;
+    (void)instance; (void)on; (void)count; (void)categories;
     return fmi2OK;
 }
 
@@ -695,9 +704,9 @@ EXPORT void *FMI(fmi2Instantiate)(const char *name, int type, const char *guid,
     return i;
 }
 
-EXPORT void FMI(fmi2FreeInstance)(void *c) { free(c); }
+EXPORT void FMI(fmi2FreeInstance)(void *instance) { free(instance); }
 
-EXPORT fmi2Status FMI(fmi2SetupExperiment)(void *c, int has_tolerance, double tolerance,
+EXPORT fmi2Status FMI(fmi2SetupExperiment)(void *instance, int has_tolerance, double tolerance,
     double start, int has_stop, double stop)
 {
     (void)has_tolerance; (void)tolerance; (void)has_stop; (void)stop;
@@ -706,17 +715,22 @@ EXPORT fmi2Status FMI(fmi2SetupExperiment)(void *c, int has_tolerance, double to
     return fmi2OK;
 }
 
-EXPORT fmi2Status FMI(fmi2EnterInitializationMode)(void *c) { (void)c; return fmi2OK; }
+EXPORT fmi2Status FMI(fmi2EnterInitializationMode)(void *instance)
+{
+    (void)instance;
+    return fmi2OK;
+}
 
-EXPORT fmi2Status FMI(fmi2ExitInitializationMode)(void *c)
+EXPORT fmi2Status FMI(fmi2ExitInitializationMode)(void *instance)
 {
     return STATUS(evaluate(VALUES));
 }
 
-EXPORT fmi2Status FMI(fmi2Terminate)(void *c) { (void)c; return fmi2OK; }
-EXPORT fmi2Status FMI(fmi2Reset)(void *c) { reset(VALUES); return fmi2OK; }
+EXPORT fmi2Status FMI(fmi2Terminate)(void *instance) { (void)instance; return fmi2OK; }
+EXPORT fmi2Status FMI(fmi2Reset)(void *instance) { reset(VALUES); return fmi2OK; }
 
-EXPORT fmi2Status FMI(fmi2GetReal)(void *c, const unsigned int vr[], size_t count, double value[])
+EXPORT fmi2Status FMI(fmi2GetReal)(void *instance, const unsigned int vr[], size_t count,
+    double value[])
 {
     size_t k;
     int code, worst = @N@_OK;
@@ -727,7 +741,7 @@ EXPORT fmi2Status FMI(fmi2GetReal)(void *c, const unsigned int vr[], size_t coun
     return STATUS(worst);
 }
 
-EXPORT fmi2Status FMI(fmi2SetReal)(void *c, const unsigned int vr[], size_t count,
+EXPORT fmi2Status FMI(fmi2SetReal)(void *instance, const unsigned int vr[], size_t count,
     const double value[])
 {
     size_t k;
@@ -736,7 +750,8 @@ EXPORT fmi2Status FMI(fmi2SetReal)(void *c, const unsigned int vr[], size_t coun
     return fmi2OK;
 }
 
-EXPORT fmi2Status FMI(fmi2GetInteger)(void *c, const unsigned int vr[], size_t count, int value[])
+EXPORT fmi2Status FMI(fmi2GetInteger)(void *instance, const unsigned int vr[], size_t count,
+    int value[])
 {
     size_t k;
     for (k = 0; k < count; ++k) {
@@ -748,9 +763,10 @@ EXPORT fmi2Status FMI(fmi2GetInteger)(void *c, const unsigned int vr[], size_t c
 
 /* there are no variables of these types */
 #define NONE(name, type) \\
-    EXPORT fmi2Status FMI(name)(void *c, const unsigned int vr[], size_t count, type value[]) \\
+    EXPORT fmi2Status FMI(name)(void *instance, const unsigned int vr[], size_t count, \\
+        type value[]) \\
     { \\
-        (void)c; (void)vr; (void)value; \\
+        (void)instance; (void)vr; (void)value; \\
         return count ? fmi2Error : fmi2OK; \\
     }
 typedef const char *Text;
@@ -760,57 +776,7 @@ NONE(fmi2SetInteger, const int)
 NONE(fmi2SetBoolean, const int)
 NONE(fmi2SetString, const Text)
 
-EXPORT fmi2Status FMI(fmi2GetFMUstate)(void *c, void **state)
-{
-    if (!*state) *state = malloc(sizeof(Values));
-    if (!*state) return fmi2Error;
-    memcpy(*state, VALUES, sizeof(Values));
-    return fmi2OK;
-}
-
-EXPORT fmi2Status FMI(fmi2SetFMUstate)(void *c, void *state)
-{
-    memcpy(VALUES, state, sizeof(Values));
-    return fmi2OK;
-}
-
-EXPORT fmi2Status FMI(fmi2FreeFMUstate)(void *c, void **state)
-{
-    (void)c;
-    free(*state);
-    *state = NULL;
-    return fmi2OK;
-}
-
-EXPORT fmi2Status FMI(fmi2SerializedFMUstateSize)(void *c, void *state, size_t *size)
-{
-    (void)c; (void)state;
-    *size = sizeof(Values);
-    return fmi2OK;
-}
-
-EXPORT fmi2Status FMI(fmi2SerializeFMUstate)(void *c, void *state, char bytes[], size_t size)
-{
-    (void)c;
-    if (size != sizeof(Values)) return fmi2Error;
-    memcpy(bytes, state, size);
-    return fmi2OK;
-}
-
-EXPORT fmi2Status FMI(fmi2DeSerializeFMUstate)(void *c, const char bytes[], size_t size,
-    void **state)
-{
-    (void)c;
-    if (size != sizeof(Values)) return fmi2Error;
-    if (!*state) *state = malloc(sizeof(Values));
-    if (!*state) return fmi2Error;
-    memcpy(*state, bytes, size);
-    if (((Values *)*state)->basis < 0 || ((Values *)*state)->basis >= @N@_NUM_BASES)
-        return fmi2Error;
-    return fmi2OK;
-}
-
-EXPORT fmi2Status FMI(fmi2GetDirectionalDerivative)(void *c, const unsigned int unknowns[],
+EXPORT fmi2Status FMI(fmi2GetDirectionalDerivative)(void *instance, const unsigned int unknowns[],
     size_t num_unknowns, const unsigned int knowns[], size_t num_knowns, const double seed[],
     double result[])
 {
@@ -818,21 +784,21 @@ EXPORT fmi2Status FMI(fmi2GetDirectionalDerivative)(void *c, const unsigned int 
         ? fmi2Error : fmi2OK;
 }
 
-EXPORT fmi2Status FMI(fmi2SetRealInputDerivatives)(void *c, const unsigned int vr[], size_t count,
-    const int order[], const double value[])
+EXPORT fmi2Status FMI(fmi2SetRealInputDerivatives)(void *instance, const unsigned int vr[],
+    size_t count, const int order[], const double value[])
 {
-    (void)c; (void)vr; (void)count; (void)order; (void)value;
+    (void)instance; (void)vr; (void)count; (void)order; (void)value;
     return fmi2Error;
 }
 
-EXPORT fmi2Status FMI(fmi2GetRealOutputDerivatives)(void *c, const unsigned int vr[],
+EXPORT fmi2Status FMI(fmi2GetRealOutputDerivatives)(void *instance, const unsigned int vr[],
     size_t count, const int order[], double value[])
 {
-    (void)c; (void)vr; (void)count; (void)order; (void)value;
+    (void)instance; (void)vr; (void)count; (void)order; (void)value;
     return fmi2Error;
 }
 
-EXPORT fmi2Status FMI(fmi2DoStep)(void *c, double time, double step, int no_return)
+EXPORT fmi2Status FMI(fmi2DoStep)(void *instance, double time, double step, int no_return)
 {
     int changed, code;
     (void)no_return;
@@ -842,29 +808,29 @@ EXPORT fmi2Status FMI(fmi2DoStep)(void *c, double time, double step, int no_retu
     return STATUS(code);
 }
 
-EXPORT fmi2Status FMI(fmi2CancelStep)(void *c) { (void)c; return fmi2Error; }
+EXPORT fmi2Status FMI(fmi2CancelStep)(void *instance) { (void)instance; return fmi2Error; }
 
 /* steps are never pending */
 #define NO_STATUS(name, type) \\
-    EXPORT fmi2Status FMI(name)(void *c, int kind, type *value) \\
+    EXPORT fmi2Status FMI(name)(void *instance, int kind, type *value) \\
     { \\
-        (void)c; (void)kind; (void)value; \\
+        (void)instance; (void)kind; (void)value; \\
         return fmi2Discard; \\
     }
 NO_STATUS(fmi2GetStatus, int)
 NO_STATUS(fmi2GetIntegerStatus, int)
 NO_STATUS(fmi2GetStringStatus, Text)
 
-EXPORT fmi2Status FMI(fmi2GetRealStatus)(void *c, int kind, double *value)
+EXPORT fmi2Status FMI(fmi2GetRealStatus)(void *instance, int kind, double *value)
 {
     if (kind != 2) return fmi2Discard;
     *value = VALUES->time;
     return fmi2OK;
 }
 
-EXPORT fmi2Status FMI(fmi2GetBooleanStatus)(void *c, int kind, int *value)
+EXPORT fmi2Status FMI(fmi2GetBooleanStatus)(void *instance, int kind, int *value)
 {
-    (void)c;
+    (void)instance;
     if (kind != 3) return fmi2Discard;
     *value = 0;
     return fmi2OK;

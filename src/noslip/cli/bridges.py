@@ -136,10 +136,18 @@ def import_robot(
     metavar="NAME=VALUE",
     help="An option of the target, as in precision=single. Repeatable.",
 )
+@click.option(
+    "--own-sine", is_flag=True, help="C code with a sine and cosine of its own, not libm's."
+)
 @force_option
 def export(
-    thing: str, word: str, output: str | None, options: tuple[str, ...], force: bool
-) -> None:  # fmt: skip
+    thing: str,
+    word: str,
+    output: str | None,
+    options: tuple[str, ...],
+    own_sine: bool,
+    force: bool,
+) -> None:
     """Write a run or a model for other programs.
 
     A run is the folder that `noslip run` or `noslip track` made; a model is a name or a file.
@@ -148,6 +156,8 @@ def export(
     from noslip.simulation.run_files import AbstractRunFormat
 
     chosen = dict(_option(text) for text in options)
+    if own_sine:
+        chosen["own_sine"] = True
     target = make_target(word, chosen, f"noslip export --to {word}")
     given: ns.Trajectory | ns.Model
     if isinstance(target, AbstractRunFormat):

@@ -2,17 +2,20 @@
 
 :func:`print_statements` writes one line for each operation. Truth is 1 or 0; see the top of
 `interpreter.py` for what each operation means. Lookups must be lowered (`optimize`); entries of
-their tables are read from arrays that :func:`print_tables` defines.
+their tables are read from arrays that :func:`print_tables` defines. Sine and cosine are those of
+the C library, or a function that :func:`print_sincos` defines.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from noslip.engines.program import Program
+from noslip.engines.vector_math import COS, FAR, HALF_PI, ROUND, SIN
 from noslip.lookup_tables import LookupTable, numbered_table
 
 #: Functions of the C library that have other names than the operations.
@@ -73,6 +76,7 @@ def print_statements(
     real: str,
     *,
     single: bool = False,
+    sincos: str = "",
 ) -> Iterator[str]:
     """Lines of C that compute a program.
 
@@ -83,22 +87,105 @@ def print_statements(
     output : of the number of an output, where it is stored.
     real : type of numbers.
     single : whether that is of single precision.
+    sincos : function that stores sine and cosine, one call for each angle; by default those of the
+        C library.
     """
     if len(inputs) != sum(program.input_sizes):
         raise ValueError(f"{program.name}: {len(inputs)} inputs for {program.input_sizes}")
     names = [*inputs, *(c_number(c, single=single) for c in program.constants)]
     names += [f"v{k}" for k in range(program.num_operations)]
     first = sum(program.input_sizes)
+    angles: set[int] = set()
     for k, (kind, operands) in enumerate(program.operations):
         if kind == "gather":
             behind, table = (int(program.constants[v - first]) for v in operands[1:])
             place = f"(int){names[operands[0]]} + {behind}"
             yield f"const {real} v{k} = {table_name(numbered_table(table))}[{place}];"
             continue
+        if sincos and kind in ("sin", "cos"):
+            angle = operands[0]
+            if angle not in angles:
+                angles.add(angle)
+                yield f"{real} sin{angle}, cos{angle};"
+                yield f"{sincos}({names[angle]}, &sin{angle}, &cos{angle});"
+            names[first + len(program.constants) + k] = f"{kind}{angle}"
+            continue
         text = operation_text(kind, [names[i] for i in operands], single=single)
         yield f"const {real} v{k} = {text};"
     for k, value in enumerate(program.outputs):
         yield f"{output(k)} = {names[value]};"
+
+
+def print_sincos(name: str, real: str) -> Iterator[str]:
+    """Lines that define a static function `name(x, &sine, &cosine)` without any library.
+
+    The operations are those of `vector_math.sincos`, with fused products as products in two parts.
+    The error is below 1 ulp up to FAR; beyond it, results are nan. It computes in double precision.
+    """
+    quarter, rest, last = HALF_PI
+    values = {
+        "name": name,
+        "real": real,
+        "far": repr(FAR),
+        "round": repr(ROUND),
+        "split": repr(ROUND * 2.0**14),
+        "inverse": repr(2.0 / math.pi),
+        "c0": repr(quarter),
+        "c1": repr(rest),
+        "c2": f"({last!r})",
+        "sin": _horner(SIN),
+        "cos": _horner(COS),
+    }
+    for k, part in enumerate((quarter, rest)):
+        high = part * 134217729.0
+        high -= high - part
+        values |= {f"h{k}": repr(high), f"l{k}": f"({part - high!r})"}
+    yield from re.sub(r"@(\w+)@", lambda m: values[m[1]], _SINCOS).splitlines()
+
+
+def _horner(coefficients: Sequence[float]) -> str:
+    """A polynomial in z, lowest power first."""
+    *others, text = (repr(c) for c in coefficients)
+    for c in reversed(others):
+        text = f"({text}) * z + {c}"
+    return text
+
+
+#: Products that must be rounded before they are subtracted are volatile: a compiler that fuses the
+#: two would count their rounding errors twice. The other products are exact, or may be fused.
+_SINCOS = """\
+/* sine and cosine, to 1 ulp up to 2^40 rad; nan beyond */
+static void @name@(@real@ x, @real@ *sine, @real@ *cosine)
+{
+    const double size = x < 0 ? -(double)x : (double)x;
+    /* the remainder r + low = size - n pi/2, and n = high + part to multiply without rounding */
+    const double n = (size * @inverse@ + @round@) - @round@;
+    const double high = (n + @split@) - @split@, part = n - high;
+    volatile const double p = n * @c0@, q = n * @c1@;
+    const double p_rounded = p, b = q;
+    const double p_low = ((high * @h0@ - p_rounded) + high * @l0@ + part * @h0@) + part * @l0@;
+    const double b_low = ((high * @h1@ - b) + high * @l1@ + part * @h1@) + part * @l1@;
+    const double a = (size - p_rounded) - p_low;
+    const double r = a - b, t = r - a;
+    const double low = (((a - (r - t)) - (b + t)) - b_low) - n * @c2@;
+    const double z = r * r, one = 1.0 - 0.5 * z;
+    const double poly_s = @sin@;
+    const double poly_c = @cos@;
+    const double s = r + (poly_s * (r * z) + (low - 0.5 * z * low));
+    const double c = one + (poly_c * (z * z) + (((1.0 - one) - 0.5 * z) - r * low));
+    int quadrant;
+    if (!(size <= @far@)) {
+        *sine = *cosine = (@real@)NAN;
+        return;
+    }
+    quadrant = (int)((long long)n & 3);
+    *cosine = (@real@)(quadrant == 0 ? c : quadrant == 1 ? -s : quadrant == 2 ? -c : s);
+    if (quadrant > 1) quadrant -= 2, x = -x;
+    *sine = (@real@)(quadrant ? c : s);
+    if (x < 0) *sine = -*sine;
+    else if (x == 0) *sine = x;
+}
+"""
 
 
 def used_inputs(program: Program) -> set[int]:

@@ -6,12 +6,14 @@ import re
 import shutil
 import subprocess
 
+import mpmath
 import numpy as np
 import pytest
 
 import noslip as ns
 from noslip.bridges.basis_cover import cover_ranges
 from noslip.bridges.c_source import RESERVED, c_comment
+from noslip.engines.c_code import print_sincos
 from noslip.model.files import model_to_toml, parse_model
 
 COMPILERS = {"gcc": ["gcc", "-std=c99"], "g++": ["g++", "-x", "c++", "-std=c++11"]}
@@ -385,3 +387,81 @@ def test_every_model_of_the_library_compiles(precision, tmp_path, pytestconfig):
         for compiler in COMPILERS:
             if shutil.which(compiler):
                 Code(system, tmp_path, compiler=compiler, flags=("-O0",), precision=precision)
+
+
+@needs_gcc
+@pytest.mark.parametrize("flags", [("-O2",), ("-O2", "-std=gnu11", "-ffp-contract=fast")])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_own_sine_is_within_an_ulp_and_needs_no_library(compiler, flags, tmp_path, rng):
+    if not shutil.which(compiler):
+        pytest.skip(f"there is no {compiler} on the path")
+    if compiler == "g++":
+        flags = [f for f in flags if "gnu" not in f]
+    text = [
+        "#include <math.h>",
+        'extern "C"' * (compiler == "g++") + " void both(double x, double *s, double *c);",
+        *print_sincos("own", "double"),
+        "void both(double x, double *s, double *c) { own(x, s, c); }",
+    ]
+    path, library = tmp_path / "sine.c", tmp_path / "sine.so"
+    path.write_text("\n".join(text) + "\n")
+    command = [*COMPILERS[compiler], *flags, *STRICT, "-shared", "-fPIC", path, "-o", library]
+    subprocess.run([*command, "-nostdlib", "-Wl,--no-undefined"], check=True)
+    function = ctypes.CDLL(str(library)).both
+    function.argtypes = [ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p]
+
+    def own(x):
+        out = np.empty(2)
+        function(float(x), out.ctypes.data, out.ctypes.data + 8)
+        return out
+
+    angles = np.concatenate(
+        [
+            rng.uniform(-10.0, 10.0, 1500),
+            rng.choice([-1.0, 1.0], 1500) * 2.0 ** rng.uniform(-60.0, 40.0, 1500),
+            np.round(2.0 ** rng.uniform(0.0, 39.0, 1500)) * (np.pi / 2),  # zeros of either
+        ]
+    )
+    found = np.array([own(x) for x in angles])
+    of_library = np.stack([np.sin(angles), np.cos(angles)], axis=1)
+    assert np.abs((found - of_library) / np.spacing(np.abs(of_library))).max() <= 1.0
+    with mpmath.workprec(200):
+        for x, row in zip(angles[::5], found[::5], strict=True):
+            for y, true in zip(row, (mpmath.sin(float(x)), mpmath.cos(float(x))), strict=True):
+                assert abs(mpmath.mpf(float(y)) - true) < 0.75 * np.spacing(abs(float(true)))
+    assert own(0.0).tolist() == [0.0, 1.0]
+    assert not np.signbit(own(0.0)[0]) and np.signbit(own(-0.0)[0])
+    assert np.isfinite(own(2.0**40)).all()
+    for x in (2.0**40 + 1.0, -np.inf, np.nan):
+        assert np.isnan(own(x)).all()
+
+
+@needs_gcc
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_code_with_its_own_sine_equals_that_with_the_librarys(precision, system_of, tmp_path, rng):
+    system = system_of("tractor-trailer")
+    codes = []
+    for own_sine in (False, True):
+        folder = tmp_path / f"{own_sine}"
+        folder.mkdir()
+        codes.append(Code(system, folder, precision=precision, own_sine=own_sine))
+    calls = [set(re.findall(r"\b(?:sin|cos)f?\(", c.files[0].read_text())) for c in codes]
+    assert calls[0] and not calls[1]
+    tolerance = 1e-11 if precision == "double" else 1e-3
+    for t, x, u in states(system, rng, 6):
+        arguments = (codes[0].sizes["STATES"], 0, t, x, u, system.parameters())
+        (code, ours), (other, theirs) = (c.evaluate("rates", *arguments) for c in codes)
+        assert code == other
+        size = np.abs(ours).max()
+        np.testing.assert_allclose(theirs, ours, rtol=tolerance, atol=tolerance * size)
+    x[system.kinematics.num_coordinates :] = 0.0
+    # an angle beyond its reach is no result
+    angle = [c.name for c in system.coordinates].index("hinge.angle")
+    x[angle] = 2.0**41
+    assert codes[0].evaluate("rates", *arguments[:3], x, u, system.parameters())[0] != NOT_FINITE
+    assert codes[1].evaluate("rates", *arguments[:3], x, u, system.parameters())[0] == NOT_FINITE
+
+
+def test_own_sine_is_true_or_false(system_of, tmp_path, refuses):
+    with refuses(ns.CompileError, "own_sine is 'yes'", "model 'agv'", "True or False"):
+        ns.export(system_of("agv"), tmp_path / "agv.c", own_sine="yes")

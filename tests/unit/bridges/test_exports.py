@@ -97,6 +97,14 @@ def test_the_command_takes_a_run_or_a_model(listing, folder):
     assert code == 1 and "where" in said and "fix" in said
     code, said = run_command("agv", "--to", "own_listing", "--option", "title")
     assert code == 2 and "write NAME=VALUE" in said
+    code, said = run_command("agv", "--to", "own_listing", "--own-sine")
+    assert code == 1 and "has no option 'own_sine'" in said
+
+
+def test_the_command_writes_c_with_its_own_sine(folder):
+    code, said = run_command("agv", "--to", "c", "--own-sine")
+    assert code == 0 and "written: agv.c" in said
+    assert "static void agv_sincos(" in Path("agv.c").read_text()
 
 
 def test_words_of_targets_are_unique_over_the_families():

@@ -202,6 +202,40 @@ def test_a_state_is_saved_and_restored(instance):
     unit.freeFMUState(again)
 
 
+@needs_compiler
+def test_a_state_of_co_simulation_is_saved_and_restored_by_fmi_2(system_of, tmp_path):
+    path, _ = write(system_of("agv"), tmp_path, version=2)
+    folder = fmpy.extract(path, str(tmp_path / "unzipped"))
+    about = fmpy.read_model_description(folder)
+    from fmpy.fmi2 import FMU2Slave
+
+    unit = FMU2Slave(
+        guid=about.guid, unzipDirectory=folder, instanceName="one",
+        modelIdentifier=about.coSimulation.modelIdentifier,
+    )  # fmt: skip
+    unit.instantiate()
+    unit.setupExperiment()
+    unit.enterInitializationMode()
+    unit.exitInitializationMode()
+    outputs = [v for v in about.modelVariables if v.causality == "output" and v.type == "Real"]
+    place = [v.valueReference for v in outputs]
+    speed = [v.valueReference for v in about.modelVariables if v.name == "eta[1]"]
+    unit.setReal(speed, [1.5])
+    saved = unit.getFMUState()
+    bytes_ = unit.serializeFMUState(saved)
+    unit.doStep(0.0, 0.5)
+    after = unit.getReal(place)
+    for state in (saved, unit.deserializeFMUState(bytes_)):
+        unit.setFMUState(state)
+        assert unit.getReal(speed) == [1.5]
+        assert unit.getReal(place) != after
+        unit.doStep(0.0, 0.5)
+        assert unit.getReal(place) == after
+        unit.freeFMUState(state)
+    unit.terminate()
+    unit.freeInstance()
+
+
 def ctypes_double():
     import ctypes
 
