@@ -37,7 +37,8 @@ def test_histories_are_the_columns_of_the_run(name, what):
     run = run_of(name)
     figure = ns.plot(run, what)
     for ax in figure.axes:
-        assert names_beside(ax) == [line.get_label() for line in ax.lines]
+        told = [name.removeprefix("= ").removeprefix("≈ ") for name in names_beside(ax)]
+        assert told == [line.get_label() for line in ax.lines]
         for line in ax.lines:
             unit, values = run.columns[line.get_label()]
             np.testing.assert_array_equal(line.get_ydata(), values)
