@@ -1,5 +1,7 @@
 """Figures of runs: what is drawn is the run, with its own names and units."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from runs_to_plot import MODELS, audited, drawn, lines_of, names_beside, run_of, tracked
@@ -37,7 +39,8 @@ def test_histories_are_the_columns_of_the_run(name, what):
     run = run_of(name)
     figure = ns.plot(run, what)
     for ax in figure.axes:
-        assert names_beside(ax) == [line.get_label() for line in ax.lines]
+        told = [name.removeprefix("= ").removeprefix("≈ ") for name in names_beside(ax)]
+        assert told == [line.get_label() for line in ax.lines]
         for line in ax.lines:
             unit, values = run.columns[line.get_label()]
             np.testing.assert_array_equal(line.get_ydata(), values)
@@ -158,7 +161,28 @@ def test_friction_is_that_of_the_audit():
     assert demand.get_ylabel() == "friction demand" and load.get_ylabel() == "normal load (N)"
     # ground that holds a hundred times as much does not flatten the curves
     assert demand.get_ylim()[1] < 0.1
-    assert names_beside(demand)[-1] == "ground (0.5, above)"
+    assert names_beside(demand)[-1] == "ground, μ = 0.5 (above)"
+    # the axis itself is the limit of loads that stay above zero
+    assert names_beside(load) == [w.name for w in audit.wheels] and load.get_ylim()[0] == 0
+
+
+def test_friction_and_loads_have_their_limits():
+    run, held = run_of("agv"), audited()
+    wheel = held["wheel1"]
+    least = 1.5 * wheel.normal.max()
+    lifted = replace(wheel, normal=wheel.normal - least, normal_range=wheel.normal_range - least)
+    wheels = tuple(lifted if w is wheel else w for w in held.wheels)
+    audit = replace(held, friction=0.01, wheels=wheels)
+    assert {lift.wheel for lift in audit.lifts} == {"wheel1"}
+    demand, load = ns.plot(run, "friction", audit=audit).axes
+    for ax, name, value in ((demand, "ground, μ = 0.01", 0.01), (load, "lifts below zero", 0.0)):
+        line = ax.lines[-1]
+        assert line.get_label() == names_beside(ax)[-1] == name
+        np.testing.assert_array_equal(line.get_ydata(), np.full(len(run.t), value))
+        low, high = ax.get_ylim()
+        assert low < value < high
+    (demand, load) = ns.plot(run, "friction", audit=replace(held, friction=None)).axes
+    assert not any("ground" in name for name in names_beside(demand))
 
 
 def test_phase_plots_pair_each_coordinate_with_its_rate():

@@ -13,6 +13,8 @@ Array = NDArray[np.float64]
 ROUNDING = 1e-9
 #: What is smaller than this in every unit is zero but for rounding.
 NOTHING = 1e-13
+#: Curves nearer than this part of the height of their panel cover each other: a third of a line.
+COVERED = 0.004
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -22,6 +24,7 @@ class Curve:
     Parameters
     ----------
     label : the model's own name.
+    told : what the legend says instead, if anything else.
     x, y : (n,) values; what is not finite is left out.
     band : (n, 2) shaded from the first to the second, if any.
     color : of the palette by default, in the order of the curves.
@@ -36,6 +39,7 @@ class Curve:
     color: str = ""
     dashes: tuple[float, ...] | None = None
     dot: float = 0.0
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,7 +73,7 @@ class Panel:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of its curves for the legend."""
-        return tuple(c.label for c in self.curves) if self.has_names else ()
+        return tuple(c.told or c.label for c in self.curves) if self.has_names else ()
 
     def drawn(self, y: Array) -> Array:
         """Ordinates as they are drawn: sizes on a logarithmic axis, where zero has no place."""
@@ -77,6 +81,35 @@ class Panel:
             return np.asarray(y, dtype=float)
         size = np.abs(y)
         return np.where(size > 0, size, np.nan)
+
+    def twins(self) -> dict[int, tuple[int, str]]:
+        """Curves that lie on an earlier one → which, and "=" (but for rounding) or "≈"."""
+        low, high = self.limits()
+        height = float(np.log10(high / low)) if self.log else high - low
+        found: dict[int, tuple[int, str]] = {}
+        for k, curve in enumerate(self.curves):
+            for first in range(k):
+                if first in found:
+                    continue
+                apart = self._distance(self.curves[first], curve)
+                if apart <= COVERED * height:
+                    # a panel is as high as its curves spread, and so is what rounding is beside
+                    found[k] = (first, "=" if apart <= ROUNDING * height else "≈")
+                    break
+        return found
+
+    def _distance(self, one: Curve, other: Curve) -> float:
+        """The most by which two lines are apart; infinite where they have different points."""
+        if one.dot or other.dot or one.x.shape != other.x.shape:
+            return np.inf
+        a, b = self.drawn(one.y), self.drawn(other.y)
+        inside = np.isfinite(a)
+        if not inside.any() or not np.array_equal(inside, np.isfinite(b)):
+            return np.inf
+        if not np.allclose(one.x, other.x, rtol=ROUNDING, atol=NOTHING, equal_nan=True):
+            return np.inf
+        a, b = a[inside], b[inside]
+        return float(np.max(np.abs(np.log10(a / b) if self.log else a - b)))
 
     def limits(self) -> tuple[float, float]:
         """Least and largest ordinate, with room above and below."""

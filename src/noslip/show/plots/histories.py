@@ -304,7 +304,11 @@ FAR = 6.0
 
 
 def friction_panels(audit: Audit) -> list[Panel]:
-    """Friction demand and load of each wheel whose load is known."""
+    """Friction demand and load of each wheel whose load is known, with their limits.
+
+    Limits are the friction coefficient of the ground, if it is given, and a load of zero where a
+    wheel lifts in the least-norm split or might in another.
+    """
     demands, loads = [], []
     top = 0.01
     for wheel in audit.loaded:
@@ -319,12 +323,17 @@ def friction_panels(audit: Audit) -> list[Panel]:
     if audit.friction is not None:
         is_near = audit.friction < FAR * top
         top = max(top, 1.2 * audit.friction) if is_near else top
-        label = "ground" if is_near else f"ground ({audit.friction:g}, above)"
+        label = f"ground, μ = {audit.friction:g}" + ("" if is_near else " (above)")
         ground = np.full(len(audit.t), audit.friction)
         demands.append(Curve(label=label, x=audit.t, y=ground, color=INK, dashes=(4.0, 1.6)))
     # a wheel that lifts asks for no end of friction; a load below zero would have to pull
     known = [x[np.isfinite(x)] for w in audit.loaded for x in (w.normal, w.normal_range)]
     lowest = min((float(x.min()) for x in known if x.size), default=0.0)
+    if any(np.any(w.normal_range[:, 0] < -audit.rounding) for w in audit.loaded):
+        zero = np.zeros(len(audit.t))
+        loads.append(
+            Curve(label="lifts below zero", x=audit.t, y=zero, color=INK, dashes=(4.0, 1.6))
+        )
     return [
         Panel(name="friction demand", unit="1", curves=tuple(demands), bottom=0.0, top=top),
         Panel(name="normal load", unit="N", curves=tuple(loads), bottom=min(0.0, 1.06 * lowest)),

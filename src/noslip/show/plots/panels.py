@@ -3,16 +3,21 @@
 `lay_out` places panels by inches: the room that numbers and names take is known before anything is
 drawn, so nothing has to be laid out twice. Stacked panels share their abscissa and have their names
 on the right (above them in a narrow figure); a grid of panels has one row of names for all.
+
+Of stacked curves that lie on each other, later ones are dashed, so that each color is seen, and
+their names follow that of the first, after "=" or "≈".
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from noslip.show.plots.curves import Panel
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks, band_polygons
 from noslip.show.plots.style import (
+    DASHES,
     EDGE,
     LEADING,
     LINE,
@@ -65,6 +70,7 @@ def lay_out(
 
 def _stack(panels: Sequence[Panel], title: str, width: float, head: float) -> Sheet:
     """Panels under each other, names on the right or, in a narrow figure, above each."""
+    panels = [_told(panel) for panel in panels]
     beside = width >= NARROW
     right = max(EDGE + 0.02, *(_overhang(p, width) for p in panels))
     if beside and any(p.names for p in panels):
@@ -90,6 +96,27 @@ def _stack(panels: Sequence[Panel], title: str, width: float, head: float) -> Sh
     return Sheet(
         width=width, height=height, frames=tuple(frames), title=title, left=left, shares_x=True
     )
+
+
+def _told(panel: Panel) -> Panel:
+    """A panel whose legend tells which curves lie on each other."""
+    twins = panel.twins() if panel.names else {}
+    if not twins:
+        return panel
+    curves, place = [], {}
+    count: dict[int, int] = {}
+    for k, curve in enumerate(panel.curves):
+        first, sign = twins.get(k, (k, ""))
+        count[first] = count.get(first, -1) + 1
+        place[k] = (first, k)
+        dashed = curve.dashes
+        if dashed is None:
+            dashed = DASHES[1 + (count[first] - 1) % (len(DASHES) - 1)] if sign else dashes(k)
+        told = f"{sign} {curve.label}" if sign else ""
+        tinted = curve.color or color(k)
+        curves.append(replace(curve, told=told, color=tinted, dashes=dashed))
+    order = sorted(place, key=lambda k: place[k])
+    return replace(panel, curves=tuple(curves[k] for k in order))
 
 
 def _grid(panels: Sequence[Panel], title: str, width: float, columns: int) -> Sheet:
