@@ -267,6 +267,10 @@ def test_unknown_tasks_and_modes_are_refused(system_of, refuses):
         ns.gym.make_env(task="drive", render_mode="human")
     with refuses(ns.SimulationError, "num_envs is 0", "noslip.gym", "above 0"):
         ns.gym.make_vec_env(task="drive", num_envs=0)
+    fix = "simulate_batch(…, device='cuda', arrays='device')"
+    with refuses(ns.SimulationError, "not on device 'cuda'", "noslip.gym.make_vec_env", fix):
+        ns.gym.make_vec_env(task="drive", device="cuda")
+    assert ns.gym.make_vec_env(task="drive", num_envs=1, device="cpu").num_envs == 1
 
 
 def test_without_gymnasium_the_extra_is_named(monkeypatch, refuses):
