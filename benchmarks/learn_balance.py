@@ -1,6 +1,6 @@
 """Learn to balance the bicycle by CMA-ES of the package cma, over all its tries at once.
 
-    pip install cma
+    pip install "noslip[learn]"
     python benchmarks/learn_balance.py > benchmarks/results/learn-balance.txt
 
 A try is a linear reflex from what is seen to the steer torque; each of the population rides
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import time
 
-import cma
 import numpy as np
 
 import noslip as ns
+from noslip.extras import require
 
 TRIES, RIDES, LIMIT, PERIOD = 16, 16, 500, 0.02
 
@@ -36,6 +36,9 @@ def ride(bicycles, reflexes, seed):
 
 
 def main():
+    require("cma", "learning to balance", "benchmarks/learn_balance.py")
+    import cma
+
     bicycles = ns.gym.make_vec_env(task="balance", num_envs=TRIES * RIDES)
     print(f"noslip {ns.__version__}, cma {cma.__version__}, {TRIES} tries on {RIDES} bicycles each")
     search = cma.CMAEvolutionStrategy(

@@ -30,6 +30,7 @@ EXTRAS = {
     "rosbags": ("rosbags", "ros"),
     "fmpy": ("FMPy", "fmu"),
     "gymnasium": ("Gymnasium", "gym"),
+    "cma": ("cma", "learn"),
     "jax": ("JAX", "jax"),
     "torch": ("PyTorch", "torch"),
     "control": ("python-control", "control"),

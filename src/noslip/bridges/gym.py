@@ -59,6 +59,7 @@ def make_vec_env(
     num_envs: int = 64,
     *,
     parameters: Mapping[str, float] | None = None,
+    device: str = "cpu",
 ) -> Any:
     """Many environments in one, stepped together by native code (``gymnasium.vector.VectorEnv``).
 
@@ -69,7 +70,19 @@ def make_vec_env(
     ----------
     model, task, parameters : as in :func:`make_env`.
     num_envs : how many.
+    device : ``"cpu"``; there are no environments on a GPU.
+
+    Raises
+    ------
+    SimulationError : the task does not fit the model, or there is no such device.
     """
+    if device != "cpu":
+        raise SimulationError(
+            f"environments run on the CPU, not on device {device!r:.40}",
+            "noslip.gym.make_vec_env",
+            "leave device out; whole trajectories run on a GPU and stay there: "
+            "simulate_batch(…, device='cuda', arrays='device'), read by DLPack",
+        )
     require("gymnasium", "an environment", "noslip.gym.make_vec_env")
     from noslip.bridges.gym_envs import MechanismVectorEnv
 

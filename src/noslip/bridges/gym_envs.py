@@ -22,6 +22,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
 from noslip.show.animate import picture
 from noslip.simulation.expressions import check_definitions, read_expression, units_by_name
+from noslip.simulation.segments import carried, tree_speeds
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import complete_starts
 
@@ -152,7 +153,11 @@ class Mechanisms:
         self._base = np.zeros(len(names))
         for name, value in task.inputs.items():
             self._base[names.index(name)] = value
-        self._seen = self._compiled()
+        # bases that occurred, what is seen and what holds in each; the number of each mechanism's
+        self._systems, self._seen = list[System](), list[Any]()
+        self._limits = list[tuple[Array, NDArray[np.bool_]]]()
+        self._add_basis(system)
+        self._bases = np.zeros(count, dtype=int)
         self.t = np.zeros(count)
         self.x = np.zeros((count, system.num_states))
         self.u = np.tile(self._base, (count, 1))
@@ -179,6 +184,7 @@ class Mechanisms:
         if drawn:
             self._known[which, len(self._values) :] = np.column_stack(drawn)
         self.t[which], self._acts[which], self.u[which] = 0.0, 0, self._base
+        self._bases[which] = 0
 
     def act(
         self, actions: Array
@@ -188,7 +194,7 @@ class Mechanisms:
         # an action that is no number ends its episode
         self.u[:, self._places] = self._middle + self._half * np.clip(actions, -1.0, 1.0)
         is_bad = ~self._advance()
-        found = self._seen.map(self.t, self.x, self.u, self._known)
+        found = self._look()
         reward, ends = found[:, 0].copy(), found[:, 1 + len(task.observation) :] > 0.0
         is_bad |= ~np.isfinite(found).all(axis=1)
         reward[is_bad] = 0.0
@@ -202,13 +208,17 @@ class Mechanisms:
 
     def observe(self) -> NDArray[np.float32]:
         """(n, no) what is seen, cut at the largest magnitude."""
-        found = self._seen.map(self.t, self.x, self.u, self._known)
+        found = self._look()
         seen = np.nan_to_num(found[:, 1 : 1 + len(self.task.observation)])
         return np.clip(seen, -self.task.largest, self.task.largest).astype(np.float32)
 
+    def basis(self, k: int) -> System:
+        """The system in the independent speeds that one mechanism is in now."""
+        return self._systems[self._bases[k]]
+
     def picture(self, k: int) -> NDArray[np.uint8]:
         """A picture of one mechanism."""
-        system = self.system
+        system = self.basis(k)
         names = (*system.coordinates, *system.independent_speeds, *system.auxiliary_states)
         start = {q.name: float(x) for q, x in zip(names, self.x[k], strict=False)}
         known = zip((p.name for p in system.model.parameters), self._values.tolist(), strict=True)
@@ -217,35 +227,111 @@ class Mechanisms:
         return np.asarray(image.convert("RGB"), dtype=np.uint8)
 
     def _advance(self) -> NDArray[np.bool_]:
-        """Steps of a period; whether each is still where its equations hold."""
-        system, h = self.system, self.task.period / self.task.steps
-        n, is_good = system.num_states, np.ones(self.count, dtype=bool)
+        """Steps of a period; whether each is still where its equations hold.
+
+        Where the independent speeds of a mechanism would end within a step, it goes on in others.
+        """
+        steps = self.task.steps
+        left = np.full(self.count, steps)
+        is_good = np.ones(self.count, dtype=bool)
+        is_new = np.zeros(self.count, dtype=bool)  # in other speeds than at its last step
+        is_open, groups = is_good, {(steps, b) for b in set(self._bases.tolist())}
+        while groups:
+            # those with fewer steps first: none is met twice
+            for count, number in sorted(groups):
+                which = np.flatnonzero(is_open & (left == count) & (self._bases == number))
+                taken, has_ended = self._steps(number, which, count)
+                left[which] -= taken
+                if not left.any():
+                    return is_good
+                is_new[which] &= taken == 0
+                is_good[which] = (taken == count) | has_ended
+                for k in which[has_ended].tolist():
+                    is_new[k] = is_good[k] = not is_new[k] and self._change_basis(k)
+            is_open = is_good & (left > 0)
+            groups = set(zip(left[is_open].tolist(), self._bases[is_open].tolist(), strict=True))
+        return is_good
+
+    def _steps(
+        self, number: int, which: NDArray[np.int_], count: int
+    ) -> tuple[NDArray[np.int_], NDArray[np.bool_]]:
+        """Steps of some mechanisms in their basis: how many held, and whether the basis ended.
+
+        One that does not hold is not taken, nor any after it.
+        """
+        system = self._systems[number]
+        n, h = system.num_states, self.task.period / self.task.steps
+        limits, is_basis = self._limits[number]
+        has_basis = bool(is_basis.any())
+        f, p = system.rates.map, self._values
+        is_all = len(which) == self.count
+        old_t, old_x, u = (a if is_all else a[which] for a in (self.t, self.x, self.u))
+        taken, goes_on = np.zeros(len(which), dtype=int), np.ones(len(which), dtype=bool)
+        has_ended = ~goes_on
+        for _ in range(count):
+            first = f(old_t, old_x, u, p)
+            is_within = np.abs(first[:, n:]) >= limits
+            k1 = first[:, :n]
+            k2 = f(old_t + h / 2, old_x + h / 2 * k1, u, p)[:, :n]
+            k3 = f(old_t + h / 2, old_x + h / 2 * k2, u, p)[:, :n]
+            k4 = f(old_t + h, old_x + h * k3, u, p)[:, :n]
+            x, t = old_x + h / 6 * (k1 + 2 * (k2 + k3) + k4), old_t + h
+            is_held = (is_within | is_basis).all(axis=1)
+            if system.has_projection:
+                projected = system.projection.map(t, x, u, p)
+                x = projected[:, :n]
+                is_held &= (np.abs(projected[:, n:]) <= ASTRAY).all(axis=1)
+            is_held &= np.isfinite(x).all(axis=1)
+            if has_basis:
+                before, after = (v[:, n:][:, is_basis] for v in (first, f(t, x, u, p)))
+                is_same = before * after > 0.0  # a step may not leap over the end
+                is_same &= is_within[:, is_basis] & (np.abs(after) >= limits[is_basis])
+                ends = ~is_same.all(axis=1)
+                has_ended |= goes_on & ends
+                is_held &= ~ends
+            goes_on &= is_held
+            if goes_on.all():
+                old_t, old_x = t, x
+            else:
+                old_t, old_x = np.where(goes_on, t, old_t), np.where(goes_on[:, None], x, old_x)
+            taken += goes_on
+        self.t[which], self.x[which] = old_t, old_x
+        if has_ended.any():  # an action that is no number ends no basis
+            has_ended &= np.isfinite(u).all(axis=1)
+        return taken, has_ended
+
+    def _add_basis(self, system: System) -> None:
+        self._systems.append(system)
+        self._seen.append(self._compiled(system))
         measures = system.singularity_measures
         # where independent speeds are due to be changed, steps of fixed length go astray
         limits = np.array([m.floor if m.kind == "basis" else m.limit for m in measures])
-        is_basis = np.array([m.kind == "basis" for m in measures], dtype=bool)
-        f, p = system.rates.map, self._values
-        for _ in range(self.task.steps):
-            t, x, u = self.t, self.x, self.u
-            first = f(t, x, u, p)
-            is_good &= (np.abs(first[:, n:]) >= limits).all(axis=1)
-            k1 = first[:, :n]
-            k2 = f(t + h / 2, x + h / 2 * k1, u, p)[:, :n]
-            k3 = f(t + h / 2, x + h / 2 * k2, u, p)[:, :n]
-            k4 = f(t + h, x + h * k3, u, p)[:, :n]
-            x = x + h / 6 * (k1 + 2 * (k2 + k3) + k4)
-            self.t = t + h
-            if system.has_projection:
-                projected = system.projection.map(self.t, x, u, p)
-                x, is_near = projected[:, :n], np.abs(projected[:, n:]) <= ASTRAY
-                is_good &= is_near.all(axis=1)
-            is_good &= np.isfinite(x).all(axis=1)
-            if is_basis.any():
-                before, after = (v[:, n:][:, is_basis] for v in (first, f(self.t, x, u, p)))
-                is_good &= (before * after > 0.0).all(axis=1)  # nor may a step leap over it
-                is_good &= (np.abs(after) >= limits[is_basis]).all(axis=1)
-            self.x = np.where(is_good[:, None], x, self.x)
-        return is_good
+        self._limits.append((limits, np.array([m.kind == "basis" for m in measures], dtype=bool)))
+
+    def _change_basis(self, k: int) -> bool:
+        """Convert the state of a mechanism to the best independent speeds, if there are others."""
+        here, t, x, u = self.basis(k), self.t[k], self.x[k], self.u[k]
+        q = x[None, : len(here.coordinates)]
+        there = here.regular_at(np.array([t]), q, self._values[None, :])[0]
+        if there is None or there is here:
+            return False
+        if there not in self._systems:
+            self._add_basis(there)
+        v = tree_speeds(here, float(t), x, u, self._values)
+        self.x[k] = carried(here, there, x, v)
+        self._bases[k] = self._systems.index(there)
+        return True
+
+    def _look(self) -> Array:
+        """(n, 1 + no + ne) rewards, observations and ends, each in its basis."""
+        if len(self._systems) == 1:
+            return np.asarray(self._seen[0].map(self.t, self.x, self.u, self._known))
+        found = np.zeros((self.count, 1 + len(self.task.observation) + len(self.task.ends)))
+        for number, seen in enumerate(self._seen):
+            k = np.flatnonzero(self._bases == number)
+            if len(k):
+                found[k] = seen.map(self.t[k], self.x[k], self.u[k], self._known[k])
+        return found
 
     def _next_start(self, rng: np.random.Generator) -> Array:
         starts, used = self._starts
@@ -273,9 +359,9 @@ class Mechanisms:
             found[:, start : start + part.shape[1]] = part
         return found
 
-    def _compiled(self) -> Any:
-        """[reward; observation; ends] of (t, x, u, [parameters; variables])."""
-        system, task = self.system, self.task
+    def _compiled(self, system: System) -> Any:
+        """[reward; observation; ends] of (t, x, u, [parameters; variables]) in a basis."""
+        task = self.task
         symbols = ca.SX.sym("variables", len(task.variables))
         known = {name: symbols[k] for k, name in enumerate(task.variables)}
         check_definitions(system, task.variables)

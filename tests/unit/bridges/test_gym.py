@@ -110,6 +110,64 @@ def test_an_episode_ends_before_its_speeds_do():
     assert "turned" in why
 
 
+def folding(system, step):
+    """A loader that folds its waist: the yaw rate takes over from the waist's rate."""
+    task = ns.gym.GymTask(
+        observation={f"x{k}": q.name for k, q in enumerate((*system.coordinates, *system.speeds))},
+        actions={system.inputs[0].name: (-1.0, 1.0)}, reward="1",
+        start={"waist.angle": 1.5, "waist.rate": (0.6, 0.8), "front.vx": 1.0},
+        period=0.1, steps=round(0.1 / step),
+    )  # fmt: skip
+    return task
+
+
+def test_an_episode_goes_on_in_other_independent_speeds(system_of):
+    system = system_of("lhd-noslip")
+    start = {"waist.angle": 1.5, "waist.rate": 0.8, "front.vx": 1.0}
+    run = ns.simulate(system, start=start, duration=3.0, samples=2, rtol=1e-12, atol=1e-12)
+    ours = [run[q.name][-1] for q in (*system.coordinates, *system.speeds)]
+    errors = []
+    for step in (0.005, 0.0025):
+        env = ns.gym.make_env(system, folding(system, step), render_mode="rgb_array")
+        env.reset(seed=0, options=start)
+        for _ in range(30):
+            seen, reward, ended, _, info = env.step(np.zeros(1))
+            assert not ended, info
+            assert reward == 1.0
+        assert env.mechanisms.t[0] == pytest.approx(3.0, abs=1e-12)
+        assert env.mechanisms.basis(0) is not system
+        exact = env.mechanisms._look()[0, 1:]
+        np.testing.assert_array_equal(seen, exact.astype(np.float32))
+        errors.append(np.abs(exact - ours).max())
+    # fixed steps of fourth order
+    assert errors[1] < 1e-8 and errors[1] < errors[0] / 10
+    assert env.render().shape == (400, 640, 3)
+    # a new episode begins in the first ones
+    env.reset(seed=0, options=start)
+    assert env.mechanisms.basis(0) is system
+
+
+def test_many_in_different_independent_speeds_are_as_one_bit_by_bit(system_of):
+    system = system_of("lhd-noslip")
+    task = folding(system, 0.02)
+    many = ns.gym.make_vec_env(system, task, num_envs=4)
+    many.reset(seed=3)
+    # the waist of some is far from its end
+    many.mechanisms.x[::2, [c.name for c in system.coordinates].index("waist.angle")] = 0.2
+    state, mixed = many.mechanisms.x.copy(), False
+    ones = [ns.gym.make_env(system, task) for _ in range(4)]
+    for k, one in enumerate(ones):
+        one.reset(seed=0)
+        one.mechanisms.x[:] = state[k]
+    for _ in range(30):
+        seen, _, ended, _, _ = many.step(np.zeros((4, 1)))
+        assert not ended.any()
+        mixed |= len({id(many.mechanisms.basis(k)) for k in range(4)}) > 1
+        for k, one in enumerate(ones):
+            np.testing.assert_array_equal(one.step(np.zeros(1))[0], seen[k])
+    assert mixed
+
+
 def test_many_are_as_one_bit_by_bit():
     many = ns.gym.make_vec_env(task="drive", num_envs=5)
     rng = np.random.default_rng(4)
@@ -209,6 +267,10 @@ def test_unknown_tasks_and_modes_are_refused(system_of, refuses):
         ns.gym.make_env(task="drive", render_mode="human")
     with refuses(ns.SimulationError, "num_envs is 0", "noslip.gym", "above 0"):
         ns.gym.make_vec_env(task="drive", num_envs=0)
+    fix = "simulate_batch(…, device='cuda', arrays='device')"
+    with refuses(ns.SimulationError, "not on device 'cuda'", "noslip.gym.make_vec_env", fix):
+        ns.gym.make_vec_env(task="drive", device="cuda")
+    assert ns.gym.make_vec_env(task="drive", num_envs=1, device="cpu").num_envs == 1
 
 
 def test_without_gymnasium_the_extra_is_named(monkeypatch, refuses):
