@@ -5,7 +5,7 @@ import pytest
 from runs_to_plot import names_beside
 
 import noslip as ns
-from noslip.show.plots.eigenvalues import followed, stable_ranges
+from noslip.show.plots.eigenvalues import followed, mode_name, modes_of, stable_ranges
 
 #: The benchmark bicycle [MeijaardPapadopoulosRuinaSchwab2007]: M q̈ + v C q̇ + (g K0 + v² K2) q = 0.
 M = np.array([[80.81722, 2.31941332208709], [2.31941332208709, 0.29784188199686]])
@@ -87,7 +87,65 @@ def test_the_bicycle_is_stable_between_weave_and_capsize(rng):
         (shade,) = ax.patches
         left, right = shade.get_x(), shade.get_x() + shade.get_width()
         assert (left, right) == pytest.approx((low, high), abs=1e-4)
-    assert names_beside(figure.axes[0]) == ["stable: nothing grows"]
+    assert sorted(names_beside(figure.axes[0])) == [
+        "monotone, decays",
+        "monotone, grows above 6.02 m/s",
+        "oscillates above ≈ 0.68 m/s, grows below 4.29 m/s",
+        "stable: nothing grows",
+    ]
+
+
+def test_conjugate_branches_are_one_mode_of_one_color(rng):
+    speeds = np.linspace(0.0, 10.0, 101)
+    figure = ns.plot_eigenvalues(speeds, bicycle(speeds, rng), parameter="speed", unit="m/s")
+    real, imaginary = figure.axes
+    turning = {line.get_color() for line in imaginary.lines if np.any(line.get_ydata())}
+    assert len(turning) == 1 and len({line.get_color() for line in real.lines}) == 3
+    named = dict(zip(names_beside(real), real.get_legend().get_lines(), strict=False))
+    (weave,) = [line for name, line in named.items() if name.startswith("oscillates")]
+    assert {weave.get_color()} == turning
+
+
+def test_modes_are_named_by_what_they_do():
+    x = np.linspace(0.0, 4.0, 5)
+    pair = np.column_stack([x - 1.5 + 2j, x - 1.5 - 2j])
+    # two real ones of which one grows, after a pair that decays
+    root = np.sqrt((x - 1.2).astype(complex))
+    parting = np.column_stack([root - 1, -root - 1])
+    cases = [
+        (pair, (1.5,), "oscillates, grows above 1.5 s"),
+        (parting, (2.2,), "oscillates below ≈ 1.5 s, grows above 2.2 s"),
+        (np.zeros((5, 1), complex), (), "neutral"),
+        (np.full((5, 2), [1j, -1j]), (), "oscillates, neutral"),
+        (-np.ones((5, 1), complex), (), "monotone, decays"),
+        (
+            np.array([-1, 1, 1, -1, -1], complex)[:, None],
+            (),
+            "monotone, grows from ≈ 0.5 to ≈ 2.5 s",
+        ),
+        (np.array([1, -1, 1, -1, 1], complex)[:, None], (), "monotone, grows in part"),
+    ]
+    for branches, ends, name in cases:
+        assert mode_name(x, branches, ends, 1e-9, "s") == name
+    both = np.column_stack([pair, -np.ones(5), parting])
+    assert modes_of(both, 1e-9) == [(0, 1), (2,), (3, 4)]
+
+
+def test_a_small_crossing_of_zero_is_seen(rng):
+    """The capsize mode reaches 0.2 1/s, beside a castering mode of −25 1/s."""
+    speeds = np.linspace(0.0, 10.0, 101)
+    table = bicycle(speeds, rng)
+    real, imaginary = ns.plot_eigenvalues(speeds, table, parameter="speed", unit="m/s").axes
+    (capsize,) = [y for y in followed(speeds, table).real.T if -4 < y[0] < -3]
+    low, zero, top, high = real.transData.transform(
+        [(0, y) for y in (real.get_ylim()[0], 0.0, capsize.max(), real.get_ylim()[1])]
+    )[:, 1]
+    assert low < zero < top <= high and top - zero > 0.1 * (high - low)
+    assert imaginary.get_yscale() == "linear"
+    # what is seen as it is has a linear ordinate
+    x = np.linspace(-1.0, 1.0, 11)
+    plain = ns.plot_eigenvalues(x, np.column_stack([x, -1 - x]), parameter="p", unit="1")
+    assert plain.axes[0].get_yscale() == "linear"
 
 
 def test_ranges_at_the_ends_and_nowhere():

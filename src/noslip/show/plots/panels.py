@@ -51,6 +51,7 @@ def lay_out(
     size: str = "page",
     columns: int = 1,
     head: float = 0.0,
+    room: float = 0.0,
 ) -> Sheet:
     """A sheet of panels.
 
@@ -61,23 +62,24 @@ def lay_out(
     size : ``page`` or ``column``.
     columns : of a grid; 1 to stack panels over one abscissa.
     head : inches to leave free above stacked panels.
+    room : least inches for numbers and names of the ordinates of stacked panels.
     """
     width = width_of(size)
     if columns == 1:
-        return _stack(panels, title, width, head)
+        return _stack(panels, title, width, head, room)
     return _grid(panels, title, width, columns if width >= NARROW else 1)
 
 
-def _stack(panels: Sequence[Panel], title: str, width: float, head: float) -> Sheet:
+def _stack(panels: Sequence[Panel], title: str, width: float, head: float, room: float) -> Sheet:
     """Panels under each other, names on the right or, in a narrow figure, above each."""
     panels = [_told(panel) for panel in panels]
     beside = width >= NARROW
     right = max(EDGE + 0.02, *(_overhang(p, width) for p in panels))
     if beside and any(p.names for p in panels):
         right = EDGE + 0.1 + max(legend_width(p.names) for p in panels if p.names)
-    left = EDGE + max(_room(p) for p in panels)
+    left = EDGE + max(room, *(_room(p) for p in panels))
     inner = width - left - right
-    heads = [0.0 if beside else LEADING * _rows(p.names, inner) for p in panels]
+    heads = [0.0 if beside else LEADING * legend_rows(p.names, inner) for p in panels]
     tall = [max(HEIGHT, LEADING * len(p.names)) if beside else HEIGHT for p in panels]
     top = EDGE + (0.2 if title else 0.0) + head
     height = top + sum(tall) + sum(heads) + BETWEEN * (len(panels) - 1) + BELOW
@@ -89,7 +91,7 @@ def _stack(panels: Sequence[Panel], title: str, width: float, head: float) -> Sh
         if beside:
             names = _named(panel, (1 + 0.1 / inner, 1.0))
         else:
-            columns = _columns(panel.names, inner)
+            columns = legend_columns(panel.names, inner)
             names = _named(panel, (0.0, 1 + 0.05 / tall[k]), columns)
         frames.append(_frame(panel, box, left - EDGE, names, is_last=k == len(panels) - 1))
         at -= BETWEEN
@@ -127,7 +129,7 @@ def _grid(panels: Sequence[Panel], title: str, width: float, columns: int) -> Sh
     inner = (width - sum(lefts) - EDGE - 0.1 * (columns - 1)) / columns
     tall = min(max(HEIGHT, 0.62 * inner), 2.1)
     names = panels[0].names
-    head = LEADING * _rows(names, width - 2 * EDGE) + 0.06 if names else 0.0
+    head = LEADING * legend_rows(names, width - 2 * EDGE) + 0.06 if names else 0.0
     top = EDGE + (0.2 if title else 0.0) + head
     height = top + rows * (tall + BELOW) + 0.06 * (rows - 1)
     frames = []
@@ -137,7 +139,7 @@ def _grid(panels: Sequence[Panel], title: str, width: float, columns: int) -> Sh
         y = height - top - (row + 1) * tall - row * (BELOW + 0.06)
         first = None
         if k == 0:
-            first = _named(panel, (0.0, 1 + 0.07 / tall), _columns(names, width - 2 * EDGE))
+            first = _named(panel, (0.0, 1 + 0.07 / tall), legend_columns(names, width - 2 * EDGE))
         frames.append(_frame(panel, (x, y, inner, tall), lefts[column] - EDGE, first))
     return Sheet(width=width, height=height, frames=tuple(frames), title=title, left=lefts[0])
 
@@ -236,9 +238,11 @@ def _wrapped(panel: Panel, exponent: int, tall: float) -> str:
     return whole
 
 
-def _columns(names: Sequence[str], width: float) -> int:
+def legend_columns(names: Sequence[str], width: float) -> int:
+    """Columns of a legend that is so many inches wide."""
     return max(1, min(len(names), int((width + 0.18) // (legend_width(names) + 0.18))))
 
 
-def _rows(names: Sequence[str], width: float) -> int:
-    return math.ceil(len(names) / _columns(names, width)) if names else 0
+def legend_rows(names: Sequence[str], width: float) -> int:
+    """Rows of a legend that is so many inches wide."""
+    return math.ceil(len(names) / legend_columns(names, width)) if names else 0

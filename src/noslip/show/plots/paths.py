@@ -23,10 +23,12 @@ from noslip.kinematics.symbols import parameter_reader
 from noslip.kinematics.tree import build_tree
 from noslip.model.bodies import WORLD
 from noslip.model.joints import Joint
+from noslip.show.colors import CONTACT_PATH, ESTIMATE
 from noslip.show.plots.curves import Array
 from noslip.show.plots.panels import BELOW, NARROW
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks
 from noslip.show.plots.style import (
+    DASHES,
     EDGE,
     HAIR,
     INK,
@@ -175,8 +177,6 @@ MOST, SMALLEST = 13, 0.012
 APART = 1.0
 #: An outline nearer than this many lengths to another is left out.
 CLEAR = 0.6
-#: Color of what an estimator believes.
-ESTIMATE = color(1)
 #: Height of the picture over its width, least and largest.
 FLATTEST, TALLEST = 0.28, 1.05
 
@@ -375,7 +375,8 @@ def _stroke(path: Path, k: int) -> Stroke:
     elif path.is_reference:
         style = {"color": INK, "width": THIN, "level": 3.5, "dashes": (4.0, 1.6)}
     elif path.is_contact:
-        style = {"color": color(k), "width": THIN, "level": 2.0, "dashes": dashes(k)}
+        kind = DASHES[(k - 1) % len(DASHES)]
+        style = {"color": CONTACT_PATH, "width": THIN, "level": 2.0, "dashes": kind}
     else:
         style = {"color": color(k), "width": 1.4 * LINE, "level": 3.0, "dashes": dashes(k)}
     return Stroke(x=path.x, y=path.y, label=path.name, **style)  # type: ignore[arg-type]

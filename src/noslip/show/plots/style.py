@@ -1,7 +1,6 @@
 """Style of figures: ink, colors, sizes, ticks and legends, without any setting of pyplot's.
 
-The six colors keep a contrast of at least 3 on white and on dark paper, and stay apart for people
-who do not see red, green or blue; further curves repeat them with dashes.
+Curves have the six colors of :mod:`noslip.show.colors`; further ones repeat them with dashes.
 """
 
 from __future__ import annotations
@@ -18,14 +17,12 @@ from matplotlib.textpath import TextToPath
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator
 
 from noslip.errors import SimulationError, nearest
+from noslip.show.colors import INK as INK
+from noslip.show.colors import PALETTE as PALETTE
 from noslip.show.units import raised
 
 Corner = Literal["upper left", "lower left", "lower right"]
 
-#: Text, axes and what has no color of its own; pages of either shade replace it.
-INK = "#16181a"
-#: Blue, orange, green, crimson, violet, ochre.
-PALETTE = ("#3264b9", "#ff640f", "#22a688", "#be1478", "#b575f8", "#786419")
 DASHES: tuple[tuple[float, ...], ...] = ((), (4.0, 1.6), (1.2, 1.3), (5.0, 1.5, 1.2, 1.5))
 #: Widths of figures, inches: a column of two, the whole page of a paper, half of a slide, which is
 #: enlarged.

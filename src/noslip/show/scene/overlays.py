@@ -10,15 +10,16 @@ import numpy as np
 from noslip.model.bodies import WORLD
 from noslip.model.numbers import Array, rotation_to
 from noslip.model.triangles import round_cell
+from noslip.show import colors
 from noslip.show.scene.camera import Extent
 from noslip.show.scene.frames import Frames
-from noslip.show.scene.meshes import Color
+from noslip.show.scene.meshes import Color, rgb
 from noslip.show.scene.scene import Ground, Scene
 
-CONTACT_TRACE, CENTER_TRACE = (245, 133, 24), (76, 120, 168)
+CONTACT_TRACE, CENTER_TRACE = rgb(colors.CONTACT_PATH), rgb(colors.BODY_PATH)
 #: Traces of one color that a legend names.
 NAMED = 4
-FORCE, VELOCITY = (228, 87, 86), (84, 162, 75)
+FORCE, VELOCITY = rgb(colors.FORCE), rgb(colors.VELOCITY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

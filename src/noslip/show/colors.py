@@ -1,0 +1,16 @@
+"""Colors by role, the same in plots, pictures, animations and reports.
+
+The six colors keep a contrast of at least 3 on white and on dark paper, and stay apart for people
+who do not see red, green or blue.
+"""
+
+from __future__ import annotations
+
+#: Text, axes and what has no color of its own; pages of either shade replace it.
+INK = "#16181a"
+#: Blue, orange, green, crimson, violet, ochre.
+PALETTE = ("#3264b9", "#ff640f", "#22a688", "#be1478", "#b575f8", "#786419")
+#: Paths of a body and of its contacts, and what an estimator believes.
+BODY_PATH, CONTACT_PATH, ESTIMATE = PALETTE[0], PALETTE[1], PALETTE[4]
+#: Arrows.
+FORCE, VELOCITY = PALETTE[3], PALETTE[2]
