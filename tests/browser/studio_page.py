@@ -146,7 +146,11 @@ class Studio:
         self.box("find").fill("")
         if self.page.get_by_label("model", exact=True).first.input_value() == name:
             for button in self.page.get_by_role("button", name="Reset").all():
+                there = button.element_handle()
                 button.click()
+                # all groups are made anew; what is typed before would be lost
+                there.wait_for_element_state("hidden", timeout=PATIENCE)
+                button.wait_for()
         else:
             self.pick("model", name)
         play = self.page.get_by_role("button", name=re.compile("^(Play|Pause)$"))

@@ -73,6 +73,7 @@ class Panels:
         self._controls: Controls | None = None
         self._boxes: dict[str, Any] = {}
         self.has_ghost = True
+        self._time_shown = math.nan
         self._left()
         self._right()
         self._bar()
@@ -200,9 +201,13 @@ class Panels:
         slider.precision = min(slider.precision + 2, 8)
         self._sliders[knob.name] = (knob, slider)
         session = self.page.session
-        slider.on_update(
-            self.page.guard(lambda _: session.set_value(knob.name, float(slider.value) * scale))
-        )
+
+        def moved(_: Any) -> None:
+            # what comes late from a slider that was replaced, as by undo, is no longer wanted
+            if self._sliders.get(knob.name) == (knob, slider):
+                session.set_value(knob.name, float(slider.value) * scale)
+
+        slider.on_update(self.page.guard(moved))
         return slider
 
     def _task_choices(self, choice: Choice) -> list[tuple[str, Any]]:
@@ -416,8 +421,15 @@ class Panels:
         self.play.label = "Pause" if is_playing else "Play"
 
     def show_time(self, t: float) -> None:
-        """Move the time bar."""
-        self.time.value = min(max(t, float(self.time.min)), float(self.time.max))
+        """Move the time bar.
+
+        Only where the time has changed: else a time that was typed, whose callback still waits for
+        a thread, would be overwritten before it is read.
+        """
+        within = min(max(t, float(self.time.min)), float(self.time.max))
+        if within != self._time_shown:
+            self._time_shown = within
+            self.time.value = within
 
 
 def _shown(knob: Knob, value: float) -> float:
