@@ -23,7 +23,7 @@ from noslip.show.scene.scene import scene
 
 HERE = Path(__file__).parent
 #: Of the pictures: pixels, and colors.
-SIZE, COLORS = (720, 450), 256
+SIZE, COLORS = (720, 450), 160
 #: Of the film: pixels, and pictures a second.
 FILM, RATE = (720, 380), 20.0
 
