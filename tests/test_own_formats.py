@@ -247,7 +247,7 @@ def test_a_family_for_each_kind_of_file(own):
     bases = (AbstractModelFormat, AbstractRunFormat, AbstractEquationFormat)
     assert all(base.__base__ is AbstractFormat for base in bases)
     assert issubclass(own.Json, AbstractModelText)
-    robots = ["urdf", "mjcf", "vda5050", "bicycle", "ros2_controllers"]
+    robots = ["dh", "urdf", "mjcf", "vda5050", "bicycle", "ros2_controllers"]
     assert sorted(known_formats(AbstractModelFormat)) == sorted(["toml", *robots, "own_json"])
     tables = ["mat", "parquet", "ros"]
     assert sorted(known_formats(AbstractRunFormat)) == sorted(["netcdf", "csv", *tables, "own_npz"])

@@ -115,7 +115,7 @@ def test_figure_shows_every_wheel_its_range_and_the_ground():
     found = audit(system, run, friction=0.6)
     demand, load = figure_of(friction_sheet(found)).axes
     curves = {line.get_label(): line.get_ydata() for line in demand.lines}
-    assert set(curves) == {"wheel1", "wheel2", "wheel3", "best split", "ground"}
+    assert set(curves) == {"wheel1", "wheel2", "wheel3", "best split", "ground, μ = 0.6"}
     assert np.array_equal(curves["wheel1"], found["wheel1"].demand)
     assert [line.get_label() for line in load.lines] == ["wheel1", "wheel2", "wheel3"]
     assert load.get_ylim()[0] <= 0.0 and demand.get_ylim()[1] > 0.6
