@@ -35,7 +35,7 @@ from noslip.sweeps.store import read_store
 
 MODEL, MEASURES = "rolling-disk", ["final:disk.x", "final:disk.y", "max:disk.tilt"]
 #: Points of the compared study; chunks of about a second.
-POINTS, CHUNK, DURATION = 160_000, 20_000, 3.0
+POINTS, CHUNK, DURATION = 800_000, 50_000, 3.0
 CHUNKS = 10_000
 PROCESSES = (1, 2, 4)
 
