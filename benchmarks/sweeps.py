@@ -57,9 +57,9 @@ def study(folder, draws=None, **options):
         progress=lambda state: moments.append((time.perf_counter(), state.points)),
         **options,
     )
-    first = next(k for k, (_, points) in enumerate(moments) if points)
-    (begin, done), (end, points) = moments[first], moments[-1]
-    # from the first finished chunk on, so that the start of workers does not count
+    # from the first finished chunk to the last, so that starting and ending a cluster do not count
+    begin, done = next(moment for moment in moments if moment[1])
+    end, points = next(moment for moment in moments if moment[1] == moments[-1][1])
     return (end - begin) / (points - done) * draws, dataset
 
 
