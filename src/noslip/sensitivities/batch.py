@@ -3,7 +3,8 @@
 The code, its memory and everything that is the same for all motions are made once. Each motion is
 then a run of that code in native loops, forward and, for a gradient, back (`gradient.py`), with
 the bits of the single call; starts are completed and outputs evaluated for a block at a time. A
-motion that needs more than that, such as other independent speeds on its way, is a single call.
+motion that needs more than that, such as other independent speeds on its way or steps that end
+where a law saturates, is a single call.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from noslip.sensitivities.forward import (
 from noslip.sensitivities.forward_code import TangentCode, tangent_code
 from noslip.sensitivities.gradient import Gradient, gradient
 from noslip.sensitivities.gradient_code import GradientCode, gradient_code
-from noslip.sensitivities.law_switches import check_rounding
+from noslip.sensitivities.law_switches import check_rounding, has_switches
 from noslip.sensitivities.objective import Measurements, check_objective
 from noslip.sensitivities.request import SensitivityRequest, read_sensitivities
 from noslip.sensitivities.result import Sensitivities
@@ -386,7 +387,7 @@ def simulate_sensitivities_batch(
     card = read_device(device, where)
     is_single = read_precision(precision, run, card, where)
     work = _Tangents(motions, code, texts)
-    if card is None or motions.is_sampled(code.loop):
+    if card is None or work.are_single_calls:
         in_blocks(
             motions.count, work.fill, size=BLOCK, threads=threads, progress=progress, cancel=cancel
         )
@@ -520,13 +521,14 @@ class _Motions:
                 tangents[places[variable.name], k] = 1.0
         return tangents
 
-    def is_sampled(self, loop: ClosedLoop) -> bool:
-        """Whether runs stop on their way, for updates of a law."""
+    def are_single_calls(self, loop: ClosedLoop) -> bool:
+        """Whether runs stop on their way, where a law is updated or switches."""
         run = self.request.run
         if loop.generator is None:
             return False
         loop.generator.check_start(run.start_time, run.system.model.name)
-        return bool(loop.generator.update_times(run.start_time, run.end_time).size)
+        updates = loop.generator.update_times(run.start_time, run.end_time)
+        return bool(updates.size) or has_switches(loop)
 
     def sizes(self, block: range) -> Array:
         """(n, nθ) what derivatives are taken by, of each motion."""
@@ -599,6 +601,7 @@ class _Gradients:
         request = motions.request
         run = request.run
         check_rounding(code.loop)
+        self.are_single_calls = motions.are_single_calls(code.loop)
         numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
         times = measurements.times if measurements else np.zeros(0)
         self._shared = numbers.with_knots(times)
@@ -622,7 +625,7 @@ class _Gradients:
     def fill(self, block: range) -> None:
         """Gradients of a block of motions."""
         motions, code, loop = self._motions, self._code, self._code.loop
-        if motions.is_sampled(loop):
+        if self.are_single_calls:
             for k in block:
                 self._alone(k)
             return
@@ -800,6 +803,7 @@ class _Tangents:
         self._motions, self._code, self._texts = motions, code, texts
         run = motions.request.run
         check_rounding(code.loop)
+        self.are_single_calls = motions.are_single_calls(code.loop)
         self._shared = numbers_of(code.loop, run.inputs, run.definitions, run.values)
         self._settings = tangent_settings(motions.request, self._shared, code.loop.num_states)
         n, ns = motions.count, len(run.times)
@@ -820,7 +824,7 @@ class _Tangents:
     def fill(self, block: range) -> None:
         """Sensitivities of a block of motions."""
         motions, code, loop = self._motions, self._code, self._code.loop
-        if motions.is_sampled(loop):
+        if self.are_single_calls:
             for k in block:
                 self._alone(k)
             return

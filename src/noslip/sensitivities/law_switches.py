@@ -43,6 +43,11 @@ def check_rounding(loop: ClosedLoop) -> None:
         )
 
 
+def has_switches(loop: ClosedLoop) -> bool:
+    """Whether a law has switches that depend on the state."""
+    return loop.generator is not None and bool(_zeros(loop).outputs)
+
+
 def with_switches(
     code_of: Callable[[System], Code],
     system: System,
@@ -56,7 +61,7 @@ def with_switches(
     code_of, system, state, settings : of the run, see :func:`run_segments`.
     """
     loop = code_of(system).loop
-    if loop.generator is None or not _zeros(loop).outputs:
+    if not has_switches(loop):
         return settings
     run = settings.run
     times = np.linspace(run.start_time, run.end_time, SAMPLES)

@@ -73,3 +73,19 @@ def test_derivatives_of_what_rounds_are_refused(system):
         with pytest.raises(ns.SimulationError, match="the law rounds what it sees") as caught:
             take()
         assert "quantum=0" in caught.value.fix
+
+
+@pytest.mark.parametrize("case", ["saturation", "dead zone"])
+def test_batches_have_the_bits_of_single_calls(system, case):
+    """Steps end at each motion's own switches there, too."""
+    run = {"inputs": law(system, **CASES[case]), "duration": 2.0, "with_respect_to": BY}
+    starts = {"cart.position": [0.1, 0.4], "cart.speed": 0.3}
+    many = ns.gradient_batch(system, terminal="cart.position", start=starts, **run)
+    along = ns.simulate_sensitivities_batch(system, start=starts, samples=2, **run)
+    for k, place in enumerate(starts["cart.position"]):
+        start = {"cart.position": place, "cart.speed": 0.3}
+        one = ns.gradient(system, terminal="cart.position", start=start, **run)
+        single = ns.simulate_sensitivities(system, start=start, samples=2, **run)
+        for by in BY:
+            assert many[by][k] == one[by]
+            assert along["cart.position", by][k, -1] == single["cart.position", by][-1]
