@@ -266,10 +266,7 @@ def compute_block(
     found = work.compute({n: a[which] for n, a in values.items()}, len(which), cancel)
     if found is None:
         return None
-    results.endings[which] = found.endings
-    for measure, array in found.values.items():
-        results.values[measure][which] = array
-    results.reasons.update({int(which[k]): text for k, text in found.reasons.items()})
+    results.put(which, found)
     return results
 
 

@@ -408,6 +408,13 @@ class PointResults:
     endings: np.ndarray
     reasons: dict[int, str]
 
+    def put(self, which: np.ndarray, others: PointResults) -> None:
+        """Take the results of others as those of some points."""
+        self.endings[which] = others.endings
+        for measure, array in others.values.items():
+            self.values[measure][which] = array
+        self.reasons.update({int(which[k]): text for k, text in others.reasons.items()})
+
 
 #: Variables that every sweep has.
 ENDING, REASON = "ending", "reason"

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.evaluate_batch import evaluate_batch
-from noslip.analysis.instant import evaluate
+from noslip.analysis.evaluate_batch import InstantBatch, evaluate_batch
+from noslip.analysis.instant import Instant, evaluate
 from noslip.analysis.linearize import linearize
 from noslip.analysis.linearize_batch import linearize_batch
 from noslip.analysis.scenario import settable_names, split_changes
@@ -119,10 +119,7 @@ class _InstantWork(SystemWork):
         alone = self._alone({n: a[left] for n, a in values.items()}, len(left), cancel)
         if alone is None:
             return None
-        results.endings[left] = alone.endings
-        for measure, found in alone.values.items():
-            results.values[measure][left] = found
-        results.reasons.update({int(left[k]): text for k, text in alone.reasons.items()})
+        results.put(left, alone)
         return results
 
     def _together(
@@ -218,6 +215,15 @@ class _SearchedWork(_InstantWork):
         return len(which) < FEW_TOGETHER or super()._together(values, which, results, cancel)
 
 
+def _table(found: Instant | InstantBatch) -> dict[str, Any]:
+    """Values of an instant, or of many, by the names of their measures."""
+    table: dict[str, Any] = {**found.coordinates, **found.speeds, **found.outputs}
+    table |= {f"acceleration.{name}": x for name, x in found.accelerations.items()}
+    table |= {f"reaction.{name}": x for name, x in found.multipliers.items()}
+    table |= {"kinetic_energy": found.kinetic_energy}
+    return table | {"potential_energy": found.potential_energy}
+
+
 class EvaluateWork(_InstantWork):
     """Accelerations, energies and reactions at a state."""
 
@@ -246,11 +252,7 @@ class EvaluateWork(_InstantWork):
             outputs=self.settings["columns"] or None,
             time=self.settings["time"],
         )
-        table: dict[str, Any] = {**found.coordinates, **found.speeds, **found.outputs}
-        table |= {f"acceleration.{name}": x for name, x in found.accelerations.items()}
-        table |= {f"reaction.{name}": x for name, x in found.multipliers.items()}
-        table |= {"kinetic_energy": found.kinetic_energy}
-        return table | {"potential_energy": found.potential_energy}
+        return _table(found)
 
     def many(
         self, given: Given, count: int, cancel: Any
@@ -270,11 +272,7 @@ class EvaluateWork(_InstantWork):
             device=self.device,
             cancel=cancel,
         )
-        table = {**found.coordinates, **found.speeds, **found.outputs}
-        table |= {f"acceleration.{name}": x for name, x in found.accelerations.items()}
-        table |= {f"reaction.{name}": x for name, x in found.multipliers.items()}
-        table |= {"kinetic_energy": found.kinetic_energy}
-        return table | {"potential_energy": found.potential_energy}, found.is_evaluated
+        return _table(found), found.is_evaluated
 
 
 class SteadyWork(_SearchedWork):
