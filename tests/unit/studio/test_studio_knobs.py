@@ -8,9 +8,10 @@ from noslip.control.scenario import run_scenario
 from noslip.control.text import parse_timing
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter
+from noslip.show.knobs import parameter_knobs, ranged, round_step
 from noslip.studio.choosing.choice import chosen_start, first_choice
 from noslip.studio.choosing.forms import form_kinds, form_knobs, form_text, read_path
-from noslip.studio.choosing.knobs import parameter_knobs, ranged, round_step, start_knobs
+from noslip.studio.choosing.knobs import start_knobs
 
 
 def parameter(value, unit="kg"):

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from noslip.engines.system import System
+from noslip.show.knobs import Knob, parameter_knobs, ranged
 from noslip.simulation.trajectory import Trajectory
 from noslip.studio.choosing.choice import (
     DURATION,
@@ -16,7 +17,7 @@ from noslip.studio.choosing.choice import (
     chosen_start,
 )
 from noslip.studio.choosing.forms import form_knobs
-from noslip.studio.choosing.knobs import Knob, parameter_knobs, ranged, start_knobs
+from noslip.studio.choosing.knobs import start_knobs
 
 #: Groups of knobs, in the order of the page.
 PARAMETERS, TASK, START = "parameters", "task", "start"

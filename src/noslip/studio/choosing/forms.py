@@ -12,7 +12,7 @@ from noslip.control.forms import AbstractForm, form_words, read_form
 from noslip.control.paths.base import AbstractPath
 from noslip.control.timing.laws import AbstractTimingPlan
 from noslip.families import find_member, members_of
-from noslip.studio.choosing.knobs import Knob, ranged
+from noslip.show.knobs import Knob, ranged
 
 #: The kind whose text is typed as it stands.
 TYPED = "typed"

@@ -11,10 +11,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.model.quantities import Quantity
-from noslip.show.knobs import Knob as Knob
-from noslip.show.knobs import parameter_knobs as parameter_knobs
-from noslip.show.knobs import ranged as ranged
-from noslip.show.knobs import round_step as round_step
+from noslip.show.knobs import Knob, ranged
 from noslip.simulation.trajectory import Trajectory
 
 

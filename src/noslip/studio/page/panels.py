@@ -14,6 +14,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from noslip.formulations.catalog import known_formulations
+from noslip.show.knobs import Knob
 from noslip.studio.choosing.choice import (
     PATH,
     SCENARIO,
@@ -22,7 +23,7 @@ from noslip.studio.choosing.choice import (
 )
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls
 from noslip.studio.choosing.forms import TYPED, controller_labels, form_kinds
-from noslip.studio.choosing.knobs import Knob, start_values
+from noslip.studio.choosing.knobs import start_values
 from noslip.studio.choosing.link import PageView
 from noslip.studio.page import texts
 from noslip.studio.page.downloads import KINDS
