@@ -197,7 +197,7 @@ def _slider(knob: Knob) -> ipywidgets.FloatSlider:
         max=knob.upper / knob.scale,
         step=knob.step / knob.scale / 10,
         description=knob.label,
-        description_tooltip=knob.description,
+        tooltip=knob.description,
         continuous_update=False,
         readout_format=".4g",
         style={"description_width": "14em"},
