@@ -39,7 +39,6 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from noslip.analysis.motion import AbstractMotion, Frame, MotionTrace, coordinate_indices
 from noslip.control.follower import AxleLink
@@ -491,6 +490,8 @@ class PathMotion(AbstractPathMotion):
 
     def _along(self, system: System, shape: _Shape) -> tuple[Array, Array]:
         """Places along the path, m, and the states there, by integration over the path alone."""
+        from scipy.integrate import solve_ivp
+
         table = arc_table(self.path)
         s = np.linspace(0.0, table.s[-1], LOOKED_AT)
         p = table.parameter(s)
