@@ -150,9 +150,8 @@ def _growth(
     """How errors grow along the path without feedback, by a run that starts beside; or nothing."""
     speeds = zip(wanted.system.independent_speeds, wanted.start.eta, strict=True)
     start = {speed.name: float(value) + BESIDE for speed, value in speeds}
-    beside = run_along(
-        wanted, motion, loop, feedback, None, **{**options, "start": start, "on_failure": "return"}
-    )
+    given: RunOptions = {**options, "start": start, "on_failure": "return"}
+    beside = run_along(wanted, motion, loop, feedback, None, **given)
     count = min(len(run.t), len(beside.t))
     if count < 2:
         return ()
