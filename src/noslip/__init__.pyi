@@ -597,6 +597,10 @@ from .show.run_folder import (
     read_run as read_run,
     write_run as write_run,
 )
+from .show.comparison import (
+    RunComparison as RunComparison,
+    compare as compare,
+)
 from .show.explore import (
     explore as explore,
 )

@@ -420,6 +420,11 @@ def _follow(
 @click.option("--wheelbase", default="0", help="m, or an expression of parameters.")
 @click.option("--largest-steering", type=float, help="rad; π/2 by default.")
 @click.option(
+    "--steering-rate",
+    type=float,
+    help="rad/s, at which the steering turns while the vehicle stands at a cusp; 0.5 by default.",
+)
+@click.option(
     "--hinge",
     default="",
     help="Hitch angle of the trailer whose axle follows the path; found by default.",
@@ -460,6 +465,7 @@ def track(
     steering: str,
     wheelbase: str,
     largest_steering: float | None,
+    steering_rate: float | None,
     hinge: str,
     hitch: str,
     trailer: str,
@@ -484,7 +490,11 @@ def track(
     parts = tuple(ns.parse_path(text) for text in path_texts)
     path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)
     timing = ns.parse_timing(timing_text) if timing_text else None
-    given: dict[str, Any] = {"reverse": reverse, "largest_steering": largest_steering}
+    given: dict[str, Any] = {
+        "reverse": reverse,
+        "largest_steering": largest_steering,
+        "steering_rate": steering_rate,
+    }
     for name, text in (("point", point), ("direction", direction)):
         given |= {name: read_triple(f"--{name}", text)} if text else {}
     given |= {"steering": steering, "wheelbase": wheelbase} if steering else {}

@@ -37,6 +37,7 @@ from noslip.control.vehicle_motion import (
     has_planar_base,
     motion_along,
     smooth_enough,
+    turn_at_cusps,
 )
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -103,7 +104,8 @@ def track(
         reference=follows.reference,
         parameters=parameters,
     )
-    motion = motion_along(path, law, follows)
+    motion, turns = turn_at_cusps(system, motion_along(path, law, follows), follows, loop.limits)
+    law, notes = motion.timing, (*notes, *turns)
     if options.get("duration") is None:
         options["duration"] = law.duration(path)
     if feedback.is_open:
@@ -202,7 +204,7 @@ _MOVED = MOVED | {
     name: f"write follower=Follower({name}=…)"
     for name in (
         *("point", "direction", "reverse", "heading", "steering", "wheelbase"),
-        *("largest_steering", "hinge", "hitch", "trailer", "reference"),
+        *("largest_steering", "steering_rate", "hinge", "hitch", "trailer", "reference"),
     )
 }
 
