@@ -18,7 +18,8 @@ Over all iterations, an operand from elsewhere is one of these:
 
 Parts pass values on in the workspace. Each is a small program of what it reads, and is optimized
 as such. What does not repeat is straight-line code, cut into parts because one function compiles
-slower than in proportion to its length.
+slower than in proportion to its length; where little repeats, all of it is, and it is optimized as
+a whole, which makes faster code.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.engines.interpreter import INPUT_NAMES
-from noslip.engines.optimize import optimize
+from noslip.engines.optimize import optimize, reassociate
 from noslip.engines.program import Operation, Program
 
 #: Operations of a part of straight-line code: shorter functions compile in half the time.
 LONGEST_PART = 1500
 #: Operations of a body: at most, and at least, where several iterations are taken as one.
 LONGEST_BODY, SHORTEST_BODY = 5000, 48
+#: Share of operations in loops from which on a program has any.
+LEAST_REPEATED = 0.5
 #: Iterations that make a loop.
 FEWEST_ITERATIONS = 6
 #: Operations in a row that are compared to find a period, and periods that are tried.
@@ -126,7 +129,11 @@ def cut(program: Program, *, with_loops: bool = True) -> PartedProgram:
     program : a long one.
     with_loops : whether there may be loops.
     """
-    return _Cutting(program, with_loops).parted()
+    loops = _loops(program, _operand_table(program)) if with_loops else []
+    repeated = sum(loop.stop - loop.start for loop in loops)
+    if repeated < LEAST_REPEATED * program.num_operations:
+        return _Cutting(reassociate(program), []).parted()
+    return _Cutting(program, loops).parted()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -170,10 +177,9 @@ class _Body:
 class _Cutting:
     """A program that is cut. Values are known by their places in its list."""
 
-    def __init__(self, program: Program, with_loops: bool) -> None:
+    def __init__(self, program: Program, loops: list[_Span]) -> None:
         self.program, self.given = program, program.num_given
-        self.operands = _operand_table(program)
-        loops = _loops(program, self.operands) if with_loops else []
+        self.operands, self.has_loops = _operand_table(program), bool(loops)
         self.spans = list(_spans(loops, program.num_operations))
         starts = np.array([span.start for span in self.spans], dtype=np.int64)
         units = np.array([span.unit for span in self.spans], dtype=np.int64)
@@ -253,16 +259,23 @@ class _Cutting:
             return
         self.copied.update(dict.fromkeys(values[values < self.given].tolist()))
         made = values[values >= self.given] - self.given
+        if len(made) == 1:
+            self._keep(int(made[0]), reader)
+            return
         pairs = self.span_of[made] * (LONGEST_BODY + 1) + self.place_of[made]
         found, group = np.unique(pairs, return_inverse=True)
         least = np.full(len(found), len(self.span_of))
         np.minimum.at(least, group, made)
-        for pair, value in zip(found.tolist(), least.tolist(), strict=True):
-            key = number, _ = divmod(pair, LONGEST_BODY + 1)
-            span = self.spans[number]
-            first = (value - span.start) // span.unit
-            self.kept[key] = max(self.kept.get(key, 0), reader)
-            self.first_read[key] = min(self.first_read.get(key, first), first)
+        for operation in least.tolist():
+            self._keep(operation, reader)
+
+    def _keep(self, operation: int, reader: int) -> None:
+        """Keep the value of an operation in the workspace, and those of the following units."""
+        number = int(self.span_of[operation])
+        key, span = (number, int(self.place_of[operation])), self.spans[number]
+        first = (operation - span.start) // span.unit
+        self.kept[key] = max(self.kept.get(key, 0), reader)
+        self.first_read[key] = min(self.first_read.get(key, first), first)
 
     def _is_result(self, number: int, place: int) -> bool:
         """Whether of all values at a place of a loop only the last one is read from elsewhere."""
@@ -390,8 +403,11 @@ class _Cutting:
             operations=tuple(operations),
             outputs=tuple(outputs),
         )
+        if self.has_loops:
+            late = range(num_reads, num_taken)
+            made = optimize(made, is_scheduled=span.count > 1, late=late)
         return CodePart(
-            body=optimize(made, is_scheduled=span.count > 1, late=range(num_reads, num_taken)),
+            body=made,
             count=span.count,
             reads=tuple(self._access(values) for _, values in body.reads.values()),
             carried=tuple(self._access(np.array([passed.first])) for passed in body.carried),
@@ -400,25 +416,39 @@ class _Cutting:
         )
 
     def _copies(self, copies: list[tuple[int, str, int]]) -> Iterator[CodePart]:
-        """Parts that copy values to places of arrays: a loop where these follow each other."""
-        given = [0 if v >= self.given else 1 + int(self.array_of[v]) for v, _, _ in copies]
-        body = Program(self.program.name, (0, 1, 0, 0), constants=(), operations=(), outputs=(0,))
-        start = 0
-        for k in range(1, len(copies) + 1):
-            if k < len(copies) and given[k] == given[start] != 5:
-                value, array, place = copies[k]
-                if (value - 1, array, place - 1) == copies[k - 1]:
-                    continue
-            values, _, places = zip(*copies[start:k], strict=True)
-            at = np.array(values)
-            source = Access(WORKSPACE, self.slots[at])
-            yield CodePart(
-                body=body,
-                count=k - start,
-                reads=(self._access(at) if given[start] else source,),
-                writes=(Access(copies[start][1], np.array(places)),),
-            )
-            start = k
+        """Parts that copy values to places of arrays: loops where many follow each other."""
+        single: list[tuple[int, str, int]] = []
+        values, places = (np.array([copy[k] for copy in copies]) for k in (0, 2))
+        arrays = np.append(self.array_of, -1)[np.minimum(values, self.given)]
+        follows = (np.diff(values) == 1) & (np.diff(places) == 1) & (np.diff(arrays) == 0)
+        follows &= arrays[1:] != len(INPUT_NAMES)  # no constants
+        starts = [0, *(np.flatnonzero(~follows) + 1).tolist(), len(copies)]
+        for start, stop in pairwise(starts):
+            if stop - start < SHORTEST_BODY:
+                single += copies[start:stop]
+                continue
+            at = values[start:stop]
+            yield self._copying(at[None, :], copies[start][1], places[None, start:stop])
+        for start in range(0, len(single), LONGEST_PART):
+            chosen = single[start : start + LONGEST_PART]
+            at, there = (np.array([[copy[k]] for copy in chosen]) for k in (0, 2))
+            yield self._copying(at, chosen[0][1], there)
+
+    def _copying(self, values: Integers, array: str, places: Integers) -> CodePart:
+        """A part that copies (n, iterations) values to places of an array."""
+        reads: dict[bytes, int] = {}
+        outputs = tuple([reads.setdefault(row.tobytes(), len(reads)) for row in values])
+        sizes = (0, len(reads), 0, 0)
+        sources = [np.frombuffer(key, dtype=np.int64) for key in reads]
+        return CodePart(
+            body=Program(self.program.name, sizes, constants=(), operations=(), outputs=outputs),
+            count=values.shape[1],
+            reads=tuple(
+                self._access(at) if at[0] < self.given else Access(WORKSPACE, self.slots[at])
+                for at in sources
+            ),
+            writes=tuple(Access(array, row) for row in places),
+        )
 
 
 def _spans(loops: list[_Span], num_operations: int) -> Iterator[_Span]:
@@ -449,7 +479,7 @@ def _loops(program: Program, operands: Integers) -> list[_Span]:
     found: list[_Span] = []
     for period in _periods(codes):
         same = (codes[period:] == codes[:-period]) & is_free[period:] & is_free[:-period]
-        for start, length in _runs(same):
+        for start, length in _runs(same, (FEWEST_ITERATIONS - 1) * period):
             for span in _iterations(start, length + period, period, operands, live, given):
                 found.append(span)
                 is_free[span.start : span.stop] = False
@@ -556,15 +586,16 @@ def _iterations(
         same = (own[1:] == own[:-1]).all(axis=1)
         found = [
             _Span(first + at * period, period, more + 1, unit)
-            for at, more in _runs(same)
-            if more + 1 >= FEWEST_ITERATIONS
+            for at, more in _runs(same, FEWEST_ITERATIONS - 1)
         ]
         if found:
             return found
     return []
 
 
-def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Starts and lengths of runs of true."""
+def _runs(flags: NDArray[np.bool_], least: int) -> list[tuple[int, int]]:
+    """Starts and lengths of runs of true that have at least some length."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
-    return [(int(a), int(b - a)) for a, b in edges.reshape(-1, 2)]
+    starts, lengths = edges[::2], edges[1::2] - edges[::2]
+    is_long = lengths >= least
+    return list(zip(starts[is_long].tolist(), lengths[is_long].tolist(), strict=True))

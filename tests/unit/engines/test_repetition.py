@@ -15,6 +15,7 @@ import noslip as ns
 from noslip.engines import llvm, repetition
 from noslip.engines.interpreter import interpret_rows
 from noslip.engines.native import compile_native, compile_wide
+from noslip.engines.optimize import reassociate
 from noslip.engines.program import Program, trace_program
 from noslip.engines.repetition import PartedProgram, cut
 
@@ -163,9 +164,20 @@ def test_what_does_not_repeat_has_no_loops(rng: np.random.Generator) -> None:
     program = trace_program("f", [EMPTY, x, EMPTY, EMPTY], ca.vertcat(*values[-200:]))
     parted = cut(program)
     assert not loops_of(parted)
+    # optimized as a whole, not part by part
     printed = sum(part.body.num_operations for part in parted.parts)
-    assert printed <= program.num_operations
+    assert printed == reassociate(program).num_operations
     assert_same(program, rng, 1, 1e-12)
+
+
+def test_outputs_that_are_given_are_written_in_few_parts(rng: np.random.Generator) -> None:
+    x, p = ca.SX.sym("x", STEPS), ca.SX.sym("p", 3)
+    given = [v for k in range(200) for v in (ca.SX(k % 3), x[k % 7])]
+    made = ca.vertcat(*carried(x, p), *given, x, x[::-1])
+    program = trace_program("f", [EMPTY, x, EMPTY, p], made)
+    parted = cut(program)
+    assert len([part for part in parted.parts if not part.body.operations]) <= 2
+    assert_same(program, rng, 1, 1e-13)
 
 
 def test_loops_may_be_left_out() -> None:
