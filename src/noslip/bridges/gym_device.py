@@ -52,6 +52,8 @@ from noslip.simulation.starts.traced import TracedStart, trace_start
 
 #: Starts that are compared with those of the processor, and how far apart they may be.
 COMPARED, APART = 32, 1e-9
+#: Every byte of −1, the number of acts of an episode that is over.
+_OVER = 0xFF
 #: Kinds of numbers that actions may have.
 _KINDS = {np.dtype(np.float32): SINGLE, np.dtype(np.float64): REAL}
 
@@ -146,6 +148,7 @@ class DeviceMechanisms:
         self._memory = {name: device.allocate(8 * n * count) for name, n in rows.items()}
         for memory in self._memory.values():
             memory.fill(0)
+        self._memory["acts"].fill(_OVER)
         self._free: list[DeviceMemory] = []
         self._kernels: dict[str, tuple[DeviceKernel, bytes]] = {}
         self._seed = 0
@@ -183,7 +186,7 @@ class DeviceMechanisms:
 
     def begin(self, options: Mapping[str, float] | None = None) -> DeviceArray:
         """The next episodes of all, from random starts or from one that is given; what is seen."""
-        self._memory["acts"].fill(0xFF)  # −1: over
+        self._memory["acts"].fill(_OVER)
         if options:
             given = {name: np.array([float(value)]) for name, value in options.items()}
             state = completed_states(self.system, given, 1, self._values)[0]

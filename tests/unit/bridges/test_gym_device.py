@@ -86,6 +86,15 @@ def test_starts_are_completed_as_on_the_processor(both, word, start):
     np.testing.assert_array_equal(lanes.mechanisms.x, before)
 
 
+def test_gymnasium_makes_them_by_their_ids():
+    ns.gym.register_envs()
+    device = HostDevice()
+    envs = gymnasium.make_vec("noslip/DifferentialDrive-v0", num_envs=3, device=device)
+    seen, _ = envs.reset(seed=4)
+    assert isinstance(seen, DeviceArray) and envs.unwrapped.mechanisms.count == 3
+    assert envs.step(envs.action_space.sample())[1].shape == (3,)
+
+
 def test_given_starts_are_those_of_all(both):
     lanes, threads = both("drive")
     options = {"carriage.vx": 0.7, "carriage.angle": 0.3}
