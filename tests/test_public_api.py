@@ -163,6 +163,7 @@ PUBLIC = [
     "MotionForce",
     "Motor",
     "Multipliers",
+    "NamedMode",
     "NaturalComplement",
     "NoslipError",
     "Nurbs",

@@ -123,6 +123,7 @@ from .model.model import (
     Model as Model,
     ModelBuilder as ModelBuilder,
     IndependentSpeed as IndependentSpeed,
+    NamedMode as NamedMode,
 )
 from .model.parts.part import (
     AbstractPart as AbstractPart,

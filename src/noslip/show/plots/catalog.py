@@ -175,6 +175,7 @@ def _sweep(
         parameter=sweep.name,
         unit=sweep.unit,
         stable=sweep.stable_ranges,
+        modes=sweep.modes,
         title=title,
         size=size,
         style=style,

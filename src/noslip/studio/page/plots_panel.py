@@ -22,15 +22,21 @@ import numpy as np
 
 from noslip.engines.system import Array
 from noslip.model.vocabulary import angle_names
+from noslip.show.colors import PALETTE
 from noslip.show.units import raised, unit_text
 from noslip.simulation.trajectory import Trajectory
 from noslip.studio.page.disposal import Disposal
 
-COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#eeca3b")
 GHOST, CURSOR = "rgba(140, 140, 140, 0.55)", "rgba(120, 120, 120, 0.8)"
 
 #: Most curves of one plot.
 MOST = 8
+
+
+def _stroke(k: int) -> dict[str, object]:
+    """Color of curve k, as in figures; those beyond the palette repeat it with dashes."""
+    dashes = {"dash": (9, 3)} if k >= len(PALETTE) else {}
+    return {"stroke": PALETTE[k % len(PALETTE)], **dashes}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +193,7 @@ def plot_series(
     for k, name in enumerate(group.columns):
         label = name.removeprefix("error.").removeprefix("residual.").removeprefix("acceleration.")
         options.append(
-            {"label": label, "stroke": COLORS[k % len(COLORS)], "width": 1.75,
+            {"label": label, **_stroke(k), "width": 1.75,
              "points": {"show": False}}
         )  # fmt: skip
     if has_ghost and kept:
