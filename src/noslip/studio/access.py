@@ -34,7 +34,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -190,8 +190,21 @@ class _Hold(_FromPage, tag="GuiButtonHoldMessage"):
     frequency: float
 
 
-_TAKEN = (_Camera, _Update, _Command, _Submit, _Dirty, _Hold)
-_decoder = msgspec.msgpack.Decoder(_Camera | _Update | _Command | _Submit | _Dirty | _Hold)
+class _Drag(_FromPage, tag="SceneNodeDragMessage"):
+    phase: Literal["start", "update", "end"]
+    name: str
+    instance_index: int | None
+    start_position: tuple[float, float, float]
+    start_screen_pos: tuple[float, float]
+    end_position: tuple[float, float, float]
+    end_screen_pos: tuple[float, float]
+    button: Literal["left", "middle", "right"]
+    modifier: str | None
+    owner: str
+
+
+_TAKEN = (_Camera, _Update, _Command, _Submit, _Dirty, _Hold, _Drag)
+_decoder = msgspec.msgpack.Decoder(_Camera | _Update | _Command | _Submit | _Dirty | _Hold | _Drag)
 _tag_decoder = msgspec.msgpack.Decoder(dict[str, Any])
 
 

@@ -22,7 +22,7 @@ from noslip.studio.choosing.choice import (
     Choice,
 )
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls
-from noslip.studio.choosing.forms import TYPED, controller_labels, form_kinds
+from noslip.studio.choosing.forms import DRAWN, TYPED, controller_labels, form_kinds
 from noslip.studio.choosing.knobs import start_values
 from noslip.studio.choosing.link import PageView
 from noslip.studio.page import texts
@@ -46,6 +46,7 @@ ORDER = {"set": 10.0, TASK: 20.0, "inputs": 30.0, PARAMETERS: 40.0, START: 50.0}
 
 
 UNDO, REDO = "Undo", "Redo"
+ADD, REMOVE = "Add", "Remove"
 KEEP, CLEAR = "Keep this run", "Clear"
 #: Sections that are tabs → words they are found by.
 SECTIONS = {
@@ -77,6 +78,7 @@ class Panels:
         self._boxes: dict[str, Any] = {}
         self.has_ghost = True
         self._time_shown = math.nan
+        self._path: Any = None
         self._left()
         self._right()
         self._bar()
@@ -262,6 +264,8 @@ class Panels:
         page, gui, session = self.page, self.gui, self.page.session
         kind = gui.add_dropdown(family, kinds, initial_value=getattr(choice, family))
         kind.on_update(page.guard(lambda _: session.choose(**{family: kind.value})))
+        if getattr(choice, family) == DRAWN:
+            return [(f"{family} task", kind), *self._points(choice)]
         if getattr(choice, family) == TYPED:
             with gui.add_form(None) as form:
                 text = gui.add_text(
@@ -270,6 +274,29 @@ class Panels:
             form.on_submit(page.guard(lambda _: session.type_form(family, text.value)))
             return [(f"{family} task", kind), (f"{family} task", text)]
         return [(f"{family} task", kind)]
+
+    def _points(self, choice: Choice) -> list[tuple[str, Any]]:
+        """What belongs to a path that is drawn on the floor."""
+        page, gui, session = self.page, self.gui, self.page.session
+        buttons = gui.add_button_group("points", (ADD, REMOVE), hint="at the end of the path")
+
+        def change(_: Any) -> None:
+            if buttons.value == ADD:
+                session.add_point()
+            elif buttons.value == REMOVE:
+                session.remove_point()
+
+        buttons.on_click(page.guard(change))
+        closed = gui.add_checkbox("closed", choice.closed, hint="on to the first point again")
+        closed.on_update(page.guard(lambda _: session.choose(closed=bool(closed.value))))
+        self._path = gui.add_html(texts.path_html(page.path_handles.shape))
+        words = "points drawn floor drag task"
+        return [(words, part) for part in (buttons, closed, self._path)]
+
+    def show_path(self, html: str) -> None:
+        """Say what the path is like that is drawn on the floor."""
+        if self._path is not None:
+            self._path.content = html
 
     def _make_inputs(self, controls: Controls, choice: Choice) -> None:
         self.page.disposal.discard(self._folders.pop("inputs", None))

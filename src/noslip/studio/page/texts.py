@@ -19,6 +19,7 @@ from noslip.show.units import unit_text
 from noslip.simulation.trajectory import largest_errors
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS
 from noslip.studio.choosing.link import differences
+from noslip.studio.page.path_handles import PathShape
 from noslip.studio.running.runs import is_vakonomic
 from noslip.studio.running.session import Shown
 from noslip.words import counted
@@ -128,6 +129,18 @@ def verdicts_html(
     return box(f"<dl>{''.join(rows)}</dl>", lines, reproduce)
 
 
+def path_html(shape: PathShape | None) -> str:
+    """How to draw a path, and what the one is like that is drawn."""
+    said = "Drag the orange points on the floor; the vehicle follows when you let go."
+    if shape is None:
+        return box(f'<p class="dim">{said}</p>')
+    length = f"{number_text(shape.length, 3)} m long"
+    turn = ", straight"
+    if np.isfinite(shape.radius):
+        turn = f", tightest turn of radius {number_text(shape.radius, 2)} m"
+    return box(f'<p class="dim">{said}<br>{length}{turn}</p>')
+
+
 def comparison_html(kept: Shown | None, shown: Shown) -> str:
     """What was chosen differently, and the headline numbers that differ; without a kept run, how.
 
@@ -166,6 +179,8 @@ def choice_differences(kept: Shown, shown: Shown, listed: Container[str] = ()) -
             names = [n for n in dict.fromkeys([*before, *value]) if before.get(n) != value.get(n)]
             names = [n for n in names if n not in listed]
             found += [f"{n}: {_chosen(before.get(n))} → {_chosen(value.get(n))}" for n in names]
+        elif isinstance(value, tuple) and len(value) == len(before):
+            found.append(f"{key}: moved")
         elif key == "task":
             found.append(f"task: {TASKS[before]} → {TASKS[value]}")
         else:
@@ -179,6 +194,8 @@ def _chosen(value: object) -> str:
         return "as given"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return counted(len(value), "point")
     return number_text(value, 5) if isinstance(value, float) else str(value)
 
 

@@ -36,7 +36,7 @@ from noslip.studio.choosing.choice import (
     chosen_values,
     number_or_text,
 )
-from noslip.studio.choosing.forms import form_text, read_path
+from noslip.studio.choosing.forms import DRAWN, drawn_text, form_text, read_path
 from noslip.studio.running.worker import Cancel
 
 #: Tolerance of the integration.
@@ -180,6 +180,8 @@ def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Chosen
         form_text(family, getattr(choice, family), choice.numbers, choice.typed.get(family, ""))
         for family in ("path", "timing")
     )
+    if choice.path == DRAWN:
+        path_text = drawn_text(choice.points, choice.closed)
     run = track(
         system,
         read_path(path_text),
