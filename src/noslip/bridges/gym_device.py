@@ -29,7 +29,6 @@ from noslip.bridges.gym_kernel import (
 )
 from noslip.bridges.gym_mechanisms import (
     Draws,
-    action_ranges,
     check_task,
     completed_states,
     period_shape,
@@ -38,7 +37,7 @@ from noslip.bridges.gym_mechanisms import (
 from noslip.bridges.gym_tasks import GymTask
 from noslip.engines.device_arrays import DeviceArray, device_view
 from noslip.engines.device_function import SharedFunctions, print_shared_functions
-from noslip.engines.devices import AbstractDevice, DeviceMemory
+from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
 from noslip.engines.interpreter import interpret_rows
 from noslip.engines.ir_writer import REAL, SINGLE
 from noslip.engines.program import Program
@@ -145,6 +144,7 @@ class DeviceMechanisms:
         for memory in self._memory.values():
             memory.fill(0)
         self._free: list[DeviceMemory] = []
+        self._kernels: dict[str, tuple[DeviceKernel, bytes]] = {}
         self._seed = 0
         self.seed(0)
         self._names = (*task.ends, "singular", "basis")
@@ -211,9 +211,7 @@ class DeviceMechanisms:
         self, actions: tuple[int, int, int], kind: str, has_states: bool = False
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray, EndedNames]:
         """One step of all."""
-        shape = dataclasses.replace(self._shape, action_kind=kind)
-        text, functions = _kernel(shape, tuple(self._programs.items()))
-        kernel = self._device.kernel(text, functions.tables)
+        kernel, constants = self._kernel(kind)
         memory, n = self._new_results(), self.count
         numbers = {"n": n, "seed": self._seed, "has_states": int(has_states)}
         numbers |= dict(zip(("actions", "action_row", "action_column"), actions, strict=True))
@@ -225,7 +223,7 @@ class DeviceMechanisms:
         record = np.array([numbers[name] for name in THREAD_WORDS], np.int64).tobytes()
         with self._lock:
             threads = kernel.rounded(min(kernel.most_threads, n))
-            kernel.launch(record + functions.values(self._values).tobytes(), memory, threads)
+            kernel.launch(record + constants, memory, threads)
 
         def array(name: str, dtype: Any, columns: int = 0) -> DeviceArray:
             offset = offsets[name] // np.dtype(dtype).itemsize
@@ -241,6 +239,15 @@ class DeviceMechanisms:
             EndedNames(array("why", np.uint8), self._names),
         )
 
+    def _kernel(self, kind: str) -> tuple[DeviceKernel, bytes]:
+        """The kernel for actions of a kind of numbers, and constants that follow its record."""
+        if kind not in self._kernels:
+            shape = dataclasses.replace(self._shape, action_kind=kind)
+            text, functions = _printed(shape, tuple(self._programs.items()))
+            kernel = self._device.kernel(text, functions.tables)
+            self._kernels[kind] = kernel, functions.values(self._values).tobytes()
+        return self._kernels[kind]
+
     def _new_results(self) -> DeviceMemory:
         """Memory for what a step leaves; that of steps whose results nobody has is used again."""
         own = self._free.pop() if self._free else None
@@ -250,11 +257,11 @@ class DeviceMechanisms:
 
 
 @functools.lru_cache(maxsize=32)
-def _kernel(
+def _printed(
     shape: EpisodeShape, programs: tuple[tuple[str, Program], ...]
 ) -> tuple[str, SharedFunctions]:
     """The kernel of a shape and its programs."""
-    count = shape.num_parameters
+    count = shape.period.num_parameters
     functions = print_shared_functions(dict(programs), range(count), len(THREAD_WORDS), count)
     words = record_text(functions.num_words)
     return join_texts(words, functions.text, print_thread_period(shape)), functions
@@ -276,18 +283,13 @@ def _episode(
     listed = [q.name for q in (*system.coordinates, *system.independent_speeds)]
     listed += [q.name for q in system.auxiliary_states]
     nq, nf = len(system.coordinates), len(system.independent_speeds)
-    places, middle, half, base = action_ranges(system, task)
     shape = EpisodeShape(
         period=period_shape(system, task, THREAD_TARGET),
         steps=task.steps,
         limit=task.limit,
         largest=float(task.largest),
-        num_parameters=len(values),
         num_seen=len(task.observation),
-        num_ends=len(task.ends),
-        actions=tuple(zip(places, middle.tolist(), half.tolist(), strict=True)),
         action_kind=SINGLE,
-        base=tuple(base.tolist()),
         start=tuple(state.tolist()),
         ranges=tuple((float(low), float(high)) for low, high in draws.ranges),
         drawn_states=tuple(listed.index(name) for name in names[: draws.num_states]),

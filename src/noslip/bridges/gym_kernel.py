@@ -31,8 +31,8 @@ CLOSING_STEPS = 6
 
 #: Words of the record of lanes: the queue and its part, states by environment, functions.
 LANE_WORDS = (
-    *("queue", "length", "first", "after", "steps", "t", "x", "u", "parameters"),
-    *("taken", "has_ended", "rates", "project"),
+    *("queue", "length", "first", "after", "steps", "actions", "t", "x", "u", "known"),
+    *("parameters", "taken", "has_ended", "found", "rates", "project", "look"),
 )
 #: Words of the record of threads: sizes, actions with the distances of their rows and columns in
 #: numbers, what an environment keeps, and what a step leaves.
@@ -54,6 +54,10 @@ class PeriodShape:
     num_residuals : behind the projected state; 0 without projection.
     step : s.
     limits : of the measures of singularity behind the rates, and whether a basis ends at one.
+    actions : input, middle and half of the range of each.
+    base : inputs where nothing acts on them.
+    num_parameters, num_variables : of the model, and of the task behind them.
+    num_found : rewards, observations and ends.
     """
 
     target: Target
@@ -62,6 +66,11 @@ class PeriodShape:
     num_residuals: int
     step: float
     limits: tuple[tuple[float, bool], ...]
+    actions: tuple[tuple[int, float, float], ...]
+    base: tuple[float, ...]
+    num_parameters: int
+    num_variables: int
+    num_found: int
 
     @property
     def has_basis(self) -> bool:
@@ -77,10 +86,8 @@ class EpisodeShape:
     ----------
     period : of its period.
     steps, limit, largest : of the task.
-    num_parameters, num_seen, num_ends : of the model; of the task.
-    actions : input, middle and half of the range of each.
+    num_seen : observations.
     action_kind : of the numbers that actions are given as.
-    base : inputs where nothing acts on them.
     start : state that a start is drawn about.
     ranges : lowest and highest of each drawn number, in order.
     drawn_states : places in the state of the first drawn numbers, that are coordinates.
@@ -93,23 +100,14 @@ class EpisodeShape:
     steps: int
     limit: int
     largest: float
-    num_parameters: int
     num_seen: int
-    num_ends: int
-    actions: tuple[tuple[int, float, float], ...]
     action_kind: str
-    base: tuple[float, ...]
     start: tuple[float, ...]
     ranges: tuple[tuple[float, float], ...]
     drawn_states: tuple[int, ...]
     num_drawn_speeds: int
     has_closing: bool
     speeds: tuple[int, ...]
-
-    @property
-    def num_variables(self) -> int:
-        """Numbers of an episode that are not states."""
-        return len(self.ranges) - len(self.drawn_states) - self.num_drawn_speeds
 
 
 class _PeriodWriter:
@@ -118,6 +116,8 @@ class _PeriodWriter:
     Attributes
     ----------
     x, u : state and inputs, before and after.
+    known : parameters and variables.
+    found : what is seen at the end.
     """
 
     def __init__(self, shape: PeriodShape, words: tuple[str, ...]) -> None:
@@ -125,10 +125,12 @@ class _PeriodWriter:
         f = self.f = Flow(shape.target)
         s = self.s = f.variables()
         s.declare(REAL, "t", "now")
-        s.declare(WHOLE, "taken")
+        s.declare(WHOLE, "taken", "env")
         s.declare(TRUTH, "goes_on", "has_ended", "is_held", "was_within")
         n, measures = shape.num_states, len(shape.limits)
         self.x, self.u = f.array(n), f.array(shape.num_inputs)
+        self.known = f.array(shape.num_parameters + shape.num_variables)
+        self.found = f.array(shape.num_found, is_scratch=True)
         self.trial, self.end = (f.array(n, is_scratch=True) for _ in range(2))
         self.rates = f.array(n + measures, is_scratch=True)
         self.newton = f.array(n + shape.num_residuals, is_scratch=True)
@@ -161,6 +163,24 @@ class _PeriodWriter:
             self.f.invoke(f"@{name}", places, "alwaysinline")
         else:
             self.f.invoke(self.number(name, PLACE).name, places)
+
+    def act(self, row: Value, column: Operand, kind: str = REAL) -> None:
+        """Inputs of the action, which is cut at ±1; one that is no number stays so.
+
+        Parameters
+        ----------
+        row, column : place of the first number, and the distance of the next ones.
+        kind : of the numbers.
+        """
+        f, given = self.f, self.vector("actions", kind)
+        for k, (place, middle, half) in enumerate(self.shape.actions):
+            action = f.as_kind(given[row + column * k], REAL)
+            self.u[place] = middle + half * f.most(f.least(action, 1.0), -1.0)
+
+    def take_base(self) -> None:
+        """Inputs without an action."""
+        for k, value in enumerate(self.shape.base):
+            self.u[k] = self.f.real(value)
 
     def advance(self, steps: Operand, p: Array) -> None:
         """Steps of a period: s.taken, s.has_ended and s.t follow, and the state in x."""
@@ -245,23 +265,33 @@ class _PeriodWriter:
 def print_lanes_period(shape: PeriodShape) -> tuple[str, int]:
     """Text of ``void period(ptr setup, ptr work)``, and words of work that it needs."""
     w = _PeriodWriter(shape, LANE_WORDS)
-    f, s, n, nu = w.f, w.s, shape.num_states, shape.num_inputs
+    f, s, n, count = w.f, w.s, shape.num_states, shape.num_parameters
+    size_known, parameters = count + shape.num_variables, Array(f, w.number("parameters", PLACE))
+    for k in f.each(count):
+        w.known[k] = parameters[k]
     listed = ", ".join(f"i64 {k}" for k in range(f.lanes))
     lane = f.value(f"<{listed}>" if f.lanes > 1 else "0", WHOLE, f.lanes)
     for pack in f.count(w.number("first"), w.number("after")):
         # the last environment fills the last lanes
         place = f.widen(pack * f.lanes, f.lanes) + lane
-        s.index = w.vector("queue", WHOLE)[f.least(place, w.number("length") - 1)]
-        for name, array, size in (("x", w.x, n), ("u", w.u, nu)):
-            for k in f.each(size):
-                array[k] = w.vector(name)[s.index * size + k]
-        s.t = w.vector("t")[s.index]
-        w.advance(w.number("steps"), Array(f, w.number("parameters", PLACE)))
+        s.env = w.vector("queue", WHOLE)[f.least(place, w.number("length") - 1)]
         for k in f.each(n):
-            w.vector("x")[s.index * n + k] = w.x[k]
-        w.vector("t")[s.index] = s.t
-        w.vector("taken", WHOLE)[s.index] = s.taken
-        w.vector("has_ended", WHOLE)[s.index] = f.to_whole(s.has_ended)
+            w.x[k] = w.vector("x")[s.env * n + k]
+        w.take_base()
+        w.act(s.env * len(shape.actions), 1)
+        s.t = w.vector("t")[s.env]
+        w.advance(w.number("steps"), parameters)
+        for name, array, size in (("x", w.x, n), ("u", w.u, shape.num_inputs)):
+            for k in f.each(size):
+                w.vector(name)[s.env * size + k] = array[k]
+        w.vector("t")[s.env] = s.t
+        w.vector("taken", WHOLE)[s.env] = s.taken
+        w.vector("has_ended", WHOLE)[s.env] = f.to_whole(s.has_ended)
+        for k in range(count, size_known):
+            w.known[k] = w.vector("known")[s.env * size_known + k]
+        w.call("look", s.t, w.x, w.known, w.found)
+        for k in f.each(shape.num_found):
+            w.vector("found")[s.env * shape.num_found + k] = w.found[k]
     return "\n".join([f.body("period", ("setup", "work")), *sorted(f.declared)]), f.work_size
 
 
@@ -272,11 +302,9 @@ class _EpisodeWriter(_PeriodWriter):
         super().__init__(shape.period, THREAD_WORDS)
         self.episode = shape
         f = self.f
-        self.s.declare(WHOLE, "env", "acts", "number")
+        self.s.declare(WHOLE, "acts", "number")
         self.s.declare(TRUTH, "is_new", "is_bad", "is_basis")
-        self.known = f.array(shape.num_parameters + shape.num_variables)
-        self.drawn = f.array(shape.num_parameters + shape.num_drawn_speeds)
-        self.found = f.array(1 + shape.num_seen + shape.num_ends)
+        self.drawn = f.array(shape.period.num_parameters + shape.num_drawn_speeds)
         self.closed = f.array(shape.period.num_states)
 
     def at(self, k: int) -> Value:
@@ -291,14 +319,14 @@ class _EpisodeWriter(_PeriodWriter):
         s.t = f.where(s.is_new, 0.0, self.vector("t")[s.env])
         for k in range(n):
             self.x[k] = self.vector("x")[self.at(k)]
-        for k in range(shape.num_variables):
-            self.known[shape.num_parameters + k] = self.vector("variables")[self.at(k)]
-        for k, value in enumerate(shape.base):
-            self.u[k] = f.real(value)
+        for k in range(self.shape.num_variables):
+            self.known[self.shape.num_parameters + k] = self.vector("variables")[self.at(k)]
+        self.take_base()
         with f.when(s.is_new):
             self._begin()
         with f.when(~s.is_new):
-            self._act()
+            row = s.env * self.number("action_row")
+            self.act(row, self.number("action_column"), shape.action_kind)
             self.advance(shape.steps, self.known)
             # an action that is no number ends no basis
             s.is_basis = s.has_ended & self.are_finite(self.u, self.shape.num_inputs)
@@ -311,15 +339,6 @@ class _EpisodeWriter(_PeriodWriter):
         self.call("look", s.t, self.x, self.known, self.found)
         self._leave()
 
-    def _act(self) -> None:
-        """Inputs of the action, which is cut at ±1; one that is no number stays so."""
-        f, s, shape = self.f, self.s, self.episode
-        given = self.vector("actions", shape.action_kind)
-        row = s.env * self.number("action_row")
-        for k, (place, middle, half) in enumerate(shape.actions):
-            action = f.as_kind(given[row + self.number("action_column") * k], REAL)
-            self.u[place] = middle + half * f.most(f.least(action, 1.0), -1.0)
-
     def _begin(self) -> None:
         """Start of the next episode, by random numbers of its number and the environment's."""
         f, s, shape, n = self.f, self.s, self.episode, self.shape.num_states
@@ -328,7 +347,7 @@ class _EpisodeWriter(_PeriodWriter):
         drawn = self._draw()
         states, speeds = len(shape.drawn_states), shape.num_drawn_speeds
         for k, value in enumerate(drawn[states + speeds :]):
-            self.known[shape.num_parameters + k] = value
+            self.known[self.shape.num_parameters + k] = value
             self.vector("variables")[self.at(k)] = value
         with f.when(self.number("has_states").equals(0)):
             for k in range(n):
@@ -341,7 +360,7 @@ class _EpisodeWriter(_PeriodWriter):
                     for k in range(n):
                         self.x[k] = self.closed[k]
             for k, value in enumerate(drawn[states : states + speeds]):
-                self.drawn[shape.num_parameters + k] = value
+                self.drawn[self.shape.num_parameters + k] = value
             self.call("speeds", s.t, self.x, self.drawn, self.closed)
             for k, place in enumerate(shape.speeds):
                 self.x[place] = self.closed[k]
@@ -364,7 +383,8 @@ class _EpisodeWriter(_PeriodWriter):
     def _leave(self) -> None:
         """What is seen, the reward, and whether and why the episode ends."""
         f, s, shape = self.f, self.s, self.episode
-        found, seen, ends = self.found, shape.num_seen, shape.num_ends
+        found, seen = self.found, shape.num_seen
+        ends = self.shape.num_found - 1 - seen
         s.is_bad = s.is_bad | (~s.is_new & ~self.are_finite(found, 1 + seen + ends))
         s.why = f.where(s.is_basis, f.whole(ends + 2), 0)
         for k in reversed(range(ends)):

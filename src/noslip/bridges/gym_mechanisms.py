@@ -9,6 +9,8 @@ seed, the number of the environment and that of the episode alone, on a processo
 from __future__ import annotations
 
 import math
+import os
+import threading
 from collections.abc import Mapping
 from ctypes import CFUNCTYPE, c_void_p
 from typing import NamedTuple
@@ -21,7 +23,7 @@ from noslip.bridges.gym_kernel import LANE_WORDS, PeriodShape, print_lanes_perio
 from noslip.bridges.gym_tasks import GymTask, Range
 from noslip.engines.flow import Target
 from noslip.engines.machine_code import stored_machine_code
-from noslip.engines.native import NativeFunction, compile_native, native_lanes
+from noslip.engines.native import NativeFunction, compile_native, compile_wide, native_lanes
 from noslip.engines.program import Program, trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -36,6 +38,8 @@ from noslip.simulation.starts.completion import complete_starts
 
 #: Starts that are completed together, at least.
 POOL = 256
+#: Operations on vectors for which a thread is worth its start.
+LEAST_WORK = 400_000
 #: Size of pictures.
 WIDTH, HEIGHT = 640, 400
 
@@ -95,6 +99,7 @@ class Mechanisms:
     Attributes
     ----------
     t, x, u : (n,), (n, nx) and (n, nu) times, states and inputs.
+    known : (n, np + nv) parameters, and variables behind them.
     found : (n, 1 + no + ne) rewards, observations and ends there, not cut.
     """
 
@@ -108,7 +113,7 @@ class Mechanisms:
         self.system, self.task, self.count = system, task, count
         check_task(system, task)
         self._values = system.parameters(parameters)
-        self._places, self._middle, self._half, self._base = action_ranges(system, task)
+        self._base = action_ranges(system, task)[3]
         # bases that occurred, what is seen and what holds in each; the number of each mechanism's
         self._systems, self._seen = list[System](), list[NativeFunction]()
         self._periods = list[_LanePeriods]()
@@ -117,7 +122,7 @@ class Mechanisms:
         self.t = np.zeros(count)
         self.x = np.zeros((count, system.num_states))
         self.u = np.tile(self._base, (count, 1))
-        self._known = np.tile(np.append(self._values, np.zeros(len(task.variables))), (count, 1))
+        self.known = np.tile(np.append(self._values, np.zeros(len(task.variables))), (count, 1))
         self._acts = np.zeros(count, dtype=int)
         self.found = np.zeros((count, 1 + len(task.observation) + len(task.ends)))
         self._draws = Draws.of(system, task)
@@ -143,7 +148,7 @@ class Mechanisms:
             self.x[k] = self._next_starts(k)
         if self._draws.num_variables:
             drawn = self._draws.numbers(self._seed, k, self._episodes[k])
-            self._known[k, len(self._values) :] = drawn[:, -self._draws.num_variables :]
+            self.known[k, len(self._values) :] = drawn[:, -self._draws.num_variables :]
         self.t[k], self._acts[k], self.u[k], self._bases[k] = 0.0, 0, self._base, 0
         self.found[k] = self._look(k)
 
@@ -154,30 +159,22 @@ class Mechanisms:
 
         Where only some act, it is nothing of the others.
         """
-        task = self.task
-        k = np.arange(self.count) if which is None else np.flatnonzero(which)
-        # an action that is no number ends its episode
-        taken = actions if which is None else actions[k]
-        self.u[k[:, None], self._places] = self._middle + self._half * np.clip(taken, -1.0, 1.0)
-        is_bad = np.zeros(self.count, dtype=bool)
-        is_bad[k] = ~self._advance(k)[k]
+        task, no = self.task, len(self.task.observation)
+        is_acting = np.ones(self.count, dtype=bool) if which is None else which
+        is_bad = ~self._advance(np.ascontiguousarray(actions, dtype=float), is_acting)
         found = self.found
-        found[k] = self._look(k)
-        is_bad[k] |= ~np.isfinite(found[k]).all(axis=1)
-        ends = np.zeros((self.count, len(task.ends)), dtype=bool)
-        ends[k] = found[k, 1 + len(task.observation) :] > 0.0
-        reward = np.zeros(self.count)
-        reward[k] = found[k, 0]
-        reward[is_bad] = 0.0
+        is_bad |= is_acting & ~np.isfinite(found).all(axis=1)
+        ends = (found[:, 1 + no :] > 0.0) & is_acting[:, None]
+        is_dull = is_bad | ~is_acting
+        reward = np.where(is_dull, 0.0, found[:, 0]) if is_dull.any() else found[:, 0].copy()
         why = np.full(self.count, "", dtype=object)
-        for number, name in reversed(list(enumerate(task.ends))):
-            why[ends[:, number]] = name
-        why[is_bad] = "singular"
-        self._acts[k] += 1
         ended = ends.any(axis=1) | is_bad
-        is_cut = np.zeros(self.count, dtype=bool)
-        is_cut[k] = self._acts[k] >= task.limit
-        return reward, ended, is_cut & ~ended, why
+        if ended.any():
+            for number, name in reversed(list(enumerate(task.ends))):
+                why[ends[:, number]] = name
+            why[is_bad] = "singular"
+        self._acts += is_acting
+        return reward, ended, is_acting & (self._acts >= task.limit) & ~ended, why
 
     def observe(self) -> NDArray[np.float32]:
         """(n, no) what is seen, cut at the largest magnitude."""
@@ -198,22 +195,21 @@ class Mechanisms:
         image = picture(run, system=system, follow=True, width=WIDTH, height=HEIGHT)
         return np.asarray(image.convert("RGB"), dtype=np.uint8)
 
-    def _advance(self, acting: NDArray[np.int_]) -> NDArray[np.bool_]:
+    def _advance(self, actions: Array, acting: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Steps of a period; whether each is still where its equations hold.
 
         Where the independent speeds of a mechanism would end within a step, it goes on in others.
         """
         steps = self.task.steps
-        left = np.zeros(self.count, dtype=int)
-        left[acting] = steps
+        left = np.where(acting, steps, 0)
         is_good = np.ones(self.count, dtype=bool)
         is_new = np.zeros(self.count, dtype=bool)  # in other speeds than at its last step
-        is_open, groups = left > 0, {(steps, b) for b in set(self._bases[acting].tolist())}
+        is_open, groups = acting, {(steps, b) for b in set(self._bases[acting].tolist())}
         while groups:
             # those with fewer steps first: none is met twice
             for count, number in sorted(groups):
                 which = np.flatnonzero(is_open & (left == count) & (self._bases == number))
-                taken, has_ended = self._periods[number].run(which, count, self.t, self.x, self.u)
+                taken, has_ended = self._periods[number].run(self, actions, which, count)
                 left[which] -= taken
                 if not left.any():
                     return is_good
@@ -249,13 +245,13 @@ class Mechanisms:
     def _look(self, which: NDArray[np.int_]) -> Array:
         """(k, 1 + no + ne) rewards, observations and ends of some, each in its basis."""
         if len(self._systems) == 1 and len(which) == self.count:
-            return np.asarray(self._seen[0].map(self.t, self.x, self.u, self._known))
+            return np.asarray(self._seen[0].map(self.t, self.x, self.u, self.known))
         found = np.zeros((len(which), self.found.shape[1]))
         bases = self._bases[which]
         for number in set(bases.tolist()):
             own = bases == number
             k = which[own]
-            at = self.t[k], self.x[k], self.u[k], self._known[k]
+            at = self.t[k], self.x[k], self.u[k], self.known[k]
             found[own] = self._seen[number].map(*at)
         return found
 
@@ -290,32 +286,48 @@ class _LanePeriods:
     def __init__(self, system: System, task: GymTask, values: Array) -> None:
         lanes = native_lanes()
         # functions and code stay loaded as long as this lives
-        self._functions = motion_in_lanes(system, lanes)
+        look = compile_wide([task_program(system, task)], lanes)
+        self._functions = motion_in_lanes(system, lanes) | look
+        self._operations = 4 * system.hoisted_rates.main_program.num_operations
         self._parameters = np.repeat(system.hoisted_rates.parameters(values), lanes)
         text, size = print_lanes_period(period_shape(system, task, Target(lanes=lanes)))
         self._engine, self._lanes = stored_machine_code(text), lanes
         self._call = CFUNCTYPE(None, c_void_p, c_void_p)(
             self._engine.get_function_address("period")
         )
-        self._work = np.zeros(size + 8)
+        self._work = np.zeros((os.cpu_count() or 1, size + 8))
 
     def run(
-        self, which: NDArray[np.int_], steps: int, t: Array, x: Array, u: Array
+        self, all: Mechanisms, actions: Array, which: NDArray[np.int_], steps: int
     ) -> tuple[NDArray[np.int_], NDArray[np.bool_]]:
         """Steps of some mechanisms: how many were taken, and whether the basis ended.
 
-        One that does not hold is not taken, nor any after it. Times and states of all change.
+        One that does not hold is not taken, nor any after it. Times, states, inputs and what is
+        seen change.
         """
         queue = np.ascontiguousarray(which, dtype=np.int64)
-        taken, has_ended = np.zeros(len(t), np.int64), np.zeros(len(t), np.int64)
-        vectors = {"queue": queue, "t": t, "x": x, "u": u, "parameters": self._parameters}
+        taken, has_ended = np.zeros(all.count, np.int64), np.zeros(all.count, np.int64)
+        vectors = {"queue": queue, "actions": actions, "t": all.t, "x": all.x, "u": all.u}
+        vectors |= {"known": all.known, "found": all.found, "parameters": self._parameters}
         vectors |= {"taken": taken, "has_ended": has_ended}
         numbers = {name: vector.ctypes.data for name, vector in vectors.items()}
         numbers |= {name: function.address for name, function in self._functions.items()}
-        numbers |= {"length": len(queue), "first": 0, "after": -(-len(queue) // self._lanes)}
-        numbers |= {"steps": steps}
-        record = np.array([numbers.get(name, 0) for name in LANE_WORDS], np.int64)
-        self._call(record.ctypes.data, -(-self._work.ctypes.data // 64) * 64)
+        numbers |= {"length": len(queue), "steps": steps}
+        packs = -(-len(queue) // self._lanes)
+        threads = max(1, min(len(self._work), packs * steps * self._operations // LEAST_WORK))
+        parts = np.linspace(0, packs, threads + 1).astype(int).tolist()
+
+        def work(k: int) -> None:
+            own = numbers | {"first": parts[k], "after": parts[k + 1]}
+            record = np.array([own.get(name, 0) for name in LANE_WORDS], np.int64)
+            self._call(record.ctypes.data, -(-self._work[k].ctypes.data // 64) * 64)
+
+        others = [threading.Thread(target=work, args=(k,)) for k in range(1, threads)]
+        for thread in others:
+            thread.start()
+        work(0)
+        for thread in others:
+            thread.join()
         return taken[which], has_ended[which] > 0
 
 
@@ -323,6 +335,7 @@ def period_shape(system: System, task: GymTask, target: Target) -> PeriodShape:
     """What the code of a period depends on, in the independent speeds of a system."""
     measures = system.singularity_measures
     projected = system.projection.output_size if system.has_projection else system.num_states
+    places, middle, half, base = action_ranges(system, task)
     return PeriodShape(
         target=target,
         num_states=system.num_states,
@@ -333,6 +346,11 @@ def period_shape(system: System, task: GymTask, target: Target) -> PeriodShape:
         limits=tuple(
             (float(m.floor if m.kind == "basis" else m.limit), m.kind == "basis") for m in measures
         ),
+        actions=tuple(zip(places, middle.tolist(), half.tolist(), strict=True)),
+        base=tuple(base.tolist()),
+        num_parameters=len(system.model.parameters),
+        num_variables=len(task.variables),
+        num_found=1 + len(task.observation) + len(task.ends),
     )
 
 

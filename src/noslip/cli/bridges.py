@@ -137,7 +137,7 @@ def import_robot(
     help="An option of the target, as in precision=single. Repeatable.",
 )
 @click.option(
-    "--own-sine", is_flag=True, help="C code with a sine and cosine of its own, not libm's."
+    "--own-sine", is_flag=True, help="C code or FMU with a sine and cosine of its own, not libm's."
 )
 @force_option
 def export(

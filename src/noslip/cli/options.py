@@ -211,8 +211,9 @@ _PLANT = (
         multiple=True,
         metavar="NAME:KEY=VALUE,…",
         help="What the controller sees: platform.x:sigma=0.01,delay=1; keys sigma, density, bias, "
-        "quantum, every, delay. For an estimator also odometry:wheels=wheel1,wheel2;sigma=0.01, "
-        "gyroscope:body=…, pose:body=… and beacon:body=…;at=3,2,0. Repeatable.",
+        "bias_sigma, quantum, every, delay. For an estimator also "
+        "odometry:wheels=wheel1,wheel2;sigma=0.01, gyroscope:body=…, pose:body=… and "
+        "beacon:body=…;at=3,2,0. Repeatable.",
     ),
     click.option(
         "--actuator",

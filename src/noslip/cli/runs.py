@@ -452,7 +452,7 @@ def _follow(
 @friction_option
 @click.option("--duration", type=float, help="s; as long as the path takes by default.")
 @set_option
-@click.option("--tolerance", type=float, help="1e-9 by default; 1e-11 without a controller.")
+@click.option("--tolerance", type=float, help="1e-9 by default; 1e-13 without a controller.")
 @output_options
 def track(
     model: str,

@@ -10,7 +10,6 @@ import numpy as np
 from noslip.model.bodies import WORLD
 from noslip.model.joints import Joint
 from noslip.model.vocabulary import angle_names
-from noslip.show.units import unit_text
 from noslip.simulation.trajectory import Array, Trajectory, largest_errors
 
 
@@ -120,8 +119,7 @@ def headlines(run: Trajectory) -> list[Headline]:
         found.append(Headline("path error at the end", "m", last, run.rtol))
     elif run.errors:
         for worst in largest_errors(run):
-            name = f"tracking error in {unit_text(worst.unit)}"
-            found.append(Headline(name, worst.unit, worst.size, run.rtol))
+            found.append(Headline("tracking error", worst.unit, worst.size, run.rtol))
     return found + _final(run)
 
 

@@ -172,11 +172,11 @@ def test_many_are_as_one_bit_by_bit():
     many = ns.gym.make_vec_env(task="drive", num_envs=5)
     rng = np.random.default_rng(4)
     seen, _ = many.reset(seed=7)
-    state, known_ = many.mechanisms.x.copy(), many.mechanisms._known.copy()
+    state, known_ = many.mechanisms.x.copy(), many.mechanisms.known.copy()
     ones = [ns.gym.make_env(many.mechanisms.system, task="drive") for _ in range(5)]
     for k, one in enumerate(ones):
         one.reset(seed=0)
-        one.mechanisms.x[:], one.mechanisms._known[:] = state[k], known_[k]
+        one.mechanisms.x[:], one.mechanisms.known[:] = state[k], known_[k]
     for _ in range(10):
         actions = rng.uniform(-1, 1, (5, 2)).astype(np.float32)
         seen, rewards, ended, cut, _ = many.step(actions)
@@ -184,6 +184,21 @@ def test_many_are_as_one_bit_by_bit():
             got, reward, over, truncated, _ = one.step(actions[k])
             np.testing.assert_array_equal(got, seen[k])
             assert (reward, over, truncated) == (rewards[k], ended[k], cut[k])
+
+
+def test_threads_change_no_bit(monkeypatch):
+    from noslip.bridges import gym_mechanisms
+
+    monkeypatch.setattr(gym_mechanisms.os, "cpu_count", lambda: 3)
+    found = []
+    for least in (1, 10**9):
+        monkeypatch.setattr(gym_mechanisms, "LEAST_WORK", least)
+        envs = ns.gym.make_vec_env(task="drive", num_envs=75)
+        envs.reset(seed=2)
+        for _ in range(3):
+            envs.step(np.full((75, 2), 0.5))
+        found.append(envs.mechanisms.x)
+    np.testing.assert_array_equal(*found)
 
 
 def test_the_same_seed_gives_the_same_episodes_and_actions_their_ranges():
