@@ -72,7 +72,7 @@ class Sensor:
         _check_finite(self, "bias")
         if self.sigma and self.density:
             raise SimulationError(
-                "the noise is given by sigma and by density",
+                "the noise is given by both sigma and density",
                 f"Sensor(of='{self.of}')",
                 "give sigma, of each sample, or density, in units times √s",
             )
@@ -268,7 +268,7 @@ class Plant:
         instruments = [s for s in self.sensors if isinstance(s, AbstractInstrument)]
         if self.estimator is None and instruments:
             raise SimulationError(
-                f"a controller sees coordinates and speeds, and {instruments[0].word} measures "
+                f"a controller uses coordinates and speeds, but {instruments[0].word} measures "
                 "something else",
                 where,
                 "give an estimator: Plant(estimator=ns.ExtendedKalman(…))",
@@ -276,7 +276,7 @@ class Plant:
         late = [s.of for s in self.plain_sensors if s.delay]
         if self.estimator is not None and late:
             raise SimulationError(
-                f"the sensor of '{late[0]}' is late, which the estimator does not know",
+                f"the sensor of '{late[0]}' has a delay, which the estimator does not support",
                 where,
                 "leave the delay out, or the estimator",
             )
@@ -368,7 +368,7 @@ class PlantLaw(AbstractInputLaw):
         )
 
     def with_columns(self, system: System, run: Trajectory) -> Trajectory:
-        """A run with what the controller saw, wanted and got, as far as these are no states.
+        """A run with measured, commanded and applied values, as far as these are no states.
 
         Parameters
         ----------

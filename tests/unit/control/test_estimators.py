@@ -322,7 +322,7 @@ def test_the_controller_uses_the_estimate_and_ellipses_are_drawn(system_of):
         (
             noisy_cart(sensors=(ns.Sensor(of="cart.position", delay=2),)),
             PERIOD,
-            "is late, which the estimator does not know",
+            "has a delay, which the estimator does not support",
         ),
         (noisy_cart(sensors=(ns.Gyroscope(body="car"),)), PERIOD, "there is no body 'car'"),
         (noisy_cart(sensors=(ns.Odometry(wheels=("w",)),)), PERIOD, "no joint 'w' with an angle"),
