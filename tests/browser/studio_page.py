@@ -19,10 +19,10 @@ CURVE = """name => {
     return null;
 }"""
 
-POSE = """name => {
+POSE = """([name, below]) => {
     const nodes = window.__viserMutable.nodeRefFromName;
-    const path = Object.keys(nodes).find(n => nodes[n] && /^\\/noslip\\d+\\/[^/]+$/.test(n)
-        && n.endsWith("/" + name));
+    const form = new RegExp("^/noslip\\\\d+/" + below + "[^/]+$");
+    const path = Object.keys(nodes).find(n => nodes[n] && form.test(n) && n.endsWith("/" + name));
     if (!path) return null;
     return nodes[path].matrix.elements;
 }"""
@@ -106,10 +106,10 @@ class Studio:
             self.page.wait_for_timeout(100)
         raise AssertionError("it did not come to hold")
 
-    def pose(self, body):
+    def pose(self, body, below=""):
         """Axes of a body as columns, then where its frame is in the scene, (3, 4)."""
         for _ in range(PATIENCE // 100):
-            found = self.page.evaluate(POSE, body)
+            found = self.page.evaluate(POSE, [body, below])
             if found is not None:
                 return np.array(found).reshape(4, 4).T[:3]
             self.page.wait_for_timeout(100)
@@ -118,6 +118,10 @@ class Studio:
     def place(self, body):
         """Where a body's frame is in the scene."""
         return self.pose(body)[:, 3]
+
+    def ghost(self, body):
+        """Where a body of the kept run is in the scene."""
+        return self.pose(body, "kept/")[:, 3]
 
     def box(self, label):
         """The field beside a label in which a number or text is typed."""

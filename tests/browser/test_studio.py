@@ -18,6 +18,7 @@ from watch import Watch
 
 import noslip as ns
 from noslip.control.scenario import run_scenario
+from noslip.studio.choosing.link import read_link
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +162,30 @@ def test_undo_find_and_a_link_that_opens_the_state_on_a_phone(studio, new_page):
     other.wait_until(lambda: other.curve("kinetic_energy") is not None)
     expect(phone.get_by_label("plot 1", exact=True).first).to_have_value("energy [J]")
     studio.pick("plot 1", first)  # as the other tests have it
+
+
+def test_a_kept_run_is_drawn_beside_the_next_one_and_opened_by_a_link(studio, new_page):
+    page, before, after = studio.page, blade(), blade(slope=0.4)
+    studio.press("Keep this run")
+    studio.wait_for_text("This run is kept")
+    studio.type("slope [rad]", 0.4)
+    expect(page.get_by_text("slope (rad)")).to_be_visible()
+    expect(page.get_by_text("final skate.x (m)")).to_be_visible()
+    studio.tab("Plots")
+    studio.wait_for_curve("skate.x", after)
+    both = Studio._is
+    studio.wait_until(lambda: both(studio.curve("skate.x, kept"), before.t, before["skate.x"]))
+    # the ghost stands where the kept run is
+    studio.type("t [s]", 4)
+    for place, run in ((studio.ghost, before), (studio.place, after)):
+        there = pytest.approx(float(run["skate.x"][200]), abs=1e-4)
+        studio.wait_until(lambda place=place, there=there: place("skate")[0] == there)
+    studio.wait_until(lambda: read_link(page.url.split("/=")[1].strip("/")).kept is not None)
+    other = Studio(new_page(viewport={"width": 1000, "height": 500}), page.url, is_paused=False)
+    other.wait_until(lambda: other.curve("skate.x, kept") is not None)
+    assert both(other.curve("skate.x, kept"), before.t, before["skate.x"])
+    studio.press("Clear")
+    studio.wait_until(lambda: studio.curve("skate.x, kept") is None)
 
 
 def test_two_browsers_at_once_have_their_own_state(studio, new_page, address):

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.instant import check_time
-from noslip.analysis.linearize import NEUTRAL, STEADY, linearize_point, steady_state_at
+from noslip.analysis.linearize import STEADY, linearize_point, steady_state_at
 from noslip.analysis.local_coordinates import LocalCoordinates
+from noslip.analysis.modes import NEUTRAL
 from noslip.analysis.stacked import StackedFunction, local_expressions, solve_stacked
 from noslip.analysis.steady import Relevance, relevance
 from noslip.engines.devices import AbstractDevice

@@ -206,6 +206,12 @@ class CSource:
         """Name of the code's own sine and cosine, or nothing."""
         return f"{self.prefix}_sincos" if self.own_sine else ""
 
+    def sine(self, lines: list[str]) -> list[str]:
+        """Lines that define the code's own sine and cosine, if other lines call it."""
+        if not self.own_sine or not any(f"{self.sincos}(" in line for line in lines):
+            return []
+        return [*print_sincos(self.sincos, f"{self.prefix}_real", single=self.single), ""]
+
     def dispatch(self, name: str, arguments: str) -> list[str]:
         """Lines of a static function that calls the one of a basis."""
         prefix, real = self.prefix, f"{self.prefix}_real"
@@ -568,9 +574,7 @@ def source_text(source: CSource, header: str) -> str:
     lines.append(_fill(source, _STEP))
     if source.laws:
         lines += _controller(source)
-    if source.own_sine and any(f"{source.sincos}(" in line for line in lines):
-        head += [*print_sincos(source.sincos, f"{source.prefix}_real"), ""]
-    return "\n".join([*head, *source.with_tables(lines)])
+    return "\n".join([*head, *source.sine(lines), *source.with_tables(lines)])
 
 
 def _num_measures(source: CSource) -> list[int]:

@@ -1,4 +1,4 @@
-"""`noslip plot` and `noslip animate`: write a figure or the animation of a run."""
+"""`noslip plot`, `compare` and `animate`: runs as figures, side by side, and as animations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import noslip as ns
-from noslip.cli.options import check_target, force_option, read_changes, set_option
+from noslip.cli.options import check_target, force_option, json_option, read_changes, set_option
 
 
 @click.command()
@@ -68,6 +68,81 @@ def plot(
         chosen = "".join(what) if is_named else list(what)
         ns.plot(run, chosen, style=style, title=title, save=target)
     click.echo(str(target))
+
+
+@click.command()
+@click.argument("sources", metavar="MODEL_OR_RUN...", nargs=-1, required=True)
+@click.option(
+    "--with",
+    "variants",
+    multiple=True,
+    metavar="NAME=VALUE[,NAME=VALUE]",
+    help="Run the model once more with these values, as --set has them. Repeatable.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Figure of the runs to write, too: .png, .svg or .pdf.",
+)
+@force_option
+@click.option("--figure", default="", help="Which one: histories, path, speeds, inputs, energy, …")
+@json_option
+@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+def compare(
+    sources: tuple[str, ...],
+    variants: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    figure: str,
+    as_json: bool,
+    tolerance: float,
+) -> None:
+    """Compare runs: folders of runs, or models whose scenarios are simulated first.
+
+    Prints what differs: parameters, peaks, power, errors, final state.
+    """
+    if variants and (len(sources) > 1 or Path(sources[0]).is_dir()):
+        raise click.UsageError("--with belongs to one model; runs are already made")
+    if output is not None:
+        from noslip.show.plots.files import check_file
+
+        check_target(output, force)
+        check_file(output)
+    elif figure:
+        raise click.UsageError("--figure belongs to -o, the file that it is drawn in")
+    sets = [(source, "") for source in sources] + [(sources[0], v) for v in variants]
+    with ns.ProgressBar("comparing") as bar:
+        bar("simulating")
+        runs = [
+            ns.read_run(source)
+            if Path(source).is_dir()
+            else _simulated(source, tuple(variant.split(",")) if variant else (), None, tolerance)
+            for source, variant in sets
+        ]
+        found = ns.compare(*runs, labels=_labels(sets))
+        if output is not None:
+            bar("drawing")
+            found.plot(figure, save=output)
+    if as_json:
+        from noslip.show.json_text import json_text
+
+        click.echo(json_text(found.to_json()))
+    else:
+        click.echo(found.text())
+    if output is not None:
+        click.echo(str(output), err=as_json)
+
+
+def _labels(sets: list[tuple[str, str]]) -> list[str]:
+    """Names of runs: what was changed, or the last part of their path that tells them apart."""
+    plain = [source for source, variant in sets if not variant]
+    names = [Path(source).name or source for source in plain]
+    names = names if len(set(names)) == len(names) else plain
+    labels = [*names, *(variant for _, variant in sets if variant)]
+    if len(set(labels)) < len(labels):
+        return [f"{label} ({k + 1})" for k, label in enumerate(labels)]
+    return labels
 
 
 @click.command()

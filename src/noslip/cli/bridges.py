@@ -142,7 +142,7 @@ def import_robot(
 @click.option(
     "--own-sine",
     is_flag=True,
-    help="Generate C code with its own sine and cosine instead of libm's.",
+    help="Generate C code or an FMU with its own sine and cosine instead of libm's.",
 )
 @force_option
 def export(

@@ -39,6 +39,7 @@ COMMANDS = {
     "fit": ("identify", "fit"),
     "sweep": ("sweep", "sweep"),
     "plot": ("animate", "plot"),
+    "compare": ("animate", "compare"),
     "animate": ("animate", "animate"),
     "export": ("bridges", "export"),
     "papers": ("papers", "papers"),

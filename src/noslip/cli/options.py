@@ -214,7 +214,7 @@ _PLANT = (
         metavar="NAME:KEY=VALUE,…",
         help=(
             "A measurement of the controller: platform.x:sigma=0.01,delay=1; keys sigma, "
-            "density, bias, quantum, every, delay. For an estimator also "
+            "density, bias, bias_sigma, quantum, every, delay. For an estimator also "
             "odometry:wheels=wheel1,wheel2;sigma=0.01, gyroscope:body=…, pose:body=… and "
             "beacon:body=…;at=3,2,0. Repeatable."
         ),

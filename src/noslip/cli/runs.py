@@ -444,6 +444,11 @@ def _follow(
 @click.option("--wheelbase", default="0", help="Wheelbase in m, or an expression of parameters.")
 @click.option("--largest-steering", type=float, help="Largest steering angle, rad; π/2 by default.")
 @click.option(
+    "--steering-rate",
+    type=float,
+    help="Steering rate while the vehicle stands at a cusp, rad/s; 0.5 by default.",
+)
+@click.option(
     "--hinge",
     default="",
     help="Hitch angle of the trailer whose axle follows the path; automatic by default.",
@@ -484,7 +489,7 @@ def _follow(
 @click.option(
     "--tolerance",
     type=float,
-    help="Integration tolerance; by default 1e-9, and 1e-11 without a controller.",
+    help="Integration tolerance; by default 1e-9, and 1e-13 without a controller.",
 )
 @output_options
 def track(
@@ -498,6 +503,7 @@ def track(
     steering: str,
     wheelbase: str,
     largest_steering: float | None,
+    steering_rate: float | None,
     hinge: str,
     hitch: str,
     trailer: str,
@@ -522,7 +528,11 @@ def track(
     parts = tuple(ns.parse_path(text) for text in path_texts)
     path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)
     timing = ns.parse_timing(timing_text) if timing_text else None
-    given: dict[str, Any] = {"reverse": reverse, "largest_steering": largest_steering}
+    given: dict[str, Any] = {
+        "reverse": reverse,
+        "largest_steering": largest_steering,
+        "steering_rate": steering_rate,
+    }
     for name, text in (("point", point), ("direction", direction)):
         given |= {name: read_triple(f"--{name}", text)} if text else {}
     given |= {"steering": steering, "wheelbase": wheelbase} if steering else {}

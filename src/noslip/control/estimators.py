@@ -19,6 +19,12 @@ The values of a sample are taken in one by one, which is (4) without a matrix to
 noise is independent: each with the innovation that those before it leave. Then νᵀS⁻¹ν, the
 normalized innovation squared, is the sum of theirs.
 
+The bias of a sensor is a state β that stays, or drifts with a density; its value is h(x) + β. A
+value that is d samples late is taken in at the instant it was measured: x and P are kept as they
+were D samples ago, D the largest delay, with the inputs and values since then, and at every sample
+(2) to (4) are repeated from there to now with all values that have arrived. No value is treated as
+newer than it is, so this is the filter of all that is known, not an approximation.
+
 To add a sensor: a frozen class with `channels(system)`, a text of what it measures for each.
 """
 
@@ -28,7 +34,7 @@ import abc
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -50,8 +56,9 @@ class SensorChannel(NamedTuple):
     """One number that a sensor measures.
 
     ``text`` is the expression of what is measured, ``sigma`` the standard deviation of its noise,
-    ``every`` how many samples of the controller go by between its values; of an angle, innovations
-    are taken between −π and π.
+    ``every`` how many samples of the controller go by between its values, and ``delay`` how many
+    until one arrives; of an angle, innovations are taken between −π and π. ``bias_sigma`` is the
+    standard deviation of a bias that every run has of its own.
     """
 
     name: str
@@ -62,6 +69,8 @@ class SensorChannel(NamedTuple):
     quantum: float = 0.0
     every: int = 1
     is_angle: bool = False
+    delay: int = 0
+    bias_sigma: float = 0.0
 
     @property
     def variance(self) -> float:
@@ -88,7 +97,7 @@ class Odometry(AbstractInstrument):
     wheels : joints about which they turn.
     sigma : standard deviation of an angle, rad.
     quantum : angle between two marks, rad; 0 for none.
-    every : samples of the controller from value to value.
+    every, delay : samples of the controller from value to value, and until one arrives.
     """
 
     word = "odometry"
@@ -97,6 +106,7 @@ class Odometry(AbstractInstrument):
     sigma: Angle = 0.01
     quantum: Angle = 0.0
     every: int = 1
+    delay: int = 0
 
     def __post_init__(self) -> None:
         check_sensor(self, ("sigma", "quantum"))
@@ -116,7 +126,13 @@ class Odometry(AbstractInstrument):
                 )
             found.append(
                 SensorChannel(
-                    f"odometry.{wheel}", name, "rad", self.sigma, 0.0, self.quantum, self.every
+                    f"odometry.{wheel}",
+                    name,
+                    "rad",
+                    self.sigma,
+                    quantum=self.quantum,
+                    every=self.every,
+                    delay=self.delay,
                 )
             )
         return tuple(found)
@@ -131,8 +147,10 @@ class Gyroscope(AbstractInstrument):
     body : that carries it.
     sigma : standard deviation of each sample, rad/s.
     bias : that is added always, and that the filter does not know, rad/s.
+    bias_sigma : standard deviation of a further bias, drawn anew for every run and estimated,
+        rad/s.
     axis : ``x``, ``y`` or ``z`` of the world.
-    every : samples of the controller from value to value.
+    every, delay : samples of the controller from value to value, and until one arrives.
     """
 
     word = "gyroscope"
@@ -142,9 +160,11 @@ class Gyroscope(AbstractInstrument):
     bias: AngularRate = 0.0
     axis: str = "z"
     every: int = 1
+    delay: int = 0
+    bias_sigma: AngularRate = 0.0
 
     def __post_init__(self) -> None:
-        check_sensor(self, ("sigma",))
+        check_sensor(self, ("sigma", "bias_sigma"))
         if self.axis not in ("x", "y", "z"):
             raise SimulationError(
                 f"there is no axis '{self.axis}'", "gyroscope", nearest(self.axis, ("x", "y", "z"))
@@ -155,7 +175,18 @@ class Gyroscope(AbstractInstrument):
         check_body(system, self.body, self.word)
         text = f"angular_velocity({self.body}).{self.axis}"
         name = f"gyroscope.{self.body}"
-        return (SensorChannel(name, text, "rad/s", self.sigma, self.bias, 0.0, self.every),)
+        return (
+            SensorChannel(
+                name,
+                text,
+                "rad/s",
+                self.sigma,
+                bias=self.bias,
+                every=self.every,
+                delay=self.delay,
+                bias_sigma=self.bias_sigma,
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +198,7 @@ class PoseSensor(AbstractInstrument):
     body, point : whose place, the point in the axes of the body, m.
     sigma, angle_sigma : standard deviations of x and y, m, and of the heading of the body's x axis,
         rad; a heading of 0 is not measured.
-    every : samples of the controller from value to value.
+    every, delay : samples of the controller from value to value, and until one arrives.
     """
 
     word = "pose"
@@ -177,6 +208,7 @@ class PoseSensor(AbstractInstrument):
     sigma: Length = 0.01
     angle_sigma: Angle = 0.01
     every: int = 1
+    delay: int = 0
 
     def __post_init__(self) -> None:
         check_sensor(self, ("sigma", "angle_sigma"))
@@ -185,19 +217,16 @@ class PoseSensor(AbstractInstrument):
         """x, y and heading."""
         check_body(system, self.body, self.word)
         place = point_text(self.body, self.point)
+        when: dict[str, Any] = {"every": self.every, "delay": self.delay}
         found = [
-            SensorChannel(
-                f"pose.{self.body}.{a}", f"{place}.{a}", "m", self.sigma, every=self.every
-            )
+            SensorChannel(f"pose.{self.body}.{a}", f"{place}.{a}", "m", self.sigma, **when)
             for a in "xy"
         ]
         if self.angle_sigma:
             heading = heading_text(self.body)
             name = f"pose.{self.body}.heading"
             found.append(
-                SensorChannel(
-                    name, heading, "rad", self.angle_sigma, every=self.every, is_angle=True
-                )
+                SensorChannel(name, heading, "rad", self.angle_sigma, is_angle=True, **when)
             )
         return tuple(found)
 
@@ -213,7 +242,7 @@ class Beacon(AbstractInstrument):
     sigma : standard deviation of the distance, m; 0 if that is not measured.
     angle_sigma : of the angle about the vertical from the body's x axis to the beacon, rad; 0 if
         that is not measured.
-    every : samples of the controller from value to value.
+    every, delay : samples of the controller from value to value, and until one arrives.
     """
 
     word = "beacon"
@@ -224,6 +253,7 @@ class Beacon(AbstractInstrument):
     sigma: Length = 0.01
     angle_sigma: Angle = 0.0
     every: int = 1
+    delay: int = 0
 
     def __post_init__(self) -> None:
         check_sensor(self, ("sigma", "angle_sigma"))
@@ -234,18 +264,15 @@ class Beacon(AbstractInstrument):
         place = point_text(self.body, self.point)
         away = [f"(({a}) - {place}.{axis})" for a, axis in zip(self.at, "xyz", strict=True)]
         label = ",".join(str(a) for a in self.at[:2])
+        when: dict[str, Any] = {"every": self.every, "delay": self.delay}
         found = []
         if self.sigma:
             text = f"sqrt({away[0]}**2 + {away[1]}**2 + {away[2]}**2)"
-            found.append(
-                SensorChannel(f"beacon.{label}.range", text, "m", self.sigma, every=self.every)
-            )
+            found.append(SensorChannel(f"beacon.{label}.range", text, "m", self.sigma, **when))
         if self.angle_sigma:
             text = f"atan2({away[1]}, {away[0]}) - {heading_text(self.body)}"
             name = f"beacon.{label}.bearing"
-            found.append(
-                SensorChannel(name, text, "rad", self.angle_sigma, every=self.every, is_angle=True)
-            )
+            found.append(SensorChannel(name, text, "rad", self.angle_sigma, is_angle=True, **when))
         return tuple(found)
 
 
@@ -280,13 +307,14 @@ def check_sensor(sensor: AbstractInstrument, sizes: Sequence[str]) -> None:
                 f"{sensor.word}",
                 f"give {name} a size",
             )
-    every = getattr(sensor, "every", 1)
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise SimulationError(
-            f"every is {every!r}, expected a whole number of samples from 1 on",
-            f"{sensor.word}",
-            "give it as samples of the controller",
-        )
+    for name, least in (("every", 1), ("delay", 0)):
+        count = getattr(sensor, name, least)
+        if isinstance(count, bool) or not isinstance(count, int) or count < least:
+            raise SimulationError(
+                f"{name} is {count!r}, expected a whole number of samples from {least} on",
+                f"{sensor.word}",
+                "give it as samples of the controller",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,11 +330,12 @@ class ExtendedKalman:
     ----------
     start_sigma : name of a coordinate or independent speed → standard deviation of what is believed
         of it at the start; of those that are not named it is known. Of a quaternion
-        ``JOINT.turn_x`` …, rad.
+        ``JOINT.turn_x`` …, rad. With ``bias.SENSOR``, such as ``bias.gyroscope.base``, the bias of
+        a sensor is estimated, from 0 on; by default those that have a `bias_sigma` are.
     input_sigma : input → standard deviation of its noise, held over each period, in its unit; that
         of its actuator by default.
-    drift : name of a coordinate or speed → density of further noise of its rate, in its unit
-        over √s: for what the model does not know.
+    drift : name of a coordinate, a speed or a bias → density of further noise of its rate, in its
+        unit over √s: for what the model does not know.
     steps : of the Runge–Kutta method in a period.
     """
 
@@ -375,7 +404,12 @@ class KalmanFilter:
         if believed is None:
             found = complete_start(model, {})
             believed = np.concatenate([found.q, found.eta])
-        self.believed: Array = np.asarray(believed, dtype=float)
+        named = {*settings.start_sigma, *settings.drift}
+        #: Channels whose bias is a state.
+        self.biased = [
+            k for k, c in enumerate(channels) if c.bias_sigma or f"bias.{c.name}" in named
+        ]
+        self.believed: Array = np.concatenate([believed, np.zeros(len(self.biased))])
         self._errors()
         self.initial = self._initial(where)
         self.density = np.array([settings.drift.get(n, 0.0) ** 2 for n in self.names])
@@ -401,7 +435,13 @@ class KalmanFilter:
     def units(self) -> dict[str, str]:
         """Units of errors by name."""
         known = {x.name: x.unit for x in (*self.model.coordinates, *self.model.independent_speeds)}
+        known |= {f"bias.{c.name}": c.unit for c in self.channels}
         return {name: known.get(name, "rad") for name in self.names}
+
+    @property
+    def bias_names(self) -> list[str]:
+        """Names of the biases that are states."""
+        return [f"bias.{self.channels[k].name}" for k in self.biased]
 
     # errors ----------------------------------------------------------------------------------
 
@@ -449,15 +489,18 @@ class KalmanFilter:
             back0 = back0[independent, :]
         self.names = [names[j] for j in independent]
         self.names += [x.name for x in self.model.independent_speeds]
-        T = ca.diagcat(T0, ca.SX.eye(nf))
-        back = ca.diagcat(back0, ca.SX.eye(nf))
+        self.names += self.bias_names
+        plain = nf + len(self.biased)
+        T = ca.diagcat(T0, ca.SX.eye(plain))
+        back = ca.diagcat(back0, ca.SX.eye(plain))
         self.tangent, self.cotangent = self._function("T", T), self._function("back", back)
 
     def _function(self, name: str, expression: ca.SX) -> ca.Function:
         """(t, x, p) → an expression of the model's symbols."""
         kin = self.model.kinematics
         s = kin.symbols
-        return ca.Function(name, [s.t, ca.vertcat(s.q, kin.eta), s.params], [expression])
+        biases = ca.SX.sym("beta", len(self.biased))
+        return ca.Function(name, [s.t, ca.vertcat(s.q, kin.eta, biases), s.params], [expression])
 
     def _numeric(self, expression: ca.SX) -> Array:
         """An expression of q at the start."""
@@ -471,6 +514,13 @@ class KalmanFilter:
                 continue
             known = {x.name for x in (*self.model.coordinates, *self.model.independent_speeds)}
             what = f"'{name}' is no independent coordinate or speed" if name in known else ""
+            if name.startswith("bias."):
+                measured = [f"bias.{c.name}" for c in self.channels]
+                raise SimulationError(
+                    f"there is no sensor '{name.removeprefix('bias.')}'",
+                    f"{where}, {word}",
+                    nearest(name, measured),
+                )
             raise SimulationError(
                 what or f"there is no coordinate or independent speed '{name}'",
                 f"{where}, {word}",
@@ -480,7 +530,9 @@ class KalmanFilter:
     def _initial(self, where: str) -> Array:
         """(n, n) covariance at the start."""
         self._check_names(self.settings.start_sigma, where, "start_sigma")
-        return np.diag([self.settings.start_sigma.get(n, 0.0) ** 2 for n in self.names])
+        sigma = {f"bias.{c.name}": c.bias_sigma for c in self.channels}
+        sigma |= self.settings.start_sigma
+        return np.diag([sigma.get(n, 0.0) ** 2 for n in self.names])
 
     # steps -----------------------------------------------------------------------------------
 
@@ -497,21 +549,20 @@ class KalmanFilter:
         kin = self.model.kinematics
         if not is_projected(kin):
             return x
-        step = self._function(
-            "project", projected_state(kin, self.model.equations.state)[: x.shape[0], :]
-        )
+        moving = projected_state(kin, self.model.equations.state)[: self.nq + self.nf, :]
+        step = self._function("project", moving)
         for _ in range(times):
-            x = step(t, x, p)
+            x = ca.vertcat(step(t, x, p), x[self.nq + self.nf :])
         return x
 
     def _predict(self) -> ca.Function:
         """(t, x, u, p) → x⁻, F, Γ of (2)."""
         model = self.model
-        t, x = ca.SX.sym("t"), ca.SX.sym("x", self.nq + self.nf)
+        t, x = ca.SX.sym("t"), ca.SX.sym("x", len(self.believed))
         u = ca.SX.sym("u", model.equations.inputs.shape[0])
         p = ca.SX.sym("p", model.kinematics.symbols.params.shape[0])
         rates, h = self._rates(), self.period / self.settings.steps
-        after = x
+        after, biases = x[: self.nq + self.nf], x[self.nq + self.nf :]
         for k in range(self.settings.steps):
             at = t + k * h
             k1 = rates(at, after, u, p)
@@ -519,7 +570,7 @@ class KalmanFilter:
             k3 = rates(at + h / 2, after + h / 2 * k2, u, p)
             k4 = rates(at + h, after + h * k3, u, p)
             after = after + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        after = self.project(t + self.period, after, p, 1)
+        after = self.project(t + self.period, ca.vertcat(after, biases), p, 1)
         back = self.cotangent(t, after, p)
         by_state = ca.mtimes(ca.jacobian(after, x), self.tangent(t, x, p))
         F, G = ca.mtimes(back, by_state), ca.mtimes(back, ca.jacobian(after, u))
@@ -530,14 +581,24 @@ class KalmanFilter:
         """(t, x, p) → h and H of (4)."""
         kin = self.model.kinematics
         s = kin.symbols
-        x = ca.vertcat(s.q, kin.eta)
+        biases = ca.SX.sym("beta", len(self.biased))
+        x = ca.vertcat(s.q, kin.eta, biases)
         texts = [read_expression(self.model, c.text, f"sensor '{c.name}'") for c in self.channels]
+        for j, k in enumerate(self.biased):
+            texts[k] = texts[k] + biases[j]
         h = ca.vertcat(*texts)
         H = ca.mtimes(ca.jacobian(h, x), self.tangent(s.t, x, s.params))
         return ca.Function("measure", [s.t, x, s.params], [ca.densify(h), ca.densify(H)])
 
     def correct(
-        self, t: ca.SX, x: ca.SX, P: ca.SX, y: ca.SX, due: Sequence[ca.SX], p: ca.SX
+        self,
+        t: ca.SX,
+        x: ca.SX,
+        P: ca.SX,
+        y: ca.SX,
+        due: Sequence[ca.SX],
+        p: ca.SX,
+        age: int = 0,
     ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
         """x and P of (4), the normalized innovation squared, and how many values it is of.
 
@@ -545,12 +606,15 @@ class KalmanFilter:
         ----------
         t, x, P : time, x⁻ and P⁻.
         y : (m,) measured values.
-        due : whether each is new, 1 or 0.
+        due : whether each was measured at t, 1 or 0.
         p : parameters.
+        age : samples since t: later values are not known yet, earlier ones are not new.
         """
         h, H = self.measure(t, x, p)
         step, nis, count = ca.SX.zeros(self.size), ca.SX(0), ca.SX(0)
         for j, channel in enumerate(self.channels):
+            if channel.delay > age:
+                continue
             row = H[j, :]
             nu = y[j] - h[j]
             if channel.is_angle:
@@ -562,7 +626,8 @@ class KalmanFilter:
             share = ca.if_else(S > 0, due[j] / S, 0)
             step = step + share * nu * along
             P = P - share * ca.mtimes(along, along.T)
-            nis, count = nis + share * nu**2, count + due[j]
+            if channel.delay == age:
+                nis, count = nis + share * nu**2, count + due[j]
         moved = x + ca.mtimes(self.tangent(t, x, p), step)
         return self.project(t, moved, p, 2), P, nis, count
 

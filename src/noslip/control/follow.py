@@ -38,7 +38,7 @@ class RunOptions(TypedDict, total=False):
     """How a run is made: options of :func:`simulate` that `follow` and `track` take.
 
     With a reference to begin on, `start` holds the coordinates and speeds that differ from it; the
-    duration may be that of a path. Without feedback the tolerances are 1e-11 if they are not given.
+    duration may be that of a path. Without feedback the tolerances are 1e-13 if they are not given.
     """
 
     duration: float | None
@@ -62,7 +62,7 @@ class RunOptions(TypedDict, total=False):
 
 
 #: Tolerance of a run without feedback, if none is given: nothing leads back from its errors.
-ALONE = 1e-11
+ALONE = 1e-13
 #: Samples of a run along a reference, if their number is not given.
 SAMPLES = 601
 

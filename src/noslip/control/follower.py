@@ -64,6 +64,8 @@ class Follower:
     wheelbase : from the point ahead to the steered wheel, m.
     largest_steering : angle that the steering can reach, rad; a path that needs more is refused;
         π/2 by default.
+    steering_rate : at which the steering turns while the vehicle stands at a cusp, rad/s at most;
+        the limit of its speed input if there is one, else 0.5 rad/s, by default.
     hinge : name of the trailer's angle on the base, to let the trailer's axle follow the path.
     hitch : from the base's origin back to the hinge, m.
     trailer : from the hinge back to the trailer's axle, m.
@@ -84,6 +86,7 @@ class Follower:
     steering: str | None = None
     wheelbase: Scalar = 0.0
     largest_steering: float | None = None
+    steering_rate: float | None = None
     hinge: str | None = None
     hitch: Scalar = 0.0
     trailer: Scalar = 0.0

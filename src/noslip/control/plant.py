@@ -42,6 +42,9 @@ from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
 from noslip.simulation.input_plan import inputs_expression
 from noslip.simulation.trajectory import Trajectory
 
+#: Samples that an estimator repeats for late values; its code grows with them.
+LATEST = 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensor:
@@ -54,6 +57,8 @@ class Sensor:
     density : of white noise instead, in that unit times √s: sigma = density/√(time between
         samples).
     bias : that is added always.
+    bias_sigma : standard deviation of a further bias, drawn anew for every run; an estimator
+        estimates it.
     quantum : to whole multiples of which it is rounded; 0 for none.
     every : a new value every so many samples of the controller.
     delay : samples of the controller by which it is late.
@@ -66,9 +71,10 @@ class Sensor:
     quantum: float = 0.0
     every: int = 1
     delay: int = 0
+    bias_sigma: float = 0.0
 
     def __post_init__(self) -> None:
-        _check_sizes(self, "sigma", "density", "quantum")
+        _check_sizes(self, "sigma", "density", "quantum", "bias_sigma")
         _check_finite(self, "bias")
         if self.sigma and self.density:
             raise SimulationError(
@@ -88,7 +94,7 @@ class Sensor:
     @property
     def is_sampled(self) -> bool:
         """Whether it needs samples."""
-        noisy = self.sigma or self.density or self.quantum
+        noisy = self.sigma or self.density or self.quantum or self.bias_sigma
         return bool(noisy or self.every > 1 or self.delay)
 
     def sigma_at(self, period: float) -> float:
@@ -273,12 +279,12 @@ class Plant:
                 where,
                 "give an estimator: Plant(estimator=ns.ExtendedKalman(…))",
             )
-        late = [s.of for s in self.plain_sensors if s.delay]
-        if self.estimator is not None and late:
+        late = max((getattr(s, "delay", 0) for s in self.sensors), default=0)
+        if self.estimator is not None and late > LATEST:
             raise SimulationError(
-                f"the sensor of '{late[0]}' has a delay, which the estimator does not support",
+                f"a sensor is delayed by {late} samples, and the estimator supports up to {LATEST}",
                 where,
-                "leave the delay out, or the estimator",
+                "give a longer period, or a shorter delay",
             )
 
     @property
@@ -295,7 +301,19 @@ class Plant:
                 found += s.channels(model)
                 continue
             sigma = s.sigma_at(period)
-            found.append(SensorChannel(s.of, s.of, units[s.of], sigma, s.bias, s.quantum, s.every))
+            found.append(
+                SensorChannel(
+                    s.of,
+                    s.of,
+                    units[s.of],
+                    sigma,
+                    bias=s.bias,
+                    quantum=s.quantum,
+                    every=s.every,
+                    delay=s.delay,
+                    bias_sigma=s.bias_sigma,
+                )
+            )
         return tuple(found)
 
 
@@ -534,10 +552,11 @@ class PlantLaw(AbstractInputLaw):
         noise: list[ca.SX] = []
         new_seen = ca.vertsplit(seen)
         lines: list[tuple[ca.SX, ca.SX]] = []  # delay lines: states and their new values
+        biases = _Biases(tick)
         sensors = {s.of: s for s in self.plant.plain_sensors}
         for k, name in enumerate(sensed):
             sensor = sensors.get(name, Sensor(of=name))
-            value = loop.true[k] + sensor.bias
+            value = loop.true[k] + biases.of(name, sensor.bias, sensor.bias_sigma)
             sigma = sensor.sigma_at(period)
             if sigma:
                 u = ca.SX.sym(f"u{k}", 2)
@@ -562,10 +581,10 @@ class PlantLaw(AbstractInputLaw):
         return _Sight(
             seen=seen,
             new_seen=shown,
-            states=ca.vertcat(seen, *(line for line, _ in lines)),
-            updates=ca.vertcat(shown, *(new for _, new in lines)),
-            names=tuple(names),
-            noise=tuple(noise),
+            states=ca.vertcat(seen, *(line for line, _ in lines), *biases.states),
+            updates=ca.vertcat(shown, *(new for _, new in lines), *biases.updates),
+            names=(*names, *biases.names),
+            noise=(*noise, *biases.noise),
         )
 
     def _estimated(self, loop: _Loop, tick: ca.SX, before: Mapping[str, ca.SX]) -> _Sight:
@@ -577,64 +596,128 @@ class PlantLaw(AbstractInputLaw):
         settings = self.plant.estimator
         settings = replace(settings, input_sigma=noisy | dict(settings.input_sigma))
         ekf = KalmanFilter(model, settings, channels, self.period, self.believed)
-        pairs = ekf.pairs()
-        x, packed = ca.SX.sym("x", ekf.nq + ekf.nf), ca.SX.sym("P", len(pairs))
-        shown = ca.SX.sym("measured", len(channels))
-        P = ca.SX(ekf.size, ekf.size)
-        for entry, (i, j) in enumerate(pairs):
-            P[i, j] = P[j, i] = packed[entry]
+        pairs, units = ekf.pairs(), ekf.units()
         p = loop.known[: model.kinematics.symbols.params.shape[0], :]
-        u = [before.get(i.name, ca.SX(0)) for i in model.model.inputs]
-        x_next, F, G = ekf.predict(t - self.period, x, ca.vertcat(ca.SX(0, 1), *u), p)
-        Q = ca.mtimes(ca.mtimes(G, ca.diag(ca.DM(ekf.input_variance))), G.T)
-        P_next = ca.mtimes(F, ca.mtimes(P, F.T)) + Q + ca.diag(ca.DM(self.period * ekf.density))
-        first = tick < 0.5
-        x_before = ca.if_else(first, x, x_next)
-        P_before = ca.if_else(first, P, P_next)
-        noise, values, due = [], [], []
+        inputs = ca.vertcat(ca.SX(0, 1), *(before.get(i.name, 0) for i in model.model.inputs))
+        biases, noise, values = _Biases(tick), [], []
         for k, channel in enumerate(channels):
             value = read_expression(loop.system, channel.text, f"sensor '{channel.name}'")
-            value = value + channel.bias
+            value = value + biases.of(channel.name, channel.bias, channel.bias_sigma)
             if channel.sigma:
                 noise.append(ca.SX.sym(f"u{k}", 2))
                 value = value + channel.sigma * _normal(noise[-1])
             if channel.quantum:
                 value = _rounded(value, channel.quantum)
-            due.append(_is_due(tick, channel.every) if channel.every > 1 else ca.SX(1))
-            values.append(ca.if_else(due[-1], value, shown[k]))
-        y = ca.vertcat(*values)
-        x_new, P_new, nis, count = ekf.correct(t, x_before, P_before, y, due, p)
-        error = ekf.error(t, x_new, loop.true, p)
+            values.append(value)
+        # x and P as many samples ago as the latest value is late, inputs and values since then
+        late = max(c.delay for c in channels)
+        x, packed = ca.SX.sym("x", len(ekf.believed)), ca.SX.sym("P", len(pairs))
+        used = ca.SX.sym("used", inputs.shape[0], late)
+        line = ca.SX.sym("line", len(channels), late)
+        all_inputs, all_values = ca.horzcat(inputs, used), ca.horzcat(ca.vertcat(*values), line)
+        nis, count = ca.SX(0), ca.SX(0)
+        x_new, P_new = x, _unpacked(packed, pairs, ekf.size)
+        kept: list[ca.SX] = []
+        for age in range(late, -1, -1):
+            then, index = t - age * self.period, tick - age
+            x_next, F, G = ekf.predict(then - self.period, x_new, all_inputs[:, age], p)
+            Q = ca.mtimes(ca.mtimes(G, ca.diag(ca.DM(ekf.input_variance))), G.T)
+            Q = Q + ca.diag(ca.DM(self.period * ekf.density))
+            is_moved = index > 0.5
+            P_new = ca.if_else(is_moved, ca.mtimes(F, ca.mtimes(P_new, F.T)) + Q, P_new)
+            x_new = ca.if_else(is_moved, x_next, x_new)
+            due = [_is_due(index, c.every) * (index > -0.5) for c in channels]
+            x_new, P_new, *news = ekf.correct(then, x_new, P_new, all_values[:, age], due, p, age)
+            nis, count = nis + news[0], count + news[1]
+            if age == late and late:
+                kept = [x_new, *(P_new[i, j] for i, j in pairs)]
+        shown = ca.SX.sym("measured", len(channels))
+        # a value shows when it arrives; before the first one, what is there to measure
+        arrived = [
+            ca.if_else(
+                _is_due(tick - c.delay, c.every) * (tick - c.delay > -0.5),
+                all_values[k, c.delay],
+                ca.if_else(tick < 0.5, values[k], shown[k]),
+            )
+            for k, c in enumerate(channels)
+        ]
+        true = ca.vertcat(loop.true, *(biases.values[channels[k].name] for k in ekf.biased))
+        error = ekf.error(t, x_new, true, p)
         nees = normalized_square(P_new, error)
-        entries = ca.vertcat(*[P_new[i, j] for i, j in pairs])
-        units = ekf.units()
+        extra = ca.SX.sym("normalized", 4 + ekf.size)
+        off = {f"estimate_error.{n}": units[n] for n in ekf.names}
         square = {
             f"covariance.{ekf.names[i]},{ekf.names[j]}": (
                 f"({units[ekf.names[i]]})*({units[ekf.names[j]]})"
             )
             for i, j in pairs
         }
-        extra = ca.SX.sym("normalized", 4 + ekf.size)
-        off = {f"estimate_error.{n}": units[n] for n in ekf.names}
+        believed = [f"estimate.{n}" for n in (*_seen_names(model), *ekf.bias_names)]
+        entries = [P_new[i, j] for i, j in pairs]
+        states, updates = [x, packed], [x_new, *entries]
+        names, start = [*believed, *square], ekf.start()
+        if late:
+            now, squares = ca.SX.sym("now", x.shape[0]), ca.SX.sym("squares", len(pairs))
+            states = [now, squares, *states, ca.vec(used), ca.vec(line)]
+            updates += [*kept, ca.vec(all_inputs[:, :-1]), ca.vec(all_values[:, :-1])]
+            names += [f"late.{n}" for n in names]
+            names += [f"late.wanted.{i.name}.{k}" for k in range(late) for i in model.model.inputs]
+            names += [f"late.measured.{c.name}.{k}" for k in range(late) for c in channels]
+            start = np.concatenate([start, start])
+        shown_units = {f"measured.{c.name}": c.unit for c in channels}
+        shown_units |= {f"bias.{c.name}": c.unit for c in channels}
         return _Sight(
-            seen=x,
-            new_seen=x_new,
-            states=ca.vertcat(x, packed, shown, extra),
-            updates=ca.vertcat(x_new, entries, y, nis, count, *nees, error),
+            seen=states[0][: ekf.nq + ekf.nf],
+            new_seen=x_new[: ekf.nq + ekf.nf],
+            states=ca.vertcat(*states, shown, extra, *biases.states),
+            updates=ca.vertcat(*updates, *arrived, nis, count, *nees, error, *biases.updates),
             names=(
-                *(f"estimate.{n}" for n in _seen_names(model)),
-                *square,
+                *names,
                 *(f"measured.{c.name}" for c in channels),
                 "nis",
                 "nis_count",
                 "nees",
                 "nees_count",
                 *off,
+                *biases.names,
             ),
-            noise=tuple(noise),
-            start=ekf.start(),
-            units=square | off | {f"measured.{c.name}": c.unit for c in channels},
+            noise=(*noise, *biases.noise),
+            start=start,
+            units=square | off | shown_units | {f"estimate.{n}": units[n] for n in ekf.bias_names},
         )
+
+
+class _Biases:
+    """Biases of sensors: a number, and what each run draws for itself at its first sample."""
+
+    def __init__(self, tick: ca.SX) -> None:
+        self.tick = tick
+        self.states: list[ca.SX] = []
+        self.updates: list[ca.SX] = []
+        self.noise: list[ca.SX] = []
+        self.names: list[str] = []
+        self.values: dict[str, ca.SX] = {}
+
+    def of(self, name: str, bias: float, sigma: float) -> ca.SX:
+        """The bias of a sensor, kept as a state if it is drawn."""
+        self.values[name] = ca.SX(bias)
+        if sigma:
+            state, u = ca.SX.sym("bias"), ca.SX.sym("u_bias", 2)
+            value = ca.if_else(self.tick < 0.5, bias + sigma * _normal(u), state)
+            self.states.append(state)
+            self.updates.append(value)
+            self.noise.append(u)
+            self.names.append(f"bias.{name}")
+            self.values[name] = value
+        return self.values[name]
+
+
+def _unpacked(packed: ca.SX, pairs: list[tuple[int, int]], size: int) -> ca.SX:
+    """A symmetric matrix of its upper triangle."""
+    P = ca.SX(size, size)
+    for entry, (i, j) in enumerate(pairs):
+        P[i, j] = P[j, i] = packed[entry]
+    return P
 
 
 @dataclass(slots=True)

@@ -226,8 +226,9 @@ def _follower(given: ScenarioFollower | None, known: Mapping[str, float]) -> Fol
     # a name that is left out is found, an empty one says that there is none
     values |= {word: values[word] or None for word in ("steering", "hinge")}
     values["reference"] = _values(given.reference, known)
-    if given.largest_steering is not None:
-        values["largest_steering"] = nominal(given.largest_steering, known)
+    for word in ("largest_steering", "steering_rate"):
+        if values[word] is not None:
+            values[word] = nominal(values[word], known)
     return Follower(**values)
 
 

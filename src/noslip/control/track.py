@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
+from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.controllers.following import PathTracking
 from noslip.control.driving.balancing import Balance
 from noslip.control.driving.riding import find_ride, plan_ride
@@ -28,6 +29,7 @@ from noslip.control.follow import (
     run_along,
 )
 from noslip.control.follower import Follower
+from noslip.control.motions.path import AbstractPathMotion
 from noslip.control.paths.base import AbstractPath
 from noslip.control.plant import Plant, PlantLaw, plant_of
 from noslip.control.timing.laws import AbstractTimingPlan, timing_law
@@ -37,9 +39,11 @@ from noslip.control.vehicle_motion import (
     has_planar_base,
     motion_along,
     smooth_enough,
+    turn_at_cusps,
 )
 from noslip.engines.system import System
 from noslip.errors import SimulationError
+from noslip.simulation.path_errors import PathErrors
 from noslip.simulation.simulate import simulate
 from noslip.simulation.trajectory import Trajectory
 
@@ -103,7 +107,8 @@ def track(
         reference=follows.reference,
         parameters=parameters,
     )
-    motion = motion_along(path, law, follows)
+    motion, turns = turn_at_cusps(system, motion_along(path, law, follows), follows, loop.limits)
+    law, notes = motion.timing, (*notes, *turns)
     if options.get("duration") is None:
         options["duration"] = law.duration(path)
     if feedback.is_open:
@@ -119,10 +124,54 @@ def track(
     run = law.with_columns(system, run)
     said = (f"follows the path: {follows.text()}", *notes)
     said += () if timing is not None else (f"timing: {law.text()}",)
-    return run.replaced(
-        path_errors=motion.errors(driven, run),
-        admissibility=_admissibility(wanted, run),
-        notes=(*run.notes, *said),
+    errors = motion.errors(driven, run)
+    admissibility = _admissibility(wanted, run)
+    begins_on = not options.get("start") and driven_plant is None
+    if feedback.is_open and begins_on and np.max(errors.distance) > KEPT:
+        said += _growth(wanted, motion, loop, feedback, run, errors, options)
+    return run.replaced(path_errors=errors, admissibility=admissibility, notes=(*run.notes, *said))
+
+
+#: Error without feedback, m, from which on its growth is looked at.
+KEPT = 1e-6
+#: Speed by which another run starts beside this one, m/s or rad/s.
+BESIDE = 1e-9
+
+
+def _growth(
+    wanted: ReferenceMotion,
+    motion: AbstractPathMotion,
+    loop: ControlLoop,
+    feedback: AbstractControllerPlan,
+    run: Trajectory,
+    errors: PathErrors,
+    options: RunOptions,
+) -> tuple[str, ...]:
+    """How errors grow along the path without feedback, by a run that starts beside; or nothing."""
+    speeds = zip(wanted.system.independent_speeds, wanted.start.eta, strict=True)
+    start = {speed.name: float(value) + BESIDE for speed, value in speeds}
+    given: RunOptions = {**options, "start": start, "on_failure": "return"}
+    beside = run_along(wanted, motion, loop, feedback, None, **given)
+    count = min(len(run.t), len(beside.t))
+    if count < 2:
+        return ()
+    other = motion.errors(wanted.system, beside)
+    s = run["path.arc_length"][:count]
+    apart = np.hypot(
+        other.along[:count] - errors.along[:count], other.across[:count] - errors.across[:count]
+    )
+    # the last two decades of small errors: before them a drift shows, beyond 1 cm they are large
+    top = min(float(np.max(apart)), 1e7 * BESIDE)
+    if top < 1e4 * BESIDE:
+        return ()
+    last, first = (int(np.argmax(apart >= size)) for size in (top, 1e-2 * top))
+    if s[last] <= s[first]:
+        return ()
+    tenfold = float((s[last] - s[first]) / np.log10(apart[last] / apart[first]))
+    kept = float(s[int(np.argmax(errors.distance > KEPT))])
+    return (
+        f"without feedback: errors grow tenfold every {tenfold:.2g} m of this path, at any "
+        f"tolerance; {KEPT:g} m is kept for {kept:.3g} m. A controller, such as 'path', leads back",
     )
 
 
@@ -203,7 +252,7 @@ _MOVED = MOVED | {
     name: f"write follower=Follower({name}=…)"
     for name in (
         *("point", "direction", "reverse", "heading", "steering", "wheelbase"),
-        *("largest_steering", "hinge", "hitch", "trailer", "reference"),
+        *("largest_steering", "steering_rate", "hinge", "hitch", "trailer", "reference"),
     )
 }
 

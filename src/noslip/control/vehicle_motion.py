@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, replace
 from typing import Any
 
 from noslip.control.follower import Follower
 from noslip.control.motions.follower_search import find_follower, undriven_speeds
-from noslip.control.motions.path import AbstractPathMotion, PathMotion
+from noslip.control.motions.path import AbstractPathMotion, PathMotion, rates_of
 from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.smoothness import curvature_jumps
 from noslip.control.timing.laws import AbstractTiming, timing_law
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+
+#: Rate at which a steering turns at a standstill if no other is known, rad/s.
+TURNING = 0.5
 
 
 def choose_follower(system: System, values: Array, follower: Follower | str | None) -> Follower:
@@ -95,6 +100,57 @@ def smooth_enough(
         f"path: with {order} continuous derivatives of its curvature, as continuous forces of this "
         f"vehicle need ({type(path).__name__}, order={order})",
     )
+
+
+def turn_at_cusps(
+    system: System,
+    motion: AbstractPathMotion,
+    follower: Follower,
+    limits: Mapping[str, float] | None = None,
+) -> tuple[AbstractPathMotion, tuple[str, ...]]:
+    """A motion that stands at cusps as long as its steering needs to turn there; and notes.
+
+    Parameters
+    ----------
+    system : compiled system.
+    motion : along the path.
+    follower : what follows it, with the rate of the steering.
+    limits : of inputs by name, among them speed inputs that steer.
+
+    Raises
+    ------
+    SimulationError : if something would have to turn that no steering turns.
+    """
+    turns = motion.standing_turns(system)
+    if not any(turns):
+        return motion, ()
+    rate = follower.steering_rate
+    if rate is not None and not (math.isfinite(rate) and rate > 0):
+        raise SimulationError(
+            f"the rate of the steering is {rate} rad/s",
+            f"path for model '{system.model.name}'",
+            "give the rate at which it turns at a standstill, above 0",
+        )
+    bounds = {i.speed: (limits or {}).get(i.name) for i in system.model.speed_inputs}
+    own = {name: bounds.get(speed) for name, speed in rates_of(system)}
+    pauses, notes = [], []
+    for turn in turns:
+        if turn is None or not turn.angles:
+            pauses.append(0.0)
+            continue
+        # rates fall with the time it takes
+        needed = [
+            fastest / (rate or own.get(name) or TURNING)
+            for name, fastest in zip(turn.angles, turn.fastest, strict=True)
+        ]
+        pauses.append(max(needed))
+        said = zip(turn.angles, turn.changes, strict=True)
+        listed = ", ".join(f"{name} turns by {change:.4g} rad" for name, change in said)
+        notes.append(
+            f"stands {pauses[-1]:.3g} s at the cusp {turn.arc_length:.4g} m along the path, while "
+            f"{listed}"
+        )
+    return motion.timed(motion.timing.paused(tuple(pauses))), tuple(notes)
 
 
 def motion_along(

@@ -135,6 +135,10 @@ class CudaDevice(AbstractDevice):
         """Memory of the card."""
         return CudaMemory(self, nbytes)
 
+    def synchronize(self) -> None:
+        """Wait until all is done that any library in this process has begun on the card."""
+        self.run("cuCtxSynchronize", "work of others on the card")
+
     def kernel(self, text: str, tables: tuple[LookupTable, ...] = ()) -> CudaKernel:
         """The kernel of an LLVM text, and the tables it looks up; the last ones are kept."""
         return _kernel(self, text, tables)
@@ -187,11 +191,12 @@ class CudaMemory(DeviceMemory):
             sizes = c_void_p(self.address), c_void_p(array.ctypes.data), c_size_t(array.nbytes)
             self.device.run("cuMemcpyHtoD_v2", "copy to the card", *sizes)
 
-    def download(self, array: Array) -> None:
-        """Copy the beginning into a contiguous array."""
+    def download(self, array: Array, offset: int = 0) -> None:
+        """Copy what begins so many bytes after the beginning into a contiguous array."""
         if array.nbytes:
-            sizes = c_void_p(array.ctypes.data), c_void_p(self.address), c_size_t(array.nbytes)
-            self.device.run("cuMemcpyDtoH_v2", "copy from the card", *sizes)
+            places = c_void_p(array.ctypes.data), c_void_p(self.address + offset)
+            size = c_size_t(array.nbytes)
+            self.device.run("cuMemcpyDtoH_v2", "copy from the card", *places, size)
 
     def fill(self, byte: int) -> None:
         """Set every byte."""

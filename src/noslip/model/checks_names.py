@@ -291,7 +291,12 @@ def _as_identifier(name: str) -> str:
 
 def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All names by which parts of the model refer to each other, and what parts say of theirs."""
-    names = {"coordinate": known.coordinates, "speed": known.speeds, "input": known.inputs}
+    names: dict[str, Collection[str]] = {
+        "coordinate": known.coordinates,
+        "coordinate or angle": (*known.coordinates, *known.angles),
+        "speed": known.speeds,
+        "input": known.inputs,
+    }
     for path, key, _, value in known.fields:
         kind = key.meaning.names
         if key.meaning.is_optional and not value:

@@ -244,7 +244,10 @@ def _check_plain(
     follower = scenario.follower or ScenarioFollower()
     plant = scenario.plant or ScenarioPlant()
     entries: dict[Path, Scalar | None] = {}
-    of_follower = ("point", "direction", "wheelbase", "largest_steering", "hitch", "trailer")
+    of_follower = (
+        *("point", "direction", "wheelbase", "largest_steering", "steering_rate"),
+        *("hitch", "trailer"),
+    )
     of_plant = ("parameters", "start", "start_sigma", "input_sigma", "drift", "gravity")
     for home, part, words in (
         (("follower",), follower, (*of_follower, "reference")),

@@ -36,6 +36,7 @@ class ScenarioFollower:
     steering : name of the steering coordinate.
     wheelbase : from the point ahead to the steered wheel, m.
     largest_steering : angle that the steering can reach, rad.
+    steering_rate : at which the steering turns while the vehicle stands at a cusp, rad/s.
     hinge : name of the trailer's angle on the base, to let the trailer's axle follow the path.
     hitch : from the base's origin back to the hinge, m.
     trailer : from the hinge back to the trailer's axle, m.
@@ -50,6 +51,7 @@ class ScenarioFollower:
     steering: Annotated[str, Meaning(names="coordinate", is_optional=True)] = ""
     wheelbase: Annotated[Scalar, Meaning(unit="m")] = 0.0
     largest_steering: Annotated[Scalar, Meaning(unit="rad")] | None = None
+    steering_rate: Annotated[Scalar, Meaning(unit="rad/s")] | None = None
     hinge: Annotated[str, Meaning(names="coordinate", is_optional=True)] = ""
     hitch: Annotated[Scalar, Meaning(unit="m")] = 0.0
     trailer: Annotated[Scalar, Meaning(unit="m")] = 0.0

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import vehicles
 
 import noslip as ns
 from noslip.control.paths.arc_length import length, sample
@@ -78,9 +79,95 @@ def test_the_curvature_that_a_vehicle_sees_changes_its_sign_at_a_cusp(system_of)
     assert curvature_jumps(BACK, 3) == []
     jump = curvature_jumps(TURN, 0)[0]
     assert (jump.arc_length, jump.size) == pytest.approx((2.5 * math.pi, -0.2))
-    with pytest.raises(ns.SimulationError, match=r"jumps by -0\.2 1/m 7\.854 m along") as caught:
-        ns.track(system_of("tricycle"), TURN)
+    # on the way, where nothing stops, a steering angle cannot jump
+    bent = ns.Composite(paths=(ns.Line((-2.0, 0.0), (0.0, 0.0)), TURN.paths[0]))
+    with pytest.raises(ns.SimulationError, match=r"jumps by 0\.2 1/m 2 m along") as caught:
+        ns.track(system_of("tricycle"), bent)
     assert "steering angle would have to jump" in caught.value.what
+
+
+#: Curvature that the vehicle sees before and after each cusp of TURN.
+SEEN = ((0.2, 0.0), (0.0, 0.125))
+
+
+def peak_rate(ahead, aside, before, after):
+    """Largest rate of a wheel whose curvature goes over in 1 s, by finite differences."""
+    tau = np.linspace(0.0, 1.0, 20_001)
+    kappa = before + (after - before) * tau**3 * (10 - 15 * tau + 6 * tau**2)
+    phi = np.arctan2(kappa * ahead, 1 - kappa * aside)
+    return np.max(np.abs(np.diff(phi))) * 20_000
+
+
+#: Places of steered wheels ahead of what follows and to its left, m.
+WHEELS = {
+    "tricycle": {"steer.angle": (1.1, 0.0)},
+    "ackermann-car": {
+        "front.steer.angle": (2.6, 0.0),
+        "front.left.steer.angle": (2.6, 0.75),
+        "front.right.steer.angle": (2.6, -0.75),
+    },
+}
+
+
+@pytest.mark.parametrize("controller", [None, "path"])
+@pytest.mark.parametrize("name", WHEELS)
+def test_a_steering_turns_while_the_vehicle_stands(system_of, name, controller):
+    """Every wheel is at right angles to its radius, of a curvature that goes over in a pause."""
+    run = ns.track(system_of(name), TURN, controller=controller, samples=2001)
+    assert run.tracking_error < 1e-6 and run.admissibility < 1e-8
+    base = "frame" if name == "tricycle" else "base"
+    at_end = [run[f"{base}.{k}"][-1] for k in ("x", "y", "angle")]
+    there = -3 + 8 * math.cos(0.5), -1 + 8 * math.sin(0.5), math.pi / 2 + 0.5
+    assert at_end == pytest.approx(there, abs=1e-6)
+    # times without the pauses: 15/8 of the length over the speed, as said
+    laws = next(note for note in run.notes if note.startswith("timing")).split("duration=")[1:]
+    lasts = [float(law.split(",")[0]) for law in laws]
+    begin = 0.0
+    for k, (before, after) in enumerate(SEEN):
+        pause = max(peak_rate(*place, before, after) for place in WHEELS[name].values()) / 0.5
+        begin += lasts[k]
+        tau = (run.t - begin) / pause
+        begin, standing = begin + pause, (tau >= 0) & (tau <= 1)
+        assert np.count_nonzero(standing) > 25
+        assert np.ptp(run["path.arc_length"][standing]) < 1e-9
+        tau = tau[standing]
+        kappa = before + (after - before) * tau**3 * (10 - 15 * tau + 6 * tau**2)
+        for wheel, (ahead, aside) in WHEELS[name].items():
+            wanted = np.arctan2(kappa * ahead, 1 - kappa * aside)
+            assert np.max(np.abs(run[wheel][standing] - wanted)) < 1e-6
+        said = [note for note in run.notes if note.startswith("stands")][k]
+        assert f"stands {pause:.3g} s at the cusp" in said and "turns by" in said
+    assert run.t[-1] == pytest.approx(begin + lasts[-1], abs=1e-6)
+
+
+def test_a_steering_turns_at_the_rate_that_is_given(system_of):
+    tricycle = system_of("tricycle")
+    slow = ns.track(tricycle, TURN, follower=ns.Follower(steering_rate=0.1), samples=4001)
+    standing = np.abs(slow["frame.vx"]) < 1e-9
+    assert np.max(np.abs(slow["steer.rate"][standing])) == pytest.approx(0.1, rel=1e-4)
+    loop = ns.ControlLoop(controller="path", limits={"steering_rate": 0.2})
+    truck = ns.track(system_of("tractor-trailer"), TURN, controller=loop, duration=20.0)
+    assert np.max(np.abs(truck["steering_rate"])) <= 0.2
+    with pytest.raises(ns.SimulationError, match="rate of the steering is 0"):
+        ns.track(tricycle, TURN, follower=ns.Follower(steering_rate=0.0))
+
+
+def test_a_hinge_does_not_turn_at_rest():
+    """A truck cannot be swung about its trailer while that stands."""
+    system = ns.compile(ns.derive(vehicles.truck((0.0,), (3.0,))))
+    back = ns.Follower(reverse=True)
+    with pytest.raises(ns.SimulationError, match=r"'trailer1.angle' would have to jump") as caught:
+        ns.track(system, TURN, follower=back)
+    assert "no steering turns it at rest" in caught.value.what
+    # the rate of the curvature alone: the steering jumps, and the hinge does not
+    bend = ns.Clothoid(start_curvature=0.0, end_curvature=0.05, length=6.0)
+    x, y, heading = (getattr(sample(bend, 3), name)[-1] for name in ("x", "y", "heading"))
+    center = x - 20 * math.sin(heading), y + 20 * math.cos(heading)
+    circle = ns.Arc(center=center, radius=20.0, start_angle=heading - math.pi / 2, angle=-0.2)
+    run = ns.track(system, ns.Composite(paths=(bend, circle)), follower=back)
+    assert run.tracking_error < 1e-6 and run.admissibility < 1e-8
+    said = next(note for note in run.notes if note.startswith("stands"))
+    assert "fork.angle turns by" in said and "trailer1.angle" not in said
 
 
 def test_timing_laws_stop_at_cusps(system_of):

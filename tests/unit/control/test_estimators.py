@@ -112,6 +112,69 @@ def test_on_a_linear_plant_it_is_the_kalman_filter(system, steps):
         assert run["nees"][k] == pytest.approx(e @ np.linalg.solve(P, e), rel=1e-9)
 
 
+def test_late_values_and_a_bias_are_those_of_a_kalman_filter_with_a_longer_state(system):
+    """The closed form keeps past states instead: z = (x_k, x_k−1, x_k−2), to rounding.
+
+    A late value is one of the past states there, so nothing is repeated, and P of all of them says
+    what it tells of now.
+    """
+    late, drift, bias = 2, 0.03, 0.4
+    sensors = (
+        ns.Sensor(of="cart.position", sigma=POSITION, every=2, delay=late),
+        ns.Sensor(of="cart.speed", sigma=0.1, bias_sigma=bias, bias=0.1, delay=1),
+    )
+    filter_ = ns.ExtendedKalman(
+        start_sigma={"cart.position": 0.1, "cart.speed": 0.3},
+        drift={"bias.cart.speed": drift},
+    )
+    run = ns.simulate(
+        system,
+        duration=5.0,
+        start={"cart.position": 0.15, "cart.speed": -0.2},
+        inputs=held_cart(system, noisy_cart(sensors=sensors, estimator=filter_)),
+        samples=np.arange(100) * PERIOD + PERIOD / 2,
+    )
+    F, G = discrete()
+    move = np.zeros((9, 9))
+    move[:2, :2], move[2, 2] = F, 1.0
+    move[3:, :6] = np.eye(6)
+    push = np.vstack([G, np.zeros((7, 1))])
+    extra = np.diag([0, 0, drift**2 * PERIOD, *[0] * 6])
+    z, P, u = np.zeros(9), np.diag([0.1**2, 0.3**2, bias**2, *[0] * 6]), 0.0
+    for k in range(100):
+        if k:
+            z = move @ z + push[:, 0] * u
+            P = move @ P @ move.T + push @ push.T * FORCE**2 + extra
+        rows, R, y = [], [], []
+        if k >= late and (k - late) % 2 == 0:
+            rows.append(np.eye(9)[6])  # the position two samples ago
+            R.append(POSITION**2)
+            y.append(run["measured.cart.position"][k])
+        if k >= 1:
+            rows.append(np.eye(9)[4] + np.eye(9)[5])  # speed and bias one sample ago
+            R.append(0.1**2)
+            y.append(run["measured.cart.speed"][k])
+        if rows:
+            H, noise = np.array(rows), np.diag(R)
+            S = H @ P @ H.T + noise
+            nu = np.array(y) - H @ z
+            K = P @ H.T @ np.linalg.inv(S)
+            z, P = z + K @ nu, P - K @ S @ K.T
+        u = -KP * z[0] - KD * z[1]
+        names = ("cart.position", "cart.speed", "bias.cart.speed")
+        for i, name in enumerate(names):
+            assert run[f"estimate.{name}"][k] == pytest.approx(z[i], abs=1e-11)
+            for j in range(i, 3):
+                found = run[f"covariance.{name},{names[j]}"][k]
+                assert found == pytest.approx(P[i, j], abs=1e-12)
+        assert run["nis_count"][k] == len(rows)
+        assert run["wanted.F"][k] == pytest.approx(u, abs=1e-10)
+        # the bias of this run, 0.1 and what it drew
+        error = run["bias.cart.speed"][k] - run["estimate.bias.cart.speed"][k]
+        assert run["estimate_error.bias.cart.speed"][k] == pytest.approx(error, abs=1e-12)
+    assert np.ptp(run["bias.cart.speed"]) == 0.0 and abs(run["bias.cart.speed"][0] - 0.1) > 0.01
+
+
 def test_its_steady_covariance_solves_the_discrete_riccati_equation(system):
     run = ns.simulate(system, duration=20.0, inputs=held_cart(system, noisy_cart()), samples=2)
     F, G = discrete()
@@ -213,15 +276,27 @@ def instruments():
     )
 
 
-def driven_batch(system, count, believed_sigma=1.0):
+def late_instruments():
+    """A pose that comes 0.1 s late, and a gyroscope with a bias that every run has of its own."""
+    return (
+        ns.Odometry(wheels=("wheel1", "wheel2"), sigma=0.02),
+        ns.Gyroscope(body="platform", sigma=0.01, bias_sigma=0.05),
+        ns.Beacon(body="platform", at=(3.0, 2.0, 0.0), sigma=0.03, every=2, delay=1),
+        ns.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=5, delay=2),
+    )
+
+
+def driven_batch(system, count, believed_sigma=1.0, sensors=None, **believed):
     """A vehicle on a circle, 2 s, starts drawn from what the filter believes of them."""
     sigma = {"platform.x": 0.05, "platform.y": 0.05, "platform.angle": 0.03}
     sigma |= {name: 0.05 for name in ("wheel1.rate", "wheel2.rate", "bracket.angle")}
     sigma |= {f"wheel{k}.angle": 0.02 for k in (1, 2, 3)}
     plant = ns.Plant(
-        sensors=instruments(),
+        sensors=instruments() if sensors is None else sensors,
         actuators=tuple(ns.Actuator(of=f"torque{k}", sigma=0.02) for k in (1, 2)),
-        estimator=ns.ExtendedKalman(start_sigma={n: believed_sigma * x for n, x in sigma.items()}),
+        estimator=ns.ExtendedKalman(
+            start_sigma={n: believed_sigma * x for n, x in sigma.items()} | believed
+        ),
         seed=8,
     )
     motion = ns.PathMotion(
@@ -259,6 +334,20 @@ def test_normalized_errors_of_a_vehicle_are_chi_square(system_of):
         total, count = found[word].sum(axis=0), found[f"{word}_count"].sum(axis=0)
         low, high = chi2.ppf(5e-6, count), chi2.ppf(1 - 5e-6, count)
         assert np.all((low < total) & (total < high)), total / count
+
+
+def test_normalized_errors_with_late_sensors_and_a_bias_are_chi_square(system_of):
+    """10 errors, among them the gyroscope's bias; 300 runs with the bounds of the test above."""
+    found = driven_batch(system_of("agv"), 300, sensors=late_instruments())
+    assert np.all(found["nees_count"] == 10)
+    for word in ("nees", "nis"):
+        total, count = found[word].sum(axis=0), found[f"{word}_count"].sum(axis=0)
+        low, high = chi2.ppf(5e-6, count), chi2.ppf(1 - 5e-6, count)
+        assert np.all((low < total) & (total < high)), total / count
+    # a filter that takes the bias for known is found out
+    sure = {"bias.gyroscope.platform": 0.01}
+    wrong = driven_batch(system_of("agv"), 100, sensors=late_instruments(), **sure)
+    assert wrong["nees"][:, 0].sum() > chi2.ppf(1 - 1e-6, 100 * 10)
 
 
 def test_a_filter_that_believes_too_much_is_not_consistent(system_of):
@@ -320,9 +409,14 @@ def test_the_controller_uses_the_estimate_and_ellipses_are_drawn(system_of):
             "gyroscope measures something else",
         ),
         (
-            noisy_cart(sensors=(ns.Sensor(of="cart.position", delay=2),)),
+            noisy_cart(sensors=(ns.Sensor(of="cart.position", delay=99),)),
             PERIOD,
-            "has a delay, which the estimator does not support",
+            "delayed by 99 samples, and the estimator supports up to 20",
+        ),
+        (
+            noisy_cart(estimator=ns.ExtendedKalman(start_sigma={"bias.cart.speed": 0.1})),
+            PERIOD,
+            "there is no sensor 'cart.speed'",
         ),
         (noisy_cart(sensors=(ns.Gyroscope(body="car"),)), PERIOD, "there is no body 'car'"),
         (noisy_cart(sensors=(ns.Odometry(wheels=("w",)),)), PERIOD, "no joint 'w' with an angle"),
@@ -352,6 +446,8 @@ def test_mistakes_of_an_estimated_loop_are_told(system, plant, period, said):
         (lambda: ns.Gyroscope(body="b", sigma=-1.0), "sigma is -1.0"),
         (lambda: ns.Gyroscope(body="b", axis="w"), "there is no axis 'w'"),
         (lambda: ns.Odometry(wheels=("a",), every=0), "every is 0"),
+        (lambda: ns.Beacon(body="b", at=(0.0, 0.0, 0.0), delay=-1), "delay is -1"),
+        (lambda: ns.Gyroscope(body="b", bias_sigma=-1.0), "bias_sigma is -1.0"),
     ],
 )
 def test_settings_with_mistakes_are_refused(make, said):

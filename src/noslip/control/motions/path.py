@@ -25,7 +25,14 @@ follows by differentiation; off the axle the angle is a state:
 On a line (3) is φ′ = −v φ / f_x, v = ±1: stable where the far axle trails.
 
 At a cusp the path goes back, and the vehicle stops and drives the other way: v changes its sign.
-Its heading, and θ with it, goes on without a jump.
+Its heading, and θ with it, goes on without a jump. Where the curvature that the vehicle sees jumps
+there from κ₁(s) to κ₂(s), a wheel that steers turns while the vehicle stands, from t₁ to t₂: its
+angle is (2) of
+
+    (4)  κ = (1 − b) κ₁ + b κ₂,   b = τ³ (10 − 15 τ + 6 τ²),   τ = (t − t₁)/(t₂ − t₁)
+
+so that several wheels agree on one center at every instant, with rates and accelerations that
+vanish at both ends.
 """
 
 from __future__ import annotations
@@ -33,19 +40,18 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from noslip.analysis.motion import AbstractMotion, Frame, MotionTrace, coordinate_indices
 from noslip.control.follower import AxleLink
 from noslip.control.paths.arc_length import arc_table, length
 from noslip.control.paths.base import AbstractPath
-from noslip.control.paths.selection import inside, look_up
+from noslip.control.paths.selection import clamp, inside, look_up
 from noslip.control.paths.smoothness import CurvatureJump, curvature_jumps
 from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.cache import value_key
@@ -66,12 +72,19 @@ ON_AXLE = 1e-9
 OWN_STATES = ("path.parameter", "path.arc_length", "path.heading")
 #: Places at which the angles that a path needs are looked at.
 LOOKED_AT = 401
+#: Change of an angle at rest, rad, that is taken for none.
+TURNED = 1e-9
+#: Instants at which the angles of a steering that turns at rest are looked at.
+INSTANTS = 5001
 
 
 class AbstractPathMotion(AbstractMotion):
     """A motion of a vehicle of which something follows a path."""
 
     __slots__ = ()
+
+    path: AbstractPath
+    timing: AbstractTiming
 
     @property
     def key(self) -> Hashable:
@@ -97,6 +110,31 @@ class AbstractPathMotion(AbstractMotion):
         Continuous forces need one order more.
         """
         return 0
+
+    def standing_turns(self, system: System) -> tuple[StandingTurn | None, ...]:
+        """What turns at rest at each cusp of the path, None where nothing has to."""
+        return ()
+
+    @abc.abstractmethod
+    def timed(self, timing: AbstractTiming) -> AbstractPathMotion:
+        """The same motion under another timing law."""
+
+
+class StandingTurn(NamedTuple):
+    """What turns while the vehicle stands at a cusp.
+
+    Parameters
+    ----------
+    arc_length : of the cusp, m.
+    angles : (n,) names of coordinates.
+    changes : (n,) by how much they turn, rad.
+    fastest : (n,) their largest rates if it takes one second, rad/s.
+    """
+
+    arc_length: float
+    angles: tuple[str, ...]
+    changes: tuple[float, ...]
+    fastest: tuple[float, ...]
 
 
 class _Shape(NamedTuple):
@@ -188,10 +226,14 @@ class PathMotion(AbstractPathMotion):
         """The frame of the base, which goes along the path unless a trailer does."""
         return self.point, self.direction
 
+    def timed(self, timing: AbstractTiming) -> PathMotion:
+        """The same motion under another timing law."""
+        return replace(self, timing=timing)
+
     def order(self, system: System) -> int:
         """How often the curvature must be differentiable so that finite forces follow."""
         driven = {i.speed for i in system.model.speed_inputs}
-        rates = dict(_rates_of(system))
+        rates = dict(rates_of(system))
         orders = self._orders(system)
         needed = list(orders)
         for link in self._links():
@@ -254,6 +296,10 @@ class PathMotion(AbstractPathMotion):
         if times:
             edges = list(pairwise(breaks))[: len(times) + 1]
             near = inside(p, *look_up(t, [0.0, *times], edges))
+        return self._geometry_near(p, near)
+
+    def _geometry_near(self, p: ca.SX, near: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+        """r, r', |r'| and κ at p, on the piece that holds at `near`."""
         r = self.path.position_near(p, near)
         r1 = ca.jacobian(r, p)
         bend = self.path.bend_near(p, near)
@@ -269,6 +315,38 @@ class PathMotion(AbstractPathMotion):
         at = [time for p, time in zip(inner, times, strict=False) if p in self.path.cusps]
         ways = [(-1.0) ** k for k in range(len(at) + 1)]
         return look_up(t, [0.0, *at], [[way] for way in ways])[0]
+
+    def _seen_at_rest(self, t: ca.SX, s: ca.SX, curvature: ca.SX, order: int) -> ca.SX:
+        """The curvature, (4) where the vehicle stands at a cusp; right up to an order of d/ds."""
+        places = arc_table(self.path).arc_length(np.array(self.path.cusps))
+        for k, (arrives, leaves) in enumerate(self.timing.stops(self.path)):
+            if not leaves > arrives:
+                continue
+            before, after = self._curvatures_at(k, order)
+            tau = clamp((t - arrives) / (leaves - arrives), 0.0, 1.0)
+            b = tau**3 * (10 + tau * (6 * tau - 15))
+            off, power, seen = s - float(places[k]), ca.SX(1), ca.SX(0)
+            for n, (one, other) in enumerate(zip(before, after, strict=True)):
+                # driven the other way, n-th derivatives change by (−1)ⁿ⁺¹
+                seen += (one + b * ((-1.0) ** (n + 1) * other - one)) * power
+                power = power * off / (n + 1)
+            is_here = ca.logic_and(t >= arrives, t < leaves)
+            curvature = ca.if_else(is_here, seen, curvature)
+        return curvature
+
+    def _curvatures_at(self, cusp: int, order: int) -> tuple[Array, Array]:
+        """(order + 1,) κ and its derivatives by s on both sides of a cusp."""
+        p, near = ca.SX.sym("p"), ca.SX.sym("near")
+        _, _, pace, bend = self._geometry_near(p, near)
+        rows = [bend]
+        for _ in range(order):
+            rows.append(ca.jtimes(rows[-1], p, ca.SX(1)) / pace)
+        function = ca.Function("curvature", [p, near], [ca.densify(ca.vertcat(*rows))])
+        breaks, at = self.path.breaks, self.path.cusps[cusp]
+        k = breaks.index(at)
+        sides = ((breaks[k - 1] + at) / 2, (at + breaks[k + 1]) / 2)
+        before, after = (np.array(function(at, side)).ravel() for side in sides)
+        return before, after
 
     def jumps(self, order: int) -> list[CurvatureJump]:
         """Where the curvature or one of its derivatives up to an order jumps."""
@@ -336,6 +414,7 @@ class PathMotion(AbstractPathMotion):
         t, reader = system.kinematics.symbols.t, system.kinematics.reader
         p, s, theta = ca.SX.sym("p"), ca.SX.sym("s"), ca.SX.sym("theta")
         r, _, pace, curvature = self.geometry(t, p)
+        curvature = self._seen_at_rest(t, s, curvature, max(0, *self._orders(system)))
         states, rates = [p, s, theta], [1 / pace, ca.SX(1), curvature]
         way = self._way(t)
         sign = -way if self.reverse else way
@@ -423,21 +502,76 @@ class PathMotion(AbstractPathMotion):
 
     def _check_continuity(self, system: System) -> None:
         """Refuse a path on which an angle that follows from the curvature would have to jump."""
-        orders = self._orders(system)
-        on_axle = [link for link in self._links() if self._is_on_axle(system, link)]
-        if not on_axle:
+        order = self._jump_order(system)
+        if order < 0:
             return
-        jumps = self.jumps(max(orders[link.origin] for link in on_axle))
-        if jumps:
-            jump = jumps[0]
+        places = arc_table(self.path).arc_length(np.array(self.path.cusps)).tolist()
+        stops = zip(places, self.timing.stops(self.path), strict=False)
+        turned = {place for place, (arrives, leaves) in stops if leaves > arrives}
+        for jump in self.jumps(order):
+            if jump.arc_length in turned:
+                continue
             raise SimulationError(
                 f"{jump.name} of the path jumps by {jump.size:.4g} {jump.unit} "
                 f"{jump.arc_length:.4g} m along it, where the steering angle would have to jump",
                 f"path for model '{system.model.name}'",
                 "put a Clothoid between, or blend corners smoothly: Polyline(blend='smooth', "
-                f"order={jump.order + 2}), Spline(order={jump.order + 2}); at a cusp let the "
-                "curvature change its sign or vanish",
+                f"order={jump.order + 2}), Spline(order={jump.order + 2})",
             )
+
+    def _jump_order(self, system: System) -> int:
+        """Derivative of the curvature that angles of hinges on axles follow; −1: there are none."""
+        orders = self._orders(system)
+        return max((orders[link.origin] for link in self.steering_links(system)), default=-1)
+
+    def standing_turns(self, system: System) -> tuple[StandingTurn | None, ...]:
+        """What turns at rest at each cusp of the path, None where nothing has to."""
+        cusps, order = self.path.cusps, self._jump_order(system)
+        if not cusps or order < 0:
+            return ()
+        jumping = {jump.arc_length for jump in self.jumps(order)}
+        places = arc_table(self.path).arc_length(np.array(cusps)).tolist()
+        if not jumping & set(places):
+            return (None,) * len(cusps)
+        trial = self.timed(self.timing.paused((1.0,) * len(cusps)))
+        return tuple(
+            trial._turn_at(system, k, place) if place in jumping else None
+            for k, place in enumerate(places)
+        )
+
+    def _turn_at(self, system: System, cusp: int, place: float) -> StandingTurn:
+        """How the angles of hinges on axles move in (4) at a cusp."""
+        shape, links = self._shape(system), self._links()
+        symbols = system.kinematics.symbols
+        led = [k for k, link in enumerate(links) if self._is_on_axle(system, link)]
+        angles = ca.vertcat(*(links[k].sign * shape.angles[k] for k in led))
+        rates = ca.jtimes(angles, symbols.t, ca.SX(1))
+        s, z = self._along(system, shape)
+        at = np.array([np.interp(place, s, row) for row in z])
+        at[:2] = self.path.cusps[cusp], place
+        arrives, leaves = self.timing.stops(self.path)[cusp]
+        t = np.linspace(arrives, leaves, INSTANTS)
+        t[-1] = np.nextafter(leaves, arrives)
+        found = self._function(system, shape, (angles, rates))
+        phi, rate = (np.array(e) for e in found(t[None, :], np.tile(at[:, None], len(t))))
+        changes = phi[:, -1] - phi[:, 0]
+        inner = {link.origin for link in links} | {self.base}
+        stuck = [k for i, k in enumerate(led) if k + 1 in inner and abs(changes[i]) > TURNED]
+        if stuck:
+            raise SimulationError(
+                f"the curvature of the path jumps at the cusp {place:.4g} m along it, where "
+                f"'{links[stuck[0]].coordinate}' would have to jump, and no steering turns it at "
+                "rest",
+                f"path for model '{system.model.name}'",
+                "let the curvature change its sign at the cusp, or vanish",
+            )
+        moving = [i for i, change in enumerate(changes) if abs(change) > TURNED]
+        return StandingTurn(
+            arc_length=place,
+            angles=tuple(links[led[i]].coordinate for i in moving),
+            changes=tuple(float(changes[i]) for i in moving),
+            fastest=tuple(float(np.max(np.abs(rate[i]))) for i in moving),
+        )
 
     def _check_angles(self, system: System, shape: _Shape) -> None:
         """Refuse a path that needs a hinge to turn more than it can."""
@@ -491,6 +625,8 @@ class PathMotion(AbstractPathMotion):
 
     def _along(self, system: System, shape: _Shape) -> tuple[Array, Array]:
         """Places along the path, m, and the states there, by integration over the path alone."""
+        from scipy.integrate import solve_ivp
+
         table = arc_table(self.path)
         s = np.linspace(0.0, table.s[-1], LOOKED_AT)
         p = table.parameter(s)
@@ -522,7 +658,7 @@ def _rotated(angle: Array, place: list[float]) -> Array:
     return np.column_stack([c * place[0] - d * place[1], d * place[0] + c * place[1]])
 
 
-def _rates_of(system: System) -> list[tuple[str, str]]:
+def rates_of(system: System) -> list[tuple[str, str]]:
     """Coordinates whose rate is a tree speed, with that speed."""
     found = []
     for node in system.kinematics.tree.nodes:

@@ -8,11 +8,11 @@ them is stable in reverse for a hitch behind the axle, forward for one ahead of 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noslip.analysis.motion import MotionTrace
 from noslip.control.follower import AxleLink
-from noslip.control.motions.path import AbstractPathMotion, PathMotion
+from noslip.control.motions.path import AbstractPathMotion, PathMotion, StandingTurn
 from noslip.control.paths.base import AbstractPath
 from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.system import System
@@ -53,9 +53,17 @@ class TrailerMotion(AbstractPathMotion):
         """Errors of the trailer's axle along a run."""
         return self._along().errors(system, run)
 
+    def timed(self, timing: AbstractTiming) -> TrailerMotion:
+        """The same motion under another timing law."""
+        return replace(self, timing=timing)
+
     def order(self, system: System) -> int:
         """As for any chain of axles."""
         return self._along().order(system)
+
+    def standing_turns(self, system: System) -> tuple[StandingTurn | None, ...]:
+        """As for any chain of axles."""
+        return self._along().standing_turns(system)
 
     def check_feed_forward(self, system: System) -> None:
         """Refuse what no finite forces can do."""

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import casadi as ca
 import numpy as np
-from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
 
 from noslip.control.paths.base import (
     AbstractPath,
@@ -200,6 +199,8 @@ def _polynomials(
     2 m − 2 of the curvature. At an end the derivatives 2 to m + 1 vanish: it is not curved, and
     steering starts there at rest.
     """
+    from scipy.interpolate import CubicSpline, make_interp_spline
+
     corners = np.array([*given, given[0]] if closed else given)
     chord = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(corners, axis=0).T))])
     m = 1 + -(-order // 2)
@@ -215,8 +216,10 @@ def _polynomials(
     return tuple(float(s) for s in chord), table
 
 
-def _coefficients(spline: BSpline, chord: Array, k: int) -> Array:
+def _coefficients(spline: Any, chord: Array, k: int) -> Array:
     """(d + 1, n) coefficients of one coordinate between the points, the highest power first."""
+    from scipy.interpolate import PPoly
+
     pieces = PPoly.from_spline((spline.t, spline.c[:, k], spline.k))
     terms = [pieces(chord[:-1], nu=j) / math.factorial(j) for j in range(spline.k, -1, -1)]
     return np.stack(terms)
@@ -225,6 +228,8 @@ def _coefficients(spline: BSpline, chord: Array, k: int) -> Array:
 @lru_cache(maxsize=64)
 def _rationals(path: Nurbs) -> tuple[tuple[float, ...], Array]:
     """Breaks (n + 1,); starts and coefficients (n, 1 + 3 (degree + 1)) of w x, w y and w."""
+    from scipy.interpolate import BSpline
+
     w, u, d = np.array(path.weights), np.array(path.knots), path.degree
     weighted = np.column_stack([np.array(path.points) * w[:, None], w])
     # of the empty intervals between repeated knots nothing is kept

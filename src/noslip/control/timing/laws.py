@@ -27,7 +27,6 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from noslip.control.chaplygin import gyration, with_control_angles
 from noslip.control.follower import Follower
@@ -125,6 +124,15 @@ class AbstractTiming(AbstractTimingPlan):
     def break_times(self, path: AbstractPath) -> tuple[float, ...]:
         """Times at which the inner breaks of `path` are passed, s; none if they are not known."""
         return break_times(self, path)
+
+    def stops(self, path: AbstractPath) -> tuple[tuple[float, float], ...]:
+        """When the vehicle arrives at each cusp of `path` and when it leaves it, s."""
+        inner = dict(zip(path.breaks[1:-1], self.break_times(path), strict=False))
+        return tuple((inner[p], inner[p]) for p in path.cusps if p in inner)
+
+    def paused(self, pauses: tuple[float, ...]) -> AbstractTiming:
+        """The same law that stands so many s at each cusp; itself where it stops at none."""
+        return self
 
     def with_columns(self, system: System, run: Trajectory) -> Trajectory:
         """A run along a path under this law, with what the law adds to it: nothing by default."""
@@ -255,10 +263,12 @@ class StopAndGo(AbstractTiming):
     Parameters
     ----------
     paths, laws : parts of the path, and the law of each.
+    pauses : s at rest at each cusp, while a steering wheel turns; none by default.
     """
 
     paths: tuple[AbstractPath, ...]
     laws: tuple[AbstractTiming, ...]
+    pauses: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for path, law in zip(self.paths, self.laws, strict=True):
@@ -277,46 +287,65 @@ class StopAndGo(AbstractTiming):
                 )
 
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
-        """That of the part that is driven at the time t."""
-        times, places = self._starts()
-        speeds = []
-        for k, law in enumerate(self.laws):
-            whole = places[k + 1] - places[k]
-            speeds.append(ca.SX(law.speed(t - times[k], s - places[k], curvature, whole)))
-        return choose(t, times, speeds)
+        """That of the part that is driven at the time t, zero at the cusps."""
+        starts, speeds = [], []
+        for law, (begin, end), (first, last) in zip(
+            self.laws, self._times(), self._places(), strict=True
+        ):
+            starts += [begin, end]
+            speeds.append(ca.SX(law.speed(t - begin, s - first, curvature, last - first)))
+            speeds.append(ca.SX(0))
+        return choose(t, starts, speeds)
 
     def duration(self, path: AbstractPath) -> float:
-        """Of all parts together."""
-        return self._starts()[0][-1]
+        """Of all parts together, with the pauses."""
+        return self._times()[-1][1]
 
     def knots(self, path: AbstractPath) -> tuple[float, ...]:
         """Those of all parts, and the stops."""
-        times, _ = self._starts()
-        found = set(times[1:])
-        for start, part, law in zip(times, self.paths, self.laws, strict=False):
-            found |= {start + knot for knot in law.knots(part)}
-        return tuple(sorted(found))
+        found: set[float] = set()
+        for (begin, end), part, law in zip(self._times(), self.paths, self.laws, strict=True):
+            found |= {begin, end, *(begin + knot for knot in law.knots(part))}
+        return tuple(sorted(found - {0.0}))
 
     def break_times(self, path: AbstractPath) -> tuple[float, ...]:
-        """Those of all parts, and the stops between them."""
-        times, _ = self._starts()
+        """Those of all parts, and when the cusps between them are left."""
         found: list[float] = []
         for k, (part, law) in enumerate(zip(self.paths, self.laws, strict=True)):
-            found += [times[k] + t for t in law.break_times(part)]
-            found += [times[k + 1]] if k + 1 < len(self.paths) else []
+            begin, _ = self._times()[k]
+            found += [begin] if k else []
+            found += [begin + t for t in law.break_times(part)]
         return tuple(found)
 
-    def text(self) -> str:
-        """The laws of the parts."""
-        return ", ".join(law.text() for law in self.laws)
+    def stops(self, path: AbstractPath) -> tuple[tuple[float, float], ...]:
+        """When each part ends and when the next one begins."""
+        return tuple((a[1], b[0]) for a, b in pairwise(self._times()))
 
-    def _starts(self) -> tuple[list[float], list[float]]:
-        """Times and arc lengths at which parts start, and of the end."""
-        times, places = [0.0], [0.0]
-        for path, law in zip(self.paths, self.laws, strict=True):
-            times.append(times[-1] + law.duration(path))
-            places.append(places[-1] + length(path))
-        return times, places
+    def paused(self, pauses: tuple[float, ...]) -> AbstractTiming:
+        """The same laws with other pauses."""
+        return StopAndGo(paths=self.paths, laws=self.laws, pauses=pauses)
+
+    def text(self) -> str:
+        """The laws of the parts, and the pauses between them."""
+        words = [self.laws[0].text()]
+        for law, (arrives, leaves) in zip(self.laws[1:], self.stops(self.paths[0]), strict=True):
+            words += [f"{leaves - arrives:.3g} s at rest"] if leaves > arrives else []
+            words.append(law.text())
+        return ", ".join(words)
+
+    def _times(self) -> list[tuple[float, float]]:
+        """When each part begins and ends."""
+        found, at = [], 0.0
+        pauses = (*self.pauses, *[0.0] * (len(self.laws) - len(self.pauses)))
+        for path, law, pause in zip(self.paths, self.laws, pauses, strict=True):
+            found.append((at, at + law.duration(path)))
+            at = found[-1][1] + pause
+        return found
+
+    def _places(self) -> list[tuple[float, float]]:
+        """Arc lengths at which each part begins and ends."""
+        ends = np.cumsum([0.0, *(length(path) for path in self.paths)])
+        return [(float(a), float(b)) for a, b in pairwise(ends)]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -437,6 +466,7 @@ def break_times(timing: AbstractTiming, path: AbstractPath) -> tuple[float, ...]
 
 def _over_time(law: ca.Function, timing: AbstractTiming, path: AbstractPath) -> list[float]:
     """(1), inverted at the breaks."""
+    from scipy.integrate import solve_ivp
 
     def rate(t: float, s: Array) -> Array:
         return np.asarray(law(t, s, 0.0)).ravel()
@@ -464,6 +494,8 @@ def _over_time(law: ca.Function, timing: AbstractTiming, path: AbstractPath) -> 
 
 def _over_path(law: ca.Function, timing: AbstractTiming, path: AbstractPath) -> list[float]:
     """(2), from break to break; nothing is known of laws that come to rest on the way."""
+    from scipy.integrate import solve_ivp
+
     t, s, p = (ca.SX.sym(name) for name in ("t", "s", "p"))
     pace = stretch(path, p)
     both = ca.vertcat(pace / law(t, s, curvature(path, p)), pace)

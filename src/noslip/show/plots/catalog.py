@@ -10,13 +10,14 @@ import numpy as np
 
 from noslip.analysis.eigenvalue_sweep import EigenvalueSweep
 from noslip.errors import SimulationError, nearest
+from noslip.show.headlines import ground_joints
 from noslip.show.plots import histories
 from noslip.show.plots.curves import Panel
 from noslip.show.plots.eigenvalues import plot_eigenvalues
 from noslip.show.plots.files import check_file, save_figure
 from noslip.show.plots.histories import friction_sheet, side_by_side
 from noslip.show.plots.panels import lay_out
-from noslip.show.plots.paths import ground_joints, path_sheet
+from noslip.show.plots.paths import path_sheet
 from noslip.show.plots.sheets import Sheet
 from noslip.show.plots.style import style_named
 from noslip.simulation.measured import MeasuredTable
@@ -174,6 +175,7 @@ def _sweep(
         parameter=sweep.name,
         unit=sweep.unit,
         stable=sweep.stable_ranges,
+        modes=sweep.modes,
         title=title,
         size=size,
         style=style,

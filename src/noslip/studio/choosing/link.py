@@ -56,12 +56,14 @@ class PageLink:
     model : its name on the page.
     changes : fields of the choice that are not those of the model's first one.
     kept : the same of the run that is kept for a comparison; None without one.
+    kept_model : its model, where it is another one.
     view : how it is looked at.
     """
 
     model: str
     changes: dict[str, Any] = field(default_factory=dict)
     kept: dict[str, Any] | None = None
+    kept_model: str = ""
     view: PageView = field(default_factory=PageView)
 
 
@@ -120,6 +122,7 @@ def _plain(link: PageLink) -> dict[str, Any]:
     pairs = ((f.name, getattr(link.view, f.name)) for f in dataclasses.fields(PageView))
     view = {name: value for name, value in pairs if value != getattr(usual, name)}
     found = {"model": link.model, "changes": link.changes, "view": view}
+    found["kept_model"] = link.kept_model
     return {k: v for k, v in found.items() if v} | (
         {} if link.kept is None else {"kept": link.kept}
     )

@@ -46,10 +46,12 @@ ORDER = {"set": 10.0, TASK: 20.0, "inputs": 30.0, PARAMETERS: 40.0, START: 50.0}
 
 
 UNDO, REDO = "Undo", "Redo"
+KEEP, CLEAR = "Keep this run", "Clear"
 #: Sections that are tabs → words they are found by.
 SECTIONS = {
     "Plots": "figures curves graphs",
     "Verdicts": "energy residual friction slip errors command",
+    "Compare": "keep side by side difference before",
     "Equations": "mathematics derivation",
     "Files": "download report animation film data link",
     "Playback": "time play pause speed",
@@ -109,6 +111,12 @@ class Panels:
         for label, key in ((UNDO, "Z"), (REDO, "Y")):
             command = gui.add_command(label, hotkey=key, modifier="cmd/ctrl")
             command.on_trigger(page.guard(partial(self._undo_key, label)))
+        self.compare = gui.add_button_group(
+            "compare", (KEEP, CLEAR), order=4.5, hint="K keeps this run beside those that follow"
+        )
+        self.compare.on_click(page.guard(lambda _: self._compare(self.compare.value)))
+        command = gui.add_command("Keep this run for comparison", hotkey="K")
+        command.on_trigger(page.guard(lambda _: self._compare(KEEP)))
         self.find = gui.add_text("find", "", order=5.0, hint="filter by part of a name")
         self.find.on_update(page.guard(lambda _: self._find()))
         self._found = gui.add_html("", order=6.0, visible=False)
@@ -123,6 +131,13 @@ class Panels:
             self.page.session.undo()
         elif label == REDO:
             self.page.session.redo()
+
+    def _compare(self, label: str) -> None:
+        if label == KEEP:
+            self.page.session.keep()
+            self.open_section("Compare")
+        elif label == CLEAR:
+            self.page.session.release()
 
     def _undo_key(self, label: str, _: Any) -> None:
         self._undo(label)
@@ -341,6 +356,8 @@ class Panels:
             friction.on_update(
                 page.guard(lambda _: session.choose(friction=float(friction.value) or None))
             )
+        with panel.add_tab("Compare"):
+            self._comparison = gui.add_html("")
         with panel.add_tab("Equations"):
             self._equations = gui.add_html(texts.box("<p>being written …</p>"))
         with panel.add_tab("Files"):
@@ -357,6 +374,10 @@ class Panels:
     def show_verdicts(self, html: str) -> None:
         """Verdicts of the run."""
         self._verdicts.content = html
+
+    def show_comparison(self, html: str) -> None:
+        """The run beside the one that is kept."""
+        self._comparison.content = html
 
     def show_equations(self, html: str) -> None:
         """Equations of motion as mathematics."""
@@ -409,7 +430,7 @@ class Panels:
 
     def _set_ghost(self, wanted: bool) -> None:
         self.has_ghost = wanted
-        self.page.set_ghost(wanted)
+        self.page.set_ghost()
 
     def set_follow(self, follow: bool) -> None:
         """Tick the box."""

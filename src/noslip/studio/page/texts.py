@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from html import escape
 
 import numpy as np
@@ -11,11 +11,14 @@ from noslip.analysis.audit import Audit
 from noslip.errors import Fault
 from noslip.formulations.certificate import Certificate
 from noslip.model.model import Model
+from noslip.show.comparison import compare
+from noslip.show.displays import comparison_table
 from noslip.show.report.answers import GROUND
 from noslip.show.report.elements import MARKS, Html, Verdict, code, number_text, text
 from noslip.show.units import unit_text
 from noslip.simulation.trajectory import largest_errors
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS
+from noslip.studio.choosing.link import differences
 from noslip.studio.running.runs import is_vakonomic
 from noslip.studio.running.session import Shown
 from noslip.words import counted
@@ -46,6 +49,9 @@ STYLE = """
 .studio td, .studio th { text-align: right; padding: 0.15rem 0.3rem; font-weight: 400;
   border-bottom: 1px solid rgba(128, 128, 128, 0.25); overflow-wrap: anywhere; }
 .studio td:first-child, .studio th:first-child { text-align: left; padding-left: 0; }
+.studio ul { margin: 0.3rem 0; padding-left: 1.2rem; }
+.studio caption { display: none; } .studio .number { white-space: nowrap; }
+.studio .wide { overflow-x: auto; }
 .studio .noslip .scroll { margin-left: 0; }
 </style>
 """.strip()
@@ -120,6 +126,60 @@ def verdicts_html(
         found = escape(certificate.text())
         lines += f"<details><summary>The certificate in full</summary><pre>{found}</pre></details>"
     return box(f"<dl>{''.join(rows)}</dl>", lines, reproduce)
+
+
+def comparison_html(kept: Shown | None, shown: Shown) -> str:
+    """What was chosen differently, and the headline numbers that differ; without a kept run, how.
+
+    Parameters
+    ----------
+    kept : the run to compare with.
+    shown : the present one.
+    """
+    if kept is None:
+        return box(
+            "<p>Keep the run that is shown, then change something: both are drawn, and their "
+            "numbers stand here side by side.</p>"
+        )
+    if kept is shown:
+        return box(
+            "<p>This run is kept. Change a slider, the controller, the path or the model: the next "
+            "runs are compared with it.</p>"
+        )
+    found = compare(kept.run, shown.run, labels=["kept", "now"])
+    lines = choice_differences(kept, shown, {row.name for row in found.parameters})
+    chosen = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return box(
+        f"<ul>{chosen}</ul>" if chosen else "",
+        comparison_table(found),
+        f'<p class="dim">{escape(found.remark)}</p>',
+    )
+
+
+def choice_differences(kept: Shown, shown: Shown, listed: Container[str] = ()) -> list[str]:
+    """What was chosen differently, in words, without names that are listed already."""
+    found = [] if kept.name == shown.name else [f"model: {kept.name} → {shown.name}"]
+    for key, value in differences(shown.choice, kept.choice).items():
+        before = getattr(kept.choice, key)
+        if isinstance(value, Mapping):
+            # a number that was not touched is that of the model
+            names = [n for n in dict.fromkeys([*before, *value]) if before.get(n) != value.get(n)]
+            names = [n for n in names if n not in listed]
+            found += [f"{n}: {_chosen(before.get(n))} → {_chosen(value.get(n))}" for n in names]
+        elif key == "task":
+            found.append(f"task: {TASKS[before]} → {TASKS[value]}")
+        else:
+            found.append(f"{key}: {_chosen(before)} → {_chosen(value)}")
+    return found
+
+
+def _chosen(value: object) -> str:
+    """A value of a choice in words."""
+    if value is None:
+        return "as given"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number_text(value, 5) if isinstance(value, float) else str(value)
 
 
 def _of_run(shown: Shown) -> list[Verdict]:

@@ -69,7 +69,10 @@ class SessionView(Protocol):
         """Called with new knobs."""
 
     def show_run(self, shown: Shown, ghost: Shown | None) -> None:
-        """Called with a new run."""
+        """Called with a new run, and with the one that stood before it."""
+
+    def show_kept(self, kept: Shown | None) -> None:
+        """Called with the run that others are compared with; None for none any more."""
 
     def show_audit(self, shown: Shown, found: Audit | None) -> None:
         """Called with the audit of that run."""
@@ -145,6 +148,8 @@ class Session:
         self.choice = self.mechanism.first_choice()
         self.shown: Shown | None = None
         self.ghost: Shown | None = None
+        self.kept: Shown | None = None
+        self._to_keep: _Request | None = None
         self.controls = Controls(groups={})
         self._shape: tuple[object, ...] = ()
         self._count = 0
@@ -181,13 +186,33 @@ class Session:
             self.ghost = None
             self._submit()
 
-    def open(self, name: str, choice: Choice) -> None:
-        """Show a choice of a model, as a link has it."""
+    def open(self, name: str, choice: Choice, kept: tuple[str, Choice] | None = None) -> None:
+        """Show a choice of a model, as a link has it.
+
+        Parameters
+        ----------
+        name, choice : of the model, and what is run of it.
+        kept : model and choice of a run to compare with.
+        """
         mechanism = self.catalog.mechanism(name)
         with self._lock:
             self.name, self.mechanism, self.choice = name, mechanism, choice
+            if kept is not None:
+                self._to_keep = _Request(kept[0], self.catalog.mechanism(kept[0]), kept[1])
             self._shape = ()
             self._submit()
+
+    def keep(self) -> None:
+        """Keep the run that is shown, to compare the next ones with it."""
+        with self._lock:
+            self.kept = self.shown
+            self.view.show_kept(self.kept)
+
+    def release(self) -> None:
+        """Compare no longer."""
+        with self._lock:
+            self.kept = self._to_keep = None
+            self.view.show_kept(None)
 
     def undo(self) -> None:
         """Take the last change back."""
@@ -369,42 +394,58 @@ class Session:
 
     def _work(self, request: _Request, cancel: Cancel) -> None:
         """Simulate and notify the view; then, without newer requests, audit the run."""
-        choice, mechanism = request.choice, request.mechanism
-        system = mechanism.system(choice.formulation)
+        system = request.mechanism.system(request.choice.formulation)
         cancel.check()
-        begin = self._clock()
-        choice = only_known(choice, system)
-        parameters = {
-            p.name: choice.changes[p.name]
-            for p in mechanism.model.parameters
-            if p.name in choice.changes
-        }
-        drawn = scene(mechanism.model, parameters)
-        choice = self._with_form_numbers(system, choice, drawn.length)
+        choice, drawn = self._completed(request, system)
         if choice.task == DRIVE:
             self._publish_controls(request, system, choice, None, drawn.length)
             check_mechanics(system, choice)
             self.view.show_drive_start(system, choice, drawn)
             self.view.show_faults(())
             return
+        faults = self._make_kept(cancel)
         try:
-            run, command = perform(system, self.catalog.source(request.name), choice, cancel)
+            shown = self._simulated(request, system, choice, drawn, cancel)
         except NoslipError:
             cancel.check()
             self._publish_controls(request, system, choice, None, drawn.length)
             raise
+        cancel.check()
+        with self._lock:
+            cancel.check()
+            self._keep_ghost(shown)
+            self.shown = shown
+            self._publish_controls(request, system, choice, shown.run, drawn.length)
+            self.view.show_faults(faults)
+            self.view.show_run(shown, self.ghost)
+        cancel.wait(QUIET)
+        self._show_audit(shown, cancel)
+
+    def _completed(self, request: _Request, system: System) -> tuple[Choice, Scene]:
+        """A choice with all its numbers and without those the model does not have; its scene."""
+        choice, model = only_known(request.choice, system), request.mechanism.model
+        values = {
+            p.name: choice.changes[p.name] for p in model.parameters if p.name in choice.changes
+        }
+        drawn = scene(model, values)
+        return self._with_form_numbers(system, choice, drawn.length), drawn
+
+    def _simulated(
+        self, request: _Request, system: System, choice: Choice, drawn: Scene, cancel: Cancel
+    ) -> Shown:
+        """Run a choice."""
+        begin = self._clock()
+        run, command = perform(system, self.catalog.source(request.name), choice, cancel)
         compute = self._clock() - begin
         if not len(run.t):
             raise SimulationError(run.message, f"model '{run.model.name}'", "change the start")
         motion = frames_of(system, run)
-        cancel.check()
         with self._lock:
-            cancel.check()
             self._count += 1
-            shown = Shown(
+            return Shown(
                 number=self._count,
                 name=request.name,
-                mechanism=mechanism,
+                mechanism=request.mechanism,
                 system=system,
                 choice=choice,
                 run=run,
@@ -414,13 +455,26 @@ class Session:
                 compute=compute,
                 since=self._clock(),
             )
-            self._keep_ghost(shown)
-            self.shown = shown
-            self._publish_controls(request, system, choice, run, drawn.length)
-            self.view.show_faults(())
-            self.view.show_run(shown, self.ghost)
-        cancel.wait(QUIET)
-        self._show_audit(shown, cancel)
+
+    def _make_kept(self, cancel: Cancel) -> tuple[Fault, ...]:
+        """Run what a link says that is compared with; its faults, if it cannot be run."""
+        wanted = self._to_keep
+        if wanted is None or wanted.choice.task == DRIVE:  # a drive cannot be made again
+            self._to_keep = None
+            return ()
+        try:
+            system = wanted.mechanism.system(wanted.choice.formulation)
+            choice, drawn = self._completed(wanted, system)
+            found = self._simulated(wanted, system, choice, drawn, cancel)
+        except NoslipError as error:
+            cancel.check()
+            self._to_keep = None
+            return error.faults
+        with self._lock:
+            if self._to_keep is wanted:
+                self.kept, self._to_keep = found, None
+                self.view.show_kept(found)
+        return ()
 
     def _show_audit(self, shown: Shown, cancel: Cancel | None = None) -> None:
         """Audit a run and notify the view."""

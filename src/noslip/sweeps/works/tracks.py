@@ -43,6 +43,7 @@ class TrackWork(SystemWork):
         "steering": "",
         "wheelbase": "0",
         "largest_steering": None,
+        "steering_rate": None,
         "hinge": "",
         "hitch": "0",
         "trailer": "0",
@@ -156,6 +157,7 @@ class TrackWork(SystemWork):
             reverse=s["reverse"],
             heading=texts["heading"] or None,
             largest_steering=s["largest_steering"],
+            steering_rate=s["steering_rate"],
             reference=s["reference"],
         )
 
