@@ -472,7 +472,7 @@ def _slip_lines(audit: Audit) -> list[str]:
         how = "in the least-norm split" if is_shared else f"fails {ground}:"
         texts += [f"{how} {_slip(slip)}" for slip in slips]
         if not texts:
-            texts.append(f"fails {ground}: a wheel that lifts has nothing to push with")
+            texts.append(f"fails {ground}: a wheel that lifts transmits no force")
     elif slips:
         texts += [
             f"holds {ground} if shared as friction lets the wheels: {required:.3g} is needed; in "

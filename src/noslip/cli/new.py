@@ -39,14 +39,16 @@ def _size_options(command: Any) -> Any:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--kind", type=FamilyWord("kind", _kinds), help="Of vehicle.")
+@click.option("--kind", type=FamilyWord("kind", _kinds), help="Kind of vehicle.")
 @_size_options
-@click.option("--ask/--no-ask", default=None, help="Ask for what is not given; on a terminal.")
+@click.option(
+    "--ask/--no-ask", default=None, help="Ask for missing values; by default on a terminal."
+)
 @force_option
 def new(file: Path, kind: str | None, ask: bool | None, force: bool, **given: float | None) -> None:
-    """Write a commented model FILE of a vehicle that runs.
+    """Write a commented model FILE of a vehicle, ready to run.
 
-    What is not given as an option is asked for on a terminal, and has its usual value elsewhere.
+    On a terminal it asks for what the options do not give; elsewhere it uses typical values.
     """
     from noslip.atomic import write_atomically
     from noslip.library.templates import KINDS, template_text

@@ -78,7 +78,7 @@ def verify(
         )
     if not 1 <= states <= MAX_STATES or seed < 0:
         raise FormulationError(
-            f"{states} states with seed {seed} are asked for",
+            f"{states} states with seed {seed} are requested",
             f"verify of model '{model.name}'",
             f"give 1 to {MAX_STATES} states, and a seed of 0 or more",
         )
@@ -107,7 +107,7 @@ def verify(
     points = list(_random_states(kin, states, seed))
     if not points:
         raise FormulationError(
-            "no regular random state was found, so nothing can be verified",
+            "no regular random state was found, so there is nothing to verify",
             f"model '{model.name}'",
             "check the ranges of its coordinates and whether its loops can move",
         )

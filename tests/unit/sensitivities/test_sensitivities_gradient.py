@@ -233,7 +233,7 @@ def test_results_are_found_by_name(system_of, refuses):
     assert found.vector.shape == (6,)
     assert found.units == {"torque1": "N*m", "m_platform": "kg"}
     assert "5 values" in repr(found) and "by m_platform [kg]" in repr(found)
-    with refuses(ns.SimulationError, "no derivative by 'm'", "agv", "m_platform"):
+    with refuses(ns.SimulationError, "no derivative with respect to 'm'", "agv", "m_platform"):
         found["m"]
 
 
@@ -289,7 +289,7 @@ def test_a_run_that_fails_has_no_gradient(system_of, refuses):
 def test_inputs_of_a_law_are_refused(system_of, refuses):
     system = system_of("agv")
     known, given = laws(system)
-    with refuses(ns.SimulationError, "a law makes it", "agv", "Table"):
+    with refuses(ns.SimulationError, "a law determines it", "agv", "Table"):
         ns.gradient(
             system,
             with_respect_to=["torque1"],
