@@ -375,7 +375,9 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Chec
             ca.mtimes(ca.jacobian(ca.vec(m.D), over), along[: over.shape[0]]), m.D.shape
         )
         left, right = D_dot - 2 * m.C_skew, (2 * m.C_skew - D_dot).T
-        parts = ca.vertcat(ca.vec(m.D), ca.vec(D_dot), ca.vec(m.C_skew))
+        # sizes that cancel in JᵀMJ̇: with short wheelbases J̇ is large where C̃ is not
+        sizes = ca.mtimes(ca.fabs(m.J).T, ca.mtimes(ca.fabs(m.M), ca.fabs(m.J_dot)))
+        parts = ca.vertcat(ca.vec(m.D), ca.vec(D_dot), ca.vec(sizes))
         yield _equal("Ḋ − 2C̃ is skew", kin, left, right, points, scale=ca.densify(parts))
     # the forces of inverse dynamics reproduce the accelerations
     wanted = ca.SX(np.linspace(-1.0, 1.0, max(1, kin.num_independent_speeds)))
