@@ -83,6 +83,6 @@ def _echo_next(file: Path) -> None:
     name = shlex.quote(str(file))
     degrees = counted(report.degrees_of_freedom, "degree of freedom", "degrees of freedom")
     click.echo(f"wrote {file}: {degrees}; edit it, then")
-    click.echo(f"  noslip run {name}      simulate it and leave a report")
+    click.echo(f"  noslip run {name}      simulate it and write a report")
     click.echo(f"  noslip studio {name}   drive it in the browser")
     click.echo(f"  noslip derive {name}   its equations of motion")

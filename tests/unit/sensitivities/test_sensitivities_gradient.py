@@ -266,7 +266,7 @@ def test_what_has_no_gradient_is_refused(system_of, refuses):
 
 
 def test_a_derivative_that_is_not_finite_is_refused(system_of, refuses):
-    with refuses(ns.SimulationError, "by 'torque1' is not finite", "agv", "sqrt at 0"):
+    with refuses(ns.SimulationError, "with respect to 'torque1' is not finite", "agv", "sqrt at 0"):
         ns.gradient(
             system_of("agv"),
             with_respect_to=["torque1"],
