@@ -137,7 +137,7 @@ class _TracedLoads:
                 f"joint '{joint.name}' closes a loop, and its type '{joint.type.word}' does not "
                 "tell its coordinates there",
                 f"joints.{joint.name}",
-                "let a joint that carries a body have the spring, or write `measured` of the type",
+                "put the spring in a joint that carries a body, or define `measured` of the type",
             )
         return found
 

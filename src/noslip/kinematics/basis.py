@@ -490,7 +490,7 @@ def _redundancy(
         if contradiction > 1e-8 * max(1.0, float(np.max(np.abs(a)))):
             others = ", ".join(f"'{n}'" for n in names) or "no other row"
             raise ModelError(
-                f"row '{row.name}' contradicts {others}: they ask for different speeds",
+                f"row '{row.name}' contradicts {others}: they demand different speeds",
                 f"row '{row.name}' ({row.origin})",
                 "remove one of them, or give both the same motion",
             )
