@@ -170,6 +170,28 @@ def test_a_blade_without_shapes_is_drawn_at_its_edge():
     assert blade.vertices[:, 2].min() == pytest.approx(point[2], abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [("whipple-bicycle", "rear_frame"), ("balancing-robot", "base"), ("sled-with-rotor", "sled"),
+     ("tractor-trailer", "trailer")],
+)  # fmt: skip
+def test_nothing_of_a_body_without_shapes_floats(name, body):
+    """Mass centers and blades off the line between joints hang on struts, which end there."""
+    model = ns.load(name)
+    bare = tuple(dataclasses.replace(b, shapes=()) for b in model.bodies)
+    values = model.parameter_values()
+    parts = [p for p in scene(dataclasses.replace(model, bodies=bare)).parts if p.body == body]
+    one = next(b for b in model.bodies if b.name == body)
+    places = [(3, numbers(one.center_of_mass, values))]
+    # a blade stands on its point
+    places += [(2, numbers(c.point, values)) for c in model.contacts if c.body == body]
+    rods = [p.vertices for p in parts if len(p.vertices) > 24]
+    size = max(np.ptp(rod, axis=0).max() for rod in rods)
+    for axes, place in places:
+        ends = [np.linalg.norm((rod - place)[:, :axes], axis=1).min() for rod in rods]
+        assert min(ends) < size / 15
+
+
 def test_planes_on_bodies_are_grounds_and_tables():
     look = scene(model_named("ball-on-turntable"))
     ground = next(g for g in look.grounds if g.body != WORLD)

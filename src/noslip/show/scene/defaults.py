@@ -2,13 +2,13 @@
 
 A body gets, as far as it has the parts: a wheel with a mark at each rolling contact, a blade at
 each knife edge, links from its joint to those of the bodies it carries, a table where others roll
-on it, and a box of its own mass and inertia about its mass center. Sizes follow from the distances
-in the model.
+on it, and a box of its own mass and inertia about its mass center, with a strut that carries it.
+Sizes follow from the distances in the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -39,11 +39,17 @@ def default_shapes(
     color = COLORS[model.bodies.index(body) % len(COLORS)]
     size = typical_length(model, values)
     shapes: list[AbstractShape] = []
+    held: list[Array] = []
     for contact in model.contacts:
         if contact.body != body.name:
             continue
-        shapes += contact.shapes(size, NumberReader(values))
-    shapes += _links(model, body, size, color, values)
+        drawn = list(contact.shapes(size, NumberReader(values)))
+        # the first is the wheel or blade itself, the others are on it
+        held += [placed(shape.frame, values)[1] for shape in drawn[:1]]
+        shapes += drawn
+    if number(body.mass, values) > 0:
+        held.append(numbers(body.center_of_mass, values))
+    shapes += _links(model, body, size, color, values, held)
     shapes += _gears(model, body, size, values)
     tables = [plane for plane in planes(model) if plane.body == body.name]
     shapes += [_table(plane, size, color, values) for plane in tables]
@@ -129,9 +135,18 @@ def _gears(
 
 
 def _links(
-    model: Model, body: Body, size: float, color: str, values: Mapping[str, float]
+    model: Model,
+    body: Body,
+    size: float,
+    color: str,
+    values: Mapping[str, float],
+    held: Sequence[Array],
 ) -> Iterator[AbstractShape]:
-    """Bars from the body's own joint to every other place on it, and a pin at each joint."""
+    """Bars from the body's own joint to every other place on it, and a pin at each joint.
+
+    Places that are `held`, of contacts and of the mass center, have a thinner bar to the nearest of
+    these where they are off them.
+    """
     places = _places(model, body, values)
     ends = [p for _, p in places]
     if len(places) < 2:
@@ -140,6 +155,10 @@ def _links(
     for end in ends[1:]:
         if np.linalg.norm(end - start) > 1e-9 * size:
             yield _rod(start, end, size / 30, color)
+    for place in held:
+        near = min((_nearest(start, end, place) for end in ends), key=lambda p: _apart(p, place))
+        if _apart(near, place) > size / 15:
+            yield _rod(near, place, size / 45, color)
     for joint, p in places:
         pin = joint.type.pin(values)
         if pin is not None:
@@ -148,6 +167,19 @@ def _links(
             )
             axis = R @ pin
             yield _rod(p - axis * size / 20, p + axis * size / 20, size / 20, DARK)
+
+
+def _apart(one: Array, other: Array) -> float:
+    return float(np.linalg.norm(one - other))
+
+
+def _nearest(start: Array, end: Array, point: Array) -> Array:
+    """The place between two ends that is nearest to a point."""
+    along = end - start
+    square = float(along @ along)
+    share = float((point - start) @ along) / square if square > 0 else 0.0
+    place: Array = start + min(max(share, 0.0), 1.0) * along
+    return place
 
 
 def _table(plane: Plane, size: float, color: str, values: Mapping[str, float]) -> Box:
