@@ -145,11 +145,17 @@ def _stl(path: Path) -> Mesh:
     if len(data) == 84 + 50 * count:
         kind = np.dtype([("normal", "<f4", 3), ("corners", "<f4", 9), ("about", "<u2")])
         table = np.frombuffer(data, dtype=kind, offset=84)
-        return _soup(np.asarray(table["corners"], dtype=float).reshape(-1, 3))
+        corners = table["corners"].reshape(-1, 3)
+        if not np.isfinite(corners).all():
+            raise ValueError("a corner is not a finite number")
+        return _soup(corners.astype(float))
     found = re.findall(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)", data)
     if not found or len(found) % 3:
         raise ValueError("it is neither binary nor text STL")
-    return _soup(np.array(found, dtype="S32").astype(float))
+    corners = np.array(found, dtype="S32").astype(float)
+    if not np.isfinite(corners).all():
+        raise ValueError("a corner is not a finite number")
+    return _soup(corners)
 
 
 def _obj(path: Path) -> Mesh:
