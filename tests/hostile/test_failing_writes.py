@@ -98,7 +98,7 @@ def test_a_folder_that_vanishes_is_one_error(run, tmp_path):
 
     with pytest.raises(ns.StorageError) as caught:
         ns.write_run(run, tmp_path / "parent" / "run", tell=vanish)
-    assert "vanished" in caught.value.what and caught.value.where.endswith("parent/run")
+    assert "disappeared" in caught.value.what and caught.value.where.endswith("parent/run")
 
 
 def test_a_folder_that_appears_meanwhile_is_not_replaced(run, tmp_path):
