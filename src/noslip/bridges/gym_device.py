@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -284,13 +285,8 @@ def _episode(
     """Programs of a step, and what its code depends on."""
     draws = Draws.of(system, task)
     names = draws.names[: len(draws.names) - draws.num_variables]
-    traced = trace_start(system, names)
-    state, has_closing = _compared(system, draws, traced, values)
-    programs = dict(motion_programs(system)) | {"look": task_program(system, task)}
-    programs["speeds"] = traced.speeds
-    if has_closing:
-        assert traced.close is not None
-        programs["close"] = traced.close
+    state, completing = _completing(system, draws, trace_start(system, names), values)
+    programs = dict(motion_programs(system)) | {"look": task_program(system, task)} | completing
     others = cover_ranges(system).systems[1:]
     for k, other in enumerate(others):
         own = dict(motion_programs(other)) | {"look": task_program(other, task)}
@@ -312,8 +308,9 @@ def _episode(
         start=tuple(state.tolist()),
         ranges=tuple((float(low), float(high)) for low, high in draws.ranges),
         drawn_states=tuple(listed.index(name) for name in names[: draws.num_states]),
-        num_drawn_speeds=draws.num_speeds,
-        has_closing=has_closing,
+        num_given=len(names) - draws.num_states,
+        has_angles="orient" in completing,
+        has_closing="close" in completing,
         speeds=tuple(range(nq, nq + nf)),
     )
     return programs, shape
@@ -337,14 +334,14 @@ def _change(system: System, bases: tuple[System, ...]) -> Program:
 
 
 @np.errstate(all="ignore")  # what is not finite is refused
-def _compared(
+def _completing(
     system: System, draws: Draws, traced: TracedStart, values: Array
-) -> tuple[Array, bool]:
-    """State about which starts are drawn, and whether coordinates that are not drawn follow.
+) -> tuple[Array, dict[str, Program]]:
+    """State about which starts are drawn, and programs that complete them as the processor does.
 
     Raises
     ------
-    SimulationError : where the traced completion is not that of the processor.
+    SimulationError : where none of the ways agrees with the processor.
     """
     n, names = COMPARED, draws.names[: len(draws.names) - draws.num_variables]
     drawn = draws.numbers(0, np.arange(n), np.zeros(n, dtype=int))[:, : len(names)]
@@ -354,18 +351,22 @@ def _compared(
     nq, nf = len(system.coordinates), len(system.independent_speeds)
     listed = [q.name for q in (*system.coordinates, *system.independent_speeds)]
     listed += [q.name for q in system.auxiliary_states]
-    t, u, p = np.zeros(n), np.zeros((n, len(system.inputs))), np.tile(values, (n, 1))
-    behind = np.concatenate([p, drawn[:, draws.num_states :]], axis=1)
-    for close in (None, traced.close):
-        found = np.tile(state, (n, 1))
-        for k, name in enumerate(names[: draws.num_states]):
-            found[:, listed.index(name)] = drawn[:, k]
+    t, u = np.zeros(n), np.zeros((n, len(system.inputs)))
+    p = np.concatenate([np.tile(values, (n, 1)), drawn[:, draws.num_states :]], axis=1)
+    begun = np.tile(state, (n, 1))
+    for k, name in enumerate(names[: draws.num_states]):
+        begun[:, listed.index(name)] = drawn[:, k]
+    if traced.orient is not None:
+        begun = interpret_rows(traced.orient, t, begun, u, p)
+    for close, speeds in itertools.product((None, *traced.close), traced.speeds):
+        found = begun.copy()
         if close is not None:
             for _ in range(CLOSING_STEPS):
                 found = interpret_rows(close, t, found, u, p)
-        found[:, nq : nq + nf] = interpret_rows(traced.speeds, t, found, u, behind)
+        found[:, nq : nq + nf] = interpret_rows(speeds, t, found, u, p)
         if np.all(np.abs(found - exact) <= APART * np.maximum(1.0, np.abs(exact))):
-            return state, close is not None
+            ways = {"orient": traced.orient, "close": close, "speeds": speeds}
+            return state, {name: one for name, one in ways.items() if one is not None}
     raise SimulationError(
         "starts of this task are completed by the processor alone: rows repeat each other there, "
         "or several configurations fit",

@@ -104,8 +104,8 @@ class EpisodeShape:
     start : state that a start is drawn about.
     ranges : lowest and highest of each drawn number, in order.
     drawn_states : places in the state of the first drawn numbers, that are coordinates.
-    num_drawn_speeds : how many of the next ones are speeds; the others are variables.
-    has_closing : whether coordinates that are not drawn follow the drawn ones.
+    num_given : how many of the next ones are speeds and named angles; the others are variables.
+    has_angles, has_closing : whether orientations follow the drawn ones; other coordinates.
     speeds : places in the state of the speeds that follow.
     """
 
@@ -119,7 +119,8 @@ class EpisodeShape:
     start: tuple[float, ...]
     ranges: tuple[tuple[float, float], ...]
     drawn_states: tuple[int, ...]
-    num_drawn_speeds: int
+    num_given: int
+    has_angles: bool
     has_closing: bool
     speeds: tuple[int, ...]
 
@@ -325,7 +326,7 @@ class _EpisodeWriter(_PeriodWriter):
         self.s.declare(TRUTH, "is_new", "is_bad", "is_elsewhere")
         if shape.others:
             self.passed = f.array(_Passed(shape).size)
-        self.drawn = f.array(shape.period.num_parameters + shape.num_drawn_speeds)
+        self.drawn = f.array(shape.period.num_parameters + shape.num_given)
         self.closed = f.array(shape.period.num_states)
 
     def at(self, k: int) -> Value:
@@ -406,8 +407,8 @@ class _EpisodeWriter(_PeriodWriter):
         s.number = self.vector("episodes", WHOLE)[s.env] + 1
         self.vector("episodes", WHOLE)[s.env] = s.number
         drawn = self._draw()
-        states, speeds = len(shape.drawn_states), shape.num_drawn_speeds
-        for k, value in enumerate(drawn[states + speeds :]):
+        states, given = len(shape.drawn_states), shape.num_given
+        for k, value in enumerate(drawn[states + given :]):
             self.known[self.shape.num_parameters + k] = value
             self.vector("variables")[self.at(k)] = value
         with f.when(self.number("has_states").equals(0)):
@@ -415,13 +416,17 @@ class _EpisodeWriter(_PeriodWriter):
                 self.x[k] = f.real(shape.start[k])
             for place, value in zip(shape.drawn_states, drawn, strict=False):
                 self.x[place] = value
+            for k, value in enumerate(drawn[states : states + given]):
+                self.drawn[self.shape.num_parameters + k] = value
+            if shape.has_angles:
+                self.call("orient", s.t, self.x, self.drawn, self.closed)
+                for k in range(n):
+                    self.x[k] = self.closed[k]
             if shape.has_closing:
                 for _ in f.count(0, CLOSING_STEPS):
-                    self.call("close", s.t, self.x, self.known, self.closed)
+                    self.call("close", s.t, self.x, self.drawn, self.closed)
                     for k in range(n):
                         self.x[k] = self.closed[k]
-            for k, value in enumerate(drawn[states : states + speeds]):
-                self.drawn[self.shape.num_parameters + k] = value
             self.call("speeds", s.t, self.x, self.drawn, self.closed)
             for k, place in enumerate(shape.speeds):
                 self.x[place] = self.closed[k]
