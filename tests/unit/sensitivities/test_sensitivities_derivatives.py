@@ -190,12 +190,12 @@ class TestNumbersOfOtherShapes:
             (([0.0, 1.0], STATE, [], PARAMETERS), "time has the shape (2,), expected ()", "in s"),
             (
                 (0.0, ["a"] * 10, [], PARAMETERS),
-                "state holds something else than numbers",
+                "state does not contain numbers",
                 "disk.x",
             ),
             (
                 (0.0, [[1.0], [1.0, 2.0]], [], PARAMETERS),
-                "state holds something else than numbers",
+                "state does not contain numbers",
                 "disk.x",
             ),
         ],
