@@ -328,7 +328,7 @@ def test_what_is_not_there_is_refused(refuses):
         m.to_sympy("Tdot")
     with refuses(ns.SimulationError, "no numbers", "agv", "state="):
         m["T"]
-    with refuses(ns.FormulationError, "no choice of axes", "agv", "complement"):
+    with refuses(ns.FormulationError, "has no option axes", "agv", "complement"):
         ns.matrices(model, "desantis", axes="platform")
     with refuses(ns.FormulationError, "no body 'plattform'", "agv", "platform"):
         ns.matrices(model, axes="plattform")
