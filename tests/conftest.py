@@ -160,6 +160,9 @@ def pytest_collection_finish() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="thousands of random mechanisms, not some")
     parser.addoption("--fuzz", type=float, default=0.0, help="s of CPU to fuzz the readers")
+    parser.addoption(
+        "--accept-screenshots", action="store_true", help="put pictures into browser/reference"
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -285,7 +285,9 @@ def test_every_ending_is_listed():
 
 
 def test_every_line_of_a_certificate_is_listed():
-    rows = table_after(ROOT / "docs" / "formulations.md", "## `verify`: five routes, one answer")
+    rows = table_after(
+        ROOT / "docs" / "formulations.md", "## `verify`: five derivations, one answer"
+    )
     certificate = ns.verify(ns.load("tricycle"), states=1)
     assert [row[0] for row in rows] == [finding.check for finding in certificate.findings]
 

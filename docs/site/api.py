@@ -35,6 +35,7 @@ LONGEST = 12
 WRITTEN = {
     "Turned": "bowl = ns.Turned(radii=(0.0, 0.3, 0.5), heights=(0.0, 0.05, 0.2))",
     "Definition": 'lean = ns.Definition(name="lean", expression="disk.tilt - pi/2", unit="rad")',
+    "NamedMode": 'weave = ns.NamedMode(name="weave", oscillates=True)',
     "Planetary": (
         'gear = ns.Planetary(\n    name="gear", sun="sun.angle", ring="ring.angle", '
         'carrier="carrier.angle",\n    sun_radius=0.02, ring_radius=0.06,\n)'

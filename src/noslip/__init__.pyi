@@ -123,6 +123,7 @@ from .model.model import (
     Model as Model,
     ModelBuilder as ModelBuilder,
     IndependentSpeed as IndependentSpeed,
+    NamedMode as NamedMode,
 )
 from .model.parts.part import (
     AbstractPart as AbstractPart,
@@ -595,6 +596,10 @@ from .show.report.fit_report import (
 from .show.run_folder import (
     read_run as read_run,
     write_run as write_run,
+)
+from .show.comparison import (
+    RunComparison as RunComparison,
+    compare as compare,
 )
 from .show.explore import (
     explore as explore,

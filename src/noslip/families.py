@@ -56,8 +56,8 @@ IF_YOUR_OWN = "if it is your own, import its module first, or name it with --plu
 
 # base class → word → member
 _FAMILIES: dict[type, dict[str, type[Any]]] = {}
-# whether installed plugins were loaded
-_INSTALLED = threading.Event()
+# what was imported already: the bridges, installed plugins
+_LOADED: set[str] = set()
 _LOCK = threading.RLock()
 
 
@@ -72,6 +72,8 @@ class Member:
     also_called: ClassVar[tuple[str, ...]] = ()
     #: What one member of the family is called in messages.
     family: ClassVar[str]
+    #: Whether modules of `BRIDGES` define members of the family.
+    has_bridges: ClassVar[bool] = False
 
     def __init_subclass__(cls, *, family: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -96,21 +98,21 @@ def members_of(base: type, *, installed: bool = False) -> tuple[type[Any], ...]:
     installed : whether to load installed plugins first.
     """
     if installed:
-        load_installed()
+        load_installed(base)
     return tuple(_FAMILIES[base].values())
 
 
 def words_of(base: type, *, installed: bool = False) -> tuple[str, ...]:
     """The words of all members of a family."""
     if installed:
-        load_installed()
+        load_installed(base)
     return tuple(_FAMILIES[base])
 
 
 def find_member(base: type, word: str) -> type[Any] | None:
     """The member with a word; installed plugins are loaded where it is not known without them."""
     if word not in _FAMILIES[base]:
-        load_installed()
+        load_installed(base)
     return _FAMILIES[base].get(word)
 
 
@@ -119,19 +121,23 @@ def usual_word(base: type, other: str) -> str | None:
     return next((word for word, m in _FAMILIES[base].items() if other in m.also_called), None)
 
 
-def load_installed() -> None:
-    """Import the bridges, and what installed distributions declare as plugins; once in a process.
+def load_installed(base: type[Any]) -> None:
+    """Import what installed distributions declare as plugins, and bridges that concern a family.
+
+    Each is imported once in a process.
 
     Raises
     ------
     NoslipError : if one of them cannot be imported.
     """
     with _LOCK:
-        if _INSTALLED.is_set():
+        if base.has_bridges and BRIDGES not in _LOADED:
+            _LOADED.add(BRIDGES)
+            for name in importlib.import_module(BRIDGES).BRIDGES:
+                importlib.import_module(f"{BRIDGES}.{name}")
+        if ENTRY_POINTS in _LOADED:
             return
-        _INSTALLED.set()
-        for name in importlib.import_module(BRIDGES).BRIDGES:
-            importlib.import_module(f"{BRIDGES}.{name}")
+        _LOADED.add(ENTRY_POINTS)
         for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
             try:
                 point.load()
@@ -231,7 +237,7 @@ def _load_file(text: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise NoslipError(
-            f"'{text}' is no Python file", f"plugin {text}", "give a file that ends in .py"
+            f"'{text}' is not a Python file", f"plugin {text}", "give a file that ends in .py"
         )
     module = importlib.util.module_from_spec(spec)
     module.__noslip_code__ = code  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from noslip.atomic import write_atomically
 from noslip.errors import NoslipError, nearest
-from noslip.families import IF_YOUR_OWN, Member, load_installed, members_of
+from noslip.families import IF_YOUR_OWN, Member, find_member, load_installed, members_of, words_of
 
 Verb = Literal["read", "write"]
 _PARTICIPLE = {"read": "read", "write": "written"}
@@ -40,6 +40,7 @@ class AbstractFormat(Member, abc.ABC):
     suffixes: ClassVar[tuple[str, ...]]
     #: What the files of a family hold, as "a run".
     holds: ClassVar[str]
+    has_bridges = True
     #: What a family raises for files that cannot be read or written.
     error: ClassVar[type[NoslipError]]
 
@@ -76,18 +77,18 @@ def format_called(base: type[F], word: str, where: str) -> F:
     ------
     NoslipError : that of the family, if there is none.
     """
-    known = known_formats(base)
-    if word not in known:
-        fix = f"{nearest(word, known)}; {IF_YOUR_OWN}"
+    found = find_member(base, word)
+    if found is None:
+        fix = f"{nearest(word, words_of(base))}; {IF_YOUR_OWN}"
         raise base.error(f"there is no format '{word}'", where, fix)
-    return known[word]
+    return found()
 
 
 def find_format(base: type[F], path: str | os.PathLike[str]) -> F | None:
     """The format by the longest known suffix of a file; None if no suffix is known."""
     found = _find(base, path)
     if found is None:
-        load_installed()
+        load_installed(base)
         found = _find(base, path)
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from reference_pictures import References
 from watch import Watch
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -77,3 +78,10 @@ def new_page(new_context):
 @pytest.fixture
 def page(new_page):
     return new_page(viewport={"width": 1200, "height": 800})
+
+
+@pytest.fixture(scope="session")
+def references(pytestconfig):
+    """Kept pictures of pages; what differs is left in ``build/screenshots``."""
+    accept = pytestconfig.getoption("--accept-screenshots")
+    return References(pytestconfig.rootpath / "build" / "screenshots", accept=accept)

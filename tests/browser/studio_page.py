@@ -19,12 +19,24 @@ CURVE = """name => {
     return null;
 }"""
 
-POSE = """name => {
+POSE = """([name, below]) => {
     const nodes = window.__viserMutable.nodeRefFromName;
-    const path = Object.keys(nodes).find(n => nodes[n] && /^\\/noslip\\d+\\/[^/]+$/.test(n)
-        && n.endsWith("/" + name));
+    const form = new RegExp("^/noslip\\\\d+/" + below + "[^/]+$");
+    const path = Object.keys(nodes).find(n => nodes[n] && form.test(n) && n.endsWith("/" + name));
     if (!path) return null;
     return nodes[path].matrix.elements;
+}"""
+
+#: Where the middle of a node is on the screen, from the left and from the top.
+SCREEN = """name => {
+    const {nodeRefFromName: nodes, camera, canvas} = window.__viserMutable;
+    const path = Object.keys(nodes).find(n => nodes[n] && n.endsWith(name));
+    if (!path) return null;
+    nodes[path].updateWorldMatrix(true, false);
+    camera.updateMatrixWorld();
+    const at = nodes[path].getWorldPosition(nodes[path].position.clone()).project(camera);
+    const {left, top, width, height} = canvas.getBoundingClientRect();
+    return [left + (at.x + 1) / 2 * width, top + (1 - at.y) / 2 * height];
 }"""
 
 
@@ -106,10 +118,10 @@ class Studio:
             self.page.wait_for_timeout(100)
         raise AssertionError("it did not come to hold")
 
-    def pose(self, body):
+    def pose(self, body, below=""):
         """Axes of a body as columns, then where its frame is in the scene, (3, 4)."""
         for _ in range(PATIENCE // 100):
-            found = self.page.evaluate(POSE, body)
+            found = self.page.evaluate(POSE, [body, below])
             if found is not None:
                 return np.array(found).reshape(4, 4).T[:3]
             self.page.wait_for_timeout(100)
@@ -118,6 +130,35 @@ class Studio:
     def place(self, body):
         """Where a body's frame is in the scene."""
         return self.pose(body)[:, 3]
+
+    def screen(self, name):
+        """Where a node is on the screen, pixels; None where there is none."""
+        return self.page.evaluate(SCREEN, name)
+
+    def rest(self, name):
+        """Where a node is on the screen once it, and the camera, have come to rest."""
+        seen = []
+
+        def stands():
+            seen.append(self.screen(name))
+            return len(seen) > 3 and seen[-1] is not None and seen[-4:] == [seen[-1]] * 4
+
+        self.wait_until(stands)
+        return seen[-1]
+
+    def drag(self, name, right, down):
+        """Take a node of the scene by the pointer and let it go elsewhere."""
+        x, y = self.screen(name)
+        mouse = self.page.mouse
+        mouse.move(x, y)
+        mouse.down()
+        for share in (0.2, 0.4, 0.6, 0.8, 1.0):
+            mouse.move(x + share * right, y + share * down)
+        mouse.up()
+
+    def ghost(self, body):
+        """Where a body of the kept run is in the scene."""
+        return self.pose(body, "kept/")[:, 3]
 
     def box(self, label):
         """The field beside a label in which a number or text is typed."""

@@ -173,3 +173,14 @@ def look_at(player, film):
         middle = [(columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2]
         assert np.abs(np.array(middle) - expected).max() < 0.02 * width
     return pictures, shown
+
+
+def test_it_looks_as_it_did(player, film, references):
+    with paused(player):
+        seek(player, film, 30)
+        pieces(player, 30)
+        for width, height in ((390, 300), (1024, 640)):
+            player.set_viewport_size({"width": width, "height": height})
+            screenshot(player)
+            references.check(player, f"animation-{width}")
+    player.set_viewport_size(SIZE)

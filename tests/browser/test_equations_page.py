@@ -97,3 +97,9 @@ def test_right_sides_are_seen_in_a_narrow_column(new_page, file):
             .map(e => e.querySelector('mo').getBoundingClientRect().right)"""
     )
     assert len(rights) > 5 and max(rights) < 400
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+def test_it_looks_as_it_did(new_page, file, references, width):
+    page = shown(new_page(viewport={"width": width, "height": 900}), file)
+    references.check(page, f"equations-{width}", height=2000)

@@ -102,6 +102,29 @@ def test_text_can_be_read_in_the_light_and_in_the_dark(reports, still_page, sche
     assert figure.std() > 15
 
 
+#: What differs from run to run: the version, and numbers that are rounding.
+VARIES = (
+    ".made",
+    "#trust .remark",
+    "li:has-text('Tracking error') .comment",
+    "figure:has-text('Simulated minus reference')",
+)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1024, "light"), (1024, "dark")])
+def test_it_looks_as_it_did(reports, still_page, references, width, scheme):
+    page = still_page({"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(reports("agv"))
+    dark = "-dark" if scheme == "dark" else ""
+    references.check(
+        page,
+        f"report-{width}{dark}",
+        height=2600,
+        masked=VARIES,
+        style="iframe { visibility: hidden }",
+    )
+
+
 def test_mathematics_is_laid_out(reports, still_page):
     page = still_page(DESK)
     page.goto(reports("agv"))

@@ -7,6 +7,7 @@ import hashlib
 import os
 import resource
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,13 +53,19 @@ def bytes_read() -> int:
 
 @contextlib.contextmanager
 def largest_file(size: int):
-    """Context in which no file can grow beyond a size, as on a disk that is full by then."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    """Context in which no file can grow beyond a size, as on a disk that is full by then.
+
+    Bytecode of modules that are imported meanwhile is not written: Python takes a file that was cut
+    off by the limit for a whole one, and fails on it in every later process.
+    """
+    before, is_writing = resource.getrlimit(resource.RLIMIT_FSIZE), not sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = not is_writing
 
 
 def snapshot(folder: Path) -> dict[str, str]:

@@ -128,7 +128,7 @@ main(sys.argv[2:])
 def test_a_command_on_a_full_disk_ends_with_one_sentence(tmp_path, limit):
     words = ["run", "knife-edge", "-o", "out", "--no-report"]
     ended = subprocess.run(
-        [sys.executable, "-c", COMMAND, str(limit), *words],
+        [sys.executable, "-B", "-c", COMMAND, str(limit), *words],  # -B: see limits.largest_file
         cwd=tmp_path,
         env=os.environ | {"NOSLIP_CACHE_DIR": str(tmp_path / "cache")},
         capture_output=True,

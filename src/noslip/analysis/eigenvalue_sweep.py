@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.analysis.feedback import StateInputs, depends_on_state
-from noslip.analysis.linearize import NEUTRAL, Linearization, linearize
+from noslip.analysis.linearize import Linearization, linearize
 from noslip.analysis.linearize_batch import linearize_batch
+from noslip.analysis.modes import NEUTRAL, SweptMode, growth_bound, state_groups, swept_modes
 from noslip.analysis.scenario import split_changes
 from noslip.analysis.steady import steady
 from noslip.engines.system import Array, System
@@ -24,6 +25,7 @@ from noslip.model.expressions import (
     nominal,
     parse,
 )
+from noslip.model.model import NamedMode
 from noslip.numeric import is_truth
 from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.starts.completion import Start
@@ -41,6 +43,9 @@ class EigenvalueSweep:
     eigenvalues : (n, nx) 1/s, at each value those that grow fastest first.
     growing : (n,) whether a small motion grows.
     limits : values at which that changes.
+    eigenvectors : (n, nx, nx) a column for each eigenvalue; empty where they are not known.
+    groups : of states: the coordinate that each counts to in a mode.
+    named_modes : names that the model gives to modes.
     """
 
     model: str
@@ -51,6 +56,17 @@ class EigenvalueSweep:
     eigenvalues: NDArray[np.complex128]
     growing: np.ndarray
     limits: tuple[float, ...]
+    eigenvectors: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)), repr=False)
+    groups: tuple[str, ...] = ()
+    named_modes: tuple[NamedMode, ...] = ()
+
+    @property
+    def modes(self) -> tuple[SweptMode, ...]:
+        """Eigenvalues followed over the values, each mode with its name."""
+        groups = self.groups or self.states
+        return swept_modes(
+            self.values, self.eigenvalues, self.eigenvectors, groups, self.named_modes
+        )
 
     @property
     def stable_ranges(self) -> tuple[tuple[float, float], ...]:
@@ -66,16 +82,43 @@ class EigenvalueSweep:
     def text(self) -> str:
         """The sweep for people: a few lines of it, and where it is stable."""
         few = np.unique(np.linspace(0, len(self.values) - 1, 11).round().astype(int))
+        modes, bound = self.modes, growth_bound(self.eigenvalues)
         lines = [
             f"{self.model}: eigenvalues [1/s] over {self.name} [{self.unit}]",
             f"  states {', '.join(self.states)}",
         ]
-        for k in few:
-            shown = ", ".join(_number(e) for e in self.eigenvalues[k] if e.imag >= 0)
+        lines += [f"  {m.words(self.values, self.limits, bound, self.unit)}" for m in modes]
+        heads = [mode.name or f"mode {k + 1}" for k, mode in enumerate(modes)]
+        columns = [[", ".join(_shown(mode.eigenvalues[k])) for k in few] for mode in modes]
+        wide = [max(map(len, [head, *column])) for head, column in zip(heads, columns, strict=True)]
+        titles = "  ".join(f"{head:<{w}}" for head, w in zip(heads, wide, strict=True))
+        left = max(len(self.name), 9)
+        lines.append(f"  {self.name:>{left}}            {titles}".rstrip())
+        for row, k in enumerate(few):
+            shown = "  ".join(f"{c[row]:<{w}}" for c, w in zip(columns, wide, strict=True))
             word = "unstable" if self.growing[k] else "stable"
-            lines.append(f"  {self.values[k]:>9.4g}  {word:<8}  {shown}")
+            lines.append(f"  {self.values[k]:>{left}.4g}  {word:<8}  {shown}".rstrip())
+        if ends := self._limits_of_modes(modes):
+            lines.append(f"  limits: {ends}")
         lines.append(f"  stable: {self._where_stable()}")
         return "\n".join(lines)
+
+    def _limits_of_modes(self, modes: Sequence[SweptMode]) -> str:
+        """Each limit with the mode that begins or ends to grow there."""
+        found = []
+        for limit in self.limits:
+            k = min(int(np.searchsorted(self.values, limit)), len(self.values) - 1)
+            near = slice(max(k - 1, 0), k + 1)
+            names = [
+                mode.name
+                for mode in modes
+                if mode.name
+                and len(set(np.max(mode.eigenvalues[near].real, axis=1) > 0)) == 2
+                and np.max(np.abs(mode.eigenvalues[near].real)) > _least(self.eigenvalues)
+            ]
+            who = f" ({' or '.join(names)})" if names else ""
+            found.append(f"{limit:.10g} {self.unit}{who}")
+        return ", ".join(found)
 
     def plot(self, **options: Any) -> Any:
         """Real and imaginary parts over the changed value; see :func:`noslip.plot`."""
@@ -108,6 +151,14 @@ class EigenvalueSweep:
             "growing": self.growing.tolist(),
             "limits": list(self.limits),
             "stable_ranges": [list(r) for r in self.stable_ranges],
+            "modes": [
+                {
+                    "name": mode.name,
+                    "participation": mode.participation,
+                    "eigenvalues": [[[e.real, e.imag] for e in row] for row in mode.eigenvalues],
+                }
+                for mode in self.modes
+            ],
         }
 
 
@@ -166,9 +217,9 @@ def sweep_eigenvalues(
     ties = _ties(system, name, tied or {}, parameters or {})
     if search and (law is not None or depends_on_state(forces_given)):
         raise SimulationError(
-            "a steady motion is searched for with inputs that depend on the state",
+            "a search for a steady motion needs inputs that do not depend on the state",
             f"sweep of model '{system.model.name}'",
-            "give the inputs that keep it as numbers, or leave search out",
+            "give the inputs that maintain it as numbers, or leave out search",
         )
     before: Start | None = None
 
@@ -206,7 +257,7 @@ def sweep_eigenvalues(
         )
     if spectra is None:
         spectra = _one_by_one(system, name, points, at, progress)
-    states, eigenvalues = spectra
+    states, groups, eigenvalues, vectors = spectra
     neutral = min(_num_neutral(row) for row in eigenvalues)
     growing = np.array([_growth(row, neutral) > _least(row) for row in eigenvalues])
     limits = [
@@ -223,10 +274,14 @@ def sweep_eigenvalues(
         eigenvalues=eigenvalues,
         growing=growing,
         limits=tuple(limits),
+        eigenvectors=vectors,
+        groups=groups,
+        named_modes=system.model.modes,
     )
 
 
-Spectra = tuple[tuple[str, ...], np.ndarray]  # names of states, and (n, nx) eigenvalues
+#: Names of states and what they count to, (n, nx) eigenvalues and (n, nx, nx) vectors.
+Spectra = tuple[tuple[str, ...], tuple[str, ...], np.ndarray, np.ndarray]
 
 
 def _one_by_one(
@@ -246,8 +301,18 @@ def _one_by_one(
             raise SimulationError(error.what, here, error.fix) from error
         if progress is not None:
             progress((k + 1) / len(points))
+    first = lines[0]
+    states = tuple(s.name for s in first.states)
+    groups = state_groups(
+        _generic([x.A for x in lines]), [c.name for c in first.coordinates], states
+    )
     eigenvalues = np.array([line.eigenvalues for line in lines])
-    return tuple(s.name for s in lines[0].states), eigenvalues
+    return states, groups, eigenvalues, np.array([line.eigenvectors for line in lines])
+
+
+def _generic(matrices: Sequence[Array] | Array) -> Array:
+    """Entries as far from zero as they get: one that vanishes at one value alone is there."""
+    return np.asarray(np.max(np.abs(matrices), axis=0))
 
 
 def _together(
@@ -271,6 +336,7 @@ def _together(
             {**about, **start},
             inputs={**inputs, **forces},
             parameters={**parameters, **numbers},
+            keep=("eigenvalues", "A"),
             time=time,
             progress=progress,
         )
@@ -278,7 +344,16 @@ def _together(
         return None
     if not found.is_steady.all():
         return None
-    return tuple(s.name for s in found.states), found.eigenvalues
+    states = tuple(s.name for s in found.states)
+    coordinates = states[: len(states) - len(system.independent_speeds)]
+    values, vectors = np.linalg.eig(found.A)
+    order = np.lexsort((-values.imag, -values.real), axis=1)
+    return (
+        states,
+        state_groups(_generic(found.A), coordinates, states),
+        np.take_along_axis(values, order, axis=1).astype(complex),
+        np.take_along_axis(vectors, order[:, None, :], axis=2),
+    )
 
 
 def _checked(system: System, name: str, values: Sequence[float] | Array) -> Array:
@@ -319,7 +394,7 @@ def _ties(
     for other, text in tied.items():
         if other == name:
             raise SimulationError(
-                f"'{name}' is tied to itself", where, "tie other names to what is swept"
+                f"'{name}' is tied to itself", where, "tie other names to the swept one"
             )
         try:
             tree = parse(text)
@@ -386,6 +461,11 @@ def _limit(at: Callable[[float], np.ndarray], neutral: int, low: float, high: fl
         else:
             high = middle
     return (low + high) / 2
+
+
+def _shown(eigenvalues: np.ndarray) -> list[str]:
+    """Eigenvalues of a mode at a value: a pair once, else each."""
+    return [_number(e) for e in sorted(eigenvalues, key=lambda e: -e.real) if e.imag >= 0]
 
 
 def _number(e: complex) -> str:

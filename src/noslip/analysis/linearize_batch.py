@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.instant import check_time
-from noslip.analysis.linearize import NEUTRAL, STEADY, linearize_point, steady_state_at
+from noslip.analysis.linearize import STEADY, linearize_point, steady_state_at
 from noslip.analysis.local_coordinates import LocalCoordinates
+from noslip.analysis.modes import NEUTRAL
 from noslip.analysis.stacked import StackedFunction, local_expressions, solve_stacked
 from noslip.analysis.steady import Relevance, relevance
 from noslip.engines.devices import AbstractDevice
@@ -173,9 +174,9 @@ def _plan(variants: Variants, time: float) -> _Plan:
     point = steady_state_at(system, start, u, params)
     if point.system is not system:
         raise SimulationError(
-            "its independent speeds do not determine the motion there",
+            "the independent speeds do not determine the motion there",
             f"{variants.where}, first variant",
-            "linearize one by one, or derive the equations in other speeds",
+            "linearize the variants one by one, or derive the equations in other speeds",
         )
     relevant = relevance(point)
     found = linearize_point(point, relevant)

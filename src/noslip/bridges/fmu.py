@@ -89,6 +89,7 @@ class Fmu(AbstractSystemFormat):
     identifier : name of its library and prefix of its functions; made of the model's name by
         default.
     start : values of the state that it starts with; the model's scenario by default.
+    own_sine : whether the code brings its own sine and cosine instead of calling libm's.
     """
 
     version: int = 3
@@ -96,6 +97,7 @@ class Fmu(AbstractSystemFormat):
     binary: bool = True
     identifier: str = ""
     start: dict[str, float] | None = None
+    own_sine: bool = False
 
     word = "fmu"
     name = "FMU"
@@ -115,7 +117,7 @@ class Fmu(AbstractSystemFormat):
         said = list(notes_of(self._source(system)))
         compiler = find_compiler()
         if not self.binary:
-            said.append("it holds sources and no binary, as asked")
+            said.append("it contains sources and no binary, as requested")
         elif compiler is None:
             said.append(
                 "there is no C compiler here (cc, gcc or clang), so it holds sources and no "
@@ -140,7 +142,9 @@ class Fmu(AbstractSystemFormat):
 
     def _source(self, system: System) -> CSource:
         where, prefix = self._where(system), self.identifier
-        return c_source(system, where=where, prefix=prefix, start=self.start)
+        return c_source(
+            system, where=where, prefix=prefix, start=self.start, own_sine=self.own_sine
+        )
 
     def _entries(
         self, source: CSource, variables: list[FmuVariable]
@@ -289,7 +293,7 @@ def compile_library(sources: dict[str, str], files: list[str], name: str) -> byt
         )
         if done.returncode:
             raise CompileError(
-                f"the C compiler refuses the sources: {done.stderr.strip()[:400]}",
+                f"the C compiler rejects the sources: {done.stderr.strip()[:400]}",
                 " ".join(command),
                 "write it without a binary: --option binary=false, and report the message",
             )
@@ -345,7 +349,7 @@ def _printed(source: CSource) -> list[str]:
     lines += source.dispatch("directional_of", "t x u dx du p")
     words = ("outputs_of", "directional_of")
     lines += [f"#define {word} {source.prefix}_{word}" for word in words]
-    return source.with_tables([*lines, ""])
+    return [*source.sine(lines), *source.with_tables([*lines, ""])]
 
 
 # descriptions

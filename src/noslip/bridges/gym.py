@@ -70,24 +70,25 @@ def make_vec_env(
     ----------
     model, task, parameters : as in :func:`make_env`.
     num_envs : how many.
-    device : ``"cpu"``; there are no environments on a GPU.
+    device : ``"cpu"``, or ``"cuda"`` for a card of NVIDIA's (``"cuda:1"`` the second one): actions
+        are taken from arrays on it, and observations, rewards and endings are arrays there
+        (:class:`DeviceArray`, for PyTorch, CuPy and JAX); NumPy's are copied, ``.numpy()`` copies
+        back.
 
     Raises
     ------
-    SimulationError : the task does not fit the model, or there is no such device.
+    SimulationError : the task does not fit the model or the device.
+    DeviceError : there is no such card, or it has no room.
     """
-    if device != "cpu":
-        raise SimulationError(
-            f"environments run on the CPU, not on device {device!r:.40}",
-            "noslip.gym.make_vec_env",
-            "leave device out; whole trajectories run on a GPU and stay there: "
-            "simulate_batch(…, device='cuda', arrays='device'), read by DLPack",
-        )
     require("gymnasium", "an environment", "noslip.gym.make_vec_env")
-    from noslip.bridges.gym_envs import MechanismVectorEnv
+    from noslip.bridges.gym_envs import DeviceVectorEnv, MechanismVectorEnv
+    from noslip.simulation.batches.request import read_device
 
+    card = read_device(device, "noslip.gym.make_vec_env")
     system, chosen = _chosen(model, task)
-    return MechanismVectorEnv(system, chosen, num_envs, parameters=parameters)
+    if card is None:
+        return MechanismVectorEnv(system, chosen, num_envs, parameters=parameters)
+    return DeviceVectorEnv(system, chosen, num_envs, card, parameters=parameters)
 
 
 def _chosen(model: Any, task: GymTask | str) -> tuple[System, GymTask]:

@@ -1,4 +1,4 @@
-"""`noslip plot` and `noslip animate`: write a figure or the animation of a run."""
+"""`noslip plot`, `compare` and `animate`: runs as figures, side by side, and as animations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import noslip as ns
-from noslip.cli.options import check_target, force_option, read_changes, set_option
+from noslip.cli.options import check_target, force_option, json_option, read_changes, set_option
 
 
 @click.command()
@@ -25,10 +25,14 @@ from noslip.cli.options import check_target, force_option, read_changes, set_opt
     type=click.Choice(["screen", "paper", "slide"]),
     default="screen",
     show_default=True,
-    help="What the figure is for: its size and fonts.",
+    help="Size and fonts of the figure.",
 )
-@click.option("--title", default="", help="Above the figure.")
-@click.option("--duration", type=float, help="s, of a model; its own by default.")
+@click.option("--title", default="", help="Title above the figure.")
+@click.option(
+    "--duration",
+    type=float,
+    help="Duration in s of a model's run; by default that of its scenario.",
+)
 @set_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 def plot(
@@ -42,9 +46,9 @@ def plot(
     changes: tuple[str, ...],
     tolerance: float,
 ) -> None:
-    """Draw a run: the folder of one, or a model's scenario, which is simulated first.
+    """Draw a run from its folder, or simulate a model's scenario and draw it.
 
-    A figure by its name, such as histories, path, speeds, inputs or energy, or some columns.
+    WHAT is the name of a figure, such as histories, path, speeds, inputs or energy, or columns.
     """
     is_folder = Path(source).is_dir()
     if is_folder and (changes or duration is not None):
@@ -67,6 +71,81 @@ def plot(
 
 
 @click.command()
+@click.argument("sources", metavar="MODEL_OR_RUN...", nargs=-1, required=True)
+@click.option(
+    "--with",
+    "variants",
+    multiple=True,
+    metavar="NAME=VALUE[,NAME=VALUE]",
+    help="Run the model once more with these values, as --set has them. Repeatable.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Figure of the runs to write, too: .png, .svg or .pdf.",
+)
+@force_option
+@click.option("--figure", default="", help="Which one: histories, path, speeds, inputs, energy, …")
+@json_option
+@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+def compare(
+    sources: tuple[str, ...],
+    variants: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    figure: str,
+    as_json: bool,
+    tolerance: float,
+) -> None:
+    """Compare runs: folders of runs, or models whose scenarios are simulated first.
+
+    Prints what differs: parameters, peaks, power, errors, final state.
+    """
+    if variants and (len(sources) > 1 or Path(sources[0]).is_dir()):
+        raise click.UsageError("--with belongs to one model; runs are already made")
+    if output is not None:
+        from noslip.show.plots.files import check_file
+
+        check_target(output, force)
+        check_file(output)
+    elif figure:
+        raise click.UsageError("--figure belongs to -o, the file that it is drawn in")
+    sets = [(source, "") for source in sources] + [(sources[0], v) for v in variants]
+    with ns.ProgressBar("comparing") as bar:
+        bar("simulating")
+        runs = [
+            ns.read_run(source)
+            if Path(source).is_dir()
+            else _simulated(source, tuple(variant.split(",")) if variant else (), None, tolerance)
+            for source, variant in sets
+        ]
+        found = ns.compare(*runs, labels=_labels(sets))
+        if output is not None:
+            bar("drawing")
+            found.plot(figure, save=output)
+    if as_json:
+        from noslip.show.json_text import json_text
+
+        click.echo(json_text(found.to_json()))
+    else:
+        click.echo(found.text())
+    if output is not None:
+        click.echo(str(output), err=as_json)
+
+
+def _labels(sets: list[tuple[str, str]]) -> list[str]:
+    """Names of runs: what was changed, or the last part of their path that tells them apart."""
+    plain = [source for source, variant in sets if not variant]
+    names = [Path(source).name or source for source in plain]
+    names = names if len(set(names)) == len(names) else plain
+    labels = [*names, *(variant for _, variant in sets if variant)]
+    if len(set(labels)) < len(labels):
+        return [f"{label} ({k + 1})" for k, label in enumerate(labels)]
+    return labels
+
+
+@click.command()
 @click.argument("source", metavar="MODEL_OR_RUN")
 @click.option(
     "-o",
@@ -75,23 +154,29 @@ def plot(
     help="File to write, .html, .gif, .mp4 or .png; the model's name with .html by default.",
 )
 @force_option
-@click.option("--forces", is_flag=True, help="Arrows for the forces of the ground.")
-@click.option("--velocities", is_flag=True, help="Arrows for the velocities of the mass centers.")
+@click.option("--forces", is_flag=True, help="Draw the contact forces as arrows.")
+@click.option(
+    "--velocities", is_flag=True, help="Draw the velocities of the mass centers as arrows."
+)
 @click.option("--traces/--no-traces", default=True, show_default=True)
 @click.option(
-    "--follow/--no-follow", default=None, help="Keep the bodies in the middle, or all in view."
+    "--follow/--no-follow", default=None, help="Follow the bodies, or keep the whole path in view."
 )
-@click.option("--rate", type=click.FloatRange(min=0.0, min_open=True), help="Pictures a second.")
+@click.option("--rate", type=click.FloatRange(min=0.0, min_open=True), help="Frames per second.")
 @click.option(
     "--speed",
     type=click.FloatRange(min=0.0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Seconds of the motion in a second.",
+    help="Playback speed: seconds of motion per second.",
 )
-@click.option("--title", help="In the corner, before the time; the model's name by default.")
-@click.option("--size", default="960x600", show_default=True, help="Of films, pixels.")
-@click.option("--duration", type=float, help="s, of a model; its own by default.")
+@click.option("--title", help="Title in the corner, before the time; by default the model's name.")
+@click.option("--size", default="960x600", show_default=True, help="Size of films in pixels.")
+@click.option(
+    "--duration",
+    type=float,
+    help="Duration in s of a model's run; by default that of its scenario.",
+)
 @set_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 def animate(
@@ -110,7 +195,7 @@ def animate(
     changes: tuple[str, ...],
     tolerance: float,
 ) -> None:
-    """Show a run: the folder of one, or a model's scenario, which is simulated first.
+    """Animate a run from its folder, or simulate a model's scenario and animate it.
 
     An HTML file plays in any browser without a network; films are GIF or MP4.
     """

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.integrate import solve_ivp
-from scipy.linalg import solve_continuous_are
 
 from noslip.engines.system import Array
 
@@ -48,6 +46,8 @@ def solve_lqr(A: Array, B: Array, Q: Array, R: Array) -> Regulation | None:
     A, B : (n, n) and (n, m).
     Q, R : (n, n) weights of the states, and (m,) the diagonal of those of the inputs.
     """
+    from scipy.linalg import solve_continuous_are
+
     try:
         P = np.asarray(solve_continuous_are(A, B, Q, np.diag(R)))
     except (np.linalg.LinAlgError, ValueError):
@@ -80,6 +80,8 @@ def solve_lqr_along(
         inputs that are not fed back.
     times : (k,) rising from 0, s.
     """
+    from scipy.integrate import solve_ivp
+
     n, end, count = len(Q), float(times[-1]), 0
 
     def rate(before_end: float, flat: Array) -> Array:

@@ -14,9 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from noslip.engines.device_math import COS_SINGLE, ROUND_SINGLE, SIN_SINGLE
 from noslip.engines.program import Program
 from noslip.engines.vector_math import COS, FAR, HALF_PI, ROUND, SIN
 from noslip.lookup_tables import LookupTable, numbered_table
+
+#: Angle up to which single precision is enough, rad: 127 quarter turns and some.
+FAR_SINGLE = 192.0
+#: π/2 in parts of 17, 17 and 24 bits.
+_HALF_PI_PARTS = (102943 * 2.0**-16, 92808 * 2.0**-33, 6.077100506506193e-11)
 
 #: Functions of the C library that have other names than the operations.
 _RENAMED = {"abs": "fabs", "min": "fmin", "max": "fmax"}
@@ -116,12 +122,25 @@ def print_statements(
         yield f"{output(k)} = {names[value]};"
 
 
-def print_sincos(name: str, real: str) -> Iterator[str]:
+def print_sincos(name: str, real: str, *, single: bool = False) -> Iterator[str]:
     """Lines that define a static function `name(x, &sine, &cosine)` without any library.
 
     The operations are those of `vector_math.sincos`, with fused products as products in two parts.
-    The error is below 1 ulp up to FAR; beyond it, results are nan. It computes in double precision.
+    The error is below 1 ulp up to FAR; beyond it, results are nan. In single precision it computes
+    in it up to FAR_SINGLE, where multiples of parts of π/2 are exact, and as for doubles beyond.
     """
+    if single:
+        far = f"{name}_far"
+        yield from print_sincos(far, real)
+        yield ""
+        values = {"name": name, "real": real, "far": far}
+        numbers = {"reach": FAR_SINGLE, "inverse": 2.0 / math.pi, "round": ROUND_SINGLE}
+        numbers |= dict(zip(("c0", "c1", "c2"), _HALF_PI_PARTS, strict=True))
+        numbers |= {"one": 1.0, "half": 0.5, "split": 1.5 * 2.0**11}
+        values |= {word: c_number(number, single=True) for word, number in numbers.items()}
+        values |= {"sin": _horner(SIN_SINGLE, single=True), "cos": _horner(COS_SINGLE, single=True)}
+        yield from re.sub(r"@(\w+)@", lambda m: values[m[1]], _SINGLE_SINCOS).splitlines()
+        return
     quarter, rest, last = HALF_PI
     values = {
         "name": name,
@@ -143,9 +162,9 @@ def print_sincos(name: str, real: str) -> Iterator[str]:
     yield from re.sub(r"@(\w+)@", lambda m: values[m[1]], _SINCOS).splitlines()
 
 
-def _horner(coefficients: Sequence[float]) -> str:
+def _horner(coefficients: Sequence[float], *, single: bool = False) -> str:
     """A polynomial in z, lowest power first."""
-    *others, text = (repr(c) for c in coefficients)
+    *others, text = (c_number(c, single=True) if single else repr(c) for c in coefficients)
     for c in reversed(others):
         text = f"({text}) * z + {c}"
     return text
@@ -182,6 +201,40 @@ static void @name@(@real@ x, @real@ *sine, @real@ *cosine)
     *cosine = (@real@)(quadrant == 0 ? c : quadrant == 1 ? -s : quadrant == 2 ? -c : s);
     if (quadrant > 1) quadrant -= 2, x = -x;
     *sine = (@real@)(quadrant ? c : s);
+    if (x < 0) *sine = -*sine;
+    else if (x == 0) *sine = x;
+}
+"""
+
+
+#: As above; the products of n, of 7 bits, with the first parts of 17 bits are exact, fused or not.
+_SINGLE_SINCOS = """\
+/* sine and cosine in single precision, to 1 ulp; of large angles by double precision */
+static void @name@(@real@ x, @real@ *sine, @real@ *cosine)
+{
+    const float size = x < 0 ? -x : x;
+    const float n = (size * @inverse@ + @round@) - @round@;
+    const float a = size - n * @c0@, b = n * @c1@;
+    const float r = a - b, t = r - a;
+    const float low = ((a - (r - t)) - (b + t)) - n * @c2@;
+    const float z = r * r, one = @one@ - @half@ * z;
+    const float poly_s = @sin@;
+    const float poly_c = @cos@;
+    const float s = r + (poly_s * (r * z) + (low - @half@ * z * low));
+    /* what the rounding of z leaves out; the square of 12 bits is exact */
+    const float top = (r + @split@) - @split@, rest = r - top;
+    const float z_low = (top * top - z) + (top + r) * rest;
+    const float left = ((@one@ - one) - @half@ * z) - @half@ * z_low;
+    const float c = one + (poly_c * (z * z) + (left - r * low));
+    int quadrant;
+    if (!(size <= @reach@)) {
+        @far@(x, sine, cosine);
+        return;
+    }
+    quadrant = (int)n & 3;
+    *cosine = quadrant == 0 ? c : quadrant == 1 ? -s : quadrant == 2 ? -c : s;
+    if (quadrant > 1) quadrant -= 2, x = -x;
+    *sine = quadrant ? c : s;
     if (x < 0) *sine = -*sine;
     else if (x == 0) *sine = x;
 }

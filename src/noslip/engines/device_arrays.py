@@ -2,7 +2,8 @@
 
 A :class:`DeviceArray` says where its numbers are in two ways that CuPy, PyTorch and JAX understand:
 ``__cuda_array_interface__`` and DLPack. The memory lives as long as an array, or something that was
-made of it, does. The other way round, :func:`to_host` reads such arrays of others.
+made of it, does. The other way round, :func:`to_host` copies such arrays of others to the
+processor, and :func:`device_view` says where their numbers are.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ctypes
 from ctypes import (
     CFUNCTYPE,
     POINTER,
+    PYFUNCTYPE,
     Structure,
     c_char_p,
     c_int32,
@@ -21,7 +23,7 @@ from ctypes import (
     c_void_p,
     py_object,
 )
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +59,9 @@ _DLManagedTensor._fields_ = [
 ]
 #: Tensors that were given away, with all that they point to, until their receivers delete them.
 _GIVEN: dict[int, tuple[Any, ...]] = {}
-_FLOAT = 2  # DLPack's code of floating-point numbers
+#: DLPack's codes of kinds of numbers, by NumPy's letters.
+_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+_ON_CARD = 2  # its kind of device
 
 
 @_DELETER
@@ -79,7 +83,7 @@ def _destroy(capsule: int) -> None:
 
 
 class DeviceArray:
-    """Doubles on a device, seen with any strides.
+    """Numbers on a device, seen with any strides.
 
     Parameters
     ----------
@@ -87,6 +91,7 @@ class DeviceArray:
     shape, strides : of the view, strides in numbers.
     offset : of the first, in numbers.
     base : the whole table that it is a column of, for libraries that take no strides, as JAX.
+    dtype : of the numbers.
     """
 
     def __init__(
@@ -96,11 +101,10 @@ class DeviceArray:
         strides: tuple[int, ...],
         offset: int = 0,
         base: DeviceArray | None = None,
+        dtype: Any = np.float64,
     ) -> None:
         self._memory, self.shape, self._strides, self._offset = memory, shape, strides, offset
-        self.base = base
-
-    dtype = np.dtype(np.float64)
+        self.base, self.dtype = base, np.dtype(dtype)
 
     @property
     def ndim(self) -> int:
@@ -113,7 +117,12 @@ class DeviceArray:
     @property
     def address(self) -> int:
         """Where the first number is."""
-        return self._memory.address + 8 * self._offset
+        return self._memory.address + self.dtype.itemsize * self._offset
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes between numbers of each dimension."""
+        return tuple(self.dtype.itemsize * s for s in self._strides)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -121,23 +130,23 @@ class DeviceArray:
             raise AttributeError("the array is not on a card")
         return {
             "shape": self.shape,
-            "strides": tuple(8 * s for s in self._strides),
-            "typestr": "<f8",
+            "strides": self.strides,
+            "typestr": self.dtype.str,
             "data": (self.address, False),
             "version": 3,
             "stream": None,
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (2, self._memory.device_index) if self._memory.is_cuda else (1, 0)
+        return (_ON_CARD, self._memory.device_index) if self._memory.is_cuda else (1, 0)
 
     def __dlpack__(self, **_: Any) -> Any:
         numbers = c_int64 * self.ndim
         shape, strides = numbers(*self.shape), numbers(*self._strides)
         kind, index = self.__dlpack_device__()
-        tensor = _DLTensor(
-            c_void_p(self.address), kind, index, self.ndim, _FLOAT, 64, 1, shape, strides, 0
-        )
+        code, bits = _CODES[self.dtype.kind], 8 * self.dtype.itemsize
+        at = c_void_p(self.address)
+        tensor = _DLTensor(at, kind, index, self.ndim, code, bits, 1, shape, strides, 0)
         managed = _DLManagedTensor(tensor, None, _delete)
         _GIVEN[ctypes.addressof(managed)] = (managed, shape, strides, self._memory)
         new = ctypes.pythonapi.PyCapsule_New
@@ -146,10 +155,12 @@ class DeviceArray:
 
     def numpy(self) -> Array:
         """A copy in the memory of the processor."""
-        whole = np.empty(self._memory.nbytes // 8)
-        self._memory.download(whole)
-        steps = tuple(8 * s for s in self._strides)
-        return np.lib.stride_tricks.as_strided(whole[self._offset :], self.shape, steps).copy()
+        if not all(self.shape):
+            return np.empty(self.shape, self.dtype)
+        last = sum(s * (n - 1) for s, n in zip(self._strides, self.shape, strict=True))
+        part = np.empty(last + 1, self.dtype)
+        self._memory.download(part, self.dtype.itemsize * self._offset)
+        return np.lib.stride_tricks.as_strided(part, self.shape, self.strides).copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         found = self.numpy()
@@ -157,7 +168,7 @@ class DeviceArray:
 
     def __repr__(self) -> str:
         follow = "next: .numpy(), cupy.asarray(…), torch.as_tensor(…)"
-        return f"DeviceArray of shape {self.shape}\n{follow}"
+        return f"DeviceArray of shape {self.shape}, {self.dtype}\n{follow}"
 
 
 def columns_of(memory: DeviceMemory, shape: tuple[int, ...], count: int) -> list[DeviceArray]:
@@ -189,3 +200,61 @@ def to_host(value: Any) -> Any:
     from noslip.engines.cuda_driver import download
 
     return download(given)
+
+
+_POINTER = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+class DeviceView(NamedTuple):
+    """Where the numbers of an array on a device are.
+
+    Parameters
+    ----------
+    address : of the first.
+    shape, strides : strides in bytes.
+    dtype : of the numbers.
+    owner : what keeps them there.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    owner: Any
+
+
+def device_view(value: Any) -> DeviceView | None:
+    """Where the numbers of an array on a device are, of whatever library; None of anything else."""
+    if isinstance(value, DeviceArray):
+        return DeviceView(value.address, value.shape, value.strides, value.dtype, value)
+    given = getattr(value, "__cuda_array_interface__", None)
+    if given is not None:
+        dtype, shape = np.dtype(given["typestr"]), tuple(given["shape"])
+        strides = tuple(given.get("strides") or _contiguous(shape, dtype.itemsize))
+        return DeviceView(int(given["data"][0]), shape, strides, dtype, value)
+    where = getattr(value, "__dlpack_device__", None)
+    if where is None or int(where()[0]) != _ON_CARD:
+        return None
+    return _view_of_capsule(value.__dlpack__())
+
+
+def _view_of_capsule(capsule: Any) -> DeviceView:
+    """A tensor that its capsule keeps, and that the capsule deletes with itself."""
+    address = _POINTER(capsule, b"dltensor")
+    tensor = _DLManagedTensor.from_address(int(address)).tensor
+    letter = {code: letter for letter, code in _CODES.items()}[tensor.code]
+    size, n = tensor.bits // 8, tensor.ndim
+    shape = tuple(tensor.shape[:n])
+    strides = tuple(size * s for s in tensor.strides[:n]) if tensor.strides else None
+    dtype = np.dtype(f"{letter}{size}")
+    at = int(tensor.data) + int(tensor.byte_offset)
+    return DeviceView(at, shape, strides or _contiguous(shape, size), dtype, capsule)
+
+
+def _contiguous(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """Strides, in bytes, of rows that stand one after another."""
+    strides: list[int] = []
+    for count in reversed(shape):
+        strides.insert(0, size)
+        size *= count
+    return tuple(strides)

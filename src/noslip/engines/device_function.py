@@ -1,4 +1,4 @@
-"""A program mapped over rows on a device: one thread, one row at a time.
+"""Programs as functions of a device's threads, and one mapped over rows: a thread, a row at a time.
 
     function = compile_rows(program, device)     in lanes of this processor if device is None
     function.map(t, x, u, p)                     (n, output size)
@@ -6,27 +6,32 @@
 The program is the one that is printed for one lane and for several (`llvm`), here for a thread of a
 GPU. Rows are copied to the device and results back, in parts where they do not fit; rows of
 parameters that are all the same are copied once.
+
+Kernels with loops of their own take their functions from :func:`print_shared_functions`.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
-from typing import Protocol
+from collections.abc import Collection, Mapping
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from noslip.engines.devices import AbstractDevice, DeviceMemory
-from noslip.engines.interpreter import Array, input_tables
+from noslip.engines.interpreter import Array, input_tables, interpret
+from noslip.engines.ir_writer import REAL
 from noslip.engines.llvm import print_thread_functions
 from noslip.engines.lookup import lower_lookups
 from noslip.engines.native import compile_wide, native_lanes
-from noslip.engines.optimize import reassociate
+from noslip.engines.optimize import hoist, reassociate
 from noslip.engines.program import Program
 from noslip.engines.thread_code import KERNEL, join_texts, record_text, word_of_record
 from noslip.engines.trig_polynomials import shorten
 from noslip.errors import DeviceError
+from noslip.lookup_tables import LookupTable
 
 #: Share of the free memory of a device that is used, and the most rows of a launch: it shall be so
 #: short that Ctrl-C works.
@@ -135,11 +140,69 @@ class DeviceFunction:
         rows = int(room / (8.0 * (sum(sizes) + self.output_size)))
         if rows < 1:
             raise DeviceError(
-                f"the memory of {self._device.name} has no room for a single state",
+                f"the memory of {self._device.name} is too small for a single state",
                 f"evaluation of '{self._name}'",
-                "free memory of the card, or run on the processor: device='cpu'",
+                "free memory on the GPU, or run on the CPU: device='cpu'",
             )
         return min(rows, MOST_ROWS)
+
+
+class SharedFunctions(NamedTuple):
+    """Functions of threads whose shared parameters are constants of the record.
+
+    Parameters
+    ----------
+    text : of the functions.
+    num_words : numbers of the record up to the last constant.
+    heads : programs of what was hoisted, one for each function.
+    tables : that the functions look up.
+    """
+
+    text: str
+    num_words: int
+    heads: tuple[Program, ...]
+    tables: tuple[LookupTable, ...]
+
+    def values(self, parameters: Array) -> Array:
+        """Parameters and what was hoisted of them, as they stand in the record."""
+        parts = [parameters]
+        for head in self.heads:
+            t, x, u, p = (np.zeros(size) for size in head.input_sizes)
+            count = min(len(p), len(parameters))
+            p[:count] = parameters[:count]
+            parts.append(interpret(head, t, x, u, p))
+        return np.concatenate(parts)
+
+
+def print_shared_functions(
+    programs: Mapping[str, Program],
+    shared: Collection[int],
+    first: int,
+    num_parameters: int,
+    number: str = REAL,
+) -> SharedFunctions:
+    """Functions of a thread. Operations on parameters that all share are done once, beforehand.
+
+    Parameters
+    ----------
+    programs : by the names of their functions.
+    shared : parameters that all threads share.
+    first, num_parameters : numbers of the record before the parameters, and how many there are.
+    number : kind of numbers.
+    """
+    at = first + num_parameters
+    functions, heads, places = {}, [], {}
+    for name, program in programs.items():
+        size = program.input_sizes[3]
+        own = {k: word_of_record(first + k, number) for k in shared if k < size}
+        # a card schedules by itself, and better what is used soon after it is computed
+        functions[name], head = hoist(reassociate(shorten(lower_lookups(program))), own)
+        hoisted = {size + k: word_of_record(at + k, number) for k in range(head.output_size)}
+        places[name], at = own | hoisted, at + head.output_size
+        heads.append(head)
+    tables = dict.fromkeys(table for program in programs.values() for table in program.tables)
+    text = print_thread_functions(functions, number, places)
+    return SharedFunctions(text, at, tuple(heads), tuple(tables))
 
 
 @functools.lru_cache(maxsize=32)

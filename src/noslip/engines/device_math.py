@@ -132,22 +132,22 @@ def far_tan(w: IRWriter, x: Value) -> list[Value]:
 # π/2 in three parts of single precision; the first two have digits to spare for small multiples
 _HALF_PI_SINGLE = (1.5707963705062866, -4.371139000186241e-08, -1.7151245100059144e-15)
 _FAR_SINGLE = 50000.0
-_ROUND_SINGLE = 1.5 * 2.0**23
+ROUND_SINGLE = 1.5 * 2.0**23
 # sin r = r + r z P(z), cos r = 1 − z/2 + z² P(z) with z = r², |r| ≤ π/4
-_SIN_SINGLE = (-0.16666667, 0.008333313, -0.00019840087, 2.7183114e-06)
-_COS_SINGLE = (0.041666667, -0.0013888867, 2.4760495e-05)
+SIN_SINGLE = (-0.16666667, 0.008333313, -0.00019840087, 2.7183114e-06)
+COS_SINGLE = (0.041666667, -0.0013888867, 2.4760495e-05)
 
 
 def single_sincos(w: IRWriter, x: Value) -> list[Value]:
     """Sine and cosine in single precision; large angles are reduced as doubles are."""
-    shifted = w.fma(x, 2.0 / math.pi, _ROUND_SINGLE)
-    n = shifted - _ROUND_SINGLE
+    shifted = w.fma(x, 2.0 / math.pi, ROUND_SINGLE)
+    n = shifted - ROUND_SINGLE
     r = x
     for part in _HALF_PI_SINGLE:
         r = w.fma(-n, part, r)
     z = r * r
-    s = w.fma(w.polynomial(_SIN_SINGLE, z), r * z, r)
-    c = w.fma(w.polynomial(_COS_SINGLE, z), z * z, w.fma(-0.5, z, 1.0))
+    s = w.fma(w.polynomial(SIN_SINGLE, z), r * z, r)
+    c = w.fma(w.polynomial(COS_SINGLE, z), z * z, w.fma(-0.5, z, 1.0))
     quadrant = w.emit(f"bitcast {shifted.typed} to i32", "i32", 1)
     quadrant = w.emit(f"sext {quadrant.typed} to i64", WHOLE, 1)
     is_odd = (quadrant & 1).equals(1)

@@ -42,8 +42,8 @@ class DeviceMemory(abc.ABC):
         """Copy a contiguous array to the beginning."""
 
     @abc.abstractmethod
-    def download(self, array: Array) -> None:
-        """Copy the beginning into a contiguous array."""
+    def download(self, array: Array, offset: int = 0) -> None:
+        """Copy what begins so many bytes after the beginning into a contiguous array."""
 
     @abc.abstractmethod
     def fill(self, byte: int) -> None:
@@ -88,6 +88,10 @@ class AbstractDevice(abc.ABC):
         """Memory of the device."""
 
     @abc.abstractmethod
+    def synchronize(self) -> None:
+        """Wait until all is done that any library in this process has begun on the device."""
+
+    @abc.abstractmethod
     def kernel(self, text: str, tables: tuple[LookupTable, ...] = ()) -> DeviceKernel:
         """The kernel of an LLVM text, and the tables that it looks up."""
 
@@ -100,8 +104,8 @@ class _HostMemory(DeviceMemory):
     def upload(self, array: Array) -> None:
         memmove(self.address, array.ctypes.data, array.nbytes)
 
-    def download(self, array: Array) -> None:
-        memmove(array.ctypes.data, self.address, array.nbytes)
+    def download(self, array: Array, offset: int = 0) -> None:
+        memmove(array.ctypes.data, self.address + offset, array.nbytes)
 
     def fill(self, byte: int) -> None:
         memset(self.address, byte, self.nbytes)
@@ -141,6 +145,9 @@ class HostDevice(AbstractDevice):
     def allocate(self, nbytes: int) -> DeviceMemory:
         """Memory of the device."""
         return _HostMemory(nbytes)
+
+    def synchronize(self) -> None:
+        """Nothing is left to be done here when a call returns."""
 
     def kernel(self, text: str, tables: tuple[LookupTable, ...] = ()) -> DeviceKernel:
         """The kernel of an LLVM text, and the tables that it looks up."""

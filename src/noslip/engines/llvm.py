@@ -19,16 +19,15 @@ a call would prevent.
 Products and sums may be fused, quotients taken by reciprocals; nan and ∞ are kept.
 Programs repeat nothing and are optimized beforehand (`engines.optimize`), so LLVM combines
 instructions and no more: its O3 pipeline takes a third longer and changes the speed by less than
-7 %, up or down. One function compiles slower than in proportion to its length, so a long program is
-cut into parts that share a workspace.
+7 %, up or down. A long program is cut into parts that share a workspace (`repetition`): operations
+that repeat become a loop, whose body is compiled once; others become functions of bounded length,
+because one function compiles slower than in proportion to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
-from itertools import pairwise
 
 from noslip.engines.device_math import device_functions
 from noslip.engines.interpreter import INPUT_NAMES
@@ -44,11 +43,11 @@ from noslip.engines.ir_writer import (
     vector_type,
 )
 from noslip.engines.program import Program
+from noslip.engines.repetition import CONSTANTS, Access, CodePart, cut, whole
 from noslip.engines.vector_math import BODIES, FAR_ANGLES, vector_functions
 from noslip.lookup_tables import LookupTable, numbered_table
 
 LONGEST_WHOLE = 5000  # operations up to which a program is one function
-LONGEST_PART = 1500  # operations of each function of a longer one: they compile in half the time
 
 #: Operations that are functions of LLVM's own, by its names.
 INTRINSICS = {
@@ -357,110 +356,189 @@ def library_functions(programs: list[Program], lanes: int = 1) -> set[str]:
 
 def _function(program: Program, symbol: str, types: VectorTypes) -> Iterator[str]:
     """The function of a program, with all its operations or with a call of each of its parts."""
-    is_whole = program.num_operations <= LONGEST_WHOLE
-    num_parts = 1 if is_whole else -(-program.num_operations // LONGEST_PART)
-    ends = [program.num_operations * k // num_parts for k in range(num_parts + 1)]
-    parts = [range(*pair) for pair in pairwise(ends)]
-    slots, num_slots = _workspace(program, parts)
-    body = _operations(program, parts[0], slots, types)
-    if num_parts > 1:
+    if program.num_operations <= LONGEST_WHOLE:
+        (part,), num_slots = whole(program).parts, 0
+        body: Iterable[str] = _Printing(part, symbol, types).straight()
+    else:
+        # a thread's parameters may be at addresses of their own, where no loop finds them
+        parted = cut(program, with_loops=types.has_library)
+        parts, num_slots = parted.parts, parted.num_slots
         for k, part in enumerate(parts):
+            printing = _Printing(part, f"{symbol}_part{k}", types)
+            lines = list(printing.straight() if part.count == 1 else printing.loop())
+            yield from printing.tables
             yield f"define internal void @{symbol}_part{k}({_POINTERS}, ptr noalias nocapture %w)"
             yield f"    {types.attributes} {{"
-            yield from _operations(program, part, slots, types)
+            yield from lines
             yield "  ret void\n}"
         arguments = ", ".join(f"ptr %{name}" for name in (*INPUT_NAMES, "out", "w"))
-        calls = [f"  call void @{symbol}_part{k}({arguments})" for k in range(num_parts)]
-        body = iter([f"  %w = alloca [{num_slots} x {types.real}], align 64", *calls])
+        body = [f"  %w = alloca [{num_slots} x {types.real}], align 64"]
+        body += [f"  call void @{symbol}_part{k}({arguments})" for k in range(len(parts))]
     linkage = "" if types.has_library else "internal "
     yield f"define {linkage}void @{symbol}({_POINTERS}) {types.attributes} {{"
     yield from body
     yield "  ret void\n}"
 
 
-def _workspace(program: Program, parts: list[range]) -> tuple[dict[int, int], int]:
-    """A slot of the workspace for each value that a later part reads, and the number of slots."""
-    given = program.num_given
-    part_of = [k for k, part in enumerate(parts) for _ in part]
-    last_reader: dict[int, int] = {}
-    for k, operation in enumerate(program.operations):
-        for value in operation.operands:
-            if value >= given and part_of[value - given] < part_of[k]:
-                last_reader[value] = part_of[k]
+class _Printing:
+    """Lines of a part, and of the tables that they read."""
 
-    # a slot is free again after the last part that reads it
-    slots: dict[int, int] = {}
-    free: list[int] = []
-    freed: list[list[int]] = [[] for _ in parts]
-    num_slots = 0
-    for k, part in enumerate(parts):
-        for value in range(given + part.start, given + part.stop):
-            if value in last_reader:
-                slots[value] = heappop(free) if free else num_slots
-                num_slots = max(num_slots, slots[value] + 1)
-                freed[last_reader[value]].append(slots[value])
-        for slot in freed[k]:
-            heappush(free, slot)
-    return slots, num_slots
+    def __init__(self, part: CodePart, symbol: str, types: VectorTypes) -> None:
+        self.part, self.symbol, self.types = part, symbol, types
+        self.real, self.aligned = types.real, alignment(types.kind)
+        self.shared = dict(types.shared)
+        self.names: dict[int, str] = {}
+        self.tables: list[str] = []
+        self.bases: dict[tuple[str, int], str] = {}
+        self.entry: list[str] = []  # lines before a loop
+        self.top: list[str] = []  # lines at the start of an iteration
+        body = part.body
+        for k, value in enumerate(body.constants, sum(body.input_sizes)):
+            self.names[k] = types.number(value)
 
+    def straight(self) -> Iterator[str]:
+        """Lines of operations that are done once."""
+        yield from self._operations()
 
-def _operations(
-    program: Program, part: range, slots: dict[int, int], types: VectorTypes
-) -> Iterator[str]:
-    """The lines of some operations; a value from outside is loaded before its first use."""
-    given = program.num_given
-    sizes = zip(INPUT_NAMES, program.input_sizes, strict=True)
-    inputs = [(name, k) for name, size in sizes for k in range(size)]
-    names = {len(inputs) + k: types.number(value) for k, value in enumerate(program.constants)}
-    words_of_types, real, aligned = types.words(), types.real, alignment(types.kind)
-    known: dict[str, str] = {}
-    gathered: set[str] = set()
-    shared = dict(types.shared)
-    places: dict[int, list[int]] = {}
-    for k, value in enumerate(program.outputs):
-        places.setdefault(value, []).append(k)
+    def loop(self) -> Iterator[str]:
+        """Lines of operations that are done several times."""
+        part, real = self.part, self.real
+        num_reads = len(part.reads)
+        starts = []
+        for k, access in enumerate(part.carried):
+            starts.append(self._load(f"%start{k}", access, self.entry))
+            self.names[num_reads + k] = f"%carried{k}"
+        lines = list(self._operations())
+        yield "start:"
+        yield from self.entry
+        yield "  br label %loop\nloop:"
+        yield "  %i = phi i64 [ 0, %start ], [ %next, %loop ]"
+        num_writes, num_carried = len(part.writes), len(part.carried)
+        for k, value in enumerate(part.body.outputs[num_writes : num_writes + num_carried]):
+            last = self.names[value]
+            yield f"  %carried{k} = phi {real} [ {starts[k]}, %start ], [ {last}, %loop ]"
+        yield from self.top
+        yield from lines
+        yield "  %next = add i64 %i, 1"
+        yield f"  %more = icmp slt i64 %next, {part.count}"
+        yield "  br i1 %more, label %loop, label %done\ndone:"
+        results = part.body.outputs[num_writes + num_carried :]
+        for k, (value, access) in enumerate(zip(results, part.results, strict=True)):
+            lines = []
+            at = self._address(f"%result{k}", access, lines)
+            yield from lines
+            yield f"  store {real} {self.names[value]}, ptr {at}, align {self.aligned}"
 
-    def load(value: int) -> Iterator[str]:
-        if value not in names:
-            pointer, k = inputs[value] if value < given else ("w", slots[value])
-            names[value] = name = f"%{pointer}{k}_{value}"
-            if pointer == "p" and k in shared:
-                yield f"  {name} = load {real}, {shared[k]}, align {aligned}"
-                return
-            yield f"  {name}_at = getelementptr {real}, ptr %{pointer}, i64 {k}"
-            yield f"  {name} = load {real}, ptr {name}_at, align {aligned}"
-
-    def store(value: int, pointer: str, k: int) -> Iterator[str]:
-        yield f"  %to_{pointer}{k} = getelementptr {real}, ptr %{pointer}, i64 {k}"
-        yield f"  store {real} {names[value]}, ptr %to_{pointer}{k}, align {aligned}"
-
-    for k in part:
-        kind, operands = program.operations[k]
-        for value in operands:
-            yield from load(value)
-        name = names[given + k] = f"%v{k}"
-        if kind == "gather":
-            behind, table = (int(program.constants[v - len(inputs)]) for v in operands[1:])
-            at = names[operands[0]]
-            is_new = at not in gathered or not at.startswith("%")
-            gathered.add(at)
-            yield "  " + types.gather(name, at, behind, numbered_table(table), is_new)
-        elif kind in CALLS:
-            yield "  " + types.call(kind, name, [names[v] for v in operands], known)
-        else:
-            words = {letter: names[v] for letter, v in zip("abc", operands, strict=False)}
-            text = INSTRUCTIONS[kind]
-            if kind == "div" and not types.has_library:
-                text = _QUOTIENT
-            yield "  " + text.format(v=name, **words, **words_of_types)
-        if given + k in slots:
-            yield from store(given + k, "w", slots[given + k])
-        for place in places.get(given + k, ()):
-            yield from store(given + k, "out", place)
-
-    # the last part also writes outputs that are inputs or constants
-    if part.stop == program.num_operations:
-        for place, value in enumerate(program.outputs):
+    def _operations(self) -> Iterator[str]:
+        """Lines of all operations; a number is loaded before its first use."""
+        body, types, names = self.part.body, self.types, self.names
+        given, num_inputs = body.num_given, sum(body.input_sizes)
+        words_of_types = types.words()
+        known: dict[str, str] = {}
+        gathered: set[str] = set()
+        stored: dict[int, list[int]] = {}
+        for k, value in enumerate(body.outputs[: len(self.part.writes)]):
+            stored.setdefault(value, []).append(k)
+        for k, (kind, operands) in enumerate(body.operations):
+            for value in operands:
+                if value not in names:
+                    yield from self._read(value)
+            name = names[given + k] = f"%v{k}"
+            if kind == "gather":
+                behind, table = (int(body.constants[v - num_inputs]) for v in operands[1:])
+                at = names[operands[0]]
+                is_new = at not in gathered or not at.startswith("%")
+                gathered.add(at)
+                yield "  " + types.gather(name, at, behind, numbered_table(table), is_new)
+            elif kind in CALLS:
+                yield "  " + types.call(kind, name, [names[v] for v in operands], known)
+            else:
+                words = {letter: names[v] for letter, v in zip("abc", operands, strict=False)}
+                text = INSTRUCTIONS[kind]
+                if kind == "div" and not types.has_library:
+                    text = _QUOTIENT
+                yield "  " + text.format(v=name, **words, **words_of_types)
+            for number in stored.get(given + k, ()):
+                yield from self._write(number)
+        for number, value in enumerate(body.outputs):
             if value < given:
-                yield from load(value)
-                yield from store(value, "out", place)
+                if value not in names:
+                    yield from self._read(value)
+                if number < len(self.part.writes):
+                    yield from self._write(number)
+
+    def _read(self, value: int) -> Iterator[str]:
+        """Lines that load a number; what is the same in all iterations is loaded before them."""
+        access = self.part.reads[value]
+        is_same = self.part.count > 1 and access.step == 0
+        lines = self.entry if is_same else []
+        self.names[value] = self._load(f"%{access.array}_{value}", access, lines)
+        if not is_same:
+            yield from lines
+
+    def _write(self, number: int) -> Iterator[str]:
+        """Lines that store an output."""
+        value, access = self.part.body.outputs[number], self.part.writes[number]
+        lines: list[str] = []
+        at = self._address(f"%to{number}", access, lines)
+        yield from lines
+        yield f"  store {self.real} {self.names[value]}, ptr {at}, align {self.aligned}"
+
+    def _load(self, name: str, access: Access, lines: list[str]) -> str:
+        """Name of a number, after the lines that load it."""
+        real, aligned, kind = self.real, self.aligned, self.types.kind
+        if access.array == CONSTANTS:
+            numbers = [literal(float(value), kind) for value in access.places]
+            if len(numbers) == 1:
+                return self.types.number(float(access.places[0]))
+            table = self._table(kind, numbers)
+            lines.append(f"  {name}_at = getelementptr {kind}, ptr {table}, i64 %i")
+            if self.types.lanes == 1:
+                lines.append(f"  {name} = load {real}, ptr {name}_at, align {aligned}")
+                return name
+            indices = splat(self.types.lanes, "0", "i32")
+            lines.append(f"  {name}_one = load {kind}, ptr {name}_at, align {aligned}")
+            lines.append(f"  {name}_first = insertelement {real} poison, {kind} {name}_one, i64 0")
+            shape = vector_type(self.types.lanes, "i32")
+            both = f"{real} {name}_first, {real} poison"
+            lines.append(f"  {name} = shufflevector {both}, {shape} {indices}")
+            return name
+        if access.array == "p" and int(access.places[0]) in self.shared:
+            at = self.shared[int(access.places[0])]
+            lines.append(f"  {name} = load {real}, {at}, align {aligned}")
+        else:
+            at = self._address(f"{name}_at", access, lines)
+            lines.append(f"  {name} = load {real}, ptr {at}, align {aligned}")
+        return name
+
+    def _address(self, name: str, access: Access, lines: list[str]) -> str:
+        """Name of an address, after the lines that compute it."""
+        array, first, step = f"%{access.array}", int(access.places[0]), access.step
+        if step is None:
+            table = self._table("i32", [str(int(place)) for place in access.places])
+            lines.append(f"  {name}_entry = getelementptr i32, ptr {table}, i64 %i")
+            lines.append(f"  {name}_place = load i32, ptr {name}_entry, align 4")
+            place = f"i32 {name}_place"
+        else:
+            place = f"i64 {first}"
+            if step:
+                array = self._base(access.array, step)
+        lines.append(f"  {name} = getelementptr {self.real}, ptr {array}, {place}")
+        return name
+
+    def _base(self, array: str, step: int) -> str:
+        """Address of an array, moved on with each iteration by a step."""
+        if (array, step) not in self.bases:
+            name = f"%{array}_by{len(self.bases)}"
+            self.top.append(f"  {name}_far = mul i64 %i, {step}")
+            moved = f"getelementptr {self.real}, ptr %{array}, i64 {name}_far"
+            self.top.append(f"  {name} = {moved}")
+            self.bases[array, step] = name
+        return self.bases[array, step]
+
+    def _table(self, kind: str, entries: list[str]) -> str:
+        """A table of constants, one for each iteration."""
+        name = f"@{self.symbol}_table{len(self.tables)}"
+        listed = ", ".join(f"{kind} {entry}" for entry in entries)
+        self.tables.append(f"{name} = internal constant [{len(entries)} x {kind}] [{listed}]")
+        return name

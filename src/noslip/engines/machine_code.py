@@ -1,8 +1,8 @@
 """Machine code of LLVM text for this processor, cached in memory and, on request, on disk.
 
-    machine_code(text)                a module that is compiled in this process (programs)
-    stored_machine_code(text, name)   a module that is the same in every process (loops): cached
-                                      on disk too (`code_store`), where it loads in 2 ms instead of
+    machine_code(text)                a module (programs): cached on disk if it is long
+    stored_machine_code(text, name)   a module (loops) that is cached on disk in any case
+                                      (`code_store`), from where it loads in 2 ms instead of
                                       compiling for 0.1 to 0.5 s
 
 Both return an engine with `get_function_address(symbol)`; addresses are valid as long as the engine
@@ -40,11 +40,18 @@ OPT_LEVEL = 2  # of the code generator
 STRAIGHT_LINE_PASSES = ("always_inliner", "instruction_combine")
 CONTROL_FLOW_PASSES = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg")
 
+#: Characters from which a module is stored: it compiles for 30 ms or more, and loads in 2.
+STORED_FROM = 16_384
+#: What stands before the address of a table, which is another one in every process.
+ADDRESS = "inttoptr"
+
 _ENGINES = LRUCache(max_entries=128)
 
 
 def machine_code(text: str, passes: tuple[str, ...] = STRAIGHT_LINE_PASSES) -> Any:
-    """An engine with the functions of a module, from memory or compiled now."""
+    """An engine with the functions of a module: from memory, from disk if long, or compiled now."""
+    if len(text) >= STORED_FROM and ADDRESS not in text:
+        return stored_machine_code(text, passes=passes)
 
     def make() -> Any:
         engine = binding.create_mcjit_compiler(*optimized_module(text, passes))

@@ -52,30 +52,39 @@ LATENCIES = {
     "neg": 0,
     "abs": 0,
 }
+#: Cycle from which on late inputs are available.
+LATE = 200
 SUMS = ("add", "sub")
 
 _Ready = Any  # a tuple that begins with (ready, is_product)
 
 
-def optimize(program: Program, *, is_scheduled: bool | None = None) -> Program:
+def optimize(
+    program: Program, *, is_scheduled: bool | None = None, late: Collection[int] = ()
+) -> Program:
     """The same outputs by operations with a shorter critical path.
 
     Parameters
     ----------
     program : as it was traced.
-    is_scheduled : whether operations are also shortened and scheduled; by its length if not given.
-        A long program is better left in the order in which it was traced, where a value is used
-        soon after it is computed.
+    is_scheduled : whether operations are also shortened and scheduled, or left in the order in
+        which they were traced, where a value is used soon after it is computed. If not given, a
+        long program is left as it is: its parts are optimized by themselves (`repetition`).
+    late : inputs that are available later than others, as from the iteration before.
     """
     program = lower_lookups(program)
     if is_scheduled is None:
-        is_scheduled = program.num_operations <= LONGEST_SCHEDULED
-    return schedule(reassociate(shorten(program))) if is_scheduled else reassociate(program)
+        if program.num_operations > LONGEST_SCHEDULED:
+            return program
+        is_scheduled = True
+    if not is_scheduled:
+        return reassociate(program, late)
+    return schedule(reassociate(shorten(program), late))
 
 
-def reassociate(program: Program) -> Program:
+def reassociate(program: Program, late: Collection[int] = ()) -> Program:
     """The same outputs, with sums and products grouped so that they are complete sooner."""
-    return _Reassociation(program).program()
+    return _Reassociation(program, late).program()
 
 
 class _SumTerm(NamedTuple):
@@ -95,12 +104,14 @@ class _Reassociation:
     used once in a sum or a product likewise.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, late: Collection[int]) -> None:
         self.old = program
         self.given = program.num_given
         self.made: list[Operation] = []
         self.known: dict[tuple[str, tuple[int, ...]], int] = {}
         self.ready = [0] * self.given
+        for value in late:
+            self.ready[value] = LATE
         self.place = list(range(self.given))  # of a value of the old program in the new one
         self.uses = [0] * (self.given + program.num_operations)
         self.user = [""] * len(self.uses)  # kind of the operation that uses a value last
@@ -359,12 +370,19 @@ def hoist(program: Program, shared: Collection[int]) -> tuple[Program, Program]:
     """
     first, given = sum(program.input_sizes[:3]), program.num_given
     num_inputs = sum(program.input_sizes)
-    known = {first + k for k in shared} | set(range(num_inputs, given))
-    for k, operation in enumerate(program.operations):
-        if known.issuperset(operation.operands):
-            known.add(given + k)
-    made = [k for k in range(program.num_operations) if given + k in known]
-    rest = [k for k in range(program.num_operations) if given + k not in known]
+    is_known = bytearray(given + program.num_operations)
+    for value in (*(first + k for k in shared), *range(num_inputs, given)):
+        is_known[value] = True
+    for value, (_, operands) in enumerate(program.operations, given):
+        for k in operands:
+            if not is_known[k]:
+                break
+        else:
+            is_known[value] = True
+    made = [k for k in range(program.num_operations) if is_known[given + k]]
+    if not made:
+        return program, replace(program, operations=(), outputs=())
+    rest = [k for k in range(program.num_operations) if not is_known[given + k]]
     used = {v for k in rest for v in program.operations[k].operands} | set(program.outputs)
     hoisted = [given + k for k in made if given + k in used]
 
@@ -397,4 +415,6 @@ def _renumbered(
 ) -> tuple[Operation, ...]:
     """Some operations of a program, with operands at other places."""
     chosen = (program.operations[k] for k in which)
-    return tuple(Operation(kind, tuple(places[v] for v in operands)) for kind, operands in chosen)
+    return tuple(
+        [Operation(kind, tuple([places[v] for v in operands])) for kind, operands in chosen]
+    )

@@ -86,6 +86,9 @@ def build() -> Model:
     b.independent_speed("frame.wx")
     b.independent_speed("steer.rate")
     b.independent_speed("speed", "rR*rear_wheel.rate", "m/s", "v")
+    b.mode("weave", oscillates=True, description="lean and steer in turn, unstable when slow")
+    b.mode("capsize", coordinate="frame.lean", description="falls over slowly, when fast")
+    b.mode("castering", coordinate="steer.angle", description="the front wheel trails, fast")
     b.scenario(
         Scenario(
             duration=8.0,

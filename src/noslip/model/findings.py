@@ -28,6 +28,7 @@ NOUNS = {
     "forces": "force",
     "inputs": "input",
     "speed_inputs": "speed input",
+    "modes": "mode",
 }
 
 # what paths begin with, parts included, which a model has none of

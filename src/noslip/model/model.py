@@ -52,9 +52,27 @@ class IndependentSpeed:
         if known.dependence_on_speeds(tree) is Dependence.AFFINE:
             yield Finding(
                 path,
-                f"{owner(path)} has an expression with a term that has no speed in it",
+                f"{owner(path)} has an expression with a term that contains no speed",
                 "leave that term out: an independent speed is a sum of speeds times factors",
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedMode:
+    """The name that a mode of small motions has in the literature, and how the mode is recognized.
+
+    Parameters
+    ----------
+    name : such as ``weave``.
+    oscillates : whether its eigenvalues are a complex pair, for some parameters at least.
+    coordinate : coordinate or named angle that takes the largest part in it; empty for any.
+    description : one line for people.
+    """
+
+    name: str
+    oscillates: bool = False
+    coordinate: Annotated[str, Meaning(names="coordinate or angle", is_optional=True)] = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +97,7 @@ class Model:
     inputs: tuple[ForceInput, ...] = ()
     speed_inputs: tuple[SpeedInput, ...] = ()
     independent_speeds: tuple[IndependentSpeed, ...] = ()
+    modes: tuple[NamedMode, ...] = ()
     scenario: Scenario | None = None
     references: tuple[str, ...] = ()
     equation_numbers: Annotated[dict[str, str], Meaning(is_plain=True)] | None = None
@@ -292,6 +311,17 @@ class ModelBuilder:
         self._add(
             "independent_speeds",
             IndependentSpeed(name=name, expression=expression, unit=unit, symbol=symbol),
+        )
+
+    def mode(
+        self, name: str, *, oscillates: bool = False, coordinate: str = "", description: str = ""
+    ) -> None:
+        """Name a mode of small motions; see :class:`NamedMode`."""
+        self._add(
+            "modes",
+            NamedMode(
+                name=name, oscillates=oscillates, coordinate=coordinate, description=description
+            ),
         )
 
     def scenario(self, scenario: Scenario) -> None:

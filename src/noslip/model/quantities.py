@@ -36,7 +36,8 @@ class Meaning:
         ``{"m": "N/m", "rad": "N*m/rad"}`` along ``"coordinate"``.
     sign : `POSITIVE` or `NOT_NEGATIVE`; empty for any.
     is_direction : whether it is a vector whose length does not matter, but not zero.
-    names : what it is the name of: ``body``, ``coordinate``, ``speed`` or ``input``.
+    names : what it is the name of: ``body``, ``coordinate``, ``coordinate or angle``, ``speed`` or
+        ``input``.
     is_optional : whether that name may be left empty.
     has_loops : whether it may be that of a joint that closes a loop.
     choices : the texts it may be.
@@ -99,7 +100,7 @@ class Parameter:
     ----------
     name : what expressions call it.
     value : its nominal value, in `unit`.
-    unit : SI unit, such as ``"kg*m^2"``; ``"1"`` for a pure number.
+    unit : SI unit, such as ``"kg*m^2"``; ``"1"`` for a dimensionless number.
     description : one line for people.
     symbol : how equations write it, plain or as LaTeX, such as ``I_1`` or ``\theta``; by default
         its name is read as one.

@@ -17,7 +17,9 @@ from noslip.errors import NoslipError
 from noslip.formulations.certificate import TOLERANCE
 from noslip.formulations.derive import derive
 from noslip.model.model import Model
+from noslip.show.comparison import RunComparison
 from noslip.show.equations.documents import UNTRUSTED
+from noslip.show.headlines import ground_joints
 from noslip.show.report.elements import (
     Html,
     code,
@@ -186,7 +188,9 @@ def model_html(model: Model) -> str:
 
 def _parameters(rows: Sequence[Sequence[Html]]) -> Html:
     header = ("parameter", "value", "unit", "meaning")
-    inside = table("Nominal values; they may change without compiling", header, rows, numbers={1})
+    inside = table(
+        "Nominal values; they can be changed without recompiling", header, rows, numbers={1}
+    )
     return folded(counted(len(rows), "parameter"), inside)
 
 
@@ -276,11 +280,35 @@ def trajectory_html(run: Trajectory) -> str:
     return _shown(run.model.name, run.verdict, *_run_parts(run, more))
 
 
+def comparison_html(comparison: RunComparison) -> str:
+    """Runs side by side: what differs in a table, and the paths of those that have one."""
+    names = ", ".join(dict.fromkeys(run.model.name for run in comparison.runs))
+    parts = [comparison_table(comparison), paragraph(text(comparison.remark))]
+    if all(len(run.t) and ground_joints(run) for run in comparison.runs):
+        from noslip.show.plots.paths import path_sheet
+
+        drawn = path_sheet(list(comparison.runs), list(comparison.labels), size="column")
+        parts = [_beside(_sheet(drawn, "runs", "paths of the runs"), joined(parts))]
+    return _shown(f"{names}: {' and '.join(comparison.labels)}", "", *parts)
+
+
+def comparison_table(comparison: RunComparison) -> Html:
+    """What differs between runs, as a table; of two runs also by how much."""
+    is_pair = len(comparison.runs) == 2
+    rows = []
+    for row in comparison.different:
+        values = [*row.values, *([row.difference] if is_pair else [])]
+        cells = [number(x, 4) if not math.isnan(x) else text("–") for x in values]
+        rows.append((text(axis_label(row.name, row.unit)), *cells))
+    header = ("", *comparison.labels, *(("difference",) if is_pair else ()))
+    return table("What differs", header, rows, numbers=set(range(1, len(header))))
+
+
 def _run_parts(run: Trajectory, more: Sequence[tuple[str, Html]]) -> list[Html]:
     span = float(run.t[-1] - run.t[0]) if len(run.t) else 0.0
     found = [
         ("samples", Html(f"{number(len(run.t))} over {quantity(span, 's')}")),
-        ("energy drift", Html(f"{number(run.energy_drift, 3)} of the energy that moved")),
+        ("energy drift", Html(f"{number(run.energy_drift, 3)} of the energy exchanged")),
         ("residual of speeds", Html(f"{number(run.slip, 3)} m/s or rad/s")),
         ("residual of positions", Html(f"{number(run.gap, 3)} m or rad")),
         ("method", Html(f"{text(run.method)}, tolerance {number(run.rtol)}")),
@@ -290,7 +318,7 @@ def _run_parts(run: Trajectory, more: Sequence[tuple[str, Html]]) -> list[Html]:
     found += [("note", text(note)) for note in run.notes]
     if not len(run.t):
         return [facts(found)]
-    from noslip.show.plots.paths import ground_joints, path_sheet
+    from noslip.show.plots.paths import path_sheet
 
     if ground_joints(run):
         drawn = path_sheet([run], [run.model.name], size="column", height=2.4)

@@ -29,6 +29,7 @@ TABLES = {
     ("noslip.simulation.trajectory", "Trajectory"): "trajectory_html",
     ("noslip.analysis.audit", "Audit"): "audit_html",
     ("noslip.analysis.eigenvalue_sweep", "EigenvalueSweep"): "sweep_html",
+    ("noslip.show.comparison", "RunComparison"): "comparison_html",
     ("noslip.show.matrices", "MethodMatrices"): "matrices_html",
 }
 #: Figures that pyplot does not know have no other display.

@@ -106,9 +106,9 @@ def papers_text(paper: str | None = None) -> str:
             body = entry.command or entry.script
             lines += [f"      {line}" for line in body.splitlines()]
             if entry.value:
-                lines.append(f"      comes out: {_numbers(entry.value)}")
+                lines.append(f"      result:    {_numbers(entry.value)}")
             if entry.print:
-                lines.append(f"      print:     {entry.print}")
+                lines.append(f"      in print:  {entry.print}")
             if entry.erratum:
                 lines.append(f"      erratum:   {entry.erratum}")
         lines.append("")
@@ -125,9 +125,9 @@ def papers_page() -> str:
             lines += ["", f"**{entry.place}** {entry.what}."]
             notes = []
             if entry.value:
-                notes.append(f"Comes out: {_numbers(entry.value)}.")
+                notes.append(f"Result: {_numbers(entry.value)}.")
             if entry.print:
-                notes.append(f"Print: {entry.print}.")
+                notes.append(f"In print: {entry.print}.")
             if entry.erratum:
                 notes.append(f"[Erratum](errata.md#{key.lower()}): {entry.erratum}.")
             if notes:

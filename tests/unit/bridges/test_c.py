@@ -342,12 +342,12 @@ def test_what_c_cannot_have_is_refused(system_of, tmp_path, refuses):
         with refuses(ns.CompileError, f"parameter '{word}' is a word of C", "sleigh", "rename it"):
             ns.export(renamed, tmp_path / "a.c")
     hostile = dataclasses.replace(model, name='9; system("rm")')
-    with refuses(ns.CompileError, "is no name in C", "C code of", "prefix"):
+    with refuses(ns.CompileError, "is not a valid name in C", "C code of", "prefix"):
         ns.export(hostile, tmp_path / "a.c")
     for prefix in ("a b", "int", "x*/", "a__b", "_a", "é"):
         with refuses(ns.CompileError, "the prefix", "C code of", "pass prefix"):
             ns.export(model, tmp_path / "a.c", prefix=prefix)
-    with refuses(ns.CompileError, "cannot stand in #include", "C code of", "name the file"):
+    with refuses(ns.CompileError, "cannot be used in #include", "C code of", "name the file"):
         ns.export(model, tmp_path / 'a"\nb.c')
     with refuses(ns.CompileError, "the precision is 'half'", "C code of", "'single'"):
         ns.export(model, tmp_path / "a.c", precision="half")
@@ -434,6 +434,52 @@ def test_own_sine_is_within_an_ulp_and_needs_no_library(compiler, flags, tmp_pat
     assert np.isfinite(own(2.0**40)).all()
     for x in (2.0**40 + 1.0, -np.inf, np.nan):
         assert np.isnan(own(x)).all()
+
+
+@needs_gcc
+@pytest.mark.parametrize("flags", [("-O2",), ("-O2", "-std=gnu11", "-ffp-contract=fast")])
+def test_own_sine_of_single_precision_is_within_an_ulp(flags, tmp_path, rng):
+    """In single precision itself where angles are moderate; the library has no part in it."""
+    text = [
+        "#include <math.h>",
+        "void both(int n, const float *x, float *s, float *c);",
+        *print_sincos("own", "float", single=True),
+        "void both(int n, const float *x, float *s, float *c)",
+        "{ for (int k = 0; k < n; ++k) own(x[k], s + k, c + k); }",
+    ]
+    path, library = tmp_path / "sine.c", tmp_path / "sine.so"
+    path.write_text("\n".join(text) + "\n")
+    command = [*COMPILERS["gcc"], *flags, *STRICT, "-shared", "-fPIC", path, "-o", library]
+    subprocess.run([*command, "-nostdlib", "-Wl,--no-undefined"], check=True)
+    function = ctypes.CDLL(str(library)).both
+    function.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * 3]
+
+    def own(x):
+        found = np.empty((2, len(x)), np.float32)
+        function(len(x), x.ctypes.data, found[0].ctypes.data, found[1].ctypes.data)
+        return found
+
+    # every float about the quarter turns, where one of the two is next to zero
+    turns = (np.arange(-123, 124)[:, None] * (np.pi / 2)).astype(np.float32)
+    near = turns.view(np.int32) + np.arange(-40, 41, dtype=np.int32)
+    angles = np.concatenate(
+        [
+            near.view(np.float32).ravel(),
+            rng.uniform(-200.0, 200.0, 500_000).astype(np.float32),
+            (rng.choice([-1, 1], 100_000) * 2.0 ** rng.uniform(-60, 39, 100_000)).astype(
+                np.float32
+            ),
+        ]
+    )
+    angles = angles[np.isfinite(angles)]
+    found, exact = (
+        own(angles),
+        np.stack([np.sin(angles.astype(float)), np.cos(angles.astype(float))]),
+    )
+    assert np.max(np.abs(found - exact) / np.spacing(np.abs(found))) < 1.0
+    few = own(np.array([0.0, -0.0, 2.0**41, np.inf, np.nan], np.float32))
+    np.testing.assert_array_equal(few[:, :2], [[0.0, -0.0], [1.0, 1.0]])
+    assert np.signbit(few[0, 1]) and np.isnan(few[:, 2:]).all()
 
 
 @needs_gcc

@@ -94,6 +94,28 @@ def test_co_simulation_equals_our_own_run(version, system_of, tmp_path):
 
 
 @needs_compiler
+def test_a_unit_with_its_own_sine_needs_none_of_the_librarys(system_of, tmp_path):
+    from fmpy.validation import validate_fmu
+
+    found = []
+    for own_sine in (False, True):
+        path, _ = write(system_of("tractor-trailer"), tmp_path, own_sine=own_sine)
+        texts = [text.decode() for name, text in entries(path).items() if name.endswith(".c")]
+        assert any(re.search(r"\b(?:sin|cos)\(", text) for text in texts) != own_sine
+        assert validate_fmu(path) == []
+        start = {"eta[1]": 1.0, "steering_rate": 0.2}
+        for kind in ("CoSimulation", "ModelExchange"):
+            run = fmpy.simulate_fmu(
+                path, fmi_type=kind, stop_time=1.0, output=["tractor.y", "hinge.angle"],
+                start_values=start, relative_tolerance=1e-9, output_interval=0.25,
+            )  # fmt: skip
+            found.append([run[name][-1] for name in ("tractor.y", "hinge.angle")])
+    assert abs(found[0][0]) > 1e-3
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-12)
+    np.testing.assert_allclose(found[3], found[1], rtol=1e-7)
+
+
+@needs_compiler
 def test_model_exchange_goes_through_a_change_of_basis_with_cvode(system_of, tmp_path):
     system = system_of("lhd-noslip")
     start = {"waist.angle": 1.5, "waist.rate": 0.8, "front.vx": 1.0}

@@ -166,9 +166,34 @@ def test_another_process_compiles_nothing(store):
     assert python(code, TEXT).strip() == value(stored_machine_code(TEXT)).hex()
 
 
+RUN_COMPILING = """
+import sys
+import noslip as ns
+from noslip.engines import machine_code
+original = machine_code.optimized_module
+def compiled(text, *arguments):
+    print(len(text))
+    return original(text, *arguments)
+machine_code.optimized_module = compiled
+run = ns.run_scenario(ns.compile(ns.derive(ns.load("rolling-disk"))), duration=0.5)
+print(run["disk.x"][-1].hex())
+"""
+
+
+def test_another_process_compiles_short_programs_only(store):
+    """The text of a program does not depend on the process that prints it."""
+    *first, there = python(RUN_COMPILING).split()
+    *second, here = python(RUN_COMPILING).split()
+    assert here == there
+    assert [size for size in map(int, first) if size >= machine_code.STORED_FROM]
+    assert all(int(size) < machine_code.STORED_FROM for size in second)
+
+
 def python(code: str, text: str = "", said: str = "") -> str:
     """What a new Python prints; as errors it says what is given, and nothing else."""
-    ended = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-B", "-c", code], input=text, capture_output=True, text=True
+    )
     assert (ended.returncode, ended.stderr) == (0, said)
     return ended.stdout
 
@@ -561,7 +586,10 @@ def test_processes_at_once_never_see_half_a_file(store):
     )
     writers = [
         subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-B", "-c", code],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for _ in range(2)
     ]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noslip.engines import llvm
+from noslip.engines import llvm, repetition
 from noslip.engines.interpreter import interpret, interpret_rows
 from noslip.engines.llvm import print_llvm
 from noslip.engines.machine_code import machine_code, require_symbols
@@ -148,7 +148,8 @@ def test_parts_and_whole(monkeypatch: pytest.MonkeyPatch, longest_part: int) -> 
     inputs = chain_inputs(program, 5)
     whole = native(program).map(*inputs)
     monkeypatch.setattr(llvm, "LONGEST_WHOLE", longest_part)
-    monkeypatch.setattr(llvm, "LONGEST_PART", longest_part)
+    monkeypatch.setattr(repetition, "LONGEST_PART", longest_part)
+    monkeypatch.setattr(repetition, "FEWEST_ITERATIONS", 10**9)
     assert f"@program0_part{(program.num_operations - 1) // longest_part}(" in print_llvm([program])
     in_parts = native(program).map(*inputs)
     np.testing.assert_allclose(in_parts, whole, **MANY)
@@ -175,7 +176,8 @@ def test_workspace_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
         value = ca.sin(value)
     program = trace_program("f", [EMPTY, x, EMPTY, EMPTY], value)
     monkeypatch.setattr(llvm, "LONGEST_WHOLE", 10)
-    monkeypatch.setattr(llvm, "LONGEST_PART", 10)
+    monkeypatch.setattr(repetition, "LONGEST_PART", 10)
+    monkeypatch.setattr(repetition, "FEWEST_ITERATIONS", 10**9)
     assert "%w = alloca [2 x double]" in print_llvm([program])
     np.testing.assert_allclose(
         native(program)([], [1.0], [], []), interpret(program, [], [1.0], [], [])

@@ -11,7 +11,7 @@ import pytest
 from wide_functions import EMPTY, SPECIAL, function_of
 
 import noslip as ns
-from noslip.engines import llvm
+from noslip.engines import llvm, repetition
 from noslip.engines.interpreter import interpret_rows
 from noslip.engines.ir_writer import IRWriter
 from noslip.engines.llvm import print_llvm
@@ -82,7 +82,8 @@ def test_wide_parts_and_whole(monkeypatch, system_of, rng, longest_part: int) ->
     u, p = rng.normal(size=(5, len(system.inputs))), system.parameters()
     whole = compile_wide([program], 4)["rates"].map(np.zeros(5), x, u, p)
     monkeypatch.setattr(llvm, "LONGEST_WHOLE", longest_part)
-    monkeypatch.setattr(llvm, "LONGEST_PART", longest_part)
+    monkeypatch.setattr(repetition, "LONGEST_PART", longest_part)
+    monkeypatch.setattr(repetition, "FEWEST_ITERATIONS", 10**9)
     assert f"@program0_part{(program.num_operations - 1) // longest_part}(" in print_llvm(
         [program], 4
     )

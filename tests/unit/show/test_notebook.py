@@ -328,7 +328,7 @@ def test_the_names_are_those_of_the_types():
     from matplotlib.figure import Figure
 
     kinds = ns.Model, ns.CheckReport, ns.Certificate, ns.Trajectory, ns.Audit, ns.EigenvalueSweep
-    kinds += (ns.MethodMatrices,)
+    kinds += (ns.MethodMatrices, ns.RunComparison)
     assert {(kind.__module__, kind.__qualname__) for kind in kinds} == set(TABLES)
     assert (ns.Equations.__module__, ns.Equations.__qualname__) == EQUATIONS
     assert (Figure.__module__, Figure.__qualname__) == FIGURE

@@ -5,7 +5,16 @@ import pytest
 from runs_to_plot import names_beside
 
 import noslip as ns
-from noslip.show.plots.eigenvalues import followed, mode_name, modes_of, stable_ranges
+from noslip.analysis.modes import behavior, followed, paired
+from noslip.show.plots.eigenvalues import stable_ranges
+
+NO_VECTORS = np.zeros((0, 0, 0))
+
+
+def branches_of(x, table):
+    """(n, k) eigenvalues with each column one branch."""
+    return np.take_along_axis(table, followed(x, table, NO_VECTORS), axis=1)
+
 
 #: The benchmark bicycle [MeijaardPapadopoulosRuinaSchwab2007]: M q̈ + v C q̇ + (g K0 + v² K2) q = 0.
 M = np.array([[80.81722, 2.31941332208709], [2.31941332208709, 0.29784188199686]])
@@ -51,7 +60,7 @@ def test_branches_are_followed_through_crossings(rng):
     x = np.linspace(-1.0, 1.0, 41)
     branches = np.column_stack([x + 0.3j, -x + 0.3j, 0.2 * x - 2j * x, np.full_like(x, -3.0)])
     shuffled = np.array([rng.permutation(row) for row in branches])
-    found = followed(x, shuffled)
+    found = branches_of(x, shuffled)
     order = [int(np.argmin(np.abs(branches[0] - start))) for start in found[0]]
     np.testing.assert_array_equal(found, branches[:, order])
 
@@ -61,7 +70,7 @@ def test_a_zero_that_is_crossed_stays_zero_on_few_points(rng, count):
     """A bicycle's heading is free: one eigenvalue is zero, and the capsize mode passes it."""
     speeds = np.linspace(0.0, 10.0, count)
     table = np.column_stack([bicycle(speeds, rng), np.zeros(count)])
-    found = followed(speeds, np.array([rng.permutation(row) for row in table]))
+    found = branches_of(speeds, np.array([rng.permutation(row) for row in table]))
     (zero,) = [k for k in range(5) if not found[0, k]]
     assert not found[:, zero].any()
     # the castering mode is the most negative one all along
@@ -73,7 +82,7 @@ def test_a_zero_that_is_crossed_stays_zero_on_few_points(rng, count):
 def test_a_pair_that_parts_from_two_real_ones_is_followed():
     x = np.linspace(-1.0, 1.0, 201)
     root = np.sqrt(-x.astype(complex))
-    found = followed(x, np.column_stack([root, -root]))
+    found = branches_of(x, np.column_stack([root, -root]))
     assert np.max(np.abs(np.diff(found, axis=0))) < 1.01 * np.sqrt(x[101])
 
 
@@ -126,9 +135,9 @@ def test_modes_are_named_by_what_they_do():
         (np.array([1, -1, 1, -1, 1], complex)[:, None], (), "monotone, grows in part"),
     ]
     for branches, ends, name in cases:
-        assert mode_name(x, branches, ends, 1e-9, "s") == name
+        assert behavior(x, branches, ends, 1e-9, "s") == name
     both = np.column_stack([pair, -np.ones(5), parting])
-    assert modes_of(both, 1e-9) == [(0, 1), (2,), (3, 4)]
+    assert paired(both, 1e-9) == [[0, 1], [2], [3, 4]]
 
 
 def test_a_small_crossing_of_zero_is_seen(rng):
@@ -136,7 +145,7 @@ def test_a_small_crossing_of_zero_is_seen(rng):
     speeds = np.linspace(0.0, 10.0, 101)
     table = bicycle(speeds, rng)
     real, imaginary = ns.plot_eigenvalues(speeds, table, parameter="speed", unit="m/s").axes
-    (capsize,) = [y for y in followed(speeds, table).real.T if -4 < y[0] < -3]
+    (capsize,) = [y for y in branches_of(speeds, table).real.T if -4 < y[0] < -3]
     low, zero, top, high = real.transData.transform(
         [(0, y) for y in (real.get_ylim()[0], 0.0, capsize.max(), real.get_ylim()[1])]
     )[:, 1]
@@ -194,7 +203,7 @@ def test_what_cannot_be_drawn(refuses):
     cases = [
         (np.arange(3), np.zeros(3), "shape (3,)", "(n, k) eigenvalues"),
         (np.arange(2), good, "shape (2,)", "a row for each value"),
-        (np.array([0.0, 2.0, 1.0]), good, "do not rise", "rising order"),
+        (np.array([0.0, 2.0, 1.0]), good, "do not increase", "increasing order"),
         (np.arange(3), np.full((3, 2), np.nan), "not a finite number", "leave such values"),
     ]
     for values, table, what, fix in cases:

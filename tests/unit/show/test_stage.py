@@ -6,7 +6,7 @@ import pytest
 import noslip as ns
 from noslip.show.scene.frames import frames
 from noslip.show.scene.scene import scene
-from noslip.show.scene.stage import Stage, quiet_server
+from noslip.show.scene.stage import GHOST, Stage, quiet_server
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_another_model_leaves_nothing_of_the_first(server, stage, shown):
 
 def test_a_ghost_is_gray_translucent_and_alone(server, stage, shown):
     look, film = shown("agv")
-    ghost = Stage(server.scene, prefix="/ghost", ghost=True)
+    ghost = Stage(server.scene, prefix="/ghost", ghost=GHOST, traces=False)
     ghost.put(look, film)
     meshes = [p for p in paths(server, "/ghost") if "/part" in p]
     assert len(meshes) == len(look.parts)
@@ -113,6 +113,35 @@ def test_a_ghost_is_gray_translucent_and_alone(server, stage, shown):
     assert not [p for p in paths(server, "/ghost") if "ground" in p or "traces" in p]
     ghost.remove()
     assert paths(server, "/ghost") == set()
+
+
+def test_a_ghost_may_have_a_color_traces_and_a_label_that_moves_with_it(server, shown):
+    look, film = shown("agv")
+    kept = Stage(server.scene, prefix="/kept", ghost=(180, 90, 240), label="kept")
+    kept.put(look, film)
+    try:
+        lines = [p for p in paths(server, "/kept") if "/traces/" in p and p.endswith("/all")]
+        assert lines and not [p for p in paths(server, "/kept") if "/piece" in p]
+        label = server.scene.get_handle_by_name("/kept/label")
+        assert label.text == "kept"
+        before = np.array(label.position)
+        kept.show(len(film) - 1)
+        platform = film.positions[:, film.bodies.index("platform")]
+        moved = np.array(label.position) - before
+        np.testing.assert_allclose(moved, platform[-1] - platform[0], atol=0.02 * look.length)
+        assert before[2] > look.length
+    finally:
+        kept.remove()
+
+
+def test_lines_take_the_colors_of_a_dark_page(server, stage, shown):
+    look, film = shown("agv")
+    stage.put(look, film)
+    line = next(p for p in paths(server) if "/traces/" in p and p.endswith("/all"))
+    before = np.array(server.scene.get_handle_by_name(line).colors)
+    stage.dark = True
+    stage.put(look, film)
+    assert np.all(server.scene.get_handle_by_name(line).colors < before)
 
 
 def test_following_keeps_the_bodies_where_they_were(server, stage, shown):

@@ -12,6 +12,7 @@ class Record:
         self.lock = threading.Lock()
         self.runs = []
         self.ghosts = []
+        self.kept = None
         self.audits = []
         self.faults = ()
         self.file_faults = ()
@@ -29,6 +30,9 @@ class Record:
         with self.lock:
             self.runs.append(shown)
             self.ghosts.append(ghost)
+
+    def show_kept(self, kept):
+        self.kept = kept
 
     def show_audit(self, shown, found):
         self.audits.append((shown, found))

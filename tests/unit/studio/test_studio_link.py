@@ -42,7 +42,13 @@ def test_a_link_holds_the_choice_to_the_last_bit(catalog):
     view = PageView(
         time=1.25, speed=0.5, plots=("energy [J]",), camera=(1.0, 2.0, 3.0, 0.0, 0.0, 0.5)
     )
-    link = PageLink(model="agv", changes=differences(choice, first), kept={}, view=view)
+    link = PageLink(
+        model="agv",
+        changes=differences(choice, first),
+        kept={},
+        kept_model="whipple-bicycle",
+        view=view,
+    )
     found = read_link(write_link(link))
     assert found == dataclasses.replace(link, changes=found.changes)
     assert changed_choice(first, found.changes) == choice

@@ -13,7 +13,12 @@ from noslip.studio.page.plots_panel import (
     plot_series,
     same_columns,
 )
-from noslip.studio.page.texts import faults_html, verdicts_html
+from noslip.studio.page.texts import (
+    choice_differences,
+    comparison_html,
+    faults_html,
+    verdicts_html,
+)
 from noslip.studio.running.models import ModelCatalog
 
 
@@ -52,6 +57,44 @@ def test_curves_are_the_columns_with_a_cursor(catalog):
     # the range of time changes from drawing to drawing, by less than can be seen
     again = plot_data(run, group, 12.34, before, drawing=1)
     assert 0 < again[0][-1] - times[-1] < 1e-6
+
+
+def test_a_shorter_and_a_longer_run_end_where_they_end(catalog):
+    record = show(catalog, "agv", lambda s: s.set_value("duration", 30.0))
+    long, short = record.runs[0].run, record.runs[-1].run
+    group = plot_groups(long)["places [m]"]
+    for run, other in ((short, long), (long, short)):
+        times, cursor, x, _, beside, _ = plot_data(run, group, 1.0, other)
+        assert times[-1] == pytest.approx(long.t[-1]) and np.all(np.diff(times) >= 0)
+        assert np.all(np.isfinite(cursor))
+        for drawn, one in ((x, run), (beside, other)):
+            seen = np.isfinite(drawn)
+            assert times[seen].max() == pytest.approx(one.t[-1])
+            assert np.allclose(drawn[seen], np.interp(times[seen], one.t, one["platform.x"]))
+    series = plot_series(group, True, 1.0, "kept")
+    assert [s["label"] for s in series[2:]] == [
+        "platform.x", "platform.y", "platform.x, kept", "platform.y, kept"
+    ]  # fmt: skip
+    assert "dash" in series[4] and series[4]["stroke"] == series[2]["stroke"]
+
+
+def test_two_runs_are_compared_in_words_and_numbers(catalog):
+    record = show(
+        catalog,
+        "agv",
+        lambda s: s.choose(task="path"),
+        lambda s: s.choose(controller="pose"),
+        lambda s: s.set_value("m_platform", 30.0),
+    )
+    kept, now = record.runs[1], record.shown
+    assert choice_differences(kept, now) == [
+        "m_platform: as given → 30", "controller: none → pose"
+    ]  # fmt: skip
+    html = comparison_html(kept, now)
+    assert "m_platform (kg)" in html and "controller: none → pose" in html
+    assert "as given" not in html and "peak of torque1" in html
+    assert "This run is kept" in comparison_html(now, now)
+    assert "Keep the run" in comparison_html(None, now)
 
 
 def test_very_small_values_are_counted_in_thousandths(catalog):

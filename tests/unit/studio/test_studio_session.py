@@ -276,6 +276,49 @@ def test_the_ghost_is_the_run_that_stood_before(catalog):
         session.close()
 
 
+def test_a_run_is_kept_until_it_is_released(catalog):
+    record = Record()
+    session = Session(catalog, "knife-edge", record)
+    try:
+        session.start()
+        assert session.join()
+        session.keep()
+        for name, value in (("m", 1.5), ("slope", 0.3)):
+            session.set_value(name, value)
+            assert session.join()
+        assert record.kept is record.runs[0]
+        # a comparison may be between models
+        session.choose_model("vertical-disk")
+        assert session.join()
+        assert session.kept is record.runs[0] and record.shown.name == "vertical-disk"
+        session.release()
+        assert record.kept is None and session.kept is None
+    finally:
+        session.close()
+
+
+def test_a_link_brings_the_kept_run_back(catalog):
+    first = catalog.mechanism("knife-edge").first_choice()
+    record = Record()
+    session = Session(catalog, "agv", record)
+    try:
+        session.open("knife-edge", first, ("knife-edge", first.with_changes({"m": 2.0})))
+        assert session.join()
+        assert record.kept.run.parameters["m"] == 2.0
+        assert record.shown.run.parameters["m"] == 1.2
+        # one that cannot be run is told, and the rest is shown
+        session.open("agv", catalog.mechanism("agv").first_choice(),
+                     ("knife-edge", first.with_changes({"m": -1.0})))  # fmt: skip
+        assert session.join()
+        assert record.shown.name == "agv" and record.faults
+        # nothing to be made again
+        session.set_value("l", 0.5)
+        assert session.join()
+        assert record.faults == ()
+    finally:
+        session.close()
+
+
 def test_two_sessions_have_their_own_state_and_run_at_once(studio):
     one, first = studio("agv")
     two, second = studio("agv")

@@ -107,7 +107,9 @@ class PathTracking(AbstractControllerPlan):
         where = f"controller of model '{system.model.name}'"
         if not isinstance(motion, AbstractPathMotion):
             raise SimulationError(
-                "path tracking is for a vehicle on a path", where, "use a controller of joints"
+                "path tracking needs a vehicle that follows a path",
+                where,
+                "use a controller of joints",
             )
         reach, mean = self.reach, length(motion.path) / motion.timing.duration(motion.path)
         if reach is None:
@@ -322,7 +324,7 @@ class FollowingLaw(AbstractSteeringController):
         moves = [link for link in links if self._moves(system, ahead, link)]
         if not moves:
             raise SimulationError(
-                "the base cannot turn by itself, and nothing is known that steers it",
+                "the base cannot turn by itself, and no steering is known",
                 f"controller of model '{system.model.name}'",
                 "name the steering with its wheelbase, or use 'lqr' with weights",
             )

@@ -24,8 +24,6 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from scipy.integrate import solve_ivp
-from scipy.interpolate import CubicSpline
 
 from noslip.analysis.inverse import Reference, program_key, reference_program
 from noslip.analysis.linearize import small_motions
@@ -90,6 +88,8 @@ class LinearQuadratic(AbstractServo):
 
     def _gains_at(self, t: ca.SX) -> ca.SX:
         """K(t), traced; what does not change is a number."""
+        from scipy.interpolate import CubicSpline
+
         num, *shape = self.gains.shape
         flat = self.gains.reshape(num, -1)
         # against the largest gain of the same input: others have other units
@@ -159,6 +159,8 @@ def linear_quadratic(
     SimulationError : for unknown names, weights that are not positive, quaternions, or gains that
         have no bound.
     """
+    from scipy.interpolate import CubicSpline
+
     Q, R = _weights(system, state_weights, input_weights)
 
     def solve() -> LinearQuadratic:
@@ -397,6 +399,8 @@ def _reference_states(
     system: System, reference: Reference, reference_start: Array, times: Array, values: Array
 ) -> Array:
     """(n, nz) states of the reference over time, step by step over its kinks."""
+    from scipy.integrate import solve_ivp
+
     trace = reference.motion
     arguments = [
         system.kinematics.symbols.t,
@@ -429,7 +433,7 @@ def _check(system: System, duration: float, samples: int) -> None:
         )
     if not 4 <= samples <= MOST_SAMPLES:
         raise SimulationError(
-            f"the number of samples asked for is {samples}, expected 4 to {MOST_SAMPLES}",
+            f"the requested number of samples is {samples}, expected 4 to {MOST_SAMPLES}",
             where,
             "choose samples=61, more for motions that change often",
         )

@@ -1,6 +1,6 @@
 """Paths through or along given points: splines of any order and rational B-splines (NURBS).
 
-`path_from_csv` reads the points from a file: a header ``x,y``, then one point a line, in m.
+`path_from_csv` reads the points from a file: a header ``x,y``, then one point per line, in m.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import casadi as ca
 import numpy as np
-from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
 
 from noslip.control.paths.base import (
     AbstractPath,
@@ -60,7 +59,7 @@ class Spline(AbstractPath):
         distinct(given, "points", "Spline")
         if self.closed and given[0] == given[-1]:
             raise SimulationError(
-                "the first and the last point are at one place, and the spline is closed",
+                "the first and the last point coincide, and the spline is closed",
                 "Spline(points=…, closed=True)",
                 "leave out the last point",
             )
@@ -165,7 +164,7 @@ class Nurbs(AbstractPath):
             raise SimulationError(
                 f"all knots from knots[{d}] to knots[{len(u) - d - 1}] are {u[d]:g}",
                 "Nurbs(knots=…)",
-                "let the knots rise",
+                "give increasing knots",
             )
 
     def position(self, p: ca.SX) -> ca.SX:
@@ -200,6 +199,8 @@ def _polynomials(
     2 m − 2 of the curvature. At an end the derivatives 2 to m + 1 vanish: it is not curved, and
     steering starts there at rest.
     """
+    from scipy.interpolate import CubicSpline, make_interp_spline
+
     corners = np.array([*given, given[0]] if closed else given)
     chord = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(corners, axis=0).T))])
     m = 1 + -(-order // 2)
@@ -215,8 +216,10 @@ def _polynomials(
     return tuple(float(s) for s in chord), table
 
 
-def _coefficients(spline: BSpline, chord: Array, k: int) -> Array:
+def _coefficients(spline: Any, chord: Array, k: int) -> Array:
     """(d + 1, n) coefficients of one coordinate between the points, the highest power first."""
+    from scipy.interpolate import PPoly
+
     pieces = PPoly.from_spline((spline.t, spline.c[:, k], spline.k))
     terms = [pieces(chord[:-1], nu=j) / math.factorial(j) for j in range(spline.k, -1, -1)]
     return np.stack(terms)
@@ -225,6 +228,8 @@ def _coefficients(spline: BSpline, chord: Array, k: int) -> Array:
 @lru_cache(maxsize=64)
 def _rationals(path: Nurbs) -> tuple[tuple[float, ...], Array]:
     """Breaks (n + 1,); starts and coefficients (n, 1 + 3 (degree + 1)) of w x, w y and w."""
+    from scipy.interpolate import BSpline
+
     w, u, d = np.array(path.weights), np.array(path.knots), path.degree
     weighted = np.column_stack([np.array(path.points) * w[:, None], w])
     # of the empty intervals between repeated knots nothing is kept
@@ -237,7 +242,7 @@ def _rationals(path: Nurbs) -> tuple[tuple[float, ...], Array]:
     return (*(float(p) for p in starts), float(u[used[-1] + 1])), table
 
 
-_EXAMPLE = "write the header x,y and then one point a line, in m, such as 0.5,1.2"
+_EXAMPLE = "write the header x,y and then one point per line, in m, such as 0.5,1.2"
 #: Bytes and points of a file of way-points.
 MAX_BYTES, MAX_POINTS = 2_000_000, 10_000
 
@@ -269,7 +274,7 @@ def path_from_csv(file: str | Path) -> Spline:
             raise SimulationError(
                 f"the file has more than {MAX_POINTS} way-points",
                 where,
-                "leave some out: a spline needs few points between which it bends",
+                "give fewer: a spline needs only a few points per bend",
             )
         if len(points) > 1 and points[-1] == points[-2]:
             raise SimulationError(

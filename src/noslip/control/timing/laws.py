@@ -27,7 +27,6 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from noslip.control.chaplygin import gyration, with_control_angles
 from noslip.control.follower import Follower
@@ -467,6 +466,7 @@ def break_times(timing: AbstractTiming, path: AbstractPath) -> tuple[float, ...]
 
 def _over_time(law: ca.Function, timing: AbstractTiming, path: AbstractPath) -> list[float]:
     """(1), inverted at the breaks."""
+    from scipy.integrate import solve_ivp
 
     def rate(t: float, s: Array) -> Array:
         return np.asarray(law(t, s, 0.0)).ravel()
@@ -494,6 +494,8 @@ def _over_time(law: ca.Function, timing: AbstractTiming, path: AbstractPath) -> 
 
 def _over_path(law: ca.Function, timing: AbstractTiming, path: AbstractPath) -> list[float]:
     """(2), from break to break; nothing is known of laws that come to rest on the way."""
+    from scipy.integrate import solve_ivp
+
     t, s, p = (ca.SX.sym(name) for name in ("t", "s", "p"))
     pace = stretch(path, p)
     both = ca.vertcat(pace / law(t, s, curvature(path, p)), pace)

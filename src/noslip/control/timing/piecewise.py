@@ -24,7 +24,6 @@ from typing import Annotated
 import casadi as ca
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
 from noslip.control.forms import Acceleration, Jerk
 from noslip.control.paths.arc_length import length
@@ -326,6 +325,8 @@ class _Profile:
 
 @lru_cache(maxsize=64)
 def _interpolate(arc_lengths: tuple[float, ...], speeds: tuple[float, ...]) -> _Profile:
+    from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
+
     s, v = np.array(arc_lengths), np.array(speeds)
     starts_at_rest, ends_at_rest = v[0] == 0, v[-1] == 0
     z = v**2

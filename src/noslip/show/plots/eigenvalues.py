@@ -1,14 +1,9 @@
 """Eigenvalues against a parameter, such as those of a bicycle against its speed.
 
-Each eigenvalue is followed from one value of the parameter to the next: the pairing that changes
-them least, as a whole, after each is continued along a straight line. Summed are square roots of
-the changes. On a line, sums of the changes themselves are the same however two are paired that pass
-others on the same side; of their roots the one is least that leaves an eigenvalue where it was,
-such as a zero that another one crosses.
-
-Two branches that are conjugate are one mode, with one color. A mode is named by what its
-eigenvalues show: whether it oscillates, grows or decays, and where. Where a real part crosses zero
-by too little to be seen beside the others, the ordinate is linear about zero, logarithmic beyond.
+Modes are followed and named by ``analysis/modes.py``: a pair is one mode, with one color, and its
+name is said with what its eigenvalues do, whether they oscillate, grow or decay, and where. Where a
+real part crosses zero by too little to be seen beside the others, the ordinate is linear about
+zero, logarithmic beyond.
 """
 
 from __future__ import annotations
@@ -20,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from noslip.analysis.modes import SweptMode, growth_bound, swept_modes
 from noslip.errors import SimulationError
 from noslip.show.plots.curves import Array, Curve, Panel
 from noslip.show.plots.files import check_file, save_figure
@@ -33,8 +29,6 @@ if TYPE_CHECKING:
 
 Complex = NDArray[np.complex128]
 
-#: A real part below this part of the largest eigenvalue does not grow.
-GROWS = 1e-7
 #: A crossing of zero is seen where both sides of it have this part of the height.
 SEEN = 0.08
 #: Inches for the numbers and the name of a logarithmic ordinate.
@@ -48,6 +42,7 @@ def plot_eigenvalues(
     parameter: str,
     unit: str,
     stable: Sequence[tuple[float, float]] | None = None,
+    modes: Sequence[SweptMode] = (),
     title: str = "",
     size: str = "page",
     style: str = "",
@@ -55,8 +50,9 @@ def plot_eigenvalues(
 ) -> Figure:
     """Real and imaginary parts of eigenvalues against a parameter; shaded where nothing grows.
 
-    Modes are named by what they do, such as "oscillates, grows below 4.29 m/s". Real parts have an
-    ordinate that is linear about zero and logarithmic beyond where else no crossing would be seen.
+    Modes are named by what they do, such as "weave: oscillates, grows below 4.29 m/s"; without
+    `modes` they have no other name. Real parts have an ordinate that is linear about zero and
+    logarithmic beyond where else no crossing would be seen.
 
     Parameters
     ----------
@@ -64,6 +60,7 @@ def plot_eigenvalues(
     eigenvalues : (n, k), 1/s, in any order.
     parameter, unit : name and unit of the parameter, for the abscissa.
     stable : ranges to shade; by default where no real part is above zero.
+    modes : of :class:`EigenvalueSweep`; found from the eigenvalues alone by default.
     title : above the figure.
     size : ``page`` (7.2 inches wide) or ``column`` (3.5).
     style : what it is for, instead of a size: ``screen``, ``paper`` (a column, in the font of the
@@ -79,13 +76,14 @@ def plot_eigenvalues(
     chosen = style_named(style, size)
     target = None if save is None else check_file(save)
     x, table = _checked(values, eigenvalues)
-    branches = followed(x, table)
-    bound = GROWS * float(np.max(np.abs(table)))
+    found = modes or swept_modes(x, table, np.zeros((0, 0, 0)), ())
+    bound = growth_bound(table)
     steady = stable_ranges(x, np.max(table.real, axis=1), bound) if stable is None else stable
     ends = [end for pair in steady for end in pair]
-    modes = modes_of(branches, bound)
-    names = [mode_name(x, branches[:, mode], ends, bound, unit) for mode in modes]
-    colors = {k: color(number) for number, mode in enumerate(modes) for k in mode}
+    names = [mode.words(x, ends, bound, unit_text(unit)) for mode in found]
+    branches = np.hstack([mode.eigenvalues for mode in found])
+    tints = [color(number) for number in range(len(found))]
+    colors = [tint for tint, mode in zip(tints, found, strict=True) for _ in mode.eigenvalues[0]]
     panels = [
         Panel(
             name=name,
@@ -118,7 +116,7 @@ def plot_eigenvalues(
     if linear:
         _scale_about_zero(figure.axes[0], linear)
     shade = _shade(figure, steady)
-    _name(figure, [colors[mode[0]] for mode in modes], told, shade, wide, chosen.scale)
+    _name(figure, tints, told, shade, wide, chosen.scale)
     restyle(figure, chosen)
     if target is not None:
         save_figure(figure, target)
@@ -190,70 +188,6 @@ def linear_about_zero(real: Array, bound: float) -> float:
     return float(10.0 ** np.floor(np.log10(min(crossing))))
 
 
-def modes_of(branches: Complex, bound: float) -> list[tuple[int, ...]]:
-    """Branches in modes: alone, or two that are conjugate at the most values of the parameter."""
-    count = branches.shape[1]
-    paired: list[tuple[int, int, int]] = []
-    for i in range(count):
-        for j in range(i + 1, count):
-            apart = np.abs(branches[:, i] - branches[:, j].conj())
-            both = (apart <= bound) & (np.abs(branches[:, i].imag) > bound)
-            if both.any():
-                paired.append((-int(both.sum()), i, j))
-    partner: dict[int, int] = {}
-    for _, i, j in sorted(paired):
-        if i not in partner and j not in partner:
-            partner[i], partner[j] = j, i
-    return [
-        (k, partner[k]) if k in partner else (k,) for k in range(count) if partner.get(k, k) >= k
-    ]
-
-
-def mode_name(
-    x: Array, branches: Complex, ends: Sequence[float], bound: float, unit: str = ""
-) -> str:
-    """What a mode does, such as "oscillates above ≈ 0.65 m/s, grows below 4.29 m/s".
-
-    Parameters
-    ----------
-    x : (n,) values of the parameter.
-    branches : (n, 1) or (n, 2) its eigenvalues.
-    ends : values at which stability is known to change.
-    bound : size below which a part is zero.
-    unit : of the parameter.
-    """
-    largest = branches.real.max(axis=1)
-    grows, decays = largest > bound, largest < -bound
-    turns = np.abs(branches[:, 0].imag) > bound
-    if not (grows.any() or decays.any() or turns.any()):
-        return "neutral"
-    shape = f"oscillates{_where(x, turns, (), unit)}" if turns.any() else "monotone"
-    if grows.any():
-        return f"{shape}, grows{_where(x, grows, ends, unit)}"
-    return (
-        f"{shape}, decays{_where(x, decays, ends, unit)}" if decays.any() else f"{shape}, neutral"
-    )
-
-
-def _where(x: Array, holds: NDArray[np.bool_], ends: Sequence[float], unit: str) -> str:
-    """Where something holds, in words; nothing where it always does."""
-    changes = np.flatnonzero(holds[1:] != holds[:-1])
-    if not changes.size:
-        return ""
-    after = f" {unit_text(unit)}" if unit not in ("", "1") else ""
-
-    def limit(k: int) -> str:
-        known = [end for end in ends if x[k] <= end <= x[k + 1]]
-        # of other limits no more is known than the two values between which they are
-        return f"{known[0]:.3g}" if known else f"≈ {(x[k] + x[k + 1]) / 2:.2g}"
-
-    if changes.size == 1:
-        return f" {'below' if holds[0] else 'above'} {limit(int(changes[0]))}{after}"
-    if changes.size == 2 and not holds[0]:
-        return f" from {limit(int(changes[0]))} to {limit(int(changes[1]))}{after}"
-    return " in part"
-
-
 def _checked(values: ArrayLike, eigenvalues: ArrayLike) -> tuple[Array, Complex]:
     x = np.asarray(values, dtype=float)
     table = np.asarray(eigenvalues, dtype=complex)
@@ -266,32 +200,15 @@ def _checked(values: ArrayLike, eigenvalues: ArrayLike) -> tuple[Array, Complex]
         )
     if len(x) < 2 or not np.all(np.diff(x) > 0):
         raise SimulationError(
-            "the values of the parameter do not rise", where, "give at least two, in rising order"
+            "the values of the parameter do not increase",
+            where,
+            "give at least two, in increasing order",
         )
     if not np.all(np.isfinite(table)):
         raise SimulationError(
             "an eigenvalue is not a finite number", where, "leave such values of the parameter out"
         )
     return x, table
-
-
-def followed(x: Array, table: Complex) -> Complex:
-    """(n, k) eigenvalues with each column one branch."""
-    from scipy.optimize import linear_sum_assignment
-
-    first = table[0]
-    rows = [first[np.lexsort((first.imag, first.real))]]
-    for k in range(1, len(x)):
-        ahead = rows[-1]
-        if k > 1:
-            ahead = ahead + (rows[-1] - rows[-2]) * (x[k] - x[k - 1]) / (x[k - 1] - x[k - 2])
-        # a root of a square has no straight continuation: where two met, stay with what was
-        cost = np.minimum(
-            np.abs(ahead[:, None] - table[k][None]), np.abs(rows[-1][:, None] - table[k][None])
-        )
-        _, pairs = linear_sum_assignment(np.sqrt(cost))
-        rows.append(table[k][pairs])
-    return np.array(rows)
 
 
 def stable_ranges(x: Array, growth: Array, bound: float) -> list[tuple[float, float]]:

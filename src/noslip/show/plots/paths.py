@@ -22,8 +22,8 @@ from noslip.errors import SimulationError
 from noslip.kinematics.symbols import parameter_reader
 from noslip.kinematics.tree import build_tree
 from noslip.model.bodies import WORLD
-from noslip.model.joints import Joint
 from noslip.show.colors import CONTACT_PATH, ESTIMATE
+from noslip.show.headlines import ground_joints
 from noslip.show.plots.curves import Array
 from noslip.show.plots.panels import BELOW, NARROW
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks
@@ -193,15 +193,6 @@ class Path:
     is_estimate: bool = False
 
 
-def ground_joints(run: Trajectory) -> list[Joint]:
-    """Joints on the world that have a place in it, x and y: planar and free ones."""
-    return [
-        joint
-        for joint in run.model.joints
-        if joint.parent == WORLD and {f"{joint.name}.x", f"{joint.name}.y"} <= set(run.columns)
-    ]
-
-
 def ground_plane(run: Trajectory) -> ViewPlane:
     """The plane of the first of them."""
     joints = ground_joints(run)
@@ -364,7 +355,7 @@ def _entries(
         samples.append(_start(paths[0]))
     if shown:
         times = np.diff([run.t[outline.sample] for outline in shown])
-        names.append(f"every {times.min():g} s" if len(times) else "at the start")
+        names.append(f"every {times.min():.3g} s" if len(times) else "at the start")
         samples.append(_outlined(()))
     return names, samples
 

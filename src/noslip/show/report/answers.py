@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from noslip.analysis.audit import Audit
-from noslip.show.plots.paths import ground_joints
+from noslip.show.headlines import power_use, top_speed
 from noslip.show.report.elements import (
     Html,
     PageSection,
@@ -21,7 +21,7 @@ from noslip.show.report.elements import (
     text,
 )
 from noslip.show.report.subject import ReportSubject
-from noslip.simulation.trajectory import Array, Trajectory, largest_errors
+from noslip.simulation.trajectory import Trajectory, largest_errors
 
 #: Verdict of the audit → mark, and what it says in a few words.
 GROUND = {
@@ -35,17 +35,23 @@ DIGITS = 3
 
 
 def answers(subject: ReportSubject) -> list[Verdict]:
-    """What the motion asks of the machine: speed, inputs, power, friction, loads, errors."""
+    """What the motion asks of the machine: speed, inputs, power, friction, loads, errors.
+
+    A run along a path is asked first how well it follows it.
+    """
     run = subject.run
     if not len(run.t):
         return [_failure(run)]
     found = [] if run.success else [_failure(run)]
+    follows = bool(run.errors) and run.path_errors is not None
+    if follows:
+        found.append(_tracking(run))
     found.append(_speed(run))
     if len(run.t) > 1:
         found += _inputs(run)
     if subject.audit is not None and subject.audit.wheels:
         found += _ground(subject.audit)
-    if run.errors:
+    if run.errors and not follows:
         found.append(_tracking(run))
     return found
 
@@ -67,27 +73,8 @@ def _at(run: Trajectory, k: int) -> Html:
 
 def _speed(run: Trajectory) -> Verdict:
     """Largest speed of what moves over the ground; without it, of the fastest independent speed."""
-    joints = ground_joints(run)
-    if joints:
-        name = joints[0].name
-        parts = [run[c] for c in (f"{name}.v{x}" for x in "xyz") if c in run.columns]
-        speed = np.sqrt(np.sum(np.square(parts), axis=0))
-        k = int(np.argmax(speed))
-        way = float(np.trapezoid(speed, run.t))
-        return Verdict(
-            mark="",
-            label=f"Top speed of {name}",
-            answer=quantity(float(speed[k]), "m/s", DIGITS),
-            comment=Html(
-                f"{_at(run, k)}; {quantity(way, 'm', DIGITS)} travelled in "
-                f"{quantity(float(run.t[-1] - run.t[0]), 's', DIGITS)}"
-            ),
-            link="plots",
-        )
-    # angles and distances are not compared: the first unit is that of the first speed
-    unit = run.speeds[0].unit if run.speeds else "1"
-    alike = [c.name for c in run.speeds if c.unit == unit]
-    if not alike:
+    fast = top_speed(run)
+    if fast is None:
         return Verdict(
             mark="",
             label="Motion",
@@ -95,13 +82,17 @@ def _speed(run: Trajectory) -> Verdict:
             comment=text("the mechanism has no speeds"),
             link="simulated",
         )
-    worst = max(alike, key=lambda n: float(np.max(np.abs(run[n]))))
-    k = int(np.argmax(np.abs(run[worst])))
+    when, label = _at(run, fast.sample), "Top speed"
+    comment = Html(f"of {code(fast.name)}, {when}")
+    if fast.way is not None:
+        label = f"Top speed of {fast.name}"
+        span = quantity(float(run.t[-1] - run.t[0]), "s", DIGITS)
+        comment = Html(f"{when}; {quantity(fast.way, 'm', DIGITS)} travelled in {span}")
     return Verdict(
         mark="",
-        label="Top speed",
-        answer=quantity(float(np.abs(run[worst][k])), unit, DIGITS),
-        comment=Html(f"of {code(worst)}, {_at(run, k)}"),
+        label=label,
+        answer=quantity(fast.size, fast.unit, DIGITS),
+        comment=comment,
         link="plots",
     )
 
@@ -134,18 +125,15 @@ def _inputs(run: Trajectory) -> list[Verdict]:
 
 def _power(run: Trajectory, names: list[str]) -> Verdict:
     """Largest power of all motors together, and the energy of those that drive at each instant."""
-    powers: Array = np.array([run[f"power.{name}"] for name in names])
-    total = powers.sum(axis=0)
-    k = int(np.argmax(np.abs(total)))
-    driving = float(np.trapezoid(np.maximum(powers, 0.0).sum(axis=0), run.t))
-    braking = float(np.trapezoid(np.maximum(-powers, 0.0).sum(axis=0), run.t))
+    power = power_use(run, names)
     return Verdict(
         mark="",
         label="Peak power",
-        answer=quantity(float(abs(total[k])), "W", DIGITS),
+        answer=quantity(abs(power.peak), "W", DIGITS),
         comment=Html(
-            f"{'driving' if total[k] >= 0 else 'braking'}, {_at(run, k)}; "
-            f"{quantity(driving, 'J', DIGITS)} spent, {quantity(braking, 'J', DIGITS)} taken back"
+            f"{'driving' if power.peak >= 0 else 'braking'}, {_at(run, power.sample)}; "
+            f"{quantity(power.spent, 'J', DIGITS)} spent, "
+            f"{quantity(power.regained, 'J', DIGITS)} taken back"
         ),
         link="plots",
     )

@@ -168,7 +168,11 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+#: Color of what was shown before, and opacity of all that is not shown itself.
 GHOST: Color = (150, 150, 150)
+OPACITY = 0.25
+#: Name of the node that has the label.
+LABEL = "label"
 #: Colors of the paper and of the two kinds of grid lines, on a light and on a dark page.
 LIGHT: tuple[Color, Color, Color] = (255, 255, 255), (214, 218, 224), (168, 176, 188)
 DARK: tuple[Color, Color, Color] = (20, 20, 20), (60, 64, 71), (98, 104, 114)
@@ -186,7 +190,8 @@ class Stage:
     prefix : name under which everything hangs; two stages in one scene need two.
     traces, forces, velocities : what is drawn beside the bodies.
     follow : keep the bodies in the middle of the view.
-    ghost : draw the bodies gray and translucent and nothing else.
+    ghost : draw the bodies translucent in this color, with traces if asked for, and no ground.
+    label : what is written above them.
     pieces : of a trace, which appear one after the other.
     dark : colors for a dark page.
     """
@@ -200,13 +205,14 @@ class Stage:
         forces: bool = False,
         velocities: bool = False,
         follow: bool = False,
-        ghost: bool = False,
+        ghost: Color | None = None,
+        label: str = "",
         pieces: int = 16,
         dark: bool = False,
     ) -> None:
         self.api, self.prefix, self.ghost, self.pieces = api, prefix, ghost, pieces
         self.traces, self.forces, self.velocities = traces, forces, velocities
-        self.follow, self.dark = follow, dark
+        self.follow, self.dark, self.label = follow, dark, label
         self.scene: Scene | None = None
         self.frames: Frames | None = None
         self.index = 0
@@ -215,7 +221,7 @@ class Stage:
         self._starts = np.zeros(0, dtype=int)
         self._begun = np.zeros(0, dtype=bool)
         self._arrows: list[Arrow] = []
-        self._offset = np.zeros((0, 3))
+        self._offset = self._above = np.zeros((0, 3))
 
     def put(self, scene: Scene, frames: Frames, index: int = 0, room: float = 0.0) -> None:
         """Show another scene or motion; what did not change is kept.
@@ -231,11 +237,13 @@ class Stage:
         self._nodes.begin()
         self._frame(self.prefix)
         self._put_bodies(scene)
-        if not self.ghost:
+        if self.ghost is None:
             self._put_grounds(scene, frames, room)
-            if self.traces:
-                self._put_traces(scene, frames)
             self._put_arrows(scene, frames)
+        if self.traces:
+            self._put_traces(scene, frames)
+        if self.label:
+            self._put_label()
         self._nodes.finish()
         self._starts = np.array([start for start, _ in self._pieces], dtype=int)
         # pieces that were there before may be shown
@@ -267,10 +275,19 @@ class Stage:
         for roller in scene.rollers:
             turned = roller_quaternions(roller.axis, frames.rolled[roller.name][index])
             self._nodes.move(self._path(roller.body, roller.name), roller.center, turned)
-        self._nodes.move(self.prefix, -self._offset[index] if self.follow else np.zeros(3))
+        self._nodes.move(self.prefix, self.shift)
+        if self.label:
+            self._nodes.move(self._path(LABEL), self._above[index])
         self._show_pieces(index)
         for arrow in self._arrows:
             arrow.show(self._nodes, index)
+
+    @property
+    def shift(self) -> Array:
+        """By how much everything is moved against the view that follows, m."""
+        is_moved = self.follow and self.index < len(self._offset)
+        shift: Array = -self._offset[self.index] if is_moved else np.zeros(3)
+        return shift
 
     def _show_pieces(self, index: int) -> None:
         """Show the pieces of traces that began before a frame and hide the others."""
@@ -290,6 +307,7 @@ class Stage:
     def _measure(self, scene: Scene, frames: Frames) -> None:
         path = followed(scene, frames)
         self._offset = path - path[:1]
+        self._above = path + 1.2 * scene.length * scene.up
 
     def _path(self, *names: str) -> str:
         """A path below the stage; a slash in a name would start a new level."""
@@ -304,21 +322,24 @@ class Stage:
         for roller in scene.rollers:
             self._frame(self._path(roller.body, roller.name))
         for k, part in enumerate(scene.parts):
+            if self.ghost is not None and (part.body == WORLD or part.is_ground):
+                continue
             names = (part.body, part.roller) if part.roller else (part.body,)
             self._put_mesh(self._path(*names, f"part{k}"), part)
 
     def _put_mesh(self, path: str, part: Part) -> None:
         def make() -> Any:
-            if part.shades is not None and not self.ghost:
+            if part.shades is not None:
                 return self._shaded(path, part)
+            is_solid = self.ghost is None
             return self.api.add_mesh_simple(
                 path,
                 part.vertices,
                 part.faces,
-                color=GHOST if self.ghost else part.color,
-                opacity=0.25 if self.ghost else None,
-                cast_shadow=not self.ghost,
-                receive_shadow=not self.ghost,
+                color=self.ghost or part.color,
+                opacity=None if is_solid else OPACITY,
+                cast_shadow=is_solid,
+                receive_shadow=is_solid,
             )
 
         self._nodes.put(path, (part.vertices, part.faces, part.color), make)
@@ -365,13 +386,20 @@ class Stage:
             points = rounded(trace.points, fineness(trace.points))
             # a little lower, so that the two do not flicker through each other
             low = points - 2e-3 * scene.length * scene.up
-            color = pale(trace.color, paper=paper)
+            color = self.ghost or pale(trace.color, paper=paper)
             self._line(self._path("traces", trace.name, "all"), low, color, 1.0)
+            if self.ghost is not None:
+                continue
             bounds = np.unique(np.linspace(0, len(points) - 1, self.pieces + 1).astype(int))
             for k, (start, end) in enumerate(pairwise(bounds)):
                 path = self._path("traces", trace.name, f"piece{k}")
                 handle = self._line(path, points[start : end + 1], trace.color, 2.5, visible=False)
                 self._pieces.append((start * (len(frames) - 1) // (len(points) - 1), handle))
+
+    def _put_label(self) -> None:
+        path = self._path(LABEL)
+        anchor = {"anchor": "bottom-center", "font_screen_scale": 0.9}
+        self._nodes.put(path, (self.label,), lambda: self.api.add_label(path, self.label, **anchor))
 
     def _line(self, path: str, points: Array, color: Color, width: float, **more: Any) -> Any:
         segments = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
@@ -384,7 +412,7 @@ class Stage:
         def change(handle: Any) -> None:
             handle.points = segments
             if not np.array_equal(handle.colors, color):
-                handle.colors = color
+                handle.colors = np.array(color, np.uint8)
 
         return self._nodes.put(path, (segments, color), make, change)
 

@@ -214,10 +214,10 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
     # on the processor; a device hoists by itself
     @functools.cache
     def compiled() -> dict[str, Any]:
-        return _compile(list(programs.values()), lanes) | _motion(system, lanes)
+        return _compile(list(programs.values()), lanes) | motion_in_lanes(system, lanes)
 
     return _Functions(
-        programs=programs | _motion_programs(system),
+        programs=programs | motion_programs(system),
         compiled=compiled,
         units=units,
         generator=generator,
@@ -248,18 +248,18 @@ def _features(request: BatchRequest, features: TimeFeatures | None, rows: Array)
     return found if len(found) == 1 else [found[k] for k in which.ravel().tolist()]
 
 
-def _motion(system: System, lanes: int) -> dict[str, Any]:
+def motion_in_lanes(system: System, lanes: int) -> dict[str, Any]:
     """Rates and projection of a system, compiled once for each number of lanes."""
 
     def make() -> dict[str, Any]:
-        programs = dict(_motion_programs(system))
+        programs = dict(motion_programs(system))
         programs["rates"] = system.hoisted_rates.main_program
         return _compile(list(programs.values()), lanes)
 
     return system.cached(("motion in lanes", lanes), make)
 
 
-def _motion_programs(system: System) -> dict[str, Program]:
+def motion_programs(system: System) -> dict[str, Program]:
     """Rates and projection of a system."""
 
     def make() -> dict[str, Program]:

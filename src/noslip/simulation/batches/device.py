@@ -18,17 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noslip.engines.device_function import SharedFunctions, print_shared_functions
 from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
 from noslip.engines.flow import REGISTERS, THREAD
-from noslip.engines.interpreter import interpret
-from noslip.engines.llvm import print_thread_functions
-from noslip.engines.lookup import lower_lookups
-from noslip.engines.optimize import hoist, reassociate
 from noslip.engines.program import Program
-from noslip.engines.thread_code import join_texts, record_text, word_of_record
-from noslip.engines.trig_polynomials import shorten
+from noslip.engines.thread_code import join_texts, record_text
 from noslip.errors import DeviceError
-from noslip.lookup_tables import LookupTable
 from noslip.simulation.batches.lanes import Array, LanePlan, LaneResults, Shared, shape_of
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.shape import PLACES, SETUP, Shape
@@ -102,7 +97,7 @@ def run_on_device(
     shape = _shape(plan, results, code)
     printed = _kernel(shape, tuple(code.programs.items()))
     values, pause_words = printed.values(plan, shape), printed.pause_words
-    kernel = code.device.kernel(printed.text, printed.tables)
+    kernel = code.device.kernel(printed.text, printed.functions.tables)
     size = _part_size(plan, results, kernel, pause_words, code.device)
     done = 0
     for begin in range(0, len(plan.queue), size):
@@ -138,50 +133,32 @@ def _shape(plan: LanePlan, results: LaneResults, code: DeviceCode) -> Shape:
 
 
 class _Kernel(NamedTuple):
-    """Text of a kernel, words that a thread keeps between launches, and what follows the record.
-
-    Its programs look up the tables.
-    """
+    """Text of a kernel, words that a thread keeps between launches, and its functions."""
 
     text: str
     pause_words: int
-    heads: tuple[Program, ...]
-    tables: tuple[LookupTable, ...]
+    functions: SharedFunctions
 
     def values(self, plan: LanePlan, shape: Shape) -> bytes:
         """Shared parameters and what was hoisted of them, in the precision of the kernel."""
         row = plan.parameters[plan.queue[0] if len(plan.parameters) > 1 else 0]
-        parts = [row]
-        for head in self.heads:
-            t, x, u = (np.zeros(size) for size in head.input_sizes[:3])
-            parts.append(interpret(head, t, x, u, row[: head.input_sizes[3]]))
         kind = np.float32 if shape.target.is_single else np.float64
-        return np.concatenate(parts).astype(kind).tobytes()
+        return self.functions.values(row).astype(kind).tobytes()
 
 
 @lru_cache(maxsize=32)
 def _kernel(shape: Shape, programs: tuple[tuple[str, Program], ...]) -> _Kernel:
-    """The kernel of a shape and its programs.
-
-    Operations on parameters that all trajectories share are done once, beforehand.
-    """
-    number, count = shape.target.number, shape.num_parameters - shape.num_angles
+    """The kernel of a shape and its programs."""
+    count = shape.num_parameters - shape.num_angles
     constant = [k for k in range(count) if k not in shape.varying]
     first = len(PLACES) * (2 if shape.target.is_single else 1)
-    at = first + shape.num_parameters
-    functions, heads, shared = {}, [], {}
-    for name, program in programs:
-        size = program.input_sizes[3]
-        own = {k: word_of_record(first + k, number) for k in constant if k < size}
-        # a card schedules by itself, and better what is used soon after it is computed
-        functions[name], head = hoist(reassociate(shorten(lower_lookups(program))), own)
-        hoisted = {size + k: word_of_record(at + k, number) for k in range(head.output_size)}
-        shared[name], at = own | hoisted, at + head.output_size
-        heads.append(head)
+    functions = print_shared_functions(
+        dict(programs), constant, first, shape.num_parameters, shape.target.number
+    )
+    at = functions.num_words
     words = record_text(-(-at // 2) if shape.target.is_single else at)
-    text = join_texts(words, print_thread_functions(functions, number, shared), print_loop(shape))
-    tables = tuple(dict.fromkeys(table for _, program in programs for table in program.tables))
-    return _Kernel(text, LoopWriter(shape).pause_size, tuple(heads), tables)
+    text = join_texts(words, functions.text, print_loop(shape))
+    return _Kernel(text, LoopWriter(shape).pause_size, functions)
 
 
 def _part_size(
@@ -200,9 +177,9 @@ def _part_size(
     room = SHARE * device.free_memory() - shared
     if room < each:
         raise DeviceError(
-            f"the memory of {device.name} has no room for a single trajectory",
+            f"the memory of {device.name} is too small for a single trajectory",
             f"batch of {len(plan.queue)} trajectories",
-            "keep fewer samples, or free memory of the card",
+            "keep fewer samples, or free memory on the GPU",
         )
     return max(1, min(len(plan.queue), MOST_AT_ONCE, int(room / each)))
 

@@ -18,12 +18,14 @@ def draw_noise(w: LoopWriter) -> None:
     run_words = _both(f, "and", run, WORD), _both(f, "lshr", run, 32)
     for channel in range(w.shape.num_noise):
         counter = [_both(f, "and", sample, WORD), f.whole(channel), *run_words]
-        words = _philox(f, counter, key)
+        words = philox_words(f, counter, key)
         for k in range(2):
-            w.base[w.shape.num_inputs + 2 * channel + k] = _uniform(f, *words[2 * k : 2 * k + 2])
+            w.base[w.shape.num_inputs + 2 * channel + k] = uniform_number(
+                f, *words[2 * k : 2 * k + 2]
+            )
 
 
-def _philox(f: Flow, c: list[Value], key: tuple[Value, Value]) -> list[Value]:
+def philox_words(f: Flow, c: list[Value], key: tuple[Value, Value]) -> list[Value]:
     """Four words of a counter."""
     k0, k1 = key
     for number in range(ROUNDS):
@@ -42,7 +44,7 @@ def _philox(f: Flow, c: list[Value], key: tuple[Value, Value]) -> list[Value]:
     return c
 
 
-def _uniform(f: Flow, high: Value, low: Value) -> Value:
+def uniform_number(f: Flow, high: Value, low: Value) -> Value:
     """A number between 0 and 1 of 52 bits of two words."""
     whole = _both(f, "shl", high, 20) + _both(f, "lshr", low, 12)
     real = f.emit(f"uitofp {whole.typed} to {vector_type(whole.width, REAL)}", REAL, whole.width)

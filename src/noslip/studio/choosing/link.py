@@ -56,12 +56,14 @@ class PageLink:
     model : its name on the page.
     changes : fields of the choice that are not those of the model's first one.
     kept : the same of the run that is kept for a comparison; None without one.
+    kept_model : its model, where it is another one.
     view : how it is looked at.
     """
 
     model: str
     changes: dict[str, Any] = field(default_factory=dict)
     kept: dict[str, Any] | None = None
+    kept_model: str = ""
     view: PageView = field(default_factory=PageView)
 
 
@@ -108,7 +110,7 @@ def read_link(text: str) -> PageLink:
         unpacker = zlib.decompressobj()
         plain = unpacker.decompress(packed, MAX_BYTES)
         if not unpacker.eof:
-            raise ValueError("it is cut short, or too long")
+            raise ValueError("it is truncated or too long")
         return msgspec.json.decode(plain, type=PageLink)
     except (ValueError, binascii.Error, zlib.error, msgspec.MsgspecError, RecursionError) as error:
         raise SimulationError(f"the link cannot be read: {error}", WHERE, FIX) from None
@@ -120,6 +122,7 @@ def _plain(link: PageLink) -> dict[str, Any]:
     pairs = ((f.name, getattr(link.view, f.name)) for f in dataclasses.fields(PageView))
     view = {name: value for name, value in pairs if value != getattr(usual, name)}
     found = {"model": link.model, "changes": link.changes, "view": view}
+    found["kept_model"] = link.kept_model
     return {k: v for k, v in found.items() if v} | (
         {} if link.kept is None else {"kept": link.kept}
     )

@@ -16,11 +16,15 @@ from noslip.analysis.audit import Audit
 from noslip.engines.system import System
 from noslip.errors import Fault, NoslipError
 from noslip.formulations.certificate import Certificate
+from noslip.model.bodies import WORLD
+from noslip.show.headlines import ground_joints
+from noslip.show.plots.paths import ground_plane
 from noslip.show.scene.frames import Frames
 from noslip.show.scene.scene import Scene
 from noslip.simulation.trajectory import Trajectory
-from noslip.studio.choosing.choice import DRIVE, Choice
+from noslip.studio.choosing.choice import DRIVE, PATH, Choice
 from noslip.studio.choosing.controls import Controls
+from noslip.studio.choosing.forms import DRAWN
 from noslip.studio.choosing.link import (
     PageLink,
     PageView,
@@ -35,9 +39,10 @@ from noslip.studio.page.disposal import Disposal
 from noslip.studio.page.downloads import make_file
 from noslip.studio.page.drive_panel import DrivePanel
 from noslip.studio.page.panels import STAGE, Panels
+from noslip.studio.page.path_handles import Floor, PathHandles
 from noslip.studio.page.player import SPEEDS, Player
 from noslip.studio.page.plots_panel import PlotsPanel
-from noslip.studio.page.scene_panel import ScenePanel
+from noslip.studio.page.scene_panel import KEPT, ScenePanel
 from noslip.studio.page.sweep_panel import SweepPanel
 from noslip.studio.running.models import Mechanism, ModelCatalog
 from noslip.studio.running.session import Session, Shown, faults_of
@@ -50,6 +55,17 @@ BRAND = (76, 120, 168)
 RATE, SLOW = 30.0, 0.15
 #: Seconds between updates of the link in the address of the page.
 LINKED = 0.5
+
+
+def path_floor(shown: Shown) -> Floor:
+    """The plane that paths of a vehicle are given in, on the ground below it."""
+    plane = ground_plane(shown.run)
+    normal, position = plane.rotation[:, 2], plane.position
+    for ground in shown.scene.grounds:
+        if ground.body == WORLD and abs(ground.rotation[:, 2] @ normal) > 1 - 1e-9:
+            position = position + normal * float((ground.position - position) @ normal)
+            break
+    return Floor(plane.rotation, position)
 
 
 class Page:
@@ -78,6 +94,8 @@ class Page:
         self._closed = threading.Event()
         self.shown: Shown | None = None
         self.audit: Audit | None = None
+        self._ghost: Shown | None = None
+        self._kept: Shown | None = None
         self._certificate: Certificate | None = None
         self._why = ""
         self._model = ""
@@ -88,6 +106,7 @@ class Page:
         self._link_faults: tuple[Fault, ...] = ()
         self._wanted: PageView | None = None
         self._linked = 0.0
+        self._is_path_seen = False
         self.disposal = Disposal()
         self.scene_panel = ScenePanel(client)
         self.set_dark(visit.is_dark)
@@ -99,6 +118,9 @@ class Page:
             self._threads.callback(self._writer.close)
             self.session = Session(catalog, name, self)
             self._threads.callback(self.session.close)
+            self.path_handles = PathHandles(
+                client, self.session.set_points, is_phone=visit.is_phone
+            )
             self.drive_panel = DrivePanel(self)
             self.panels = Panels(self)
             if points is not None:
@@ -162,14 +184,24 @@ class Page:
             if wanted is not None:
                 self._prepare_view(wanted, now)
             t = self.player.time(now)
-            self.scene_panel.put(shown, ghost if self.panels.has_ghost else None, t, is_new=is_new)
+            self._ghost = ghost
+            self.scene_panel.put(shown, self._beside, t, is_new=is_new, is_kept=self._has_kept)
             self.panels.set_follow(self.scene_panel.stage.follow)
             self.panels.show_run(shown)
             self._show_plots(t)
             self._show_verdicts()
+            self._show_comparison()
             if wanted is not None:
                 self._restore_view(wanted)
         self._reader.submit(shown)
+
+    def show_kept(self, kept: Shown | None) -> None:
+        """Show the run that others are compared with beside the present one; none any more."""
+        with self._lock:
+            self._kept = kept
+            if self.scene_panel.shown is not None:
+                self._put_ghost()
+            self._show_comparison()
 
     def show_audit(self, shown: Shown, found: Audit | None) -> None:
         """Show the audit of the run."""
@@ -181,6 +213,7 @@ class Page:
     def show_faults(self, faults: tuple[Fault, ...]) -> None:
         """Show why a choice cannot be run."""
         self._faults = faults
+        self.path_handles.refuse(bool(faults))
         self._show_faults()
 
     def show_file_faults(self, faults: tuple[Fault, ...]) -> None:
@@ -239,12 +272,10 @@ class Page:
         )
         self.set_stage("dark", is_dark)
 
-    def set_ghost(self, wanted: bool) -> None:
-        """Show the run before this one, or not."""
+    def set_ghost(self) -> None:
+        """Show the run before this one, or not, as the box of the panels says."""
         with self._lock:
-            t = self.player.time(time.monotonic())
-            self.scene_panel.put_ghost(self.session.ghost if wanted else None, t)
-            self._show_plots(t)
+            self._put_ghost()
 
     def set_stage(self, name: str, value: bool) -> None:
         """Draw traces, forces or velocities, or not; in colors for a dark page, or not."""
@@ -253,7 +284,7 @@ class Page:
             if self.scene_panel.shown is not None:
                 t = self.player.time(time.monotonic())
                 self.scene_panel.put(
-                    self.scene_panel.shown, self.scene_panel.ghost, t, is_new=False
+                    self.scene_panel.shown, self._beside, t, is_new=False, is_kept=self._has_kept
                 )
 
     def fit_view(self) -> None:
@@ -284,8 +315,17 @@ class Page:
                 plots=self.plots.titles,
                 camera=self.scene_panel.moved_camera(),
             )
+            kept, kept_model = None, ""
+            if self._kept is not None and self._kept.choice.task != DRIVE:
+                usual = self._kept.mechanism.first_choice()
+                kept = differences(self._kept.choice, usual)
+                kept_model = self._kept.name if self._kept.name != session.name else ""
             return PageLink(
-                model=session.name, changes=differences(session.choice, first), view=view
+                model=session.name,
+                changes=differences(session.choice, first),
+                kept=kept,
+                kept_model=kept_model,
+                view=view,
             )
 
     def _open_link(self, text: str) -> None:
@@ -297,13 +337,18 @@ class Page:
             link = read_link(text)
             mechanism = self.catalog.mechanism(link.model)
             choice = changed_choice(mechanism.first_choice(), link.changes)
+            kept = None
+            if link.kept is not None:
+                name = link.kept_model or link.model
+                usual = self.catalog.mechanism(name).first_choice()
+                kept = (name, changed_choice(usual, link.kept))
         except NoslipError as error:
             self.session.start()
             self._link_faults = error.faults
             self._show_faults()
             return
         self._wanted = link.view
-        self.session.open(link.model, choice)
+        self.session.open(link.model, choice, kept)
 
     def _prepare_view(self, view: PageView, now: float) -> None:
         """Time, speed, plots and what is drawn, before a run is put on the page."""
@@ -335,10 +380,29 @@ class Page:
         except Exception as error:
             self._failed(error)
 
+    @property
+    def _has_kept(self) -> bool:
+        return self._kept is not None
+
+    @property
+    def _beside(self) -> Shown | None:
+        """The run beside the one that is shown: one that is kept, or the one before it."""
+        return self._kept or (self._ghost if self.panels.has_ghost else None)
+
+    def _put_ghost(self) -> None:
+        t = self.player.time(time.monotonic())
+        self.scene_panel.put_ghost(self._beside, t, is_kept=self._has_kept)
+        self._show_plots(t)
+
     def _show_plots(self, t: float) -> None:
         if self.shown is not None:
             ghost = self.scene_panel.ghost
-            self.plots.show(self.shown.run, None if ghost is None else ghost.run, t)
+            other = None if ghost is None else ghost.run
+            self.plots.show(self.shown.run, other, t, KEPT if self._has_kept else "")
+
+    def _show_comparison(self) -> None:
+        if self.shown is not None:
+            self.panels.show_comparison(texts.comparison_html(self._kept, self.shown))
 
     def _show_verdicts(self) -> None:
         if self.shown is not None:
@@ -406,12 +470,45 @@ class Page:
                     self.drive_panel.tick(now)
                 else:
                     self._move(now, is_slow)
+                self._update_path(is_slow)
                 if now - self._linked >= LINKED and self.shown is not None:
                     self._linked = now
                     self.panels.show_link(write_link(self.link()))
             except Exception as error:
                 self._failed(error)
                 self._closed.wait(1.0)
+
+    def _update_path(self, is_slow: bool) -> None:
+        """Keep the points on the floor those of the choice, and those of the choice dragged."""
+        handles, choice = self.path_handles, self.session.choice
+        is_changed = handles.update()
+        if is_slow:
+            with self._lock:
+                shown = self.scene_panel.shown
+                if choice.task != PATH or choice.path != DRAWN or shown is None:
+                    handles.remove()
+                    self._is_path_seen = False
+                    return
+                if not choice.points or not ground_joints(shown.run):
+                    return
+                if not self._is_path_seen and shown.choice.path == DRAWN:
+                    self._show_whole_path()
+                is_changed |= handles.put(
+                    choice.points,
+                    choice.closed,
+                    scene=shown.scene,
+                    floor=path_floor(shown),
+                    shift=lambda: self.scene_panel.stage.shift,
+                )
+        if is_changed:
+            self.panels.show_path(texts.path_html(handles.shape))
+
+    def _show_whole_path(self) -> None:
+        """Let the camera rest and show all of a path to be drawn, unless a hand has moved it."""
+        self._is_path_seen = True
+        if not self.scene_panel.moved_camera():
+            self.scene_panel.set_follow(False)
+            self.panels.set_follow(False)
 
     def _move(self, now: float, is_slow: bool) -> None:
         with self._lock:

@@ -22,15 +22,21 @@ import numpy as np
 
 from noslip.engines.system import Array
 from noslip.model.vocabulary import angle_names
+from noslip.show.colors import PALETTE
 from noslip.show.units import raised, unit_text
 from noslip.simulation.trajectory import Trajectory
 from noslip.studio.page.disposal import Disposal
 
-COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#eeca3b")
 GHOST, CURSOR = "rgba(140, 140, 140, 0.55)", "rgba(120, 120, 120, 0.8)"
 
 #: Most curves of one plot.
 MOST = 8
+
+
+def _stroke(k: int) -> dict[str, object]:
+    """Color of curve k, as in figures; those beyond the palette repeat it with dashes."""
+    dashes = {"dash": (9, 3)} if k >= len(PALETTE) else {}
+    return {"stroke": PALETTE[k % len(PALETTE)], **dashes}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,36 +113,47 @@ def plot_data(
     *,
     drawing: int = 0,
 ) -> tuple[Array, ...]:
-    """Times, the cursor, the columns, and those of a ghost, each (n + 4,).
+    """Times, the cursor, the columns, and those of a ghost, each (n + 4,) or longer.
 
     Parameters
     ----------
     run : what happened.
     group : what to draw.
     shown_time : where the cursor stands, s.
-    ghost : another run whose columns are drawn too, where it has them.
+    ghost : another run whose columns are drawn too; one that is longer makes the arrays longer, and
+        what ends before the other is NaN, which is not drawn, from there on.
     drawing : counts the drawings.
     """
     t = run.t
     at = float(np.clip(shown_time, t[0], t[-1]))
     k = int(np.searchsorted(t, at, side="right"))
-    behind = t[-1] + (t[-1] - t[0]) * (1 + drawing % 2) * 1e-9
-    times = np.concatenate([t[:k], [at, at, at], t[k:], [behind]])
+    later = np.zeros(0) if ghost is None else ghost.t[ghost.t > t[-1]]
+    last = later[-1] if len(later) else t[-1]
+    behind = last + (last - t[0]) * (1 + drawing % 2) * 1e-9
+    times = np.concatenate([t[:k], [at, at, at], t[k:], later, [behind]])
+    missing = np.full(len(later), np.nan)
     curves = []
     for name in group.columns:
-        values = column(run, name)
+        values = _finite(column(run, name))
         now = float(np.interp(at, t, values))
-        curves.append(np.concatenate([values[:k], [now, now, now], values[k:], values[-1:]]))
+        ends = np.append(missing, np.nan if len(later) else values[-1])
+        curves.append(np.concatenate([values[:k], [now, now, now], values[k:], ends]))
     if ghost is not None:
+        upto = ghost.t[-1] if len(later) == 0 and ghost.t[-1] < t[-1] else np.inf
         for name in group.columns:
-            curves.append(np.interp(times, ghost.t, column(ghost, name)))
-    stacked = np.nan_to_num(np.array(curves), nan=0.0, posinf=0.0, neginf=0.0)
+            drawn = np.interp(times, ghost.t, _finite(column(ghost, name)))
+            curves.append(np.where(times > upto, np.nan, drawn))
+    stacked = np.array(curves)
     size = plot_scale(run, group)
     stacked = stacked if size == 1.0 else stacked / size
-    low, high = float(np.min(stacked)), float(np.max(stacked))
+    low, high = float(np.nanmin(stacked)), float(np.nanmax(stacked))
     cursor = np.full(len(times), low)
     cursor[k + 1] = high if high > low else low + 1.0
     return (times, cursor, *stacked)
+
+
+def _finite(values: Array) -> Array:
+    return np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def plot_scale(run: Trajectory, group: PlotGroup) -> float:
@@ -156,9 +173,16 @@ def same_columns(ghost: Trajectory | None, group: PlotGroup) -> bool:
 
 
 def plot_series(
-    group: PlotGroup, has_ghost: bool, counted_in: float = 1.0
+    group: PlotGroup, has_ghost: bool, counted_in: float = 1.0, kept: str = ""
 ) -> tuple[dict[str, object], ...]:
-    """Options of uPlot for each array of `plot_data`; `counted_in` is their scale."""
+    """Options of uPlot for each array of `plot_data`.
+
+    Parameters
+    ----------
+    group, has_ghost : what is drawn, and whether another run is drawn too.
+    counted_in : scale of the values.
+    kept : name of the other run where it is compared with; its curves then have names and colors.
+    """
     cursor = "now"
     if counted_in != 1.0:
         cursor = f"in 10{raised(round(math.log10(counted_in)))} {group.unit}".strip()
@@ -169,10 +193,15 @@ def plot_series(
     for k, name in enumerate(group.columns):
         label = name.removeprefix("error.").removeprefix("residual.").removeprefix("acceleration.")
         options.append(
-            {"label": label, "stroke": COLORS[k % len(COLORS)], "width": 1.75,
+            {"label": label, **_stroke(k), "width": 1.75,
              "points": {"show": False}}
         )  # fmt: skip
-    if has_ghost:
+    if has_ghost and kept:
+        options += [
+            {**option, "label": f"{option['label']}, {kept}", "width": 1.5, "dash": (6, 4)}
+            for option in options[2:]
+        ]
+    elif has_ghost:
         options += [
             {"label": "\u200b" if k else "before", "stroke": GHOST, "width": 1.25, "dash": (5, 4),
              "points": {"show": False}}
@@ -209,6 +238,7 @@ class PlotsPanel:
         self._ghost: Trajectory | None = None
         self._groups: dict[str, PlotGroup] = {}
         self._time, self._drawn = 0.0, 0.0
+        self._beside = ""
         self._wanted: tuple[str, ...] = ()
 
     @property
@@ -221,10 +251,10 @@ class PlotsPanel:
         with self._lock:
             self._wanted, self._groups = titles, {}
 
-    def show(self, run: Trajectory, ghost: Trajectory | None, t: float) -> None:
-        """Draw another run."""
+    def show(self, run: Trajectory, ghost: Trajectory | None, t: float, beside: str = "") -> None:
+        """Draw another run, and a ghost, which has a name where it is compared with."""
         with self._lock:
-            self._run, self._ghost, self._time = run, ghost, t
+            self._run, self._ghost, self._time, self._beside = run, ghost, t, beside
             found = plot_groups(run)
             if list(found) != list(self._groups) or not self._slots:
                 kept = [title for title in self._wanted or self.titles if title in found]
@@ -276,7 +306,7 @@ class PlotsPanel:
         slot.drawings += 1
         arrays = plot_data(self._run, group, self._time, ghost, drawing=slot.drawings)
         counted_in = plot_scale(self._run, group)
-        key = (group, ghost is not None, counted_in)
+        key = (group, ghost is not None, counted_in, self._beside)
         if slot.plot is not None and slot.key == key:
             slot.plot.data = arrays
             return
@@ -284,7 +314,7 @@ class PlotsPanel:
         with self._tab:
             slot.plot = self._client.gui.add_uplot(
                 arrays,
-                plot_series(group, ghost is not None, counted_in),
+                plot_series(group, ghost is not None, counted_in, self._beside),
                 height=190,
                 scales={"x": {"time": False}},
                 axes=({"size": 30}, {"size": 52}),

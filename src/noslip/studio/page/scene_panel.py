@@ -1,4 +1,4 @@
-"""`ScenePanel`: the picture of a page: bodies, the ghost of the run before, and the camera."""
+"""`ScenePanel`: the picture of a page: bodies, the ghost of another run, and the camera."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from noslip.show import colors
 from noslip.show.scene.camera import camera, is_far
 from noslip.show.scene.frames import Frames, frames
+from noslip.show.scene.meshes import rgb
 from noslip.show.scene.scene import Scene
-from noslip.show.scene.stage import Stage
+from noslip.show.scene.stage import GHOST, Stage
 from noslip.studio.page.browser import point_camera
 from noslip.studio.running.session import Shown
 
 #: Options of a stage that the next one keeps.
 DRAWN = ("traces", "forces", "velocities", "follow", "dark")
+#: Color and name of the run that others are compared with.
+KEPT_COLOR, KEPT = colors.PALETTE[4], "kept"
 #: How much farther away one looks at what is driven than would be needed to see it.
 AWAY = 2.2
 #: Ground ahead of what is driven, s of its way.
@@ -33,20 +37,30 @@ class ScenePanel:
         self.client = client
         self._count = 0
         self.stage = Stage(client.scene, prefix="/noslip0")
+        self._is_kept = False
         self._ghost_stage = self._new_ghost_stage()
         self.shown: Shown | None = None
         self.ghost: Shown | None = None
         self._view: tuple[float, Any] = (0.0, None)
         self._field_of_view = 0.8
 
-    def put(self, shown: Shown, ghost: Shown | None, t: float, *, is_new: bool) -> None:
+    def put(
+        self,
+        shown: Shown,
+        ghost: Shown | None,
+        t: float,
+        *,
+        is_new: bool,
+        is_kept: bool = False,
+    ) -> None:
         """Show a run at a time; the camera fits a new run, or follows its bodies if it is long.
 
         Parameters
         ----------
-        shown, ghost : the run, and the one before it if that is to be seen.
+        shown, ghost : the run, and another one beside it if one is to be seen.
         t : s.
         is_new : whether something else was shown before.
+        is_kept : whether the other one is kept for a comparison.
         """
         if is_new or not _same_meshes(self.stage.scene, shown.scene):
             self._clear()
@@ -58,14 +72,19 @@ class ScenePanel:
             motion = frames(shown.system, shown.run, times=motion.times, forces=True)
         with self.client.atomic():
             self.stage.put(shown.scene, motion, nearest_frame(motion, t))
-            self.put_ghost(ghost, t)
+            self.put_ghost(ghost, t, is_kept=is_kept)
         self.shown = shown
         if is_new:
             self.fit_camera()
 
-    def put_ghost(self, ghost: Shown | None, t: float) -> None:
-        """Show another run in gray, or none."""
+    def put_ghost(self, ghost: Shown | None, t: float, *, is_kept: bool = False) -> None:
+        """Show another run, in gray or as the one that is kept; or none."""
         self.ghost = ghost
+        if is_kept is not self._is_kept:
+            if self._ghost_stage.scene is not None:
+                self._ghost_stage.remove()
+            self._is_kept = is_kept
+            self._ghost_stage = self._new_ghost_stage()
         if ghost is not None:
             self._ghost_stage.put(ghost.scene, ghost.frames, nearest_frame(ghost.frames, t))
         elif self._ghost_stage.scene is not None:
@@ -155,7 +174,10 @@ class ScenePanel:
 
     def _new_ghost_stage(self) -> Stage:
         """A stage below the other, so that it moves with the view that follows."""
-        return Stage(self.client.scene, prefix=f"{self.stage.prefix}/ghost", ghost=True)
+        api, above = self.client.scene, self.stage.prefix
+        if self._is_kept:
+            return Stage(api, prefix=f"{above}/{KEPT}", ghost=rgb(KEPT_COLOR), label=KEPT)
+        return Stage(api, prefix=f"{above}/ghost", ghost=GHOST, traces=False)
 
 
 def nearest_frame(motion: Frames, t: float) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from html import escape
 
 import numpy as np
@@ -11,11 +11,15 @@ from noslip.analysis.audit import Audit
 from noslip.errors import Fault
 from noslip.formulations.certificate import Certificate
 from noslip.model.model import Model
+from noslip.show.comparison import compare
+from noslip.show.displays import comparison_table
 from noslip.show.report.answers import GROUND
 from noslip.show.report.elements import MARKS, Html, Verdict, code, number_text, text
 from noslip.show.units import unit_text
 from noslip.simulation.trajectory import largest_errors
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS
+from noslip.studio.choosing.link import differences
+from noslip.studio.page.path_handles import PathShape
 from noslip.studio.running.runs import is_vakonomic
 from noslip.studio.running.session import Shown
 from noslip.words import counted
@@ -46,6 +50,9 @@ STYLE = """
 .studio td, .studio th { text-align: right; padding: 0.15rem 0.3rem; font-weight: 400;
   border-bottom: 1px solid rgba(128, 128, 128, 0.25); overflow-wrap: anywhere; }
 .studio td:first-child, .studio th:first-child { text-align: left; padding-left: 0; }
+.studio ul { margin: 0.3rem 0; padding-left: 1.2rem; }
+.studio caption { display: none; } .studio .number { white-space: nowrap; }
+.studio .wide { overflow-x: auto; }
 .studio .noslip .scroll { margin-left: 0; }
 </style>
 """.strip()
@@ -53,7 +60,7 @@ STYLE = """
 #: What a model without a scenario does at first.
 SUGGESTED = {
     PATH: f"it follows a path. <em>{TASKS[DRIVE]}</em> is another task",
-    INPUTS: "it is moved a little. Type inputs of your own, change its start, or choose a task",
+    INPUTS: "its start is perturbed. Type inputs of your own, change its start, or choose a task",
 }
 
 #: Energy drift and residuals below these count as conserved.
@@ -122,6 +129,76 @@ def verdicts_html(
     return box(f"<dl>{''.join(rows)}</dl>", lines, reproduce)
 
 
+def path_html(shape: PathShape | None) -> str:
+    """How to draw a path, and what the one is like that is drawn."""
+    said = "Drag the orange points on the floor; the vehicle follows when you let go."
+    if shape is None:
+        return box(f'<p class="dim">{said}</p>')
+    length = f"{number_text(shape.length, 3)} m long"
+    turn = ", straight"
+    if np.isfinite(shape.radius):
+        turn = f", tightest turn of radius {number_text(shape.radius, 2)} m"
+    return box(f'<p class="dim">{said}<br>{length}{turn}</p>')
+
+
+def comparison_html(kept: Shown | None, shown: Shown) -> str:
+    """What was chosen differently, and the headline numbers that differ; without a kept run, how.
+
+    Parameters
+    ----------
+    kept : the run to compare with.
+    shown : the present one.
+    """
+    if kept is None:
+        return box(
+            "<p>Keep the run that is shown, then change something: both are drawn, and their "
+            "numbers stand here side by side.</p>"
+        )
+    if kept is shown:
+        return box(
+            "<p>This run is kept. Change a slider, the controller, the path or the model: the next "
+            "runs are compared with it.</p>"
+        )
+    found = compare(kept.run, shown.run, labels=["kept", "now"])
+    lines = choice_differences(kept, shown, {row.name for row in found.parameters})
+    chosen = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return box(
+        f"<ul>{chosen}</ul>" if chosen else "",
+        comparison_table(found),
+        f'<p class="dim">{escape(found.remark)}</p>',
+    )
+
+
+def choice_differences(kept: Shown, shown: Shown, listed: Container[str] = ()) -> list[str]:
+    """What was chosen differently, in words, without names that are listed already."""
+    found = [] if kept.name == shown.name else [f"model: {kept.name} → {shown.name}"]
+    for key, value in differences(shown.choice, kept.choice).items():
+        before = getattr(kept.choice, key)
+        if isinstance(value, Mapping):
+            # a number that was not touched is that of the model
+            names = [n for n in dict.fromkeys([*before, *value]) if before.get(n) != value.get(n)]
+            names = [n for n in names if n not in listed]
+            found += [f"{n}: {_chosen(before.get(n))} → {_chosen(value.get(n))}" for n in names]
+        elif isinstance(value, tuple) and len(value) == len(before):
+            found.append(f"{key}: moved")
+        elif key == "task":
+            found.append(f"task: {TASKS[before]} → {TASKS[value]}")
+        else:
+            found.append(f"{key}: {_chosen(before)} → {_chosen(value)}")
+    return found
+
+
+def _chosen(value: object) -> str:
+    """A value of a choice in words."""
+    if value is None:
+        return "as given"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return counted(len(value), "point")
+    return number_text(value, 5) if isinstance(value, float) else str(value)
+
+
 def _of_run(shown: Shown) -> list[Verdict]:
     run = shown.run
     end = f"at {number_text(float(run.t[-1]), 4)} s"
@@ -139,7 +216,7 @@ def _of_run(shown: Shown) -> list[Verdict]:
             mark="good" if run.energy_drift <= DRIFT else "bad",
             label="Energy drift",
             answer=text(number_text(run.energy_drift, 3)),
-            comment=text("of the energy that moved"),
+            comment=text("of the energy exchanged"),
             link="",
         ),
         Verdict(
@@ -192,7 +269,7 @@ def _of_ground(shown: Shown, audit: Audit | None) -> Verdict:
         )
     mark, words = GROUND[audit.verdict]
     finite = audit.required[np.isfinite(audit.required)]
-    needed = "the ground's normal loads are not known"
+    needed = "the wheel loads are not known"
     if finite.size:
         needed = f"needs a friction coefficient of {number_text(float(np.max(finite)), 3)}"
     if audit.friction is not None:

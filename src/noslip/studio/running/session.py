@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from noslip.analysis.audit import Audit, audit
+from noslip.control.paths.base import Point
 from noslip.engines.system import System
 from noslip.errors import Fault, NoslipError, SimulationError, nearest
 from noslip.show.scene.frames import Frames, frames
@@ -30,6 +31,7 @@ from noslip.studio.choosing.choice import (
     read_assignment,
 )
 from noslip.studio.choosing.controls import START, Controls, make_controls, widened
+from noslip.studio.choosing.forms import DRAWN, first_points, next_point
 from noslip.studio.running.models import Mechanism, ModelCatalog
 from noslip.studio.running.runs import check_mechanics, is_vakonomic, perform
 from noslip.studio.running.worker import Cancel, Worker
@@ -69,7 +71,10 @@ class SessionView(Protocol):
         """Called with new knobs."""
 
     def show_run(self, shown: Shown, ghost: Shown | None) -> None:
-        """Called with a new run."""
+        """Called with a new run, and with the one that stood before it."""
+
+    def show_kept(self, kept: Shown | None) -> None:
+        """Called with the run that others are compared with; None for none any more."""
 
     def show_audit(self, shown: Shown, found: Audit | None) -> None:
         """Called with the audit of that run."""
@@ -100,7 +105,7 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         Fault(
             f"{type(error).__name__}: {error}",
             "the studio itself",
-            "this is not your fault: change something else, or reload the page",
+            "this is a bug in noslip: change something else, or reload the page",
         ),
     )
 
@@ -109,6 +114,8 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
 STANDING = 1.0
 #: Choices that can be undone, and s within which changes of one thing count as one.
 MOST_UNDONE, ONE_CHANGE = 100, 1.0
+#: Most points of a path that is drawn; a link holds them all.
+MOST_POINTS = 50
 #: Pause, s, before what takes longer than a run is computed.
 QUIET = 0.25
 
@@ -145,6 +152,8 @@ class Session:
         self.choice = self.mechanism.first_choice()
         self.shown: Shown | None = None
         self.ghost: Shown | None = None
+        self.kept: Shown | None = None
+        self._to_keep: _Request | None = None
         self.controls = Controls(groups={})
         self._shape: tuple[object, ...] = ()
         self._count = 0
@@ -181,13 +190,33 @@ class Session:
             self.ghost = None
             self._submit()
 
-    def open(self, name: str, choice: Choice) -> None:
-        """Show a choice of a model, as a link has it."""
+    def open(self, name: str, choice: Choice, kept: tuple[str, Choice] | None = None) -> None:
+        """Show a choice of a model, as a link has it.
+
+        Parameters
+        ----------
+        name, choice : of the model, and what is run of it.
+        kept : model and choice of a run to compare with.
+        """
         mechanism = self.catalog.mechanism(name)
         with self._lock:
             self.name, self.mechanism, self.choice = name, mechanism, choice
+            if kept is not None:
+                self._to_keep = _Request(kept[0], self.catalog.mechanism(kept[0]), kept[1])
             self._shape = ()
             self._submit()
+
+    def keep(self) -> None:
+        """Keep the run that is shown, to compare the next ones with it."""
+        with self._lock:
+            self.kept = self.shown
+            self.view.show_kept(self.kept)
+
+    def release(self) -> None:
+        """Compare no longer."""
+        with self._lock:
+            self.kept = self._to_keep = None
+            self.view.show_kept(None)
 
     def undo(self) -> None:
         """Take the last change back."""
@@ -213,13 +242,45 @@ class Session:
         with self._lock:
             self._remember("".join(options))
             before = self.choice
-            self.choice = dataclasses.replace(before, **options)  # type: ignore[arg-type]
-            if self.choice.task != before.task:
+            choice = dataclasses.replace(before, **options)  # type: ignore[arg-type]
+            if choice.task != before.task:
                 # a start of one task means little in another
-                self.choice = self.choice.without(self.controls.names(START))
-                self.choice = dataclasses.replace(self.choice, controller="none", duration=None)
-            if (self.choice.path, self.choice.timing) != (before.path, before.timing):
-                self.choice = dataclasses.replace(self.choice, numbers={}, duration=None)
+                choice = choice.without(self.controls.names(START))
+                choice = dataclasses.replace(choice, controller="none", duration=None)
+            if (choice.path, choice.timing) != (before.path, before.timing):
+                choice = dataclasses.replace(choice, numbers={}, duration=None)
+            if choice.path == DRAWN:
+                choice = dataclasses.replace(choice, points=self._drawn_points())
+            self.choice = choice
+            self._submit()
+
+    def add_point(self) -> None:
+        """Add a point at the end of the path that is drawn."""
+        points = self._drawn_points()
+        if len(points) >= MOST_POINTS:
+            raise SimulationError(
+                f"the path has {MOST_POINTS} points already",
+                "path drawn on the floor",
+                "type longer ones, or follow a file of points with noslip track",
+            )
+        self.set_points((*points, next_point(points)))
+
+    def remove_point(self) -> None:
+        """Remove the last point of the path that is drawn, unless it needs all."""
+        points = self._drawn_points()
+        if len(points) > (3 if self.choice.closed else 2):
+            self.set_points(points[:-1])
+
+    def _drawn_points(self) -> tuple[Point, ...]:
+        """Points of the path that is drawn; those to begin with where it has too few."""
+        points = self.choice.points
+        return points if len(points) > 1 else first_points(scene(self.mechanism.model).length)
+
+    def set_points(self, points: tuple[Point, ...]) -> None:
+        """Draw the path through other points."""
+        with self._lock:
+            self._remember()
+            self.choice = dataclasses.replace(self.choice, points=points)
             self._submit()
 
     def set_value(self, name: str, value: float) -> None:
@@ -369,42 +430,58 @@ class Session:
 
     def _work(self, request: _Request, cancel: Cancel) -> None:
         """Simulate and notify the view; then, without newer requests, audit the run."""
-        choice, mechanism = request.choice, request.mechanism
-        system = mechanism.system(choice.formulation)
+        system = request.mechanism.system(request.choice.formulation)
         cancel.check()
-        begin = self._clock()
-        choice = only_known(choice, system)
-        parameters = {
-            p.name: choice.changes[p.name]
-            for p in mechanism.model.parameters
-            if p.name in choice.changes
-        }
-        drawn = scene(mechanism.model, parameters)
-        choice = self._with_form_numbers(system, choice, drawn.length)
+        choice, drawn = self._completed(request, system)
         if choice.task == DRIVE:
             self._publish_controls(request, system, choice, None, drawn.length)
             check_mechanics(system, choice)
             self.view.show_drive_start(system, choice, drawn)
             self.view.show_faults(())
             return
+        faults = self._make_kept(cancel)
         try:
-            run, command = perform(system, self.catalog.source(request.name), choice, cancel)
+            shown = self._simulated(request, system, choice, drawn, cancel)
         except NoslipError:
             cancel.check()
             self._publish_controls(request, system, choice, None, drawn.length)
             raise
+        cancel.check()
+        with self._lock:
+            cancel.check()
+            self._keep_ghost(shown)
+            self.shown = shown
+            self._publish_controls(request, system, choice, shown.run, drawn.length)
+            self.view.show_faults(faults)
+            self.view.show_run(shown, self.ghost)
+        cancel.wait(QUIET)
+        self._show_audit(shown, cancel)
+
+    def _completed(self, request: _Request, system: System) -> tuple[Choice, Scene]:
+        """A choice with all its numbers and without those the model does not have; its scene."""
+        choice, model = only_known(request.choice, system), request.mechanism.model
+        values = {
+            p.name: choice.changes[p.name] for p in model.parameters if p.name in choice.changes
+        }
+        drawn = scene(model, values)
+        return self._with_form_numbers(system, choice, drawn.length), drawn
+
+    def _simulated(
+        self, request: _Request, system: System, choice: Choice, drawn: Scene, cancel: Cancel
+    ) -> Shown:
+        """Run a choice."""
+        begin = self._clock()
+        run, command = perform(system, self.catalog.source(request.name), choice, cancel)
         compute = self._clock() - begin
         if not len(run.t):
             raise SimulationError(run.message, f"model '{run.model.name}'", "change the start")
         motion = frames_of(system, run)
-        cancel.check()
         with self._lock:
-            cancel.check()
             self._count += 1
-            shown = Shown(
+            return Shown(
                 number=self._count,
                 name=request.name,
-                mechanism=mechanism,
+                mechanism=request.mechanism,
                 system=system,
                 choice=choice,
                 run=run,
@@ -414,13 +491,26 @@ class Session:
                 compute=compute,
                 since=self._clock(),
             )
-            self._keep_ghost(shown)
-            self.shown = shown
-            self._publish_controls(request, system, choice, run, drawn.length)
-            self.view.show_faults(())
-            self.view.show_run(shown, self.ghost)
-        cancel.wait(QUIET)
-        self._show_audit(shown, cancel)
+
+    def _make_kept(self, cancel: Cancel) -> tuple[Fault, ...]:
+        """Run what a link says that is compared with; its faults, if it cannot be run."""
+        wanted = self._to_keep
+        if wanted is None or wanted.choice.task == DRIVE:  # a drive cannot be made again
+            self._to_keep = None
+            return ()
+        try:
+            system = wanted.mechanism.system(wanted.choice.formulation)
+            choice, drawn = self._completed(wanted, system)
+            found = self._simulated(wanted, system, choice, drawn, cancel)
+        except NoslipError as error:
+            cancel.check()
+            self._to_keep = None
+            return error.faults
+        with self._lock:
+            if self._to_keep is wanted:
+                self.kept, self._to_keep = found, None
+                self.view.show_kept(found)
+        return ()
 
     def _show_audit(self, shown: Shown, cancel: Cancel | None = None) -> None:
         """Audit a run and notify the view."""

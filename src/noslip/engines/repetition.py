@@ -1,0 +1,570 @@
+"""Long programs cut into parts: loops over bodies that repeat, and straight-line code.
+
+The operations of a mechanism with many bodies alike repeat: a recursion along 1000 joints is one
+body of operations, done 1000 times with other operands. Printed as a loop it is compiled once, and
+its code stays in the processor's nearest cache. :func:`cut` finds such loops in a list of
+operations that knows nothing of mechanisms:
+
+    1  kinds of operations that repeat with some period (tandem repeats)
+    2  where an iteration begins: where the fewest values are passed on
+    3  iterations whose operations take the same operands of their own iteration
+
+Over all iterations, an operand from elsewhere is one of these:
+
+    carried      the iteration before computed it
+    the same     read once, before the loop
+    different    read from an array of inputs, of constants or from the workspace, at places that
+                 are evenly spaced, or listed in a table
+
+Parts pass values on in the workspace. Each is a small program of what it reads, and is optimized
+as such. What does not repeat is straight-line code, cut into parts because one function compiles
+slower than in proportion to its length.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.engines.interpreter import INPUT_NAMES
+from noslip.engines.optimize import optimize
+from noslip.engines.program import Operation, Program
+
+#: Operations of a part of straight-line code: shorter functions compile in half the time.
+LONGEST_PART = 1500
+#: Operations of a body: at most, and at least, where several iterations are taken as one.
+LONGEST_BODY, SHORTEST_BODY = 5000, 48
+#: Iterations that make a loop.
+FEWEST_ITERATIONS = 6
+#: Operations in a row that are compared to find a period, and periods that are tried.
+WINDOW, MOST_PERIODS = 16, 24
+#: Operands that are found by tables, for each operation of a body, up to which a loop pays.
+MOST_TABLES = 0.5
+#: Iterations that each end of a loop may give up, so that fewer operands need tables, and what an
+#: operation outside of the loop costs, in places read from a table.
+MOST_TRIMMED, TRIMMED_COST = 4, 16
+
+#: Arrays besides the inputs: outputs, workspace, and constants of a part.
+OUTPUTS, WORKSPACE, CONSTANTS = "out", "w", "constants"
+
+Integers = NDArray[np.int64]
+
+
+class Access(NamedTuple):
+    """Where a part reads or writes a number: an array, and the place in it at each iteration.
+
+    A part's constants have no array: their places are the numbers themselves.
+    """
+
+    array: str
+    places: NDArray[np.int64] | NDArray[np.float64]
+
+    @property
+    def step(self) -> int | None:
+        """Distance between the places of iterations; None if they are not evenly spaced."""
+        steps = set(np.diff(self.places).tolist())
+        if self.array == CONSTANTS:
+            return None
+        return int(steps.pop()) if len(steps) == 1 else None if steps else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodePart:
+    """Operations that are done `count` times, one iteration after the other.
+
+    Parameters
+    ----------
+    body : program of the numbers that it reads (its x) and that are carried (its p).
+    count : iterations.
+    reads : of the numbers that the body reads.
+    carried : of the numbers that an iteration passes on, where the first one finds them.
+    writes : of the first outputs of the body.
+    results : of the last outputs of the body, which are written after the last iteration. Between
+        both are the numbers that are passed on.
+    """
+
+    body: Program
+    count: int
+    reads: tuple[Access, ...]
+    carried: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
+    results: tuple[Access, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartedProgram:
+    """A program as parts that are done one after the other, and the size of their workspace."""
+
+    parts: tuple[CodePart, ...]
+    num_slots: int
+
+
+def whole(program: Program) -> PartedProgram:
+    """A program as one part."""
+    inputs = zip(INPUT_NAMES, program.input_sizes, strict=True)
+    part = CodePart(
+        body=program,
+        count=1,
+        reads=tuple(Access(name, np.array([k])) for name, size in inputs for k in range(size)),
+        writes=tuple(Access(OUTPUTS, np.array([k])) for k in range(program.output_size)),
+    )
+    return PartedProgram((part,), 0)
+
+
+def cut(program: Program, *, with_loops: bool = True) -> PartedProgram:
+    """A program as parts: loops where its operations repeat, and straight-line code.
+
+    Parameters
+    ----------
+    program : a long one.
+    with_loops : whether there may be loops.
+    """
+    return _Cutting(program, with_loops).parted()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Span:
+    """Operations of a part: the first one, those of one iteration, and iterations.
+
+    An iteration may be several of the program's own, whose `unit` is shorter.
+    """
+
+    start: int
+    period: int
+    count: int
+    unit: int
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.period * self.count
+
+
+class _Passed(NamedTuple):
+    """A value that an iteration takes from the one before: its place there, and the first one."""
+
+    place: int
+    first: int
+
+
+@dataclass(slots=True)
+class _Body:
+    """What the operations of a span take from elsewhere.
+
+    `carried` and `read` number them; operands are as in the first iteration, where they are of the
+    span's own, and else negative: −1 − (read), or beyond these −1 − (reads + carried).
+    """
+
+    span: _Span
+    reads: dict[bytes, tuple[int, Integers]]
+    carried: dict[_Passed, int]
+    sources: dict[tuple[int, int], bytes | _Passed]  # of operand o of operation j
+
+
+class _Cutting:
+    """A program that is cut. Values are known by their places in its list."""
+
+    def __init__(self, program: Program, with_loops: bool) -> None:
+        self.program, self.given = program, program.num_given
+        self.operands = _operand_table(program)
+        loops = _loops(program, self.operands) if with_loops else []
+        self.spans = list(_spans(loops, program.num_operations))
+        starts = np.array([span.start for span in self.spans], dtype=np.int64)
+        units = np.array([span.unit for span in self.spans], dtype=np.int64)
+        number = np.arange(program.num_operations)
+        self.span_of = np.searchsorted(starts, number, side="right") - 1
+        self.place_of = (number - starts[self.span_of]) % units[self.span_of]
+        sizes = program.input_sizes
+        self.array_of = np.repeat(np.arange(5), (*sizes, len(program.constants)))
+        self.index_of = np.concatenate([np.arange(n) for n in (*sizes, len(program.constants))])
+        #: (span, place in its unit) of values in the workspace → last span that reads them
+        self.kept: dict[tuple[int, int], int] = {}
+        #: the same → first of the units whose values are read
+        self.first_read: dict[tuple[int, int], int] = {}
+        #: inputs and constants in the workspace
+        self.copied: dict[int, None] = {}
+        self.slots = np.full(self.given + program.num_operations, -1)
+
+    def parted(self) -> PartedProgram:
+        """The parts."""
+        bodies = [self._body(span) for span in self.spans]
+        for number, body in enumerate(bodies):
+            for _, values in body.reads.values():
+                self._need(values, number)
+            for passed in body.carried:
+                self._need(np.array([passed.first]), number)
+        written, leftover = self._outputs()
+        for value, _ in leftover:
+            self._need(np.array([value]), len(self.spans))
+        num_slots = self._allocate()
+        parts: list[CodePart] = []
+        if self.copied:
+            parts.extend(self._copies([(v, WORKSPACE, int(self.slots[v])) for v in self.copied]))
+        parts += [self._part(k, body, written) for k, body in enumerate(bodies)]
+        if leftover:
+            parts.extend(self._copies([(value, OUTPUTS, place) for value, place in leftover]))
+        return PartedProgram(tuple(parts), num_slots)
+
+    def _body(self, span: _Span) -> _Body:
+        """What the operations of a span take from elsewhere."""
+        taken = self.operands[span.start : span.stop].reshape(span.count, span.period, -1)
+        first = self.given + span.start + span.period * np.arange(span.count)[:, None, None]
+        own = (taken[0] >= first[0]) | (taken[0] < 0)
+        before = taken[1:] - first[:-1]
+        is_carried = ~own & (before == before[:1]).all(axis=0) & (before >= 0).all(axis=0)
+        is_carried &= span.count > 1
+        body = _Body(span=span, reads={}, carried={}, sources={})
+        for j, o in np.argwhere(~own).tolist():
+            values = taken[:, j, o]
+            if is_carried[j, o]:
+                passed = _Passed(int(before[0, j, o]), int(values[0]))
+                body.carried.setdefault(passed, len(body.carried))
+                body.sources[j, o] = passed
+                continue
+            key = values.tobytes()
+            body.sources[j, o] = key
+            if key not in body.reads and not self._is_constant(values):
+                body.reads[key] = len(body.reads), values
+        return body
+
+    def _is_constant(self, values: Integers) -> bool:
+        """Whether values are one constant."""
+        value = int(values[0])
+        first = sum(self.program.input_sizes)
+        return first <= value < self.given and bool((values == value).all())
+
+    def _array(self, values: Integers) -> str:
+        """The array that values are read from: of inputs or constants, or else the workspace."""
+        if values.max() < self.given:
+            arrays = self.array_of[values]
+            if (arrays == arrays[0]).all():
+                return (*INPUT_NAMES, CONSTANTS)[arrays[0]]
+        return WORKSPACE
+
+    def _need(self, values: Integers, reader: int) -> None:
+        """Keep values in the workspace, if they are read from there."""
+        if self._array(values) != WORKSPACE:
+            return
+        self.copied.update(dict.fromkeys(values[values < self.given].tolist()))
+        made = values[values >= self.given] - self.given
+        pairs = self.span_of[made] * (LONGEST_BODY + 1) + self.place_of[made]
+        found, group = np.unique(pairs, return_inverse=True)
+        least = np.full(len(found), len(self.span_of))
+        np.minimum.at(least, group, made)
+        for pair, value in zip(found.tolist(), least.tolist(), strict=True):
+            key = number, _ = divmod(pair, LONGEST_BODY + 1)
+            span = self.spans[number]
+            first = (value - span.start) // span.unit
+            self.kept[key] = max(self.kept.get(key, 0), reader)
+            self.first_read[key] = min(self.first_read.get(key, first), first)
+
+    def _is_result(self, number: int, place: int) -> bool:
+        """Whether of all values at a place of a loop only the last one is read from elsewhere."""
+        span = self.spans[number]
+        last = span.count * span.period // span.unit - 1
+        return span.count > 1 and self.first_read[number, place] == last
+
+    def _access(self, values: Integers) -> Access:
+        """Where values are read."""
+        array = self._array(values)
+        if array == CONSTANTS:
+            numbers = [self.program.constants[k] for k in self.index_of[values]]
+            return Access(array, np.array(numbers))
+        return Access(array, (self.slots if array == WORKSPACE else self.index_of)[values])
+
+    def _outputs(self) -> tuple[dict[tuple[int, int], list[Integers]], list[tuple[int, int]]]:
+        """Places of outputs by (span, place in its body) of what computes and writes them.
+
+        And the others, which are copied after all: (value, place).
+        """
+        places: dict[int, list[int]] = defaultdict(list)
+        for k, value in enumerate(self.program.outputs):
+            places[value].append(k)
+        leftover = [(v, k) for v, listed in places.items() if v < self.given for k in listed]
+        keys = set()
+        for value in places:
+            if value >= self.given:
+                number = int(self.span_of[value - self.given])
+                span = self.spans[number]
+                keys.add((number, (value - self.given - span.start) % span.period))
+        written: dict[tuple[int, int], list[Integers]] = {}
+        for number, place in sorted(keys):
+            span = self.spans[number]
+            first = self.given + span.start + place
+            values = range(first, first + span.period * span.count, span.period)
+            counts = {len(places.get(v, ())) for v in values}
+            if len(counts) == 1:
+                written[number, place] = list(np.array([places[v] for v in values]).T)
+            else:
+                leftover += [(v, k) for v in values for k in places.get(v, ())]
+        return written, leftover
+
+    def _allocate(self) -> int:
+        """Give slots of the workspace to values; their number.
+
+        Those of straight-line code are free again after the last part that reads them.
+        """
+        num_slots = len(self.copied)
+        self.slots[list(self.copied)] = np.arange(num_slots)
+        kept: list[list[int]] = [[] for _ in self.spans]
+        for number, place in sorted(self.kept):
+            kept[number].append(place)
+        free: list[int] = []
+        freed: list[list[int]] = [[] for _ in range(len(self.spans) + 1)]
+        for number, span in enumerate(self.spans):
+            # of straight-line code, and results of loops
+            last = self.given + span.stop - span.unit
+            single = [k for k in kept[number] if span.count == 1 or self._is_result(number, k)]
+            for place in single:
+                slot = heappop(free) if free else num_slots
+                num_slots = max(num_slots, slot + 1)
+                self.slots[last + place] = slot
+                freed[self.kept[number, place]].append(slot)
+            places = np.array([k for k in kept[number] if k not in single], dtype=np.int64)
+            if len(places):
+                first = self.given + span.start
+                values = first + np.arange(0, span.stop - span.start, span.unit)[:, None] + places
+                self.slots[values] = num_slots + np.arange(values.size).reshape(values.shape)
+                num_slots += values.size
+            for slot in freed[number]:
+                heappush(free, slot)
+        return num_slots
+
+    def _part(
+        self, number: int, body: _Body, written: dict[tuple[int, int], list[Integers]]
+    ) -> CodePart:
+        """The part of a span."""
+        span, program = body.span, self.program
+        num_reads, num_taken = len(body.reads), len(body.reads) + len(body.carried)
+        constants: dict[int, int] = {}
+
+        def constant(value: int) -> int:
+            return constants.setdefault(value, num_taken + len(constants))
+
+        places: dict[bytes | _Passed, int] = {key: k for key, (k, _) in body.reads.items()}
+        places |= {passed: num_reads + k for passed, k in body.carried.items()}
+        first = self.given + span.start
+        listed = program.operations[span.start : span.start + span.period]
+        for j, (_, operands) in enumerate(listed):
+            for o, value in enumerate(operands):
+                key = body.sources.get((j, o))
+                if key is not None and key not in places:
+                    places[key] = constant(value)
+        shift = num_taken + len(constants) - first
+        sources = {at: places[key] for at, key in body.sources.items()}
+        operations = [
+            Operation(
+                kind,
+                tuple([sources.get((j, o), value + shift) for o, value in enumerate(operands)]),
+            )
+            for j, (kind, operands) in enumerate(listed)
+        ]
+        writes: list[tuple[int, Access]] = []
+        for j in range(span.period):
+            values = first + j + span.period * np.arange(span.count)
+            at = number, j % span.unit
+            if at in self.kept and not self._is_result(*at):
+                writes.append((j, Access(WORKSPACE, self.slots[values])))
+            for listed_places in written.get((number, j), ()):
+                writes.append((j, Access(OUTPUTS, listed_places)))
+        outputs = [first + j + shift for j, _ in writes]
+        outputs += [first + passed.place + shift for passed in body.carried]
+        last = span.period - span.unit
+        results = [
+            last + k
+            for k in range(span.unit)
+            if (number, k) in self.kept and self._is_result(number, k)
+        ]
+        outputs += [first + j + shift for j in results]
+        final = self.given + span.stop - span.period
+        made = Program(
+            name=program.name,
+            input_sizes=(0, num_reads, 0, len(body.carried)),
+            constants=tuple(program.constants[self.index_of[v]] for v in constants),
+            operations=tuple(operations),
+            outputs=tuple(outputs),
+        )
+        return CodePart(
+            body=optimize(made, is_scheduled=span.count > 1, late=range(num_reads, num_taken)),
+            count=span.count,
+            reads=tuple(self._access(values) for _, values in body.reads.values()),
+            carried=tuple(self._access(np.array([passed.first])) for passed in body.carried),
+            writes=tuple(access for _, access in writes),
+            results=tuple(Access(WORKSPACE, self.slots[[final + j]]) for j in results),
+        )
+
+    def _copies(self, copies: list[tuple[int, str, int]]) -> Iterator[CodePart]:
+        """Parts that copy values to places of arrays: a loop where these follow each other."""
+        given = [0 if v >= self.given else 1 + int(self.array_of[v]) for v, _, _ in copies]
+        body = Program(self.program.name, (0, 1, 0, 0), constants=(), operations=(), outputs=(0,))
+        start = 0
+        for k in range(1, len(copies) + 1):
+            if k < len(copies) and given[k] == given[start] != 5:
+                value, array, place = copies[k]
+                if (value - 1, array, place - 1) == copies[k - 1]:
+                    continue
+            values, _, places = zip(*copies[start:k], strict=True)
+            at = np.array(values)
+            source = Access(WORKSPACE, self.slots[at])
+            yield CodePart(
+                body=body,
+                count=k - start,
+                reads=(self._access(at) if given[start] else source,),
+                writes=(Access(copies[start][1], np.array(places)),),
+            )
+            start = k
+
+
+def _spans(loops: list[_Span], num_operations: int) -> Iterator[_Span]:
+    """Loops, with straight-line code between them in parts of equal length."""
+    end = 0
+    for loop in [*loops, _Span(num_operations, 1, 0, 1)]:
+        num = -(-(loop.start - end) // LONGEST_PART)
+        cuts = [end + (loop.start - end) * k // num for k in range(num + 1)] if num else []
+        yield from (_Span(a, b - a, 1, b - a) for a, b in pairwise(cuts))
+        if loop.count:
+            yield loop
+        end = loop.stop
+
+
+def _operand_table(program: Program) -> Integers:
+    """Operands of all operations, a row each, filled up with −1."""
+    width = max((len(operands) for _, operands in program.operations), default=0)
+    by_length = [(-1,) * k for k in range(width + 1)]
+    rows = [operands + by_length[width - len(operands)] for _, operands in program.operations]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
+
+
+def _loops(program: Program, operands: Integers) -> list[_Span]:
+    """Loops, one after the other; where several are possible, the most frequent period's."""
+    codes, given = _codes(program), program.num_given
+    live = _live(program, operands)
+    is_free = np.ones(len(codes), dtype=bool)
+    found: list[_Span] = []
+    for period in _periods(codes):
+        same = (codes[period:] == codes[:-period]) & is_free[period:] & is_free[:-period]
+        for start, length in _runs(same):
+            for span in _iterations(start, length + period, period, operands, live, given):
+                found.append(span)
+                is_free[span.start : span.stop] = False
+    # where a value is: an input, straight-line code, or one of the loops so far
+    arrays = (*program.input_sizes, len(program.constants))
+    home = np.repeat(np.arange(-5, 1), (*arrays, len(codes)))
+    loops: list[_Span] = []
+    for span in sorted(found):
+        trimmed = _trimmed(span, operands, home, given)
+        if trimmed is not None:
+            loops.append(trimmed)
+            home[given + trimmed.start : given + trimmed.stop] = len(loops)
+    return loops
+
+
+def _trimmed(span: _Span, operands: Integers, home: Integers, given: int) -> _Span | None:
+    """A loop less the first and last iterations that take operands from elsewhere than the others.
+
+    None if it does not pay: too many operands would need tables.
+    """
+    count, middle = span.count, span.count // 2
+    taken = operands[span.start : span.stop].reshape(count, -1)
+    iterations = np.arange(count)[:, None]
+    step = taken[middle] - taken[middle - 1]
+    first = given + span.start
+    is_near = taken[middle] >= first + span.period * (middle - 1)  # of this iteration or the last
+    homes = home[taken]
+    is_odd = taken != taken[middle] + step * (iterations - middle)
+    is_odd |= ~is_near & (homes != homes[middle])
+    is_odd[0, is_near] = False
+    before, after = is_odd[:middle], is_odd[middle:]
+    # iterations that are to be given up until a column is even
+    ahead = np.where(before.any(axis=0), middle - np.argmax(before[::-1], axis=0), 0)
+    behind = np.where(after.any(axis=0), count - middle - np.argmax(after, axis=0), 0)
+    choices = []
+    for a in range(MOST_TRIMMED + 1):
+        for b in range(MOST_TRIMMED + 1):
+            num, left = int(np.count_nonzero((ahead > a) | (behind > b))), count - a - b
+            if left >= FEWEST_ITERATIONS and num <= MOST_TABLES * span.period:
+                choices.append((num * left + TRIMMED_COST * (a + b) * span.period, a, left))
+    if not choices:
+        return None
+    _, a, left = min(choices)
+    return replace(span, start=span.start + a * span.period, count=left)
+
+
+def _codes(program: Program) -> Integers:
+    """A number for each kind of operation; a gather's also tells its table and place in that."""
+    numbers: dict[object, int] = {}
+    codes = [
+        numbers.setdefault((kind, operands[1:]) if kind == "gather" else kind, len(numbers))
+        for kind, operands in program.operations
+    ]
+    return np.array(codes, dtype=np.int64)
+
+
+def _periods(codes: Integers) -> list[int]:
+    """Distances at which windows of operations occur again, the most frequent first."""
+    num = len(codes) - WINDOW + 1
+    if num < 2:
+        return []
+    hashes = np.zeros(num, dtype=np.uint64)
+    for k in range(WINDOW):
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + codes[k : k + num].astype(np.uint64)
+    order = np.argsort(hashes, kind="stable")
+    again = hashes[order[1:]] == hashes[order[:-1]]
+    distances = (order[1:] - order[:-1])[again]
+    counts = np.bincount(distances[distances <= LONGEST_BODY], minlength=1)
+    best = np.argsort(-counts, kind="stable")[:MOST_PERIODS]
+    return [int(k) for k in best if counts[k] >= (FEWEST_ITERATIONS - 1)]
+
+
+def _live(program: Program, operands: Integers) -> Integers:
+    """Number of values that pass each operation: computed before, and used there or later."""
+    num, given = len(operands), program.num_given
+    last = np.full(given + num, -1)
+    at = np.broadcast_to(np.arange(num)[:, None], operands.shape)
+    is_operand = operands >= 0
+    np.maximum.at(last, operands[is_operand], at[is_operand])
+    last = last[given:]
+    made = np.flatnonzero(last >= 0)
+    changes = np.zeros(num + 2, dtype=np.int64)
+    np.add.at(changes, made + 1, 1)
+    np.add.at(changes, last[made] + 1, -1)
+    return np.cumsum(changes)
+
+
+def _iterations(
+    start: int, length: int, unit: int, operands: Integers, live: Integers, given: int
+) -> list[_Span]:
+    """Loops among operations whose kinds repeat; several units are one iteration if they can be."""
+    joined = unit * -(-SHORTEST_BODY // unit)
+    for period in dict.fromkeys((joined, unit)):
+        if length // period < FEWEST_ITERATIONS:
+            continue
+        # begin where the fewest values pass, but for those that pass the whole loop
+        growth = (live[start + period] - live[start]) / period
+        passing = live[start : start + period] - growth * np.arange(period)
+        first = start + int(np.argmin(passing))
+        count = (start + length - first) // period
+        taken = operands[first : first + period * count].reshape(count, -1)
+        begins = given + first + period * np.arange(count)[:, None]
+        own = np.where(taken >= begins, taken - begins, -1)
+        same = (own[1:] == own[:-1]).all(axis=1)
+        found = [
+            _Span(first + at * period, period, more + 1, unit)
+            for at, more in _runs(same)
+            if more + 1 >= FEWEST_ITERATIONS
+        ]
+        if found:
+            return found
+    return []
+
+
+def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Starts and lengths of runs of true."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return [(int(a), int(b - a)) for a, b in edges.reshape(-1, 2)]

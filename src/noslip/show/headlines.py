@@ -1,0 +1,134 @@
+"""Headline numbers of a run: speed, distance, inputs, power, errors, final state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from noslip.model.bodies import WORLD
+from noslip.model.joints import Joint
+from noslip.model.vocabulary import angle_names
+from noslip.simulation.trajectory import Array, Trajectory, largest_errors
+
+
+class TopSpeed(NamedTuple):
+    """The largest speed of a run.
+
+    Parameters
+    ----------
+    name, unit : of what is fast: a joint over the ground, or a speed.
+    size : of it, in its unit.
+    sample : index of it.
+    way : m that a joint over the ground went; None for a single speed.
+    """
+
+    name: str
+    unit: str
+    size: float
+    sample: int
+    way: float | None
+
+
+class PowerUse(NamedTuple):
+    """Power of all inputs together.
+
+    Parameters
+    ----------
+    peak : W, the largest in size, positive where it drives.
+    sample : index of it.
+    spent, regained : J, by the inputs that drive and into those that brake at each instant.
+    """
+
+    peak: float
+    sample: int
+    spent: float
+    regained: float
+
+
+def ground_joints(run: Trajectory) -> list[Joint]:
+    """Joints on the world that have a place in it, x and y: planar and free ones."""
+    return [
+        joint
+        for joint in run.model.joints
+        if joint.parent == WORLD and {f"{joint.name}.x", f"{joint.name}.y"} <= set(run.columns)
+    ]
+
+
+def top_speed(run: Trajectory) -> TopSpeed | None:
+    """Largest speed of what moves over the ground; else of the first unit's fastest speed."""
+    joints = ground_joints(run)
+    if joints:
+        name = joints[0].name
+        parts = [run[c] for c in (f"{name}.v{x}" for x in "xyz") if c in run.columns]
+        speed = np.sqrt(np.sum(np.square(parts), axis=0))
+        k = int(np.argmax(speed))
+        return TopSpeed(name, "m/s", float(speed[k]), k, float(np.trapezoid(speed, run.t)))
+    # angles and distances are not compared: the first unit is that of the first speed
+    unit = run.speeds[0].unit if run.speeds else "1"
+    alike = [s.name for s in run.speeds if s.unit == unit]
+    if not alike:
+        return None
+    worst = max(alike, key=lambda n: float(np.max(np.abs(run[n]))))
+    k = int(np.argmax(np.abs(run[worst])))
+    return TopSpeed(worst, unit, float(np.abs(run[worst][k])), k, None)
+
+
+def power_use(run: Trajectory, names: Sequence[str]) -> PowerUse:
+    """Power of inputs together, and the energy of those that drive at each instant."""
+    powers: Array = np.array([run[f"power.{name}"] for name in names])
+    total = powers.sum(axis=0)
+    k = int(np.argmax(np.abs(total)))
+    spent = float(np.trapezoid(np.maximum(powers, 0.0).sum(axis=0), run.t))
+    regained = float(np.trapezoid(np.maximum(-powers, 0.0).sum(axis=0), run.t))
+    return PowerUse(float(total[k]), k, spent, regained)
+
+
+class Headline(NamedTuple):
+    """A number that sums up a run: what it is, its unit, and below what it is zero."""
+
+    name: str
+    unit: str
+    value: float
+    least: float = 0.0
+
+
+def headlines(run: Trajectory) -> list[Headline]:
+    """End, speed, way, peaks of inputs, power, errors, then the final state; none without samples.
+
+    Errors below the tolerance of the run count as zero.
+    """
+    if not len(run.t):
+        return []
+    found = [Headline("time at the end", "s", float(run.t[-1]))]
+    if (fast := top_speed(run)) is not None:
+        found.append(Headline(f"top speed of {fast.name}", fast.unit, fast.size))
+        if fast.way is not None:
+            found.append(Headline(f"distance of {fast.name}", "m", fast.way))
+    used = run.input_use()
+    found += [Headline(f"peak of {name}", use.unit, use.peak) for name, use in used.items()]
+    if used:
+        power = power_use(run, list(used))
+        found.append(Headline("peak power", "W", abs(power.peak)))
+        found.append(Headline("energy spent", "J", power.spent))
+    if run.path_errors is not None:
+        errors = run.path_errors
+        last = float(errors.distance[-1])
+        found.append(Headline("path error, largest", "m", errors.largest, run.rtol))
+        found.append(Headline("path error at the end", "m", last, run.rtol))
+    elif run.errors:
+        for worst in largest_errors(run):
+            found.append(Headline("tracking error", worst.unit, worst.size, run.rtol))
+    return found + _final(run)
+
+
+def _final(run: Trajectory) -> list[Headline]:
+    """Coordinates, named angles and speeds of the last sample; quaternions are left to angles."""
+    angles = [f"{j.name}.{n}" for j in run.model.joints for n in angle_names(j)]
+    names = [c.name for c in run.coordinates if c.unit != "1"]
+    names += [n for n in angles if n in run.columns] + [s.name for s in run.speeds]
+    return [
+        Headline(f"final {name}", run.columns[name][0], float(run[name][-1]), run.rtol)
+        for name in dict.fromkeys(names)
+    ]
