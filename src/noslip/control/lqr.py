@@ -23,6 +23,12 @@ ROUNDING = 1e-9
 
 #: Of the differential equation.
 ACCURACY = {"method": "DOP853", "rtol": 1e-9, "atol": 1e-11}
+#: Evaluations beyond which it is given up: a mode of kHz along a motion of minutes.
+MOST_EVALUATIONS = 30_000
+
+
+class _NoEndError(Exception):
+    """The integration takes too many evaluations."""
 
 
 class Regulation(NamedTuple):
@@ -62,7 +68,7 @@ def solve_lqr_along(
     R: Array,
     times: Array,
 ) -> Regulation | None:
-    """K and P along a motion at given times; None if P grows without bound.
+    """K and P along a motion at given times; None if P grows without bound, or too fast.
 
     At the end the motion is taken to go on unchanged for as long as it took: (1) is integrated from
     P = 0 over that time first.
@@ -76,18 +82,26 @@ def solve_lqr_along(
     """
     from scipy.integrate import solve_ivp
 
-    n, end = len(Q), float(times[-1])
+    n, end, count = len(Q), float(times[-1]), 0
 
     def rate(before_end: float, flat: Array) -> Array:
         """−Ṗ; before_end < 0 is after the end."""
+        nonlocal count
+        count += 1
+        if count > MOST_EVALUATIONS:
+            raise _NoEndError
         t = end - max(before_end, 0.0)
         # an error that is not symmetric would grow
         P = (flat.reshape(n, n) + flat.reshape(n, n).T) / 2
         PA, PB = P @ A(t), P @ B(t)
         return (PA.T + PA - (PB / R) @ PB.T + Q).ravel()
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        solved = solve_ivp(rate, (-end, end), np.zeros(n * n), t_eval=end - times[::-1], **ACCURACY)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            at = end - times[::-1]
+            solved = solve_ivp(rate, (-end, end), np.zeros(n * n), t_eval=at, **ACCURACY)
+    except _NoEndError:
+        return None
     if not solved.success:
         return None
     P = solved.y.T.reshape(-1, n, n)[::-1]

@@ -150,7 +150,9 @@ def _growth(
     """How errors grow along the path without feedback, by a run that starts beside; or nothing."""
     speeds = zip(wanted.system.independent_speeds, wanted.start.eta, strict=True)
     start = {speed.name: float(value) + BESIDE for speed, value in speeds}
-    given: RunOptions = {**options, "start": start, "on_failure": "return"}
+    # what has left its path may fold up, and take small steps from then on
+    most = 2 * (run.steps + run.rejections) + 1000
+    given: RunOptions = {**options, "start": start, "on_failure": "return", "max_steps": most}
     beside = run_along(wanted, motion, loop, feedback, None, **given)
     count = min(len(run.t), len(beside.t))
     if count < 2:

@@ -17,6 +17,15 @@ vehicle, and is found from how its base can move:
 
 All other independent motions (a rotor, an arm, forks) go back to the reference's at the rate k. The
 forces make the independent speeds η those that follow, η̇ = η̇_d + k (η_d − η).
+
+Where the axle of a trailer goes first, in reverse, all hinges are unstable, and no law of the base
+alone holds them. Such a chain gets the gains of the regulator along its motion (`regulator.py`),
+with weights by its own scales: λ, the time τ = λ/v̄ that it takes to drive it, and for each input
+the acceleration b that a unit of it gives,
+
+    (3)  ∫ (0.4/λ)² (x² + y²) + 0.3 θ² + Σ φ² + 0.1 Σ (b τ² u/scale)² dt
+
+with x, y, θ of the base, φ of the hinges, and scale λ of lengths, 1 of angles.
 """
 
 from __future__ import annotations
@@ -38,10 +47,11 @@ from noslip.control.controllers.base import (
     along_motion,
     check_gains,
 )
+from noslip.control.controllers.regulator import linear_quadratic
 from noslip.control.controllers.steered import at_reference, in_axes, moved, steering_speed
 from noslip.control.follower import AxleLink
 from noslip.control.forms import Length, PerSecond
-from noslip.control.motions.path import PathMotion, planar_base
+from noslip.control.motions.path import AbstractPathMotion, PathMotion, planar_base
 from noslip.control.paths.arc_length import length
 from noslip.engines.cache import value_key
 from noslip.engines.system import Array, System
@@ -54,6 +64,8 @@ REACH = 1.0
 AHEAD = 1.5
 #: Largest steering angle that is asked for, rad.
 LARGEST = 1.2
+#: Weights of (3): of the place, the heading, and the inputs.
+PLACE, HEADING, EFFORT = 0.4, 0.3, 0.1
 #: Singular values of rows below this part of the largest count as zero.
 NEGLIGIBLE = 1e-9
 
@@ -66,7 +78,7 @@ class PathTracking(AbstractControllerPlan):
     ----------
     reach : λ, over which errors decay, m; a length of the vehicle by default, and no less than it
         goes in 1.5 s.
-    k : rate of speeds, steering angles and held joints, 1/s.
+    k : rate of speeds, steering angles and held joints, 1/s; not for trailers that go first.
     """
 
     word = "path"
@@ -93,24 +105,64 @@ class PathTracking(AbstractControllerPlan):
     ) -> AbstractController:
         """The law of what follows a path."""
         where = f"controller of model '{system.model.name}'"
-        if not isinstance(motion, PathMotion):
+        if not isinstance(motion, AbstractPathMotion):
             raise SimulationError(
                 "path tracking needs a vehicle that follows a path",
                 where,
-                "use 'trailer' where the axle of a trailer follows, or a controller of joints",
+                "use a controller of joints",
             )
-        if motion.base:
-            raise SimulationError(
-                "the axle of a trailer follows the path, but path tracking controls the base",
-                where,
-                "use the controller 'trailer', or 'lqr' with weights",
-            )
-        reach = self.reach
+        reach, mean = self.reach, length(motion.path) / motion.timing.duration(motion.path)
         if reach is None:
-            mean = length(motion.path) / motion.timing.duration(motion.path)
             # slower than speeds and steering, which settle with 1/k
             reach = max(REACH * system.kinematics.length, AHEAD * mean, 1e-3)
-        return FollowingLaw(motion=motion, reach=reach, k=self.k)
+        if isinstance(motion, PathMotion) and not motion.base:
+            return FollowingLaw(motion=motion, reach=reach, k=self.k)
+        values = system.parameters(parameters)
+        try:
+            return linear_quadratic(
+                system,
+                motion,
+                reference_start=reference_start,
+                # of the whole way: at the end of a part of it the vehicle would not be at rest
+                duration=max(duration, motion.timing.duration(motion.path)),
+                state_weights=_chain_weights(system, motion, reach),
+                input_weights=_effort_weights(system, reference_start, values, reach, reach / mean),
+                parameters=parameters,
+            )
+        except SimulationError as error:
+            raise SimulationError(
+                "the axle of a trailer goes first, and no gains lead this chain of axles along "
+                f"this path: {error.what}",
+                where,
+                "use the controller 'trailer' with one trailer, 'lqr' with weights of your own, or "
+                "a steering that is a speed input",
+            ) from None
+
+
+def _chain_weights(system: System, motion: AbstractPathMotion, reach: float) -> dict[str, float]:
+    """Weights of (3) of states."""
+    base = planar_base(system).joint.name
+    place = (PLACE / reach) ** 2
+    found = {f"{base}.x": place, f"{base}.y": place, f"{base}.angle": HEADING}
+    return found | dict.fromkeys(motion.hinges(), 1.0)
+
+
+def _effort_weights(
+    system: System, q: Array, values: Array, reach: float, time: float
+) -> dict[str, float]:
+    """Weights of (3) of inputs: what a unit of each accelerates, at rest."""
+    kin = system.kinematics
+    s, inputs = kin.symbols, system.equations.inputs
+    rates = system.rates_expression[s.q.shape[0] : s.q.shape[0] + kin.eta.shape[0], :]
+    B = ca.Function("B", [s.t, s.q, kin.eta, inputs, s.params], [ca.jacobian(rates, inputs)])
+    still = np.zeros(kin.eta.shape[0]), np.zeros(inputs.shape[0])
+    b = np.abs(np.array(B(0.0, q, *still, values)))
+    scales = np.array([1.0 if x.unit == "rad/s" else reach for x in system.independent_speeds])
+    forces = [i.name for i in system.model.inputs]
+    sizes = np.max(b / scales[:, None], axis=0)[: len(forces)] * time**2
+    found = {n: EFFORT * max(float(x), 1e-9) ** 2 for n, x in zip(forces, sizes, strict=True)}
+    # the rate of a speed input is an acceleration itself
+    return found | {f"{i.name}_rate": EFFORT * time**4 for i in system.model.speed_inputs}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,6 +116,10 @@ class AbstractPathMotion(AbstractMotion):
         return ()
 
     @abc.abstractmethod
+    def hinges(self) -> tuple[str, ...]:
+        """Coordinates of hinges from what follows to the base."""
+
+    @abc.abstractmethod
     def timed(self, timing: AbstractTiming) -> AbstractPathMotion:
         """The same motion under another timing law."""
 
@@ -225,6 +229,14 @@ class PathMotion(AbstractPathMotion):
     def frame(self) -> Frame:
         """The frame of the base, which goes along the path unless a trailer does."""
         return self.point, self.direction
+
+    def hinges(self) -> tuple[str, ...]:
+        """Coordinates of hinges from what follows to the base."""
+        found, at, links = [], self.base, self._links()
+        while at:
+            found.append(links[at - 1].coordinate)
+            at = links[at - 1].origin
+        return tuple(found[::-1])
 
     def timed(self, timing: AbstractTiming) -> PathMotion:
         """The same motion under another timing law."""

@@ -53,6 +53,10 @@ class TrailerMotion(AbstractPathMotion):
         """Errors of the trailer's axle along a run."""
         return self._along().errors(system, run)
 
+    def hinges(self) -> tuple[str, ...]:
+        """The one of the trailer."""
+        return (self.hinge,)
+
     def timed(self, timing: AbstractTiming) -> TrailerMotion:
         """The same motion under another timing law."""
         return replace(self, timing=timing)
