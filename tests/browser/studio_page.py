@@ -27,6 +27,18 @@ POSE = """([name, below]) => {
     return nodes[path].matrix.elements;
 }"""
 
+#: Where the middle of a node is on the screen, from the left and from the top.
+SCREEN = """name => {
+    const {nodeRefFromName: nodes, camera, canvas} = window.__viserMutable;
+    const path = Object.keys(nodes).find(n => nodes[n] && n.endsWith(name));
+    if (!path) return null;
+    nodes[path].updateWorldMatrix(true, false);
+    camera.updateMatrixWorld();
+    const at = nodes[path].getWorldPosition(nodes[path].position.clone()).project(camera);
+    const {left, top, width, height} = canvas.getBoundingClientRect();
+    return [left + (at.x + 1) / 2 * width, top + (1 - at.y) / 2 * height];
+}"""
+
 
 class Server:
     """`noslip studio` in a process of its own."""
@@ -118,6 +130,31 @@ class Studio:
     def place(self, body):
         """Where a body's frame is in the scene."""
         return self.pose(body)[:, 3]
+
+    def screen(self, name):
+        """Where a node is on the screen, pixels; None where there is none."""
+        return self.page.evaluate(SCREEN, name)
+
+    def rest(self, name):
+        """Where a node is on the screen once it, and the camera, have come to rest."""
+        seen = []
+
+        def stands():
+            seen.append(self.screen(name))
+            return len(seen) > 3 and seen[-1] is not None and seen[-4:] == [seen[-1]] * 4
+
+        self.wait_until(stands)
+        return seen[-1]
+
+    def drag(self, name, right, down):
+        """Take a node of the scene by the pointer and let it go elsewhere."""
+        x, y = self.screen(name)
+        mouse = self.page.mouse
+        mouse.move(x, y)
+        mouse.down()
+        for share in (0.2, 0.4, 0.6, 0.8, 1.0):
+            mouse.move(x + share * right, y + share * down)
+        mouse.up()
 
     def ghost(self, body):
         """Where a body of the kept run is in the scene."""

@@ -1,5 +1,6 @@
 """The studio in a real browser, against the real server in a process of its own."""
 
+import dataclasses
 import http.server
 import os
 import re
@@ -18,7 +19,12 @@ from watch import Watch
 
 import noslip as ns
 from noslip.control.scenario import run_scenario
-from noslip.studio.choosing.link import read_link
+from noslip.show.scene.scene import scene
+from noslip.studio.choosing.forms import first_points
+from noslip.studio.choosing.link import changed_choice, read_link
+from noslip.studio.running.models import Mechanism
+from noslip.studio.running.runs import perform
+from noslip.studio.running.worker import Cancel
 
 
 @pytest.fixture(scope="module")
@@ -203,12 +209,48 @@ def test_a_kept_run_is_drawn_beside_the_next_one_and_opened_by_a_link(studio, ne
     for place, run in ((studio.ghost, before), (studio.place, after)):
         there = pytest.approx(float(run["skate.x"][200]), abs=1e-4)
         studio.wait_until(lambda place=place, there=there: place("skate")[0] == there)
-    studio.wait_until(lambda: read_link(page.url.split("/=")[1].strip("/")).kept is not None)
+    studio.wait_until(lambda: link_of(page).kept is not None)
     other = Studio(new_page(viewport={"width": 1000, "height": 500}), page.url, is_paused=False)
     other.wait_until(lambda: other.curve("skate.x, kept") is not None)
     assert both(other.curve("skate.x, kept"), before.t, before["skate.x"])
     studio.press("Clear")
     studio.wait_until(lambda: studio.curve("skate.x, kept") is None)
+
+
+def test_a_point_is_dragged_on_the_floor_and_its_path_followed(studio):
+    page, mechanism = studio.page, Mechanism(ns.load("agv"))
+
+    def followed():
+        """The run of what the page has in its address."""
+        choice = changed_choice(mechanism.first_choice(), link_of(page).changes)
+        choice = dataclasses.replace(choice, numbers={"timing.duration": 20.0})  # as it is at first
+        return perform(mechanism.system("complement"), "agv", choice, Cancel()).run
+
+    before = [list(p) for p in first_points(scene(mechanism.model).length)]
+    studio.pick("model", "agv")
+    studio.pick("task", "Follow a path")
+    studio.pick("path", "drawn")
+    studio.wait_until(lambda: link_of(page).changes.get("points") == before)
+    studio.wait_for_curve("platform.x", followed())
+    x, y = studio.rest("/2")
+    studio.drag("/2", 20, -30)
+    studio.wait_until(lambda: link_of(page).changes["points"][1] != before[1])
+    assert link_of(page).changes["points"][2] == before[2]
+    # it stays where it was let go, and the vehicle drives there
+    assert studio.rest("/2") == pytest.approx([x + 20, y - 30], abs=4)
+    run = followed()
+    assert run.path_errors.largest < 1e-8
+    studio.wait_for_curve("platform.x", run)
+    studio.press("Undo")
+    studio.wait_until(lambda: link_of(page).changes["points"] == before)
+    studio.wait_until(lambda: studio.screen("/2") == pytest.approx([x, y], abs=2))
+    # nothing of it stays with another task
+    studio.pick("task", "Scenario of the model")
+    studio.wait_until(lambda: studio.screen("/2") is None)
+
+
+def link_of(page):
+    return read_link(page.url.split("/=")[1].strip("/"))
 
 
 def test_two_browsers_at_once_have_their_own_state(studio, new_page, address):
@@ -319,7 +361,7 @@ def test_driving_with_keys_and_with_sliders(studio):
     page = studio.page
     studio.pick("model", "tractor-trailer")
     studio.pick("task", "Drive it yourself")
-    studio.wait_for_text("Stop and look")
+    studio.wait_for_text("Stop and show the run")
     start = studio.place("tractor")
     page.mouse.click(480, 120)
     for _ in range(5):
@@ -332,7 +374,7 @@ def test_driving_with_keys_and_with_sliders(studio):
     page.mouse.click(480, 120)
     page.keyboard.press("Space")
     studio.wait_until(lambda: float(studio.box("speed [m/s]").input_value()) == 0.0)
-    studio.press("Stop and look")
+    studio.press("Stop and show the run")
     # the whole drive, from its start
     studio.wait_until(lambda: studio.curve("tractor.x")[0][0] == 0.0)
     assert studio.curve("tractor.x")[1].max() > 1.0
@@ -374,7 +416,7 @@ def ride_a_bicycle(studio):
     studio.press("Start again")
     studio.wait_until(lambda: page.locator(".fault").count() == 0)
     studio.wait_until(lambda: studio.place("rear_frame")[0] > 0.5 and abs(lean(studio)) < 1e-6)
-    studio.press("Stop and look")
+    studio.press("Stop and show the run")
     page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
 
 
@@ -490,7 +532,7 @@ def test_only_this_machine_can_reach_it_and_a_taken_port_is_told(address):
     command = [sys.executable, "-m", "noslip.cli", "studio", "agv", "--port", port, "--no-browser"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
-    assert f"port {port} cannot be listened on" in done.stderr
+    assert f"port {port} cannot be opened" in done.stderr
     assert "where" in done.stderr and "--port" in done.stderr
 
 

@@ -4,6 +4,8 @@ from urllib.parse import urlsplit
 
 #: viser's sorter of splats, which the studio has none of, starts with an eval; it is refused.
 REFUSED = "Evaluating a string as JavaScript violates the following Content Security Policy"
+#: What Chromium says of viser's drags of nodes; the camera stays where it is all the same.
+HARMLESS = "Unable to preventDefault inside passive event listener invocation."
 LOCAL_SCHEMES = {"file", "data", "blob", "about", "devtools"}
 
 
@@ -23,7 +25,7 @@ class Watch:
             self.errors.append(str(error))
 
     def _console(self, message):
-        if message.type == "error":
+        if message.type == "error" and message.text != HARMLESS:
             self.errors.append(message.text)
 
     def _request(self, url):

@@ -32,6 +32,12 @@ CAMERA = {
     "look_at": [0.0, 0.0, 0.0], "up_direction": [0.0, 0.0, 1.0],
 }  # fmt: skip
 
+DRAG = {
+    "type": "SceneNodeDragMessage", "phase": "update", "name": "/points1/1", "instance_index": None,
+    "start_position": [0.0, 0.0, 0.0], "start_screen_pos": [0.5, 0.5], "button": "left",
+    "end_position": [1.0, 0.0, 0.0], "end_screen_pos": [0.6, 0.5], "modifier": None, "owner": "",
+}  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def studio():
@@ -299,7 +305,7 @@ MALFORMED = {
     "text": frame(b"hello", code=1),
     "not utf-8": frame(b"\xff\xfe", code=1),
     "no msgpack": frame(b"\xc1\xc1\xc1"),
-    "cut short": frame(msgspec.msgpack.encode(CAMERA)[:-3]),
+    "truncated": frame(msgspec.msgpack.encode(CAMERA)[:-3]),
     "a number": pack(7),
     "a list": pack([1, 2, 3]),
     "no type": pack({"uuid": "x"}),
@@ -314,6 +320,9 @@ MALFORMED = {
     "an update that is none": pack({"type": "GuiUpdateMessage", "uuid": "x", "updates": [1]}),
     "a nested value": pack({"type": "GuiUpdateMessage", "uuid": "x",
                             "updates": {"value": {"a": 1}}}),
+    "a drag of no phase": pack(DRAG | {"phase": "on"}),
+    "a drag on a line": pack(DRAG | {"end_position": [1.0, 0.0]}),
+    "a drag by a foot": pack(DRAG | {"button": "foot"}),
     "a key that is a number": frame(b"\x81\x01\x02"),
     "deeply nested": frame(b"\x81\xa1x" + b"\x91" * 60_000 + b"\xc0"),
     "a length that is a lie": frame(b"\xdd\xff\xff\xff\xff"),
@@ -335,8 +344,8 @@ def test_a_malformed_message_closes_the_connection(door, name):
 
 def test_random_messages_do_no_harm(door):
     rng = random.Random(1)
-    whole = msgspec.msgpack.encode(CAMERA)
-    for _ in range(60):
+    for k in range(60):
+        whole = msgspec.msgpack.encode((CAMERA, DRAG)[k % 2])
         damaged = bytearray(whole)
         for _ in range(rng.randint(1, 4)):
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
@@ -579,6 +588,6 @@ def test_an_unknown_viser_is_not_served_unguarded(monkeypatch):
     import noslip.studio.server as server
 
     monkeypatch.setattr(server, "guarded_serve", absent)
-    with pytest.raises(SimulationError, match="cannot be guarded") as caught:
+    with pytest.raises(SimulationError, match="does not allow access control") as caught:
         Studio("knife-edge")
     assert "requirements.lock" in str(caught.value)

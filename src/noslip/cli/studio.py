@@ -24,14 +24,17 @@ PATIENCE = 0.8
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
-    help="To listen on, at 127.0.0.1; any that is free by default.",
+    help="Port at 127.0.0.1; by default any free port.",
 )
-@click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page.")
+@click.option(
+    "--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser."
+)
 def studio(model: str, port: int | None, browser: bool) -> None:
-    """Play with a model in the browser: sliders, plots, equations, and driving it yourself.
+    """Explore a model in the browser: sliders, plots, equations, driving by hand.
 
-    MODEL may be left out. A model file is read again whenever it is saved. The folder of a sweep
-    shows its model and a table of its points: click one to see its motion. Ctrl-C ends it.
+    MODEL is optional. A model file is reloaded whenever it is saved. The folder of a sweep
+    shows its model and a table of its points: click one to see its motion. Ctrl-C stops the
+    studio.
     """
     from noslip.extras import require
 

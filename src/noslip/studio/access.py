@@ -34,7 +34,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -69,7 +69,7 @@ _HEADERS = {
 }
 #: The HTML of viser's viewer.
 INDEX = Path(_infra.__file__).parents[1] / "client" / "build" / "index.html"
-_REFUSED = "Open the address that noslip studio has printed, as a whole.\n"
+_REFUSED = "Open the address that noslip studio printed, in full.\n"
 _log = logging.getLogger("noslip.studio")
 _starting = threading.Lock()
 
@@ -190,8 +190,21 @@ class _Hold(_FromPage, tag="GuiButtonHoldMessage"):
     frequency: float
 
 
-_TAKEN = (_Camera, _Update, _Command, _Submit, _Dirty, _Hold)
-_decoder = msgspec.msgpack.Decoder(_Camera | _Update | _Command | _Submit | _Dirty | _Hold)
+class _Drag(_FromPage, tag="SceneNodeDragMessage"):
+    phase: Literal["start", "update", "end"]
+    name: str
+    instance_index: int | None
+    start_position: tuple[float, float, float]
+    start_screen_pos: tuple[float, float]
+    end_position: tuple[float, float, float]
+    end_screen_pos: tuple[float, float]
+    button: Literal["left", "middle", "right"]
+    modifier: str | None
+    owner: str
+
+
+_TAKEN = (_Camera, _Update, _Command, _Submit, _Dirty, _Hold, _Drag)
+_decoder = msgspec.msgpack.Decoder(_Camera | _Update | _Command | _Submit | _Dirty | _Hold | _Drag)
 _tag_decoder = msgspec.msgpack.Decoder(dict[str, Any])
 
 
@@ -268,9 +281,9 @@ def check_installed(rules: AccessRules) -> None:
     """Raise SimulationError where viser did not call our `serve`."""
     if not rules.is_installed:
         raise SimulationError(
-            "access to the studio cannot be guarded with this version of viser",
+            "this version of viser does not allow access control",
             "the server of the studio",
-            "install the version of viser that requirements.lock names",
+            "install the version of viser in requirements.lock",
         )
 
 

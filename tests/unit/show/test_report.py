@@ -234,7 +234,7 @@ def test_a_tracked_path_says_what_was_followed(system_of, tmp_path):
     path = ns.write_report(system_of("carriage"), result, tmp_path / "page.html")
     page = HtmlPage(without_frames(path.read_text()))
     assert words(result.summary().splitlines()[-1]) in page.sections["simulated"]
-    assert "made from Python" in page.sections["reproduce"]
+    assert "started from Python" in page.sections["reproduce"]
     assert list(tmp_path.iterdir()) == [path]
 
 

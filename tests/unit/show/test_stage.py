@@ -134,6 +134,16 @@ def test_a_ghost_may_have_a_color_traces_and_a_label_that_moves_with_it(server, 
         kept.remove()
 
 
+def test_lines_take_the_colors_of_a_dark_page(server, stage, shown):
+    look, film = shown("agv")
+    stage.put(look, film)
+    line = next(p for p in paths(server) if "/traces/" in p and p.endswith("/all"))
+    before = np.array(server.scene.get_handle_by_name(line).colors)
+    stage.dark = True
+    stage.put(look, film)
+    assert np.all(server.scene.get_handle_by_name(line).colors < before)
+
+
 def test_following_keeps_the_bodies_where_they_were(server, stage, shown):
     look, film = shown("agv", duration=20.0)
     stage.follow = True

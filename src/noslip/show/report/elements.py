@@ -224,7 +224,7 @@ def _power(found: re.Match[str]) -> str:
 
 
 def unit(name: str) -> Html:
-    """A unit of a model as it is printed: kg·m², nothing for a pure number."""
+    """A unit of a model as it is printed: kg·m², nothing for a dimensionless number."""
     return text(unit_text(name))
 
 

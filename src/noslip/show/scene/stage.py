@@ -275,12 +275,19 @@ class Stage:
         for roller in scene.rollers:
             turned = roller_quaternions(roller.axis, frames.rolled[roller.name][index])
             self._nodes.move(self._path(roller.body, roller.name), roller.center, turned)
-        self._nodes.move(self.prefix, -self._offset[index] if self.follow else np.zeros(3))
+        self._nodes.move(self.prefix, self.shift)
         if self.label:
             self._nodes.move(self._path(LABEL), self._above[index])
         self._show_pieces(index)
         for arrow in self._arrows:
             arrow.show(self._nodes, index)
+
+    @property
+    def shift(self) -> Array:
+        """By how much everything is moved against the view that follows, m."""
+        is_moved = self.follow and self.index < len(self._offset)
+        shift: Array = -self._offset[self.index] if is_moved else np.zeros(3)
+        return shift
 
     def _show_pieces(self, index: int) -> None:
         """Show the pieces of traces that began before a frame and hide the others."""
@@ -405,7 +412,7 @@ class Stage:
         def change(handle: Any) -> None:
             handle.points = segments
             if not np.array_equal(handle.colors, color):
-                handle.colors = color
+                handle.colors = np.array(color, np.uint8)
 
         return self._nodes.put(path, (segments, color), make, change)
 

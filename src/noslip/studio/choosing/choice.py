@@ -46,6 +46,7 @@ class Choice:
     inputs : name → expression, for inputs of one's own.
     duration : s; None for the task's own.
     path, timing : kinds, with `numbers` for their sliders and `typed` for what is typed instead.
+    points, closed : of a path that is drawn on the floor, m.
     reverse : drive the path backwards.
     controller : its word.
     friction : of the ground, for the audit's verdict; None for none.
@@ -60,6 +61,8 @@ class Choice:
     timing: str = "quintic"
     numbers: Mapping[str, float] = field(default_factory=dict)
     typed: Mapping[str, str] = field(default_factory=dict)
+    points: tuple[tuple[float, float], ...] = ()
+    closed: bool = False
     reverse: bool = False
     controller: str = "none"
     friction: float | None = None

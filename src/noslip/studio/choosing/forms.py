@@ -9,21 +9,43 @@ from collections.abc import Mapping
 import noslip.control.text  # noqa: F401  (all members of the package)
 from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.forms import AbstractForm, form_words, read_form
-from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.base import AbstractPath, Point
+from noslip.control.paths.curves import Circle
+from noslip.control.paths.splines import Spline
 from noslip.control.timing.laws import AbstractTimingPlan
 from noslip.families import find_member, members_of
 from noslip.show.knobs import Knob, ranged
 
-#: The kind whose text is typed as it stands.
-TYPED = "typed"
+#: The kind whose text is typed as it stands, and that of a path through points on the floor.
+TYPED, DRAWN = "typed", "drawn"
+#: Points of a path to begin with, in radii of a typical circle.
+FIRST_POINTS = ((0.0, 0.0), (1.5, 0.6), (3.0, -0.6), (4.5, 0.0))
 
 #: What a form is of → the base class of the family.
 FAMILIES: dict[str, type[AbstractForm]] = {"path": AbstractPath, "timing": AbstractTimingPlan}
 
 
 def form_kinds(family: str) -> tuple[str, ...]:
-    """Words of a ``path`` or ``timing`` that have sliders, and `TYPED`."""
-    return (*form_words(FAMILIES[family]), TYPED)
+    """Words of a ``path`` or ``timing`` that have sliders, `TYPED`, and for a path `DRAWN`."""
+    drawn = (DRAWN,) if family == "path" else ()
+    return (*form_words(FAMILIES[family]), *drawn, TYPED)
+
+
+def first_points(length: float) -> tuple[Point, ...]:
+    """Points of a path to begin with, for a model of a length, m."""
+    radius = next(n.value for n in Circle.numbers(length) or () if n.name == "radius")
+    return tuple((round(radius * x, 6), round(radius * y, 6)) for x, y in FIRST_POINTS)
+
+
+def next_point(points: tuple[Point, ...]) -> Point:
+    """The place of a further point: as far beyond the last as that is from the one before it."""
+    (x0, y0), (x1, y1) = points[-2:]
+    return round(2 * x1 - x0, 9), round(2 * y1 - y0, 9)
+
+
+def drawn_text(points: tuple[Point, ...], closed: bool) -> str:
+    """The path through points, as a command has it."""
+    return Spline(points=points, closed=closed).text()
 
 
 def controller_labels() -> dict[str, str]:

@@ -16,11 +16,15 @@ from noslip.analysis.audit import Audit
 from noslip.engines.system import System
 from noslip.errors import Fault, NoslipError
 from noslip.formulations.certificate import Certificate
+from noslip.model.bodies import WORLD
+from noslip.show.headlines import ground_joints
+from noslip.show.plots.paths import ground_plane
 from noslip.show.scene.frames import Frames
 from noslip.show.scene.scene import Scene
 from noslip.simulation.trajectory import Trajectory
-from noslip.studio.choosing.choice import DRIVE, Choice
+from noslip.studio.choosing.choice import DRIVE, PATH, Choice
 from noslip.studio.choosing.controls import Controls
+from noslip.studio.choosing.forms import DRAWN
 from noslip.studio.choosing.link import (
     PageLink,
     PageView,
@@ -35,6 +39,7 @@ from noslip.studio.page.disposal import Disposal
 from noslip.studio.page.downloads import make_file
 from noslip.studio.page.drive_panel import DrivePanel
 from noslip.studio.page.panels import STAGE, Panels
+from noslip.studio.page.path_handles import Floor, PathHandles
 from noslip.studio.page.player import SPEEDS, Player
 from noslip.studio.page.plots_panel import PlotsPanel
 from noslip.studio.page.scene_panel import KEPT, ScenePanel
@@ -50,6 +55,17 @@ BRAND = (76, 120, 168)
 RATE, SLOW = 30.0, 0.15
 #: Seconds between updates of the link in the address of the page.
 LINKED = 0.5
+
+
+def path_floor(shown: Shown) -> Floor:
+    """The plane that paths of a vehicle are given in, on the ground below it."""
+    plane = ground_plane(shown.run)
+    normal, position = plane.rotation[:, 2], plane.position
+    for ground in shown.scene.grounds:
+        if ground.body == WORLD and abs(ground.rotation[:, 2] @ normal) > 1 - 1e-9:
+            position = position + normal * float((ground.position - position) @ normal)
+            break
+    return Floor(plane.rotation, position)
 
 
 class Page:
@@ -90,6 +106,7 @@ class Page:
         self._link_faults: tuple[Fault, ...] = ()
         self._wanted: PageView | None = None
         self._linked = 0.0
+        self._is_path_seen = False
         self.disposal = Disposal()
         self.scene_panel = ScenePanel(client)
         self.set_dark(visit.is_dark)
@@ -101,6 +118,9 @@ class Page:
             self._threads.callback(self._writer.close)
             self.session = Session(catalog, name, self)
             self._threads.callback(self.session.close)
+            self.path_handles = PathHandles(
+                client, self.session.set_points, is_phone=visit.is_phone
+            )
             self.drive_panel = DrivePanel(self)
             self.panels = Panels(self)
             if points is not None:
@@ -193,6 +213,7 @@ class Page:
     def show_faults(self, faults: tuple[Fault, ...]) -> None:
         """Show why a choice cannot be run."""
         self._faults = faults
+        self.path_handles.refuse(bool(faults))
         self._show_faults()
 
     def show_file_faults(self, faults: tuple[Fault, ...]) -> None:
@@ -449,12 +470,45 @@ class Page:
                     self.drive_panel.tick(now)
                 else:
                     self._move(now, is_slow)
+                self._update_path(is_slow)
                 if now - self._linked >= LINKED and self.shown is not None:
                     self._linked = now
                     self.panels.show_link(write_link(self.link()))
             except Exception as error:
                 self._failed(error)
                 self._closed.wait(1.0)
+
+    def _update_path(self, is_slow: bool) -> None:
+        """Keep the points on the floor those of the choice, and those of the choice dragged."""
+        handles, choice = self.path_handles, self.session.choice
+        is_changed = handles.update()
+        if is_slow:
+            with self._lock:
+                shown = self.scene_panel.shown
+                if choice.task != PATH or choice.path != DRAWN or shown is None:
+                    handles.remove()
+                    self._is_path_seen = False
+                    return
+                if not choice.points or not ground_joints(shown.run):
+                    return
+                if not self._is_path_seen and shown.choice.path == DRAWN:
+                    self._show_whole_path()
+                is_changed |= handles.put(
+                    choice.points,
+                    choice.closed,
+                    scene=shown.scene,
+                    floor=path_floor(shown),
+                    shift=lambda: self.scene_panel.stage.shift,
+                )
+        if is_changed:
+            self.panels.show_path(texts.path_html(handles.shape))
+
+    def _show_whole_path(self) -> None:
+        """Let the camera rest and show all of a path to be drawn, unless a hand has moved it."""
+        self._is_path_seen = True
+        if not self.scene_panel.moved_camera():
+            self.scene_panel.set_follow(False)
+            self.panels.set_follow(False)
 
     def _move(self, now: float, is_slow: bool) -> None:
         with self._lock:

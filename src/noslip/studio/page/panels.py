@@ -22,7 +22,7 @@ from noslip.studio.choosing.choice import (
     Choice,
 )
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls
-from noslip.studio.choosing.forms import TYPED, controller_labels, form_kinds
+from noslip.studio.choosing.forms import DRAWN, TYPED, controller_labels, form_kinds
 from noslip.studio.choosing.knobs import start_values
 from noslip.studio.choosing.link import PageView
 from noslip.studio.page import texts
@@ -46,6 +46,7 @@ ORDER = {"set": 10.0, TASK: 20.0, "inputs": 30.0, PARAMETERS: 40.0, START: 50.0}
 
 
 UNDO, REDO = "Undo", "Redo"
+ADD, REMOVE = "Add", "Remove"
 KEEP, CLEAR = "Keep this run", "Clear"
 #: Sections that are tabs → words they are found by.
 SECTIONS = {
@@ -77,6 +78,7 @@ class Panels:
         self._boxes: dict[str, Any] = {}
         self.has_ghost = True
         self._time_shown = math.nan
+        self._path: Any = None
         self._left()
         self._right()
         self._bar()
@@ -117,9 +119,7 @@ class Panels:
         self.compare.on_click(page.guard(lambda _: self._compare(self.compare.value)))
         command = gui.add_command("Keep this run for comparison", hotkey="K")
         command.on_trigger(page.guard(lambda _: self._compare(KEEP)))
-        self.find = gui.add_text(
-            "find", "", order=5.0, hint="part of a name: shows what has it, and hides the rest"
-        )
+        self.find = gui.add_text("find", "", order=5.0, hint="filter by part of a name")
         self.find.on_update(page.guard(lambda _: self._find()))
         self._found = gui.add_html("", order=6.0, visible=False)
         with gui.add_form(None, order=ORDER["set"]) as form:
@@ -158,9 +158,7 @@ class Panels:
             links = "".join(f'<a data-open="{name}">{name}</a>' for name in names)
             count = sum(handle.visible for parts in self._parts.values() for _, handle in parts)
             is_none = wanted and not names and not count
-            text = (
-                "<p>Nothing has that name.</p>" if is_none else f"<p>{links}</p>" if links else ""
-            )
+            text = "<p>No name matches.</p>" if is_none else f"<p>{links}</p>" if links else ""
             mark = f'<span data-finding="{escape(wanted)}"></span>'
             self._found.content = texts.box(mark + text) if wanted else ""
             self._found.visible = bool(wanted)
@@ -262,14 +260,41 @@ class Panels:
         page, gui, session = self.page, self.gui, self.page.session
         kind = gui.add_dropdown(family, kinds, initial_value=getattr(choice, family))
         kind.on_update(page.guard(lambda _: session.choose(**{family: kind.value})))
+        if getattr(choice, family) == DRAWN:
+            return [(f"{family} task", kind), *self._points(choice)]
         if getattr(choice, family) == TYPED:
             with gui.add_form(None) as form:
                 text = gui.add_text(
-                    "as text", choice.typed.get(family, ""), hint="as commands have it; then Enter"
+                    "as text",
+                    choice.typed.get(family, ""),
+                    hint="as on the command line; then Enter",
                 )
             form.on_submit(page.guard(lambda _: session.type_form(family, text.value)))
             return [(f"{family} task", kind), (f"{family} task", text)]
         return [(f"{family} task", kind)]
+
+    def _points(self, choice: Choice) -> list[tuple[str, Any]]:
+        """What belongs to a path that is drawn on the floor."""
+        page, gui, session = self.page, self.gui, self.page.session
+        buttons = gui.add_button_group("points", (ADD, REMOVE), hint="at the end of the path")
+
+        def change(_: Any) -> None:
+            if buttons.value == ADD:
+                session.add_point()
+            elif buttons.value == REMOVE:
+                session.remove_point()
+
+        buttons.on_click(page.guard(change))
+        closed = gui.add_checkbox("closed", choice.closed, hint="on to the first point again")
+        closed.on_update(page.guard(lambda _: session.choose(closed=bool(closed.value))))
+        self._path = gui.add_html(texts.path_html(page.path_handles.shape))
+        words = "points drawn floor drag task"
+        return [(words, part) for part in (buttons, closed, self._path)]
+
+    def show_path(self, html: str) -> None:
+        """Say what the path is like that is drawn on the floor."""
+        if self._path is not None:
+            self._path.content = html
 
     def _make_inputs(self, controls: Controls, choice: Choice) -> None:
         self.page.disposal.discard(self._folders.pop("inputs", None))
@@ -363,7 +388,7 @@ class Panels:
         with panel.add_tab("Equations"):
             self._equations = gui.add_html(texts.box("<p>being written …</p>"))
         with panel.add_tab("Files"):
-            gui.add_html(texts.box("<p>The run that is shown, as a file.</p>"))
+            gui.add_html(texts.box("<p>Download the run shown.</p>"))
             for kind, label in KINDS.items():
                 button = gui.add_button(label)
                 button.on_click(page.guard(partial(self._download, kind)))
@@ -402,11 +427,11 @@ class Panels:
         with panel.add_tab("View"):
             self.follow = gui.add_checkbox("follow", False, hint="move with the bodies")
             self.follow.on_update(page.guard(lambda _: page.set_follow(bool(self.follow.value))))
-            self._toggle("ghost", True, "the run before this one, in gray", self._set_ghost)
+            self._toggle("ghost", True, "the previous run, in gray", self._set_ghost)
             for name, hint in STAGE.items():
                 self._toggle(name, name == "traces", hint, partial(self._set_stage, name))
             loop = partial(setattr, page.player, "loop")
-            self._toggle("loop", page.player.loop, "play again and again", loop)
+            self._toggle("loop", page.player.loop, "repeat the motion", loop)
             self._toggle("dark", page.visit.is_dark, "a dark page", page.set_dark)
             button = gui.add_button("Fit the view", color="gray")
             button.on_click(page.guard(lambda _: page.fit_view()))

@@ -19,6 +19,7 @@ from noslip.show.units import unit_text
 from noslip.simulation.trajectory import largest_errors
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS
 from noslip.studio.choosing.link import differences
+from noslip.studio.page.path_handles import PathShape
 from noslip.studio.running.runs import is_vakonomic
 from noslip.studio.running.session import Shown
 from noslip.words import counted
@@ -59,7 +60,7 @@ STYLE = """
 #: What a model without a scenario does at first.
 SUGGESTED = {
     PATH: f"it follows a path. <em>{TASKS[DRIVE]}</em> is another task",
-    INPUTS: "it is moved a little. Type inputs of your own, change its start, or choose a task",
+    INPUTS: "its start is perturbed. Type inputs of your own, change its start, or choose a task",
 }
 
 #: Energy drift and residuals below these count as conserved.
@@ -128,6 +129,18 @@ def verdicts_html(
     return box(f"<dl>{''.join(rows)}</dl>", lines, reproduce)
 
 
+def path_html(shape: PathShape | None) -> str:
+    """How to draw a path, and what the one is like that is drawn."""
+    said = "Drag the orange points on the floor; the vehicle follows when you let go."
+    if shape is None:
+        return box(f'<p class="dim">{said}</p>')
+    length = f"{number_text(shape.length, 3)} m long"
+    turn = ", straight"
+    if np.isfinite(shape.radius):
+        turn = f", tightest turn of radius {number_text(shape.radius, 2)} m"
+    return box(f'<p class="dim">{said}<br>{length}{turn}</p>')
+
+
 def comparison_html(kept: Shown | None, shown: Shown) -> str:
     """What was chosen differently, and the headline numbers that differ; without a kept run, how.
 
@@ -166,6 +179,8 @@ def choice_differences(kept: Shown, shown: Shown, listed: Container[str] = ()) -
             names = [n for n in dict.fromkeys([*before, *value]) if before.get(n) != value.get(n)]
             names = [n for n in names if n not in listed]
             found += [f"{n}: {_chosen(before.get(n))} → {_chosen(value.get(n))}" for n in names]
+        elif isinstance(value, tuple) and len(value) == len(before):
+            found.append(f"{key}: moved")
         elif key == "task":
             found.append(f"task: {TASKS[before]} → {TASKS[value]}")
         else:
@@ -179,6 +194,8 @@ def _chosen(value: object) -> str:
         return "as given"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return counted(len(value), "point")
     return number_text(value, 5) if isinstance(value, float) else str(value)
 
 
@@ -199,7 +216,7 @@ def _of_run(shown: Shown) -> list[Verdict]:
             mark="good" if run.energy_drift <= DRIFT else "bad",
             label="Energy drift",
             answer=text(number_text(run.energy_drift, 3)),
-            comment=text("of the energy that moved"),
+            comment=text("of the energy exchanged"),
             link="",
         ),
         Verdict(
@@ -252,7 +269,7 @@ def _of_ground(shown: Shown, audit: Audit | None) -> Verdict:
         )
     mark, words = GROUND[audit.verdict]
     finite = audit.required[np.isfinite(audit.required)]
-    needed = "the ground's normal loads are not known"
+    needed = "the wheel loads are not known"
     if finite.size:
         needed = f"needs a friction coefficient of {number_text(float(np.max(finite)), 3)}"
     if audit.friction is not None:

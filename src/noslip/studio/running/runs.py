@@ -36,7 +36,7 @@ from noslip.studio.choosing.choice import (
     chosen_values,
     number_or_text,
 )
-from noslip.studio.choosing.forms import form_text, read_path
+from noslip.studio.choosing.forms import DRAWN, drawn_text, form_text, read_path
 from noslip.studio.running.worker import Cancel
 
 #: Tolerance of the integration.
@@ -84,7 +84,7 @@ def check_mechanics(system: System, choice: Choice) -> None:
     follows = choice.task == SCENARIO and scenario is not None and scenario.has_reference
     if is_vakonomic(choice) and (follows or choice.task in (PATH, DRIVE)):
         raise SimulationError(
-            "vakonomic mechanics has no inverse dynamics, so no forces are found for a motion",
+            "vakonomic mechanics has no inverse dynamics, so it cannot find forces for a motion",
             f"formulation of model '{system.model.name}'",
             "choose another formulation, or inputs of your own",
         )
@@ -180,6 +180,8 @@ def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Chosen
         form_text(family, getattr(choice, family), choice.numbers, choice.typed.get(family, ""))
         for family in ("path", "timing")
     )
+    if choice.path == DRAWN:
+        path_text = drawn_text(choice.points, choice.closed)
     run = track(
         system,
         read_path(path_text),

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from noslip.analysis.audit import Audit, audit
+from noslip.control.paths.base import Point
 from noslip.engines.system import System
 from noslip.errors import Fault, NoslipError, SimulationError, nearest
 from noslip.show.scene.frames import Frames, frames
@@ -30,6 +31,7 @@ from noslip.studio.choosing.choice import (
     read_assignment,
 )
 from noslip.studio.choosing.controls import START, Controls, make_controls, widened
+from noslip.studio.choosing.forms import DRAWN, first_points, next_point
 from noslip.studio.running.models import Mechanism, ModelCatalog
 from noslip.studio.running.runs import check_mechanics, is_vakonomic, perform
 from noslip.studio.running.worker import Cancel, Worker
@@ -103,7 +105,7 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         Fault(
             f"{type(error).__name__}: {error}",
             "the studio itself",
-            "this is not your fault: change something else, or reload the page",
+            "this is a bug in noslip: change something else, or reload the page",
         ),
     )
 
@@ -112,6 +114,8 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
 STANDING = 1.0
 #: Choices that can be undone, and s within which changes of one thing count as one.
 MOST_UNDONE, ONE_CHANGE = 100, 1.0
+#: Most points of a path that is drawn; a link holds them all.
+MOST_POINTS = 50
 #: Pause, s, before what takes longer than a run is computed.
 QUIET = 0.25
 
@@ -238,13 +242,45 @@ class Session:
         with self._lock:
             self._remember("".join(options))
             before = self.choice
-            self.choice = dataclasses.replace(before, **options)  # type: ignore[arg-type]
-            if self.choice.task != before.task:
+            choice = dataclasses.replace(before, **options)  # type: ignore[arg-type]
+            if choice.task != before.task:
                 # a start of one task means little in another
-                self.choice = self.choice.without(self.controls.names(START))
-                self.choice = dataclasses.replace(self.choice, controller="none", duration=None)
-            if (self.choice.path, self.choice.timing) != (before.path, before.timing):
-                self.choice = dataclasses.replace(self.choice, numbers={}, duration=None)
+                choice = choice.without(self.controls.names(START))
+                choice = dataclasses.replace(choice, controller="none", duration=None)
+            if (choice.path, choice.timing) != (before.path, before.timing):
+                choice = dataclasses.replace(choice, numbers={}, duration=None)
+            if choice.path == DRAWN:
+                choice = dataclasses.replace(choice, points=self._drawn_points())
+            self.choice = choice
+            self._submit()
+
+    def add_point(self) -> None:
+        """Add a point at the end of the path that is drawn."""
+        points = self._drawn_points()
+        if len(points) >= MOST_POINTS:
+            raise SimulationError(
+                f"the path has {MOST_POINTS} points already",
+                "path drawn on the floor",
+                "type longer ones, or follow a file of points with noslip track",
+            )
+        self.set_points((*points, next_point(points)))
+
+    def remove_point(self) -> None:
+        """Remove the last point of the path that is drawn, unless it needs all."""
+        points = self._drawn_points()
+        if len(points) > (3 if self.choice.closed else 2):
+            self.set_points(points[:-1])
+
+    def _drawn_points(self) -> tuple[Point, ...]:
+        """Points of the path that is drawn; those to begin with where it has too few."""
+        points = self.choice.points
+        return points if len(points) > 1 else first_points(scene(self.mechanism.model).length)
+
+    def set_points(self, points: tuple[Point, ...]) -> None:
+        """Draw the path through other points."""
+        with self._lock:
+            self._remember()
+            self.choice = dataclasses.replace(self.choice, points=points)
             self._submit()
 
     def set_value(self, name: str, value: float) -> None:
