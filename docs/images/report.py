@@ -50,7 +50,10 @@ def places(page: Page) -> list[Image.Image]:
     remark = motion.locator(".mantine-Notification-closeButton")
     if remark.count() and remark.first.is_visible():
         remark.first.click()
-    page.wait_for_timeout(20_000)  # it appears slowly
+    faded_in = "canvas => getComputedStyle(canvas).opacity > 0.99"
+    while not motion.locator("canvas[data-engine]").evaluate(faded_in):
+        page.wait_for_timeout(500)
+    page.wait_for_timeout(5000)  # some of its path
     page.evaluate("scrollTo(0, 0)")
     page.wait_for_timeout(500)
     top = shot(page)

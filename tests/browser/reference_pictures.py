@@ -135,11 +135,12 @@ class References:
     def __init__(self, failed: Path, *, accept: bool):
         self.failed, self.accept = failed, accept
 
-    def check(self, page, name, *, height=1600, masked=(), style="") -> None:
+    def check(self, page, name, *, left=0, height=1600, masked=(), style="") -> None:
         """Compare the upper part of a page with the picture of that name.
 
         Parameters
         ----------
+        left : pixels at the left that are not compared.
         height : pixels of the page that are compared.
         masked : selectors of what differs from run to run.
         style : CSS for the screenshot.
@@ -148,7 +149,7 @@ class References:
         whole = page.evaluate("document.documentElement.scrollHeight")
         data = page.screenshot(
             full_page=True,
-            clip={"x": 0, "y": 0, "width": wide, "height": min(height, whole)},
+            clip={"x": left, "y": 0, "width": wide - left, "height": min(height, whole)},
             mask=[page.locator(selector) for selector in masked],
             mask_color="#c8c8c8",
             animations="disabled",

@@ -84,6 +84,29 @@ def blade(**changes):
     )
 
 
+def test_it_looks_as_it_did(studio, references):
+    """Scene, playback and plots; of the controls, which grow, only what a phone shows first."""
+    page = studio.page
+    studio.type("t [s]", 4)
+    studio.wait_until(lambda: studio.place("skate")[:2] == pytest.approx(path_at(200), abs=1e-4))
+    for size, options in (
+        ({"width": 1024, "height": 640}, {"left": 290}),
+        ({"width": 390, "height": 740}, {"height": 560}),
+    ):
+        page.set_viewport_size(size)
+        page.wait_for_timeout(1500)
+        references.check(
+            page, f"studio-{size['width']}", masked=("text=computed in",), **options
+        )
+    page.set_viewport_size({"width": 1000, "height": 620})
+
+
+def path_at(sample):
+    """Where the blade is at a sample."""
+    run = blade()
+    return run["skate.x"][sample], run["skate.y"][sample]
+
+
 def test_play_moves_the_body_and_scrubbing_shows_a_moment(studio):
     page = studio.page
     studio.press("Play")
