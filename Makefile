@@ -8,6 +8,7 @@
 #   make install  the environment only
 #   make lint     ruff and mypy
 #   make docs     the site, in docs/_build/html, without network once its tools are installed
+#   make pictures all pictures of the documentation, drawn anew; needs Chromium
 #   make wheel    a wheel in dist/, checked with twine
 #   make fuzz     an hour of random inputs for every reader; what fails is kept in tests/hostile/corpus
 #   make bench    speed, as ratios side by side
@@ -27,7 +28,7 @@ PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: run check test test-all docs wheel unit-tests all-tests fuzz install lint bench bench-peers chromium clean
+.PHONY: run check test test-all docs pictures wheel unit-tests all-tests fuzz install lint bench bench-peers chromium clean
 .DEFAULT_GOAL := run
 
 install: $(VENV)/installed
@@ -90,6 +91,10 @@ docs: install
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check "sphinx>=8" "myst-parser>=4" "furo>=2024.8"
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+pictures: install chromium
+	for script in agv_circle plots papers moving gallery report studio; do $(BIN)/python docs/images/$$script.py || exit 1; done
+	$(BIN)/python docs/site/tutorials.py
 
 wheel: install
 	rm -rf dist build

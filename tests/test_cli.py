@@ -95,7 +95,7 @@ def test_derive_replaces_no_file_unless_forced(invoke):
     file.write_text("mine")
     kept = invoke("derive", "chaplygin-sleigh", "-o", "sleigh.md")
     assert kept.exit_code == 1 and file.read_text() == "mine"
-    for words in ("it is not replaced", "where  sleigh.md", "or replace it with --force"):
+    for words in ("is not replaced", "where  sleigh.md", "or replace it with --force"):
         assert words in kept.stderr
     assert invoke("derive", "chaplygin-sleigh", "-o", "sleigh.md", "--force").exit_code == 0
     assert file.read_text("utf-8").startswith("# Equations of motion")
@@ -106,7 +106,7 @@ def test_derive_replaces_no_file_unless_forced(invoke):
     [
         (("-o", "x.docx"), "cannot be written as '.docx'", "end in .txt, .tex, .html or .md"),
         (("-o", "x"), "cannot be written as 'x'", "end in .txt, .tex, .html or .md"),
-        (("-o", "x.md", "--format", "latex"), "the file's name says markdown", "end in .tex"),
+        (("-o", "x.md", "--format", "latex"), "the file name ends in markdown", "end in .tex"),
         (("-o", "nowhere/x.md"), "there is no folder 'nowhere'", "make it, or correct the path"),
     ],
 )

@@ -58,7 +58,7 @@ def test_a_state_that_is_none(system_of):
 @pytest.mark.parametrize("given", [{"states": 0}, {"seed": -1}])
 def test_verify_without_states(refuses, given):
     with refuses(
-        ns.FormulationError, "are asked for", "verify of model 'agv'", "1 to 10000 states"
+        ns.FormulationError, "are requested", "verify of model 'agv'", "1 to 10000 states"
     ):
         ns.verify(ns.load("agv"), **given)
 

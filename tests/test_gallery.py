@@ -35,7 +35,7 @@ def cells():
     found = {}
     for cell in re.findall(r"^<td[^>]*>\n(.*?)^</td>$", text, re.MULTILINE | re.DOTALL):
         [name] = re.findall(r"\]\(images/gallery/([\w-]+)\.png\)", cell)
-        assert name not in found, f"{name} is there twice"
+        assert name not in found, f"{name} occurs twice"
         found[name] = cell
     return found
 

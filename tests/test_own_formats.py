@@ -86,8 +86,8 @@ def test_all_faults_of_a_file_without_lines_are_told(own, folder):
     [
         ("{", "the text is not JSON: Expecting"),
         ("[" * 100_000, "the text is not JSON: "),
-        ("[1]", "the file holds no table"),
-        ("{}", "the file describes nothing"),
+        ("[1]", "the file contains no table"),
+        ("{}", "the file is empty"),
     ],
 )
 def test_a_text_of_another_kind_is_refused(own, folder, refuses, text, what):

@@ -6,8 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import noslip as ns
+from noslip.show.colors import PALETTE
 
-BLUE, ORANGE, GREEN, GRAY = "#2f6690", "#e07a1f", "#4b8f5c", "#8a8f98"
+BLUE, ORANGE, GREEN, GRAY = *PALETTE[:3], "#8a8f98"
 HERE = Path(__file__).parent
 
 model = ns.load("agv")
@@ -51,26 +52,26 @@ for fraction in (0.0, 0.17, 0.34, 0.5, 0.66, 0.83):
     ):
         ground.fill(*rectangle(center, along, across, 2.4 * r, 0.9 * r).T, color=color, zorder=4)
 ground.set_aspect("equal")
-ground.set_xlabel("x [m]")
-ground.set_ylabel("y [m]")
+ground.set_xlabel("x (m)")
+ground.set_ylabel("y (m)")
 ground.set_title("one circle in 60 s, from rest to rest", fontsize=10)
 
 torque.plot(run.t, 1e3 * run["torque1"], color=BLUE, label="torque1")
 torque.plot(run.t, 1e3 * run["torque2"], color=ORANGE, label="torque2")
-torque.set_ylabel("torque [mN m]")
+torque.set_ylabel("torque (mN·m)")
 torque.legend(frameon=False, fontsize=8, ncols=2)
 torque.set_title("motor torques from inverse dynamics", fontsize=10)
 caster.plot(run.t, run["bracket.angle"], color=GREEN, label="bracket.angle")
-caster.set_ylabel("caster [rad]")
+caster.set_ylabel("caster (rad)")
 error = np.max(np.abs(np.array(list(run.errors.values()))), axis=0)
 slip = np.max(np.abs(run.row_residuals), axis=1)
 floor = 1e-18
 balance.semilogy(run.t, np.maximum(error, floor), color="black", label="simulated − planned")
-balance.semilogy(run.t, np.maximum(slip, floor), color=GRAY, label="slip of the wheels [m/s]")
-balance.set_ylabel("error [m, rad]")
+balance.semilogy(run.t, np.maximum(slip, floor), color=GRAY, label="slip of the wheels (m/s)")
+balance.set_ylabel("error (m, rad)")
 balance.set_ylim(floor, 1e-8)
 balance.legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
-balance.set_xlabel("time [s]")
+balance.set_xlabel("time (s)")
 for ax in (ground, torque, caster, balance):
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)

@@ -1,8 +1,8 @@
 """Draws gallery/*.png, a picture of every ready model as it moves, and the film agv.gif.
 
-python docs/images/gallery.py draws all; names of models after it draw only these. A picture shows
-the model's own scenario, or the beginning of it where all would be too long, at a few times, the
-last of them in full color.
+python docs/images/gallery.py draws all; names of models after it, or agv.gif, draw only these. A
+picture shows the model's own scenario, or the beginning of it where all would be too long, at a few
+times, the last of them in full color.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def draw_film() -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ns.MODELS:
-        draw(name)
-    if not sys.argv[1:]:
-        draw_film()
+    for name in sys.argv[1:] or (*ns.MODELS, "agv.gif"):
+        if name == "agv.gif":
+            draw_film()
+        else:
+            draw(name)

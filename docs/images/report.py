@@ -45,9 +45,12 @@ def main() -> None:
 def places(page: Page) -> list[Image.Image]:
     """The top, while the motion plays, and the plots."""
     motion = page.frame_locator("iframe").first
+    motion.locator("canvas").first.wait_for()
     # what the browser says about drawing without a graphics card
-    motion.locator(".mantine-Notification-closeButton").click()
-    page.wait_for_timeout(40_000)  # it appears slowly
+    remark = motion.locator(".mantine-Notification-closeButton")
+    if remark.count() and remark.first.is_visible():
+        remark.first.click()
+    page.wait_for_timeout(20_000)  # it appears slowly
     page.evaluate("scrollTo(0, 0)")
     page.wait_for_timeout(500)
     top = shot(page)

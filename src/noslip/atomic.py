@@ -129,7 +129,7 @@ def reported(path: str | os.PathLike[str]) -> Iterator[None]:
             raise
         named = os.fspath(path).replace("\0", "\\0")
         raise StorageError(
-            "the name holds a NUL, which no file can have", named, "correct the name"
+            "the name contains a NUL character, which file names cannot", named, "correct the name"
         ) from None
 
 

@@ -237,7 +237,7 @@ def _load_file(text: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise NoslipError(
-            f"'{text}' is no Python file", f"plugin {text}", "give a file that ends in .py"
+            f"'{text}' is not a Python file", f"plugin {text}", "give a file that ends in .py"
         )
     module = importlib.util.module_from_spec(spec)
     module.__noslip_code__ = code  # type: ignore[attr-defined]

@@ -58,7 +58,7 @@ class ProgressBar:
         """Show the fraction done, a word where there is no fraction, or a state with its text."""
         if self._timer is None:
             raise SimulationError(
-                "a progress bar is called outside its block",
+                "a progress bar is used outside its with block",
                 "ProgressBar",
                 "write: with ns.ProgressBar() as bar, and pass progress=bar within the block",
             )

@@ -104,7 +104,7 @@ def read_text(path: Place, error: ErrorType, fix: str, *, max_bytes: int) -> str
     nul = data.find(b"\0")
     if nul >= 0:
         raise error(
-            "the file holds a NUL, which no text has",
+            "the file contains a NUL character, which text files cannot",
             f"{file}, line {data.count(10, 0, nul) + 1}",
             "save the file as UTF-8 text",
         )

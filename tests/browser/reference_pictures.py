@@ -129,7 +129,7 @@ class References:
     Parameters
     ----------
     failed : folder for pictures of pages that differ.
-    accept : put pictures into ``reference/`` instead of comparing.
+    accept : put pictures that differ into ``reference/``.
     """
 
     def __init__(self, failed: Path, *, accept: bool):
@@ -160,10 +160,10 @@ class References:
     def check_picture(self, got: Image.Image, name: str, font: float) -> None:
         """Compare a picture of the size that is kept, drawn with a font of a width."""
         path = FOLDER / f"{name}.png"
-        if self.accept:
-            _keep(got, path, font)
-            return
         if not path.exists():
+            if self.accept:
+                _keep(got, path, font)
+                return
             raise AssertionError(f"there is no picture {path.name}: {ACCEPT}")
         with Image.open(path) as opened:
             before = float(opened.info["font"])
@@ -171,7 +171,9 @@ class References:
         if abs(font / before - 1) > WIDER:
             pytest.skip(f"texts are {font / before:.3f} times as wide in the font of this machine")
         found = compare(reference, got)
-        if found.faults:
+        if found.faults and self.accept:
+            _keep(got, path, font)
+        elif found.faults:
             places = self._show(reference, got, found, name)
             faults = "; ".join(found.faults)
             raise AssertionError(f"{name} does not look as it did: {faults}\n{places}\n{ACCEPT}")

@@ -44,6 +44,21 @@ def test_the_report_of_a_sweep_looks_as_it_did(sweep_page, references, width):
     references.check(sweep_page(width), f"sweep-{width}", height=2400, masked=(".made",))
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_of_a_sweep_are_seen_on_any_paper(sweep_page, scheme):
+    """Lines and numbers in the ink of the page, a heat map with its colors."""
+    page = sweep_page(390)
+    page.emulate_media(color_scheme=scheme)
+    ink = page.evaluate("getComputedStyle(document.querySelector('h2')).color")
+    figure = page.locator(".figures figure svg").first
+    label = figure.locator("text").first
+    assert label.evaluate("t => getComputedStyle(t).fill") == ink
+    with Image.open(io.BytesIO(figure.screenshot())) as picture:
+        colors = np.asarray(picture.convert("RGB"), dtype=int).reshape(-1, 3)
+    # the yellow end of the scale
+    assert np.any(np.all(np.abs(colors - [253, 231, 37]) < 12, axis=1))
+
+
 def shot(page, style="", height=1300):
     clip = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": height}
     return reduced(page.screenshot(full_page=True, clip=clip, style=style))

@@ -338,7 +338,7 @@ def test_driving_with_keys_and_with_sliders(studio):
     page = studio.page
     studio.pick("model", "tractor-trailer")
     studio.pick("task", "Drive it yourself")
-    studio.wait_for_text("Stop and look")
+    studio.wait_for_text("Stop and show the run")
     start = studio.place("tractor")
     page.mouse.click(480, 120)
     for _ in range(5):
@@ -351,7 +351,7 @@ def test_driving_with_keys_and_with_sliders(studio):
     page.mouse.click(480, 120)
     page.keyboard.press("Space")
     studio.wait_until(lambda: float(studio.box("speed [m/s]").input_value()) == 0.0)
-    studio.press("Stop and look")
+    studio.press("Stop and show the run")
     # the whole drive, from its start
     studio.wait_until(lambda: studio.curve("tractor.x")[0][0] == 0.0)
     assert studio.curve("tractor.x")[1].max() > 1.0
@@ -393,7 +393,7 @@ def ride_a_bicycle(studio):
     studio.press("Start again")
     studio.wait_until(lambda: page.locator(".fault").count() == 0)
     studio.wait_until(lambda: studio.place("rear_frame")[0] > 0.5 and abs(lean(studio)) < 1e-6)
-    studio.press("Stop and look")
+    studio.press("Stop and show the run")
     page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
 
 
@@ -509,7 +509,7 @@ def test_only_this_machine_can_reach_it_and_a_taken_port_is_told(address):
     command = [sys.executable, "-m", "noslip.cli", "studio", "agv", "--port", port, "--no-browser"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
-    assert f"port {port} cannot be listened on" in done.stderr
+    assert f"port {port} cannot be opened" in done.stderr
     assert "where" in done.stderr and "--port" in done.stderr
 
 

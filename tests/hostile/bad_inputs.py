@@ -97,7 +97,7 @@ NO_FILES = {
 #: Reader → file → words of what it says of the others; none where it is fine, as Python's to judge.
 SAID: dict[str, dict[str, str | None]] = {
     "way-points": {
-        "NUL": "the file holds a NUL",
+        "NUL": "the file contains a NUL",
         "not UTF-8": "byte 0xff is not UTF-8",
         "empty": "the header is ''",
         "a megabyte of spaces": "field larger than",
@@ -108,11 +108,11 @@ SAID: dict[str, dict[str, str | None]] = {
         "a huge number": "beyond ±1e+30",
     },
     "model": {
-        "NUL": "the file holds a NUL",
+        "NUL": "the file contains a NUL",
         "not UTF-8": "byte 0xff is not UTF-8",
-        "empty": "the file describes nothing",
-        "a megabyte of spaces": "the file describes nothing",
-        "a megabyte of empty lines": "the file describes nothing",
+        "empty": "the file is empty",
+        "a megabyte of spaces": "the file is empty",
+        "a megabyte of empty lines": "the file is empty",
         "a megabyte of brackets": "is not TOML: unreadable initial",
         "a megabyte of quotes": "is not TOML: expected '='",
         "a long field": "is not TOML: expected '='",
@@ -131,7 +131,7 @@ SAID: dict[str, dict[str, str | None]] = {
         "a huge number": "name 'x' is not defined",
     },
     "trajectory.csv": {
-        "NUL": "the file holds a NUL",
+        "NUL": "the file contains a NUL",
         "not UTF-8": "byte 0xff is not UTF-8",
         "empty": "KeyError: 'time'",
         "a megabyte of spaces": "field larger than",
@@ -142,7 +142,7 @@ SAID: dict[str, dict[str, str | None]] = {
         "a huge number": "KeyError: 'time'",
     },
     "summary.json": {
-        "NUL": "the file holds a NUL",
+        "NUL": "the file contains a NUL",
         "not UTF-8": "byte 0xff is not UTF-8",
         "empty": "JSONDecodeError: Expecting value: line 1 column 1",
         "a megabyte of spaces": "JSONDecodeError: Expecting value: line 1 column 1000001",
@@ -226,7 +226,7 @@ COMMANDS: dict[str, BadInput] = {
     "many way-points": BadInput(
         makes=way("x,y\n" + "".join(f"{k},1\n" for k in range(20_000))),
         command=(*TRACK, "--path", "csv:way.csv"),
-        words=("more than 10000 way-points", "leave some out"),
+        words=("more than 10000 way-points", "give fewer"),
     ),
     "a long clothoid": BadInput(
         command=(*TRACK, "--path", "clothoid:start_curvature=0;end_curvature=1;length=1e300"),
@@ -240,13 +240,13 @@ COMMANDS: dict[str, BadInput] = {
         command=("track", "agv", "--path", "circle:radius=2", "--timing", "quintic:1e300"),
         words=("duration is 1e+300",),
     ),
-    "the folder we are in": BadInput(command=(*RUN, "-o", "."), words=("the one you are in",)),
-    "no folder": BadInput(command=(*RUN, "-o", ""), words=("the one you are in",)),
+    "the folder we are in": BadInput(command=(*RUN, "-o", "."), words=("is the current one",)),
+    "no folder": BadInput(command=(*RUN, "-o", ""), words=("is the current one",)),
     "the folder above": BadInput(command=(*RUN, "-o", ".."), words=("or one above it",)),
     "a folder below a file": BadInput(
         makes=lambda folder: (folder / "file").write_text("mine"),
         command=(*RUN, "-o", "file/out"),
-        words=("the folder cannot be made",),
+        words=("the folder cannot be created",),
     ),
     "a file as folder": BadInput(
         makes=lambda folder: (folder / "file").write_text("mine"),
@@ -265,7 +265,7 @@ COMMANDS: dict[str, BadInput] = {
         words=("it cannot be written", "where  out"),
     ),
     "an endless name": BadInput(
-        command=(*RUN, "-o", "x" * 400), words=("the folder cannot be made",)
+        command=(*RUN, "-o", "x" * 400), words=("the folder cannot be created",)
     ),
     "a model that is a pipe": BadInput(
         makes=lambda folder: os.mkfifo(folder / "my.toml"),

@@ -305,7 +305,7 @@ MALFORMED = {
     "text": frame(b"hello", code=1),
     "not utf-8": frame(b"\xff\xfe", code=1),
     "no msgpack": frame(b"\xc1\xc1\xc1"),
-    "cut short": frame(msgspec.msgpack.encode(CAMERA)[:-3]),
+    "truncated": frame(msgspec.msgpack.encode(CAMERA)[:-3]),
     "a number": pack(7),
     "a list": pack([1, 2, 3]),
     "no type": pack({"uuid": "x"}),
@@ -588,6 +588,6 @@ def test_an_unknown_viser_is_not_served_unguarded(monkeypatch):
     import noslip.studio.server as server
 
     monkeypatch.setattr(server, "guarded_serve", absent)
-    with pytest.raises(SimulationError, match="cannot be guarded") as caught:
+    with pytest.raises(SimulationError, match="does not allow access control") as caught:
         Studio("knife-edge")
     assert "requirements.lock" in str(caught.value)

@@ -486,7 +486,7 @@ def test_faults_are_told(contact, what):
 
 def test_a_grid_with_unequal_steps_is_refused():
     x = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.5])
-    with pytest.raises(ns.ModelError, match="not all alike"):
+    with pytest.raises(ns.ModelError, match="not uniform"):
         GridGround.from_points(x, x, np.zeros((6, 6)))
 
 

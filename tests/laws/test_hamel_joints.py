@@ -92,5 +92,5 @@ def test_rows_of_no_known_joint_are_refused():
     ) as caught:
         ns.derive(b.build(), ns.BoltzmannHamel(jointwise=True))
     assert "odd" in caught.value.where
-    assert "general equations take any row" in caught.value.fix
+    assert "general equations handle any row" in caught.value.fix
     assert ns.verify(b.build(), states=2).holds

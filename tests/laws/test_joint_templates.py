@@ -72,5 +72,5 @@ def test_a_template_is_printed_alone(refuses):
     assert "− cos(θ)" in text and "P2" in text and "F_v" in text
     assert "d/dt (∂L/∂v) − θ̇ P2" in text
     assert r"\partial L" in ns.joint_template("knife").text("latex")
-    with refuses(ns.FormulationError, "no template of a joint 'knif'", "nonholonomic", "knife"):
+    with refuses(ns.FormulationError, "no joint template 'knif'", "nonholonomic", "knife"):
         ns.joint_template("knif")

@@ -82,7 +82,7 @@ def test_open_freedoms_and_unknown_names_are_errors(agv):
     with pytest.raises(ns.SimulationError, match="no independent speed 'wheel9'") as caught:
         direct_kinematics(agv, {}, accelerations_of={"wheel9": 1.0})
     assert "agv" in caught.value.where and "wheel1.rate" in caught.value.fix
-    with pytest.raises(ns.SimulationError, match="no force input 'torque9' to weigh") as caught:
+    with pytest.raises(ns.SimulationError, match="no force input 'torque9' to weight") as caught:
         inverse_dynamics(agv, {}, {}, weights={"torque9": 1.0})
     assert "agv" in caught.value.where and "torque1" in caught.value.fix
 

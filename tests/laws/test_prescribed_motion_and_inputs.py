@@ -97,7 +97,7 @@ class TestRefusals:
     def test_no_scenario_and_no_duration(self, system_of, refuses):
         with refuses(
             ns.SimulationError,
-            "the model has no scenario, so it is not known how long to run",
+            "the model has no scenario, so the duration is unknown",
             "model 'pendulum'",
             "give a duration, or write a [scenario] into the model",
         ):

@@ -281,7 +281,7 @@ def test_a_row_that_would_do_other_work_where_it_says_is_refused(tmp_path):
         {**up, "point": (0.3, 0, 0)},
         {"moment": (0, "-0.4", 0)},
     ):
-        with pytest.raises(ns.ModelError, match=r"'rail' does not act where it says.*'pin.rate'"):
+        with pytest.raises(ns.ModelError, match=r"'rail' does not act as declared.*'pin.rate'"):
             ns.derive(of(**wrong))
     model = of(**up)
     ns.save_model(model, tmp_path / "rod.toml")
@@ -320,7 +320,7 @@ def test_two_spur_gears_with_2_N_between_their_teeth():
     for parts in found.joint_reactions.values():
         assert np.all(np.isnan(vector(parts, (*FORCE, *MOMENT))))
     (note,) = found.notes
-    assert "joints 'small', 'large'" in note and "row 'mesh' does not say" in note
+    assert "joints 'small', 'large'" in note and "row 'mesh' does not declare" in note
     assert note in found.text() and "no weight" not in found.text()
     assert found.to_json()["notes"] == [note]
 
@@ -371,6 +371,6 @@ def test_notes_on_the_command_line_and_along_a_run(tmp_path):
     path = tmp_path / "gears.toml"
     ns.save_model(model, path)
     told = CliRunner().invoke(main, ["evaluate", str(path)])
-    assert told.exit_code == 0 and "row 'mesh' does not say" in told.output
+    assert told.exit_code == 0 and "row 'mesh' does not declare" in told.output
     told = CliRunner().invoke(main, ["evaluate", str(path), "--json"])
     assert told.exit_code == 0 and '"notes"' in told.output and "NaN" not in told.output

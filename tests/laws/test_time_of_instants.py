@@ -325,12 +325,12 @@ def test_steady_motions_at_a_time(tmp_path):
         assert np.max(sweep.eigenvalues[1].imag) == pytest.approx(np.sqrt(9.81 / 0.4), rel=1e-12)
     with pytest.raises(ns.SimulationError, match="breaks row"):
         ns.linearize(system, {"slide.position": 1.5})
-    with pytest.raises(ns.SimulationError, match="is of t = 5 s") as caught:
+    with pytest.raises(ns.SimulationError, match="is for t = 5 s") as caught:
         ns.linearize(system, motion.start, time=2.0)
     assert "carried-pendulum" in caught.value.where and "leave out" in caught.value.fix
-    with pytest.raises(ns.SimulationError, match="is of t = 5 s"):
+    with pytest.raises(ns.SimulationError, match="is for t = 5 s"):
         ns.steady(system, {}, guess=motion.start, time=2.0)
-    with pytest.raises(ns.SimulationError, match="is of t = 5 s"):
+    with pytest.raises(ns.SimulationError, match="is for t = 5 s"):
         ns.inverse_dynamics(system, motion.start, {}, time=2.0)
     # the same words on the command line
     path = tmp_path / "model.toml"
@@ -369,6 +369,6 @@ def test_a_motion_along_a_path_begins_at_its_beginning():
         point=(0.0, "-a", 0.0),
         direction=(0.0, 1.0, 0.0),
     )
-    with pytest.raises(ns.SimulationError, match=r"begun at t = 1\.3 s") as caught:
+    with pytest.raises(ns.SimulationError, match=r"starts at t = 1\.3 s") as caught:
         ns.kinematic_history(agv, motion, duration=1.0, start_time=BEGIN)
     assert "agv" in caught.value.where and "t = 0" in caught.value.fix

@@ -160,10 +160,10 @@ class Kane(ns.AbstractFormulation):
             blocks=lambda: blocks,
             forces=forces,
             etadot=etadot,
-            generalized_reactions=inverse_dynamics(kin, vdot)
-            - forces.Q
-            - ca.mtimes(forces.B, kin.symbols.u),
-            kinetic_energy=kinetic_energy(kin.tree, kin.twists, kin.v),
+            reactions=lambda: (
+                inverse_dynamics(kin, vdot) - forces.Q - ca.mtimes(forces.B, kin.symbols.u)
+            ),
+            energy=lambda: kinetic_energy(kin.tree, kin.twists, kin.v),
         )
 
 

@@ -518,8 +518,11 @@ class Maximal:
         self, text: str, t: float, q: np.ndarray, V: np.ndarray, speeds: tuple, rates: tuple
     ) -> tuple[np.ndarray, float, float, float]:
         """J, b, rate and g of a row g(q, t)."""
-        value = self._along(text, t, q, rates[0] @ V, rates[1])
-        g, slope, bend = _taylor(value)
+        qdot, qddot = rates[0] @ V, rates[1]
+        # until coordinates have changed by 0.05: what the circle leaves out grows with the change
+        largest = [np.max(np.abs(a), initial=0.0) for a in (qdot, qddot)]
+        fast = max(1.0, largest[0], math.sqrt(largest[1]))
+        g, slope, bend = _taylor(self._along(text, t, q, qdot, qddot), 0.05 / fast)
         gradient = self._gradient(text, t, q)
         return gradient @ rates[0], gradient @ rates[0] @ V - slope, bend, g
 

@@ -64,7 +64,7 @@ ASKED = {
     ),
     "samples": (
         lambda s, true: ns.simulate(s, duration=1.0, samples=true),
-        "the number of samples asked for is ", "simulation of model",
+        "the requested number of samples is ", "simulation of model",
     ),
     "table": (
         lambda s, true: ns.Table(times=[0.0, 1.0], values=[true, 2.0]),

@@ -90,7 +90,7 @@ def test_it_is_quiet_where_there_is_no_terminal(monkeypatch):
 
 def test_outside_its_block_it_says_how_it_is_used():
     bar = ns.ProgressBar()
-    with pytest.raises(ns.SimulationError, match="outside its block") as error:
+    with pytest.raises(ns.SimulationError, match="outside its with block") as error:
         bar(0.5)
     assert "with ns.ProgressBar() as bar" in error.value.fix
 

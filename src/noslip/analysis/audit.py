@@ -412,8 +412,8 @@ def _demand_lines(audit: Audit) -> list[str]:
         (demand, k), wheel = max(((largest(w.demand), w) for w in wheels), key=lambda x: x[0][0])
         widest = max(largest(w.demand_range[:, 1])[0] for w in wheels)
         text += (
-            f" as friction lets the wheels share; {_demand(demand)} in the least-norm split "
-            f"({wheel.name}, t = {audit.t[k]:.4g} s), up to {_demand(widest)} in others"
+            f" if the wheels share the forces best; {_demand(demand)} by least-norm sharing "
+            f"({wheel.name}, t = {audit.t[k]:.4g} s), up to {_demand(widest)} otherwise"
         )
     (load, k), wheel = max(((largest(-w.normal), w) for w in wheels), key=lambda x: x[0][0])
     load = 0.0 if abs(load) <= audit.rounding[k] else load
@@ -469,14 +469,14 @@ def _slip_lines(audit: Audit) -> list[str]:
                 f"fails {ground}: however the wheels share, {_demand(required)} is needed at "
                 f"t = {audit.t[k]:.4g} s, {_demand(required - audit.friction)} too much"
             )
-        how = "in the least-norm split" if is_shared else f"fails {ground}:"
+        how = "by least-norm sharing" if is_shared else f"fails {ground}:"
         texts += [f"{how} {_slip(slip)}" for slip in slips]
         if not texts:
-            texts.append(f"fails {ground}: a wheel that lifts has nothing to push with")
+            texts.append(f"fails {ground}: a wheel that lifts transmits no force")
     elif slips:
         texts += [
-            f"holds {ground} if shared as friction lets the wheels: {required:.3g} is needed; in "
-            f"the least-norm split {_slip(slip)}"
+            f"holds {ground} if the wheels share the forces best: {required:.3g} is needed; by "
+            f"least-norm sharing {_slip(slip)}"
             for slip in slips
         ]
     elif audit.verdict == "unknown":
@@ -491,8 +491,8 @@ def _slip_lines(audit: Audit) -> list[str]:
         text = f"holds {ground}: margin {margin:.3g}"
         if widest > audit.friction + SMALL:
             text = (
-                f"holds {ground} if shared as friction lets the wheels: margin {margin:.3g} in the "
-                f"least-norm split; in others {wheel} needs up to {_demand(widest)}"
+                f"holds {ground} if the wheels share the forces best: margin {margin:.3g} by "
+                f"least-norm sharing; otherwise {wheel} needs up to {_demand(widest)}"
             )
         texts.append(text)
     if without:
@@ -510,7 +510,7 @@ def _slip(slip: Failure) -> str:
 def _lift_lines(audit: Audit) -> list[str]:
     lines = []
     for lift in _worst(audit.lifts):
-        how = "would lift" if lift.is_certain else "would lift in the least-norm split, not in all"
+        how = "would lift" if lift.is_certain else "would lift by least-norm sharing, not otherwise"
         lines.append(
             _line(
                 "lift",

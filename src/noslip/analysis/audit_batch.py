@@ -70,7 +70,7 @@ class AuditBatch:
     def __getitem__(self, k: int) -> Audit:
         """The audit of one state."""
         if not -self.count <= k < self.count:
-            raise IndexError(f"there are {self.count} states, and number {k} is asked for")
+            raise IndexError(f"there are {self.count} states, and number {k} is requested")
         k %= self.count
         return self._part(slice(k, k + 1))
 

@@ -217,9 +217,9 @@ def sweep_eigenvalues(
     ties = _ties(system, name, tied or {}, parameters or {})
     if search and (law is not None or depends_on_state(forces_given)):
         raise SimulationError(
-            "a steady motion is searched for with inputs that depend on the state",
+            "a search for a steady motion needs inputs that do not depend on the state",
             f"sweep of model '{system.model.name}'",
-            "give the inputs that keep it as numbers, or leave search out",
+            "give the inputs that maintain it as numbers, or leave out search",
         )
     before: Start | None = None
 
@@ -394,7 +394,7 @@ def _ties(
     for other, text in tied.items():
         if other == name:
             raise SimulationError(
-                f"'{name}' is tied to itself", where, "tie other names to what is swept"
+                f"'{name}' is tied to itself", where, "tie other names to the swept one"
             )
         try:
             tree = parse(text)

@@ -408,7 +408,7 @@ def _largest(values: Array) -> float:
 def _checked_place(k: int, count: int) -> int:
     """The number of a variant; those below zero count from the end."""
     if not -count <= k < count:
-        raise IndexError(f"there are {count} variants, and number {k} is asked for")
+        raise IndexError(f"there are {count} variants, and number {k} is requested")
     return k % count
 
 
@@ -542,7 +542,7 @@ def inverse_dynamics_batch(
         variants, speed_inputs, [*speed_names, *(f"{n}_rate" for n in speed_names)], "speed input"
     )
     etadot = _columns(variants, "acceleration", names, "independent speed", 0.0)
-    weight = _columns(variants, "weight", forces, "force input to weigh", 1.0)
+    weight = _columns(variants, "weight", forces, "force input to weight", 1.0)
     blocks_at = variants.compile(
         "inverse_dynamics_batch",
         lambda: system.program("blocks", system_outputs.blocks(system.equations)),

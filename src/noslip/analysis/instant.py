@@ -212,7 +212,7 @@ def check_time(system: System, time: float, state: object = None) -> None:
         )
     if isinstance(state, Start) and time not in (0.0, state.time):
         raise SimulationError(
-            f"the time is {time:g} s, but the start that is given is of t = {state.time:g} s",
+            f"the time is {time:g} s, but the given start is for t = {state.time:g} s",
             f"model '{system.model.name}'",
             "leave out the time, or give the state by names and values",
         )

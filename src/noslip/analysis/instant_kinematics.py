@@ -232,7 +232,7 @@ def inverse_kinematics(
     if np.linalg.matrix_rank(scale[:, None] * J, tol=1e-10) < J.shape[1]:
         raise SimulationError(
             f"{', '.join((*components, *joints))} leave a degree of freedom open: several "
-            "motions of the mechanism look the same from there",
+            "motions of the mechanism give the same values",
             f"{where}, body '{body}'" if body else where,
             "give more components or joints, or those of another body",
         )
@@ -297,7 +297,7 @@ def inverse_dynamics(
     for name, value in (weights or {}).items():
         if name not in weight:
             raise SimulationError(
-                f"there is no force input '{name}' to weigh",
+                f"there is no force input '{name}' to weight",
                 f"inverse dynamics of model '{system.model.name}'",
                 nearest(name, inputs),
             )

@@ -305,7 +305,8 @@ def reference_generator(
                 reference.conditioning,
                 "the prescribed motion does not determine all speeds here: its Jacobian is "
                 "singular",
-                "prescribe more or other coordinates, or keep the motion away from this place",
+                "prescribe more or other coordinates, or keep the motion away from this "
+                "configuration",
             ),
             *motion.guards,
         ),
@@ -414,7 +415,7 @@ def _check_inputs(system: System, inputs: tuple[str, ...]) -> None:
     if states:
         raise SimulationError(
             f"a force has the state '{states[0].name}', so that the inputs for a motion "
-            "depend on what was before it",
+            "depend on its history",
             where,
             "leave out the relaxation length for the motion, and simulate with it; or give inputs",
         )

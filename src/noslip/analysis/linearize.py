@@ -269,10 +269,11 @@ def _close_loop(point: LocalState, loop: Feedback) -> Linearization:
     for state, rate in zip(loop.states, rates, strict=True):
         if not abs(rate) <= STEADY:
             raise SimulationError(
-                f"the motion is not steady: the law changes its own '{state.name}' by {rate:.3g} "
+                f"the motion is not steady: the control law changes its own '{state.name}' by "
+                f"{rate:.3g} "
                 f"{rate_unit(state.unit)}",
                 f"linearization of model '{point.system.model.name}'",
-                "give a law that is at rest on the motion",
+                "give a law whose states are constant on the motion",
             )
     f_q, f_eta, f_z = (np.array(x) for x in loop.slopes(point.time, q, eta, loop.start))
     count = len(point.inputs)

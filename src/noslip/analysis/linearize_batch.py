@@ -174,9 +174,9 @@ def _plan(variants: Variants, time: float) -> _Plan:
     point = steady_state_at(system, start, u, params)
     if point.system is not system:
         raise SimulationError(
-            "its independent speeds do not determine the motion there",
+            "the independent speeds do not determine the motion there",
             f"{variants.where}, first variant",
-            "linearize one by one, or derive the equations in other speeds",
+            "linearize the variants one by one, or derive the equations in other speeds",
         )
     relevant = relevance(point)
     found = linearize_point(point, relevant)

@@ -704,7 +704,7 @@ def local_state_at(
     """
     if system.costates:
         raise SimulationError(
-            "vakonomic equations have costates, which no steady motion keeps",
+            "vakonomic equations have costates, which are not constant in a steady motion",
             f"model '{system.model.name}'",
             "derive the equations by another method, such as NaturalComplement()",
         )

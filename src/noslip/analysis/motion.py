@@ -74,9 +74,9 @@ class MotionTrace:
         if self.states.shape[0] and time:
             listed = ", ".join(f"'{name}'" for name in self.names)
             raise SimulationError(
-                f"the motion is begun at t = {time:g} s, but its own {listed} are known at t = 0",
+                f"the motion starts at t = {time:g} s, but its own {listed} are known at t = 0",
                 f"motion of model '{model}'",
-                "begin at t = 0, or give the coordinates as expressions of t",
+                "start at t = 0, or give the coordinates as expressions of t",
             )
 
 

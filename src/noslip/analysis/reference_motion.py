@@ -191,7 +191,8 @@ def _configuration(
         raise SimulationError(
             f"the motion puts '{wrong[0]}' at a number that is not finite at the start",
             f"motion of model '{system.model.name}'",
-            "check its definitions and parameters: a root of a negative number, a zero divisor?",
+            "check its definitions and parameters: is there a root of a negative number or a "
+            "division by zero?",
         )
     q = complete_start(system, {**on_motion, **start}, time=time, parameters=values).q
     return q, law.start(system, q, values, time)[1]
@@ -263,9 +264,9 @@ def integrate_reference(
     )
     if run.code != rules.FINISHED:
         raise SimulationError(
-            "the motion does not determine all speeds: no number is found for one of them",
+            "the motion does not determine all speeds: one of them has no value",
             f"motion of model '{program.system.model.name}', t = {run.time:.6g} s",
-            "prescribe more coordinates, or keep the motion away from this place",
+            "prescribe more coordinates, or keep the motion away from this configuration",
         )
     return run.states
 

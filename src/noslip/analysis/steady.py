@@ -328,13 +328,13 @@ def _not_found(found: SteadySolution, relevant: Relevance, given: Sequence[str])
     where = f"steady motion of model '{point.system.model.name}'"
     if not np.all(np.isfinite(F)):
         return SimulationError(
-            "the equations have no value where the search begins, as for a wheel that lies flat",
+            "the equations have no value where the search starts, as for a wheel that lies flat",
             where,
             "give a guess of the configuration: guess={…}, on the command line --guess NAME=VALUE",
         )
     if found.is_found:
         return SimulationError(
-            "what was found is not regular: a wheel lies flat, or a body is within its ground",
+            "the solution is singular: a wheel lies flat, or a body is inside its ground",
             where,
             "give a guess of the configuration: guess={…}, on the command line --guess NAME=VALUE",
         )
@@ -343,7 +343,7 @@ def _not_found(found: SteadySolution, relevant: Relevance, given: Sequence[str])
     return SimulationError(
         f"no steady motion was found: {name} is still off by {F[worst]:.3g} {unit}",
         where,
-        "give fewer values, a guess nearby (guess={…}), or let an input be found that keeps it "
+        "give fewer values, a closer guess (guess={…}), or let an input be found that maintains it "
         "(find=[…]); on the command line --guess NAME=VALUE and --find INPUT",
     )
 
@@ -566,7 +566,7 @@ def find_wanted(point: LocalState, given: Mapping[str, float]) -> tuple[WantedVa
         if part is None:
             angles = ", ".join(rate.removesuffix("_rate") for rate in chart.coordinate_rates)
             raise SimulationError(
-                f"'{name}' cannot be held: orientations are written in {angles} here",
+                f"'{name}' cannot be prescribed: orientations are described by {angles} here",
                 f"steady motion of model '{system.model.name}'",
                 "give these, or a guess where the named angles are regular",
             )

@@ -99,13 +99,13 @@ class SteadyBatch:
     def __getitem__(self, k: int) -> SteadyMotion:
         """The steady motion of one variant."""
         if not -self.count <= k < self.count:
-            raise IndexError(f"there are {self.count} variants, and number {k} is asked for")
+            raise IndexError(f"there are {self.count} variants, and number {k} is requested")
         k %= self.count
         if not self.is_found[k]:
             raise SimulationError(
                 self.messages.get(k, "it was not searched for: the work was cancelled"),
                 f"{self.variants.where}, variant {k}",
-                "look at is_found before",
+                "check is_found first",
             )
 
         def at(values: Mapping[str, Array]) -> dict[str, float]:
@@ -520,7 +520,7 @@ class _Search:
         for k in np.flatnonzero(~found):
             worst = int(np.argmax(np.abs(F[k]))) if np.all(np.isfinite(F[k])) else -1
             self._messages[int(places[k])] = (
-                "what was found is not regular: a wheel lies flat, or a body is within its ground"
+                "the solution is singular: a wheel lies flat, or a body is inside its ground"
                 if is_solved[k]
                 else "the equations have no value where the search begins"
                 if worst < 0

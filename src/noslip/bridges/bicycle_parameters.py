@@ -52,7 +52,9 @@ class BicycleParameters(AbstractModelFormat):
             found = _LINE.fullmatch(line)
             value = _number(found[2]) if found is not None else None
             if found is None or value is None:
-                faults.append(Fault(f"'{line.strip()[:60]}' is no name with a value", where, fix))
+                faults.append(
+                    Fault(f"'{line.strip()[:60]}' is not a name with a value", where, fix)
+                )
             elif found[1] in values:
                 faults.append(Fault(f"'{found[1]}' is given twice", where, "leave one out"))
             elif found[1] not in (*known, *BESIDE):

@@ -74,7 +74,7 @@ def check_c_name(name: str, what: str, where: str, fix: str) -> str:
     """A name that C and C++ can have, or an error."""
     is_reserved = name in RESERVED or name.startswith("_") or "__" in name
     if not _IDENTIFIER.fullmatch(name) or is_reserved:
-        reason = "is a word of C or C++" if name in RESERVED else "is no name in C and C++"
+        reason = "is a word of C or C++" if name in RESERVED else "is not a valid name in C and C++"
         raise CompileError(f"{what} '{c_comment(name)}' {reason}", where, fix)
     return name
 
@@ -280,7 +280,7 @@ def c_source(
         raise CompileError(f"own_sine is {own_sine!r:.40}", where, "give True or False")
     if system.costates:
         raise CompileError(
-            "vakonomic equations have costates, which change of meaning with the basis",
+            "vakonomic equations have costates, whose meaning changes with the basis",
             where,
             "derive the equations with a formulation that follows d'Alembert's principle",
         )
@@ -322,9 +322,9 @@ def check_stem(stem: str, where: str) -> str:
     """The name of a file without its suffix, if another may include it by that."""
     if not _FILE_STEM.fullmatch(stem):
         raise CompileError(
-            f"the name '{c_comment(stem)}' cannot stand in #include",
+            f"the name '{c_comment(stem)}' cannot be used in #include",
             where,
-            "name the file with letters, digits, points, hyphens and underscores",
+            "name the file with letters, digits, dots, hyphens and underscores",
         )
     return stem
 
@@ -339,7 +339,7 @@ def _law(system: System, controller: AbstractInputLaw, where: str) -> InputGener
     law = controller.generator(system)
     if law.noise.shape[0]:
         raise CompileError(
-            "the controller draws random numbers, which C code has none of",
+            "the controller uses random numbers, which the C code does not support",
             where,
             "export the law without sensors",
         )

@@ -281,7 +281,7 @@ class _Building:
             for end, name in (("parent", joint.parent), ("child", joint.child)):
                 if name not in self.links:
                     self._fault(
-                        f"joint '{joint.name}' has the {end} '{name}', which is no link",
+                        f"joint '{joint.name}' has the {end} '{name}', which is not a link",
                         joint.where,
                         nearest(name, self.links),
                     )
@@ -290,12 +290,12 @@ class _Building:
                 self._fault(
                     f"link '{joint.child}' is the child of '{other}' and of '{joint.name}'",
                     joint.where,
-                    "a link hangs on one joint; close loops in the model file afterwards",
+                    "a link has one parent joint; close loops in the model file afterwards",
                 )
             self.carrier.setdefault(joint.child, joint)
             if joint.mimic is not None and joint.mimic[0] not in ("", *self.joints):
                 self._fault(
-                    f"joint '{joint.name}' follows '{joint.mimic[0]}', which is no joint",
+                    f"joint '{joint.name}' follows '{joint.mimic[0]}', which is not a joint",
                     joint.where,
                     nearest(joint.mimic[0], self.joints),
                 )
@@ -303,7 +303,7 @@ class _Building:
                 self._fault(
                     f"joint '{joint.name}' follows itself",
                     joint.where,
-                    "let one joint of the circle be free",
+                    "let one joint of the cycle be free",
                 )
         if not self.links:
             self._fault("the robot has no link", self.robot.file, 'add <link name="base"/>')
@@ -313,14 +313,14 @@ class _Building:
             self._fault(
                 "every link is the child of a joint, so that none can be the root",
                 self.robot.file,
-                "remove the joint that closes the circle",
+                "remove the joint that closes the cycle",
             )
         elif len(roots) > 1:
             self._fault(
                 f"there are {len(roots)} links that no joint carries: "
                 + ", ".join(f"'{name}'" for name in roots[:5]),
                 self.links[roots[1]].where,
-                "join them to one root, or remove them",
+                "connect them to one root, or remove them",
             )
         else:
             reached = set(self._below(roots[0]))
@@ -328,7 +328,7 @@ class _Building:
                 self._fault(
                     f"link '{name}' is its own ancestor",
                     self.links[name].where,
-                    "remove the joint that closes the circle",
+                    "remove the joint that closes the cycle",
                 )
         if self.faults:
             return
@@ -370,7 +370,7 @@ class _Building:
             f"link '{link.name}' has the principal moment of inertia {least:.4g} kg m², which "
             "no body has",
             link.where,
-            "correct the entries of its inertia; signs of products are the usual cause",
+            "correct the entries of its inertia; wrong signs of the products are the usual cause",
         )
 
     def _below(self, root: str) -> Iterator[str]:
@@ -420,7 +420,7 @@ class _Building:
         for name in (*under.slides, *under.rollers):
             if name in self.links and name not in (*under.wheels, *under.casters):
                 self._fault(
-                    f"link '{name}' may slide sideways, but is no wheel",
+                    f"link '{name}' may slide sideways, but is not a wheel",
                     where,
                     f"name it as a wheel too: --wheel {name}",
                 )
@@ -429,13 +429,13 @@ class _Building:
                 self._fault(f"there is no joint '{name}'", where, nearest(name, self.joints))
             elif self.joints[name].kind not in ("revolute", "prismatic"):
                 self._fault(
-                    f"joint '{name}' is {self.joints[name].kind}, which is neither driven nor "
-                    "locked at a number",
+                    f"joint '{name}' is {self.joints[name].kind}, which can be neither "
+                    "driven nor locked at a value",
                     where,
                     "leave it out",
                 )
         for name in set(under.driven or ()) & set(under.locked):
-            self._fault(f"joint '{name}' is driven and locked", where, "choose one")
+            self._fault(f"joint '{name}' is both driven and locked", where, "choose one")
         for name, radius in (*under.wheels.items(), *under.casters.items()):
             if radius is not None and not 0.0 < radius < math.inf:
                 self._fault(
@@ -504,7 +504,7 @@ class _Building:
         found = max(round_parts, default=None, key=lambda part: part[0])
         if radius is None and found is None:
             self._fault(
-                f"no cylinder or sphere along its axis says how large the wheel '{name}' is",
+                f"no cylinder or sphere about its axis gives the radius of wheel '{name}' is",
                 link.where,
                 f"give its radius in m, as --wheel {name}=0.1",
             )

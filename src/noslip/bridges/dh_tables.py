@@ -107,7 +107,7 @@ def _convention(text: str, file: str) -> str:
     ]
     fix = "write '# convention: standard' (frames at the far ends of links) or 'modified' (Craig)"
     if not found:
-        raise ModelError("the table does not say its convention", file, fix)
+        raise ModelError("the table does not name its convention", file, fix)
     (line, word), *more = found
     if word not in CONVENTIONS or any(other != word for _, other in more):
         raise ModelError(f"the convention is '{word[:40]}'", f"{file}, line {line}", fix)
@@ -123,7 +123,7 @@ def _columns(header: list[str], where: str) -> list[str]:
     ]
     plain = [_DEGREES.get(name, name) for name in columns]
     twice = sorted({name for name in plain if plain.count(name) > 1})
-    faults += [Fault(f"column '{name}' is there twice", where, "leave one out") for name in twice]
+    faults += [Fault(f"column '{name}' occurs twice", where, "leave one out") for name in twice]
     missing = [name for name in _TABLE if name not in plain]
     if missing:
         fix = "give a, alpha (or alpha_deg), d and theta (or theta_deg), zero where nothing is"
@@ -157,7 +157,7 @@ def _values(
         raise ModelError(f"the kind is '{kind[:40]}'", where, nearest(kind[:40], KINDS))
     if kind == "prismatic" and {"lower_deg", "upper_deg"} & set(columns):
         raise ModelError(
-            "a joint that slides has limits in degrees", where, "give lower and upper, rad or m"
+            "a prismatic joint has limits in degrees", where, "give lower and upper, rad or m"
         )
     return words, numbers, where
 

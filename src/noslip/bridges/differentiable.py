@@ -90,7 +90,7 @@ class RunFunction:
         where = f"run of model '{system.model.name}'"
         for word, given in (("columns", columns), ("with_respect_to", with_respect_to)):
             if not given or isinstance(given, str):
-                raise SimulationError(f"{word} is empty or a text", where, "give a list of names")
+                raise SimulationError(f"{word} is empty or a string", where, "give a list of names")
         known = [q.name for q in (*system.coordinates, *system.speeds)]
         for name in self.columns:
             if name not in known:

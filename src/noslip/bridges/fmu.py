@@ -117,7 +117,7 @@ class Fmu(AbstractSystemFormat):
         said = list(notes_of(self._source(system)))
         compiler = find_compiler()
         if not self.binary:
-            said.append("it holds sources and no binary, as asked")
+            said.append("it contains sources and no binary, as requested")
         elif compiler is None:
             said.append(
                 "there is no C compiler here (cc, gcc or clang), so it holds sources and no "
@@ -293,7 +293,7 @@ def compile_library(sources: dict[str, str], files: list[str], name: str) -> byt
         )
         if done.returncode:
             raise CompileError(
-                f"the C compiler refuses the sources: {done.stderr.strip()[:400]}",
+                f"the C compiler rejects the sources: {done.stderr.strip()[:400]}",
                 " ".join(command),
                 "write it without a binary: --option binary=false, and report the message",
             )

@@ -7,7 +7,8 @@ drawn by the same random numbers; so episodes are those of :class:`Mechanisms` t
 
 Two things differ. Starts are completed by traced expressions, which are compared with
 `complete_starts` when the environments are made. And where the basis of independent speeds ends,
-the episode ends with ``"basis"``: other bases are found by the processor alone.
+the next one is among those that cover the coordinates' ranges (`basis_cover`), compiled beforehand,
+where the processor compiles whichever is best.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
+from noslip.bridges.basis_cover import basis_measures, cover_ranges
 from noslip.bridges.gym_kernel import (
     CLOSING_STEPS,
     THREAD_TARGET,
@@ -49,6 +52,8 @@ from noslip.simulation.starts.traced import TracedStart, trace_start
 
 #: Starts that are compared with those of the processor, and how far apart they may be.
 COMPARED, APART = 32, 1e-9
+#: Every byte of −1, the number of acts of an episode that is over.
+_OVER = 0xFF
 #: Kinds of numbers that actions may have.
 _KINDS = {np.dtype(np.float32): SINGLE, np.dtype(np.float64): REAL}
 
@@ -59,7 +64,7 @@ class EndedNames:
     Parameters
     ----------
     codes : (n,) 0 where none ended, else 1 + the place of the name.
-    names : of the task's ends, then ``"singular"`` and ``"basis"``.
+    names : of the task's ends, then ``"singular"``.
     """
 
     def __init__(self, codes: DeviceArray, names: tuple[str, ...]) -> None:
@@ -131,7 +136,7 @@ class DeviceMechanisms:
         nx, nu, no = system.num_states, len(system.inputs), len(task.observation)
         self._sizes = {"rewards": 8, "seen": 4 * no, "terminated": 1, "truncated": 1, "why": 1}
         rows = {"t": 1, "x": nx, "u": nu, "variables": len(task.variables)}
-        rows |= {"acts": 1, "episodes": 1, "given": len(task.actions)}
+        rows |= {"acts": 1, "episodes": 1, "bases": 1, "given": len(task.actions)}
         needed = 8 * sum(rows.values()) + 3 * sum(self._sizes.values())
         if count * needed > device.free_memory():
             raise DeviceError(
@@ -143,11 +148,12 @@ class DeviceMechanisms:
         self._memory = {name: device.allocate(8 * n * count) for name, n in rows.items()}
         for memory in self._memory.values():
             memory.fill(0)
+        self._memory["acts"].fill(_OVER)
         self._free: list[DeviceMemory] = []
         self._kernels: dict[str, tuple[DeviceKernel, bytes]] = {}
         self._seed = 0
         self.seed(0)
-        self._names = (*task.ends, "singular", "basis")
+        self._names = (*task.ends, "singular")
         # the record belongs to the kernel: one launch at a time
         self._lock = threading.Lock()
 
@@ -168,6 +174,11 @@ class DeviceMechanisms:
             self._memory["u"], (self.count, len(self.system.inputs)), (1, self.count)
         )
 
+    @property
+    def bases(self) -> DeviceArray:
+        """(n,) whole numbers, 0 where the independent speeds are those of the system."""
+        return DeviceArray(self._memory["bases"], (self.count,), (1,), dtype=np.int64)
+
     def seed(self, seed: int) -> None:
         """Count episodes anew, with random numbers of another seed."""
         self._seed = seed
@@ -175,7 +186,7 @@ class DeviceMechanisms:
 
     def begin(self, options: Mapping[str, float] | None = None) -> DeviceArray:
         """The next episodes of all, from random starts or from one that is given; what is seen."""
-        self._memory["acts"].fill(0xFF)  # −1: over
+        self._memory["acts"].fill(_OVER)
         if options:
             given = {name: np.array([float(value)]) for name, value in options.items()}
             state = completed_states(self.system, given, 1, self._values)[0]
@@ -280,11 +291,19 @@ def _episode(
     if has_closing:
         assert traced.close is not None
         programs["close"] = traced.close
+    others = cover_ranges(system).systems[1:]
+    for k, other in enumerate(others):
+        own = dict(motion_programs(other)) | {"look": task_program(other, task)}
+        programs |= {f"{name}_{k + 1}": program for name, program in own.items()}
+    if others:
+        programs["change"] = _change(system, (system, *others))
+        programs |= {f"change_{k + 1}": _change(o, (system, *others)) for k, o in enumerate(others)}
     listed = [q.name for q in (*system.coordinates, *system.independent_speeds)]
     listed += [q.name for q in system.auxiliary_states]
     nq, nf = len(system.coordinates), len(system.independent_speeds)
     shape = EpisodeShape(
         period=period_shape(system, task, THREAD_TARGET),
+        others=tuple(period_shape(other, task, THREAD_TARGET) for other in others),
         steps=task.steps,
         limit=task.limit,
         largest=float(task.largest),
@@ -298,6 +317,23 @@ def _episode(
         speeds=tuple(range(nq, nq + nf)),
     )
     return programs, shape
+
+
+def _change(system: System, bases: tuple[System, ...]) -> Program:
+    """[margins; η of each] in all bases of (t, x, u, p) in one; above 1 a basis holds."""
+    kin = system.kinematics
+    t, q, p = kin.symbols.t, kin.symbols.q, kin.symbols.params
+    margins, speeds = [], []
+    for other in bases:
+        own = other.kinematics
+        given = [own.symbols.t, own.symbols.q, own.symbols.params]
+        # one that never ends is best
+        measures = ca.vertcat(ca.fabs(basis_measures(other)), np.inf)
+        found = ca.Function("found", given, [ca.mmin(measures), ca.densify(own.E)])
+        margin, E = found(t, q, p)
+        margins.append(margin)
+        speeds.append(E @ kin.v)
+    return system.program("change", ca.vertcat(*margins, *speeds))
 
 
 @np.errstate(all="ignore")  # what is not finite is refused

@@ -11,14 +11,26 @@ independent speeds ends within it.
 
 Functions of the system and of the task are called by name (a thread) or by address (lanes). Rates
 are evaluated in one place, where a thread has them written out: 4 times a step, and once more at
-the end where a basis may end.
+the end where a basis may end. In other bases than the first, which few environments are in, a
+thread goes on in a function of its own, so that the others have their registers for themselves.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from noslip.engines.flow import PLACE, REAL, REGISTERS, TRUTH, WHOLE, Array, Flow, Given, Target
+from noslip.engines.flow import (
+    PLACE,
+    REAL,
+    REGISTERS,
+    THREAD,
+    TRUTH,
+    WHOLE,
+    Array,
+    Flow,
+    Given,
+    Target,
+)
 from noslip.engines.ir_writer import SINGLE, Operand, Value
 from noslip.engines.thread_code import KERNEL, word_of_record
 from noslip.simulation.loop.random import philox_words, uniform_number
@@ -38,7 +50,7 @@ LANE_WORDS = (
 #: numbers, what an environment keeps, and what a step leaves.
 THREAD_WORDS = (
     *("n", "seed", "has_states", "actions", "action_row", "action_column"),
-    *("t", "x", "u", "variables", "acts", "episodes"),
+    *("t", "x", "u", "variables", "acts", "episodes", "bases"),
     *("seen", "rewards", "terminated", "truncated", "why"),
 )
 
@@ -85,6 +97,7 @@ class EpisodeShape:
     Parameters
     ----------
     period : of its period.
+    others : of its period in other bases.
     steps, limit, largest : of the task.
     num_seen : observations.
     action_kind : of the numbers that actions are given as.
@@ -97,6 +110,7 @@ class EpisodeShape:
     """
 
     period: PeriodShape
+    others: tuple[PeriodShape, ...]
     steps: int
     limit: int
     largest: float
@@ -120,20 +134,25 @@ class _PeriodWriter:
     found : what is seen at the end.
     """
 
-    def __init__(self, shape: PeriodShape, words: tuple[str, ...]) -> None:
+    def __init__(
+        self, shape: PeriodShape, words: tuple[str, ...], others: tuple[PeriodShape, ...] = ()
+    ) -> None:
         self.shape, self._words = shape, words
+        #: How a thread calls functions, and what follows their names.
+        self.how, self.suffix = "alwaysinline", ""
         f = self.f = Flow(shape.target)
         s = self.s = f.variables()
         s.declare(REAL, "t", "now")
         s.declare(WHOLE, "taken", "env")
         s.declare(TRUTH, "goes_on", "has_ended", "is_held", "was_within")
-        n, measures = shape.num_states, len(shape.limits)
+        n, measures = shape.num_states, max(len(one.limits) for one in (shape, *others))
+        residuals = max(one.num_residuals for one in (shape, *others))
         self.x, self.u = f.array(n), f.array(shape.num_inputs)
         self.known = f.array(shape.num_parameters + shape.num_variables)
         self.found = f.array(shape.num_found, is_scratch=True)
         self.trial, self.end = (f.array(n, is_scratch=True) for _ in range(2))
         self.rates = f.array(n + measures, is_scratch=True)
-        self.newton = f.array(n + shape.num_residuals, is_scratch=True)
+        self.newton = f.array(n + residuals, is_scratch=True)
         self.before = f.array(measures)
         self.time = f.array(1, is_scratch=True)
         self._loaded: dict[str, Value] = {}
@@ -160,7 +179,7 @@ class _PeriodWriter:
         self.time[0] = t
         places = [array.place for array in (self.time, x, self.u, p, out)]
         if self.f.target.is_thread:
-            self.f.invoke(f"@{name}", places, "alwaysinline")
+            self.f.invoke(f"@{name}{self.suffix}", places, self.how)
         else:
             self.f.invoke(self.number(name, PLACE).name, places)
 
@@ -302,8 +321,10 @@ class _EpisodeWriter(_PeriodWriter):
         super().__init__(shape.period, THREAD_WORDS)
         self.episode = shape
         f = self.f
-        self.s.declare(WHOLE, "acts", "number")
-        self.s.declare(TRUTH, "is_new", "is_bad", "is_basis")
+        self.s.declare(WHOLE, "acts", "number", "basis", "left")
+        self.s.declare(TRUTH, "is_new", "is_bad", "is_elsewhere")
+        if shape.others:
+            self.passed = f.array(_Passed(shape).size)
         self.drawn = f.array(shape.period.num_parameters + shape.num_drawn_speeds)
         self.closed = f.array(shape.period.num_states)
 
@@ -315,7 +336,9 @@ class _EpisodeWriter(_PeriodWriter):
         """One environment: s.env."""
         f, s, shape, n = self.f, self.s, self.episode, self.shape.num_states
         s.acts = self.vector("acts", WHOLE)[s.env]
-        s.is_new, s.is_bad, s.is_basis = s.acts < 0, f.truth(False), f.truth(False)
+        s.is_new, s.is_bad, s.is_elsewhere = s.acts < 0, f.truth(False), f.truth(False)
+        if shape.others:
+            s.basis = f.where(s.is_new, f.whole(0), self.vector("bases", WHOLE)[s.env])
         s.t = f.where(s.is_new, 0.0, self.vector("t")[s.env])
         for k in range(n):
             self.x[k] = self.vector("x")[self.at(k)]
@@ -327,21 +350,59 @@ class _EpisodeWriter(_PeriodWriter):
         with f.when(~s.is_new):
             row = s.env * self.number("action_row")
             self.act(row, self.number("action_column"), shape.action_kind)
-            self.advance(shape.steps, self.known)
-            # an action that is no number ends no basis
-            s.is_basis = s.has_ended & self.are_finite(self.u, self.shape.num_inputs)
-            s.is_bad = (s.taken < shape.steps) & ~s.is_basis
+            self._take_period()
         self.vector("t")[s.env] = s.t
         for k in range(n):
             self.vector("x")[self.at(k)] = self.x[k]
         for k in range(self.shape.num_inputs):
             self.vector("u")[self.at(k)] = self.u[k]
-        self.call("look", s.t, self.x, self.known, self.found)
+        with f.when(~s.is_elsewhere):
+            self.call("look", s.t, self.x, self.known, self.found)
         self._leave()
+
+    def _take_period(self) -> None:
+        """The period, in the first basis as far as it goes."""
+        f, s, shape = self.f, self.s, self.episode
+        if not shape.others:
+            self.advance(shape.steps, self.known)
+            s.is_bad = s.taken < shape.steps
+            return
+        s.taken, s.has_ended = f.whole(0), f.truth(False)
+        with f.when(s.basis.equals(0)):
+            self.advance(shape.steps, self.known)
+        s.left = f.whole(shape.steps) - s.taken
+        # an action that is no number ends no basis
+        is_number = self.are_finite(self.u, self.shape.num_inputs)
+        s.is_elsewhere = (s.basis > 0) | (s.has_ended & is_number)
+        with f.when(s.is_elsewhere):
+            places = _Passed(shape)
+            for array, (first, size) in zip(self._kept, places.parts, strict=True):
+                for k in range(size):
+                    self.passed[first + k] = array[k]
+            for name, k in places.numbers.items():
+                value = getattr(s, name)
+                self.passed[k] = value if value.kind == REAL else f.to_real(value)
+            f.invoke("@go_on", [self.passed.place], "noinline")
+            for array, (first, size) in zip(self._kept, places.parts, strict=True):
+                for k in range(size):
+                    array[k] = self.passed[first + k]
+            s.t = self.passed[places.numbers["t"]]
+            s.left, s.basis = (
+                _to_whole(f, self.passed[places.numbers[name]]) for name in ("left", "basis")
+            )
+            self.vector("bases", WHOLE)[s.env] = s.basis
+        s.is_bad = s.left > 0
+
+    @property
+    def _kept(self) -> tuple[Array, ...]:
+        """Arrays that go on in another basis."""
+        return self.x, self.u, self.known.part(self.shape.num_parameters), self.found
 
     def _begin(self) -> None:
         """Start of the next episode, by random numbers of its number and the environment's."""
         f, s, shape, n = self.f, self.s, self.episode, self.shape.num_states
+        if shape.others:
+            self.vector("bases", WHOLE)[s.env] = f.whole(0)
         s.number = self.vector("episodes", WHOLE)[s.env] + 1
         self.vector("episodes", WHOLE)[s.env] = s.number
         drawn = self._draw()
@@ -386,7 +447,7 @@ class _EpisodeWriter(_PeriodWriter):
         found, seen = self.found, shape.num_seen
         ends = self.shape.num_found - 1 - seen
         s.is_bad = s.is_bad | (~s.is_new & ~self.are_finite(found, 1 + seen + ends))
-        s.why = f.where(s.is_basis, f.whole(ends + 2), 0)
+        s.why = f.whole(0)
         for k in reversed(range(ends)):
             s.why = f.where(found[1 + seen + k] > 0.0, f.whole(1 + k), s.why)
         s.why = f.where(s.is_bad, f.whole(ends + 1), s.why)
@@ -408,6 +469,81 @@ class _EpisodeWriter(_PeriodWriter):
             f.lines.append(f"  store {byte.typed}, {place.typed}, align 1")
 
 
+class _Passed:
+    """Places of what goes on in another basis: numbers, then state, inputs, variables and found."""
+
+    numbers = {"t": 0, "left": 1, "basis": 2}
+
+    def __init__(self, shape: EpisodeShape) -> None:
+        period = shape.period
+        sizes = (period.num_states, period.num_inputs, period.num_variables, period.num_found)
+        self.parts, at = list[tuple[int, int]](), len(self.numbers)
+        for size in sizes:
+            self.parts.append((at, size))
+            at += size
+        self.size = at
+
+
+def _to_whole(f: Flow, a: Value) -> Value:
+    """A whole number that was passed as a double."""
+    return f.emit(f"fptosi {a.typed} to i64", WHOLE, 1)
+
+
+def _print_others(shape: EpisodeShape) -> str:
+    """Text of ``void go_on(ptr state)``: what is left of a period, in whatever basis holds."""
+    shapes = [replace(one, target=THREAD) for one in (shape.period, *shape.others)]
+    w = _PeriodWriter(shapes[0], (), tuple(shapes[1:]))
+    f, s = w.f, w.s
+    s.declare(WHOLE, "left", "basis", "best")
+    s.declare(REAL, "most")
+    s.declare(TRUTH, "is_fresh")
+    w.how = "noinline"
+    margins = f.array(len(shapes) * (1 + len(shape.speeds)), is_scratch=True)
+    given, places = Given(f, f.value("%state", PLACE, 1)), _Passed(shape)
+    arrays = (w.x, w.u, w.known.part(shape.period.num_parameters), w.found)
+    for array, (first, size) in zip(arrays, places.parts, strict=True):
+        for k in range(size):
+            array[k] = given[first + k]
+    s.t, s.is_fresh = given[places.numbers["t"]], f.truth(False)
+    s.left, s.basis = (_to_whole(f, given[places.numbers[n]]) for n in ("left", "basis"))
+    with f.repeat() as loop:
+        for b in f.choose(s.basis, range(len(shapes))):
+            w.shape, w.suffix = shapes[b], _suffix(b)
+            w.advance(s.left, w.known)
+        s.left = s.left - s.taken
+        loop.leave((s.left <= 0) | ~s.has_ended | (s.is_fresh & s.taken.equals(0)))
+        for b in f.choose(s.basis, range(len(shapes))):
+            w.suffix = _suffix(b)
+            w.call("change", s.t, w.x, w.known, margins)
+        # the best of the others that hold
+        s.best, s.most = s.basis, f.real(1.0)
+        for b in range(len(shapes)):
+            is_better = (margins[b] > s.most) & ~s.basis.equals(b)
+            s.best = f.where(is_better, f.whole(b), s.best)
+            s.most = f.where(is_better, margins[b], s.most)
+        loop.leave(s.best.equals(s.basis))
+        s.basis, s.is_fresh = s.best, f.truth(True)
+        for b in f.choose(s.basis, range(len(shapes))):
+            for k, place in enumerate(shape.speeds):
+                w.x[place] = margins[len(shapes) + b * len(shape.speeds) + k]
+    for b in f.choose(s.basis, range(len(shapes))):
+        w.suffix = _suffix(b)
+        w.call("look", s.t, w.x, w.known, w.found)
+    for array, (first, size) in zip(arrays, places.parts, strict=True):
+        for k in range(size):
+            given[first + k] = array[k]
+    given[places.numbers["t"]] = s.t
+    for name in ("left", "basis"):
+        given[places.numbers[name]] = f.to_real(getattr(s, name))
+    text = f.body("go_on", ("state",)).replace("define void", "define internal void")
+    return "\n".join([text, *sorted(f.declared)])
+
+
+def _suffix(b: int) -> str:
+    """What follows the names of functions of a basis."""
+    return f"_{b}" if b else ""
+
+
 def print_thread_period(shape: EpisodeShape) -> str:
     """Text of the kernel whose threads take one environment after another."""
     w = _EpisodeWriter(shape)
@@ -417,7 +553,9 @@ def print_thread_period(shape: EpisodeShape) -> str:
         loop.leave(s.env >= w.number("n"))
         w.step()
         s.env = s.env + f.value("%threads", WHOLE, 1)
-    return "\n".join([f.body(KERNEL, ("memory",), ("thread", "threads")), *sorted(f.declared)])
+    body = f.body(KERNEL, ("memory",), ("thread", "threads"))
+    others = [_print_others(shape)] if shape.others else []
+    return "\n".join([body, *others, *sorted(f.declared)])
 
 
 #: The target of a thread: all vectors are registers.

@@ -135,7 +135,7 @@ def _jax(where: str) -> Any:
 def _check_precision(jax: Any, system: System) -> None:
     if not jax.config.jax_enable_x64:
         raise SimulationError(
-            "JAX is in single precision, in which a run has no digits to differentiate",
+            "JAX is in single precision, which is not accurate enough to differentiate a run",
             f"JAX function of model '{system.model.name}'",
             'jax.config.update("jax_enable_x64", True) at the start of your program',
         )

@@ -122,7 +122,7 @@ def coarsened(points: Array, faces: Faces) -> Mesh:
         if len(merged) <= KEPT or cells <= 2:
             used, again = np.unique(merged, return_inverse=True)
             if not len(merged):
-                raise ValueError("all its triangles lie in one point")
+                raise ValueError("all its triangles are a single point")
             return means[used], again.reshape(-1, 3).astype(np.int64)
         cells = max(2, int(cells * math.sqrt(KEPT / len(merged))))
 
@@ -172,7 +172,7 @@ def _obj(path: Path) -> Mesh:
 def _checked(points: Array, faces: Faces) -> Mesh:
     faces = faces.reshape(-1, 3)
     if faces.size and not (0 <= faces.min() and faces.max() < len(points)):
-        raise ValueError("a face names a corner that is not there")
+        raise ValueError("a face refers to a missing vertex")
     return points, faces
 
 

@@ -107,7 +107,7 @@ class _Reading(XmlReader):
         if self.compiler.get("coordinate", "local") != "local":
             self.fault(
                 self.root,
-                'the compiler has coordinate="global", which MuJoCo gave up',
+                'the compiler has coordinate="global", which MuJoCo no longer supports',
                 "save the model with a current MuJoCo",
             )
         worlds = list(self.root.all("worldbody"))
@@ -181,7 +181,7 @@ class _Reading(XmlReader):
             child, above, inherited = waiting.pop()
             if child.tag == "frame":
                 self.fault(
-                    child, "a <frame> is not read", "save the model with MuJoCo's mj_saveXML"
+                    child, "<frame> is not supported", "save the model with MuJoCo's mj_saveXML"
                 )
             if child.tag == "geom" and above == WORLD:
                 continue  # the ground and what stands on it
@@ -415,7 +415,7 @@ class _Reading(XmlReader):
             if body not in self.poses:
                 self.fault(
                     element,
-                    f"equality '{name}' ties '{body}', which is no body",
+                    f"equality '{name}' ties '{body}', which is not a body",
                     nearest(body, self.poses),
                 )
         one, two = (self.poses.get(body, Pose()) for body in (first, second))

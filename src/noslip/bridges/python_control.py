@@ -162,9 +162,10 @@ class _Functions:
         ):
             if not abs(value) >= measure.limit:
                 raise SimulationError(
-                    f"{measure.sentence}, or other independent speeds are due",
+                    f"{measure.sentence}, or other independent speeds are needed",
                     f"{self.where}, t = {t:g} s",
-                    "noslip.simulate changes independent speeds on the way; or stay away from here",
+                    "use noslip.simulate, which switches independent speeds; or stay away from "
+                    "this configuration",
                 )
         return found[: len(self.states)]
 

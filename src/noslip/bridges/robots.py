@@ -66,7 +66,7 @@ def import_robot(
         raise ModelError(
             f"a file of {format.name} is a model already",
             os.fspath(path),
-            f"load it as it is, or give a file that ends in {' or '.join(suffixes)}",
+            f"load it directly, or give a file that ends in {' or '.join(suffixes)}",
         )
     used = undercarriage if undercarriage is not None else beside(Path(path))
     return build_model(format.describe(Path(path)), used)

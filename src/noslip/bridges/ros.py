@@ -69,7 +69,7 @@ class RosBag(AbstractRunFormat):
         base, joints = _base(columns), list(_joints(columns))
         if base is None and not joints:
             raise SimulationError(
-                "the run has no joint and no base that ROS has a message for",
+                "the run has no joint and no base for which ROS has a message",
                 str(path),
                 "export a run with joints that turn or slide, or with a planar or free base",
             )
@@ -101,7 +101,7 @@ class RosBag(AbstractRunFormat):
                 f"the bag cannot be read: {error}"[:200], str(path), fix
             ) from error
         if not topics:
-            raise SimulationError("the bag has no message that is read", str(path), fix)
+            raise SimulationError("the bag has no message of a supported type", str(path), fix)
         return _joined_topics(topics)
 
 

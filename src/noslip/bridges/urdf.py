@@ -93,7 +93,7 @@ def _refuse_xacro(root: XmlElement, file: str) -> None:
             mark in value for value in element.attributes.values() for mark in ("${", "$(")
         ):
             raise ModelError(
-                "the file is xacro, a language of macros that would have to be run",
+                "the file is xacro, whose macros are not executed",
                 f"{file}, line {element.line}",
                 "expand it first: xacro robot.urdf.xacro > robot.urdf",
             )
@@ -389,9 +389,9 @@ class _Writing:
         if word is None or joint.motion:
             what = "moves as given" if joint.motion else f"is of type '{joint.type.word}'"
             raise ModelError(
-                f"joint '{joint.name}' {what}, which URDF has no joint for",
+                f"joint '{joint.name}' {what}, for which URDF has no joint type",
                 f"model '{self.model.name}', joints.{joint.name}",
-                "replace it by revolute or prismatic joints in a row, or fix it",
+                "replace it by a chain of revolute or prismatic joints, or fix it",
             )
         pose = self.frames[joint.parent].inverse().at(self._pose(joint.parent_frame))
         self.lines += [
@@ -410,7 +410,7 @@ class _Writing:
                 f'    <limit lower="{low}" upper="{high}" effort="{_FAR:g}" velocity="{_FAR:g}"/>'
             )
             what = "effort and velocity" if joint.limits is not None else "joints that slide"
-            self.notes.append(f"limits of {what} are {_FAR:g}, since URDF asks for some")
+            self.notes.append(f"limits of {what} are {_FAR:g}, because URDF requires them")
         if joint.armature != 0.0:
             self.notes.append(f"the armature of joint '{joint.name}' is left out")
         losses = self._dynamics(joint)

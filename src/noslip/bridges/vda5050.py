@@ -92,7 +92,7 @@ class Message:
         version = self.table.get("version")
         if not isinstance(version, str):
             raise ModelError(
-                "the file has no version, so it is no message of VDA 5050",
+                "the file has no version, so it is not a VDA 5050 message",
                 file,
                 f'give {self.what} with "version": "3.0.0"',
             )
@@ -149,7 +149,7 @@ class _Factsheet(Message):
         for k, wheel in enumerate(wheels, 1):
             where = f"mobileRobotGeometry.wheelDefinitions[{k - 1}]"
             if not isinstance(wheel, dict):
-                self.fault("a wheel is no object", where, "give type, position and diameter")
+                self.fault("a wheel is not an object", where, "give type, position and diameter")
                 continue
             self._wheel(wheel, f"wheel{k}", where, links, joints, rolling, casters, driven)
         if self.faults:

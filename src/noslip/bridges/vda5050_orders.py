@@ -107,7 +107,7 @@ class _Order(Message):
             self.fault(
                 f"there are {len(nodes)} released nodes and {len(edges)} released edges",
                 "order",
-                "give one edge between each two nodes",
+                "give one edge between each pair of successive nodes",
             )
             raise ModelError.from_faults(self.faults)
         made = [self._edge(edge, *nodes[k : k + 2]) for k, edge in enumerate(edges)]
@@ -130,7 +130,7 @@ class _Order(Message):
     def _sequence(self, key: str) -> list[dict[str, Any]]:
         found = self.table.get(key)
         if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
-            self.fault(f"'{key}' is no list of objects", "order", "VDA 5050 requires it")
+            self.fault(f"'{key}' is not a list of objects", "order", "VDA 5050 requires it")
             raise ModelError.from_faults(self.faults)
         return sorted(found, key=lambda x: self.number(x, "sequenceId", key))
 

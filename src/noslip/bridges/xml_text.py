@@ -60,9 +60,10 @@ def parse_xml(text: str, file: str) -> XmlElement:
         count += 1
         if count > MAX_ELEMENTS or len(stack) >= MAX_DEPTH:
             raise ModelError(
-                f"the document has more than {MAX_ELEMENTS} elements, or {MAX_DEPTH} in each other",
+                f"the document has more than {MAX_ELEMENTS} elements, or more than {MAX_DEPTH} "
+                "levels",
                 where(),
-                "leave out what is not part of the robot",
+                "remove what does not belong to the robot",
             )
         made = XmlElement(tag, attributes, parser.CurrentLineNumber)
         (stack[-1].children if stack else roots).append(made)

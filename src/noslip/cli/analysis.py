@@ -38,9 +38,9 @@ def evaluate(
     time: float,
     as_json: bool,
 ) -> None:
-    """Accelerations, mass matrix, energies and reactions at a state.
+    """Show accelerations, mass matrix, energies and reactions at a state.
 
-    What is not set is completed consistently from the joints' rest positions.
+    Values that are not set follow from the constraints, starting from the joints' rest positions.
     """
     from noslip.show.json_text import json_text
 
@@ -66,7 +66,7 @@ def evaluate(
     "--find",
     multiple=True,
     metavar="INPUT",
-    help="An input to be found that keeps the motion. Repeatable.",
+    help="An input to solve for, so that it maintains the motion. Repeatable.",
 )
 @time_option
 @json_option
@@ -80,7 +80,7 @@ def steady(
 ) -> None:
     """Find a steady motion: an equilibrium, straight running, a turn.
 
-    What is set are the values it must have, inputs and parameters.
+    Use --set for the values that the motion must have, inputs and parameters.
     """
     from noslip.analysis.scenario import split_changes
     from noslip.show.json_text import json_text
@@ -110,40 +110,43 @@ def steady(
     "--steady",
     "search",
     is_flag=True,
-    help="Search for a steady motion that has what is set; else that must be all it needs.",
+    help=(
+        "Search for a steady motion with the given values; otherwise they must describe one "
+        "already."
+    ),
 )
 @click.option(
     "--find",
     multiple=True,
     metavar="INPUT",
-    help="An input to be found that keeps the motion, with --steady. Repeatable.",
+    help="With --steady: an input to solve for, so that it maintains the motion. Repeatable.",
 )
 @click.option(
     "--sweep",
     "sweeps",
     multiple=True,
     metavar="NAME=LOW:HIGH[:COUNT]",
-    help="Eigenvalues over a range of a speed, coordinate, angle, input or parameter.",
+    help="Plot eigenvalues over a range of a speed, coordinate, angle, input or parameter.",
 )
 @click.option(
     "--tie",
     "ties",
     multiple=True,
     metavar="NAME=EXPRESSION",
-    help="Something else that changes with what is swept, an expression of it. Repeatable.",
+    help="Another value that changes with the swept one, as an expression of it. Repeatable.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Figure of a sweep: .png, .svg or .pdf; in runs/ by default.",
+    help="Figure of the sweep: .png, .svg or .pdf; in runs/ by default.",
 )
 @click.option(
     "--style",
     type=click.Choice(["screen", "paper", "slide"]),
     default="screen",
     show_default=True,
-    help="What the figure of a sweep is for: its size and fonts.",
+    help="Size and fonts of the figure.",
 )
 @time_option
 @json_option
@@ -162,9 +165,9 @@ def linearize(
 ) -> None:
     """Linearize a model about an equilibrium or a steady motion.
 
-    What is set are coordinates, speeds, angles, inputs and parameters of the motion; the rest is
-    completed consistently. An input that is an expression of coordinates and speeds is feedback.
-    Shows states, eigenvalues and what they mean.
+    Use --set for coordinates, speeds, angles, inputs and parameters of the motion; the others
+    follow from the constraints. An input that is an expression of coordinates and speeds is
+    feedback. Shows states, eigenvalues and their meaning.
     """
     from noslip.show.json_text import json_text
 

@@ -25,10 +25,14 @@ from noslip.cli.options import check_target, force_option, json_option, read_cha
     type=click.Choice(["screen", "paper", "slide"]),
     default="screen",
     show_default=True,
-    help="What the figure is for: its size and fonts.",
+    help="Size and fonts of the figure.",
 )
-@click.option("--title", default="", help="Above the figure.")
-@click.option("--duration", type=float, help="s, of a model; its own by default.")
+@click.option("--title", default="", help="Title above the figure.")
+@click.option(
+    "--duration",
+    type=float,
+    help="Duration in s of a model's run; by default that of its scenario.",
+)
 @set_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 def plot(
@@ -42,9 +46,9 @@ def plot(
     changes: tuple[str, ...],
     tolerance: float,
 ) -> None:
-    """Draw a run: the folder of one, or a model's scenario, which is simulated first.
+    """Draw a run from its folder, or simulate a model's scenario and draw it.
 
-    A figure by its name, such as histories, path, speeds, inputs or energy, or some columns.
+    WHAT is the name of a figure, such as histories, path, speeds, inputs or energy, or columns.
     """
     is_folder = Path(source).is_dir()
     if is_folder and (changes or duration is not None):
@@ -150,23 +154,29 @@ def _labels(sets: list[tuple[str, str]]) -> list[str]:
     help="File to write, .html, .gif, .mp4 or .png; the model's name with .html by default.",
 )
 @force_option
-@click.option("--forces", is_flag=True, help="Arrows for the forces of the ground.")
-@click.option("--velocities", is_flag=True, help="Arrows for the velocities of the mass centers.")
+@click.option("--forces", is_flag=True, help="Draw the contact forces as arrows.")
+@click.option(
+    "--velocities", is_flag=True, help="Draw the velocities of the mass centers as arrows."
+)
 @click.option("--traces/--no-traces", default=True, show_default=True)
 @click.option(
-    "--follow/--no-follow", default=None, help="Keep the bodies in the middle, or all in view."
+    "--follow/--no-follow", default=None, help="Follow the bodies, or keep the whole path in view."
 )
-@click.option("--rate", type=click.FloatRange(min=0.0, min_open=True), help="Pictures a second.")
+@click.option("--rate", type=click.FloatRange(min=0.0, min_open=True), help="Frames per second.")
 @click.option(
     "--speed",
     type=click.FloatRange(min=0.0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Seconds of the motion in a second.",
+    help="Playback speed: seconds of motion per second.",
 )
-@click.option("--title", help="In the corner, before the time; the model's name by default.")
-@click.option("--size", default="960x600", show_default=True, help="Of films, pixels.")
-@click.option("--duration", type=float, help="s, of a model; its own by default.")
+@click.option("--title", help="Title in the corner, before the time; by default the model's name.")
+@click.option("--size", default="960x600", show_default=True, help="Size of films in pixels.")
+@click.option(
+    "--duration",
+    type=float,
+    help="Duration in s of a model's run; by default that of its scenario.",
+)
 @set_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 def animate(
@@ -185,7 +195,7 @@ def animate(
     changes: tuple[str, ...],
     tolerance: float,
 ) -> None:
-    """Show a run: the folder of one, or a model's scenario, which is simulated first.
+    """Animate a run from its folder, or simulate a model's scenario and animate it.
 
     An HTML file plays in any browser without a network; films are GIF or MP4.
     """

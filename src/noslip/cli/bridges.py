@@ -27,8 +27,9 @@ def _targets() -> list[str]:
     "wheels",
     multiple=True,
     metavar=_LINK,
-    help="A link that rolls without slipping; radius in m, by default that of its geometry. "
-    "Repeatable.",
+    help=(
+        "A link that rolls without slipping; radius in m, by default from its geometry. Repeatable."
+    ),
 )
 @click.option(
     "--caster",
@@ -56,25 +57,27 @@ def _targets() -> list[str]:
     "driven",
     multiple=True,
     metavar="JOINT",
-    help="A joint with a motor; by default the actuated ones, or all but those of casters. "
-    "Repeatable.",
+    help=(
+        "A joint with a motor; by default the actuated joints, or all but those of casters. "
+        "Repeatable."
+    ),
 )
 @click.option(
     "--lock",
     "locked",
     multiple=True,
     metavar="JOINT[=VALUE]",
-    help="A joint that is held, at 0 or at a value in rad or m. Repeatable.",
+    help="A locked joint, at 0 or at a value in rad or m. Repeatable.",
 )
 @click.option(
     "--base",
     type=click.Choice(["fixed", "planar", "free"]),
-    help="How the root is carried: planar with wheels, fixed without, unless given.",
+    help="Joint of the root with the world; by default planar with wheels and fixed without.",
 )
 @click.option(
     "--undercarriage",
     type=click.Path(dir_okay=False),
-    help="A TOML file with these choices; by default FILE with .rolling.toml, if it is there.",
+    help="A TOML file with these choices; by default FILE with .rolling.toml, if it exists.",
 )
 @force_option
 def import_robot(
@@ -82,9 +85,9 @@ def import_robot(
     slides: tuple[str, ...], rollers: tuple[str, ...], driven: tuple[str, ...],
     locked: tuple[str, ...], base: str | None, undercarriage: str | None, force: bool,
 ) -> None:  # fmt: skip
-    """Make a model file of a robot: URDF, MJCF, a VDA 5050 factsheet or a DH table (.dh.csv).
+    """Convert a robot to a model file: URDF, MJCF, a VDA 5050 factsheet or a DH table (.dh.csv).
 
-    URDF and MJCF say nothing about rolling: name the links that roll.
+    URDF and MJCF do not describe rolling: name the links that roll.
     """
     from noslip.bridges.description import Undercarriage
     from noslip.bridges.undercarriage import beside, read_undercarriage
@@ -126,9 +129,9 @@ def import_robot(
     "word",
     required=True,
     type=FamilyWord("target", _targets),
-    help="What to write: of a run a table or a ROS 2 bag, of a model code or a description.",
+    help="Format: a table or a ROS 2 bag of a run; code or a description of a model.",
 )
-@click.option("-o", "--output", help="File to write; by default named as the run or the model.")
+@click.option("-o", "--output", help="File to write; by default named after the run or the model.")
 @click.option(
     "--option",
     "options",
@@ -137,7 +140,9 @@ def import_robot(
     help="An option of the target, as in precision=single. Repeatable.",
 )
 @click.option(
-    "--own-sine", is_flag=True, help="C code or FMU with a sine and cosine of its own, not libm's."
+    "--own-sine",
+    is_flag=True,
+    help="Generate C code or an FMU with its own sine and cosine instead of libm's.",
 )
 @force_option
 def export(
@@ -150,7 +155,7 @@ def export(
 ) -> None:
     """Write a run or a model for other programs.
 
-    A run is the folder that `noslip run` or `noslip track` made; a model is a name or a file.
+    A run is a folder written by `noslip run` or `noslip track`; a model is a name or a file.
     """
     from noslip.bridges.exports import make_target
     from noslip.simulation.run_files import AbstractRunFormat

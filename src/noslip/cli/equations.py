@@ -49,7 +49,7 @@ def formats() -> dict[str, AbstractEquationFormat]:
 @click.option(
     "--coordinates",
     metavar="angles|quaternion",
-    help="Of orientations; the angles by default where the model names some.",
+    help="Coordinates of orientations; by default the model's named angles, if any.",
 )
 @click.option(
     "--speeds",
@@ -61,20 +61,22 @@ def formats() -> dict[str, AbstractEquationFormat]:
 @click.option(
     "--linear",
     metavar="SPEED",
-    help="Print the linear equations about straight running at this speed instead, such as those "
-    "of a bicycle in its speed.",
+    help=(
+        "Print the linearized equations about straight running at this speed instead, such as "
+        "the speed of a bicycle."
+    ),
 )
 @click.option(
     "--format",
     "format_",
     type=FamilyWord("format", formats),
-    help="text by default; that of the file with -o.",
+    help="By default text, or with -o the format of the file.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="File to write instead of printing, .txt, .tex, .html or .md.",
+    help="Write to this file instead of the terminal: .txt, .tex, .html or .md.",
 )
 @click.option(
     "--jointwise",
@@ -122,7 +124,7 @@ def derive(
     type=FamilyWord("method", formulations),
     default="complement",
     show_default=True,
-    help="Whose matrices.",
+    help="Formulation.",
 )
 @set_option
 @time_option
@@ -130,32 +132,41 @@ def derive(
     "--symbols/--numbers",
     "symbolic",
     default=None,
-    help="Expressions, or numbers at what is set; numbers by default if anything is set.",
+    help="Expressions, or numbers at the given state; by default numbers if anything is set.",
 )
-@click.option("--only", multiple=True, metavar="NAME", help="T, C, A_j.joint.wheel1. Repeatable.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="Show only this matrix, such as T, C or A_j.joint.wheel1. Repeatable.",
+)
 @click.option(
     "--coordinates",
     metavar="angles|quaternion",
-    help="Of orientations in symbols; the angles by default where the model names some.",
+    help="Coordinates of orientations in symbols; by default the model's named angles, if any.",
 )
-@click.option("--axes", metavar="BODY", help="Of the complement's vectors; the world's by default.")
+@click.option(
+    "--axes", metavar="BODY", help="Axes of the vectors of the complement; by default the world's."
+)
 @click.option(
     "--actuated",
     default="",
     metavar="SPEEDS",
-    help="Of T_a and J_a, separated by commas; those that an input drives by default.",
+    help=(
+        "Actuated speeds for T_a and J_a, separated by commas; by default those driven by an input."
+    ),
 )
 @click.option(
     "--format",
     "format_",
     type=FamilyWord("format", lambda: [*formats(), "json"]),
-    help="text by default; that of the file with -o.",
+    help="By default text, or with -o the format of the file.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="File to write instead of printing, .txt, .tex, .html, .md or .json.",
+    help="Write to this file instead of the terminal: .txt, .tex, .html, .md or .json.",
 )
 @force_option
 def matrices(
@@ -172,9 +183,9 @@ def matrices(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Matrices of a method by the names of its paper, as numbers at a state or as symbols.
+    """Show the matrices of a method under the names of its paper, as numbers or symbols.
 
-    What is not set is completed consistently from the joints' rest positions.
+    Values that are not set follow from the constraints, starting from the joints' rest positions.
     """
     from noslip.cli.options import named_values
     from noslip.show.equations.blocks import Document
@@ -250,7 +261,7 @@ def _check_json(target: Path) -> None:
 
     if target.suffix.lower() != ".json":
         raise ns.SimulationError(
-            f"the file's name says '{target.suffix or target.name}', but --format json is given",
+            f"the file name ends in '{target.suffix or target.name}', but --format json is given",
             str(target),
             "let its name end in .json, or leave --format out",
         )
@@ -265,7 +276,7 @@ def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:
     found = format_of(AbstractEquationFormat, target, "write")
     if asked is not None and asked != found.word:
         raise ns.SimulationError(
-            f"the file's name says {found.word}, but --format {asked} is given",
+            f"the file name ends in {found.word}, but --format {asked} is given",
             str(target),
             f"let its name end in {formats()[asked].suffixes[0]}, or leave --format out",
         )
@@ -279,7 +290,7 @@ def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @json_option
 def verify(model: str, states: int, seed: int, as_json: bool) -> None:
-    """Compare all formulations at random states and print the certificate."""
+    """Compare all formulations at random states and print a certificate."""
     from noslip.show.json_text import json_text
 
     with ns.ProgressBar("verifying") as bar:
@@ -298,7 +309,7 @@ def templates() -> list[str]:
 @click.argument("joint", type=FamilyWord("joint", templates), required=False)
 @click.option("--format", "format_", type=FamilyWord("format", formats), default="text")
 def joints(joint: str | None, format_: str) -> None:
-    """Show a nonholonomic JOINT alone with its equations, or list those there are."""
+    """Show a nonholonomic JOINT with its equations, or list all of them."""
     if joint is not None:
         click.echo(ns.joint_template(joint).text(format_))
         return

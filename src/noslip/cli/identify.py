@@ -27,39 +27,51 @@ from noslip.cli.options import (
     "parameters",
     multiple=True,
     metavar="NAME[:KEY=VALUE,…]",
-    help="What is looked for: m or m:guess=20,lower=1,upper=90,mean=25,sigma=2. Repeatable.",
+    help="A parameter to estimate: m or m:guess=20,lower=1,upper=90,mean=25,sigma=2. Repeatable.",
 )
 @click.option(
     "--unknown-start",
     "unknown_starts",
     multiple=True,
     metavar="NAME[:KEY=VALUE,…]",
-    help="A start value that is looked for in each run by itself. Repeatable.",
+    help="A start value to estimate separately for each run. Repeatable.",
 )
 @click.option(
     "--column",
     "columns",
     multiple=True,
     metavar="NAME=EXPRESSION",
-    help="What a column measures, as in gps=platform.x+a; by default columns that are named as the "
-    "model's coordinates, speeds and angles. Repeatable.",
+    help=(
+        "What a column measures, as in gps=platform.x+a; by default columns with the names of "
+        "coordinates, speeds and angles are used. Repeatable."
+    ),
 )
 @click.option(
     "--sigma",
     "sigmas",
     multiple=True,
     metavar="COLUMN=VALUE",
-    help="Standard deviation of a column's noise; it is found where it is not given. Repeatable.",
+    help="Standard deviation of a column's noise; estimated if not given. Repeatable.",
 )
 @click.option(
     "--definition",
     "definitions",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A number that --column may use and --parameter look for, as in bias=0. Repeatable.",
+    help="A number for use in --column, which --parameter can estimate, as in bias=0. Repeatable.",
 )
-@click.option("--held", is_flag=True, help="Inputs in columns hold each value until the next.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option(
+    "--held",
+    is_flag=True,
+    help="Hold the values of input columns between samples instead of interpolating.",
+)
+@click.option(
+    "--level",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Level of the confidence intervals.",
+)
 @click.option(
     "--gradients",
     type=click.Choice(["forward", "adjoint"]),
@@ -69,7 +81,7 @@ from noslip.cli.options import (
 @set_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.")
-@click.option("--force", is_flag=True, help="Replace what an earlier fit left in that folder.")
+@click.option("--force", is_flag=True, help="Overwrite an earlier fit in that folder.")
 @json_option
 def fit(
     model: str,
@@ -88,22 +100,22 @@ def fit(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Find parameters of a MODEL from measured motions.
+    """Estimate parameters of a MODEL from measured motions.
 
-    DATA are files, CSV or NetCDF, a motion each, with a column of times. What is set are start
-    values and inputs of all of them, and parameters that are known.
+    DATA are CSV or NetCDF files, one motion each, with a column of times. Use --set for start
+    values and inputs of all of them, and for known parameters.
     """
     from noslip.control.plant import parse_signal
     from noslip.show.json_text import json_text
     from noslip.show.run_folder import free_folder
 
     if not parameters and not unknown_starts:
-        raise click.UsageError("nothing is looked for: add --parameter NAME")
+        raise click.UsageError("nothing is to be estimated: add --parameter NAME")
     loaded = ns.load(model)
     folder = output if output is not None else free_folder(Path("runs"), f"{loaded.name}-fit")
     if folder.exists() and not force:
         raise ns.SimulationError(
-            "there is already something of that name, and it is not replaced",
+            "it already exists and is not replaced",
             str(folder),
             "choose another folder with -o, or replace it with --force",
         )

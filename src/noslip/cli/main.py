@@ -150,13 +150,13 @@ WELCOME = """\
 noslip {version}: exact dynamics of mechanisms that roll, skate and steer
 
   noslip new my_robot.toml                  write a model file of your own vehicle
-  noslip run my_robot.toml                  simulate it, with a report; a ready robot without a name
+  noslip run my_robot.toml                  simulate it and write a report
   noslip studio my_robot.toml               drive it in the browser
-  noslip track agv --path circle:radius=2   find the torques that drive a path
+  noslip track agv --path circle:radius=2   find the torques that follow a path
   noslip sweep agv --vary R=1:3:5 --measure max:torque1 -o study   a parameter study
   noslip derive rolling-disk                equations of motion; -o disk.tex for LaTeX
-  noslip import robot.urdf                  bring a robot from URDF or MJCF
-  noslip list                               the {count} ready models
+  noslip import robot.urdf                  import a robot from URDF or MJCF
+  noslip list                               the {count} library models
 
 `noslip --help` lists all commands, `noslip COMMAND --help` explains one."""
 
@@ -168,7 +168,9 @@ noslip {version}: exact dynamics of mechanisms that roll, skate and steer
 )
 @click.option("--version", is_flag=True, help="Show the version and exit.")
 @click.option(
-    "--verbose", is_flag=True, help="With --version: also those of Python and of all packages."
+    "--verbose",
+    is_flag=True,
+    help="With --version: also show the versions of Python and all packages.",
 )
 @plugin_option
 @click.pass_context

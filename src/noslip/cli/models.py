@@ -29,7 +29,7 @@ def list_models(as_json: bool) -> None:
 @click.argument("model")
 @json_option
 def check(model: str, as_json: bool) -> None:
-    """Check a model and show its bodies, coordinates, rows, degrees of freedom and inputs."""
+    """Check a model; show its bodies, coordinates, constraints, degrees of freedom and inputs."""
     from noslip.show.json_text import json_text
 
     report = ns.check(ns.load(model))
@@ -39,9 +39,9 @@ def check(model: str, as_json: bool) -> None:
 @click.command()
 @click.argument("model")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write.")
-@click.option("--force", is_flag=True, help="Replace that file.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def expand(model: str, output: Path | None, force: bool) -> None:
-    """Show what a model's parts expand to, as a model file that can be edited."""
+    """Show a model with its parts expanded, as a model file that can be edited."""
     from noslip.model.files import model_to_toml
 
     found = ns.load(model)
@@ -55,10 +55,10 @@ def expand(model: str, output: Path | None, force: bool) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write.")
 @force_option
 def schema(output: Path | None, force: bool) -> None:
-    """Show the JSON Schema of model files, by which editors complete and check them.
+    """Show the JSON Schema of model files, for completion and checks in editors.
 
     Name it in the first line of a model file, #:schema ./noslip.schema.json, for editors with
-    Taplo (VS Code: Even Better TOML). Members of plugins are known too.
+    Taplo (VS Code: Even Better TOML). It includes the members of plugins.
     """
     from noslip.atomic import write_atomically
     from noslip.model.json_schema import model_schema

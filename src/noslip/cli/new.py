@@ -39,14 +39,16 @@ def _size_options(command: Any) -> Any:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--kind", type=FamilyWord("kind", _kinds), help="Of vehicle.")
+@click.option("--kind", type=FamilyWord("kind", _kinds), help="Kind of vehicle.")
 @_size_options
-@click.option("--ask/--no-ask", default=None, help="Ask for what is not given; on a terminal.")
+@click.option(
+    "--ask/--no-ask", default=None, help="Ask for missing values; by default on a terminal."
+)
 @force_option
 def new(file: Path, kind: str | None, ask: bool | None, force: bool, **given: float | None) -> None:
-    """Write a commented model FILE of a vehicle that runs.
+    """Write a commented model FILE of a vehicle, ready to run.
 
-    What is not given as an option is asked for on a terminal, and has its usual value elsewhere.
+    On a terminal it asks for what the options do not give; elsewhere it uses typical values.
     """
     from noslip.atomic import write_atomically
     from noslip.library.templates import KINDS, template_text
@@ -81,6 +83,6 @@ def _echo_next(file: Path) -> None:
     name = shlex.quote(str(file))
     degrees = counted(report.degrees_of_freedom, "degree of freedom", "degrees of freedom")
     click.echo(f"wrote {file}: {degrees}; edit it, then")
-    click.echo(f"  noslip run {name}      simulate it and leave a report")
+    click.echo(f"  noslip run {name}      simulate it and write a report")
     click.echo(f"  noslip studio {name}   drive it in the browser")
     click.echo(f"  noslip derive {name}   its equations of motion")

@@ -60,7 +60,7 @@ guess_option = click.option(
     "guesses",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Initial guess of a value that is solved for. Repeatable.",
+    help="Initial guess of an unknown value. Repeatable.",
 )
 stop_option = click.option(
     "--stop",
@@ -74,7 +74,9 @@ column_option = click.option(
     "columns",
     multiple=True,
     metavar="NAME=EXPRESSION",
-    help="A further output, as in lift=point(fork,0.1,0,0).z or thrust=rate(speed). Repeatable.",
+    help=(
+        "An additional output, as in lift=point(fork,0.1,0,0).z or thrust=rate(speed). Repeatable."
+    ),
 )
 
 
@@ -182,13 +184,13 @@ _PLANT = (
         "--plant-model",
         default="",
         metavar="MODEL",
-        help="What is driven, with the same joints: other tires, friction, inputs of its own.",
+        help="Model of the plant, with the same joints but other tires, friction or inputs.",
     ),
     click.option(
         "--plant-gravity",
         default="",
         metavar="X,Y,Z",
-        help="Gravity of the plant, m/s^2, such as that of a slope: 0.5,0,-9.8.",
+        help="Gravity of the plant, m/s^2; on a slope, for example, 0.5,0,-9.8.",
     ),
     click.option(
         "--push",
@@ -210,10 +212,12 @@ _PLANT = (
         "sensors",
         multiple=True,
         metavar="NAME:KEY=VALUE,…",
-        help="What the controller sees: platform.x:sigma=0.01,delay=1; keys sigma, density, bias, "
-        "bias_sigma, quantum, every, delay. For an estimator also "
-        "odometry:wheels=wheel1,wheel2;sigma=0.01, gyroscope:body=…, pose:body=… and "
-        "beacon:body=…;at=3,2,0. Repeatable.",
+        help=(
+            "A measurement of the controller: platform.x:sigma=0.01,delay=1; keys sigma, "
+            "density, bias, bias_sigma, quantum, every, delay. For an estimator also "
+            "odometry:wheels=wheel1,wheel2;sigma=0.01, gyroscope:body=…, pose:body=… and "
+            "beacon:body=…;at=3,2,0. Repeatable."
+        ),
     ),
     click.option(
         "--actuator",
@@ -227,7 +231,7 @@ _PLANT = (
         "--estimator",
         type=click.Choice(["none", "ekf"]),
         default="none",
-        help="Between sensors and controller: ekf is an extended Kalman filter.",
+        help="State estimator between sensors and controller: ekf is an extended Kalman filter.",
     ),
     click.option(
         "--start-sigma",
@@ -251,7 +255,7 @@ _PLANT = (
         metavar="NAME=VALUE",
         help="Density of process noise on a coordinate or speed, per sqrt(s). Repeatable.",
     ),
-    click.option("--seed", type=int, default=0, help="Of the noise of sensors and actuators."),
+    click.option("--seed", type=int, default=0, help="Seed of the noise of sensors and actuators."),
 )
 
 
@@ -294,22 +298,22 @@ def plant_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 period_option = click.option(
-    "--period", type=float, default=0.0, help="s between samples; 0: continuous."
+    "--period", type=float, default=0.0, help="Sampling period in s; 0: continuous."
 )
 friction_option = click.option(
     "--friction",
     type=click.FloatRange(min=0.0),
-    help="Friction coefficient of the ground: says whether and where a wheel would slip.",
+    help="Friction coefficient of the ground: reports whether and where a wheel would slip.",
 )
 time_option = click.option(
     "--time",
     type=float,
     default=0.0,
     show_default=True,
-    help="s; what depends on t, forces, motions and rows, is taken then.",
+    help="Time in s, for forces, motions and rows that depend on t.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-force_option = click.option("--force", is_flag=True, help="Replace a file that is already there.")
+force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
 
 
 def _load_plugins(ctx: click.Context, option: click.Parameter, names: tuple[str, ...]) -> None:
@@ -335,7 +339,7 @@ plugin_option = click.option(
     expose_value=False,
     callback=_load_plugins,
     help="A module, or the path of a .py file, that defines joints, surfaces, forces, shapes, "
-    "formulations or file formats of your own. It is run. Repeatable.",
+    "formulations or file formats of your own; its code is executed. Repeatable.",
 )
 
 
@@ -345,7 +349,7 @@ def check_target(target: Path, force: bool) -> None:
 
     if target.exists() and (target.is_dir() or not force):
         raise SimulationError(
-            "there is already something of that name, and it is not replaced",
+            "it already exists and is not replaced",
             str(target),
             "choose another file with -o"
             + ("" if target.is_dir() else ", or replace it with --force"),
@@ -380,7 +384,7 @@ def read_numbers(model: Model, option: str, texts: tuple[str, ...]) -> dict[str,
             values[name] = math.nan
         if not math.isfinite(values[name]):
             raise click.UsageError(
-                f"{option} {text!r}: the value is no number or expression of parameters"
+                f"{option} {text!r}: the value is not a number or an expression of parameters"
             )
     return values
 

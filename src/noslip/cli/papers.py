@@ -12,10 +12,15 @@ from noslip.cli.options import check_target, force_option
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[PAPER] | figure PAPER NUMBER")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Figure: .png, .svg or .pdf.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File of the figure: .png, .svg or .pdf.",
+)
 @force_option
 def papers(words: tuple[str, ...], output: Path | None, force: bool) -> None:
-    """List what is reproduced of the five papers, show one of them, or draw one of its figures.
+    """List the reproduced results of the five papers, show one paper, or draw one of its figures.
 
     PAPER is saha1991, saha1989, desantis1994, cameron1993 or antunes2010.
     """

@@ -62,12 +62,14 @@ limit_option = click.option(
 
 _OPTIONS = (
     click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results."),
-    click.option("--force", is_flag=True, help="Replace an earlier run in that folder."),
+    click.option("--force", is_flag=True, help="Overwrite an earlier run in that folder."),
     click.option(
         "--plots/--no-plots",
         default=None,
-        help="Draw the figures, by default where Matplotlib is installed; without them there is "
-        "no report either, unless it is asked for.",
+        help=(
+            "Draw figures, by default if Matplotlib is installed; without them there is no "
+            "report unless --report is given."
+        ),
     ),
     click.option("--report/--no-report", default=None, help="Write the HTML report."),
     click.option(
@@ -75,7 +77,7 @@ _OPTIONS = (
         "formats",
         type=FamilyWord("format", formats),
         multiple=True,
-        help="Of the trajectory in the folder; netcdf and csv by default. Repeatable.",
+        help="Format of the trajectory; netcdf and csv by default. Repeatable.",
     ),
     json_option,
 )
@@ -235,17 +237,24 @@ def _pictures(output: Output) -> tuple[bool, bool]:
     metavar="METHOD",
     default="complement",
     show_default=True,
-    help="Formulation, one of those that `noslip derive` has; vakonomic is a different theory, "
-    "whose costates are set as in costate.blade.lateral=0.6.",
+    help=(
+        "Formulation, see `noslip derive --help`; vakonomic is a different theory, whose "
+        "costates are set as in costate.blade.lateral=0.6."
+    ),
 )
-@click.option("--duration", type=float, help="s; the model's own by default.")
+@click.option(
+    "--duration", type=float, help="Duration in s; by default that of the model's scenario."
+)
 @click.option(
     "--motion",
     "motions",
     multiple=True,
     metavar="NAME=EXPRESSION",
-    help="A coordinate as a function of t instead of the model's scenario, as in "
-    "joint1.angle=0.5*sin(t); a constant is a set point. With --tool x, y, z of it. Repeatable.",
+    help=(
+        "A coordinate as a function of t instead of the model's scenario, as in "
+        "joint1.angle=0.5*sin(t); a constant is a set point. With --tool: x, y or z of the "
+        "tool. Repeatable."
+    ),
 )
 @click.option("--tool", default="", metavar="BODY", help="Body whose origin follows --motion.")
 @click.option("--tool-point", help="Point of the tool in its frame, m; 0,0,0 by default.")
@@ -253,7 +262,7 @@ def _pictures(output: Output) -> tuple[bool, bool]:
     "--controller",
     default="none",
     show_default=True,
-    help="Along --motion: computed-torque, pd:kp=30,20,kd=6,4,gravity=true, "
+    help="Feedback along --motion: computed-torque, pd:kp=30,20,kd=6,4,gravity=true, "
     "cartesian:body=link2,components=vx,vy, acceleration-resolved.",
 )
 @limit_option
@@ -264,7 +273,9 @@ def _pictures(output: Output) -> tuple[bool, bool]:
 @stop_option
 @column_option
 @click.option(
-    "--tolerance", type=float, help="1e-9 by default; 1e-11 along a path without a controller."
+    "--tolerance",
+    type=float,
+    help="Integration tolerance; by default 1e-9, and 1e-11 along a path without a controller.",
 )
 @friction_option
 @output_options
@@ -287,10 +298,11 @@ def run(
     friction: float | None,
     output: Output,
 ) -> None:
-    """Simulate a model's scenario and leave a folder: trajectory, plots, report, summary.
+    """Simulate a model's scenario and write a folder: trajectory, plots, report, summary.
 
-    With --motion it follows coordinates or a tool as functions of time instead, under the torques
-    of inverse dynamics or a --controller; what is set then is where it starts beside the motion.
+    With --motion the model follows given coordinates or a tool path instead, under the torques
+    of inverse dynamics or a --controller; --set then gives start values that differ
+    from the motion.
     """
     loaded = ns.load(model)
     target = output.target(loaded.name)
@@ -305,8 +317,8 @@ def run(
         raise click.UsageError("--tool-point is a point of the --tool: name the body")
     if motions and guesses and not tool:
         raise click.UsageError(
-            "--guess is where to look for the joints of a --tool; a --motion of coordinates says "
-            "where they start"
+            "--guess is a configuration near which the joints of a --tool are sought; a --motion "
+            "of coordinates gives their start"
         )
     if motions and stop:
         raise click.UsageError("--stop ends a scenario; a --motion ends with --duration")
@@ -402,41 +414,61 @@ def _follow(
     "path_texts",
     required=True,
     multiple=True,
-    help="Such as circle:radius=2. Several are driven one after the other; where the next goes "
-    "back, the vehicle stops and drives the other way.",
+    help=(
+        "Path, such as circle:radius=2. Repeatable: paths are driven one after the other; "
+        "where the next reverses, the vehicle stops and changes direction."
+    ),
 )
 @click.option(
     "--timing",
     "timing_text",
     default="",
-    help="Such as quintic:60, or least-time:speed=1,friction=0.3,torque1=0.5; a gentle quintic "
-    "by default.",
+    help=(
+        "Timing law, such as quintic:60 or least-time:speed=1,friction=0.3,torque1=0.5; a "
+        "gentle quintic by default."
+    ),
 )
-@click.option("--point", default="", help="Point of the base that follows, m; found by default.")
-@click.option("--direction", default="", help="Forward axis of the base; found by default.")
+@click.option(
+    "--point", default="", help="Point of the base that follows the path, m; automatic by default."
+)
+@click.option("--direction", default="", help="Forward axis of the base; automatic by default.")
 @click.option("--reverse", is_flag=True, help="Drive backwards.")
-@click.option("--heading", default="", help="rad, of an omnidirectional base; may depend on s.")
-@click.option("--steering", default="", help="Steering coordinate, with --wheelbase; or found.")
-@click.option("--wheelbase", default="0", help="m, or an expression of parameters.")
-@click.option("--largest-steering", type=float, help="rad; π/2 by default.")
+@click.option(
+    "--heading",
+    default="",
+    help="Heading of an omnidirectional base, rad; may depend on the arc length s.",
+)
+@click.option(
+    "--steering", default="", help="Steering coordinate, with --wheelbase; automatic by default."
+)
+@click.option("--wheelbase", default="0", help="Wheelbase in m, or an expression of parameters.")
+@click.option("--largest-steering", type=float, help="Largest steering angle, rad; π/2 by default.")
 @click.option(
     "--steering-rate",
     type=float,
-    help="rad/s, at which the steering turns while the vehicle stands at a cusp; 0.5 by default.",
+    help="Steering rate while the vehicle stands at a cusp, rad/s; 0.5 by default.",
 )
 @click.option(
     "--hinge",
     default="",
-    help="Hitch angle of the trailer whose axle follows the path; found by default.",
+    help="Hitch angle of the trailer whose axle follows the path; automatic by default.",
 )
-@click.option("--hitch", default="0", help="From the base back to the hinge, m or expression.")
-@click.option("--trailer", default="0", help="From the hinge back to its axle, m or expression.")
+@click.option(
+    "--hitch", default="0", help="Distance from the base back to the hinge, m or an expression."
+)
+@click.option(
+    "--trailer",
+    default="0",
+    help="Distance from the hinge back to the trailer's axle, m or an expression.",
+)
 @click.option(
     "--controller",
     default="none",
     show_default=True,
-    help="Such as path, which suits all vehicles, pose, pose:kx=2,ky=6, steered, trailer, "
-    "pd:kp=30,20,kd=6,4, lqr:platform.y=20,torque1=1,torque2=1.",
+    help=(
+        "Feedback, such as path, which suits all vehicles, pose, pose:kx=2,ky=6, steered, "
+        "trailer, pd:kp=30,20,kd=6,4, lqr:platform.y=20,torque1=1,torque2=1."
+    ),
 )
 @limit_option
 @period_option
@@ -450,9 +482,15 @@ def _follow(
 )
 @plant_options
 @friction_option
-@click.option("--duration", type=float, help="s; as long as the path takes by default.")
+@click.option(
+    "--duration", type=float, help="Duration in s; by default the time that the path takes."
+)
 @set_option
-@click.option("--tolerance", type=float, help="1e-9 by default; 1e-13 without a controller.")
+@click.option(
+    "--tolerance",
+    type=float,
+    help="Integration tolerance; by default 1e-9, and 1e-13 without a controller.",
+)
 @output_options
 def track(
     model: str,
@@ -481,7 +519,7 @@ def track(
     tolerance: float | None,
     output: Output,
 ) -> None:
-    """Drive a vehicle along a path and leave a folder: trajectory, plots, report, summary."""
+    """Drive a vehicle along a path and write a folder: trajectory, plots, report, summary."""
     loaded = ns.load(model)
     target = output.target(f"{loaded.name}-track")
 
@@ -539,7 +577,7 @@ def track(
             raise ns.SimulationError(
                 run.message,
                 f"the start of the run of model '{loaded.name}'",
-                "choose another start, path or controller: there is no motion to show",
+                "choose another start, path or controller: the run ended at its start",
             )
         facts = {"path": ", ".join(path_texts), "controller": controller}
         said = {key: words for key, _, words in (note.partition(": ") for note in run.notes)}
@@ -567,7 +605,7 @@ def _meaningless(run: ns.Trajectory) -> str:
     """What, where and fix of a run that came to its end and means nothing."""
     from noslip.errors import Fault
 
-    what = f"the result means nothing: {'; '.join(run.doubts)}"
+    what = f"the result is meaningless: {'; '.join(run.doubts)}"
     where = f"run of model '{run.model.name}' at tolerance {run.rtol:g}"
     fix = "give a smaller --tolerance, such as 1e-9; the folder shows what was computed"
     return f"SimulationError: {Fault(what, where, fix).text()}"
@@ -578,7 +616,7 @@ def _lost(errors: ns.PathErrors, period: float, controller: str) -> str:
     from noslip.errors import Fault
 
     begun = math.hypot(errors.along[0], errors.across[0])
-    fix = "give a --controller: without one nothing leads back to the path"
+    fix = "give a --controller: without one nothing corrects deviations from the path"
     if controller != "none":
         fix = "give smaller gains, or higher limits"
     if period:

@@ -24,19 +24,22 @@ PATIENCE = 0.8
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
-    help="To listen on, at 127.0.0.1; any that is free by default.",
+    help="Port at 127.0.0.1; by default any free port.",
+)
+@click.option(
+    "--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser."
 )
 @click.option(
     "--link",
     metavar="ADDRESS",
     help="Open the state of an earlier page: its address, or the part from = on.",
 )
-@click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page.")
-def studio(model: str | None, port: int | None, link: str | None, browser: bool) -> None:
-    """Play with a model in the browser: sliders, plots, equations, and driving it yourself.
+def studio(model: str | None, port: int | None, browser: bool, link: str | None) -> None:
+    """Explore a model in the browser: sliders, plots, equations, driving by hand.
 
-    MODEL may be left out. A model file is read again whenever it is saved. The folder of a sweep
-    shows its model and a table of its points: click one to see its motion. Ctrl-C ends it.
+    MODEL is optional. A model file is reloaded whenever it is saved. The folder of a sweep
+    shows its model and a table of its points: click one to see its motion. Ctrl-C stops the
+    studio.
     """
     from noslip.extras import require
 

@@ -62,7 +62,10 @@ KEYS = (
     "varies",
     multiple=True,
     metavar="NAME=RANGE",
-    help="LOW:HIGH:COUNT, log:LOW:HIGH:COUNT or a list V1,V2,V3. Repeatable; all are crossed.",
+    help=(
+        "Values LOW:HIGH:COUNT, log:LOW:HIGH:COUNT or a list V1,V2,V3. Repeatable; all "
+        "combinations are run."
+    ),
 )
 @click.option(
     "--sample",
@@ -72,7 +75,7 @@ KEYS = (
     help="gauss:MEAN,SD, uniform:LOW,HIGH, log-uniform:LOW,HIGH or triangle:LOW,PEAK,HIGH. "
     "Repeatable; all are drawn together.",
 )
-@click.option("--draws", type=int, help="How many points --sample draws.")
+@click.option("--draws", type=int, help="Number of points that --sample draws.")
 @click.option("--sampling", help="random (default), lhs (Latin hypercube) or sobol.")
 @click.option("--seed", type=int, help="Seed of the random design; 0 by default.")
 @click.option(
@@ -80,14 +83,14 @@ KEYS = (
     "zipped",
     multiple=True,
     metavar="NAME,NAME",
-    help="Names that change together instead of being crossed. Repeatable.",
+    help="Names whose values change together instead of in all combinations. Repeatable.",
 )
 @click.option(
     "--where",
     "conditions",
     multiple=True,
     metavar="COMPARISON",
-    help="Leave out points that do not meet it, as in m*speed<20. Repeatable.",
+    help="Keep only points that satisfy it, as in m*speed<20. Repeatable.",
 )
 @click.option(
     "--measure",
@@ -97,16 +100,24 @@ KEYS = (
     help="What to keep: final, start, min, max, when_min, when_max, mean, rms, history, at:X:TIME, "
     "event, count, gradient:X:NAME. Repeatable.",
 )
-@click.option("--event", "events", multiple=True, metavar="NAME=EXPRESSION", help="An event.")
+@click.option(
+    "--event",
+    "events",
+    multiple=True,
+    metavar="NAME=EXPRESSION",
+    help="An event to measure, where an expression crosses zero.",
+)
 @click.option(
     "--option",
     "options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A further setting of the work, as in path=circle:radius={R} or runs=200. Repeatable.",
+    help="An additional setting of the work, as in path=circle:radius={R} or runs=200. Repeatable.",
 )
-@click.option("--duration", type=float, help="s; the model's own by default.")
-@click.option("--tolerance", type=float, help="1e-9 by default.")
+@click.option(
+    "--duration", type=float, help="Duration in s; by default that of the model's scenario."
+)
+@click.option("--tolerance", type=float, help="Integration tolerance; 1e-9 by default.")
 @set_option
 @guess_option
 @stop_option
@@ -115,18 +126,28 @@ KEYS = (
     "--on",
     default="threads",
     show_default=True,
-    help="Where: threads, cuda, dask (a local cluster), or tcp://… (a Dask scheduler).",
+    help="Where to run: threads, cuda, dask (a local cluster), or tcp://… (a Dask scheduler).",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="Or processes; all cores by default.")
-@click.option("--chunk", type=click.IntRange(min=1), help="Points of a chunk; a second by default.")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    help="Number of threads or processes; all cores by default.",
+)
+@click.option(
+    "--chunk",
+    type=click.IntRange(min=1),
+    help="Points in a chunk; by default about a second of work.",
+)
 @click.option(
     "--device",
     default="cpu",
     show_default=True,
     help="cpu, or cuda: a GPU of this machine (cuda:1 the second), or of each worker of a cluster.",
 )
-@click.option("--target", default="", help="Instruction set for all processes, as x86-64-v3.")
-@click.option("--mix-targets", is_flag=True, help="Go on with what another target began.")
+@click.option("--target", default="", help="Instruction set for all processes, such as x86-64-v3.")
+@click.option(
+    "--mix-targets", is_flag=True, help="Continue a sweep that was started with another target."
+)
 @click.option(
     "--retry",
     "retries",
@@ -137,7 +158,7 @@ KEYS = (
 @click.option(
     "--report/--no-report", default=True, show_default=True, help="Write report.html at the end."
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder of the store.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.")
 @json_option
 def sweep(
     model: str | None,
@@ -170,10 +191,10 @@ def sweep(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Run a model at many points, and keep what is measured of each.
+    """Run a parameter study: a model at many points, with measures of each run.
 
-    The folder can be resumed: the same command continues where it stopped, one with more points or
-    measures adds what is new, and several processes share the work.
+    The folder can be resumed: the same command continues where it stopped, more points or
+    measures are added to it, and several processes can share the work.
     """
     from noslip.sweeps.request import read_request
     from noslip.sweeps.sweep import choose_target, run_request
@@ -315,7 +336,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     for key in data:
         if key not in KEYS:
             raise SimulationError(
-                f"'{key}' is no key of a sweep", str(path), nearest(str(key), KEYS)
+                f"'{key}' is not a key of a sweep", str(path), nearest(str(key), KEYS)
             )
     kinds: dict[str, type] = {
         "vary": dict,

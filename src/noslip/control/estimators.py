@@ -389,7 +389,7 @@ class KalmanFilter:
             raise SimulationError(
                 f"the model has the speed input '{model.model.speed_inputs[0].name}'",
                 where,
-                "let a motor turn it: the filter knows force inputs alone",
+                "use a motor instead: the filter supports force inputs only",
             )
         if not channels:
             raise SimulationError(

@@ -121,13 +121,13 @@ class ControlLoop:
             raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
         if feedback.is_open and (self.limits or period):
             raise SimulationError(
-                "limits and a period belong to a controller, and there is none",
+                "limits and a period need a controller, and none is given",
                 where,
                 "give a controller, or leave them out",
             )
         if not feedback.is_open and self.inputs:
             raise SimulationError(
-                "a choice of inputs belongs to feed-forward alone, and there is a controller",
+                "a choice of inputs is for feed-forward only, and a controller is given",
                 where,
                 "leave `inputs` out, or the controller",
             )

@@ -358,7 +358,7 @@ def _reader(
     reader = _READERS.get(members)
     if reader is None:
         raise SimulationError(
-            f"{argument.name} of type {argument.annotation} is not read from text",
+            f"{argument.name} of type {argument.annotation} cannot be read from text",
             where,
             f"write {member.__name__}.from_text, or give it in Python",
         )

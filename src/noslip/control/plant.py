@@ -78,7 +78,7 @@ class Sensor:
         _check_finite(self, "bias")
         if self.sigma and self.density:
             raise SimulationError(
-                "the noise is given by sigma and by density",
+                "the noise is given by both sigma and density",
                 f"Sensor(of='{self.of}')",
                 "give sigma, of each sample, or density, in units times √s",
             )
@@ -274,7 +274,7 @@ class Plant:
         instruments = [s for s in self.sensors if isinstance(s, AbstractInstrument)]
         if self.estimator is None and instruments:
             raise SimulationError(
-                f"a controller sees coordinates and speeds, and {instruments[0].word} measures "
+                f"a controller uses coordinates and speeds, but {instruments[0].word} measures "
                 "something else",
                 where,
                 "give an estimator: Plant(estimator=ns.ExtendedKalman(…))",
@@ -282,7 +282,7 @@ class Plant:
         late = max((getattr(s, "delay", 0) for s in self.sensors), default=0)
         if self.estimator is not None and late > LATEST:
             raise SimulationError(
-                f"a sensor is {late} samples late, and the estimator repeats up to {LATEST}",
+                f"a sensor is delayed by {late} samples, and the estimator supports up to {LATEST}",
                 where,
                 "give a longer period, or a shorter delay",
             )
@@ -386,7 +386,7 @@ class PlantLaw(AbstractInputLaw):
         )
 
     def with_columns(self, system: System, run: Trajectory) -> Trajectory:
-        """A run with what the controller saw, wanted and got, as far as these are no states.
+        """A run with measured, commanded and applied values, as far as these are no states.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ def run_scenario(
         scenario = Scenario(duration=1.0 if duration is None else duration)
         if duration is None:
             raise SimulationError(
-                "the model has no scenario, so it is not known how long to run",
+                "the model has no scenario, so the duration is unknown",
                 f"model '{system.model.name}'",
                 "give a duration, or write a [scenario] into the model",
             )

@@ -192,19 +192,20 @@ def check_ride(loop: ControlLoop, follower: Follower | str | None, where: str) -
     feedback = loop.feedback()
     if not (feedback.is_open or isinstance(feedback, PathTracking)):
         raise SimulationError(
-            f"it falls unless it is balanced, which controller '{feedback.word}' does not do",
+            f"the vehicle falls unless it is balanced, which controller '{feedback.word}' does "
+            "not do",
             where,
             "leave the controller out, or give 'path'",
         )
     if loop.inputs or loop.limits:
         raise SimulationError(
-            "what is balanced uses all its motors, and no limits",
+            "a balanced vehicle uses all its motors, without limits",
             where,
             "give limits as actuators of a plant: Actuator(of=…, largest=…)",
         )
     if follower not in (None, Follower()):
         raise SimulationError(
-            "what follows is where the wheels of what is balanced touch the ground",
+            "of a balanced vehicle the contact points of the wheels follow the path",
             where,
             "leave the follower out",
         )

@@ -59,9 +59,9 @@ def casadi_function(
         )
     if not re.fullmatch(r"[A-Za-z](_?[A-Za-z0-9]+)*", name, re.ASCII):
         raise CompileError(
-            f"'{name}' is no name of a CasADi function",
+            f"'{name}' is not a valid name of a CasADi function",
             where,
-            "begin with a letter, then letters, digits and single underscores",
+            "start with a letter, then letters, digits and single underscores",
         )
     symbols = system.kinematics.symbols
     given = {"t": symbols.t, "x": system.equations.state, "u": system.equations.inputs}

@@ -44,7 +44,7 @@ _UPDATE = "update the card's driver, or run on the processor: device='cpu', --de
 _LOST = "the card was reset or is in use by something that failed: start the program anew"
 #: What to do about an error of the driver, by its number; of the others, the last line.
 _FIXES = {
-    _OUT_OF_MEMORY: "give fewer trajectories, keep fewer samples, or free memory of the card",
+    _OUT_OF_MEMORY: "give fewer trajectories, keep fewer samples, or free memory on the GPU",
     3: "start the program anew; a process that was forked after the driver began cannot use it",
     35: _UPDATE,
     46: "another process has the card for itself: wait for it, or choose another one",
@@ -63,9 +63,9 @@ def _driver() -> Any:
         library = ctypes.CDLL(_LIBRARY)
     except OSError:
         raise DeviceError(
-            f"this machine has no driver for NVIDIA cards ({_LIBRARY} is not there)",
+            f"this machine has no NVIDIA driver ({_LIBRARY} is not there)",
             "device 'cuda'",
-            "install the card's driver, or run on the processor: device='cpu', --device cpu",
+            "install the driver of the GPU, or run on the CPU: device='cpu', --device cpu",
         ) from None
     _check(library, library.cuInit(0), "start of the driver")
     return library
@@ -80,7 +80,7 @@ def _check(library: Any, code: int, doing: str) -> None:
     library.cuGetErrorString(code, byref(text))
     words = (text.value or b"unknown error").decode(), (name.value or b"").decode()
     raise DeviceError(
-        f"the driver of the card says: {words[0]} ({words[1] or code})",
+        f"the GPU driver reports: {words[0]} ({words[1] or code})",
         f"device 'cuda', {doing}",
         _FIXES.get(code, _FIXES[0]),
     )
@@ -119,9 +119,9 @@ class CudaDevice(AbstractDevice):
         self.num_multiprocessors = self._attribute(_MULTIPROCESSORS)
         if not capability_for(*divmod(self.capability, 10)):
             raise DeviceError(
-                f"the card {self.name} has compute capability {self.capability / 10}",
+                f"GPU {self.name} has compute capability {self.capability / 10}",
                 f"device 'cuda:{index}'",
-                "use a card of 5.0 or newer, or run on the processor: device='cpu', --device cpu",
+                "use a GPU of 5.0 or newer, or run on the CPU: device='cpu', --device cpu",
             )
 
     def free_memory(self) -> int:

@@ -140,9 +140,9 @@ class DeviceFunction:
         rows = int(room / (8.0 * (sum(sizes) + self.output_size)))
         if rows < 1:
             raise DeviceError(
-                f"the memory of {self._device.name} has no room for a single state",
+                f"the memory of {self._device.name} is too small for a single state",
                 f"evaluation of '{self._name}'",
-                "free memory of the card, or run on the processor: device='cpu'",
+                "free memory on the GPU, or run on the CPU: device='cpu'",
             )
         return min(rows, MOST_ROWS)
 

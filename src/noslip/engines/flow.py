@@ -338,7 +338,10 @@ class Flow(IRWriter):
 
     def _on_stack(self, size: int, kind: str) -> Value:
         place = self.value(f"%m{len(self.head)}", PLACE, 1)
-        held = f"[{size} x {vector_type(self.lanes, kind)}]"
+        # LLVM makes no register of an array with one truth, and a GPU's memory is far
+        is_alone = size == 1 and self.target.is_thread
+        held = vector_type(self.lanes, kind)
+        held = held if is_alone else f"[{size} x {held}]"
         aligned = alignment(kind) if self.target.is_thread else 64
         self.head.append(f"  {place.name} = alloca {held}, align {aligned}")
         return place

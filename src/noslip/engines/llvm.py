@@ -19,8 +19,9 @@ a call would prevent.
 Products and sums may be fused, quotients taken by reciprocals; nan and ∞ are kept.
 Programs repeat nothing and are optimized beforehand (`engines.optimize`), so LLVM combines
 instructions and no more: its O3 pipeline takes a third longer and changes the speed by less than
-7 %, up or down. One function compiles slower than in proportion to its length, so a long program is
-cut into parts that share a workspace.
+7 %, up or down. A long program is cut into parts that share a workspace (`repetition`): operations
+that repeat become a loop, whose body is compiled once; others become functions of bounded length,
+because one function compiles slower than in proportion to it.
 """
 
 from __future__ import annotations
@@ -412,7 +413,8 @@ class _Printing:
         yield from self.entry
         yield "  br label %loop\nloop:"
         yield "  %i = phi i64 [ 0, %start ], [ %next, %loop ]"
-        for k, value in enumerate(part.body.outputs[len(part.writes) :]):
+        num_writes, num_carried = len(part.writes), len(part.carried)
+        for k, value in enumerate(part.body.outputs[num_writes : num_writes + num_carried]):
             last = self.names[value]
             yield f"  %carried{k} = phi {real} [ {starts[k]}, %start ], [ {last}, %loop ]"
         yield from self.top
@@ -420,6 +422,12 @@ class _Printing:
         yield "  %next = add i64 %i, 1"
         yield f"  %more = icmp slt i64 %next, {part.count}"
         yield "  br i1 %more, label %loop, label %done\ndone:"
+        results = part.body.outputs[num_writes + num_carried :]
+        for k, (value, access) in enumerate(zip(results, part.results, strict=True)):
+            lines = []
+            at = self._address(f"%result{k}", access, lines)
+            yield from lines
+            yield f"  store {real} {self.names[value]}, ptr {at}, align {self.aligned}"
 
     def _operations(self) -> Iterator[str]:
         """Lines of all operations; a number is loaded before its first use."""

@@ -370,12 +370,19 @@ def hoist(program: Program, shared: Collection[int]) -> tuple[Program, Program]:
     """
     first, given = sum(program.input_sizes[:3]), program.num_given
     num_inputs = sum(program.input_sizes)
-    known = {first + k for k in shared} | set(range(num_inputs, given))
-    for k, operation in enumerate(program.operations):
-        if known.issuperset(operation.operands):
-            known.add(given + k)
-    made = [k for k in range(program.num_operations) if given + k in known]
-    rest = [k for k in range(program.num_operations) if given + k not in known]
+    is_known = bytearray(given + program.num_operations)
+    for value in (*(first + k for k in shared), *range(num_inputs, given)):
+        is_known[value] = True
+    for value, (_, operands) in enumerate(program.operations, given):
+        for k in operands:
+            if not is_known[k]:
+                break
+        else:
+            is_known[value] = True
+    made = [k for k in range(program.num_operations) if is_known[given + k]]
+    if not made:
+        return program, replace(program, operations=(), outputs=())
+    rest = [k for k in range(program.num_operations) if not is_known[given + k]]
     used = {v for k in rest for v in program.operations[k].operands} | set(program.outputs)
     hoisted = [given + k for k in made if given + k in used]
 
@@ -408,4 +415,6 @@ def _renumbered(
 ) -> tuple[Operation, ...]:
     """Some operations of a program, with operands at other places."""
     chosen = (program.operations[k] for k in which)
-    return tuple(Operation(kind, tuple(places[v] for v in operands)) for kind, operands in chosen)
+    return tuple(
+        [Operation(kind, tuple([places[v] for v in operands])) for kind, operands in chosen]
+    )

@@ -9,8 +9,10 @@ constants, then one value for each operation.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,6 +35,9 @@ CASADI_KINDS: dict[int, str] = {
         *("lt", "le", "eq", "ne", "not", "and", "or"),
     )
 } | {ca.OP_CONSTPOW: "pow", ca.OP_FABS: "abs", ca.OP_FMIN: "min", ca.OP_FMAX: "max"}
+
+#: Operations on two values that are simplified only where one of them is special.
+ARITHMETIC = frozenset({"add", "sub", "mul"})
 
 LISTED_OPERATIONS = 60  # programs up to this length are printed in full
 
@@ -106,6 +111,22 @@ class Program:
         return "\n".join([head, *lines])
 
 
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Pause Python's garbage collector: a million tuples in the making are no garbage to look for.
+
+    It takes a third of the time of a long program.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@no_garbage_collection()
 def trace_program(name: str, inputs: Sequence[ca.SX], output: ca.SX) -> Program:
     """The operations that compute a traced expression: shared, simplified, and none unused.
 
@@ -124,22 +145,24 @@ def trace_program(name: str, inputs: Sequence[ca.SX], output: ca.SX) -> Program:
     outputs = [values.constant(0.0)] * output.numel()
     rows = output.sparsity().row()
 
-    # CasADi reuses its registers; a register holds the value written to it last
-    registers: dict[int, int] = {}
+    # every instruction writes registers of its own, one after the other
+    registers: list[int] = []
     for k in range(function.n_instructions()):
         code, sources = function.instruction_id(k), function.instruction_input(k)
-        targets = function.instruction_output(k)
-        if code == ca.OP_OUTPUT:
-            outputs[rows[targets[1]]] = registers[sources[0]]
+        if (kind := CASADI_KINDS.get(code)) is not None:
+            registers.append(values.make(kind, *[registers[i] for i in sources]))
+        elif code == ca.OP_OUTPUT:
+            outputs[rows[function.instruction_output(k)[1]]] = registers[sources[0]]
         elif code == ca.OP_INPUT:
-            registers[targets[0]] = input_values[sources[0]][sources[1]]
+            registers.append(input_values[sources[0]][sources[1]])
         elif code == ca.OP_CONST:
-            registers[targets[0]] = values.constant(function.instruction_constant(k))
+            registers.append(values.constant(function.instruction_constant(k)))
         elif code == ca.OP_CALL and (table := called_table(function, k)) is not None:
             made = values.lookups(table, *[registers[i] for i in sources])
-            registers.update(zip(targets, made, strict=True))
+            targets = function.instruction_output(k)  # negative where an output is not used
+            registers += [v for v, target in zip(made, targets, strict=True) if target >= 0]
         else:
-            registers[targets[0]] = values.read(code, [registers[i] for i in sources], name)
+            registers.append(values.read(code, [registers[i] for i in sources], name))
     return values.program(name, [len(vector) for vector in input_values], outputs)
 
 
@@ -153,7 +176,8 @@ def _function(name: str, inputs: Sequence[ca.SX], output: ca.SX) -> ca.Function:
         raise ValueError(f"{name}: a symbol occurs twice among the inputs t, x, u, p")
     if output.numel() and not output.is_column():
         raise ValueError(f"{name}: the output has shape {output.shape}, expected a column")
-    function = ca.Function("traced", list(inputs), [output], {"allow_free": True})
+    options = {"allow_free": True, "live_variables": False}
+    function = ca.Function("traced", list(inputs), [output], options)
     if function.has_free():
         free = ", ".join(f"'{symbol}'" for symbol in function.get_free())
         raise CompileError(
@@ -173,12 +197,14 @@ class ProgramBuilder:
     """
 
     def __init__(self) -> None:
-        self.made: list[Operation] = []
+        self.made: list[tuple[str, tuple[int, ...]]] = []
+        self.is_plain: list[bool] = []  # whether no rule of `simplify` looks into the value
         self.numbers: dict[int, float] = {}
         self.known: dict[tuple[str, object], int] = {}
 
     def new(self, kind: str, operands: tuple[int, ...] = ()) -> int:
-        self.made.append(Operation(kind, operands))
+        self.made.append((kind, operands))
+        self.is_plain.append(kind not in ("constant", "neg", "if_else"))
         return len(self.made) - 1
 
     def constant(self, number: float) -> int:
@@ -189,9 +215,7 @@ class ProgramBuilder:
         return self.known[key]
 
     def read(self, code: int, operands: list[int], name: str) -> int:
-        """The value of a CasADi operation in the function of the given name."""
-        if code in CASADI_KINDS:
-            return self.make(CASADI_KINDS[code], *operands)
+        """The value of a CasADi operation that has no kind of its own, in the named function."""
         if code == ca.OP_SQ:
             return self.make("mul", operands[0], operands[0])
         if code == ca.OP_TWICE:
@@ -219,6 +243,19 @@ class ProgramBuilder:
 
     def make(self, kind: str, *operands: int) -> int:
         """The value of an operation: a constant, a simpler or an earlier one where there is one."""
+        if kind in ARITHMETIC and operands[0] != operands[1]:
+            a, b = operands
+            if self.is_plain[a] and self.is_plain[b]:
+                # nothing to simplify, but for b − a where there is a − b
+                if kind == "sub" and ("sub", (b, a)) in self.known:
+                    return self.make("neg", self.known["sub", (b, a)])
+                key = kind, (b, a) if b < a and kind != "sub" else operands
+                found = self.known.get(key)
+                if found is None:
+                    found = self.known[key] = len(self.made)
+                    self.made.append(key)
+                    self.is_plain.append(True)
+                return found
         if all(k in self.numbers for k in operands):
             return self.constant(apply(kind, [self.numbers[k] for k in operands]))
         simpler = None if kind in LOOKUPS else self.simplify(kind, *operands)
@@ -257,9 +294,9 @@ class ProgramBuilder:
             if minus is not None:
                 return self.make("sub", first, minus)
             # CasADi's form of a choice, (c ? x : 0) + (!c ? y : 0), is c ? x : y
-            one, other = self.made[first], self.made[second]
-            if one.kind == other.kind == "if_else":
-                (c, x, zero), (d, y, same) = one.operands, other.operands
+            (kind, one), (other_kind, other) = self.made[first], self.made[second]
+            if kind == other_kind == "if_else":
+                (c, x, zero), (d, y, same) = one, other
                 if self.made[d] == ("not", (c,)) and zero == same == self.constant(0.0):
                     return self.make("if_else", c, x, y)
         return None
@@ -285,10 +322,10 @@ class ProgramBuilder:
         number_a = self.numbers.get(a)
         if number_a == 0.0:
             return self.constant(0.0)
-        if kind == "mul" and number_a == SMALL and self.made[b].kind == "floor":
-            inside = self.made[self.made[b].operands[0]]
-            if inside.kind == "mul" and LARGE in [self.numbers.get(k) for k in inside.operands]:
-                return next(k for k in inside.operands if k not in self.numbers)  # held: the same
+        if kind == "mul" and number_a == SMALL and self.made[b][0] == "floor":
+            inside, factors = self.made[self.made[b][1][0]]
+            if inside == "mul" and LARGE in [self.numbers.get(k) for k in factors]:
+                return next(k for k in factors if k not in self.numbers)  # held: the same
         if kind == "mul" and (number_a == 1.0 or number_a == -1.0):
             return b if number_a == 1.0 else self.make("neg", b)
         if kind == "div" and (a == b or self.numbers.get(b) == 1.0):
@@ -307,18 +344,25 @@ class ProgramBuilder:
 
     def program(self, name: str, sizes: list[int], outputs: list[int]) -> Program:
         """The program that makes the outputs and nothing else."""
-        needed = set(outputs)
+        is_needed = bytearray(len(self.made))
+        for k in outputs:
+            is_needed[k] = True
         for k in range(len(self.made) - 1, -1, -1):
-            if k in needed:
-                needed.update(self.made[k].operands)
+            if is_needed[k]:
+                for i in self.made[k][1]:
+                    is_needed[i] = True
 
-        constants = [k for k in self.numbers if k in needed]
-        place = {k: i for i, k in enumerate([*range(sum(sizes)), *constants])}
-        operations = []
-        for k, (kind, operands) in enumerate(self.made):
-            if k in needed and k not in place:
-                place[k] = len(place)
-                operations.append(Operation(kind, tuple(place[i] for i in operands)))
+        num_inputs, constants = sum(sizes), [k for k in self.numbers if is_needed[k]]
+        place = [*range(num_inputs), *[-1] * (len(self.made) - num_inputs)]
+        for i, k in enumerate(constants, num_inputs):
+            place[k] = i
+        given = num_inputs + len(constants)
+        operations: list[Operation] = []
+        for k in range(num_inputs, len(self.made)):
+            if is_needed[k] and place[k] < 0:
+                kind, operands = self.made[k]
+                place[k] = given + len(operations)
+                operations.append(Operation(kind, tuple([place[i] for i in operands])))
         return Program(
             name=name,
             input_sizes=(sizes[0], sizes[1], sizes[2], sizes[3]),

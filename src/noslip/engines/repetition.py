@@ -85,14 +85,17 @@ class CodePart:
     count : iterations.
     reads : of the numbers that the body reads.
     carried : of the numbers that an iteration passes on, where the first one finds them.
-    writes : of the first outputs of the body; the others are the numbers that are passed on.
+    writes : of the first outputs of the body.
+    results : of the last outputs of the body, which are written after the last iteration. Between
+        both are the numbers that are passed on.
     """
 
     body: Program
     count: int
     reads: tuple[Access, ...]
-    carried: tuple[Access, ...]
-    writes: tuple[Access, ...]
+    carried: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
+    results: tuple[Access, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +113,6 @@ def whole(program: Program) -> PartedProgram:
         body=program,
         count=1,
         reads=tuple(Access(name, np.array([k])) for name, size in inputs for k in range(size)),
-        carried=(),
         writes=tuple(Access(OUTPUTS, np.array([k])) for k in range(program.output_size)),
     )
     return PartedProgram((part,), 0)
@@ -183,6 +185,8 @@ class _Cutting:
         self.index_of = np.concatenate([np.arange(n) for n in (*sizes, len(program.constants))])
         #: (span, place in its unit) of values in the workspace → last span that reads them
         self.kept: dict[tuple[int, int], int] = {}
+        #: the same → first of the units whose values are read
+        self.first_read: dict[tuple[int, int], int] = {}
         #: inputs and constants in the workspace
         self.copied: dict[int, None] = {}
         self.slots = np.full(self.given + program.num_operations, -1)
@@ -250,9 +254,21 @@ class _Cutting:
         self.copied.update(dict.fromkeys(values[values < self.given].tolist()))
         made = values[values >= self.given] - self.given
         pairs = self.span_of[made] * (LONGEST_BODY + 1) + self.place_of[made]
-        for pair in np.unique(pairs).tolist():
-            key = divmod(pair, LONGEST_BODY + 1)
+        found, group = np.unique(pairs, return_inverse=True)
+        least = np.full(len(found), len(self.span_of))
+        np.minimum.at(least, group, made)
+        for pair, value in zip(found.tolist(), least.tolist(), strict=True):
+            key = number, _ = divmod(pair, LONGEST_BODY + 1)
+            span = self.spans[number]
+            first = (value - span.start) // span.unit
             self.kept[key] = max(self.kept.get(key, 0), reader)
+            self.first_read[key] = min(self.first_read.get(key, first), first)
+
+    def _is_result(self, number: int, place: int) -> bool:
+        """Whether of all values at a place of a loop only the last one is read from elsewhere."""
+        span = self.spans[number]
+        last = span.count * span.period // span.unit - 1
+        return span.count > 1 and self.first_read[number, place] == last
 
     def _access(self, values: Integers) -> Access:
         """Where values are read."""
@@ -302,14 +318,17 @@ class _Cutting:
         free: list[int] = []
         freed: list[list[int]] = [[] for _ in range(len(self.spans) + 1)]
         for number, span in enumerate(self.spans):
-            first, places = self.given + span.start, np.array(kept[number], dtype=np.int64)
-            if span.count == 1:
-                for place in kept[number]:
-                    slot = heappop(free) if free else num_slots
-                    num_slots = max(num_slots, slot + 1)
-                    self.slots[first + place] = slot
-                    freed[self.kept[number, place]].append(slot)
-            else:
+            # of straight-line code, and results of loops
+            last = self.given + span.stop - span.unit
+            single = [k for k in kept[number] if span.count == 1 or self._is_result(number, k)]
+            for place in single:
+                slot = heappop(free) if free else num_slots
+                num_slots = max(num_slots, slot + 1)
+                self.slots[last + place] = slot
+                freed[self.kept[number, place]].append(slot)
+            places = np.array([k for k in kept[number] if k not in single], dtype=np.int64)
+            if len(places):
+                first = self.given + span.start
                 values = first + np.arange(0, span.stop - span.start, span.unit)[:, None] + places
                 self.slots[values] = num_slots + np.arange(values.size).reshape(values.shape)
                 num_slots += values.size
@@ -349,12 +368,21 @@ class _Cutting:
         writes: list[tuple[int, Access]] = []
         for j in range(span.period):
             values = first + j + span.period * np.arange(span.count)
-            if (number, j % span.unit) in self.kept:
+            at = number, j % span.unit
+            if at in self.kept and not self._is_result(*at):
                 writes.append((j, Access(WORKSPACE, self.slots[values])))
             for listed_places in written.get((number, j), ()):
                 writes.append((j, Access(OUTPUTS, listed_places)))
         outputs = [first + j + shift for j, _ in writes]
         outputs += [first + passed.place + shift for passed in body.carried]
+        last = span.period - span.unit
+        results = [
+            last + k
+            for k in range(span.unit)
+            if (number, k) in self.kept and self._is_result(number, k)
+        ]
+        outputs += [first + j + shift for j in results]
+        final = self.given + span.stop - span.period
         made = Program(
             name=program.name,
             input_sizes=(0, num_reads, 0, len(body.carried)),
@@ -368,6 +396,7 @@ class _Cutting:
             reads=tuple(self._access(values) for _, values in body.reads.values()),
             carried=tuple(self._access(np.array([passed.first])) for passed in body.carried),
             writes=tuple(access for _, access in writes),
+            results=tuple(Access(WORKSPACE, self.slots[[final + j]]) for j in results),
         )
 
     def _copies(self, copies: list[tuple[int, str, int]]) -> Iterator[CodePart]:
@@ -387,7 +416,6 @@ class _Cutting:
                 body=body,
                 count=k - start,
                 reads=(self._access(at) if given[start] else source,),
-                carried=(),
                 writes=(Access(copies[start][1], np.array(places)),),
             )
             start = k

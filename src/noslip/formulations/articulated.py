@@ -27,66 +27,88 @@ from __future__ import annotations
 import casadi as ca
 
 from noslip.kinematics.linear import symmetric_solve
-from noslip.kinematics.tree import Node, Tree
-from noslip.spatial import cross, skew
+from noslip.kinematics.tree import Tree
+from noslip.spatial import cross, inlined, skew, stack
 
 
 def articulated_solve(tree: Tree, b: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
     """v̇ of M v̇ = b on the tree speeds, and the pivots of all D."""
-    num = len(tree.nodes)
-    inertia = [_spatial_inertia(node) for node in tree.nodes]
-    bias: list[ca.SX | None] = [None] * num
-    kept: list[tuple[ca.SX, ca.SX, ca.SX]] = [(ca.SX(), ca.SX(), ca.SX())] * num
+    num, right = len(tree.nodes), tree.by_joint(b)
+    # what is taken over by the world, −1, is the last and goes nowhere
+    inertia = [_spatial_inertia(n.mass, n.center_D, n.inertia_D)[0] for n in tree.nodes]
+    inertia.append(ca.SX.zeros(6, 6))
+    bias = [ca.SX.zeros(6)] * (num + 1)
+    kept: list[tuple[ca.SX, ca.SX]] = [(ca.SX(), ca.SX())] * num
     pivots: list[ca.SX] = []
     for k in reversed(range(num)):
-        node, I_A, p_A = tree.nodes[k], inertia[k], bias[k]
-        if node.H.shape[1]:
-            U = ca.sparsify(ca.mtimes(I_A, node.H))
-            D = ca.mtimes(node.H.T, U)
-            if not node.armature.is_zero():
-                D = D + node.armature
-            e = b[node.speeds]
-            if p_A is not None:
-                e = e - ca.mtimes(node.H.T, p_A)
-            solved, magnitudes = symmetric_solve(D, ca.horzcat(U.T, e))
-            pivots += magnitudes
-            G, y = ca.sparsify(solved[:, :6]), solved[:, 6]
-            kept[k] = (U, G, y)
-            if node.parent >= 0:
-                I_A = _symmetric(I_A - ca.mtimes(U, G))
-                push = ca.mtimes(U, y)
-                p_A = push if p_A is None else p_A + push
-        if node.parent >= 0:
-            inertia[node.parent] = _symmetric(inertia[node.parent] + _moved(node, I_A))
-            if p_A is not None:
-                moved, there = _wrench_to_parent(node, p_A), bias[node.parent]
-                bias[node.parent] = moved if there is None else there + moved
-    rates: list[ca.SX] = [ca.SX(0)] * b.shape[0]
-    motion: list[ca.SX | None] = []
+        node = tree.nodes[k]
+        G, y, found, inertia[node.parent], bias[node.parent] = _taken_over(
+            node.R_PD,
+            node.p_PB,
+            node.H,
+            node.armature,
+            right[k],
+            inertia[k],
+            bias[k],
+            inertia[node.parent],
+            bias[node.parent],
+        )
+        kept[k] = (G, y)
+        pivots += ca.vertsplit(found) if node.H.shape[1] else []
+    rates: list[ca.SX] = []
+    motion: list[ca.SX] = []
     for k, node in enumerate(tree.nodes):
-        delta = motion[node.parent] if node.parent >= 0 else None
-        delta = None if delta is None else _motion_to_body(node, delta)
-        if node.H.shape[1]:
-            _, G, y = kept[k]
-            rate = y if delta is None else y - ca.mtimes(G, delta)
-            own = ca.mtimes(node.H, rate)
-            delta = own if delta is None else delta + own
-            for j, at in enumerate(range(node.speeds.start, node.speeds.stop)):
-                rates[at] = rate[j]
+        before = motion[node.parent] if node.parent >= 0 else ca.SX.zeros(6)
+        rate, delta = _passed_motion(node.R_PD, node.p_PB, node.H, *kept[k], before)
+        rates.append(rate)
         motion.append(delta)
     return (ca.vertcat(*rates) if rates else ca.SX(0, 1)), pivots
 
 
-def _spatial_inertia(node: Node) -> ca.SX:
+@inlined
+def _taken_over(
+    R_PD: ca.SX,
+    p_PB: ca.SX,
+    H: ca.SX,
+    armature: ca.SX,
+    b: ca.SX,
+    I_A: ca.SX,
+    p_A: ca.SX,
+    I_P: ca.SX,
+    p_P: ca.SX,
+) -> tuple[ca.SX, ...]:
+    """D⁻¹ Uᵀ, D⁻¹ e, pivots of D; inertia and force of the parent with (3) and (4) taken over."""
+    U = ca.mtimes(I_A, H)
+    D = ca.mtimes(H.T, U) + armature
+    e = b - ca.mtimes(H.T, p_A)
+    solved, pivots = symmetric_solve(D, ca.horzcat(U.T, e))
+    G, y = solved[:, :6], solved[:, 6]
+    left = _symmetric(I_A - ca.mtimes(U, G))
+    passed = _wrench_to_parent(R_PD, p_PB, p_A + ca.mtimes(U, y))
+    return G, y, stack(pivots), _symmetric(I_P + _moved(R_PD, p_PB, left)), p_P + passed
+
+
+@inlined
+def _passed_motion(
+    R_PD: ca.SX, p_PB: ca.SX, H: ca.SX, G: ca.SX, y: ca.SX, before: ca.SX
+) -> tuple[ca.SX, ...]:
+    """v̇ of a joint by (5), and δ of its body by (1)."""
+    delta = _motion_to_body(R_PD, p_PB, before)
+    rate = y - ca.mtimes(G, delta)
+    return rate, delta + ca.mtimes(H, rate)
+
+
+@inlined
+def _spatial_inertia(mass: ca.SX, center: ca.SX, inertia: ca.SX) -> tuple[ca.SX]:
     """[[I + m c̃ c̃ᵀ, m c̃], [m c̃ᵀ, m 1]] about the body's origin, in D axes."""
-    c, m = skew(node.center_D), node.mass
-    about = node.inertia_D + m * ca.mtimes(c, c.T)
-    return ca.sparsify(ca.vertcat(ca.horzcat(about, m * c), ca.horzcat(m * c.T, m * ca.SX.eye(3))))
+    c, m = skew(center), mass
+    about = inertia + m * ca.mtimes(c, c.T)
+    return (ca.vertcat(ca.horzcat(about, m * c), ca.horzcat(m * c.T, m * ca.SX.eye(3))),)
 
 
-def _moved(node: Node, inertia: ca.SX) -> ca.SX:
+def _moved(R: ca.SX, p_PB: ca.SX, inertia: ca.SX) -> ca.SX:
     """Xᵀ I X: the inertia as the parent feels it, about its own origin and in its axes."""
-    R, p = node.R_PD, skew(node.p_PB)
+    p = skew(p_PB)
     upper, mixed, lower = inertia[:3, :3], inertia[:3, 3:], inertia[3:, 3:]
     A = ca.mtimes(R, ca.mtimes(upper, R.T))
     B = ca.mtimes(R, ca.mtimes(mixed, R.T))
@@ -99,16 +121,14 @@ def _moved(node: Node, inertia: ca.SX) -> ca.SX:
 
 def _symmetric(matrix: ca.SX) -> ca.SX:
     """The matrix with its upper triangle mirrored, so that only that is computed."""
-    upper = ca.triu(matrix)
-    return ca.sparsify(ca.triu2symm(upper))
+    return ca.triu2symm(ca.triu(matrix))
 
 
-def _wrench_to_parent(node: Node, wrench: ca.SX) -> ca.SX:
-    f = ca.mtimes(node.R_PD, wrench[3:])
-    return ca.vertcat(ca.mtimes(node.R_PD, wrench[:3]) + cross(node.p_PB, f), f)
+def _wrench_to_parent(R: ca.SX, p_PB: ca.SX, wrench: ca.SX) -> ca.SX:
+    f = ca.mtimes(R, wrench[3:])
+    return ca.vertcat(ca.mtimes(R, wrench[:3]) + cross(p_PB, f), f)
 
 
-def _motion_to_body(node: Node, motion: ca.SX) -> ca.SX:
+def _motion_to_body(R: ca.SX, p_PB: ca.SX, motion: ca.SX) -> ca.SX:
     w, v = motion[:3], motion[3:]
-    to_D = node.R_PD.T
-    return ca.vertcat(ca.mtimes(to_D, w), ca.mtimes(to_D, v + cross(w, node.p_PB)))
+    return ca.vertcat(ca.mtimes(R.T, w), ca.mtimes(R.T, v + cross(w, p_PB)))

@@ -80,8 +80,9 @@ class Equations:
     solve : gives the solved equations in fewer operations than from the blocks; None: from them.
     forces : generalized forces on the tree speeds, share by share.
     etadot : (nf,) symbol of η̇ that `generalized_reactions` is written in.
-    generalized_reactions : (nv,) Aᵀλ by the formulation's own route.
-    kinetic_energy : J.
+    reactions : gives the generalized reactions Aᵀλ, (nv,), by the formulation's own route; called
+        lazily, once.
+    energy : gives the kinetic energy, J; called lazily, once.
     costates, costate_rates : μ and μ̇; empty but for the vakonomic equations.
     """
 
@@ -91,8 +92,8 @@ class Equations:
     solve: Callable[[], ReducedSolution] | None = None
     forces: AppliedForces
     etadot: ca.SX
-    generalized_reactions: ca.SX
-    kinetic_energy: ca.SX
+    reactions: Callable[[], ca.SX]
+    energy: Callable[[], ca.SX]
     costates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     costate_rates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
@@ -100,6 +101,16 @@ class Equations:
     def model(self) -> Model:
         """The model these equations belong to."""
         return self.kinematics.model
+
+    @cached_property
+    def generalized_reactions(self) -> ca.SX:
+        """Aᵀλ on the tree speeds, written in `etadot`, (nv,)."""
+        return self.reactions()
+
+    @cached_property
+    def kinetic_energy(self) -> ca.SX:
+        """Kinetic energy, J."""
+        return self.energy()
 
     @cached_property
     def _blocks(self) -> Blocks:

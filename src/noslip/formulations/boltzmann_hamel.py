@@ -129,8 +129,8 @@ class BoltzmannHamel(AbstractFormulation):
             ),
             forces=forces,
             etadot=etadot,
-            generalized_reactions=ca.mtimes(kin.K[:num_kept, :].T, lam),
-            kinetic_energy=ca.substitute([energy], [w], [values])[0],
+            reactions=lambda: ca.mtimes(kin.K[:num_kept, :].T, lam),
+            energy=lambda: ca.substitute([energy], [w], [values])[0],
         )
 
     def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:

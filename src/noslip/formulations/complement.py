@@ -124,10 +124,13 @@ class NaturalComplement(AbstractFormulation):
 
         is_long_tree = not kin.rows and kin.num_independent_speeds > LONGEST_DENSE
         solve = recursion if is_long_tree else lambda: solved(kin, forces)
-        # w^N = M V̇ + W M V − w^W, projected on the tree speeds
         etadot = ca.SX.sym("etadot", kin.num_independent_speeds)
-        needed = inverse_dynamics(kin, ca.mtimes(kin.S, etadot) + kin.vdot0)
-        reactions = needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u)
+
+        def reactions() -> ca.SX:
+            # w^N = M V̇ + W M V − w^W, projected on the tree speeds
+            needed = inverse_dynamics(kin, ca.mtimes(kin.S, etadot) + kin.vdot0)
+            return needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u)
+
         return Equations(
             formulation=self,
             kinematics=kin,
@@ -135,8 +138,8 @@ class NaturalComplement(AbstractFormulation):
             solve=solve,
             forces=forces,
             etadot=etadot,
-            generalized_reactions=reactions,
-            kinetic_energy=kinetic_energy(kin.tree, kin.twists, kin.v),
+            reactions=reactions,
+            energy=lambda: kinetic_energy(kin.tree, kin.twists, kin.v),
         )
 
     def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:

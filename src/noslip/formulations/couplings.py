@@ -424,7 +424,7 @@ def _axes(kin: Kinematics, axes: str) -> ca.SX:
     names = [node.body.name for node in kin.tree.nodes]
     if axes not in names:
         raise FormulationError(
-            f"there is no body '{axes}' whose axes could be taken",
+            f"there is no body '{axes}' whose axes could be used",
             f"model '{kin.model.name}'",
             nearest(axes, [WORLD, *names]),
         )

@@ -14,12 +14,12 @@ from noslip.errors import ModelError
 from noslip.kinematics.contacts import trace_contact
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.rows import loop_pose
-from noslip.kinematics.tree import Pair, generalized_forces, twists
+from noslip.kinematics.tree import NO_WRENCH, Pair, generalized_forces
 from noslip.model.contacts import AbstractContact
 from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING, Sliding
 from noslip.model.joints import Joint
 from noslip.model.quantities import ZERO, Reads, Vector3
-from noslip.spatial import Traced, cross, stack, vector
+from noslip.spatial import Traced, cross, inlined, stack, vector
 
 _ZERO3 = vector([0, 0, 0])
 
@@ -107,9 +107,9 @@ class _TracedLoads:
         self.energy = ca.SX(0)
         self.joint = {s: [ca.SX(0)] * kin.num_speeds for s in (SPRING, DISSIPATIVE, GIVEN)}
         shares = (GRAVITY, SPRING, DISSIPATIVE, GIVEN)
-        self.wrenches = {s: [(_ZERO3, _ZERO3) for _ in kin.tree.nodes] for s in shares}
+        self.wrenches = {s: [NO_WRENCH] * len(kin.tree.nodes) for s in shares}
         self._kin = kin
-        self._motion = twists(kin.tree, kin.symbols.v)
+        self._motion = kin.motion
         self._speeds = {s.name: k for k, s in enumerate(kin.speeds)}
         self._coordinates = {c.name: k for k, c in enumerate(kin.coordinates)}
         self._loops = {
@@ -137,7 +137,7 @@ class _TracedLoads:
                 f"joint '{joint.name}' closes a loop, and its type '{joint.type.word}' does not "
                 "tell its coordinates there",
                 f"joints.{joint.name}",
-                "let a joint that carries a body have the spring, or write `measured` of the type",
+                "put the spring in a joint that carries a body, or define `measured` of the type",
             )
         return found
 
@@ -248,8 +248,17 @@ def _gravity(kin: Kinematics, wrenches: list[Pair]) -> ca.SX:
     gravity = kin.reader.vector(kin.model.gravity)
     energy = ca.SX(0)
     for k, node in enumerate(kin.tree.nodes):
-        force = node.mass * ca.mtimes(node.R_WD.T, gravity)
-        wrenches[k] = (cross(node.center_D, force), force)
-        center = node.p_WB + ca.mtimes(node.R_WD, node.center_D)
-        energy -= node.mass * ca.dot(gravity, center)
+        n, f, share = _weight(gravity, node.mass, node.center_D, node.R_WD, node.p_WB)
+        wrenches[k] = (n, f)
+        energy -= share
     return energy
+
+
+@inlined
+def _weight(
+    gravity: ca.SX, mass: ca.SX, center_D: ca.SX, R_WD: ca.SX, p_WB: ca.SX
+) -> tuple[ca.SX, ...]:
+    """Moment and force of a weight, and minus its potential energy."""
+    force = mass * ca.mtimes(R_WD.T, gravity)
+    center = p_WB + ca.mtimes(R_WD, center_D)
+    return cross(center_D, force), force, mass * ca.dot(gravity, center)

@@ -73,8 +73,8 @@ class GibbsAppell(AbstractFormulation):
             ),
             forces=forces,
             etadot=etadot,
-            generalized_reactions=needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u),
-            kinetic_energy=kinetic_energy(kin.tree, kin.twists, kin.v),
+            reactions=lambda: needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u),
+            energy=lambda: kinetic_energy(kin.tree, kin.twists, kin.v),
         )
 
 

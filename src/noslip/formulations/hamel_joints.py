@@ -68,7 +68,7 @@ def recognize(kin: Kinematics) -> tuple[HamelJoint, ...]:
 
     Raises
     ------
-    FormulationError : if a row belongs to none; the general equations take any row.
+    FormulationError : if a row belongs to none; the general equations handle any row.
     """
     if kin.combination is not None:
         raise _not_known(kin, next(kin.rows[r.row].name for r in kin.redundant if r.varies))
@@ -224,5 +224,5 @@ def _not_known(kin: Kinematics, name: str) -> FormulationError:
     return FormulationError(
         f"row or speed '{name}' belongs to no nonholonomic joint whose Hamel terms are known",
         f"model '{kin.model.name}'",
-        "use BoltzmannHamel() without jointwise=True: the general equations take any row",
+        "use BoltzmannHamel() without jointwise=True: the general equations handle any row",
     )

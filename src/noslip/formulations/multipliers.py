@@ -108,6 +108,6 @@ class Multipliers(AbstractFormulation):
             ),
             forces=forces,
             etadot=ca.SX.sym("etadot", num_free),
-            generalized_reactions=ca.mtimes(A.T, ca.mtimes(lam[:, : 2 + num_u], acting)),
-            kinetic_energy=kinetic_energy(kin.tree, kin.twists, kin.v),
+            reactions=lambda: ca.mtimes(A.T, ca.mtimes(lam[:, : 2 + num_u], acting)),
+            energy=lambda: kinetic_energy(kin.tree, kin.twists, kin.v),
         )

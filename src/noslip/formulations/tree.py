@@ -21,7 +21,7 @@ from noslip.kinematics.tree import (
     point_acceleration,
     twists,
 )
-from noslip.spatial import EYE3, cross
+from noslip.spatial import EYE3, cross, inlined
 
 TINY = 1e-300  # kg
 
@@ -48,16 +48,41 @@ def center_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[P
     result: list[Pair] = []
     carriers = {node.parent for node in tree.nodes}
     for k, (node, (w, _), (alpha, acc)) in enumerate(zip(tree.nodes, motion, rates, strict=True)):
-        c, inertia = node.center_D, node.inertia_D
-        f = node.mass * (acc + point_acceleration(w, alpha, c, k in carriers))
-        result.append((ca.mtimes(inertia, alpha) + cross(w, ca.mtimes(inertia, w)), f))
+        wrench = _carrier_wrench if k in carriers else _tip_wrench
+        n, f = wrench(node.mass, node.center_D, node.inertia_D, w, alpha, acc)
+        result.append((n, f))
     return result
+
+
+def _center_wrench(
+    is_carrier: bool,
+    mass: ca.SX,
+    center: ca.SX,
+    inertia: ca.SX,
+    w: ca.SX,
+    alpha: ca.SX,
+    acc: ca.SX,
+) -> tuple[ca.SX, ...]:
+    f = mass * (acc + point_acceleration(w, alpha, center, is_carrier))
+    return ca.mtimes(inertia, alpha) + cross(w, ca.mtimes(inertia, w)), f
+
+
+@inlined
+def _carrier_wrench(*of_body: ca.SX) -> tuple[ca.SX, ...]:
+    return _center_wrench(True, *of_body)
+
+
+@inlined
+def _tip_wrench(*of_body: ca.SX) -> tuple[ca.SX, ...]:
+    return _center_wrench(False, *of_body)
 
 
 def inertia_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
     """Inertial wrenches about the bodies' origins: the moment is n + c × f."""
-    wrenches = center_wrenches(tree, motion, rates)
-    return [(n + cross(b.center_D, f), f) for b, (n, f) in zip(tree.nodes, wrenches, strict=True)]
+    result: list[Pair] = []
+    for node, (n, f) in zip(tree.nodes, center_wrenches(tree, motion, rates), strict=True):
+        result.append((n + cross(node.center_D, f), f))
+    return result
 
 
 def lumped(tree: Tree) -> Tree:
@@ -157,10 +182,15 @@ def kinetic_energy(tree: Tree, motion: list[Pair], v: ca.SX) -> ca.SX:
     """K = ½ Σ ω·I ω + m |ċ|², and ½ A v² of rotors; the motion is that of the tree speeds v."""
     energy = ca.SX(0)
     for node, (w, v_C) in zip(tree.nodes, at_mass_centers(tree, motion), strict=True):
-        energy += ca.dot(w, ca.mtimes(node.inertia_D, w)) / 2 + node.mass * ca.dot(v_C, v_C) / 2
+        energy += _kinetic_energy(node.mass, node.inertia_D, w, v_C)[0]
     for at, armature in tree.armatures():
         energy += armature * v[at] ** 2 / 2
     return energy
+
+
+@inlined
+def _kinetic_energy(mass: ca.SX, inertia: ca.SX, w: ca.SX, v: ca.SX) -> tuple[ca.SX]:
+    return (ca.dot(w, ca.mtimes(inertia, w)) / 2 + mass * ca.dot(v, v) / 2,)
 
 
 def row_rates(kin: Kinematics) -> ca.SX:

@@ -78,8 +78,8 @@ class Vakonomic(AbstractFormulation):
             ),
             forces=blocks.forces,
             etadot=blocks.etadot,
-            generalized_reactions=reactions,
-            kinetic_energy=blocks.kinetic_energy,
+            reactions=lambda: reactions,
+            energy=lambda: blocks.kinetic_energy,
             costates=mu,
             costate_rates=-lam,
         )

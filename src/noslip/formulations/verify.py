@@ -78,7 +78,7 @@ def verify(
         )
     if not 1 <= states <= MAX_STATES or seed < 0:
         raise FormulationError(
-            f"{states} states with seed {seed} are asked for",
+            f"{states} states with seed {seed} are requested",
             f"verify of model '{model.name}'",
             f"give 1 to {MAX_STATES} states, and a seed of 0 or more",
         )
@@ -107,7 +107,7 @@ def verify(
     points = list(_random_states(kin, states, seed))
     if not points:
         raise FormulationError(
-            "no regular random state was found, so nothing can be verified",
+            "no regular random state was found, so there is nothing to verify",
             f"model '{model.name}'",
             "check the ranges of its coordinates and whether its loops can move",
         )
@@ -375,7 +375,9 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Chec
             ca.mtimes(ca.jacobian(ca.vec(m.D), over), along[: over.shape[0]]), m.D.shape
         )
         left, right = D_dot - 2 * m.C_skew, (2 * m.C_skew - D_dot).T
-        parts = ca.vertcat(ca.vec(m.D), ca.vec(D_dot), ca.vec(m.C_skew))
+        # sizes that cancel in JᵀMJ̇: with short wheelbases J̇ is large where C̃ is not
+        sizes = ca.mtimes(ca.fabs(m.J).T, ca.mtimes(ca.fabs(m.M), ca.fabs(m.J_dot)))
+        parts = ca.vertcat(ca.vec(m.D), ca.vec(D_dot), ca.vec(sizes))
         yield _equal("Ḋ − 2C̃ is skew", kin, left, right, points, scale=ca.densify(parts))
     # the forces of inverse dynamics reproduce the accelerations
     wanted = ca.SX(np.linspace(-1.0, 1.0, max(1, kin.num_independent_speeds)))

@@ -93,7 +93,7 @@ class FitParameter:
             raise SimulationError(
                 f"the standard deviation of the prior is {self.sigma:g}",
                 where,
-                "give a positive sigma, or fix the parameter and do not look for it",
+                "give a positive sigma, or fix the parameter and do not estimate it",
             )
         if self.mean is not None and math.isinf(self.sigma):
             raise SimulationError(
@@ -311,7 +311,7 @@ def _problem(
     for name, value in sigma.items():
         if name not in used:
             raise SimulationError(
-                f"a standard deviation is given of '{name}', which is not compared",
+                f"a standard deviation is given for '{name}', which is not compared",
                 where,
                 nearest(name, list(used)),
             )
@@ -319,7 +319,7 @@ def _problem(
             raise SimulationError(
                 f"the standard deviation of '{name}' is {value!r}",
                 where,
-                "give a positive number, or leave it out to have it found",
+                "give a positive number, or leave it out to have it estimated",
             )
     inputs = tuple(_inputs(system, run) for run in runs)
     channels, notes = _channels(runs, used, [derived[name] for name in used], where)
@@ -337,7 +337,7 @@ def _problem(
         raise SimulationError(
             f"there are {count} measured values for {len(unknowns)} unknowns",
             where,
-            "measure more, or look for less",
+            "measure more, or estimate fewer unknowns",
         )
     return _Problem(
         system=system,
@@ -384,7 +384,7 @@ def _channels(
                 found.append(_Channel(k, j, at, values[at]))
         if not any(channel.column == j for channel in found):
             raise SimulationError(
-                f"column '{name}' holds no number", where, "leave it out, or measure it"
+                f"column '{name}' contains no numbers", where, "leave it out, or measure it"
             )
     return found, notes
 
@@ -404,7 +404,7 @@ def _unknowns(
     if isinstance(parameters, str) or isinstance(unknown_starts, str):
         text = parameters if isinstance(parameters, str) else unknown_starts
         raise SimulationError(
-            f"what is looked for is the text '{text}'", where, f"give a list: ['{text}']"
+            f"the name to estimate is the string '{text}'", where, f"give a list: ['{text}']"
         )
     nominal = system.model.parameter_values() | dict(fixed)
     units = {p.name: p.unit for p in system.model.parameters}
@@ -418,7 +418,7 @@ def _unknowns(
             raise SimulationError(
                 f"'{asked.of}' is a start value, which differs from run to run",
                 where,
-                f"look for it in each run: unknown_starts=['{asked.of}']",
+                f"estimate it in each run: unknown_starts=['{asked.of}']",
             )
         if asked.of not in known:
             raise SimulationError(
@@ -449,11 +449,11 @@ def _unknowns(
             found.append(_unknown(asked, float(guess), own_units[asked.of], k, label, where))
     if not found:
         raise SimulationError(
-            "nothing is looked for", where, "name parameters: parameters=['m', …]"
+            "nothing is to be estimated", where, "name parameters: parameters=['m', …]"
         )
     labels = [u.label for u in found]
     if twice := [n for n in labels if labels.count(n) > 1]:
-        raise SimulationError(f"'{twice[0]}' is looked for twice", where, "name it once")
+        raise SimulationError(f"'{twice[0]}' is estimated twice", where, "name it once")
     return tuple(found)
 
 
@@ -503,7 +503,7 @@ class _Search:
         self.evaluations += 1
         if self.evaluations > self.max_evaluations:
             raise SimulationError(
-                f"the fit has not settled after {self.max_evaluations} evaluations",
+                f"the fit has not converged after {self.max_evaluations} evaluations",
                 self.problem.where,
                 "give better guesses, bounds or priors, or raise max_evaluations",
             )
@@ -782,7 +782,8 @@ def check_determined(
         raise SimulationError(
             f"the measured motions do not depend on {listed}",
             problem.where,
-            f"do not look for {'it' if len(idle) == 1 else 'them'}, measure a motion that shows "
+            f"do not estimate {'it' if len(idle) == 1 else 'them'}, measure a motion that "
+            "depends on "
             f"{'it' if len(idle) == 1 else 'them'}, or give a prior (mean and sigma)",
         )
     _, values, directions = np.linalg.svd(R / norms, full_matrices=True)
@@ -804,7 +805,7 @@ def check_determined(
         f"the measured motions do not tell {names} apart: nothing measured changes when one "
         f"changes {shown}" + (f"; {left} such combinations" if left > 1 else ""),
         problem.where,
-        "look for one of them less, measure a motion that tells them apart, or give a prior "
+        "estimate one of them less, measure a motion that tells them apart, or give a prior "
         "(mean and sigma) to one",
     )
 

@@ -92,7 +92,7 @@ class MeasuredRun:
             raise SimulationError(
                 f"the motion starts at {self.start_time} s, after the first time {times[0]:g} s",
                 where,
-                "give a start_time up to the first time",
+                "give a start_time no later than the first time",
             )
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "columns", columns)
@@ -121,10 +121,10 @@ class MeasuredRun:
             size = read_unit(coherent)
             expected = read_unit(unit) if unit else size
         except UnitError as error:
-            raise SimulationError(f"'{given}' is no unit: {error}", where, error.fix) from None
+            raise SimulationError(f"'{given}' is not a unit: {error}", where, error.fix) from None
         if size != expected:
             raise SimulationError(
-                f"it is in '{given}', and what it measures is in '{unit}'",
+                f"it is in '{given}', but the quantity it measures is in '{unit}'",
                 where,
                 f"give it in {unit}, or say what it measures: columns={{'{name}': …}}",
             )
@@ -238,7 +238,7 @@ def _dataset(dataset: xarray.Dataset, name: str) -> dict[str, tuple[str, Array]]
             found[key] = (str(one.attrs.get("units", "")), np.asarray(one.values, dtype=float))
     if clock and clock not in found:
         raise SimulationError(
-            f"'{clock}' is no column of numbers",
+            f"'{clock}' is not a column of numbers",
             f"measured run '{name}'",
             "give times as numbers, in s",
         )

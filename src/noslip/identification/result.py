@@ -37,7 +37,7 @@ class FittedValue(NamedTuple):
 
 
 class ColumnFit(NamedTuple):
-    """Residuals of a column: measured less fitted, in all runs.
+    """Residuals of a column: measured minus fitted, in all runs.
 
     ``correlation`` is that of successive residuals, about 0 for white noise.
     """
@@ -133,7 +133,7 @@ class Fit:
             if value.name == name:
                 return value
         raise MissingNameError(
-            f"'{name}' was not looked for",
+            f"'{name}' was not estimated",
             f"fit of model '{self.model}'",
             nearest(str(name), [v.name for v in self.values]),
         )
@@ -168,7 +168,7 @@ class Fit:
         for v in self.values:
             unit = "" if v.unit in ("", "1") else f" {v.unit}"
             if v.at_bound:
-                said = f"{v.value:.6g}{unit}, held by its bound; guess {v.guess:.6g}"
+                said = f"{v.value:.6g}{unit}, at its bound; guess {v.guess:.6g}"
             else:
                 digits = _digits(v.value, v.error)
                 ends = f"{v.low:.{digits}g} … {v.high:.{digits}g}"

@@ -281,7 +281,7 @@ def make_probe(
     return Probe(
         constraint=_constraint(symbols, velocities),
         position=ca.Function("g", [t, q, params], [g]),
-        kinematic_map=ca.Function("N", [q], [ca.densify(N)]),
+        kinematic_map=ca.Function("N", [q], [N]),
         term_sizes=term_sizes,
         params=values,
         holonomic=holonomic,
@@ -319,6 +319,8 @@ def _constraint(
     """(t, q, w, params) → A, a of rows that are linear in v; of a long one, column by column."""
     t, q, v, w, params = symbols.t, symbols.q, symbols.v, symbols.w, symbols.params
     num = v.shape[0]
+    if not velocities.shape[0]:
+        return lambda t, q, w, params: (np.zeros((0, num)), np.zeros(0))
     if num <= LONGEST_DENSE:
         A = ca.jacobian(velocities, v)
         a = ca.substitute([velocities], [v], [ca.SX.zeros(num)])[0]
@@ -488,7 +490,7 @@ def _redundancy(
         if contradiction > 1e-8 * max(1.0, float(np.max(np.abs(a)))):
             others = ", ".join(f"'{n}'" for n in names) or "no other row"
             raise ModelError(
-                f"row '{row.name}' contradicts {others}: they ask for different speeds",
+                f"row '{row.name}' contradicts {others}: they demand different speeds",
                 f"row '{row.name}' ({row.origin})",
                 "remove one of them, or give both the same motion",
             )

@@ -368,7 +368,7 @@ def _check_determined(
             f"{len(names)} independent speeds are named ({listed}), but the mechanism has "
             f"{freedom} degrees of freedom",
             where,
-            f"name {freedom}, or none to let them be chosen",
+            f"name {freedom}, or none to have them chosen automatically",
         )
     worst = []
     for (t, q), rows in zip(traced.samples, traced.numbers(E), strict=True):
@@ -378,8 +378,8 @@ def _check_determined(
         worst.append(float(np.linalg.svd(K, compute_uv=False)[-1]) if K.size else 1.0)
     if max(worst, default=1.0) < 1e-9:
         raise ModelError(
-            f"the independent speeds {listed} do not determine the motion: the constraints tie "
-            "them to each other",
+            f"the independent speeds {listed} do not determine the motion: the constraints "
+            "couple them",
             where,
-            "choose other speeds, or none to let them be chosen",
+            "choose other speeds, or none to have them chosen automatically",
         )

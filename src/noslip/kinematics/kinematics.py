@@ -94,6 +94,7 @@ class Kinematics:
     probe: Probe
     reader: Reader
     N: ca.SX
+    motion: list[Pair]  # twist of each body for tree speeds v, the symbols
     E: ca.SX
     velocities: ca.SX
     solved: ca.SX
@@ -313,8 +314,9 @@ class Kinematics:
 
     def measures(self, vdot: ca.SX) -> Measures:
         """Reader of measures of the motion where v̇ is known."""
-        twists = tree_module.twists(self.tree, self.symbols.v)
-        return Measures(tree=self.tree, twists=twists, symbols=self.symbols, N=self.N, vdot=vdot)
+        return Measures(
+            tree=self.tree, twists=self.motion, symbols=self.symbols, N=self.N, vdot=vdot
+        )
 
     def at_speeds(self, expression: ca.SX) -> ca.SX:
         """An expression of the tree speeds v, at v = Sη + s."""
@@ -451,6 +453,7 @@ def trace(
         probe=partition.probe,
         reader=reader,
         N=N,
+        motion=motion,
         E=partition.E,
         velocities=velocities,
         solved=partition.solved,

@@ -67,7 +67,7 @@ class Measures:
         s = self.symbols
         if ca.depends_on(expression, ca.vertcat(s.u, s.w)):
             raise SimulationError(
-                "the rate of an input is asked for",
+                "the rate of an input is requested",
                 "an expression with rate(…)",
                 "take rates of coordinates, speeds and measures; inputs may jump",
             )
@@ -75,10 +75,10 @@ class Measures:
         if ca.depends_on(expression, s.v):
             if self.vdot is None:
                 raise SimulationError(
-                    "an acceleration is asked for where the motion is not solved yet",
+                    "an acceleration is used where accelerations are not known yet",
                     "an expression with rate(…) or acceleration(…)",
-                    "use accelerations in outputs; inputs, events and rows take positions and "
-                    "speeds",
+                    "use accelerations in outputs; inputs, events and rows can use only "
+                    "positions and speeds",
                 )
             at, along = ca.vertcat(at, s.v), ca.vertcat(along, self.vdot)
         return ca.jtimes(expression, at, along)

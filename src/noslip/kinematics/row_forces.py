@@ -106,7 +106,7 @@ def _power(tree: Tree, symbols: Symbols, wrenches: list[RowWrench]) -> ca.SX:
 
 def _other_work(row: AbstractRow, speeds: list[str], A: Array, W: Array, k: int) -> ModelError:
     return ModelError(
-        f"row '{row.name}' does not act where it says: its forces move with "
+        f"row '{row.name}' does not act as declared: its forces move with "
         f"{W[k]:.6g} times '{speeds[k]}', and its expression has {A[k]:.6g} times that",
         f"rows.{row.name}.acts",
         "correct bodies, point, force or moment, so that force · velocity + moment · angular "

@@ -47,6 +47,7 @@ class Reader:
         self._values = values
         self._literal = literal
         self._measure = measure
+        self._columns: dict[tuple[str, tuple[float, ...]], ca.SX] = {}  # of numbers
 
     def scalar(self, scalar: Scalar) -> ca.SX:
         """Traced scalar of a number or an expression."""
@@ -58,11 +59,22 @@ class Reader:
 
     def vector(self, entries: Iterable[Scalar]) -> ca.SX:
         """Traced column of numbers or expressions."""
-        return vector([self.scalar(e) for e in entries])
+        entries = tuple(entries)
+        return self._cached("vector", entries, lambda: vector([self.scalar(e) for e in entries]))
 
     def direction(self, entries: Iterable[Scalar]) -> ca.SX:
         """Traced unit vector along a direction."""
-        return unit(self.vector(entries))
+        entries = tuple(entries)
+        return self._cached("direction", entries, lambda: unit(self.vector(entries)))
+
+    def _cached(self, what: str, entries: tuple[Scalar, ...], make: Callable[[], ca.SX]) -> ca.SX:
+        """What was made before of the same numbers, where numbers are constants."""
+        if self._literal is not float or any(isinstance(entry, str) for entry in entries):
+            return make()
+        key = what, tuple(map(float, entries))
+        if key not in self._columns:
+            self._columns[key] = make()
+        return self._columns[key]
 
     def extended(self, values: Mapping[str, Traced]) -> Reader:
         """A reader that knows more names."""

@@ -17,7 +17,8 @@ alpha_D, a_D  their absolute rates
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 import casadi as ca
 
@@ -26,12 +27,14 @@ from noslip.model.bodies import WORLD, Body, Placement
 from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.model.topology import topology
-from noslip.spatial import EYE3, cross, rotation_from_angles, vector
+from noslip.spatial import EYE3, cross, inlined, rotation_from_angles, vector
 
 #: Angular part and linear part of a twist, its rate, or a wrench, in D axes, at the body's origin.
 Pair = tuple[ca.SX, ca.SX]
 
 _ZERO3 = vector([0, 0, 0])
+#: Moment and force of nothing.
+NO_WRENCH: Pair = (_ZERO3, _ZERO3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,11 +88,21 @@ class Tree:
     nodes: tuple[Node, ...]
     loops: tuple[Joint, ...]
     places: tuple[tuple[str, slice, slice], ...] = ()
+    _indices: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        indices = {node.body.name: k for k, node in enumerate(self.nodes)}
+        object.__setattr__(self, "_indices", indices | {WORLD: -1})
 
     def contact_places(self, contact: str) -> tuple[slice, slice]:
         """Where the coordinates of a contact are in q and in v."""
         found = ((q, v) for name, q, v in self.places if name == contact)
         return next(found, (slice(0, 0), slice(0, 0)))
+
+    def by_joint(self, speeds: ca.SX) -> list[ca.SX]:
+        """Tree speeds, or their rates, joint by joint."""
+        ends = [node.speeds.stop for node in self.nodes]
+        return list(ca.vertsplit(speeds, [0, *ends, speeds.shape[0]]))[: len(ends)]
 
     def armatures(self) -> list[tuple[int, ca.SX]]:
         """Places in v of joints that a rotor turns with, and its inertia."""
@@ -98,15 +111,14 @@ class Tree:
 
     def index(self, body: str) -> int:
         """Index of a body's node; −1 for the world."""
-        if body == WORLD:
-            return -1
-        return next(k for k, node in enumerate(self.nodes) if node.body.name == body)
+        return self._indices[body]
 
 
 def build_tree(model: Model, q: ca.SX, reader: Reader) -> Tree:
     """The tree of a checked model at the coordinates q; `reader` knows the parameters."""
     spanning = topology(model)
     bodies = {b.name: b for b in model.bodies}
+    num_joints = Counter(name for j in model.joints for name in {j.parent, j.child})
     nodes: list[Node] = []
     index = {WORLD: -1}
     at_q = at_v = 0
@@ -123,7 +135,8 @@ def build_tree(model: Model, q: ca.SX, reader: Reader) -> Tree:
                 speeds=slice(at_v, at_v + k_v),
                 q=q[at_q : at_q + k_q, :],
                 reader=reader,
-                spins_freely=_spins_freely(model, bodies[joint.child], joint),
+                spins_freely=num_joints[joint.child] == 1
+                and _spins_freely(bodies[joint.child], joint),
             )
         )
         index[joint.child] = len(nodes) - 1
@@ -150,15 +163,20 @@ def twists(tree: Tree, v: ca.SX) -> list[Pair]:
     ω_B = ω_P + ω_r,   v_B = v_P + ω_P × p_PB + v_r,   [ω_r; v_r] = H v_joint
     """
     result: list[Pair] = []
-    for node in tree.nodes:
-        relative = ca.mtimes(node.H, v[node.speeds]) if node.H.shape[1] else ca.SX.zeros(6)
-        w, vel = relative[0:3], relative[3:6]
-        if node.parent >= 0:
-            w_P, v_P = result[node.parent]
-            w = w + ca.mtimes(node.R_PD.T, w_P)
-            vel = vel + ca.mtimes(node.R_PD.T, v_P + cross(w_P, node.p_PB))
-        result.append((w, vel))
+    for node, own in zip(tree.nodes, tree.by_joint(v), strict=True):
+        carrier = result[node.parent] if node.parent >= 0 else (_ZERO3, _ZERO3)
+        w, velocity = _carried_twist(node.R_PD, node.p_PB, node.H, own, *carrier)
+        result.append((w, velocity))
     return result
+
+
+@inlined
+def _carried_twist(
+    R_PD: ca.SX, p_PB: ca.SX, H: ca.SX, own: ca.SX, w_P: ca.SX, v_P: ca.SX
+) -> tuple[ca.SX, ...]:
+    relative = ca.mtimes(H, own)
+    w = relative[0:3] + ca.mtimes(R_PD.T, w_P)
+    return w, relative[3:6] + ca.mtimes(R_PD.T, v_P + cross(w_P, p_PB))
 
 
 def turning(tree: Tree, motion: list[Pair], k: int) -> ca.SX:
@@ -207,44 +225,59 @@ def accelerations(
     a_B = a_P + α_P × p + ω_P × (ω_P × p) + 2 ω_P × v_r + ω_r × v_r + v̇_r
     """
     result: list[Pair] = []
-    for node in tree.nodes:
-        k = node.H.shape[1]
-        relative = ca.mtimes(node.H, v[node.speeds]) if k else ca.SX.zeros(6)
-        rate = ca.mtimes(node.H, vdot[node.speeds]) if k else ca.SX.zeros(6)
-        w_r, v_r = relative[0:3], relative[3:6]
-        alpha, acc = rate[0:3], rate[3:6] + cross(w_r, v_r)
-        if node.parent >= 0:
-            w_P, _ = motion[node.parent]
-            alpha_P, a_P = result[node.parent]
-            w_P_D = ca.mtimes(node.R_PD.T, w_P)
-            alpha = alpha + ca.mtimes(node.R_PD.T, alpha_P) + cross(w_P_D, w_r)
-            carried = a_P + point_acceleration(w_P, alpha_P, node.p_PB, True)
-            acc = acc + ca.mtimes(node.R_PD.T, carried) + 2 * cross(w_P_D, v_r)
-        else:
-            acc = acc + ca.mtimes(node.R_PD.T, world)
+    columns = zip(tree.nodes, tree.by_joint(v), tree.by_joint(vdot), strict=True)
+    for node, own, own_rate in columns:
+        w_P = motion[node.parent][0] if node.parent >= 0 else _ZERO3
+        carrier = result[node.parent] if node.parent >= 0 else (_ZERO3, world)
+        alpha, acc = _carried_rate(node.R_PD, node.p_PB, node.H, own, own_rate, w_P, *carrier)
         result.append((alpha, acc))
     return result
 
 
+@inlined
+def _carried_rate(
+    R_PD: ca.SX,
+    p_PB: ca.SX,
+    H: ca.SX,
+    own: ca.SX,
+    own_rate: ca.SX,
+    w_P: ca.SX,
+    alpha_P: ca.SX,
+    a_P: ca.SX,
+) -> tuple[ca.SX, ...]:
+    relative, rate = ca.mtimes(H, own), ca.mtimes(H, own_rate)
+    w_r, v_r = relative[0:3], relative[3:6]
+    w_P_D = ca.mtimes(R_PD.T, w_P)
+    alpha = rate[0:3] + ca.mtimes(R_PD.T, alpha_P) + cross(w_P_D, w_r)
+    carried = a_P + point_acceleration(w_P, alpha_P, p_PB, True)
+    acc = rate[3:6] + cross(w_r, v_r) + ca.mtimes(R_PD.T, carried) + 2 * cross(w_P_D, v_r)
+    return alpha, acc
+
+
 def generalized_forces(tree: Tree, wrenches: list[Pair], num_speeds: int) -> ca.SX:
     """Generalized forces on the tree speeds of wrenches on the bodies, tip to base: Jᵀ w."""
-    forces: list[ca.SX] = [ca.SX(0)] * num_speeds
-    total = list(wrenches)
+    if all(wrench is NO_WRENCH for wrench in wrenches):
+        return ca.SX.zeros(num_speeds, 1)
+    forces: list[ca.SX] = []
+    total = [*wrenches, NO_WRENCH]  # the world's, −1, is the last
     for k in reversed(range(len(tree.nodes))):
         node = tree.nodes[k]
-        n, f = total[k]
-        if node.H.shape[1]:
-            projected = ca.mtimes(node.H.T, ca.vertcat(n, f))
-            for j, at in enumerate(range(node.speeds.start, node.speeds.stop)):
-                forces[at] = projected[j]
-        if node.parent >= 0:
-            n_P, f_P = total[node.parent]
-            f_here = ca.mtimes(node.R_PD, f)
-            total[node.parent] = (
-                n_P + ca.mtimes(node.R_PD, n) + cross(node.p_PB, f_here),
-                f_P + f_here,
-            )
-    return vector(forces) if forces else ca.SX(0, 1)
+        given = (node.R_PD, node.p_PB, node.H, *total[k], *total[node.parent])
+        along, n, f = _passed_wrench(*given)
+        total[node.parent] = (n, f)
+        forces.append(along)
+    places = ca.SX.zeros(num_speeds - sum(n.speeds.stop - n.speeds.start for n in tree.nodes), 1)
+    return ca.densify(ca.vertcat(*reversed(forces), places))
+
+
+@inlined
+def _passed_wrench(
+    R_PD: ca.SX, p_PB: ca.SX, H: ca.SX, n: ca.SX, f: ca.SX, n_P: ca.SX, f_P: ca.SX
+) -> tuple[ca.SX, ...]:
+    """Forces along the joint, and the wrench on the parent with this one passed on."""
+    there = ca.mtimes(R_PD, f)
+    moment = n_P + ca.mtimes(R_PD, n) + cross(p_PB, there)
+    return ca.mtimes(H.T, ca.vertcat(n, f)), moment, f_P + there
 
 
 def _node(
@@ -267,15 +300,11 @@ def _node(
         # D stays with F: the motion is along the axis, which F and M share
         R_PD, R_DB, p_PB, H = R_PF, R_FM, p_PF, H_M
     else:
-        R_PD, R_DB = ca.mtimes(R_PF, ca.mtimes(R_FM, R_BM.T)), EYE3
-        # from the parent's origin to F, to M, and back from M to the body's origin
-        p_PB = p_PF + ca.mtimes(R_PF, p_FM) - ca.mtimes(R_PD, p_BM)
-        angular = ca.mtimes(R_BM, H_M[0:3, :])
-        linear = ca.mtimes(R_BM, H_M[3:6, :])
-        shifted = [linear[:, j] - cross(angular[:, j], p_BM) for j in range(H_M.shape[1])]
-        H = ca.vertcat(angular, ca.horzcat(*shifted)) if shifted else ca.SX(6, 0)
-    xx, yy, zz, xy, xz, yz = (reader.scalar(e) for e in body.inertia_entries())
-    inertia = ca.vertcat(ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
+        R_DB = EYE3
+        R_PD, p_PB, H = _placed(R_PF, p_PF, R_FM, p_FM, R_BM, p_BM, H_M)
+    R_WD, p_WB = R_PD, p_PB
+    if parent is not None:
+        R_WD, p_WB = _in_world(parent.R_WD, parent.p_WB, R_PD, p_PB)
     return Node(
         body=body,
         joint=joint,
@@ -285,27 +314,51 @@ def _node(
         R_PD=R_PD,
         p_PB=p_PB,
         R_DB=R_DB,
-        R_WD=R_PD if parent is None else ca.mtimes(parent.R_WD, R_PD),
-        p_WB=p_PB if parent is None else parent.p_WB + ca.mtimes(parent.R_WD, p_PB),
+        R_WD=R_WD,
+        p_WB=p_WB,
         H=H,
         mass=reader.scalar(body.mass),
         center_D=reader.vector(body.center_of_mass),
-        inertia_D=inertia,
+        inertia_D=_inertia_matrix(reader.vector(body.inertia_entries()))[0],
         is_rotor=spins_freely,
         armature=reader.scalar(joint.armature),
     )
 
 
-def _spins_freely(model: Model, body: Body, joint: Joint) -> bool:
-    """Whether the body is a wheel whose spin about its own axis changes nothing but its picture.
+@inlined
+def _placed(
+    R_PF: ca.SX, p_PF: ca.SX, R_FM: ca.SX, p_FM: ca.SX, R_BM: ca.SX, p_BM: ca.SX, H_M: ca.SX
+) -> tuple[ca.SX, ...]:
+    """Pose of a body in its parent, from there to F, to M, and back to its origin; its motion."""
+    R_PD = ca.mtimes(R_PF, ca.mtimes(R_FM, R_BM.T))
+    p_PB = p_PF + ca.mtimes(R_PF, p_FM) - ca.mtimes(R_PD, p_BM)
+    angular = ca.mtimes(R_BM, H_M[0:3, :])
+    linear = ca.mtimes(R_BM, H_M[3:6, :])
+    shifted = [linear[:, j] - cross(angular[:, j], p_BM) for j in range(H_M.shape[1])]
+    H = ca.vertcat(angular, ca.horzcat(*shifted)) if shifted else ca.SX(6, 0)
+    return R_PD, p_PB, H
 
-    It is when it hangs on a revolute joint about x, y or z through its origin, carries nothing, has
-    its mass center on that axis and the same inertia in all directions across it.
+
+@inlined
+def _in_world(R_WP: ca.SX, p_WP: ca.SX, R_PD: ca.SX, p_PB: ca.SX) -> tuple[ca.SX, ...]:
+    return ca.mtimes(R_WP, R_PD), p_WP + ca.mtimes(R_WP, p_PB)
+
+
+@inlined
+def _inertia_matrix(entries: ca.SX) -> tuple[ca.SX]:
+    xx, yy, zz, xy, xz, yz = ca.vertsplit(entries)
+    rows = (ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
+    return (ca.vertcat(*rows),)
+
+
+def _spins_freely(body: Body, joint: Joint) -> bool:
+    """Whether a body on one joint is a wheel whose spin changes nothing but its picture.
+
+    It is when it hangs on a revolute joint about x, y or z through its origin, has its mass center
+    on that axis and the same inertia in all directions across it.
     """
     axis = joint.type.rotation_axis()
     if axis is None or joint.child_frame != Placement():
-        return False
-    if any(body.name in (j.parent, j.child) for j in model.joints if j is not joint):
         return False
     along = [k for k in range(3) if axis[k] != 0]
     if len(along) != 1 or isinstance(axis[along[0]], str):

@@ -110,7 +110,7 @@ def build() -> Model:
             duration=5.0,
             samples=401,
             start={"sleigh.angle": 0.2, "sleigh.vx": 0.3, "sleigh.rate": 1.5},
-            description="Set spinning and left alone: it ends up going straight ahead",
+            description="Set spinning and left alone: it ends up moving straight ahead",
         )
     )
     return b.build()

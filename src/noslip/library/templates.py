@@ -93,7 +93,7 @@ def _torque(sizes: Mapping[str, float], wheels: int) -> float:
 
 
 _BASE = """
-# Parts: what carries is named before what it carries. `noslip expand` shows what they stand for;
+# Parts: a parent comes before its children. `noslip expand` shows what they expand to;
 # the page "Parts" of the documentation lists all kinds and keys.
 [parts]
 # A box; its position is that of its middle. Mass center and inertia follow from it.
@@ -130,7 +130,7 @@ def _differential(sizes: Mapping[str, float]) -> str:
             start="",
             inputs=f'"left.torque" = "{torque:g}*(1 - 0.5*cos(0.9*t))", '
             f'"right.torque" = "{torque:g}*(1 + 0.5*cos(0.9*t))"',
-            description="It drives off and winds to both sides",
+            description="It starts and weaves to both sides",
         )
     )
 
@@ -157,7 +157,7 @@ def _car(sizes: Mapping[str, float]) -> str:
             start='start = {"base.vx" = 1.0}\n',
             inputs=f'"rear.torque" = "{torque:g}*cos(0.5*t)", '
             '"front.steering_rate" = "0.25*cos(0.8*t)"',
-            description="It speeds up and winds to both sides",
+            description="It accelerates and weaves to both sides",
         )
     )
 
@@ -179,7 +179,7 @@ def _tricycle(sizes: Mapping[str, float]) -> str:
             start='start = {"base.vx" = 0.5}\n',
             inputs=f'"front.torque" = "{torque:g}*cos(0.5*t)", '
             '"front.steering_rate" = "0.3*cos(0.8*t)"',
-            description="It winds to both sides",
+            description="It weaves to both sides",
         )
     )
 
@@ -206,7 +206,7 @@ def _mecanum(sizes: Mapping[str, float]) -> str:
             duration="10.0",
             start="",
             inputs=", ".join(inputs),
-            description="It drives round a loop, ahead and sideways, and keeps its heading",
+            description="It drives around a loop, forward and sideways, at a constant heading",
         )
     )
 

@@ -45,7 +45,7 @@ def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
         if body.name == WORLD:
             yield Finding(
                 ("bodies", WORLD),
-                f"a body is called '{WORLD}', which is the name of what does not move",
+                f"a body is called '{WORLD}', which is the name of the ground",
                 f"give it another name; joints and planes refer to the ground as '{WORLD}'",
             )
     for kind in ("parameters", "definitions", "inputs", "speed_inputs"):
@@ -56,7 +56,7 @@ def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
             yield Finding(
                 ("parameters", parameter.name),
                 f"parameter '{parameter.name}' has the name of an input",
-                "rename one of them; expressions know both by name",
+                "rename one of them; expressions refer to both by name",
             )
     yield from _input_names(model, known)
     yield from _definition_names(model, known)
@@ -78,7 +78,7 @@ def _check_model_name(name: str) -> Iterator[Finding]:
         yield Finding(
             ("name",),
             f"the model's name is {name!r}, which cannot name a folder for its runs",
-            'leave out / \\ : * ? " < > |, line breaks, and a point or space at the start',
+            'leave out / \\ : * ? " < > |, line breaks, and a dot or space at the start',
         )
 
 
@@ -177,7 +177,7 @@ def _input_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
                 yield Finding(
                     (kind, given.name),
                     f"{owner((kind, given.name))} has the name of {kind_of(given.name, known)}",
-                    "rename it; expressions know both by name",
+                    "rename it; expressions refer to both by name",
                 )
     named = {*moving, *known.inputs, *known.speed_inputs, *known.parameters}
     named |= {definition.name for definition in model.definitions}
@@ -188,7 +188,7 @@ def _input_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
                     ("forces", force.name),
                     f"force '{force.name}' has a state '{state.name}', and so is something else "
                     "called",
-                    "rename one of them; expressions know both by name",
+                    "rename one of them; expressions refer to both by name",
                 )
 
 
@@ -230,7 +230,7 @@ def _definition_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
             yield Finding(
                 ("definitions", name),
                 f"definition '{name}' has the name of a parameter, an input or a named speed",
-                "rename one of them; expressions know both by name",
+                "rename one of them; expressions refer to both by name",
             )
 
 
@@ -276,7 +276,7 @@ def _speed_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
             yield Finding(
                 path,
                 f"independent speed '{speed.name}' has the name of a parameter or an input",
-                "rename one of them; expressions and columns know both by name",
+                "rename one of them; expressions and columns refer to both by name",
             )
         else:
             whose = f"independent speed '{speed.name}'"

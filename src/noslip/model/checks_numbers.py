@@ -93,8 +93,7 @@ def _check_number(path: Path, value: Any) -> Iterator[Finding]:
     elif value and not SMALLEST <= abs(value) <= LARGEST:
         yield Finding(
             path,
-            f"{owner(path)} has {field(path)} = {number_text(value)}, with which nothing can be "
-            "computed",
+            f"{owner(path)} has {field(path)} = {number_text(value)}, which is out of range",
             f"give 0, or a number between {SMALLEST:g} and {LARGEST:g} in SI units",
         )
 

@@ -54,7 +54,7 @@ class AbstractCompositeJoint(AbstractJointType):
         raise self._unbuilt()
 
     def _unbuilt(self) -> TypeError:
-        return TypeError(f"a {self.word} joint is replaced by its parts where a model is built")
+        return TypeError(f"a {self.word} joint is replaced by its parts when a model is built")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -407,7 +407,7 @@ class _Reader:
         self.at += 1
         if kind == "number":
             if math.isinf(float(text)):
-                raise ExpressionError(f"{text[:12]} at character {position} is too large a number")
+                raise ExpressionError(f"{text[:12]} at character {position} is too large")
             return Number(float(text), self.unit())
         if kind == "name" and self.peek() == "(":
             return self.call(text, position, depth)
@@ -465,7 +465,7 @@ class _Reader:
             self.take(",")
             axis = self.word(f"an axis of the body, x, y or z, as in {_example(word)}")
             if axis not in ("x", "y", "z"):
-                raise ExpressionError(f"'{axis}' is no axis of a body: write {_example(word)}")
+                raise ExpressionError(f"'{axis}' is not an axis of a body: write {_example(word)}")
         while self.take(","):
             arguments.append(self.sum(depth + 1))
         self.close()

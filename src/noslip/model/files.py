@@ -165,13 +165,13 @@ def parse_model(
         ) from error
     if not isinstance(table, dict):
         raise ModelError(
-            "the file holds no table of keys and values", file, "begin with the model's name"
+            "the file contains no table of keys and values", file, "start with the model's name"
         )
     if not table:
         raise ModelError(
-            "the file describes nothing",
+            "the file is empty",
             file,
-            'begin with format = 1, name = "…" and gravity = [0, 0, -9.81], then bodies and '
+            'start with format = 1, name = "…" and gravity = [0, 0, -9.81], then bodies and '
             "joints; docs/model-files.md has an example",
         )
     reading = model_from_table(table)
@@ -231,7 +231,9 @@ def save_model(
     check_model(model)
     if "\0" in file:
         shown = file.replace("\0", "\\0")
-        raise ModelError("the name holds a NUL, which no file can have", shown, "correct the name")
+        raise ModelError(
+            "the name contains a NUL character, which file names cannot", shown, "correct the name"
+        )
     if os.path.isdir(file):
         raise ModelError(
             f"'{file}' is a folder", file, f"give a file name in it, such as {model.name}.toml"

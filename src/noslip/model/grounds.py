@@ -569,7 +569,7 @@ class GridGround(AbstractHeight):
         steps = np.concatenate([np.diff(x), np.diff(y)])
         if not len(steps) or not np.allclose(steps, steps[0], rtol=1e-9) or not steps[0] > 0:
             raise ModelError(
-                "the steps of the grid are not all alike and positive",
+                "the spacing of the grid is not uniform and positive",
                 where,
                 "give points at equal distances along x and y; interpolate others onto such a grid",
             )

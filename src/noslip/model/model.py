@@ -52,7 +52,7 @@ class IndependentSpeed:
         if known.dependence_on_speeds(tree) is Dependence.AFFINE:
             yield Finding(
                 path,
-                f"{owner(path)} has an expression with a term that has no speed in it",
+                f"{owner(path)} has an expression with a term that contains no speed",
                 "leave that term out: an independent speed is a sum of speeds times factors",
             )
 

@@ -100,7 +100,7 @@ class Parameter:
     ----------
     name : what expressions call it.
     value : its nominal value, in `unit`.
-    unit : SI unit, such as ``"kg*m^2"``; ``"1"`` for a pure number.
+    unit : SI unit, such as ``"kg*m^2"``; ``"1"`` for a dimensionless number.
     description : one line for people.
     symbol : how equations write it, plain or as LaTeX, such as ``I_1`` or ``\theta``; by default
         its name is read as one.

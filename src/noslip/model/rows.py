@@ -142,11 +142,11 @@ class AbstractRow(Member, abc.ABC, family="row type"):
             yield from act.faults(self.name, ("rows", self.name, "acts", k))
 
     def why_unplaced(self) -> str:
-        """Why `wrenches` does not say on which bodies and where its force acts; empty if it does.
+        """Why `wrenches` does not give the bodies and points its force acts on; empty if it does.
 
         A clause without a subject, which the row's name precedes.
         """
-        return "" if self.acts else "does not say on which bodies and where its force acts"
+        return "" if self.acts else "does not declare on which bodies and where its force acts"
 
     def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
         """What it does to bodies."""
@@ -210,8 +210,7 @@ class PositionRow(AbstractRow):
         elif not known.depends_on_motion(tree):
             yield Finding(
                 path,
-                f"{owner(path)} has an expression with no coordinate in it, so it constrains "
-                "nothing",
+                f"{owner(path)} has an expression without a coordinate, so it constrains nothing",
                 f"use a coordinate, {_one_of(known.coordinates)}",
             )
 
@@ -230,7 +229,7 @@ def speed_faults(path: Path, tree: Expression, known: Vocabulary) -> Iterator[Fi
     if how is Dependence.CONSTANT:
         yield Finding(
             path,
-            f"{said} with no speed in it",
+            f"{said} without a speed",
             f"use a speed, {_one_of(known.speeds)}; a condition on coordinates alone is a row "
             'of type = "position"',
         )

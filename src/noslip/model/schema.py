@@ -95,7 +95,7 @@ def keys_of(part: type) -> tuple[Key, ...]:
     """
     if not dataclasses.is_dataclass(part):
         raise ModelError(
-            f"{part.__name__} is no data class, so its fields are unknown",
+            f"{part.__name__} is not a data class, so its fields are unknown",
             f"class {part.__module__}.{part.__qualname__}",
             "write @dataclass(frozen=True, slots=True, kw_only=True) before it",
         )
@@ -144,7 +144,7 @@ def _key(part: type, field: dataclasses.Field[Any], hint: Any) -> Key:
         kind, size, held = _kind([m for m in members if m is not type(None)])
     except (KeyError, ValueError, TypeError, IndexError):
         raise ModelError(
-            f"field '{field.name}' of {part.__name__} holds {hint}, which no model file can",
+            f"field '{field.name}' of {part.__name__} holds {hint}, which a model file cannot",
             f"class {part.__module__}.{part.__qualname__}",
             "use float, int, bool, str, Scalar (a number or an expression), Vector3, tuples of "
             "them, or data classes of such fields",

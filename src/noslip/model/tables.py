@@ -83,7 +83,7 @@ class _TableReader:
 
     def check_format(self, given: Any) -> None:
         if given is None:
-            self.note((), "the file does not say its format", f"add format = {FORMAT} at the top")
+            self.note((), "the file does not give its format", f"add format = {FORMAT} at the top")
         elif isinstance(given, bool) or given != FORMAT:
             self.note(
                 ("format",),
@@ -315,7 +315,7 @@ def _stand_in(key: Key) -> Any:
 
 def _example(key: Key) -> str:
     if key.name == "unit":
-        return 'unit = "kg*m^2", or whatever its unit is; "1" for a pure number'
+        return 'unit = "kg*m^2", or whatever its unit is; "1" for a dimensionless number'
     if key.name == "gravity":
         return "gravity = [0, 0, -9.81]"
     if key.family is not None:

@@ -59,7 +59,7 @@ def _word(member: Any) -> str:
     own = type(member)
     if "word" not in vars(own):
         raise ModelError(
-            f"{own.__name__} has no word of its own, so no file can name it",
+            f"{own.__name__} has no word of its own, so files cannot refer to it",
             f"class {own.__module__}.{own.__qualname__}",
             'give it one, as word = "my_word"',
         )

@@ -287,7 +287,9 @@ class Belt(AbstractTransmission):
 
     def why_unplaced(self) -> str:
         if self.tension is None:
-            return "has no tension, so that of its strands only the difference of forces is known"
+            return (
+                "has no tension, so that only the difference of the forces in its strands is known"
+            )
         return ""
 
     def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:

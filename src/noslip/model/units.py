@@ -1,8 +1,9 @@
 """Units of SI: read, refused with the nearest known one, and compared by their dimension.
 
-A unit is a product of powers, written as in ``kg*m^2``, ``N*m/(rad/s)`` or ``1`` for a pure number.
-It is read by the reader of expressions, so nothing is ever run. Only coherent units are known: the
-equations take every number as it stands, so a length in mm would be taken for one in m.
+A unit is a product of powers, written as in ``kg*m^2``, ``N*m/(rad/s)`` or, for a
+dimensionless number, ``1``. It is read by the reader of expressions, so nothing is ever run. Only
+coherent units are known: the equations take every number as it stands, so a length in mm would be
+taken for one in m.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def read_unit(text: str) -> Dimension:
     UnitError : the text is not a product of powers of known units.
     """
     if not text.strip():
-        raise UnitError("it is empty", 'write unit = "1" for a pure number')
+        raise UnitError("it is empty", 'write unit = "1" for a dimensionless number')
     try:
         found = fold(parse(text), _leaf, _call)
     except ExpressionError as error:
@@ -89,7 +90,8 @@ def read_unit(text: str) -> Dimension:
     if isinstance(found, float):
         if found != 1.0:
             raise UnitError(
-                "it is a number", 'put the number into the value; a pure number has "1"'
+                "it is a number",
+                'put the number into the value; the unit of a dimensionless number is "1"',
             )
         return PURE
     return found
@@ -145,7 +147,7 @@ def _call(function: str, arguments: list[Dimension | float]) -> Dimension | floa
         a, b = (PURE if x == 1.0 else x for x in arguments)
         if isinstance(a, tuple) and isinstance(b, tuple):
             return times(a, b, 1 if function == "*" else -1)
-        raise UnitError("it has a number in it", "put the number into the value")
+        raise UnitError("it contains a number", "put the number into the value")
     if function == "**" and isinstance(first, tuple) and isinstance(rest[0], float):
         return power(first, rest[0])
     raise UnitError(

@@ -118,7 +118,7 @@ class GradientBatch:
         if isinstance(key, str):
             if key not in self.derivatives:
                 raise SimulationError(
-                    f"there is no derivative by '{key}'",
+                    f"there is no derivative with respect to '{key}'",
                     f"gradients of model '{self.model}'",
                     nearest(key, list(self.derivatives)),
                 )
@@ -211,7 +211,7 @@ class SensitivitiesBatch:
             return self.derivatives[column]
         if rest[0] not in self.names:
             raise SimulationError(
-                f"nothing was differentiated by '{rest[0]}'",
+                f"nothing was differentiated with respect to '{rest[0]}'",
                 where,
                 nearest(str(rest[0]), list(self.names)),
             )
@@ -248,13 +248,13 @@ class SensitivitiesBatch:
 def _checked(batch: GradientBatch | SensitivitiesBatch, k: int) -> int:
     """The number of a motion that came to its end; those below zero count from the end."""
     if not -batch.count <= k < batch.count:
-        raise IndexError(f"there are {batch.count} motions, and number {k} is asked for")
+        raise IndexError(f"there are {batch.count} motions, and number {k} is requested")
     k %= batch.count
     if not batch.success[k]:
         raise SimulationError(
             batch.messages.get(k, "it was not simulated: the work was cancelled"),
             f"derivatives of model '{batch.model}', motion {k}",
-            "look at success before",
+            "check success first",
         )
     return k
 
@@ -721,7 +721,7 @@ class _Gradients:
             own = x[places].reshape(len(places), -1)
             for k in places[~np.all(np.isfinite(own), axis=1)]:
                 self._success[k] = False
-                self._messages[int(k)] = f"the derivative by '{name}' is not finite"
+                self._messages[int(k)] = f"the derivative with respect to '{name}' is not finite"
 
     def _alone(self, k: int) -> None:
         """A motion by the single call."""

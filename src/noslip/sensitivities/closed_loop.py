@@ -173,7 +173,7 @@ def close_loop(
         generator = inputs.generator(system)
         if generator.noise.shape[0]:
             raise SimulationError(
-                "a law with random numbers has no derivatives here",
+                "a law with random numbers cannot be differentiated",
                 f"inputs of model '{system.model.name}'",
                 "take the derivatives without noise: sensors with sigma=0",
             )
@@ -227,7 +227,7 @@ def _read_output(loop: ClosedLoop, text: str, where: str, more: Mapping[str, ca.
     known |= set(columns) | set(loop.definitions)
     for name in sorted(known & set(more)):
         raise SimulationError(
-            f"'{name}' is measured, but the name is taken already",
+            f"'{name}' is measured, but the name is already in use",
             f"{where} of model '{system.model.name}'",
             f"give it another name, such as '{name.replace('.', '_')}_measured'",
         )

@@ -84,7 +84,7 @@ class Derivatives:
         ordered = (None, self.states, self.inputs, self.parameters)
         shapes = [_shape(value) for value in given]
         rows = (shapes[0] or (0,))[:1] if is_many else ()
-        found = ("numbers have other shapes", "give time, state, inputs and parameters")
+        found = ("the arrays have the wrong shapes", "give time, state, inputs and parameters")
         for word, quantities, shape in zip(words, ordered, shapes, strict=True):
             own = () if quantities is None else (len(quantities),)
             also = {"time": (1,), "parameters": own}
@@ -95,7 +95,7 @@ class Derivatives:
             found = (
                 f"{word} has the shape {shape}, expected {rows + own}"
                 if shape is not None
-                else f"{word} holds something else than numbers, or rows of different lengths",
+                else f"{word} does not contain numbers, or has rows of different lengths",
                 f"{fix}; a row for each time" if is_many else fix,
             )
             break

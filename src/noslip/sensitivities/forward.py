@@ -116,7 +116,7 @@ def simulate_sensitivities(
         raise SimulationError(
             result.run.message,
             f"model '{system.model.name}', t = {pieces[-1].result.time:.9g} s",
-            "pass on_failure='return' to look at the motion until then",
+            "pass on_failure='return' to get the motion up to then",
         )
     return result
 

@@ -73,7 +73,7 @@ class Gradient:
         """Derivative by a name."""
         if name not in self.derivatives:
             raise SimulationError(
-                f"there is no derivative by '{name}'",
+                f"there is no derivative with respect to '{name}'",
                 f"gradient of model '{self.model}'",
                 nearest(str(name), list(self.derivatives)),
             )
@@ -226,7 +226,7 @@ def _gradient(
     for name, x in derivatives.items():
         if not np.all(np.isfinite(x)):
             raise SimulationError(
-                f"the derivative by '{name}' is not finite",
+                f"the derivative with respect to '{name}' is not finite",
                 f"gradient of model '{request.run.system.model.name}'",
                 "look for an expression without a derivative at this motion, such as sqrt at 0",
             )

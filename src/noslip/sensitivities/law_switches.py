@@ -37,7 +37,7 @@ def check_rounding(loop: ClosedLoop) -> None:
     """Refuse a law that rounds what it sees of the state."""
     if loop.generator is not None and loop.generator.is_rounded:
         raise SimulationError(
-            "the law rounds what it sees, which has no derivative",
+            "the law rounds its measurements, which cannot be differentiated",
             f"inputs of model '{loop.system.model.name}'",
             "take the derivatives without rounding: sensors with quantum=0",
         )

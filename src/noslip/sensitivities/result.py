@@ -69,7 +69,7 @@ class Sensitivities:
             return table[column]
         if rest[0] not in self.names:
             raise SimulationError(
-                f"nothing was differentiated by '{rest[0]}'",
+                f"nothing was differentiated with respect to '{rest[0]}'",
                 where,
                 nearest(str(rest[0]), list(self.names)),
             )

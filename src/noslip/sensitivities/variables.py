@@ -92,7 +92,7 @@ def read_variables(
         )
     if not names:
         raise SimulationError(
-            "there is nothing to take derivatives by",
+            "there is nothing to differentiate with respect to",
             f"sensitivities of model '{system.model.name}'",
             "name parameters, start values or inputs: with_respect_to=['m', …]",
         )
@@ -130,7 +130,7 @@ def _variable(
         return _input(system, name, inputs)
     if name in definitions:
         raise SimulationError(
-            f"definition '{name}' is asked for, but it is the expression '{definitions[name]}'",
+            f"definition '{name}' is requested, but it is the expression '{definitions[name]}'",
             f"sensitivities of model '{model.name}'",
             f"give it as a number: definitions={{'{name}': 0.1}}",
         )
@@ -150,7 +150,7 @@ def _one(name: str, kind: str, place: int, value: Any, unit: str) -> Variable:
 def _check_not_folded(system: System, name: str) -> None:
     if name in system.folded:
         raise SimulationError(
-            f"parameter '{name}' is a constant of the code",
+            f"parameter '{name}' is a constant in the compiled code",
             f"sensitivities of model '{system.model.name}'",
             f"leave '{name}' out of fold=… when compiling",
         )
@@ -160,15 +160,15 @@ def _start_value(system: System, name: str, start: Mapping[str, float] | Start |
     where = f"sensitivities of model '{system.model.name}'"
     if isinstance(start, Start):
         raise SimulationError(
-            f"'{name}' is asked for, but the start is a completed one, which is taken as it is",
+            f"'{name}' is requested, but the start is already completed and is used as it is",
             where,
-            f"give the start by names, '{name}' among them",
+            f"give the start by name, including '{name}'",
         )
     if name not in (start or {}):
         raise SimulationError(
-            f"'{name}' is asked for, but the start does not give it",
+            f"'{name}' is requested, but the start does not give it",
             where,
-            f"give it: start={{'{name}': …}}; what is not given follows from what is",
+            f"give it: start={{'{name}': …}}; values that are not given follow from those that are",
         )
     return _one(name, START, -1, (start or {})[name], units_by_name(system)[name])
 
@@ -177,14 +177,14 @@ def _input(system: System, name: str, inputs: Inputs) -> Variable:
     where = f"sensitivities of model '{system.model.name}'"
     if isinstance(inputs, AbstractInputLaw):
         raise SimulationError(
-            f"input '{name}' is asked for, but a law makes it",
+            f"input '{name}' is requested, but a law determines it",
             where,
-            "ask for parameters or start values, or give the input as a number or a Table",
+            "use parameters or start values, or give the input as a number or a Table",
         )
     spec: Any = (inputs or {}).get(name, 0.0)
     if isinstance(spec, str | ca.Function):
         raise SimulationError(
-            f"input '{name}' is asked for, but it is an expression",
+            f"input '{name}' is requested, but it is an expression",
             where,
             "name its numbers: definitions={'amplitude': 0.1}, inputs={"
             f"'{name}': 'amplitude*sin(t)'}}, with_respect_to=['amplitude']",
@@ -215,7 +215,8 @@ def _check_rows(system: System, variables: Sequence[Variable], parameters: Array
             system.cached(("redundant rows", v.name), partial(check, v.name, v.place))
         except SimulationError as error:
             raise SimulationError(
-                f"there is no derivative by '{v.name}': as soon as it changes, {error.what}",
+                f"there is no derivative with respect to '{v.name}': as soon as it changes, "
+                f"{error.what}",
                 f"sensitivities of model '{system.model.name}'",
                 f"leave '{v.name}' out",
             ) from None

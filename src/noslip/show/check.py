@@ -194,10 +194,10 @@ def _contacts_off_their_planes(model: Model, kin: Kinematics) -> Iterator[Fault]
             name, far = trace.contact.name, f"{abs(off):.6g} m"
             yield Fault(
                 f"contact '{name}' is {far} {'above' if off > 0 else 'below'} its plane, and no "
-                "joint lets it come nearer",
+                "joint lets it reach the plane",
                 f"contacts.{name}",
                 f"place it {far} {'lower' if off > 0 else 'higher'}, with the frames of "
-                "the joints that carry it, or correct its radius, its place on the body or its "
+                "the joints that carry it, or correct its radius, its position on the body or its "
                 "plane",
             )
 

@@ -188,7 +188,9 @@ def model_html(model: Model) -> str:
 
 def _parameters(rows: Sequence[Sequence[Html]]) -> Html:
     header = ("parameter", "value", "unit", "meaning")
-    inside = table("Nominal values; they may change without compiling", header, rows, numbers={1})
+    inside = table(
+        "Nominal values; they can be changed without recompiling", header, rows, numbers={1}
+    )
     return folded(counted(len(rows), "parameter"), inside)
 
 
@@ -306,7 +308,7 @@ def _run_parts(run: Trajectory, more: Sequence[tuple[str, Html]]) -> list[Html]:
     span = float(run.t[-1] - run.t[0]) if len(run.t) else 0.0
     found = [
         ("samples", Html(f"{number(len(run.t))} over {quantity(span, 's')}")),
-        ("energy drift", Html(f"{number(run.energy_drift, 3)} of the energy that moved")),
+        ("energy drift", Html(f"{number(run.energy_drift, 3)} of the energy exchanged")),
         ("residual of speeds", Html(f"{number(run.slip, 3)} m/s or rad/s")),
         ("residual of positions", Html(f"{number(run.gap, 3)} m or rad")),
         ("method", Html(f"{text(run.method)}, tolerance {number(run.rtol)}")),

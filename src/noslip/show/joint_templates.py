@@ -262,7 +262,7 @@ def joint_template(word: str) -> JointTemplate:
     """
     if word not in _MADE:
         raise FormulationError(
-            f"there is no template of a joint '{word}'",
+            f"there is no joint template '{word}'",
             "nonholonomic joints",
             nearest(word, _MADE),
         )

@@ -141,7 +141,7 @@ class MethodMatrices:
                 raise FormulationError(
                     f"'{o.name}' is empty: {o.value.shape[0]} rows and {o.value.shape[1]} columns",
                     f"matrices of model '{self.equations.model.name}'",
-                    "ask for another object",
+                    "request another object",
                 )
         if self.numbers is not None and not symbolic:
             return [self._numeric_section(o) for o in shown]
@@ -354,7 +354,7 @@ def matrices(
     for option in asked:
         if option not in formulation.object_options:
             raise FormulationError(
-                f"method '{formulation.word}' has no choice of {option}",
+                f"method '{formulation.word}' has no option {option}",
                 f"matrices of model '{equations.model.name}'",
                 f"leave out {option}, or take method 'complement'",
             )

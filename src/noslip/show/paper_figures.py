@@ -127,7 +127,9 @@ def _simulation_errors() -> Figure:
             error = np.abs(run.errors[f"wheel{wheel}.angle"])
             ax.semilogy(run.t, np.maximum(error, 1e-16), color=color(k), label=f"{tolerance:g}")
             _label(ax, "t [s]", f"|error of θ{wheel}| [rad]")
-    left.legend(title="tolerance", fontsize=7, title_fontsize=7)
+    left.set_ylim(1e-16, 1e-2)  # room for the legend above the curves
+    right.set_ylim(1e-16, 1e-2)
+    left.legend(title="tolerance", fontsize=7, title_fontsize=7, loc="upper left", ncols=3)
     return figure
 
 

@@ -174,9 +174,12 @@ def _publish(temporary: Path, target: Path, force: bool, note: Callable[[str], N
             continue
         if kept:
             shown = ", ".join(kept[:5]) + (f" and {len(kept) - 5} more" if len(kept) > 5 else "")
-            note(f"kept in {target.name}, since noslip did not write it: {shown}")
+            note(f"kept in {target.name}, because noslip did not write it: {shown}")
         if target != wanted:
-            note(f"{wanted.name} is taken by another run by now; this one is in {target.name}")
+            note(
+                f"{wanted.name} was taken by another run in the meantime; "
+                f"this one is in {target.name}"
+            )
         return target
 
 
@@ -184,7 +187,7 @@ def _not_written(error: Exception, temporary: Path, target: Path) -> Exception:
     """The error of a folder that could not be written, with the name it was to have."""
     if not temporary.is_dir():
         return StorageError(
-            "the folder vanished while it was written", str(target), "write it again, elsewhere"
+            "the folder disappeared while it was written", str(target), "write it again, elsewhere"
         )
     if not isinstance(error, OSError):
         return error
@@ -207,9 +210,9 @@ def check_target(folder: Path, *, force: bool) -> Path:
         target = Path(os.path.realpath(folder))
         if Path.cwd().is_relative_to(target):
             raise SimulationError(
-                "the folder is the one you are in, or one above it, and a run gets its own",
+                "the folder is the current one or one above it, but a run needs its own",
                 str(folder),
-                "name a folder to make, such as -o runs/circle",
+                "name a new folder, such as -o runs/circle",
             )
         with os.scandir(target) as entries:
             is_empty = next(iter(entries), None) is None
@@ -221,15 +224,15 @@ def check_target(folder: Path, *, force: bool) -> Path:
         raise SimulationError(
             "the target exists and is not a run of noslip, so it is not replaced"
             if os.path.lexists(folder) and isinstance(error, NotADirectoryError)
-            else f"the folder cannot be made: {reason}",
+            else f"the folder cannot be created: {reason}",
             str(folder).replace("\0", "\\0"),
             "choose another folder with -o",
         ) from None
     if os.path.ismount(target):
         raise SimulationError(
-            "the folder is a disk of its own, which cannot be replaced",
+            "the folder is a mount point, which cannot be replaced",
             str(folder),
-            "name a folder in it",
+            "name a folder inside it",
         )
     if is_empty:
         return target
@@ -258,8 +261,12 @@ def _check_parent(target: Path, folder: Path) -> None:
         parent = parent.parent
     if not (parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)):
         raise SimulationError(
-            "the folder cannot be made: "
-            + (f"you may not write to '{parent}'" if parent.is_dir() else f"'{parent}' is a file"),
+            "the folder cannot be created: "
+            + (
+                f"you do not have permission to write to '{parent}'"
+                if parent.is_dir()
+                else f"'{parent}' is a file"
+            ),
             str(folder),
             "choose another with -o",
         )
@@ -318,7 +325,7 @@ def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None)
         f"  {counted(len(run.t), 'sample')} over {summary(run)['duration']:g} s, {run.method}, "
         f"tolerance {run.rtol:g}, {counted(run.steps, 'step')}, "
         f"{counted(run.nfev, 'evaluation')}",
-        f"  energy drift         {run.energy_drift:.2e} of the energy that moved",
+        f"  energy drift         {run.energy_drift:.2e} of the energy exchanged",
         f"  constraint residual  {run.slip:.2e} m/s or rad/s, {run.gap:.2e} m or rad",
     ]
     if run.errors and len(run.t):
@@ -423,7 +430,7 @@ def read_run(folder: str | Path) -> Trajectory:
     except Exception as error:  # of whatever reads the parts of damaged files
         reason = f"{type(error).__name__}: {error}"[:200]
         raise SimulationError(
-            f"the files of the run do not belong together or are damaged: {reason}",
+            f"the files of the run are inconsistent or damaged: {reason}",
             str(place),
             "simulate again",
         ) from None

@@ -166,8 +166,8 @@ def pulling_start(
     return SimulationError(
         f"contact '{contact}' would have to pull with {-force:.4g} N at the start",
         f"start of model '{system.model.name}', t = {t:.9g} s{which}",
-        "start where the ground carries the body (give a guess if it may touch at several "
-        'places), or write lift = "keep" to hold it down',
+        "start where the ground carries the body (give a guess if several contact points "
+        'are possible), or write lift = "keep" to hold it down',
     )
 
 
@@ -325,7 +325,7 @@ def fault_notes(names: Iterable[str], counts: NDArray[np.int64], times: Array) -
         if missed:
             notes.append(
                 f"crossings of {where} may have been missed from t = {at[0]:.6g} s on: it changes "
-                "too fast, or stays too near to zero, to be followed within a step; give "
+                "too fast, or stays too near to zero, to be resolved within a step; give "
                 "max_step=…, half of the time between two crossings"
             )
         if undefined:

@@ -276,7 +276,7 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
         raise SimulationError(
             f"expression '{text}' cannot be read: {error}",
             f"{where} of model '{system.model.name}'",
-            "give the difference of both sides, whose sign is watched: 'disk.x - 3'"
+            "give the difference of both sides, whose sign is monitored: 'disk.x - 3'"
             if where.startswith(("stop", "event")) and set(text) & set("<>=")
             else "write arithmetic of t, parameters, coordinates and speeds, such as '0.1*sin(t)'",
         ) from None

@@ -53,8 +53,9 @@ def undefined_input(
             return Fault(
                 f"{_named(system, k)} is {values[k]} {when} t = {time:.9g} s",
                 f"model '{system.model.name}', t = {t:.9g} s",
-                "check what gives it: a root of a negative number, a zero divisor? Pass "
-                "on_failure='return' to look at the motion until then",
+                "check what determines it: is there a root of a negative number or a division by "
+                "zero? Pass "
+                "on_failure='return' to get the motion up to then",
             )
     return None
 

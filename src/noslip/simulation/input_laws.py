@@ -172,7 +172,7 @@ class InputGenerator:
         if self.start_time is not None and time != self.start_time:
             listed = ", ".join(f"'{name}'" for name in self.names[:3])
             raise SimulationError(
-                f"the run starts at {time:g} s, but its input law knows its own {listed} at "
+                f"the run starts at {time:g} s, but its input law has its own {listed} at "
                 f"{self.start_time:g} s",
                 f"inputs of model '{model}'",
                 f"pass start_time={self.start_time:g}, or give a law that follows from the time "

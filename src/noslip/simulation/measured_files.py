@@ -107,7 +107,9 @@ def _converted(values: Array, unit: str, file: Path) -> tuple[str, Array]:
     try:
         plain, factor = conversion(unit)
     except UnitError as error:
-        raise SimulationError(f"'{unit[:40]}' is no unit: {error}", str(file), error.fix) from None
+        raise SimulationError(
+            f"'{unit[:40]}' is not a unit: {error}", str(file), error.fix
+        ) from None
     return plain, values * factor if factor != 1.0 else values
 
 

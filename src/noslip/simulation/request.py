@@ -237,11 +237,11 @@ def _check_settings(function: str, system: System, settings: tuple[Any, ...], sa
         except (TypeError, ValueError):
             raise refused(f"the samples are {samples!r:.40}, which are not times", whole) from None
         if not times.ndim:
-            raise refused(f"the number of samples asked for is {samples!r:.40}", whole)
+            raise refused(f"the requested number of samples is {samples!r:.40}", whole)
         count = times.size
     if count > MAX_SAMPLES:
         raise refused(
-            f"the number of samples asked for is {count}", f"ask for {MAX_SAMPLES} or fewer"
+            f"the requested number of samples is {count}", f"ask for {MAX_SAMPLES} or fewer"
         )
     if count > _MANY:
         columns = 3 * len(system.coordinates) + 3 * len(system.speeds) + len(system.inputs)
@@ -250,7 +250,7 @@ def _check_settings(function: str, system: System, settings: tuple[Any, ...], sa
             8 * columns * count,
             "results",
             f"simulation of model '{system.model.name}'",
-            f"ask for fewer samples than {count}",
+            f"request fewer samples than {count}",
         )
 
 
@@ -271,7 +271,7 @@ def _fault(
         return (
             f"the tolerances are rtol = {rtol}, atol = {atol}",
             f"give positive numbers, rtol from {SMALLEST:g} to {LARGEST:g} and atol up to "
-            f"{LARGEST:g}; 1e-6 is quick, 1e-9 usual, 1e-12 sharp",
+            f"{LARGEST:g}; 1e-6 is fast, 1e-9 usual, 1e-12 very accurate",
         )
     if not _within(step, 0.0, math.inf) or step == math.inf:
         return f"the step is {step} s", "give a time in s; 0 to choose it"
@@ -290,7 +290,7 @@ def _fault(
     if duration < FEWEST_TIMES * apart:
         return (
             f"the run starts at {start_time:g} s and lasts {duration:g} s, but numbers of that "
-            f"size are {apart:.2g} s apart: time would not pass",
+            f"size are {apart:.2g} s apart: time would not advance",
             "give a start_time nearer to zero, and shift the times of inputs with it",
         )
     if method not in METHODS:
@@ -331,9 +331,9 @@ def sample_times(
     if isinstance(samples, _COUNT):
         if samples < 2:
             raise SimulationError(
-                f"the number of samples asked for is {samples}",
+                f"the requested number of samples is {samples}",
                 f"simulation of model '{system.model.name}'",
-                "ask for at least 2, or give the times themselves",
+                "give at least 2, or the times themselves",
             )
         return _spaced(start_time, start_time + duration, int(samples))
     times = np.asarray(samples, dtype=float)
@@ -425,8 +425,8 @@ def _with_regular_rows(system: System, values: Array) -> System:
     if samples and not is_as_many:
         names = ", ".join(f"'{kin.rows[k].name}'" for k in repeated)
         raise SimulationError(
-            f"the rows {names} repeat others with these parameters, as they do not with the "
-            "nominal ones: the mechanism has gained a degree of freedom",
+            f"the rows {names} repeat others with these parameters, unlike with the nominal "
+            "ones: the mechanism has gained a degree of freedom",
             where,
             again,
         )

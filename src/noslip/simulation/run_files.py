@@ -76,7 +76,7 @@ class NetCDF(AbstractRunFormat):
             count = sum(math.prod(column.shape) for column in columns.values())
             if 8 * count > min(MAX_BYTES, 2**20 + MAX_PACKED * size):
                 raise SimulationError(
-                    f"the file has {size} bytes and says that it holds {count} numbers",
+                    f"the file has {size} bytes and claims to hold {count} numbers",
                     str(path),
                     _FIX,
                 )
@@ -121,7 +121,7 @@ class Csv(AbstractRunFormat):
             try:
                 values.extend([float(cell) if cell.strip() else math.nan for cell in row])
             except ValueError as error:
-                raise SimulationError(f"the line has no numbers: {error}", where, _FIX) from None
+                raise SimulationError(f"the line is not numeric: {error}", where, _FIX) from None
         table = np.array(values).reshape(-1, max(1, len(header)))
         found: ColumnTable = {}
         for k, head in enumerate(header):

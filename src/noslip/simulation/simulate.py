@@ -189,7 +189,7 @@ def simulate(
         fault = fault or Fault(
             trajectory.message,
             f"model '{system.model.name}', t = {result.time:.9g} s",
-            "pass on_failure='return' to look at the motion until then",
+            "pass on_failure='return' to get the motion up to then",
         )
         raise SimulationError(fault.what, fault.where, fault.fix)
     if fault is not None:
@@ -540,7 +540,7 @@ def _passages(motion: _SingleRun, request: RunRequest, *, reactions: bool) -> tu
     worst = max(found.error for found in motion.passed)
     notes = [
         f"went through a singular configuration at t = {first.singular:.9g} s{more}, on the branch "
-        f"it came on; the way back is off by {worst:.1e} at most"
+        f"it came on; the backward check is off by {worst:.1e} at most"
     ]
     if reactions:
         system = request.system
@@ -551,7 +551,7 @@ def _passages(motion: _SingleRun, request: RunRequest, *, reactions: bool) -> tu
         u = np.array([motion.inputs_at(*at) for at in zip(t, states, strict=True)])
         lam = np.abs(system.multipliers.map(t, x, u, request.values)).max(axis=1)
         grow = lam[1] > UNBOUNDED * lam[0] > 0.0
-        how = "grow without bound towards it" if grow else "are not determined there"
+        how = "grow without bound toward it" if grow else "are not determined there"
         notes.append(
             f"reactions {how}: they are NaN between t = {first.before:.9g} and {first.after:.9g} s"
             f"{', and so on' if more else ''}"

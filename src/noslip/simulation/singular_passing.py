@@ -203,7 +203,7 @@ def passage(
     usual = _usual(place)
     slope, sigma = _slope(place, t0, q0, rate)
     if not slope > 0.0:
-        raise PassageRefused("it does not come nearer to that place along its motion")
+        raise PassageRefused("it does not approach that configuration along its motion")
     ahead = sigma / slope
     window = WINDOW * usual / slope
     before = min(t0, t0 + ahead - NEAR * usual / slope)

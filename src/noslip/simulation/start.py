@@ -33,7 +33,7 @@ def begin(
         return complete(system, plan, start, time, values, guess).start()
     if guess:
         raise SimulationError(
-            "a guess is given beside a start that is completed",
+            "a guess is given together with a completed start",
             f"simulation of model '{system.model.name}'",
             "leave out the guess, or give the start by names",
         )
@@ -41,7 +41,7 @@ def begin(
         plan.generator.check_start(time, system.model.name)
     if start.time != time:
         raise SimulationError(
-            f"the start is that of t = {start.time:g} s, but the run starts at {time:g} s",
+            f"the start is for t = {start.time:g} s, but the run starts at {time:g} s",
             f"simulation of model '{system.model.name}'",
             f"pass start_time={start.time:g}, or complete the start at the other time",
         )

@@ -118,8 +118,8 @@ def check_chatter(
     raise SimulationError(
         f"{where}, at {zero} = 0, switches back and forth without end from t = {times[-1]:.9g} s",
         f"inputs of model '{system.model.name}'",
-        "write a sign smoothly, as tanh(v/0.01); dry friction that sticks is no function of the "
-        "state",
+        "write a sign smoothly, as tanh(v/0.01); dry friction in sticking is not a function "
+        "of the state",
     )
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: Share of the energy that moved, or of the way that was prescribed, from which on an error says
+#: Share of the energy exchanged, or of the way that was prescribed, from which on an error says
 #: that a run means nothing; rounding leaves 1e-9 of it, the loosest tolerance some hundredths.
 MEANINGLESS = 0.1
 #: Speeds below this are rounding: nothing moves, m/s or rad/s.
@@ -48,15 +48,15 @@ class Ending(enum.Enum):
 
     FINISHED = "The run reached its end time."
     EVENT = "The run ended at an event."
-    CANCELLED = "The run was cancelled; what was computed until then is kept."
+    CANCELLED = "The run was cancelled; the motion up to then is kept."
     STEP_TOO_SMALL = (
-        "The steps became too small for the time they count: the motion is stiff or singular here. "
-        "Loosen the tolerance, or look at what happens at this time."
+        "The steps became too small to advance the time: the motion is stiff or singular here. "
+        "Loosen the tolerance, or check what happens at this time."
     )
     SINGULAR = "The mechanism reached a singular configuration."
     NON_FINITE = "The equations gave a number that is not finite."
     MAX_STEPS = "The allowed number of steps was used up. Raise max_steps, or loosen the tolerance."
-    PROJECTION_FAILED = "A step could not be brought back onto the constraints: take smaller steps."
+    PROJECTION_FAILED = "A step could not be projected onto the constraints: take smaller steps."
 
     def __lt__(self, other: object) -> bool:
         """Whether it is listed before another one, so that ``np.unique(batch.endings)`` works."""
@@ -148,13 +148,13 @@ class Trajectory:
         """Why a run that came to its end means nothing all the same; empty if nothing says so.
 
         The balance of energy is of order one or no number, a run that follows a motion is as far
-        away from it as the motion goes, or not one step was taken.
+        away from it as the motion goes, or no step was taken.
         """
         if self.ending not in (Ending.FINISHED, Ending.EVENT) or not len(self.t):
             return ()
         found = [self._energy_doubt(), self._tracking_doubt()]
         if not self.steps and self.t[-1] > self.t[0]:
-            found.append("not one step was taken")
+            found.append("no step was taken")
         return tuple(doubt for doubt in found if doubt)
 
     def _energy_doubt(self) -> str:
@@ -168,7 +168,7 @@ class Trajectory:
         is_moving = float(np.max(np.abs(self.v), initial=0.0)) > AT_REST
         if not is_moving or float(np.max(off)) <= max(MEANINGLESS * moved, rounding):
             return ""
-        return f"its energy balance is off by {self.energy_drift:.2g} of the energy that moved"
+        return f"its energy balance is off by {self.energy_drift:.2g} of the energy exchanged"
 
     def _tracking_doubt(self) -> str:
         # one that left a path under a controller says so by `path_errors.lost`, and a plant that
@@ -188,7 +188,7 @@ class Trajectory:
             ]
             if not error.size <= max(MEANINGLESS * max(ways), WORSE * max(begun), AT_REST):
                 return (
-                    f"it is {error.size:.3g} {error.unit} off the motion it was to follow "
+                    f"it is {error.size:.3g} {error.unit} off its prescribed motion "
                     f"({error.name}), which covers {max(ways):.3g} {error.unit}"
                 )
         return ""
@@ -198,7 +198,7 @@ class Trajectory:
         """How it ended, in a sentence; and if that means nothing, why."""
         if not self.doubts:
             return self.message
-        return f"{self.message} But the result means nothing: {'; '.join(self.doubts)}."
+        return f"{self.message} But the result is meaningless: {'; '.join(self.doubts)}."
 
     @property
     def y(self) -> Array:
@@ -290,7 +290,7 @@ class Trajectory:
         if not isinstance(name, str) or name not in self.columns:
             fix = nearest(str(name), ["time", *self.columns])
             if isinstance(name, list | tuple):
-                fix = "ask for one at a time, or for several of run.to_xarray()"
+                fix = "take one at a time, or several from run.to_xarray()"
             if str(name).startswith("reaction.") and self.multipliers is None:
                 fix = "simulate with reactions=True"
             raise MissingNameError(
@@ -394,7 +394,7 @@ class Trajectory:
             raise SimulationError(
                 "the run has no path",
                 f"trajectory of model '{self.model.name}'",
-                "ask a run of `track`",
+                "use a run of `track`",
             )
         driven = f"{self['path.arc_length'][-1]:.6g} m of {self.path_errors.length:.6g} m"
         return f"{driven} in {self.t[-1]:.6g} s"

@@ -69,7 +69,7 @@ _HEADERS = {
 }
 #: The HTML of viser's viewer.
 INDEX = Path(_infra.__file__).parents[1] / "client" / "build" / "index.html"
-_REFUSED = "Open the address that noslip studio has printed, as a whole.\n"
+_REFUSED = "Open the address that noslip studio printed, in full.\n"
 _log = logging.getLogger("noslip.studio")
 _starting = threading.Lock()
 
@@ -281,9 +281,9 @@ def check_installed(rules: AccessRules) -> None:
     """Raise SimulationError where viser did not call our `serve`."""
     if not rules.is_installed:
         raise SimulationError(
-            "access to the studio cannot be guarded with this version of viser",
+            "this version of viser does not allow access control",
             "the server of the studio",
-            "install the version of viser that requirements.lock names",
+            "install the version of viser in requirements.lock",
         )
 
 

@@ -38,7 +38,7 @@ class Studio:
     ------
     SimulationError : the port is taken.
     ModelError : the file has faults.
-    SimulationError : the folder holds no sweep, or one at whose points nothing moves.
+    SimulationError : the folder holds no sweep, or one which has no motion to show.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def _check_free(port: int) -> None:
 
 def _taken(port: int, reason: str = "") -> SimulationError:
     return SimulationError(
-        f"port {port} cannot be listened on" + (f": {reason}" if reason else ""),
+        f"port {port} cannot be opened" + (f": {reason}" if reason else ""),
         f"http://{HOST}:{port}",
-        "give another one with --port, or leave it out to take any that is free",
+        "give another one with --port, or leave it out to use any free one",
     )

@@ -200,9 +200,9 @@ class _Submission:
     def _check_scheduler(self) -> None:
         if self._client.status != "running":
             raise SimulationError(
-                "the Dask scheduler is gone; what is finished is kept",
+                "the Dask scheduler is gone; finished chunks are kept",
                 f"on='{self._on}'",
-                "start it again and give the same command, which goes on from here",
+                "start it again and repeat the command, which continues from here",
             )
 
     def _submit(self, layer: int, block: int) -> Any:
@@ -252,7 +252,8 @@ class _Submission:
         losses = self._losses[layer, block] = self._losses.get((layer, block), 0) + 1
         if losses >= MOST_LOSSES:
             raise SimulationError(
-                f"chunk {block} of layer {layer} has ended its workers {losses} times in a row",
+                f"chunk {block} of layer {layer} has terminated its workers {losses} times in "
+                "a row",
                 f"on='{self._on}'",
                 "look at the workers' logs; give them more memory, or smaller chunks (--chunk)",
             )

@@ -413,7 +413,7 @@ def read_design(
     for name in [*vary, *sample]:
         if not isinstance(name, str) or not name:
             raise SimulationError(
-                f"{name!r:.60} is varied, which is no name", "sweep", "give names and values"
+                f"{name!r:.60} is varied, which is not a name", "sweep", "give names and values"
             )
     for name in sorted(set(vary) & set(sample)):
         raise SimulationError(
@@ -437,9 +437,9 @@ def read_design(
         factors.append(_sample_factor(sample, draws, sampling, seed, constants))
     elif draws:
         raise SimulationError(
-            f"{draws} draws are asked for, but nothing is sampled",
+            f"{draws} draws are requested, but nothing is sampled",
             "sweep",
-            "name what to draw, as in k=gauss:5,0.2",
+            "name a value to draw, such as k=gauss:5,0.2",
         )
     if not factors:
         raise SimulationError(
@@ -662,7 +662,7 @@ def _sample_factor(
     most = MOST_POINTS if sampling == "random" else MOST_VALUES
     if count > most:
         raise SimulationError(
-            f"{count} draws are asked for",
+            f"{count} draws are requested",
             place,
             f"at most {most} are drawn with sampling '{sampling}': give fewer, or sample 'random'",
         )
@@ -681,7 +681,9 @@ def _condition(text: str, known: set[str]) -> Condition:
     parts = re.split(r"(<=|>=|<|>)", str(text))
     if len(parts) != 3:
         raise SimulationError(
-            "the condition is no comparison", place, "write one of <, <=, > and >=, as in m*v < 20"
+            "the condition is not a comparison",
+            place,
+            "write one of <, <=, > and >=, as in m*v < 20",
         )
     left, sign, right = (part.strip() for part in parts)
     for side in (left, right):
@@ -689,7 +691,7 @@ def _condition(text: str, known: set[str]) -> Condition:
             unknown = sorted(expressions.names_of(side) - known - set(expressions.CONSTANTS))
         except expressions.ExpressionError as error:
             raise SimulationError(
-                f"'{side}' cannot be read: {error}", place, "write arithmetic of what is varied"
+                f"'{side}' cannot be read: {error}", place, "write arithmetic of the varied names"
             ) from None
         if unknown:
             raise SimulationError(

@@ -132,7 +132,7 @@ def read_request(
     made.check_varied(design.names)
     for name in sorted({*design.names, ENDING, REASON} & set(texts)):
         raise SimulationError(
-            f"measure '{name}' has the name of what is varied, or of what every sweep has",
+            f"measure '{name}' has the name of a varied value, or of one that every sweep has",
             f"sweep of model '{model.name}'",
             "give it another name",
         )
@@ -261,7 +261,7 @@ def compare(stored: SweepRequest, asked: SweepRequest) -> Comparison:
         )
     missing = [m for m in old["measures"] if m not in new["measures"]]
     if missing:
-        found.append(f"measure '{missing[0]}' of the store is not asked for")
+        found.append(f"measure '{missing[0]}' of the store is not requested")
     is_more = False
     if old["factors"] != new["factors"]:
         maps = row_maps(stored.design, asked.design)
@@ -360,6 +360,7 @@ def check_target(stored: Mapping[str, Any], folder: str, mix: bool, device: str 
                 f"the store was computed with {name} '{stored.get(name)}', here it is "
                 f"'{own[name]}': results would agree to tolerance, not to the last bit",
                 folder,
-                "go on where it was begun, allow it with --mix-targets (mix_targets=True), or "
+                "continue on the original machine, allow it with --mix-targets "
+                "(mix_targets=True), or "
                 "choose another folder; --target fixes one instruction set for mixed clusters",
             )

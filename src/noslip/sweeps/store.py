@@ -204,7 +204,7 @@ def read_store(folder: str | os.PathLike[str]) -> SweepStore:
     place = Path(folder)
     if not (place / REQUEST).is_file():
         raise SimulationError(
-            f"the folder has no {REQUEST}, so it is no sweep",
+            f"the folder has no {REQUEST}, so it is not a sweep",
             str(place),
             "give a folder that `noslip sweep` or noslip.sweep made",
         )
@@ -217,11 +217,11 @@ def _read_json(place: Path) -> dict[str, Any]:
     try:
         data: dict[str, Any] = json.loads(text)
         if data["written_by"] != "noslip" or data["format"] != FORMAT:
-            raise ValueError("it is of another program or version")
+            raise ValueError("it was written by another program or version")
         data["request"], data["layers"], data["target"]
     except (ValueError, KeyError, TypeError) as error:
         raise SimulationError(
-            f"{REQUEST} is damaged or of another version: {error}", str(place), fix
+            f"{REQUEST} is damaged or from another version: {error}", str(place), fix
         ) from None
     return data
 
@@ -244,9 +244,9 @@ def check_folder(folder: Path) -> None:
             parent = parent.parent
         if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
             raise SimulationError(
-                f"the folder cannot be made: you may not write to '{parent}'"
+                f"the folder cannot be created: you do not have permission to write to '{parent}'"
                 if parent.is_dir()
-                else f"the folder cannot be made: '{parent}' is a file",
+                else f"the folder cannot be created: '{parent}' is a file",
                 str(folder),
                 "choose another with -o",
             ) from None
@@ -254,11 +254,11 @@ def check_folder(folder: Path) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SimulationError(
-            f"it is no folder of a sweep: {reason}", str(folder), "choose another with -o"
+            f"it is not a folder of a sweep: {reason}", str(folder), "choose another with -o"
         ) from None
     if others:
         raise SimulationError(
-            f"the folder is something else: it holds '{sorted(others)[0]}' and no {REQUEST}",
+            f"the folder is not a sweep: it contains '{sorted(others)[0]}' and no {REQUEST}",
             str(folder),
             "choose a new or empty folder with -o",
         )
@@ -350,7 +350,7 @@ def read_chunk(path: Path, measures: Sequence[str] = ()) -> ChunkData:
         raise StorageError(
             f"the chunk is damaged: {error}"[:200],
             str(path),
-            "remove this file and give the same command again: its points are run anew",
+            "remove this file and repeat the command, which runs its points again",
         ) from None
 
 

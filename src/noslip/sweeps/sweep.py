@@ -99,7 +99,7 @@ def sweep(
     shared : whether workers of a Dask cluster see the folder; looked for if not given.
     plugins : modules that define parts, measures or works of your own, for all processes.
     progress : called with a `SweepProgress` now and then.
-    cancel : a ``threading.Event``; setting it ends the sweep, and what is finished is kept.
+    cancel : a ``threading.Event``; setting it ends the sweep, and finished chunks are kept.
     settings : of the work, as ``duration=5.0``, ``tolerance=1e-9``, ``set={"m": 2.0}``,
         ``stop=…``, ``events=…``, ``columns=…``.
 
@@ -111,7 +111,7 @@ def sweep(
     ------
     NoslipError : for what is wrong in the request, before anything runs.
     SimulationError : the folder holds another sweep; the difference is named.
-    StorageError : the disk is full, or cannot be written; what is finished is kept.
+    StorageError : the disk is full, or cannot be written; finished chunks are kept.
     """
     if not isinstance(model, Model):
         raise TypeError(f"sweep takes a Model, got {type(model).__name__}: write ns.load('agv')")
@@ -169,9 +169,10 @@ def choose_target(word: str) -> None:
         if before is None:
             del os.environ[TARGET_VARIABLE]
         raise SimulationError(
-            f"the target '{word}' is asked for, but code of this process is made for '{cpu}'",
+            f"the target '{word}' is requested, but the code of this process is compiled for "
+            f"'{cpu}'",
             "target",
-            f"begin a new process with {TARGET_VARIABLE}={word} in its environment",
+            f"start a new process with {TARGET_VARIABLE}={word} in its environment",
         )
 
 
@@ -204,7 +205,9 @@ def run_request(
     target_of_host(device)  # refuses a device that is not there
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise SimulationError(
-            f"the points of a chunk are {chunk!r}", "sweep", "give a whole number from 1 on"
+            f"the number of points in a chunk is {chunk!r}",
+            "sweep",
+            "give a whole number from 1 on",
         )
     check_folder(folder)
     store, known = _opened(request, folder, count, chunk, mix_targets, cancel, device)
@@ -274,7 +277,7 @@ def _opened(
                 f"the folder holds another sweep: {comparison.differences[0]}"
                 + (f" (and {more} more differences)" if more else ""),
                 str(folder),
-                "choose another folder with -o, or ask for what the store holds, or more of it",
+                "choose another folder with -o, or request the same sweep, or an extension of it",
             )
         check_target(store.target, str(folder), mix_targets, device)
         if comparison.more_points or comparison.more_measures:

@@ -270,13 +270,13 @@ def test_loads_that_depend_on_where_a_row_acts_are_not_told(tmp_path):
         assert np.all(np.isnan(found[name].normal)) and found[name].load_from == ""
     (note,) = found.notes
     assert note.startswith("the loads of 'right', 'left', 'caster' are not known: planar joint")
-    assert "row 'gear' does not say" in note and note in found.text()
+    assert "row 'gear' does not declare" in note and note in found.text()
     # what rows of its own give is known: the lateral and longitudinal forces
     assert np.all(np.isfinite(found["left"].longitudinal))
     assert np.max(np.abs(found["left"].longitudinal)) > 0.1
-    assert "row 'gear' does not say" in json.dumps(found.to_json(), allow_nan=False)
+    assert "row 'gear' does not declare" in json.dumps(found.to_json(), allow_nan=False)
     ns.write_report(geared, run, tmp_path / "report.html")
-    assert "row &#x27;gear&#x27; does not say" in (tmp_path / "report.html").read_text()
+    assert "row &#x27;gear&#x27; does not declare" in (tmp_path / "report.html").read_text()
 
 
 def test_loads_that_a_row_cannot_change_are_told():

@@ -109,13 +109,13 @@ def test_verdict_says_whether_it_takes_a_split_between_two_wheels_of_an_axle():
             assert f"however the wheels share, {demand:.3g} is needed" in text
             assert found.slips[0].is_certain
         elif friction < inner:
-            assert f"holds with friction {friction:g} if shared as friction lets" in text
+            assert f"holds with friction {friction:g} if the wheels share the forces best" in text
             assert f"left needs {inner:.3g} at t = " in text
-            assert f"{demand:.3g} is needed; in the least-norm split" in text
+            assert f"{demand:.3g} is needed; by least-norm sharing" in text
             assert not found.slips[0].is_certain
         elif friction < outer:
-            assert f"holds with friction {friction:g} if shared as friction lets" in text
-            assert f"in the least-norm split; in others left needs up to {outer:.3g}" in text
+            assert f"holds with friction {friction:g} if the wheels share the forces best" in text
+            assert f"by least-norm sharing; otherwise left needs up to {outer:.3g}" in text
         else:
             assert text.endswith(f"margin {friction - inner:.3g}")
 

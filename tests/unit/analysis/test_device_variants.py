@@ -101,5 +101,5 @@ class TestRefused:
             call(system_of, device="gpu")
 
     def test_a_device_without_room(self, system_of):
-        with pytest.raises(ns.DeviceError, match="no room"):
+        with pytest.raises(ns.DeviceError, match="too small"):
             evaluated(system_of, device=HostDevice(memory=8))

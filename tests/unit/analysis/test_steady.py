@@ -211,7 +211,9 @@ class TestErrors:
             ns.steady(system_of("whipple-bicycle"), {}, find="steer_torque")
 
     def test_a_quaternion_cannot_be_held(self, system_of, refuses):
-        with refuses(ns.SimulationError, "'disk.qw' cannot be held", "rolling-disk", "give these"):
+        with refuses(
+            ns.SimulationError, "'disk.qw' cannot be prescribed", "rolling-disk", "give these"
+        ):
             ns.steady(system_of("rolling-disk"), {"disk.qw": 0.8, "disk.qx": 0.6})
 
     def test_a_wheel_that_lies_flat(self, system_of, refuses):

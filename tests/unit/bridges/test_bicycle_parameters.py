@@ -47,9 +47,9 @@ def test_another_bicycle_has_the_linear_equations_of_the_paper(tmp_path, bicycle
         (lambda t: t + "IBxx = 3\n", "'IBxx' is given twice"),
         (lambda t: t.replace("IBxx =", "IBxy ="), "has no parameter 'IBxy'"),
         (lambda t: t.partition("\n")[2], "w is not given"),
-        (lambda t: t.replace("= 0.08", "= nothing"), "is no name with a value"),
-        (lambda t: t.replace("= 0.08", "= 1e999"), "is no name with a value"),
-        (lambda t: t + "__import__('os').system('x')\n", "is no name with a value"),
+        (lambda t: t.replace("= 0.08", "= nothing"), "is not a name with a value"),
+        (lambda t: t.replace("= 0.08", "= 1e999"), "is not a name with a value"),
+        (lambda t: t + "__import__('os').system('x')\n", "is not a name with a value"),
         (lambda t: t.replace("mB = 85.0", "mB = -85.0"), "mB|mass"),
     ],
 )

@@ -342,12 +342,12 @@ def test_what_c_cannot_have_is_refused(system_of, tmp_path, refuses):
         with refuses(ns.CompileError, f"parameter '{word}' is a word of C", "sleigh", "rename it"):
             ns.export(renamed, tmp_path / "a.c")
     hostile = dataclasses.replace(model, name='9; system("rm")')
-    with refuses(ns.CompileError, "is no name in C", "C code of", "prefix"):
+    with refuses(ns.CompileError, "is not a valid name in C", "C code of", "prefix"):
         ns.export(hostile, tmp_path / "a.c")
     for prefix in ("a b", "int", "x*/", "a__b", "_a", "é"):
         with refuses(ns.CompileError, "the prefix", "C code of", "pass prefix"):
             ns.export(model, tmp_path / "a.c", prefix=prefix)
-    with refuses(ns.CompileError, "cannot stand in #include", "C code of", "name the file"):
+    with refuses(ns.CompileError, "cannot be used in #include", "C code of", "name the file"):
         ns.export(model, tmp_path / 'a"\nb.c')
     with refuses(ns.CompileError, "the precision is 'half'", "C code of", "'single'"):
         ns.export(model, tmp_path / "a.c", precision="half")

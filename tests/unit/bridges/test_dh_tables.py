@@ -113,10 +113,10 @@ def test_a_table_without_masses_moves_as_its_rods_say(tmp_path):
 
 
 FAULTS = {
-    "no convention": ("a,alpha,d,theta\n0,0,0,0\n", "does not say its convention"),
+    "no convention": ("a,alpha,d,theta\n0,0,0,0\n", "does not name its convention"),
     "convention": ("# convention: craig\na,alpha,d,theta\n0,0,0,0\n", "is 'craig'"),
     "column": ("# convention: standard\na,alpha,d,theta,mas\n0,0,0,0,1\n", "no column 'mas'"),
-    "twice": ("# convention: standard\na,alpha,alpha_deg,d,theta\n0,0,0,0,0\n", "there twice"),
+    "twice": ("# convention: standard\na,alpha,alpha_deg,d,theta\n0,0,0,0,0\n", "occurs twice"),
     "missing": ("# convention: standard\na,alpha,d\n0,0,0\n", "column 'theta' is missing"),
     "fields": ("# convention: standard\na,alpha,d,theta\n0,0,0\n", "has 3 fields, its header 4"),
     "number": ("# convention: standard\na,alpha,d,theta\n0,pi,0,0\n", "alpha is 'pi'"),

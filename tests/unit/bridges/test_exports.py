@@ -90,7 +90,7 @@ def test_the_command_takes_a_run_or_a_model(listing, folder):
     assert code == 0 and "note: masses are left out" in said and "written: agv.own_inputs" in said
     assert Path("agv.own_states").read_text().startswith("all\n")
     code, said = run_command("agv", "--to", "own_listing")
-    assert code == 1 and "there is already something of that name" in said
+    assert code == 1 and "it already exists" in said
     code, said = run_command("agv", "--to", "own_listing", "--force")
     assert code == 0
     code, said = run_command("agv", "--to", "mat")

@@ -100,7 +100,7 @@ def test_packages_are_found_around_the_file(tmp_path):
         ("package://other/a.stl", "there is no folder 'other'"),
         ("none.stl", "there is no such file"),
         ("text.stl", "neither binary nor text STL"),
-        ("wrong.obj", "names a corner that is not there"),
+        ("wrong.obj", "refers to a missing vertex"),
         ("huge.obj", "no finite ones"),
         ("bomb.dae", "declares a document type"),
         ("r.urdf", "'.urdf' is not read"),

@@ -148,7 +148,7 @@ def test_the_end_of_the_speeds_is_told(system_of, refuses):
     system = system_of("tractor-trailer")
     begin = ns.complete_start(system, {"steer.angle": np.pi / 2 - 1e-6, "tractor.vx": 0.0})
     found = ns.to_control(system)
-    with refuses(ns.SimulationError, "other independent speeds are due", "t = 0 s", "simulate"):
+    with refuses(ns.SimulationError, "other independent speeds are needed", "t = 0 s", "simulate"):
         found.dynamics(0.0, [*begin.q, *begin.eta], np.zeros(len(system.inputs)))
 
 

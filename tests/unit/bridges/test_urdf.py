@@ -211,7 +211,7 @@ FAULTS = {
     ),
     "a link that is not there": (
         '<joint name="far" type="fixed"><parent link="lef"/><child link="moon"/></joint>',
-        "joint 'far' has the parent 'lef', which is no link",
+        "joint 'far' has the parent 'lef', which is not a link",
     ),
     "two parents": (
         '<joint name="again" type="fixed"><parent link="left"/><child link="fork"/></joint>',
@@ -322,9 +322,9 @@ UNDER = {
     "no such joint": (ns.Undercarriage(locked={"x": 0.0}), "there is no joint 'x'"),
     "both": (
         ns.Undercarriage(locked={"swivel": 0.0}, driven=("swivel",)),
-        "is driven and locked",
+        "is both driven and locked",
     ),
-    "slides": (ns.Undercarriage(slides=("fork",)), "is no wheel"),
+    "slides": (ns.Undercarriage(slides=("fork",)), "is not a wheel"),
     "base": (ns.Undercarriage(base="flying"), "the base is 'flying'"),
 }
 
@@ -431,7 +431,7 @@ def test_frames_of_joints_on_both_bodies_damping_friction_and_couplings_are_carr
     model, notes = again(b.build(), tmp_path)
     assert "force 's' (joint_spring) is left out" in notes
     assert any("smooth below" in note for note in notes)
-    assert any("are 1e+06, since URDF asks for some" in note for note in notes)
+    assert any("are 1e+06, because URDF requires them" in note for note in notes)
     assert len(model.rows) == 1
     assert ns.trace(model).num_independent_speeds == 2
     b.force(ns.JointSpring(name="t", coordinate="b.position", stiffness=-40.0))  # no spring
@@ -452,7 +452,9 @@ def test_what_urdf_has_no_joint_for_is_refused(tmp_path):
     b = ns.ModelBuilder(name="ball", gravity=(0.0, 0.0, -9.81))
     b.body("a", mass=1.0, inertia=(0.1, 0.1, 0.1))
     b.joint("a", ns.Spherical(), parent="world", child="a")
-    with pytest.raises(ModelError, match="is of type 'spherical', which URDF has no joint for"):
+    with pytest.raises(
+        ModelError, match="is of type 'spherical', for which URDF has no joint type"
+    ):
         ns.save_model(b.build(), tmp_path / "out.urdf")
 
 

@@ -229,7 +229,7 @@ def test_a_vehicle_drives_a_leg(tmp_path, system_of):
     [
         ({"version": "2.1.0"}, "the order is of version 2.1.0"),
         ({"version": None}, "has no version"),
-        ({"nodes": 3}, "'nodes' is no list"),
+        ({"nodes": 3}, "'nodes' is not a list"),
         ({"edges": ORDER["edges"][:2]}, "7 released nodes and 2 released edges"),
         ({"nodes": [{**node(0, 0, 0), "nodePosition": None}, node(1, 1, 0)],
           "edges": [edge(0)]}, "has no nodePosition"),

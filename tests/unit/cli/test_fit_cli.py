@@ -44,7 +44,7 @@ def test_a_fit_leaves_a_page_and_numbers(tmp_path):
     assert (target / "report.html").read_text().count("<svg") == 4
     assert (target / "fit.txt").read_text().strip() in told.output
     again = invoke("fit", model, *runs, *options)
-    assert again.exit_code == 1 and "it is not replaced" in again.output
+    assert again.exit_code == 1 and "is not replaced" in again.output
     replaced = invoke("fit", model, *runs, *options, "--force", "--json")
     assert json.loads(replaced.stdout)["values"] == data["values"]
 
@@ -52,11 +52,11 @@ def test_a_fit_leaves_a_page_and_numbers(tmp_path):
 def test_mistakes_are_told_without_a_traceback(tmp_path):
     model, first, _ = files(tmp_path)
     for options, said in (
-        ([], "nothing is looked for"),
+        ([], "nothing is to be estimated"),
         (["-p", "mass"], "there is no parameter, constant input or number 'mass'"),
         (["-p", "m:lowest=1"], "there is no 'lowest'"),
         (["-p", "m", "--column", "gps=cart.position"], "there is no column 'gps'"),
-        (["-p", "m", "--sigma", "cart.position=x"], "is no number"),
+        (["-p", "m", "--sigma", "cart.position=x"], "is not a number"),
     ):
         told = invoke("fit", model, first, *options, "-o", tmp_path / "none")
         assert told.exit_code in (1, 2) and said in told.output, told.output

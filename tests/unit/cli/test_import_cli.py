@@ -22,7 +22,7 @@ def test_a_robot_is_imported_with_its_wheels(tmp_path):
     under = ns.Undercarriage(wheels={"left": None, "right": 0.08}, casters={"fork": None})
     assert ns.load(target) == ns.import_robot(CART, under).model
     again = run(CART, "-o", target)
-    assert again.exit_code == 1 and "there is already something of that name" in again.output
+    assert again.exit_code == 1 and "it already exists" in again.output
     assert run(CART, "-o", target, "--lock", "swivel=0.2", "--force").exit_code == 0
     assert not ns.load(target).contacts
 

@@ -61,7 +61,7 @@ def test_without_a_card_a_sentence_says_so(run, monkeypatch, words):
     for cache in caches:
         cache.cache_clear()
     assert ended.exit_code == 1 and not Path("s").exists()
-    assert "no driver for NVIDIA cards" in ended.output and "--device cpu" in ended.output
+    assert "no NVIDIA driver" in ended.output and "--device cpu" in ended.output
 
 
 def test_a_file_holds_a_request(run, tmp_path):
@@ -81,7 +81,7 @@ def test_a_file_holds_a_request(run, tmp_path):
         (["--vary", "m=2:1:3"], "is inverted"),
         (["--vary", "m"], "write NAME=VALUE"),
         (["--vary", "m=1,2", "--measure", "final:skate.z"], "there is no column 'skate.z'"),
-        (["--vary", "m=1,2", "--on", "cuda"], "no driver for NVIDIA cards"),
+        (["--vary", "m=1,2", "--on", "cuda"], "no NVIDIA driver"),
         (["--vary", "m=1,2", "--on", "tcp://127.0.0.1:9"], "there is no Dask scheduler"),
         (["--vary", "m=1,2", "--target", "z80"], "there is no instruction set 'z80'"),
         (["--vary", "m=1,2", "--option", "durations=3"], "did you mean 'duration'"),

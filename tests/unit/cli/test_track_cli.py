@@ -208,7 +208,7 @@ def test_a_loop_that_diverges_does_not_pass_silently(track, system_of):
 REFUSED = {
     "direction": (
         ("--direction=0,0,0",),
-        "the direction (0, 0, 0) points nowhere",
+        "the direction (0, 0, 0) has no component",
         "such as (1, 0",
     ),
     "controller": ((*AXLE, "--controller", "poze"), "no controller 'poze'", "'pose'"),
@@ -221,7 +221,7 @@ REFUSED = {
         "the limit of 'torque1' is -1",
         "above 0",
     ),
-    "open": ((*AXLE, "--limit", "torque1=1"), "belong to a controller", "give a controller"),
+    "open": ((*AXLE, "--limit", "torque1=1"), "need a controller", "give a controller"),
     "reference": ((*AXLE, "--reference", "braket.angle=1"), "'braket.angle'", "'bracket.angle'"),
     "singular": (
         (*AXLE, "--controller", "cartesian:body=platform,components=vx,vy"),

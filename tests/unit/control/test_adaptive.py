@@ -217,7 +217,7 @@ def test_forces_and_adaptation_go_together(system_of):
                 motion=ns.AccelerationResolved(),
                 reactions={"front_left.longitudinal": 1.0, "rear_left.longitudinal": 2.0},
             ),
-            "2 reactions are wanted, and 4 inputs for 3 degrees of freedom leave 1 open",
+            "2 reactions are prescribed, and 4 inputs for 3 degrees of freedom leave 1 open",
         ),
     ],
 )

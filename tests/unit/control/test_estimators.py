@@ -411,7 +411,7 @@ def test_the_controller_uses_the_estimate_and_ellipses_are_drawn(system_of):
         (
             noisy_cart(sensors=(ns.Sensor(of="cart.position", delay=99),)),
             PERIOD,
-            "99 samples late, and the estimator repeats up to 20",
+            "delayed by 99 samples, and the estimator supports up to 20",
         ),
         (
             noisy_cart(estimator=ns.ExtendedKalman(start_sigma={"bias.cart.speed": 0.1})),

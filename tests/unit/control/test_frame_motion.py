@@ -108,7 +108,7 @@ def test_wrong_requests(arm, refuses):
     for changes, what, fix in (
         ({"body": "link9"}, "there is no body 'link9'", "link"),
         ({"position": {"x": 1.0, "w": 1.0}}, "there is no axis 'w'", "'x'"),
-        ({"position": {"x": 1.0}}, "1 places are given for 2 degrees of freedom", "give 2"),
+        ({"position": {"x": 1.0}}, "1 positions are given for 2 degrees of freedom", "give 2"),
     ):
         motion = ns.FrameMotion(**{"body": "link2", "position": TIP, "near": NEAR} | changes)
         with refuses(ns.SimulationError, what, "'manipulator-2r'", fix):

@@ -54,13 +54,13 @@ SHAPES = {
         graph("abs(x)^1.5"),
         "the curvature of the path grows without bound",
         "Graph at parameter 0, (0, 0) m",
-        "start or end the path short of this place",
+        "start or end the path before this point",
     ),
     "unbounded curvature at the start": (
         graph("x^1.5", start=0.0),
         "the curvature of the path grows without bound",
         "Graph at parameter 0, (0, 0) m",
-        "start or end the path short of this place",
+        "start or end the path before this point",
     ),
     "upright start": (
         graph("sqrt(x)", start=0.0),
@@ -72,7 +72,7 @@ SHAPES = {
         graph("1/x"),
         "the path runs off: |r'| grows without bound",
         "Graph at parameter 0",
-        "end the path short of this place",
+        "end the path before this point",
     ),
     "step": (
         graph("floor(x)", start=-0.5, end=0.7),
@@ -88,7 +88,7 @@ SHAPES = {
     ),
     "too many waves": (
         graph("sin(1e6*x)"),
-        "the path winds too much: 20000 pieces do not resolve it",
+        "the path winds too much: 20000 segments do not resolve it",
         "Graph at parameter -1",
         "a shorter path",
     ),
@@ -119,7 +119,7 @@ def test_curvature_rate_that_is_not_finite(refuses):
         SimulationError,
         "the curvature rate of the path is not finite",
         "Graph at parameter 0, 0 m from the start, (0, 0) m",
-        "start or end the path short of this place",
+        "start or end the path before this point",
     ):
         sample(path, 10)
 
@@ -138,7 +138,7 @@ def test_arc_length_off_the_path(s, shown, refuses):
 def test_too_few_samples(refuses):
     with refuses(
         SimulationError,
-        "the number of samples asked for is 1",
+        "the requested number of samples is 1",
         "sample(Circle, count=…)",
         "count=2",
     ):
@@ -223,7 +223,7 @@ MAKERS = {
     ),
     "closed twice": (
         lambda: Spline(points=(*SQUARE, SQUARE[0]), closed=True),
-        "the first and the last point are at one place",
+        "the first and the last point coincide",
         "Spline(points=…, closed=True)",
         "leave out the last point",
     ),
@@ -267,7 +267,7 @@ MAKERS = {
         lambda: Nurbs(points=SQUARE, degree=2, knots=(0, 0, 1, 1, 1, 1, 2)),
         "all knots from knots[2] to knots[4] are 1",
         "Nurbs(knots=…)",
-        "let the knots rise",
+        "give increasing knots",
     ),
     "no text": (lambda: graph(3.0), "3.0 is not text", "Graph(y=…)", "an expression of x"),
     "unreadable": (

@@ -97,7 +97,7 @@ def test_what_it_cannot_lead_is_refused(system_of):
     assert "'trailer'" in caught.value.fix
     arm = system_of("manipulator-2r")
     swing = ns.ExpressionMotion(coordinates={"joint1.angle": "0.1*t", "joint2.angle": 0.5})
-    with pytest.raises(ns.SimulationError, match="for a vehicle on a path"):
+    with pytest.raises(ns.SimulationError, match="needs a vehicle that follows a path"):
         ns.follow(arm, swing, duration=1.0, controller="path")
     with pytest.raises(ns.SimulationError, match="reach is -1"):
         ns.PathTracking(reach=-1.0)

@@ -199,7 +199,7 @@ def test_what_cannot_be_regulated_is_refused(agv):
         "weight of 'platform.x' is -1": ({"state_weights": {"platform.x": -1.0}}, "0 or more"),
         "weight of 'torque2' is 0": ({"input_weights": TORQUES | {"torque2": 0.0}}, "positive"),
         "'torque2' has no weight": ({"input_weights": {"torque1": 1.0}}, "torque1, torque2"),
-        "asked for is 3, expected 4 to 201": ({"samples": 3}, "samples=61"),
+        "of samples is 3, expected 4 to 201": ({"samples": 3}, "samples=61"),
     }
     for what, (changes, fix) in cases.items():
         with pytest.raises(ns.SimulationError, match=what) as caught:

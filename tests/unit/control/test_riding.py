@@ -42,9 +42,9 @@ def test_a_heavier_robot_is_held_under_a_sampled_loop(system_of):
     ("options", "what"),
     [
         ({"controller": "pose"}, "falls unless it is balanced"),
-        ({"timing": "quintic:30"}, "should go 0 m/s, and is balanced from 0.5 to 5 m/s"),
-        ({"follower": ns.Follower(reverse=True)}, "wheels of what is balanced"),
-        ({"controller": ns.ControlLoop(limits={"left.torque": 1.0})}, "no limits"),
+        ({"timing": "quintic:30"}, "should go 0 m/s, but it can be balanced from 0.5 to 5 m/s"),
+        ({"follower": ns.Follower(reverse=True)}, "contact points of the wheels"),
+        ({"controller": ns.ControlLoop(limits={"left.torque": 1.0})}, "without limits"),
     ],
 )
 def test_what_would_fall_is_refused(system_of, options, what):

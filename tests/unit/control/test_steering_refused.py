@@ -63,7 +63,7 @@ class FromSpeeds(AbstractSteeringController):
 
 
 def test_a_steering_rate_from_speeds_is_refused(system_of):
-    with pytest.raises(ns.SimulationError, match="'steering_rate' is fed back from") as caught:
+    with pytest.raises(ns.SimulationError, match="'steering_rate' depends on") as caught:
         back_up(system_of("tractor-trailer"), PATHS["line"], FromSpeeds(), 0.0)
     assert "tractor-trailer" in caught.value.where and "coordinates" in caught.value.fix
 

@@ -94,7 +94,7 @@ def test_models_without_a_planar_base_are_refused(system_of):
             "torque1",
         ),
         ({"period": -1.0, "controller": "pose"}, "the period is -1.0 s", "positive time"),
-        ({"limits": {"torque1": 1.0}}, "belong to a controller, and there is none", "give a"),
+        ({"limits": {"torque1": 1.0}}, "need a controller, and none is given", "give a"),
         (
             {"inputs": ("torque1", "torque2"), "controller": "pose"},
             "choice of inputs",
@@ -140,7 +140,7 @@ def test_a_turning_rate_that_jumps_is_refused_without_feedback(agv):
     corner = ns.Polyline(points=corners, radius=1.0, blend="circle")
     with pytest.raises(ns.SimulationError, match="jumps by 1 1/m 3 m along it") as caught:
         track(agv, corner, follower=ns.Follower(**AXLE), timing=ConstantSpeed(0.3))
-    assert "no finite forces" in caught.value.what
+    assert "infinite forces" in caught.value.what
     assert "'agv'" in caught.value.where and "stop there" in caught.value.fix
     # stopped at both ends of the blend, or led back by feedback, it is driven
     whole = ns.parse_timing("schedule:times=0,1,2,3,4,5,6;speeds=0,3,0,pi/2,0,2,0")

@@ -98,5 +98,5 @@ def test_unknown_outputs_and_names_are_refused(point, refuses):
     with refuses(ns.CompileError, "the outputs are none", where, "once"):
         system.casadi_function([])
     for name in ("a b", "1a", "a__b", "f;", ""):
-        with refuses(ns.CompileError, "is no name of a CasADi function", where, "letter"):
+        with refuses(ns.CompileError, "is not a valid name of a CasADi function", where, "letter"):
             system.casadi_function(name=name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
+from chains import chain, train
+from newton_euler import NewtonEuler
+from states import admissible_states
 
 import noslip as ns
 from noslip.engines import llvm, repetition
@@ -16,9 +17,6 @@ from noslip.engines.interpreter import interpret_rows
 from noslip.engines.native import compile_native, compile_wide
 from noslip.engines.program import Program, trace_program
 from noslip.engines.repetition import PartedProgram, cut
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "models"))
-from chains import chain, train
 
 EMPTY = ca.SX(0, 1)
 STEPS = 60
@@ -130,6 +128,19 @@ def test_recursions_along_a_mechanism_are_loops(
     # rounding of 40 bodies in a row, as straight-line code has it too
     assert_same(program, rng, 1, 1e-9)
     assert_same(program, rng, 4, 1e-9)
+
+
+def test_loops_along_a_chain_and_newton_euler(rng: np.random.Generator) -> None:
+    system = ns.System(equations=ns.derive(chain(24)))
+    program = system.program("rates", system.rates_expression)
+    assert loops_of(cut(program))
+    rates, oracle = compile_native([program])["rates"], NewtonEuler(system.model)
+    for state in admissible_states(system.equations, rng, 3):
+        x = np.concatenate([state.q, state.eta])
+        found = rates(state.t, x, [], [])[24:]
+        expected = oracle.at(state).speed_rates
+        # 24 bodies in a row, relative to the largest rate
+        assert found == pytest.approx(expected, abs=1e-10 * np.max(np.abs(expected)))
 
 
 def test_twice_the_joints_are_hardly_more_code() -> None:

@@ -164,7 +164,7 @@ def test_a_bound_holds_a_value_and_it_is_said(system):
     )
     value = found.found("m")
     assert value.value == pytest.approx(2.4, rel=1e-5) and value.at_bound
-    assert math.isnan(value.low) and "held by its bound" in found.text()
+    assert math.isnan(value.low) and "at its bound" in found.text()
     # the rest is what a fit with it fixed finds
     alone = pushed(
         system, noisy(4), parameters=["d"], fixed={"m": value.value}, sigma={"cart.position": 0.02}
@@ -225,10 +225,10 @@ def test_what_has_no_effect_is_named(system):
     ("options", "said"),
     [
         ({"parameters": ["mass"]}, "there is no parameter, constant input or number 'mass'"),
-        ({"parameters": "m"}, "is the text 'm'"),
+        ({"parameters": "m"}, "is the string 'm'"),
         ({"parameters": ["cart.speed"]}, "which differs from run to run"),
-        ({"parameters": []}, "nothing is looked for"),
-        ({"parameters": ["m", "m"]}, "looked for twice"),
+        ({"parameters": []}, "nothing is to be estimated"),
+        ({"parameters": ["m", "m"]}, "is estimated twice"),
         ({"columns": {"gps": "cart.position"}}, "there is no column 'gps'"),
         ({"sigma": {"gps": 1.0}}, "which is not compared"),
         ({"sigma": {"cart.position": 0.0}}, "the standard deviation of 'cart.position' is 0.0"),
@@ -236,7 +236,7 @@ def test_what_has_no_effect_is_named(system):
         ({"level": 1.0}, "the level is 1.0"),
         ({"gradients": "finite"}, "there are no gradients 'finite'"),
         ({"parameters": [ns.FitParameter(of="m", lower=3.0)]}, "is not between its bounds"),
-        ({"max_evaluations": 2}, "has not settled after 2 evaluations"),
+        ({"max_evaluations": 2}, "has not converged after 2 evaluations"),
     ],
 )
 def test_mistakes_are_told(system, options, said):
@@ -274,7 +274,7 @@ def test_the_page_shows_fit_and_data(system, tmp_path):
     page = ns.write_fit_report(found, tmp_path / "fit.html", command="noslip fit cart data.csv")
     text = page.read_text()
     assert text.count("<svg") == 1 and "noslip fit cart data.csv" in text
-    for word in ("Fit against data", "95 % interval", "Correlations", "Residuals"):
+    for word in ("Fit and data", "95 % interval", "Correlations", "Residuals"):
         assert word in text
     dots = text.split("<svg")[1].count("<circle")
     assert dots >= 2 * len(TIMES)  # data and residuals
@@ -290,5 +290,5 @@ def test_results_go_to_json_and_xarray(system):
     data = found.to_json()
     assert data["values"]["d"]["interval"][0] < found["d"] < data["values"]["d"]["interval"][1]
     assert data["columns"]["cart.position"]["sigma_found"] is True
-    with pytest.raises(KeyError, match="was not looked for"):
+    with pytest.raises(KeyError, match="was not estimated"):
         found["k"]

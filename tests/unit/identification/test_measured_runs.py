@@ -100,7 +100,7 @@ def test_a_wrong_dimension_is_told_with_the_column(system):
     )
     with pytest.raises(ns.SimulationError) as told:
         ns.fit(system, run, parameters=["m"])
-    assert told.value.what == "it is in 'deg/s', and what it measures is in 'm'"
+    assert told.value.what == "it is in 'deg/s', but the quantity it measures is in 'm'"
     assert "column 'cart.position'" in told.value.where
 
 
@@ -120,13 +120,13 @@ def test_an_angle_goes_on_over_a_turn():
     [
         ("x,y\n1,2\n", "there is no column of times; there are x, y"),
         ("time,x\n0,1\n1,2,3\n", "the line has 3 values, expected 2"),
-        ("time,x\n0,one\n", "the line has no numbers"),
+        ("time,x\n0,one\n", "the line is not numeric"),
         ("time,x,x\n0,1,2\n", "two columns are named 'x'"),
         ("time,x\n0,1\n0,2\n", "the times do not increase: 0 s comes after 0 s"),
         ("time,x\n0,1\n", "the times have the shape"),
         ("time,x\n0,1\n1,inf\n", "has values that are infinite"),
         ("time,gps\n0,1\n1,2\n", "no column is a coordinate, speed or angle"),
-        ("time,cart.position\n0,\n1,\n", "column 'cart.position' holds no number"),
+        ("time,cart.position\n0,\n1,\n", "column 'cart.position' contains no numbers"),
         ("", "there is no column of times"),
     ],
 )

@@ -77,7 +77,7 @@ class TestRows:
         model = puck(rows=rows("puck.vx - 1", "puck.vx - 2"))
         with refuses(
             ns.ModelError,
-            "row 'row2' contradicts 'row1': they ask for different speeds",
+            "row 'row2' contradicts 'row1': they demand different speeds",
             "row 'row2' (row)",
             "remove one of them, or give both the same motion",
         ):
@@ -186,7 +186,7 @@ class TestIndependentSpeeds:
             ns.ModelError,
             "1 independent speeds are named ('sled.vx'), but the mechanism has 2 degrees",
             "model 'sleigh', independent_speeds",
-            "name 2, or none to let them be chosen",
+            "name 2, or none to have them chosen automatically",
         ):
             trace(model)
 

@@ -250,10 +250,10 @@ def test_all_faults_at_once() -> None:
         "has 'cart.x' in the place of a point of 'cart'",
         "not linear in the speeds",
         "an expression of accelerations",
-        "with no speed in it",
+        "without a speed",
         "of speeds, but is a row on positions",
-        "with no coordinate in it",
-        "'w' is no axis of a body",
+        "without a coordinate",
+        "'w' is not an axis of a body",
     ):
         assert any(words in what for what in said), words
 
@@ -297,9 +297,9 @@ def test_measures_that_cannot_be_read(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     "given, said",
     [
-        ({"events": {"a": "acceleration(wheel1).z"}}, "an acceleration is asked for"),
+        ({"events": {"a": "acceleration(wheel1).z"}}, "an acceleration is used"),
         ({"outputs": {"a": "point(whel1).z"}}, "did you mean 'wheel1'"),
-        ({"outputs": {"a": "rate(torque1)"}}, "the rate of an input is asked for"),
+        ({"outputs": {"a": "rate(torque1)"}}, "the rate of an input is requested"),
         ({"outputs": {"wheel1.rate": "t"}}, "has the name of a column"),
         ({"outputs": {1: "t"}}, "has no name"),
         ({"outputs": {"a": 3.0}}, "an expression is expected"),

@@ -92,7 +92,7 @@ NAMES = [
     ),
     (
         replace(more(CART, "bodies", body("world"))),
-        "a body is called 'world', which is the name of what does not move",
+        "a body is called 'world', which is the name of the ground",
         "bodies.world",
         "give it another name; joints and planes refer to the ground as 'world'",
     ),
@@ -118,7 +118,7 @@ NAMES = [
         more(CART, "parameters", parameter("push")),
         "parameter 'push' has the name of an input",
         "parameters.push",
-        "rename one of them; expressions know both by name",
+        "rename one of them; expressions refer to both by name",
     ),
     (
         more(CART, "inputs", ForceInput(name="pi", unit="N")),

@@ -186,13 +186,13 @@ VALUES = [
 LINEARITY = [
     (
         position("l*t - 1"),
-        "row 'r' has an expression with no coordinate in it, so it constrains nothing",
+        "row 'r' has an expression without a coordinate, so it constrains nothing",
         "rows.r.expression",
         "use a coordinate, for example 'rail.position'",
     ),
     (
         velocity("rail.position"),
-        "row 'r' has an expression with no speed in it",
+        "row 'r' has an expression without a speed",
         "rows.r.expression",
         "use a speed, for example 'rail.speed'; a condition on coordinates alone is a row of "
         'type = "position"',
@@ -212,13 +212,13 @@ LINEARITY = [
     ),
     (
         speed("rail.speed + l"),
-        "independent speed number 1 has an expression with a term that has no speed in it",
+        "independent speed number 1 has an expression with a term that contains no speed",
         "independent_speeds[0].expression",
         "leave that term out: an independent speed is a sum of speeds times factors",
     ),
     (
         speed("l"),
-        "independent speed number 1 has an expression with no speed in it",
+        "independent speed number 1 has an expression without a speed",
         "independent_speeds[0].expression",
         "use a speed, for example 'rail.speed'",
     ),

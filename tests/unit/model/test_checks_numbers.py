@@ -137,13 +137,13 @@ ENTRIES = [
     ),
     (
         swap(CART, "bodies", mass=1e200),
-        "body 'rod' has mass = 1e+200, with which nothing can be computed",
+        "body 'rod' has mass = 1e+200, which is out of range",
         "bodies.rod.mass",
         "give 0, or a number between 1e-50 and 1e+50 in SI units",
     ),
     (
         swap(CART, "parameters", value=-1e-300),
-        "parameter 'l' has value = -1e-300, with which nothing can be computed",
+        "parameter 'l' has value = -1e-300, which is out of range",
         "parameters.l.value",
         "give 0, or a number between 1e-50 and 1e+50 in SI units",
     ),

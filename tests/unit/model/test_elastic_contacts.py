@@ -136,4 +136,4 @@ def test_rollers_without_stiffness_mass_or_a_base_that_moves_are_told_in_words_o
     said = str(error.value)
     assert "has rollers as bodies and no stiffness of their contact" in said
     assert "has rollers as bodies without mass" in said
-    assert "which keeps its height by itself" in said
+    assert "which has a fixed height" in said

@@ -69,8 +69,8 @@ def disk_fault(path):
 @pytest.mark.parametrize("text", ["", "# nothing yet\n\n", " \n"])
 def test_a_file_without_anything_is_one_fault(text):
     (fault,) = faults(text)
-    assert fault.what == "the file describes nothing"
-    assert fault.where == "sled.toml" and "begin with format = 1" in fault.fix
+    assert fault.what == "the file is empty"
+    assert fault.where == "sled.toml" and "start with format = 1" in fault.fix
 
 
 def test_a_name_in_other_letters_belongs_in_quotes():
@@ -184,7 +184,7 @@ def test_saving_where_one_cannot(tmp_path):
         save_model(CART, tmp_path)
     assert caught.value.fix == "give a file name in it, such as cart.toml"
     (tmp_path / "file").write_text("")
-    with pytest.raises(ModelError, match="the name holds a NUL"):
+    with pytest.raises(ModelError, match="the name contains a NUL"):
         save_model(CART, f"{tmp_path}/a\0b.toml")
     for path in ("file/x.toml", "x" * 300 + ".toml"):
         with pytest.raises(ModelError, match="cannot be written: ") as caught:

@@ -35,7 +35,7 @@ def test_names_with_dots_are_quoted_or_dotted_keys():
 KEYS = [
     (
         edited("format = 1\n", ""),
-        "the file does not say its format",
+        "the file does not give its format",
         "sled.toml, line 1, the top of the model",
         "add format = 1 at the top",
     ),

@@ -60,8 +60,8 @@ def test_a_dimension_in_base_units(text, shown):
 @pytest.mark.parametrize(
     ("text", "what", "fix"),
     [
-        ("", "is empty", '"1" for a pure number'),
-        ("  ", "is empty", '"1" for a pure number'),
+        ("", "is empty", '"1" for a dimensionless number'),
+        ("  ", "is empty", '"1" for a dimensionless number'),
         ("kgg", "'kgg' is not a known unit", "did you mean 'kg'?"),
         ("n*m", "'n'", "did you mean 'N'?"),
         ("furlong", "'furlong' is not a known unit", "known are kg, m, s,"),
@@ -74,7 +74,7 @@ def test_a_dimension_in_base_units(text, shown):
         ("N m / rad", "cannot be read", 'write unit = "N*m / rad"'),
         ("m/", "cannot be read", "with * / ^ and parentheses"),
         ("°", "cannot be read", "with * / ^ and parentheses"),
-        ("1000*m", "has a number in it", "into the value"),
+        ("1000*m", "contains a number", "into the value"),
         ("9.81", "is a number", "into the value"),
         ("1/0", "is a number", "into the value"),
         ("m + s", "is not a product of powers", "kg*m^2"),

@@ -92,7 +92,7 @@ def test_kernels_are_whole_as_ptx(system_of):
 
 
 def test_a_motion_that_fails_is_told(system_of):
-    """A disk that falls flat ends there, on a device as on the processor."""
+    """A disk that falls flat ends there, on a device as on the CPU."""
     given = CASES["rolling-disk"] | {"max_steps": 3}
     found = ns.simulate_sensitivities_batch(system_of("rolling-disk"), device=HostDevice(), **given)
     assert not found.success.any()
@@ -144,7 +144,7 @@ def test_progress_moves_over_blocks(system_of, monkeypatch):
 class TestRefused:
     def test_single_precision_on_the_processor_and_with_tight_tolerances(self, system_of):
         system, given = system_of("chaplygin-sleigh"), CASES["chaplygin-sleigh"]
-        with pytest.raises(ns.SimulationError, match="on the processor"):
+        with pytest.raises(ns.SimulationError, match="on the CPU"):
             ns.simulate_sensitivities_batch(system, precision="single", **given)
         with pytest.raises(ns.SimulationError, match="7 digits"):
             ns.simulate_sensitivities_batch(

@@ -70,7 +70,7 @@ def test_derivatives_of_what_rounds_are_refused(system):
         lambda: ns.simulate_sensitivities(system, **given),
         lambda: ns.gradient(system, terminal="cart.position", **given),
     ):
-        with pytest.raises(ns.SimulationError, match="the law rounds what it sees") as caught:
+        with pytest.raises(ns.SimulationError, match="the law rounds its measurements") as caught:
             take()
         assert "quantum=0" in caught.value.fix
 

@@ -233,7 +233,7 @@ def test_results_are_found_by_name(system_of, refuses):
     assert found.vector.shape == (6,)
     assert found.units == {"torque1": "N*m", "m_platform": "kg"}
     assert "5 values" in repr(found) and "by m_platform [kg]" in repr(found)
-    with refuses(ns.SimulationError, "no derivative by 'm'", "agv", "m_platform"):
+    with refuses(ns.SimulationError, "no derivative with respect to 'm'", "agv", "m_platform"):
         found["m"]
 
 
@@ -266,7 +266,7 @@ def test_what_has_no_gradient_is_refused(system_of, refuses):
 
 
 def test_a_derivative_that_is_not_finite_is_refused(system_of, refuses):
-    with refuses(ns.SimulationError, "by 'torque1' is not finite", "agv", "sqrt at 0"):
+    with refuses(ns.SimulationError, "with respect to 'torque1' is not finite", "agv", "sqrt at 0"):
         ns.gradient(
             system_of("agv"),
             with_respect_to=["torque1"],
@@ -289,7 +289,7 @@ def test_a_run_that_fails_has_no_gradient(system_of, refuses):
 def test_inputs_of_a_law_are_refused(system_of, refuses):
     system = system_of("agv")
     known, given = laws(system)
-    with refuses(ns.SimulationError, "a law makes it", "agv", "Table"):
+    with refuses(ns.SimulationError, "a law determines it", "agv", "Table"):
         ns.gradient(
             system,
             with_respect_to=["torque1"],

@@ -163,7 +163,7 @@ def test_speeds_of_a_planar_base_are_chosen_by_name():
         ("rolling-disk", {"speeds": ("disk.yaw_rat",)}, "no speed 'disk.yaw_rat'"),
         ("rolling-disk", {"speeds": ("w = disk.spin_rate*",)}, "cannot be read"),
         ("rolling-disk", {"speeds": ("w = disk.spin_rate*k",)}, "the unknown name 'k'"),
-        ("rolling-disk", {"speeds": ("w = 2*m",)}, "has no speed in it"),
+        ("rolling-disk", {"speeds": ("w = 2*m",)}, "contains no speed"),
         ("rolling-disk", {"speeds": ("w = disk.spin_rate^2", *NONSPINNING[:2])}, "not linear"),
         ("agv", {"speeds": ("wheel1.rate",)}, "1 independent speeds are named"),
     ],

@@ -170,7 +170,7 @@ def test_the_time_limit_ends_the_simplification_and_says_so():
     assert done.written.is_late
     assert done.is_confirmed
     text = equations_text(equations, seconds=0.0)
-    assert "The time limit ended the simplification before it was done." in text
+    assert "The simplification reached its time limit before it was finished." in text
 
 
 def test_a_program_that_was_simplified_is_not_simplified_again(monkeypatch):

@@ -107,8 +107,8 @@ def test_gravity_in_numbers_is_part_of_the_stiffness():
     [
         ("whipple-bicycle", "sped", {}, "no independent speed 'sped'", "did you mean 'speed'"),
         ("rolling-disk", "disk.wz", {}, "no independent speed 'disk.wz'", "--speeds"),
-        ("tricycle", "v", {}, "does not last: the motion is not steady", "level ground"),
-        ("manipulator-2r", "joint1.rate", {}, "does not last", "noslip linearize"),
+        ("tricycle", "v", {}, "is not a steady motion: the motion is not steady", "level ground"),
+        ("manipulator-2r", "joint1.rate", {}, "is not a steady motion", "noslip linearize"),
         ("rolling-disk", "disk.wz", {"coordinates": "quaternion"}, "in angles", "leave out"),
         ("rolling-disk", "w", {"speeds": ("nosuch",)}, "no speed 'nosuch'", "disk"),
     ],

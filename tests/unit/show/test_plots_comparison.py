@@ -74,9 +74,21 @@ def test_what_cannot_be_drawn(refuses, tmp_path):
         (agv, {"what": "friction"}, "none is given", "'agv'", "audit=noslip.audit"),
         (agv, {"what": "speeds", "against": "torque1"}, "has its own", "against", "list"),
         (agv, {"size": "poster"}, "no size 'poster'", "plot", "page"),
-        ([agv, agv], {"labels": ["one"]}, "2 runs and 1 labels", "labels", "one label a run"),
+        (
+            [agv, agv],
+            {"labels": ["one"]},
+            "2 runs and 1 labels",
+            "labels",
+            "one label for each run",
+        ),
         ([agv, arm], {"what": "speeds"}, "no column in common", "run2", "one by one"),
-        ([agv, agv], {"what": "friction", "audit": audited()}, "several", "'agv'", "one at a time"),
+        (
+            [agv, agv],
+            {"what": "friction", "audit": audited()},
+            "one run at a time",
+            "'agv'",
+            "draw one",
+        ),
         ([], {}, "no run", "plot", "at least one"),
         (agv, {"save": tmp_path / "a.jpg"}, "as '.jpg'", "a.jpg", ".png, .svg or .pdf"),
         (

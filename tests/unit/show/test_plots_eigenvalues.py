@@ -203,7 +203,7 @@ def test_what_cannot_be_drawn(refuses):
     cases = [
         (np.arange(3), np.zeros(3), "shape (3,)", "(n, k) eigenvalues"),
         (np.arange(2), good, "shape (2,)", "a row for each value"),
-        (np.array([0.0, 2.0, 1.0]), good, "do not rise", "rising order"),
+        (np.array([0.0, 2.0, 1.0]), good, "do not increase", "increasing order"),
         (np.arange(3), np.full((3, 2), np.nan), "not a finite number", "leave such values"),
     ]
     for values, table, what, fix in cases:

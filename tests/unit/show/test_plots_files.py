@@ -134,3 +134,14 @@ def test_svg_draws_the_numbers_of_the_run(figure):
     y = y * np.ptp(ax.get_ylim()) + ax.get_ylim()[0]
     expected = np.interp(x, run.t, run["platform.vy"])
     np.testing.assert_allclose(y, expected, atol=2e-3 * np.ptp(ax.get_ylim()))
+
+
+def test_pictures_in_a_figure_stay_in_the_text():
+    """A heat map is a picture inside of the SVG; its link is its data, not the name of a part."""
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.add_subplot().pcolormesh([[1.0, 2.0], [3.0, 4.0]], rasterized=True)
+    root = ElementTree.fromstring(svg_text(figure, name="map"))
+    (image,) = root.iter("{http://www.w3.org/2000/svg}image")
+    assert image.get("href").startswith("data:image/png;base64,")

@@ -234,7 +234,7 @@ def test_a_tracked_path_says_what_was_followed(system_of, tmp_path):
     path = ns.write_report(system_of("carriage"), result, tmp_path / "page.html")
     page = HtmlPage(without_frames(path.read_text()))
     assert words(result.summary().splitlines()[-1]) in page.sections["simulated"]
-    assert "made from Python" in page.sections["reproduce"]
+    assert "started from Python" in page.sections["reproduce"]
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -330,6 +330,9 @@ def test_whoever_waits_is_told_what_is_being_done(system_of, tmp_path):
         (60.0, 6, "60"),
         (-0.0, 6, "0"),
         (3.6449e-13, 3, "3.64 × 10⁻¹³"),
+        (5843.2, 3, "5840"),
+        (-43961.0, 2, "−44000"),
+        (123456.0, 3, "1.23 × 10⁵"),
         (-2.5e21, 6, "−2.5 × 10²¹"),
         (float("inf"), 6, "∞"),
         (float("nan"), 6, "not known"),

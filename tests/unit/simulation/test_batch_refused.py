@@ -41,7 +41,7 @@ class TestRefused:
             ),
             (
                 {"inputs": {"torque": lambda t, q, v: 0.0}},
-                "input 'torque' is a Python callable, which lanes cannot call",
+                "input 'torque' is a Python callable, which batches cannot call",
                 "batch of model 'pendulum'",
                 "give numbers, an expression",
             ),
@@ -130,7 +130,7 @@ class TestRefused:
                 "batch of model 'pendulum'",
                 "known: 'final'",
             ),
-            ({"lanes": 3}, "code of 3 lanes is asked for", "batch of", "1, 2, 4, 8, 16"),
+            ({"lanes": 3}, "code of 3 lanes is requested", "batch of", "1, 2, 4, 8, 16"),
             ({"threads": 0}, "threads is 0", "batch of model", "1 or more"),
             ({"max_events": 0.5}, "max_events is 0.5", "batch of model", "1 or more"),
             ({"count": 0}, "count is 0", "batch of model", "the number of trajectories"),

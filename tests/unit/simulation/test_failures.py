@@ -8,7 +8,7 @@ from noslip.simulation.failures import undefined_input
 from noslip.simulation.input_plan import plan_inputs
 
 RK4 = {"method": "rk4", "step": 0.02}
-FIX = "a root of a negative number, a zero divisor? Pass on_failure='return'"
+FIX = "is there a root of a negative number or a division by zero? Pass on_failure='return'"
 
 
 @pytest.fixture(scope="module")

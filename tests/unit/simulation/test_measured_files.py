@@ -59,12 +59,12 @@ def test_units_that_are_not_said_are_asked_for(log):
     ("call", "what"),
     [
         ({"columns": {"pos_y": "base.y"}}, "there is no column 'pos_y'"),
-        ({"columns": {"pos_x": "base.x"}, "units": {"pos_x": "parsec"}}, "is no unit"),
+        ({"columns": {"pos_x": "base.x"}, "units": {"pos_x": "parsec"}}, "is not a unit"),
         (
             {"columns": {"pos_x": "x"}, "units": {"pos_x": "m"}, "time": "heading"},
             "do not increase",
         ),
-        ({"columns": {"pos_x": "x"}, "units": {"pos_x": "__import__('os')"}}, "is no unit"),
+        ({"columns": {"pos_x": "x"}, "units": {"pos_x": "__import__('os')"}}, "is not a unit"),
     ],
 )
 def test_what_is_wrong_is_said(log, call, what):

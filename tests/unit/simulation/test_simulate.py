@@ -105,7 +105,7 @@ class TestSamples:
         start = ns.complete_start(system, {}, time=3.0)
         with refuses(
             ns.SimulationError,
-            "the start is that of t = 3 s, but the run starts at 0 s",
+            "the start is for t = 3 s, but the run starts at 0 s",
             "simulation of model 'shaken-pendulum'",
             "pass start_time=3",
         ):

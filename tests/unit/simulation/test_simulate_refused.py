@@ -48,7 +48,7 @@ class TestRefusals:
             ns.simulate(disk, duration=1.0, on_failure="ignore")
 
     def test_too_few_samples(self, disk, refuses):
-        with refuses(ns.SimulationError, "samples asked for is 1", self.WHERE, "at least 2"):
+        with refuses(ns.SimulationError, "number of samples is 1", self.WHERE, "at least 2"):
             ns.simulate(disk, duration=1.0, samples=1)
 
     @pytest.mark.parametrize(

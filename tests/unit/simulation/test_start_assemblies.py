@@ -80,7 +80,7 @@ def test_guesses_that_are_none_are_refused(system_of, guess, said):
 def test_a_guess_beside_a_completed_start_is_refused(system_of):
     system = system_of("slider-crank")
     start = ns.complete_start(system, {"crank.angle": 0.4})
-    with pytest.raises(ns.SimulationError, match="a guess is given beside"):
+    with pytest.raises(ns.SimulationError, match="a guess is given together with"):
         ns.simulate(system, duration=0.1, start=start, guess={"rod.angle": 0.1})
 
 

@@ -1,4 +1,4 @@
-"""A run that came to its end says when it means nothing, or what it cannot know."""
+"""A run that came to its end says when it is meaningless, or what it cannot know."""
 
 import json
 
@@ -15,19 +15,19 @@ SPRING = {"push": "-9*s.position"}
 def test_a_motion_that_is_not_followed_means_nothing(system_of):
     run = ns.run_scenario(system_of("agv"), rtol=0.1, atol=0.1)
     assert run.ending is ns.Ending.FINISHED and not run.success
-    assert "off the motion it was to follow" in run.verdict
-    assert run.verdict in run.summary() and "means nothing" in repr(run)
+    assert "off its prescribed motion" in run.verdict
+    assert run.verdict in run.summary() and "is meaningless" in repr(run)
 
 
 def test_the_console_the_summary_and_the_exit_code_say_so(tmp_path):
     arguments = ["run", "agv", "--tolerance", "0.1", "--no-plots", "-o", str(tmp_path / "run")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 1
-    assert "But the result means nothing" in result.output
+    assert "But the result is meaningless" in result.output
     assert "fix    give a smaller --tolerance" in result.output
     kept = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert kept["ending"] == "finished" and len(kept["doubts"]) == 2
-    assert "means nothing" in (tmp_path / "run" / "summary.txt").read_text()
+    assert "is meaningless" in (tmp_path / "run" / "summary.txt").read_text()
 
 
 def test_a_fixed_step_that_blows_up_means_nothing(block):

@@ -79,7 +79,7 @@ def test_what_does_not_move_and_what_is_no_sweep_is_refused(tmp_path, refuses):
         work="evaluate",
         folder=tmp_path / "instants",
     )
-    with refuses(ns.SimulationError, "nothing moves", "sweep", "report"):
+    with refuses(ns.SimulationError, "no motion to show", "sweep", "report"):
         SweepPoints(tmp_path / "instants")
     with pytest.raises(ns.NoslipError):
         SweepPoints(tmp_path)

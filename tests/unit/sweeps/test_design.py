@@ -147,7 +147,7 @@ def test_conditions_exclude_points():
         ({"a": "0:1:2"}, {}, {"draws": 3}, "nothing is sampled"),
         ({"a": "0:1:2", "b": "0:1:3"}, {}, {"zipped": [("a", "b")]}, "a: 2, b: 3"),
         ({"a": "0:1:2"}, {}, {"zipped": [("a", "c")]}, "'c' is zipped, but not varied"),
-        ({"a": "0:1:2"}, {}, {"where": ["a = 2"]}, "no comparison"),
+        ({"a": "0:1:2"}, {}, {"where": ["a = 2"]}, "not a comparison"),
         ({"a": "0:1:2"}, {}, {"where": ["b < 2"]}, "'b' is not known"),
         ({"a": "0:1:2"}, {}, {"where": ["a < 2 +"]}, "cannot be read"),
     ],

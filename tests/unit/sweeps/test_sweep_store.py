@@ -83,7 +83,7 @@ def test_more_points_and_measures_reuse_what_is_there(swept):
     [
         ({"x": "0:9:4"}, "values of x are 0:9:4, in the store 0:8:5"),
         ({"set": {"y": 2.0}}, "setting 'set' is {'y': 2.0}, in the store it is {}"),
-        ({"measures": ("cube",)}, "measure 'square' of the store is not asked for"),
+        ({"measures": ("cube",)}, "measure 'square' of the store is not requested"),
         ({"where": ["x < 5"]}, "the conditions are 'x < 5', in the store none"),
     ],
 )
@@ -118,12 +118,12 @@ def test_a_folder_that_is_something_else_is_left_alone(swept, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("mine")
-    with pytest.raises(ns.SimulationError, match=r"something else: it holds 'thesis\.txt'"):
+    with pytest.raises(ns.SimulationError, match=r"not a sweep: it contains 'thesis\.txt'"):
         swept("0:1:2", folder=other)
-    with pytest.raises(ns.SimulationError, match="no folder of a sweep"):
+    with pytest.raises(ns.SimulationError, match="not a folder of a sweep"):
         swept("0:1:2", folder=other / "thesis.txt")
     assert [p.name for p in other.iterdir()] == ["thesis.txt"] and not swept.calls()
-    with pytest.raises(ns.SimulationError, match="it is no sweep"):
+    with pytest.raises(ns.SimulationError, match="it is not a sweep"):
         ns.open_sweep(other)
 
 

@@ -237,7 +237,7 @@ def test_failures_of_single_points_are_kept_with_their_reasons(tmp_path):
         ({"duration": -1.0}, "positive"),
         ({"on": "thread"}, "did you mean 'threads'"),
         ({"on": "cuda"}, "NVIDIA"),
-        ({"on": "cuda", "measures": ["gradient:skate.x:m"]}, "which a GPU does not do"),
+        ({"on": "cuda", "measures": ["gradient:skate.x:m"]}, "which a GPU cannot do"),
         ({"chunk": 0}, "chunk"),
     ],
 )

@@ -226,7 +226,7 @@ class AdaptiveTracking(AbstractController):
                 raise SimulationError(
                     f"the equations are not linear in '{name}'",
                     where,
-                    "adapt masses, moments of inertia and dampings; lengths are to be known",
+                    "adapt masses, moments of inertia and dampings; lengths must be known",
                 )
         B = ca.densify(system.equations.reduced_inputs)
         if B.shape[1] < B.shape[0]:
@@ -359,10 +359,11 @@ class MotionForce(AbstractController):
         spare = B.shape[1] - B.shape[0]
         if spare < len(at):
             raise SimulationError(
-                f"{len(at)} reactions are wanted, and {B.shape[1]} inputs for {B.shape[0]} degrees "
+                f"{len(at)} reactions are prescribed, and {B.shape[1]} inputs for {B.shape[0]} "
+                "degrees "
                 f"of freedom leave {max(spare, 0)} open",
                 _where(system),
-                "want fewer, or add motors that work against each other",
+                "prescribe fewer, or add motors that work against each other",
             )
         reactions = system.equations.multipliers[at, :]
         by_input = ca.jacobian(reactions, symbols.u)
@@ -431,7 +432,7 @@ def _check_linear_motion(system: System, where: str) -> None:
     rest = ca.simplify(ca.substitute([kin.v], [kin.eta], [ca.SX.zeros(kin.eta.shape)])[0])
     if system.model.speed_inputs or not ca.sparsify(rest).nnz() == 0:
         raise SimulationError(
-            "something moves by itself, as by a speed input or a row that depends on time",
+            "something moves on its own, such as a speed input or a time-dependent row",
             where,
             "drive it by a motor",
         )

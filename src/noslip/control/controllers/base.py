@@ -301,7 +301,7 @@ def check_gains(law: AbstractControllerPlan, *names: str) -> None:
                 raise SimulationError(
                     f"{name} is {value!r}, expected a number of 0 or more",
                     type(law).__name__,
-                    f"give {name} a positive number: a negative gain leads away",
+                    f"give {name} a positive number: a negative gain is unstable",
                 )
 
 
@@ -350,8 +350,7 @@ def speed_input_rates(
     for name, speed in speeds.items():
         if ca.depends_on(speed, ca.vertcat(kin.eta, symbols.w, symbols.wdot)):
             raise SimulationError(
-                f"speed input '{name}' is fed back from speeds, so its rate would need "
-                "accelerations",
+                f"speed input '{name}' depends on speeds, so its rate would need accelerations",
                 f"controller of model '{system.model.name}'",
                 "let it depend on time, coordinates and the reference only",
             )

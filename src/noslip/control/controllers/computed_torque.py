@@ -318,6 +318,6 @@ class AccelerationResolved(AbstractController):
             Guard(
                 ca.sqrt(conditioning(pivots)),
                 f"{names} cannot be accelerated independently here: the Jacobian is singular",
-                "prescribe other coordinates, or keep the motion away from this place",
+                "prescribe other coordinates, or keep the motion away from this configuration",
             ),
         )

@@ -95,13 +95,13 @@ class PathTracking(AbstractControllerPlan):
         where = f"controller of model '{system.model.name}'"
         if not isinstance(motion, PathMotion):
             raise SimulationError(
-                "path tracking is for a vehicle on a path",
+                "path tracking needs a vehicle that follows a path",
                 where,
                 "use 'trailer' where the axle of a trailer follows, or a controller of joints",
             )
         if motion.base:
             raise SimulationError(
-                "the axle of a trailer follows the path, and path tracking leads the base",
+                "the axle of a trailer follows the path, but path tracking controls the base",
                 where,
                 "use the controller 'trailer', or 'lqr' with weights",
             )
@@ -272,7 +272,7 @@ class FollowingLaw(AbstractSteeringController):
         moves = [link for link in links if self._moves(system, ahead, link)]
         if not moves:
             raise SimulationError(
-                "the base cannot turn by itself, and nothing is known that steers it",
+                "the base cannot turn by itself, and no steering is known",
                 f"controller of model '{system.model.name}'",
                 "name the steering with its wheelbase, or use 'lqr' with weights",
             )

@@ -433,7 +433,7 @@ def _check(system: System, duration: float, samples: int) -> None:
         )
     if not 4 <= samples <= MOST_SAMPLES:
         raise SimulationError(
-            f"the number of samples asked for is {samples}, expected 4 to {MOST_SAMPLES}",
+            f"the requested number of samples is {samples}, expected 4 to {MOST_SAMPLES}",
             where,
             "choose samples=61, more for motions that change often",
         )

@@ -124,7 +124,7 @@ class Tracking(AbstractInputLaw):
                 raise SimulationError(
                     "a sampled loop of a controller with states of its own needs a plant",
                     f"controller of model '{system.model.name}'",
-                    "close it round one: PlantLaw(…, plant=Plant(), period=…)",
+                    "use one: PlantLaw(…, plant=Plant(), period=…)",
                 )
             return self._sampled(system, reference, forces)
         loop = self._continuous(system, reference, forces)

@@ -111,7 +111,7 @@ class TrailerTracking(AbstractSteeringLaw):
             raise SimulationError(
                 "no gains stabilize the trailer with these weights",
                 f"TrailerTracking of model '{system.model.name}', curvature {curvature:.4g} 1/m",
-                "give the error across, the heading and the effort weights above 0",
+                "give lateral error, heading and effort weights above 0",
             )
         return found.gains.ravel()
 

@@ -107,7 +107,7 @@ class Balance:
         found, line = _about(self.system, self.values, given, self.motors, guess)
         if line.coordinates != self.coordinates or line.speeds != self.speeds:
             raise SimulationError(
-                "another choice of coordinates and speeds is needed here",
+                "other coordinates and speeds are needed here",
                 f"balance of model '{self.system.model.name}'",
                 "lean and steer less",
             )
@@ -234,9 +234,9 @@ def regulate(line: Linearization, motors: tuple[str, ...], length: float) -> Reg
     found = solve_lqr(line.A, B, np.diag(units**-2), forces**-2)
     if found is None:
         raise SimulationError(
-            "its motors cannot keep it in this steady motion",
+            "the motors cannot maintain this steady motion",
             f"balance of model '{line.model}'",
-            "ride it by hand, or give it a motor that steers",
+            "ride it manually, or add a steering motor",
         )
     return found
 

@@ -131,7 +131,7 @@ def make_controls(
     everything = [i.name for i in model.inputs] + [i.name for i in model.speed_inputs]
     if not everything:
         raise SimulationError(
-            "the model has no inputs, so there is nothing to drive it with",
+            "the model has no inputs, so it cannot be driven",
             f"model '{model.name}'",
             "choose another model or task, or give it a motor",
         )

@@ -127,7 +127,7 @@ class Driver:
 
     def _assembled(self, segments: list[Segment]) -> Trajectory:
         if self._result is None or not segments:
-            raise SimulationError("nothing has been driven yet", "drive", "drive a little first")
+            raise SimulationError("no drive has been recorded yet", "drive", "drive a little first")
         return assemble(self._request, segments, self._result, self._begin, self._counts.tolist())
 
     def _take(self, controls: DriveControls, q: Array, v: Array) -> None:
@@ -203,14 +203,14 @@ class Driver:
                 raise SimulationError(
                     f"it has fallen over: wheel '{health.name}' leans by more than 60°",
                     f"model '{self.system.model.name}', t = {self.t:.4g} s",
-                    "start again, and ride more gently or let its balance be kept",
+                    "start again, and ride more gently or switch on balancing",
                 )
 
     def _refuse(self, result: NativeResult) -> None:
         raise SimulationError(
-            f"the drive cannot go on: {_reason(self._here, result)}",
+            f"the drive cannot continue: {_reason(self._here, result)}",
             f"model '{self.system.model.name}', t = {result.time:.4g} s",
-            "start it again, and drive more gently there",
+            "start again, and drive more gently there",
         )
 
     def _record(self, t: float, state: Array, inputs: Array) -> None:

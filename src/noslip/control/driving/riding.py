@@ -189,7 +189,7 @@ def plan_ride(
     if path.cusps:
         raise SimulationError(
             "the path has a cusp, where a vehicle stops, and this one would fall", where,
-            "leave out the parts that go back",
+            "remove the parts that reverse",
         )  # fmt: skip
     law = timing or ConstantSpeed(float(f"{math.sqrt(balance.slowest * balance.fastest):.2g}"))
     lasts = law.duration(path)
@@ -200,7 +200,7 @@ def plan_ride(
     for t, v in zip(times, speeds, strict=True):
         if not balance.slowest <= v <= balance.fastest:
             raise SimulationError(
-                f"at t = {t:.4g} s it should go {v:.4g} m/s, and is balanced from "
+                f"at t = {t:.4g} s it should go {v:.4g} m/s, but it can be balanced from "
                 f"{balance.slowest:g} to {balance.fastest:g} m/s",
                 where,
                 "give a timing law within these, such as constant-speed:"

@@ -125,9 +125,9 @@ def find_follower(
         folding = folding or unstable
     way = "in reverse" if reverse else "forward"
     raise SimulationError(
-        f"whatever axle follows the path {way}, '{folding}' folds up without feedback",
+        f"whichever axle follows the path {way}, '{folding}' folds up without feedback",
         where,
-        "drive the other way, or name what follows and give a controller that holds it",
+        "drive the other way, or name the follower and give a controller that stabilizes it",
     )
 
 

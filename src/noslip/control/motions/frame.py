@@ -113,7 +113,7 @@ class FrameMotion(AbstractMotion):
         left = float(np.linalg.norm(miss))
         if not left < 1e-9:
             raise SimulationError(
-                f"the point of '{self.body}' does not get to where the motion starts: it comes "
+                f"the point of '{self.body}' cannot reach the start of the motion: it comes "
                 f"within {left:.3g} m",
                 f"motion of model '{system.model.name}', t = 0 s",
                 "start within its reach, or give `near` a configuration on the way there",
@@ -133,7 +133,7 @@ class FrameMotion(AbstractMotion):
         freedom = system.kinematics.num_independent_speeds
         if len(self.position) != freedom:
             raise SimulationError(
-                f"{len(self.position)} places are given for {freedom} degrees of freedom",
+                f"{len(self.position)} positions are given for {freedom} degrees of freedom",
                 where,
                 f"give {freedom} of x, y and z, or prescribe joints with ExpressionMotion",
             )

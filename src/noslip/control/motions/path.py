@@ -367,12 +367,12 @@ class PathMotion(AbstractPathMotion):
                 name, unit = jump.name, jump.unit
                 raise SimulationError(
                     f"{name} of the path jumps by {jump.size:.4g} {unit} {at:.4g} m along it, "
-                    f"where {self._jumping(jump.order)} would have to jump: no finite forces do "
-                    "that",
+                    f"where {self._jumping(jump.order)} would have to jump, which takes "
+                    "infinite forces",
                     f"path for model '{system.model.name}'",
                     "put a Clothoid between, or blend corners smoothly: "
                     f"Polyline(blend='smooth', order={jump.order + 1}), Spline(order="
-                    f"{jump.order + 1}); stop there, or give a controller that leads back",
+                    f"{jump.order + 1}); stop there, or give a controller that returns to the path",
                 )
 
     def _jumping(self, order: int) -> str:
@@ -495,7 +495,7 @@ class PathMotion(AbstractPathMotion):
         if not (math.isfinite(ahead) and math.isfinite(across) and math.hypot(ahead, across) > 0):
             listed = ", ".join(str(e) for e in self.direction)
             raise SimulationError(
-                f"the direction ({listed}) points nowhere in the plane",
+                f"the direction ({listed}) has no component in the plane",
                 f"direction of the base of model '{system.model.name}'",
                 "give the axis of the base that points along the path, such as (1, 0, 0)",
             )
@@ -677,9 +677,10 @@ def planar_base(system: System) -> Node:
             moved = any(x != 0 for x in joint.parent_frame.position[:2])
             if turned or moved or joint.child_frame != Placement():
                 raise SimulationError(
-                    f"planar joint '{joint.name}' has its frame turned or moved in the plane",
+                    f"planar joint '{joint.name}' has a frame that is rotated or displaced in "
+                    "the plane",
                     f"path for model '{system.model.name}'",
-                    "give the joint no frames in the plane, and the path in the world",
+                    "remove the frames of the joint, and give the path in world axes",
                 )
             return node
     raise SimulationError(

@@ -91,7 +91,7 @@ class TrailerMotion(AbstractPathMotion):
     def _check(self, system: System) -> None:
         if not self.steering:
             raise SimulationError(
-                "the axle of a trailer is to follow the path, but nothing steers",
+                "the axle of a trailer follows the path, but nothing steers",
                 f"motion of model '{system.model.name}'",
                 "name the steering of the base, with its wheelbase",
             )

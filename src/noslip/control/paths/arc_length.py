@@ -178,7 +178,7 @@ def arc_table(path: AbstractPath) -> ArcTable:
         num_panels += len(a)
         if num_panels > MOST_PANELS:
             raise SimulationError(
-                f"the path winds too much: {MOST_PANELS} pieces do not resolve it",
+                f"the path winds too much: {MOST_PANELS} segments do not resolve it",
                 where(path, a[0]),
                 "give a shorter path, or several of them as a Composite",
             )
@@ -286,7 +286,7 @@ def _refuse(path: AbstractPath, a: float, b: float, turn: float, gap: float) -> 
         fix = "split the path here, or write it so that its point moves at every parameter"
     elif not np.all(np.isfinite(rate)) or np.max(rate) > np.median(mean) / STANDSTILL:
         what = "the path runs off: |r'| grows without bound"
-        fix = "end the path short of this place, or write it with another parameter"
+        fix = "end the path before this point, or write it with another parameter"
     elif gap > 1e-3 * np.median(mean) * (path.interval[1] - path.interval[0]):
         what = f"the path jumps by {gap:.4g} m"
         fix = "close the gap, or end the path here"
@@ -295,7 +295,7 @@ def _refuse(path: AbstractPath, a: float, b: float, turn: float, gap: float) -> 
         fix = "round the corner: Polyline(…, radius=…), or a Spline"
     else:
         what = "the curvature of the path grows without bound"
-        fix = "start or end the path short of this place, or write it differently there"
+        fix = "start or end the path before this point, or write it differently there"
     raise SimulationError(what, where(path, at), fix)
 
 
@@ -352,7 +352,7 @@ def sample(path: AbstractPath, count: int) -> PathSamples:
     """`path` at `count` places of equal distance along it, both ends among them."""
     if count < 2:
         raise SimulationError(
-            f"the number of samples asked for is {count}, at least 2 are needed",
+            f"the requested number of samples is {count}, at least 2 are needed",
             f"sample({type(path).__name__}, count=…)",
             "give count=2 or more",
         )
@@ -369,7 +369,7 @@ def samples_at(path: AbstractPath, p: Array, s: Array) -> PathSamples:
             raise SimulationError(
                 f"the {name} of the path is not finite",
                 where(path, p[at], s[at]),
-                "start or end the path short of this place, or write it differently there",
+                "start or end the path before this point, or write it differently there",
             )
     return PathSamples(
         parameter=p,

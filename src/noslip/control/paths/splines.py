@@ -1,6 +1,6 @@
 """Paths through or along given points: splines of any order and rational B-splines (NURBS).
 
-`path_from_csv` reads the points from a file: a header ``x,y``, then one point a line, in m.
+`path_from_csv` reads the points from a file: a header ``x,y``, then one point per line, in m.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Spline(AbstractPath):
         distinct(given, "points", "Spline")
         if self.closed and given[0] == given[-1]:
             raise SimulationError(
-                "the first and the last point are at one place, and the spline is closed",
+                "the first and the last point coincide, and the spline is closed",
                 "Spline(points=…, closed=True)",
                 "leave out the last point",
             )
@@ -164,7 +164,7 @@ class Nurbs(AbstractPath):
             raise SimulationError(
                 f"all knots from knots[{d}] to knots[{len(u) - d - 1}] are {u[d]:g}",
                 "Nurbs(knots=…)",
-                "let the knots rise",
+                "give increasing knots",
             )
 
     def position(self, p: ca.SX) -> ca.SX:
@@ -242,7 +242,7 @@ def _rationals(path: Nurbs) -> tuple[tuple[float, ...], Array]:
     return (*(float(p) for p in starts), float(u[used[-1] + 1])), table
 
 
-_EXAMPLE = "write the header x,y and then one point a line, in m, such as 0.5,1.2"
+_EXAMPLE = "write the header x,y and then one point per line, in m, such as 0.5,1.2"
 #: Bytes and points of a file of way-points.
 MAX_BYTES, MAX_POINTS = 2_000_000, 10_000
 
@@ -274,7 +274,7 @@ def path_from_csv(file: str | Path) -> Spline:
             raise SimulationError(
                 f"the file has more than {MAX_POINTS} way-points",
                 where,
-                "leave some out: a spline needs few points between which it bends",
+                "give fewer: a spline needs only a few points per bend",
             )
         if len(points) > 1 and points[-1] == points[-2]:
             raise SimulationError(

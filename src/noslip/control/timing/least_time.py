@@ -117,9 +117,9 @@ def least_time(
             return _schedule(cuts, z)
         segments.tighten(z, u, EXCESS)
     raise SimulationError(
-        f"limits are still exceeded between {len(cuts)} cuts",
+        f"limits are still exceeded between {len(cuts)} grid points",
         f"fastest motion on {type(path).__name__}",
-        f"give a greater count: least_time(path, limits, count={4 * count})",
+        f"give a larger count: least_time(path, limits, count={4 * count})",
     )
 
 
@@ -440,7 +440,7 @@ class LeastTime(AbstractTimingPlan):
             if motors is None or _missed(timing, motors) <= PROMISED:
                 return timing
         raise SimulationError(
-            f"what the motors must do changes too fast along the path for {count} places",
+            f"the required motor forces change too fast along the path for {count} points",
             f"least time of model '{system.model.name}' on {type(path).__name__}",
             "smooth the path, or start what it leaves open near where it settles: reference={…}",
         )
@@ -535,7 +535,7 @@ def _gravity(system: System, parameters: Mapping[str, float] | None) -> float:
     size = float(np.linalg.norm([nominal(e, known) for e in system.model.gravity]))
     if size == 0:
         raise SimulationError(
-            "the model has no gravity, so friction holds nothing",
+            "the model has no gravity, so there is no friction",
             f"least time of model '{system.model.name}'",
             "give lateral_acceleration and acceleration instead of friction",
         )

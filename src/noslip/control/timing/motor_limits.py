@@ -156,17 +156,18 @@ def _check_form(system: System, where: str) -> None:
     terms = (eq.reduced_mass, eq.reduced_bias, eq.reduced_forces, eq.reduced_inputs, kin.v, kin.N)
     if any(ca.depends_on(term, symbols.t) for term in terms):
         raise SimulationError(
-            "forces or constraints change with time, so what a motor must do at a place depends on "
-            "when that is passed",
+            "forces or constraints change with time, so the motor force needed at a point depends "
+            "on when it is passed",
             where,
             "leave out motions and forces that are expressions of t, or limit speed and "
             "acceleration instead",
         )
     if ca.depends_on(eq.reduced_inputs, ca.vertcat(kin.eta, symbols.w)):
         raise SimulationError(
-            "what an input does depends on speeds, so its limit is not one of the acceleration",
+            "the effect of an input depends on speeds, so its limit does not bound the "
+            "acceleration",
             where,
-            "let the input be the force itself, or limit speed and acceleration instead",
+            "make the input the force itself, or limit speed and acceleration instead",
         )
 
 

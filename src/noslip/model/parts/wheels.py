@@ -322,7 +322,7 @@ class Caster(AbstractWheelPart):
         if trail < 1e-3 * radius:
             yield Finding(
                 ("parts", self.name, "trail"),
-                f"caster '{self.name}' has a trail of {trail:.3g} m, so that nothing turns it",
+                f"caster '{self.name}' has a trail of {trail:.3g} m, so that it does not align",
                 "put the wheel behind its swivel axis, by about half its radius; for a wheel that "
                 'a motor turns write type = "steered_wheel"',
             )
@@ -474,8 +474,8 @@ class AbstractRollerWheelPart(AbstractWheelPart):
             yield Finding(
                 ("parts", self.name, "rollers"),
                 f"wheel '{self.name}' has rollers as bodies, which carry it, on '{self.parent}', "
-                "which keeps its height by itself",
-                'write motion = "free" of the base, or leave out rollers',
+                "which has a fixed height",
+                'write motion = "free" for the base, or leave out rollers',
             )
 
 

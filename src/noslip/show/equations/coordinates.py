@@ -263,10 +263,12 @@ def _with_speeds(model: Model, speeds: Sequence[str], equations: Equations) -> M
         unknown = sorted(used - set(scope) - {"pi"})
         if unknown:
             raise SimulationError(
-                f"'{text}' has the unknown name '{unknown[0]}'", where, nearest(unknown[0], scope)
+                f"'{text}' contains the unknown name '{unknown[0]}'",
+                where,
+                nearest(unknown[0], scope),
             )
         if not used & set(known):
-            raise SimulationError(f"'{text}' has no speed in it", where, nearest(expression, known))
+            raise SimulationError(f"'{text}' contains no speed", where, nearest(expression, known))
         if (
             dependence(parse(expression), dict.fromkeys(known, Dependence.LINEAR))
             is not Dependence.LINEAR
@@ -274,7 +276,7 @@ def _with_speeds(model: Model, speeds: Sequence[str], equations: Equations) -> M
             raise SimulationError(
                 f"'{text}' is not linear in the speeds",
                 where,
-                "write a sum of speeds times factors, without a term of its own",
+                "write a sum of speeds times factors, without a constant term",
             )
         found = dimension(expression, scope)
         unit = unit_text(found) if isinstance(found, tuple) else ""

@@ -113,7 +113,7 @@ def linear_equations(
     """
     if coordinates == QUATERNION:
         raise SimulationError(
-            "small motions are written in angles: a quaternion has one entry too many",
+            "linearized equations are written in angles: a quaternion has one component too many",
             f"model '{equations.model.name}', coordinates to print",
             "leave out --coordinates, or write --coordinates angles",
         )
@@ -207,10 +207,10 @@ class _StraightMotion:
             return linearize_point(point, self.relevant)
         except SimulationError as error:
             raise SimulationError(
-                f"straight running at '{self.speed}' alone does not last: {error.what}",
+                f"straight running at '{self.speed}' alone is not a steady motion: {error.what}",
                 self.where,
-                "take the speed that straight motions differ in, by --speeds if need be, on level "
-                "ground; elsewhere `noslip linearize` finds the steady motion first",
+                "use the speed that parametrizes straight motions, if necessary by --speeds, on "
+                "level ground; elsewhere `noslip linearize` finds the steady motion first",
             ) from None
 
     def random(self) -> list[tuple[float, Array]]:

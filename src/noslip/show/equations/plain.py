@@ -94,7 +94,7 @@ def plain_document(
     table = CellTable(("symbol", "name", "unit", "meaning"), legend)
     sections = [
         Section("Model and method", tuple(opening)),
-        Section("Symbols", (words("A dot is a rate in time."), table)),
+        Section("Symbols", (words("A dot is a time derivative."), table)),
         *written.sections(),
         Section("Check", (words(_verdict(written.residual())),)),
     ]
@@ -244,7 +244,9 @@ class _Written:
             motion.append(EquationLine(_added(left), forces[i], entry.name))
         sections = []
         if self.parts:
-            said = words("Names for what is used more than once, in the order of computing.")
+            said = words(
+                "Abbreviations for what is used more than once, in the order of computation."
+            )
             named = [EquationLine(self.names[k], self._part(k)) for k in self.parts]
             sections.append(Section("Parts", (said, Lines(tuple(named)))))
         if draft.rates:

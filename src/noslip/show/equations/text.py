@@ -162,7 +162,7 @@ def _closing(written: Written, residual: float) -> Section:
     if not written.is_simplified:
         said.append("The simplified forms did not pass the check, so nothing is simplified here.")
     if written.is_late:
-        said.append("The time limit ended the simplification before it was done.")
+        said.append("The simplification reached its time limit before it was finished.")
     omitted = sum(e.is_Dummy for e in written.expressions)
     if omitted:
         said.append(f"{omitted} expressions are too long to be written out.")

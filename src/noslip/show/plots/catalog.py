@@ -119,7 +119,7 @@ def plot(
     names = _labels(given, labels)
     if any(isinstance(one, MeasuredTable) for one in given) and isinstance(what, str):
         raise SimulationError(
-            f"the figure '{what}' is one of runs, and a table was measured",
+            f"the figure '{what}' is for runs, but this is a measured table",
             "plot(…)",
             'give a list of columns, such as what=["base.x"]',
         )
@@ -127,7 +127,7 @@ def plot(
     runs = cast("list[Trajectory]", given)
     if isinstance(what, str) and against != "time":
         raise SimulationError(
-            f"'{against}' is given for the abscissa of the figure '{what}', which has its own",
+            f"'{against}' is given for the x axis of the figure '{what}', which has its own",
             "plot(…, against=…)",
             f'give a list of columns, such as what=["{what}"], or leave against out',
         )
@@ -167,7 +167,7 @@ def _sweep(
         raise SimulationError(
             f"there is no figure {what!r} of a sweep",
             f"sweep of model '{sweep.model}'",
-            "leave what out: its eigenvalues are drawn",
+            "leave out what: the eigenvalues are drawn",
         )
     return plot_eigenvalues(
         sweep.values,
@@ -239,12 +239,12 @@ def _name(run: Plotted) -> str:
 
 def _labels(runs: Sequence[Plotted], labels: Sequence[str]) -> list[str]:
     if isinstance(labels, str):
-        raise TypeError(f"labels is the text '{labels}': give a list, one label a run")
+        raise TypeError(f"labels is the text '{labels}': give a list, one label for each run")
     if labels and len(labels) != len(runs):
         raise SimulationError(
             f"there are {len(runs)} runs and {len(labels)} labels",
             "plot(…, labels=…)",
-            "give one label a run",
+            "give one label for each run",
         )
     if labels:
         return [str(label) for label in labels]
@@ -258,11 +258,11 @@ def _audit(runs: Sequence[Trajectory], audit: Audit | None) -> Audit:
     where = f"plot of model '{runs[0].model.name}'"
     if len(runs) > 1:
         raise SimulationError(
-            "the friction of several runs is not drawn in one figure", where, "draw one at a time"
+            "friction demand is drawn for one run at a time", where, "draw one at a time"
         )
     if audit is None:
         raise SimulationError(
-            "friction is drawn from an audit, and none is given",
+            "friction demand is drawn from an audit, and none is given",
             where,
             "pass audit=noslip.audit(system, run)",
         )
@@ -289,9 +289,9 @@ TITLES = {
     "reactions": "reactions",
     "energy": "energy and residuals",
     "errors": "simulated minus reference, size",
-    "signals": "what the controller saw, wanted and got",
+    "signals": "measured, commanded and applied values",
     "estimate": "errors of the estimate, with two standard deviations",
-    "friction": "what the wheels ask of the ground",
+    "friction": "friction demand of the wheels",
 }
 
 

@@ -200,7 +200,9 @@ def _checked(values: ArrayLike, eigenvalues: ArrayLike) -> tuple[Array, Complex]
         )
     if len(x) < 2 or not np.all(np.diff(x) > 0):
         raise SimulationError(
-            "the values of the parameter do not rise", where, "give at least two, in rising order"
+            "the values of the parameter do not increase",
+            where,
+            "give at least two, in increasing order",
         )
     if not np.all(np.isfinite(table)):
         raise SimulationError(

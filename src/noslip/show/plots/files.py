@@ -133,7 +133,9 @@ def _keep_apart(root: ElementTree.Element, name: str) -> None:
             element.set("id", f"{name}-{identity}")
         link = element.attrib.pop(_LINK, None)
         if link:
-            element.set("href", f"#{name}-{link[1:]}")
+            # pictures, of what is too much for lines, are in the link itself
+            own = link.startswith("data:")
+            element.set("href", link if own else f"#{name}-{link[1:]}")
         for attribute in ("clip-path", "style"):
             value = element.get(attribute)
             if value and "url(#" in value:

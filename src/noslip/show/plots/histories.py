@@ -263,7 +263,7 @@ def signal_panels(run: Trajectory) -> list[Panel]:
     """What a controller saw or estimated beside what is and should be; what it wanted and got."""
     if not has_signals(run):
         raise SimulationError(
-            "the run has no plant of its own, so the controller sees all as it is",
+            "the run has no plant of its own, so the controller measures everything exactly",
             f"plot of model '{run.model.name}'",
             "plot signals of a run with a plant: track(…, plant=Plant(…))",
         )

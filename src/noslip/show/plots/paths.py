@@ -355,7 +355,7 @@ def _entries(
         samples.append(_start(paths[0]))
     if shown:
         times = np.diff([run.t[outline.sample] for outline in shown])
-        names.append(f"every {times.min():g} s" if len(times) else "at the start")
+        names.append(f"every {times.min():.3g} s" if len(times) else "at the start")
         samples.append(_outlined(()))
     return names, samples
 

@@ -35,17 +35,23 @@ DIGITS = 3
 
 
 def answers(subject: ReportSubject) -> list[Verdict]:
-    """What the motion asks of the machine: speed, inputs, power, friction, loads, errors."""
+    """What the motion asks of the machine: speed, inputs, power, friction, loads, errors.
+
+    A run along a path is asked first how well it follows it.
+    """
     run = subject.run
     if not len(run.t):
         return [_failure(run)]
     found = [] if run.success else [_failure(run)]
+    follows = bool(run.errors) and run.path_errors is not None
+    if follows:
+        found.append(_tracking(run))
     found.append(_speed(run))
     if len(run.t) > 1:
         found += _inputs(run)
     if subject.audit is not None and subject.audit.wheels:
         found += _ground(subject.audit)
-    if run.errors:
+    if run.errors and not follows:
         found.append(_tracking(run))
     return found
 

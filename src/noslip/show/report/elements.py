@@ -194,12 +194,14 @@ POWER = f"{SPACE}×{SPACE}10"
 
 
 def number_text(value: float, digits: int = 6) -> str:
-    """A number with so many digits: −0.125, 3.6 × 10⁻¹³."""
+    """A number with so many digits: −0.125, 5840, 3.6 × 10⁻¹³; whole below a hundred thousand."""
     if math.isnan(value):
         return "not known"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     mantissa, _, exponent = f"{value + 0.0:.{digits}g}".partition("e")
+    if exponent and 0 < int(exponent) < 5:
+        mantissa, exponent = f"{float(f'{mantissa}e{exponent}'):.0f}", ""
     shown = mantissa.replace("-", "−")
     return f"{shown}{POWER}{raised(int(exponent))}" if exponent else shown
 
@@ -222,7 +224,7 @@ def _power(found: re.Match[str]) -> str:
 
 
 def unit(name: str) -> Html:
-    """A unit of a model as it is printed: kg·m², nothing for a pure number."""
+    """A unit of a model as it is printed: kg·m², nothing for a dimensionless number."""
     return text(unit_text(name))
 
 

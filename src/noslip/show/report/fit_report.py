@@ -102,7 +102,7 @@ def _answers(found: Fit) -> list[Verdict]:
             comment=text(
                 f"probability {found.probability:.2g}"
                 if given
-                else "standard deviations were found from the residuals themselves"
+                else "standard deviations were estimated from the residuals themselves"
             ),
             link="residuals",
         ),
@@ -113,7 +113,7 @@ def _answers(found: Fit) -> list[Verdict]:
             comment=text(
                 "successive ones are independent"
                 if white
-                else "they follow each other: something is not modeled, and intervals are too small"
+                else "they are correlated: something is not modeled, and intervals are too narrow"
             ),
             link="residuals",
         ),
@@ -145,7 +145,7 @@ def _values(found: Fit) -> PageSection:
     share = f"{100 * found.level:g} %"
     rows = []
     for v in found.values:
-        held = text("held by its bound") if v.at_bound else Html("")
+        held = text("at its bound") if v.at_bound else Html("")
         ends = joined([number(v.low), text(" … "), number(v.high)], "")
         prior = "" if v.prior is None else f"{v.prior[0]:.6g} ± {v.prior[1]:.3g}"
         rows.append(
@@ -160,7 +160,7 @@ def _values(found: Fit) -> PageSection:
             ]
         )
     header = ("name", "value", "standard deviation", f"{share} interval", "unit", "guess", "prior")
-    body = [table("What was found", header, rows, numbers=(1, 2, 5))]
+    body = [table("Estimates", header, rows, numbers=(1, 2, 5))]
     body += [remark("warn", text(note[0].upper() + note[1:] + ".")) for note in found.notes]
     return PageSection(key="values", title="Values", body=joined(body))
 
@@ -170,8 +170,7 @@ def _against(found: Fit) -> PageSection:
         paragraph(
             text(
                 "Dots are measured. The line is the fitted motion, its band two standard "
-                "deviations of what the uncertainty of the values leaves; below are the residuals, "
-                "measured less fitted."
+                "deviations of the fitted curve; below are the residuals, measured minus fitted."
             )
         )
     ]
@@ -181,7 +180,7 @@ def _against(found: Fit) -> PageSection:
             parts.append(heading(run))
         drawn = [_picture(c, f"{found.runs.index(run)}x{k}") for k, c in enumerate(curves)]
         parts.append(Html(f'<div class="figures">\n{joined(drawn)}\n</div>'))
-    return PageSection(key="against", title="Fit against data", body=joined(parts))
+    return PageSection(key="against", title="Fit and data", body=joined(parts))
 
 
 def _picture(curve: FittedCurve, name: str) -> Html:
@@ -231,7 +230,7 @@ def _residuals(found: Fit) -> PageSection:
         title="Residuals",
         body=joined(
             [
-                table("Measured less fitted", header, rows, numbers=(2, 3, 5, 6, 7, 8)),
+                table("Measured minus fitted", header, rows, numbers=(2, 3, 5, 6, 7, 8)),
                 paragraph(text(said)),
             ]
         ),
@@ -260,7 +259,7 @@ def _correlations(found: Fit) -> PageSection | None:
         [code(name), *(text(f"{x:+.3f}".replace("-", "−")) for x in row)]
         for name, row in zip(names, found.correlations, strict=True)
     ]
-    made = table("Of what was found", ("", *names), rows, numbers=range(1, len(names) + 1))
+    made = table("Of the estimates", ("", *names), rows, numbers=range(1, len(names) + 1))
     return PageSection(key="correlations", title="Correlations", body=made)
 
 

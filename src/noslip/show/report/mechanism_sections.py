@@ -74,7 +74,7 @@ def _task(scenario: Scenario) -> Iterator[Html]:
     signals |= {"estimator": plant.estimator} if plant.estimator else {}
     groups: dict[str, Mapping[str, Scalar]] = {
         "Follows": {word: text for word, text in words.items() if text},
-        "Plant, which the controller does not know": {**plant.parameters, **plant.start},
+        "Plant, unknown to the controller": {**plant.parameters, **plant.start},
         "Signals": signals,
         "Inputs": scenario.inputs,
         "Motion that the inputs produce": scenario.motion,
@@ -84,7 +84,7 @@ def _task(scenario: Scenario) -> Iterator[Html]:
     if scenario.parameters:
         yield heading("Task")
         yield table(
-            "Numbers of the task",
+            "Parameters of the task",
             ("name", "value", "unit", "meaning"),
             (_row(p, p.value, "") for p in scenario.parameters),
             numbers={1},
@@ -110,7 +110,7 @@ def _parameters(subject: ReportSubject) -> Html:
         nominal = quantity(changed[name], parameter.unit, 10) if name in changed else ""
         rows.append(_row(parameter, subject.run.parameters[name], nominal))
     return table(
-        "Numbers of the mechanism", ("name", "value", "unit", "meaning"), rows, numbers={1}
+        "Parameters of the mechanism", ("name", "value", "unit", "meaning"), rows, numbers={1}
     )
 
 
@@ -132,7 +132,7 @@ def _state(subject: ReportSubject) -> Html:
     parts = []
     for title, among in (
         ("Given at the start: ", given),
-        ("Found from the constraints: ", run.start_completed),
+        ("Determined by the constraints: ", run.start_completed),
     ):
         if among:
             parts.append(paragraph(text(title), Html(", ".join(map(code, among))), text(".")))
@@ -272,7 +272,7 @@ def reproduction(subject: ReportSubject) -> PageSection:
         parts.append(
             paragraph(
                 text(
-                    "The run was made from Python, by no command. The model is below; the "
+                    "The run was started from Python. The model is below; the "
                     "parameters, the start and the inputs are those shown above."
                 ),
             )

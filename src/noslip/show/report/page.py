@@ -209,6 +209,7 @@ main section > figure:has(> svg) { max-width: 28rem; margin: 0.8rem 0 1.4rem; }
   border: 1px solid var(--line); border-radius: 8px; background: #ffffff; }
 .stage img, .stage iframe { position: absolute; inset: 0; width: 100%; height: 100%; border: 0; }
 .stage img { object-fit: contain; }
+@media (scripting: none) { .stage iframe { display: none; } }
 @media screen and (prefers-color-scheme: dark) { .stage { filter: brightness(0.82); } }
 @media (max-width: 40rem) { .stage { aspect-ratio: 1; max-height: 70vh; } }
 """

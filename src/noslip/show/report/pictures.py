@@ -118,8 +118,8 @@ def animation(system: System, run: Trajectory) -> Html:
         f'<figure><div class="stage">{image}'
         f'<iframe title="{escape(title)}" loading="lazy" sandbox="allow-scripts" '
         f'srcdoc="{escape(shown.page)}"></iframe></div>'
-        f'<figcaption><span class="onscreen">The motion{fast}. Drag to turn it, scroll or pinch '
-        f'to come closer. {_legend(shown)}</span><span class="onpaper">{escape(end)}.</span>'
+        f'<figcaption><span class="onscreen">The motion{fast}. Drag to rotate, scroll or pinch '
+        f'to zoom. {_legend(shown)}</span><span class="onpaper">{escape(end)}.</span>'
         "</figcaption></figure>"
     )
 

@@ -51,10 +51,10 @@ def balance(subject: ReportSubject, figure: Html) -> PageSection:
     parts = [
         figure,
         paragraph(
-            text("The energy error is kinetic and potential energy less the work of everything "
-                 "without a potential, since the start. At most it is "),
+            text("The energy error is kinetic and potential energy minus the work of all "
+                 "forces without a potential, since the start. At most it is "),
             number(run.energy_drift, 3),
-            text(" of the energy that moved."),
+            text(" of the energy exchanged."),
         ),
         table(
             "Energies and work, J", ("quantity", "start", "end", "least", "largest"), rows,
@@ -149,7 +149,7 @@ def _wheels(data: Mapping[str, Any]) -> Html:
         ]
         rows.append((code(name), text(wheel["kind"]), *cells))
     return table(
-        "Largest over all samples, in the least-norm split where wheels share",
+        "Largest over all samples, in the least-norm distribution where wheels share a force",
         ("contact", "kind", *shown),
         rows,
         numbers=range(2, 2 + len(shown)),

@@ -7,7 +7,7 @@ their motions.
 
 from __future__ import annotations
 
-import io
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,8 @@ import numpy as np
 from noslip import __version__
 from noslip.atomic import write_atomically
 from noslip.errors import NoslipError
+from noslip.show.colors import INK, PALETTE
+from noslip.show.plots.style import LINE, TEXT
 from noslip.show.report.elements import (
     Html,
     PageSection,
@@ -27,6 +29,7 @@ from noslip.show.report.elements import (
     heading,
     joined,
     listing,
+    number,
     number_text,
     paragraph,
     quantity,
@@ -36,7 +39,7 @@ from noslip.show.report.elements import (
 )
 from noslip.show.report.page import page
 from noslip.show.report.pictures import animation
-from noslip.show.units import unit_text
+from noslip.show.units import axis_label, unit_text
 from noslip.simulation.trajectory import Trajectory
 from noslip.sweeps.dataset import StoreReader, point_values
 from noslip.sweeps.design import AxisFactor
@@ -57,8 +60,8 @@ REPORT = "report.html"
 MOST_READ = 1_000_000
 #: Lines of parallel coordinates, and rows of the table of failures.
 LINES, ROWS = 400, 20
-#: Measures with a section of their own.
-SECTIONS = 24
+#: Measures with a section of their own, and those that the page opens with.
+SECTIONS, ANSWERS = 24, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +119,8 @@ def sweep_html(folder: str | Path, *, command: str = "", motions: bool = True) -
     subject = _gather(StoreReader(read_store(folder)))
     store = subject.reader.store
     name = store.data["model_name"]
-    sections = [_design(subject), *_measure_sections(subject), _parallel(subject)]
-    sections += [_sensitivities(subject), _failures(subject), _chosen(subject, motions)]
+    sections = [*_measure_sections(subject), _chosen(subject, motions), _sensitivities(subject)]
+    sections += [_parallel(subject), _failures(subject), _design(subject)]
     sections += [_environment(subject), _reproduction(command)]
     return page(
         f"{name}: report of a sweep",
@@ -147,30 +150,52 @@ def _answers(subject: SweepSubject) -> list[Verdict]:
     reader = subject.reader
     size, done, failed = reader.design.size, reader.num_done, reader.num_failed_points
     excluded = int((subject.endings == EXCLUDED).sum())
-    left = f"{size - done} left" if done < size else "all of them"
-    return [
-        Verdict(
-            mark="good" if reader.is_complete else "open",
-            label="Points",
-            answer=text(f"{done} of {size}"),
-            comment=text(left + (f", {excluded} excluded" if excluded else "")),
-            link="design",
-        ),
-        Verdict(
-            mark="bad" if failed else "good",
-            label="Failed",
-            answer=text(str(failed)),
-            comment=text("each with its reason" if failed else "none"),
-            link="failures",
-        ),
-        Verdict(
-            mark="",
-            label="Measures",
-            answer=text(str(len(reader.store.request.measures))),
-            comment=text(f"work: {reader.store.request.work}"),
-            link="design",
-        ),
-    ]
+    said = [f"{size - done} left"] if done < size else []
+    said += [f"{excluded} excluded"] if excluded else []
+    said.append(f"{failed} failed, each with its reason" if failed else "none failed")
+    points = Verdict(
+        mark="bad" if failed else "good" if reader.is_complete else "open",
+        label="Points",
+        answer=text(f"{done} of {size}"),
+        comment=text(", ".join(said)),
+        link="failures" if failed else "design",
+    )
+    return [*_ranges(subject), points]
+
+
+def _ranges(subject: SweepSubject) -> list[Verdict]:
+    """From where to where each of the first measures goes, and at which points."""
+    found = []
+    for k, (measure, values) in enumerate(list(subject.measures.items())[:ANSWERS]):
+        good = np.flatnonzero(np.isfinite(values))
+        if not len(good):
+            continue
+        least, most = (int(good[pick(values[good])]) for pick in (np.argmin, np.argmax))
+        low, high = number(values[least], 3), quantity(values[most], subject.unit(measure), 3)
+        alike = number_text(values[least], 3) == number_text(values[most], 3)
+        ends = "the same at all points"
+        if not alike:
+            ends = f"least at {_point(subject, least)}; largest at {_point(subject, most)}"
+        found.append(
+            Verdict(
+                mark="",
+                label=measure,
+                answer=high if alike else Html(f"{low} to {high}"),
+                comment=text(ends),
+                link=f"measure-{k}",
+            )
+        )
+    return found
+
+
+def _point(subject: SweepSubject, place: int) -> str:
+    """Values of what is varied at a point, those of the first factors."""
+    values = point_values(subject.inputs, place)
+    some = list(values.items())[:3]
+    shown = ", ".join(
+        f"{name} = {number_text(x, 3)} {subject.unit(name)}".rstrip() for name, x in some
+    )
+    return shown + (", …" if len(values) > len(some) else "")
 
 
 def _design(subject: SweepSubject) -> PageSection:
@@ -238,7 +263,7 @@ def _figures(subject: SweepSubject, measure: str) -> Html:
         if len(axes) >= 2:
             shown.append(figure(_heat_map(subject, axes[0], axes[1], grid, measure), "Heat map"))
         shown += [
-            figure(_curves(subject, factor, grid, measure), f"Over {factor.dimension}")
+            figure(_curves(subject, factor, grid, measure), _caption(factor, len(axes)))
             for factor in axes[:3]
         ]
     shown.append(figure(_histogram(subject, measure), "Distribution"))
@@ -247,30 +272,34 @@ def _figures(subject: SweepSubject, measure: str) -> Html:
     return joined(shown)
 
 
+def _caption(factor: AxisFactor, count: int) -> str:
+    return f"Over {factor.dimension}" + (": mean, and range over the others" if count > 1 else "")
+
+
 def _drawn(subject: SweepSubject) -> list[str]:
     factors = subject.reader.design.factors
     return [n for f in factors if not isinstance(f, AxisFactor) for n in f.names]
 
 
 def _label(subject: SweepSubject, name: str) -> str:
-    unit = subject.unit(name)
-    return f"{name} [{unit}]" if unit else name
+    return axis_label(name, subject.unit(name))
 
 
-def _svg(draw: Any, *, width: float = 4.6, height: float = 3.4) -> Html:
-    """A figure of matplotlib as text of the page."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
+def _svg(draw: Any, title: str, *, width: float = 3.8, height: float = 2.6) -> Html:
+    """A figure of matplotlib as text of the page, in its ink."""
     from matplotlib.figure import Figure
 
+    from noslip.show.plots.figures import dress
+    from noslip.show.plots.files import svg_text
+
     made = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasSVG(made)
     draw(made)
-    stream = io.StringIO()
-    made.savefig(
-        stream, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    )
-    svg = stream.getvalue()
-    return Html(svg[svg.index("<svg") :])
+    for axes in made.axes:
+        dress(axes)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.label.set(fontsize=TEXT, color=INK, parse_math=False)
+    name = re.sub(r"\W+", "-", title, flags=re.ASCII)
+    return Html(svg_text(made, name=name, title=title))
 
 
 def _heat_map(
@@ -288,9 +317,10 @@ def _heat_map(
         axes.set(xscale=_scale(other), yscale=_scale(one))
         axes.set_xlabel(_label(subject, other.names[0]))
         axes.set_ylabel(_label(subject, one.names[0]))
-        made.colorbar(drawn, ax=axes, label=_label(subject, measure))
+        bar = made.colorbar(drawn, ax=axes, label=_label(subject, measure))
+        bar.outline.set_visible(False)
 
-    return _svg(draw)
+    return _svg(draw, f"{measure} over {one.dimension} and {other.dimension}")
 
 
 def _curves(subject: SweepSubject, factor: AxisFactor, grid: np.ndarray, measure: str) -> Html:
@@ -304,13 +334,14 @@ def _curves(subject: SweepSubject, factor: AxisFactor, grid: np.ndarray, measure
         if flat.shape[1] > 1:
             with np.errstate(all="ignore"):
                 low, high = np.fmin.reduce(flat, axis=1), np.fmax.reduce(flat, axis=1)
-            axes.fill_between(x, low[order], high[order], alpha=0.25, label="range")
-        axes.plot(x, _mean_over(flat, (1,))[order], marker="." if len(x) < 40 else "")
+            axes.fill_between(x, low[order], high[order], color=PALETTE[0], alpha=0.2, linewidth=0)
+        mean = _mean_over(flat, (1,))[order]
+        axes.plot(x, mean, marker="." if len(x) < 40 else "", color=PALETTE[0], linewidth=LINE)
         axes.set_xscale(_scale(factor))
         axes.set_xlabel(_label(subject, factor.names[0]))
         axes.set_ylabel(_label(subject, measure))
 
-    return _svg(draw)
+    return _svg(draw, f"{measure} over {factor.dimension}")
 
 
 def _scale(factor: AxisFactor) -> str:
@@ -332,11 +363,13 @@ def _histogram(subject: SweepSubject, measure: str) -> Html:
     def draw(made: Any) -> None:
         axes = made.add_subplot()
         good = values[np.isfinite(values)]
-        axes.hist(good, bins=int(np.clip(np.sqrt(len(good)), 5, 60)))
+        bins = int(np.clip(np.sqrt(len(good)), 5, 60))
+        axes.hist(good, bins=bins, color=PALETTE[0], rwidth=0.94)
+        axes.yaxis.get_major_locator().set_params(integer=True)
         axes.set_xlabel(_label(subject, measure))
         axes.set_ylabel("points")
 
-    return _svg(draw)
+    return _svg(draw, f"distribution of {measure}")
 
 
 def _scatter(subject: SweepSubject, name: str, measure: str) -> Html:
@@ -350,12 +383,13 @@ def _scatter(subject: SweepSubject, name: str, measure: str) -> Html:
             ".",
             markersize=3,
             alpha=0.5,
+            color=PALETTE[0],
             rasterized=True,
         )
         axes.set_xlabel(_label(subject, name))
         axes.set_ylabel(_label(subject, measure))
 
-    return _svg(draw)
+    return _svg(draw, f"{measure} over {name}")
 
 
 def _parallel(subject: SweepSubject) -> PageSection | None:
@@ -391,7 +425,7 @@ def _parallel(subject: SweepSubject) -> PageSection | None:
         )
         axes.set_yticks([])
 
-    drawn = _svg(draw, width=max(6.0, 1.5 * len(names)), height=3.6)
+    drawn = _svg(draw, "parallel coordinates", width=max(6.0, 1.5 * len(names)), height=3.6)
     words = f"{len(some)} points; colors follow {key}."
     body = joined([paragraph(text(words)), figure(drawn, "Parallel coordinates")])
     return PageSection(key="parallel", title="Parallel coordinates", body=body)

@@ -396,7 +396,7 @@ def find_ffmpeg(path: Path) -> str:
     program = shutil.which("ffmpeg")
     if program is None:
         raise SimulationError(
-            "a film in MP4 needs the program ffmpeg, which is not installed",
+            "an MP4 film needs the program ffmpeg, which is not installed",
             str(path),
             "install ffmpeg, or write a .gif or .html instead",
         )

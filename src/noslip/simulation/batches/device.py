@@ -177,9 +177,9 @@ def _part_size(
     room = SHARE * device.free_memory() - shared
     if room < each:
         raise DeviceError(
-            f"the memory of {device.name} has no room for a single trajectory",
+            f"the memory of {device.name} is too small for a single trajectory",
             f"batch of {len(plan.queue)} trajectories",
-            "keep fewer samples, or free memory of the card",
+            "keep fewer samples, or free memory on the GPU",
         )
     return max(1, min(len(plan.queue), MOST_AT_ONCE, int(room / each)))
 

@@ -133,7 +133,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
             traced[name] = spec
         elif callable(spec):
             raise SimulationError(
-                f"input '{name}' is a Python callable, which lanes cannot call",
+                f"input '{name}' is a Python callable, which batches cannot call",
                 where,
                 "give numbers, an expression, a Table or a CasADi function, or simulate one by one",
             )
@@ -192,7 +192,7 @@ def read_device(given: Any, where: str) -> AbstractDevice | None:
 
         return cuda_device(int(number or 0))
     raise SimulationError(
-        f"device is {given!r}", where, "give 'cpu', 'cuda', or one of several cards as 'cuda:1'"
+        f"device is {given!r}", where, "give 'cpu', 'cuda', or one of several GPUs as 'cuda:1'"
     )
 
 
@@ -202,7 +202,7 @@ def _stays_on_device(arrays: Any, device: AbstractDevice | None, where: str) -> 
         raise SimulationError(f"arrays is {arrays!r}", where, "give 'numpy', or 'device' on a GPU")
     if arrays == "device" and device is None:
         raise SimulationError(
-            "results shall stay on a device, and the batch runs on the processor",
+            "results are to stay on a GPU, but the batch runs on the CPU",
             where,
             "run on a GPU: device='cuda', or leave arrays='device' out",
         )
@@ -221,14 +221,14 @@ def read_precision(
         return False
     if device is None:
         raise SimulationError(
-            "single precision is asked for on the processor, which gains nothing by it",
+            "single precision is requested on the CPU, where it is no faster",
             where,
             "leave precision='single' out, or run on a GPU: device='cuda'",
         )
     least = min(run.rtol, run.atol)
     if run.method == "dop853" and least < SINGLE_TOLERANCE:
         raise SimulationError(
-            f"a tolerance of {least:g} is asked for in single precision, which has 7 digits",
+            f"a tolerance of {least:g} is requested in single precision, which has 7 digits",
             where,
             f"give rtol={SINGLE_TOLERANCE:g}, atol={SINGLE_TOLERANCE:g} or more, or leave "
             "precision='single' out",
@@ -359,7 +359,7 @@ def parameter_rows(system: System, given: dict[str, Array], count: int) -> tuple
             systems.append(with_regular_rows(system, system.parameters(one), one))
             if systems[-1] is not systems[0]:
                 raise SimulationError(
-                    "other rows repeat each other than with the parameters of trajectory 0",
+                    "the redundant rows differ from those with the parameters of trajectory 0",
                     f"parameters of model '{system.model.name}'",
                     "simulate these in a batch of their own",
                 )
@@ -406,7 +406,7 @@ def _check_choices(
             )
     if lanes not in LANES:
         raise SimulationError(
-            f"code of {lanes} lanes is asked for",
+            f"code of {lanes} lanes is requested",
             where,
             f"give one of {', '.join(map(str, LANES))}",
         )

@@ -366,7 +366,7 @@ def _notes(request: BatchRequest, results: LaneResults) -> tuple[str, ...]:
     system = request.run.system
     for what in switch_texts(system, request.traced, request.definitions):
         notes.append(
-            f"{what}: steps of a batch do not end on switches of the state; where one is narrow, "
+            f"{what}: steps of a batch do not end on switches of the state; if one is narrow, "
             "give max_step=…, or run it alone"
         )
     for k, name in enumerate(request.events):

@@ -454,7 +454,7 @@ def check_completed(system: System, start: Start, parameters: Array) -> None:
         raise SimulationError(
             f"the start breaks row '{kin.rows[kin.probe.holonomic[worst]].name}' by {g[worst]:.3g}",
             f"start of model '{system.model.name}'",
-            "give the start by names, so that it is completed with these parameters",
+            "give the start by names, so that noslip completes it with these parameters",
         )
 
 
@@ -748,7 +748,7 @@ def _other_assemblies(task: Task, q: Array, rows: Rows) -> tuple[str, ...]:
 
     return (
         f"{counted(1 + len(distinct), 'assembly', 'assemblies')} fit what the start gives; the one "
-        f"taken has {shown(q[0])}, another {shown(distinct[0])}: pick one by guess={{…}}",
+        f"taken has {shown(q[0])}, another {shown(distinct[0])}: choose one by guess={{…}}",
     )
 
 
@@ -846,7 +846,7 @@ def _contradiction(task: Task, q: Array, g: Array) -> SimulationError:
         f"the start breaks row '{rows[worst]}' by {g[worst]:.3g}, and the coordinates that are not "
         "given cannot correct it",
         f"start of model '{system.model.name}' (given: {names})",
-        "leave out a coordinate that the constraints determine, or give values that fit together",
+        "leave out a coordinate that the constraints determine, or give consistent values",
     )
 
 
@@ -962,7 +962,7 @@ class _Fit:
             f"the given speeds contradict each other or the constraints: '{labels[worst]}' is "
             f"missed by {residual[worst]:.3g}",
             f"start of model '{system.model.name}'",
-            "leave out a speed that the constraints determine; the rest is completed for you",
+            "leave out a speed that the constraints determine; the rest is computed for you",
         )
 
 
@@ -1113,9 +1113,9 @@ def _repeated_rows(task: Task, A: Array) -> SimulationError | None:
     ]
     degrees = counted(kin.num_independent_speeds, "degree of freedom", "degrees of freedom")
     return SimulationError(
-        f"the rows {', '.join(repeated)} repeat each other at this configuration, as they do not "
-        "elsewhere: the mechanism can move here in a way that its equations do not have, with "
+        f"the rows {', '.join(repeated)} repeat each other at this configuration, unlike "
+        "elsewhere: the mechanism can move here in a way that its equations do not describe, with "
         f"{degrees}",
         f"start of model '{task.system.model.name}'",
-        "leave out one of these constraints, or start without speed or at another place",
+        "leave out one of these constraints, or start at rest or in another configuration",
     )

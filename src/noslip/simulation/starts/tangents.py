@@ -431,7 +431,7 @@ def _left_open(place: _CompletedStart, change: Change) -> SimulationError:
     name = system.coordinates[worst].name
     return SimulationError(
         f"the start leaves coordinates open that the rows couple, such as '{name}': how they "
-        f"follow '{change.name}' depends on the way they are completed",
+        f"follow '{change.name}' is not unique",
         f"start of model '{system.model.name}'",
         f"give it: start={{…, '{name}': {place.completion.q[0][worst]:.6g}}}",
     )

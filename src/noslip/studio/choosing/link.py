@@ -111,7 +111,7 @@ def read_link(text: str) -> PageLink:
         unpacker = zlib.decompressobj()
         plain = unpacker.decompress(packed, MAX_BYTES)
         if not unpacker.eof:
-            raise ValueError("it is cut short, or too long")
+            raise ValueError("it is truncated or too long")
         return msgspec.json.decode(plain, type=PageLink)
     except (ValueError, binascii.Error, zlib.error, msgspec.MsgspecError, RecursionError) as error:
         raise SimulationError(f"the link cannot be read: {error}", WHERE, FIX) from None

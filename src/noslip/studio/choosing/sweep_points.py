@@ -59,7 +59,7 @@ class SweepPoints:
         self._work: Any = self._request.make()
         if not hasattr(self._work, "run_point"):
             raise SimulationError(
-                f"the work of the sweep is '{self._request.work}', at whose points nothing moves",
+                f"the work of the sweep is '{self._request.work}', which has no motion to show",
                 f"sweep '{folder}'",
                 "open a sweep of runs or tracks, or look at its report",
             )

@@ -36,8 +36,8 @@ KEYS = {"arrowup": (0, 1), "arrowdown": (0, -1), "arrowleft": (1, 1), "arrowrigh
 WORDS = {"arrowup": "faster", "arrowdown": "slower", "arrowleft": "left", "arrowright": "right"}
 BUTTONS = {"◀": "arrowleft", "▲": "arrowup", "▼": "arrowdown", "▶": "arrowright"}
 STOP = "■"
-PAUSE, RESUME, RESTART = "Stop and look", "Drive on", "Start again"
-BALANCE = "off: nothing keeps it upright, and ← → are the torque that steers"
+PAUSE, RESUME, RESTART = "Stop and show the run", "Drive on", "Start again"
+BALANCE = "off: it is not balanced, and ← → set the steering torque"
 #: Seconds of the drive that the plots show, and between drawings of traces and plots.
 WINDOW, REDRAW = 20.0, 1.0
 

@@ -119,9 +119,7 @@ class Panels:
         self.compare.on_click(page.guard(lambda _: self._compare(self.compare.value)))
         command = gui.add_command("Keep this run for comparison", hotkey="K")
         command.on_trigger(page.guard(lambda _: self._compare(KEEP)))
-        self.find = gui.add_text(
-            "find", "", order=5.0, hint="part of a name: shows what has it, and hides the rest"
-        )
+        self.find = gui.add_text("find", "", order=5.0, hint="filter by part of a name")
         self.find.on_update(page.guard(lambda _: self._find()))
         self._found = gui.add_html("", order=6.0, visible=False)
         with gui.add_form(None, order=ORDER["set"]) as form:
@@ -160,9 +158,7 @@ class Panels:
             links = "".join(f'<a data-open="{name}">{name}</a>' for name in names)
             count = sum(handle.visible for parts in self._parts.values() for _, handle in parts)
             is_none = wanted and not names and not count
-            text = (
-                "<p>Nothing has that name.</p>" if is_none else f"<p>{links}</p>" if links else ""
-            )
+            text = "<p>No name matches.</p>" if is_none else f"<p>{links}</p>" if links else ""
             mark = f'<span data-finding="{escape(wanted)}"></span>'
             self._found.content = texts.box(mark + text) if wanted else ""
             self._found.visible = bool(wanted)
@@ -269,7 +265,9 @@ class Panels:
         if getattr(choice, family) == TYPED:
             with gui.add_form(None) as form:
                 text = gui.add_text(
-                    "as text", choice.typed.get(family, ""), hint="as commands have it; then Enter"
+                    "as text",
+                    choice.typed.get(family, ""),
+                    hint="as on the command line; then Enter",
                 )
             form.on_submit(page.guard(lambda _: session.type_form(family, text.value)))
             return [(f"{family} task", kind), (f"{family} task", text)]
@@ -390,7 +388,7 @@ class Panels:
         with panel.add_tab("Equations"):
             self._equations = gui.add_html(texts.box("<p>being written …</p>"))
         with panel.add_tab("Files"):
-            gui.add_html(texts.box("<p>The run that is shown, as a file.</p>"))
+            gui.add_html(texts.box("<p>Download the run shown.</p>"))
             for kind, label in KINDS.items():
                 button = gui.add_button(label)
                 button.on_click(page.guard(partial(self._download, kind)))
@@ -429,11 +427,11 @@ class Panels:
         with panel.add_tab("View"):
             self.follow = gui.add_checkbox("follow", False, hint="move with the bodies")
             self.follow.on_update(page.guard(lambda _: page.set_follow(bool(self.follow.value))))
-            self._toggle("ghost", True, "the run before this one, in gray", self._set_ghost)
+            self._toggle("ghost", True, "the previous run, in gray", self._set_ghost)
             for name, hint in STAGE.items():
                 self._toggle(name, name == "traces", hint, partial(self._set_stage, name))
             loop = partial(setattr, page.player, "loop")
-            self._toggle("loop", page.player.loop, "play again and again", loop)
+            self._toggle("loop", page.player.loop, "repeat the motion", loop)
             self._toggle("dark", page.visit.is_dark, "a dark page", page.set_dark)
             button = gui.add_button("Fit the view", color="gray")
             button.on_click(page.guard(lambda _: page.fit_view()))

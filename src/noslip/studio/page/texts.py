@@ -60,7 +60,7 @@ STYLE = """
 #: What a model without a scenario does at first.
 SUGGESTED = {
     PATH: f"it follows a path. <em>{TASKS[DRIVE]}</em> is another task",
-    INPUTS: "it is moved a little. Type inputs of your own, change its start, or choose a task",
+    INPUTS: "its start is perturbed. Type inputs of your own, change its start, or choose a task",
 }
 
 #: Energy drift and residuals below these count as conserved.
@@ -216,7 +216,7 @@ def _of_run(shown: Shown) -> list[Verdict]:
             mark="good" if run.energy_drift <= DRIFT else "bad",
             label="Energy drift",
             answer=text(number_text(run.energy_drift, 3)),
-            comment=text("of the energy that moved"),
+            comment=text("of the energy exchanged"),
             link="",
         ),
         Verdict(
@@ -269,7 +269,7 @@ def _of_ground(shown: Shown, audit: Audit | None) -> Verdict:
         )
     mark, words = GROUND[audit.verdict]
     finite = audit.required[np.isfinite(audit.required)]
-    needed = "the ground's normal loads are not known"
+    needed = "the wheel loads are not known"
     if finite.size:
         needed = f"needs a friction coefficient of {number_text(float(np.max(finite)), 3)}"
     if audit.friction is not None:

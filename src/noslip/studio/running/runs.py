@@ -84,7 +84,7 @@ def check_mechanics(system: System, choice: Choice) -> None:
     follows = choice.task == SCENARIO and scenario is not None and scenario.has_reference
     if is_vakonomic(choice) and (follows or choice.task in (PATH, DRIVE)):
         raise SimulationError(
-            "vakonomic mechanics has no inverse dynamics, so no forces are found for a motion",
+            "vakonomic mechanics has no inverse dynamics, so it cannot find forces for a motion",
             f"formulation of model '{system.model.name}'",
             "choose another formulation, or inputs of your own",
         )

@@ -105,7 +105,7 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         Fault(
             f"{type(error).__name__}: {error}",
             "the studio itself",
-            "this is not your fault: change something else, or reload the page",
+            "this is a bug in noslip: change something else, or reload the page",
         ),
     )
 

@@ -106,11 +106,11 @@ class AbstractWork(Member, family="work"):
 
         Raises
         ------
-        SimulationError : this work runs on the processor alone.
+        SimulationError : this work runs on the CPU only.
         """
         if not isinstance(device, str) or device != "cpu":
             raise SimulationError(
-                f"work '{self.word}' runs on the processor alone",
+                f"work '{self.word}' runs on the CPU only",
                 self.where,
                 "run it on threads, or on a Dask cluster",
             )

@@ -96,7 +96,7 @@ def find_function(text: str, where: str) -> Callable[..., Any]:
     module, _, name = text.rpartition(":")
     if not module or not name.isidentifier():
         raise SimulationError(
-            f"'{text}' names no function",
+            f"'{text}' is not the name of a function",
             where,
             "write module:function or file.py:function",
         )

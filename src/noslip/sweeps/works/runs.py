@@ -72,7 +72,7 @@ class RunWork(SystemWork):
         """Run batches on a device."""
         if (not isinstance(device, str) or device != "cpu") and not self.is_laned:
             raise SimulationError(
-                "these runs are made one by one, which a GPU does not do: they follow a motion, "
+                "these runs are simulated one by one, which a GPU cannot do: they follow a motion, "
                 "have inputs that switch with the state, gradients, or columns of single runs",
                 self.where,
                 "run it on threads, or measure something else",
@@ -86,7 +86,7 @@ class RunWork(SystemWork):
         scenario = model.scenario
         if scenario is None and settings["duration"] is None:
             raise SimulationError(
-                "the model has no scenario, so it is not known how long to run",
+                "the model has no scenario, so the duration is unknown",
                 self.where,
                 "give a duration, or write a [scenario] into the model",
             )
@@ -172,7 +172,7 @@ class RunWork(SystemWork):
         for t in extra:
             if t > self.duration:
                 raise SimulationError(
-                    f"a measure is taken at {t:g} s, after the end at {self.duration:g} s",
+                    f"a measure is evaluated at {t:g} s, after the end at {self.duration:g} s",
                     self.where,
                     "give an earlier time, or a longer duration",
                 )
@@ -214,7 +214,7 @@ class RunWork(SystemWork):
             by = self.names().get(measure.argument)
             if by is None:
                 raise SimulationError(
-                    f"there is nothing called '{measure.argument}' to differentiate by",
+                    f"there is no '{measure.argument}' to differentiate with respect to",
                     f"measure '{measure.text}'",
                     nearest(measure.argument, self.names()),
                 )
@@ -528,7 +528,7 @@ class NoisyWork(AbstractWork):
             )
         if not noise:
             raise SimulationError(
-                "nothing is disturbed", self.where, "name it: noise={'disk.tilt': 'gauss:0,0.01'}"
+                "no noise is given", self.where, "name it: noise={'disk.tilt': 'gauss:0,0.01'}"
             )
         self.statistics: list[tuple[str, str]] = []
         for text in measures:

@@ -91,7 +91,7 @@ def with_used_symbols(subject: Subject, sections: list[Section]) -> list[Section
     """The document with those symbols in its legend that are written somewhere else."""
     used = {g for s in sections if s.title != SYMBOLS for b in s.blocks for g in glyphs_in(b)}
     bare = {replace(g, dots=0) for g in used}
-    said: list[str | Node] = ["A dot is a rate in time."]
+    said: list[str | Node] = ["A dot is a time derivative."]
     hatted = sorted({g.base.strip("(").split(" ")[0] for g in used if g.is_hatted})
     if hatted:
         letters: list[Node] = [Glyph(base, is_hatted=True) for base in hatted]
@@ -141,7 +141,7 @@ def constraints(subject: Subject) -> Drafted:
         note = subject.note(row.name, f"{row.name}, {row.origin}")
         if k in redundant:
             others = ", ".join(redundant[k])
-            note += f"; follows from {others}" if others else "; fulfilled by itself"
+            note += f"; follows from {others}" if others else "; satisfied identically"
         compiled = ca.mtimes(kin.A[k, :], kin.symbols.v) + kin.a[k]
         item = Item(subject.at_v(row.velocity), compiled, is_free=True)
         lines.append((None, item, note))
@@ -195,7 +195,7 @@ def admissible_speeds(subject: Subject, letter: Glyph) -> Drafted:
         blocks += [words("By definition"), Scalars(tuple(defined))]
     if kin.num_independent_speeds and kin.row_basis:
         S = ca.densify(kin.S)
-        blocks.append(words("All speeds that they allow are"))
+        blocks.append(words("All admissible speeds are"))
         rows = glyphs(notation.speeds)
         taken = notation.taken
         blocks.append(
@@ -207,7 +207,7 @@ def admissible_speeds(subject: Subject, letter: Glyph) -> Drafted:
         if k not in subject.independent
     ]
     if dependent:
-        blocks += [words("so that the dependent ones are"), Scalars(tuple(dependent))]
+        blocks += [words("so that the dependent speeds are"), Scalars(tuple(dependent))]
     return "Admissible speeds", blocks
 
 
@@ -229,12 +229,12 @@ def constraint_forces(subject: Subject) -> Drafted | None:
         for k, e in enumerate(notation.multipliers)
     ]
     blocks: list[Draft] = [
-        words("The forces that keep the rows, along what each row measures, in the accelerations:"),
+        words("The constraint forces, one for each row, in terms of the accelerations:"),
         Scalars(tuple(lines)),
     ]
     if kin.redundant:
         names = ", ".join(f"'{kin.rows[r.row].name}'" for r in kin.redundant)
-        blocks.append(words(f"Rows that follow from others ({names}) are counted with those."))
+        blocks.append(words(f"Rows that follow from others ({names}) are included in those."))
     return "Constraint forces", blocks
 
 

@@ -222,7 +222,7 @@ class Finisher:
                 if done:
                     before.append(Lines(tuple(done)))
                 if idle:
-                    before.append(words(f"Fulfilled by themselves: {'; '.join(idle)}."))
+                    before.append(words(f"Satisfied identically: {'; '.join(idle)}."))
                 return before
             case Matrix():
                 return before + self._matrix(block, expressions)

@@ -155,7 +155,7 @@ def desantis(subject: Subject) -> list[Drafted]:
     if _moves(subject):
         blocks.append(
             words(
-                "Constraints that move make this ",
+                "With time-dependent constraints this is ",
                 subject.formula("v = J_{nh} α + s"),
                 ", and add terms of their own to ",
                 subject.formula("C α"),
