@@ -21,7 +21,7 @@ import noslip as ns
 from noslip.control.scenario import run_scenario
 from noslip.show.scene.scene import scene
 from noslip.studio.choosing.forms import first_points
-from noslip.studio.choosing.link import changed_choice, read_link
+from noslip.studio.choosing.link import PageLink, changed_choice, read_link, write_link
 from noslip.studio.running.models import Mechanism
 from noslip.studio.running.runs import perform
 from noslip.studio.running.worker import Cancel
@@ -534,6 +534,15 @@ def test_only_this_machine_can_reach_it_and_a_taken_port_is_told(address):
     assert done.returncode == 1
     assert f"port {port} cannot be opened" in done.stderr
     assert "where" in done.stderr and "--port" in done.stderr
+
+
+def test_the_command_opens_the_state_of_an_earlier_page(new_page):
+    """At another port, with another token: the curve is that of the changed values."""
+    state = write_link(PageLink(model="knife-edge", changes={"changes": {"slope": 0.4}}))
+    with server("--link", f"http://127.0.0.1:1/older/={state}/") as running:
+        assert running.address.endswith(f"/={state}/")
+        opened = Studio(new_page(viewport={"width": 1000, "height": 500}), running.address)
+        opened.wait_for_curve("skate.x", blade(slope=0.4))
 
 
 @pytest.mark.slow

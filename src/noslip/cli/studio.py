@@ -20,7 +20,7 @@ PATIENCE = 0.8
 
 
 @click.command()
-@click.argument("model", default=FLAGSHIP)
+@click.argument("model", required=False)
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
@@ -29,7 +29,12 @@ PATIENCE = 0.8
 @click.option(
     "--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser."
 )
-def studio(model: str, port: int | None, browser: bool) -> None:
+@click.option(
+    "--link",
+    metavar="ADDRESS",
+    help="Open the state of an earlier page: its address, or the part from = on.",
+)
+def studio(model: str | None, port: int | None, browser: bool, link: str | None) -> None:
     """Explore a model in the browser: sliders, plots, equations, driving by hand.
 
     MODEL is optional. A model file is reloaded whenever it is saved. The folder of a sweep
@@ -42,8 +47,11 @@ def studio(model: str, port: int | None, browser: bool) -> None:
         require(module, "the studio", "noslip studio", "studio")
     import rich
 
+    from noslip.studio.choosing.link import find_link
     from noslip.studio.server import Studio
 
+    state = "" if link is None else find_link(link)
+    model = model or _model_of(state) or FLAGSHIP
     # viser has lines of its own about addresses, connections and browsers that went away
     rich.get_console().quiet = True
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
@@ -53,16 +61,21 @@ def studio(model: str, port: int | None, browser: bool) -> None:
         open_studio = Studio(sweep=Path(model), port=port or 0)
     else:
         open_studio = Studio(file=Path(model), port=port or 0)
+    try:
+        address = open_studio.address_of(state)
+    except ns.NoslipError:
+        open_studio.close()
+        raise
     ended = threading.Event()
     INTERRUPTION.release()
     # also where a shell started it in the background, with Ctrl-C ignored
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     try:
-        click.echo(f"noslip studio  {open_studio.address}  (Ctrl-C ends it)")
+        click.echo(f"noslip studio  {address}  (Ctrl-C ends it)")
         with tempfile.TemporaryDirectory(prefix="noslip-studio-") as folder:
             if browser:
-                click.launch(str(_redirect(open_studio.address, Path(folder))))
+                click.launch(str(_redirect(address, Path(folder))))
             while not ended.wait(3600.0):
                 pass
     except KeyboardInterrupt:
@@ -70,6 +83,14 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     finally:
         _end_soon()
         open_studio.close()
+
+
+def _model_of(state: str) -> str:
+    """The model of a link, where it is one of the library."""
+    from noslip.studio.choosing.link import read_link
+
+    name = read_link(state).model if state else ""
+    return name if name in ns.MODELS else ""
 
 
 def _redirect(address: str, folder: Path) -> Path:

@@ -14,6 +14,7 @@ from typing import Any
 
 from noslip.errors import SimulationError
 from noslip.studio.access import AccessRules, check_installed, guarded_serve
+from noslip.studio.choosing.link import read_link
 from noslip.studio.choosing.sweep_points import SweepPoints
 from noslip.studio.page.browser import live_connection, remove_share_link
 from noslip.studio.page.page import Page
@@ -72,6 +73,25 @@ class Studio:
     def address(self) -> str:
         """URL of the page, with the token."""
         return f"http://{HOST}:{self._server.get_port()}/{self._rules.token}/"
+
+    def address_of(self, state: str) -> str:
+        """URL of a page that shows the state of a link; without one, of the first page.
+
+        Raises
+        ------
+        SimulationError : the model of the link is not at hand.
+        """
+        if not state:
+            return self.address
+        link = read_link(state)
+        for name in filter(None, (link.model, link.kept_model)):
+            if name not in self.catalog.names:
+                raise SimulationError(
+                    f"the link shows model '{name}', which is not at hand",
+                    "link",
+                    "name the file of the model: noslip studio FILE --link ADDRESS",
+                )
+        return f"{self.address}={state}/"
 
     def close(self) -> None:
         """Close all pages and stop."""

@@ -14,6 +14,7 @@ from noslip.studio.choosing.link import (
     PageView,
     changed_choice,
     differences,
+    find_link,
     read_link,
     write_link,
 )
@@ -21,6 +22,7 @@ from noslip.studio.running.models import Mechanism, ModelCatalog
 from noslip.studio.running.runs import perform
 from noslip.studio.running.session import Session
 from noslip.studio.running.worker import Cancel
+from noslip.studio.server import Studio
 from noslip.studio.viewer import Visit, read_visit
 
 
@@ -70,6 +72,24 @@ def test_a_link_that_unpacks_to_too_much_is_refused():
     assert len(text) < 400
     with pytest.raises(SimulationError, match="too long"):
         read_link(text)
+
+
+def test_a_link_is_found_in_an_address_and_opened_where_its_model_is_at_hand():
+    state = write_link(PageLink(model="knife-edge", changes={"friction": 0.5}))
+    for text in (f"={state}", f"http://127.0.0.1:8123/T0-_ken/={state}/", f" x/={state}/ \n"):
+        assert find_link(text) == state
+    for text in ("", "http://127.0.0.1:8123/token/", "=x"):
+        with pytest.raises(SimulationError, match=r"state of a page|cannot be read"):
+            find_link(text)
+    studio = Studio("knife-edge")
+    try:
+        assert studio.address_of("") == studio.address
+        assert studio.address_of(state) == f"{studio.address}={state}/"
+        foreign = write_link(PageLink(model="knife-edge", kept={}, kept_model="robot.toml"))
+        with pytest.raises(SimulationError, match=r"'robot\.toml', which is not at hand"):
+            studio.address_of(foreign)
+    finally:
+        studio.close()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
+import re
 import zlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -114,6 +115,20 @@ def read_link(text: str) -> PageLink:
         return msgspec.json.decode(plain, type=PageLink)
     except (ValueError, binascii.Error, zlib.error, msgspec.MsgspecError, RecursionError) as error:
         raise SimulationError(f"the link cannot be read: {error}", WHERE, FIX) from None
+
+
+def find_link(text: str) -> str:
+    """The link in the address of a page, which begins with =; checked.
+
+    Raises
+    ------
+    SimulationError : there is none, or it cannot be read.
+    """
+    found = re.search(r"=([A-Za-z0-9_-]+)/?\s*$", text)
+    if found is None:
+        raise SimulationError(f"'{text}' has no state of a page in it", WHERE, FIX)
+    read_link(found.group(1))
+    return found.group(1)
 
 
 def _plain(link: PageLink) -> dict[str, Any]:
