@@ -1,5 +1,5 @@
-"""Draws studio.png: the guided vehicle in the studio, with the ghost of the run before; and
-studio_riding.png: the bicycle in a turn.
+"""Draws studio.png: the guided vehicle in the studio, with the ghost of the run before;
+studio_riding.png: the bicycle in a turn; and studio_path.png: a path that was dragged on the floor.
 
 Needs Chromium and Playwright, as the tests in a browser do. Run it from the top of the checkout.
 """
@@ -26,6 +26,7 @@ SIZE = {"width": 1500, "height": 860}
 def main() -> None:
     draw("agv", circle, HERE / "studio.png")
     draw("whipple-bicycle", ride, HERE / "studio_riding.png")
+    draw("agv", path, HERE / "studio_path.png")
 
 
 def draw(model: str, arrange: Callable[[Page], None], target: Path) -> None:
@@ -75,6 +76,30 @@ def circle(page: Page) -> None:
     page.get_by_text("View", exact=True).first.click()
     page.get_by_role("button", name="Fit the view").click()
     page.wait_for_timeout(5000)
+
+
+def path(page: Page) -> None:
+    """Keep the run on the first path, drag its second point, and stop half-way."""
+    for label, option in (("task", "Follow a path"), ("path", "drawn")):
+        page.get_by_label(label, exact=True).first.click()
+        page.get_by_role("option", name=option, exact=True).click()
+    page.get_by_text("Drag the orange points").wait_for(timeout=60_000)
+    page.wait_for_timeout(5000)
+    page.get_by_role("button", name="Keep this run").click()
+    page.get_by_role("button", name="Pause").click()
+    set_number(page, "t [s]", "7")
+    page.wait_for_timeout(3000)
+    where = page.get_by_text("2", exact=True).first.bounding_box()
+    assert where is not None
+    x, y = where["x"] + where["width"] / 2, where["y"] + where["height"] + 8
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for share in (0.25, 0.5, 0.75, 1.0):
+        page.mouse.move(x + 10 * share, y - 60 * share)
+    page.mouse.up()
+    page.wait_for_timeout(6000)
+    page.get_by_text("Plots", exact=True).first.click()
+    page.wait_for_timeout(3000)
 
 
 def set_number(page: Page, label: str, text: str) -> None:
