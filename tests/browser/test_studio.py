@@ -95,9 +95,7 @@ def test_it_looks_as_it_did(studio, references):
     ):
         page.set_viewport_size(size)
         page.wait_for_timeout(1500)
-        references.check(
-            page, f"studio-{size['width']}", masked=("text=computed in",), **options
-        )
+        references.check(page, f"studio-{size['width']}", masked=("text=computed in",), **options)
     page.set_viewport_size({"width": 1000, "height": 620})
 
 
