@@ -21,6 +21,17 @@ from playwright.sync_api import Page, sync_playwright
 HERE = Path(__file__).parent
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 SIZE = {"width": 1500, "height": 860}
+#: Where a node of the scene is on the screen, pixels.
+SCREEN = """name => {
+    const {nodeRefFromName: nodes, camera, canvas} = window.__viserMutable;
+    const path = Object.keys(nodes).find(n => nodes[n] && n.endsWith(name));
+    if (!path) return null;
+    nodes[path].updateWorldMatrix(true, false);
+    camera.updateMatrixWorld();
+    const at = nodes[path].getWorldPosition(nodes[path].position.clone()).project(camera);
+    const {left, top, width, height} = canvas.getBoundingClientRect();
+    return [left + (at.x + 1) / 2 * width, top + (1 - at.y) / 2 * height];
+}"""
 
 
 def main() -> None:
@@ -89,9 +100,7 @@ def path(page: Page) -> None:
     page.get_by_role("button", name="Pause").click()
     set_number(page, "t [s]", "7")
     page.wait_for_timeout(3000)
-    where = page.get_by_text("2", exact=True).first.bounding_box()
-    assert where is not None
-    x, y = where["x"] + where["width"] / 2, where["y"] + where["height"] + 8
+    x, y = page.evaluate(SCREEN, "/2")
     page.mouse.move(x, y)
     page.mouse.down()
     for share in (0.25, 0.5, 0.75, 1.0):
