@@ -95,14 +95,24 @@ class SampledMotion(NamedTuple):
         return self.values if self.values.ndim == 1 else self.values[k]
 
 
+def check_same_model(system: System, run: Trajectory, where: str) -> None:
+    """Refuse a run of another model than that of a system."""
+    if run.model == system.model:
+        return
+    one, other = run.model.name, system.model.name
+    what = f"the run is of model '{one}' and the system of '{other}'"
+    if one == other:
+        what = f"the run is of a model '{one}' that differs from that of the system"
+    raise SimulationError(
+        what,
+        where,
+        "pass the system that was simulated; of another plant it is plant.driven(system)",
+    )
+
+
 def motion_of(system: System, run: Trajectory) -> SampledMotion:
     """The samples of a run, which must be one of this system."""
-    if run.model != system.model:
-        raise SimulationError(
-            f"the run is of model '{run.model.name}' and the system of '{system.model.name}'",
-            "reactions(system, run)",
-            "pass the system that was simulated",
-        )
+    check_same_model(system, run, "reactions(system, run)")
     columns = [run[c.name][:, None] for c in system.auxiliary_states]
     if system.does_work:
         columns.append(run.work[:, None])

@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.analysis.reactions import check_same_model
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -91,12 +92,7 @@ def frames(
     times : instead of `rate`, s; those outside the run are moved to its ends.
     forces : also the forces of the ground at the contacts (slower).
     """
-    if run.model != system.model:
-        raise SimulationError(
-            f"the run is of model '{run.model.name}' and the system of '{system.model.name}'",
-            "frames(system, run)",
-            "pass the system that was simulated",
-        )
+    check_same_model(system, run, "frames(system, run)")
     if not len(run.t):
         raise SimulationError(
             "the run has no samples", f"frames of model '{run.model.name}'", "simulate first"
