@@ -1,6 +1,5 @@
 """The studio in a real browser, against the real server in a process of its own."""
 
-import contextlib
 import dataclasses
 import http.server
 import os
@@ -14,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 import xarray
-from playwright.sync_api import TimeoutError, expect
+from playwright.sync_api import expect
 from studio_page import PATIENCE, Server, Studio, server
 from watch import Watch
 
@@ -381,7 +380,7 @@ def test_driving_with_keys_and_with_sliders(studio):
 
 
 def ride_a_bicycle(studio):
-    """It leans into a turn, falls when somebody jerks the handlebar, and rides again."""
+    """It leans into a turn, and falls when somebody jerks the handlebar."""
     page = studio.page
     studio.pick("model", "whipple-bicycle")
     studio.wait_for_text("it rights itself")
@@ -412,19 +411,6 @@ def ride_a_bicycle(studio):
     studio.wait_until(lambda: abs(lean(studio)) > 1.0)
     page.get_by_text("keep balance").click()
     studio.wait_for_text("turning [rad/s]")
-
-    def rides_again():
-        # the panel is made anew for other commands: a click on the button of before is lost
-        again = page.get_by_role("button", name="Start again", exact=True)
-        if again.count() == 1:
-            with contextlib.suppress(TimeoutError):  # gone by now
-                again.click(timeout=2000)
-        return page.locator(".fault").count() == 0
-
-    studio.wait_until(rides_again)
-    studio.wait_until(lambda: studio.place("rear_frame")[0] > 0.5 and abs(lean(studio)) < 1e-6)
-    studio.press("Stop and show the run")
-    page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
 
 
 def lean(studio):
