@@ -393,7 +393,7 @@ def test_driving_with_keys_and_with_sliders(studio):
 
 
 def ride_a_bicycle(studio):
-    """It leans into a turn, and falls when somebody jerks the handlebar."""
+    """It leans into a turn, falls when somebody jerks the handlebar, and rides again."""
     page = studio.page
     studio.pick("model", "whipple-bicycle")
     studio.wait_for_text("it rights itself")
@@ -424,6 +424,11 @@ def ride_a_bicycle(studio):
     studio.wait_until(lambda: abs(lean(studio)) > 1.0)
     page.get_by_text("keep balance").click()
     studio.wait_for_text("turning [rad/s]")
+    studio.press("Start again")
+    expect(page.locator(".fault")).to_have_count(0, timeout=PATIENCE)
+    studio.wait_until(lambda: studio.place("rear_frame")[0] > 0.5 and abs(lean(studio)) < 1e-6)
+    studio.press("Stop and show the run")
+    page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
 
 
 def lean(studio):
