@@ -517,7 +517,7 @@ class Page:
             t = self.player.time(now)
             self.scene_panel.move(t)
             if is_slow:
-                self.panels.show_time(t)
+                self.panels.show_time(t, now)
                 self.plots.move(t, now)
             if was_playing and not self.player.is_playing:
                 self.panels.show_playing(False)
