@@ -31,12 +31,12 @@ def test_curves_are_the_columns_with_a_cursor(catalog):
     record = show(catalog, "agv", lambda s: s.set_value("R", 1.2))
     run, before = record.runs[-1].run, record.runs[0].run
     found = plot_groups(run)
-    assert list(found)[:2] == ["places [m]", "places [rad]"]
+    assert list(found)[:2] == ["positions [m]", "angles [rad]"]
     assert "inputs [N·m]" in found and "errors [rad]" in found
     # wheels turn much further than anything else
-    assert found["places [rad]"].columns == ("platform.angle", "bracket.angle")
-    assert found["wheels [rad]"].columns == tuple(f"wheel{k}.angle" for k in (1, 2, 3))
-    group = found["places [m]"]
+    assert found["angles [rad]"].columns == ("platform.angle", "bracket.angle")
+    assert found["wheel angles [rad]"].columns == tuple(f"wheel{k}.angle" for k in (1, 2, 3))
+    group = found["positions [m]"]
     assert group.columns == ("platform.x", "platform.y")
     t = run.t
     arrays = plot_data(run, group, 12.34, before)
@@ -62,7 +62,7 @@ def test_curves_are_the_columns_with_a_cursor(catalog):
 def test_a_shorter_and_a_longer_run_end_where_they_end(catalog):
     record = show(catalog, "agv", lambda s: s.set_value("duration", 30.0))
     long, short = record.runs[0].run, record.runs[-1].run
-    group = plot_groups(long)["places [m]"]
+    group = plot_groups(long)["positions [m]"]
     for run, other in ((short, long), (long, short)):
         times, cursor, x, _, beside, _ = plot_data(run, group, 1.0, other)
         assert times[-1] == pytest.approx(long.t[-1]) and np.all(np.diff(times) >= 0)
@@ -108,7 +108,7 @@ def test_very_small_values_are_counted_in_thousandths(catalog):
     assert 1.0 <= np.max(np.abs(drawn)) < 1000.0
     assert np.max(np.abs(drawn)) * size == pytest.approx(np.max(np.abs(values)))
     assert plot_series(group, False, size)[1]["label"].startswith("in 10⁻")
-    assert plot_scale(run, plot_groups(run)["places [m]"]) == 1.0
+    assert plot_scale(run, plot_groups(run)["positions [m]"]) == 1.0
 
 
 def test_words_on_the_page_are_escaped():
@@ -116,6 +116,14 @@ def test_words_on_the_page_are_escaped():
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert faults_html([]) == ""
+
+
+def test_of_many_faults_the_first_are_seen_and_the_others_unfold():
+    html = faults_html([Fault(f"fault {k}", "there", "so") for k in range(5)])
+    seen, _, folded = html.partition("<details><summary>3 more faults</summary>")
+    assert "fault 1" in seen and "fault 2" not in seen
+    assert all(f"fault {k}" in folded for k in (2, 3, 4))
+    assert "<details>" not in faults_html([Fault("fault", "there", "so")] * 2)
 
 
 def test_verdicts_say_energy_residual_ground_and_certificate(catalog):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ HALT, RESUME, RESTART = "Stop and show the run", "Drive on", "Start again"
 BALANCE = "off: it is not balanced, and ← → set the steering torque"
 #: Seconds of the drive that the plots show, and between drawings of traces and plots.
 WINDOW, REDRAW = 20.0, 1.0
+#: Seconds of a drive that is stopped before its first picture.
+SHORTEST = 1 / 30
 
 
 class DrivePanel:
@@ -136,6 +139,8 @@ class DrivePanel:
         with self._lock:
             if self._driver is None or not self.is_driving:
                 return
+            if self._frames is not None and self._frames.frames is None:
+                self._driver.advance(SHORTEST)
             run = self._driver.trajectory(-np.inf)
             self.is_driving = False
             self._show_button()
@@ -205,15 +210,15 @@ class DrivePanel:
             if controls.balance is not None:
                 box = gui.add_checkbox("keep balance", not controls.by_hand, hint=BALANCE)
                 box.on_update(page.guard(lambda _: self.keep_balance(box.value)))
-            self._buttons = {
-                HALT: gui.add_button(HALT),
-                RESUME: gui.add_button(RESUME),
-                RESTART: gui.add_button(RESTART),
-            }
-            self._buttons[HALT].on_click(page.guard(lambda _: self.halt()))
-            self._buttons[RESUME].on_click(page.guard(lambda _: self.resume()))
-            self._buttons[RESTART].on_click(page.guard(lambda _: self.restart()))
-        self._show_button()
+            for label, act in (
+                (HALT, self.halt),
+                (RESUME, self.resume),
+                (RESTART, self.restart),
+            ):
+                # hidden from the start: none that is seen for a moment moves the others
+                button = gui.add_button(label, visible=label == self._button_now)
+                button.on_click(page.guard(partial(self._pressed, act)))
+                self._buttons[label] = button
         self._folder = folder
         for key, word in WORDS.items():
             command = gui.add_command(f"Drive: {word}", hotkey=key)
@@ -223,11 +228,14 @@ class DrivePanel:
         stop.on_trigger(page.guard(lambda _: self.press("stop")))
         self._commands.append(stop)
 
+    @property
+    def _button_now(self) -> str:
+        """Label of the one button that does something now."""
+        return RESTART if self._has_ended else HALT if self.is_driving else RESUME
+
     def _show_button(self) -> None:
-        """Show the one button that does something now."""
-        now = RESTART if self._has_ended else HALT if self.is_driving else RESUME
         for label, button in self._buttons.items():
-            button.visible = label == now
+            button.visible = label == self._button_now
 
     def _clear(self) -> None:
         """Remove sliders, buttons and keys from the page."""
@@ -238,6 +246,9 @@ class DrivePanel:
 
     def _key(self, key: str, _: Any) -> None:
         self.press(key)
+
+    def _pressed(self, act: Callable[[], None], _: Any) -> None:
+        act()
 
     def _slide(self, k: int, slider: Any, _: Any) -> None:
         with self._lock:

@@ -164,6 +164,7 @@ class Page:
 
     def show_drive_start(self, system: System, choice: Choice, scene: Scene) -> None:
         """Start a drive."""
+        self.panels.show_drive(system.model)
         self.drive_panel.start(system, choice, scene)
 
     def show_run(self, shown: Shown, ghost: Shown | None) -> None:
@@ -172,6 +173,7 @@ class Page:
         with self._lock:
             now = time.monotonic()
             is_new = self._model != shown.name
+            is_other = self.shown is not None and self.shown.choice.task != shown.choice.task
             if self._mechanism is not shown.mechanism:
                 self._mechanism, self._certificate, self._why = shown.mechanism, None, ""
             self.shown, self.audit = shown, None
@@ -187,6 +189,8 @@ class Page:
             t = self.player.time(now)
             self._ghost = ghost
             self.scene_panel.put(shown, self._beside, t, is_new=is_new, is_kept=self._has_kept)
+            if is_other and not self.scene_panel.moved_camera():
+                self.scene_panel.fit_run()
             self.panels.set_follow(self.scene_panel.stage.follow)
             self.panels.show_run(shown)
             self._show_plots(t)

@@ -14,6 +14,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from noslip.formulations.catalog import known_formulations
+from noslip.model.model import Model
 from noslip.show.knobs import Knob
 from noslip.studio.choosing.choice import (
     PATH,
@@ -46,6 +47,9 @@ STAGE = {
 ORDER = {"set": 10.0, TASK: 20.0, "inputs": 30.0, PARAMETERS: 40.0, START: 50.0}
 #: Seconds without another time typed after which the page is sent the one that is shown.
 CONFIRM = 0.5
+#: Seconds within which a text follows the Enter that ended it: a browser sends at most 20 values a
+#: second, and Enter at once.
+TEXT_FOLLOWS = 0.15
 
 UNDO, REDO = "Undo", "Redo"
 ADD, REMOVE = "Add", "Remove"
@@ -129,7 +133,7 @@ class Panels:
             text = gui.add_text(
                 "set", "", hint="NAME=VALUE and Enter, as with --set; beyond a slider's range too"
             )
-        form.on_submit(page.guard(lambda _: session.type_value(text.value)))
+        form.on_submit(self._submitted(lambda: session.type_value(text.value)))
 
     def _undo(self, label: str) -> None:
         if label == UNDO:
@@ -272,7 +276,7 @@ class Panels:
                     choice.typed.get(family, ""),
                     hint="as on the command line; then Enter",
                 )
-            form.on_submit(page.guard(lambda _: session.type_form(family, text.value)))
+            form.on_submit(self._submitted(lambda: session.type_form(family, text.value)))
             return [(f"{family} task", kind), (f"{family} task", text)]
         return [(f"{family} task", kind)]
 
@@ -304,7 +308,7 @@ class Panels:
         self._parts.pop("inputs", None)
         if not controls.inputs:
             return
-        page, gui, session = self.page, self.gui, self.page.session
+        gui, session = self.gui, self.page.session
         folder = gui.add_folder("Inputs", order=ORDER["inputs"])
         self._folders["inputs"] = folder
         with folder, gui.add_form(None) as form:
@@ -317,18 +321,34 @@ class Panels:
                 )
         self._parts["inputs"] = [(f"{name} inputs".lower(), box) for name, box in boxes.items()]
 
-        def submit(_: Any) -> None:
+        def submit() -> None:
             for name, text in boxes.items():
                 if text.value != session.choice.inputs.get(name):
                     session.set_input(name, text.value)
 
-        form.on_submit(page.guard(submit))
+        form.on_submit(self._submitted(submit))
+
+    def _submitted(self, act: Callable[[], None]) -> Callable[[Any], None]:
+        """A callback of a form, once the text has come that was typed just before Enter."""
+
+        def submit(_: Any) -> None:
+            time.sleep(TEXT_FOLLOWS)
+            act()
+
+        return self.page.guard(submit)
+
+    def show_drive(self, model: Model) -> None:
+        """Say how to drive; there is no time to choose meanwhile."""
+        with self._lock:
+            self._about.content = texts.drive_html(model)
+            self.time.disabled = self.play.disabled = True
 
     def show_run(self, shown: Shown) -> None:
         """Time bar, the model's line, and start knobs that were not changed."""
         with self._lock:
             run = shown.run
             self._about.content = texts.about_html(shown.mechanism.model, shown)
+            self.time.disabled = self.play.disabled = False
             self.time.max = float(run.t[-1])
             self.time.min = float(run.t[0])
             self.time.step = max(float(run.t[-1] - run.t[0]) / 1000, 1e-6)

@@ -69,10 +69,10 @@ def plot_groups(run: Trajectory) -> dict[str, PlotGroup]:
     wheels = _wheel_angles(run) if set(places) - set(_wheel_angles(run)) else []
     groups: list[tuple[str, str, list[str]]] = []
     for title, names in (
-        ("places", [name for name in places if name not in wheels]),
+        ("positions", [name for name in places if name not in wheels]),
         ("speeds", [s.name for s in run.speeds]),
         ("inputs", [q.name for q in run.input_quantities]),
-        ("wheels", wheels),
+        ("wheel angles", wheels),
         ("energy", ["kinetic_energy", "potential_energy", "work"]),
         ("errors", [f"error.{n}" for n in run.errors]),
         ("energy error", ["energy_error"]),
@@ -84,6 +84,7 @@ def plot_groups(run: Trajectory) -> dict[str, PlotGroup]:
     found = {}
     for title, unit, names in groups:
         shown = unit_text(unit)
+        title = "angles" if title == "positions" and unit == "rad" else title
         full = f"{title} [{shown}]" if shown else title
         found[full] = PlotGroup(title=full, unit=shown, columns=tuple(names[:MOST]))
     return found
@@ -211,7 +212,7 @@ def plot_series(
 
 
 #: What the plots show first, as far as the run has it.
-FIRST = ("places [m]", "places [rad]", "speeds [m/s]", "inputs", "energy [J]")
+FIRST = ("positions [m]", "angles [rad]", "speeds [m/s]", "inputs", "energy [J]")
 SLOTS = 3
 #: Seconds after which a plot is redrawn although nothing moves.
 REDRAW_INTERVAL = 2.0

@@ -77,6 +77,11 @@ class ScenePanel:
         if is_new:
             self.fit_camera()
 
+    def fit_run(self) -> None:
+        """Fit the camera to the run, or let it follow the bodies if the run is long."""
+        if self.shown is not None:
+            self.set_follow(is_far(self.shown.scene, self.shown.frames))
+
     def put_ghost(self, ghost: Shown | None, t: float, *, is_kept: bool = False) -> None:
         """Show another run, in gray or as the one that is kept; or none."""
         self.ghost = ghost

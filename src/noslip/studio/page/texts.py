@@ -47,9 +47,10 @@ STYLE = """
 .studio details { margin-top: 0.8rem; } .studio summary { cursor: pointer; font-weight: 600; }
 .studio a[data-open] { cursor: pointer; text-decoration: underline; margin-right: 0.8em; }
 .studio table { border-collapse: collapse; width: 100%; margin: 0.3rem 0; }
-.studio td, .studio th { text-align: right; padding: 0.15rem 0.3rem; font-weight: 400;
-  border-bottom: 1px solid rgba(128, 128, 128, 0.25); overflow-wrap: anywhere; }
+.studio td, .studio th { text-align: right; padding: 0.15rem 0.25rem; font-weight: 400;
+  border-bottom: 1px solid rgba(128, 128, 128, 0.25); }
 .studio td:first-child, .studio th:first-child { text-align: left; padding-left: 0; }
+.studio .wide table { font-size: 0.92em; }
 .studio ul { margin: 0.3rem 0; padding-left: 1.2rem; }
 .studio caption { display: none; } .studio .number { white-space: nowrap; }
 .studio .wide { overflow-x: auto; }
@@ -63,6 +64,9 @@ SUGGESTED = {
     INPUTS: "its start is perturbed. Type inputs of your own, change its start, or choose a task",
 }
 
+#: Faults that are seen at once: with many, the controls would be far below.
+FAULTS = 2
+
 #: Energy drift and residuals below these count as conserved.
 DRIFT, RESIDUAL = 1e-6, 1e-9
 
@@ -73,7 +77,7 @@ def box(*inside: str) -> str:
 
 
 def faults_html(faults: Iterable[Fault], *, title: str = "", kind: str = "") -> str:
-    """Faults as what, where and fix; empty without any."""
+    """Faults as what, where and fix, those beyond the first ones folded; empty without any."""
     parts = [
         f'<div class="fault {kind}"><b>{escape(fault.what)}</b>'
         f'<span class="dim">where</span> {escape(fault.where)}<br>'
@@ -83,7 +87,11 @@ def faults_html(faults: Iterable[Fault], *, title: str = "", kind: str = "") -> 
     if not parts:
         return ""
     head = f"<p><strong>{escape(title)}</strong></p>" if title else ""
-    return head + "".join(parts)
+    first, more = "".join(parts[:FAULTS]), "".join(parts[FAULTS:])
+    if more:
+        count = counted(len(parts) - FAULTS, "more fault")
+        more = f"<details><summary>{count}</summary>{more}</details>"
+    return head + first + more
 
 
 def about_html(model: Model, shown: Shown | None) -> str:
@@ -101,6 +109,12 @@ def about_html(model: Model, shown: Shown | None) -> str:
         span = f"{counted(len(run.t), 'sample')} over {run.t[-1] - run.t[0]:.4g} s"
         time = f'<p class="dim">{span}{made}</p>'
     return box(f"<p>{escape(model.description or model.name)}</p>", task, time)
+
+
+def drive_html(model: Model) -> str:
+    """The model, and how it is driven."""
+    how = "Drive with the arrow keys, the buttons or the sliders below; space stops."
+    return box(f"<p>{escape(model.description or model.name)}</p>", f'<p class="dim">{how}</p>')
 
 
 def verdicts_html(
