@@ -120,7 +120,7 @@ class Output:
         return target
 
     def after(self, cancel: threading.Event) -> Output:
-        """What is written after a run: data alone, which takes little time, if it was cancelled."""
+        """Output after a run: data alone, which takes little time, if it was cancelled."""
         if not cancel.is_set():
             return self
         return dataclasses.replace(self, plots=False, report=False, audit=False)
@@ -602,7 +602,7 @@ def track(
 
 
 def _meaningless(run: ns.Trajectory) -> str:
-    """What, where and fix of a run that came to its end and means nothing."""
+    """Message (what, where, fix) of a run that finished with a meaningless result."""
     from noslip.errors import Fault
 
     what = f"the result is meaningless: {'; '.join(run.doubts)}"
@@ -612,7 +612,7 @@ def _meaningless(run: ns.Trajectory) -> str:
 
 
 def _lost(errors: ns.PathErrors, period: float, controller: str) -> str:
-    """What, where and fix of a vehicle that is not on its path."""
+    """Message (what, where, fix) of a vehicle that left its path."""
     from noslip.errors import Fault
 
     begun = math.hypot(errors.along[0], errors.across[0])

@@ -1,4 +1,4 @@
-"""What a page opens with: speeds, inputs, power, friction, loads, errors; and what is trusted."""
+"""Opening of a report: speeds, inputs, power, friction, loads, errors; and what is trusted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DIGITS = 3
 
 
 def answers(subject: ReportSubject) -> list[Verdict]:
-    """What the motion asks of the machine: speed, inputs, power, friction, loads, errors.
+    """Headline results of a motion: speed, inputs, power, friction, loads, errors.
 
     A run along a path is asked first how well it follows it.
     """
