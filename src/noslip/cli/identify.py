@@ -15,6 +15,7 @@ from noslip.cli.options import (
     read_expressions,
     read_numbers,
     set_option,
+    tolerance_option,
 )
 
 
@@ -77,9 +78,10 @@ from noslip.cli.options import (
     type=click.Choice(["forward", "adjoint"]),
     default="forward",
     show_default=True,
+    help="How derivatives of the runs are computed; adjoint pays with many parameters only.",
 )
 @set_option
-@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@tolerance_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--force", is_flag=True, help="Overwrite an earlier fit in that folder.")
 @json_option

@@ -149,14 +149,17 @@ def _message(error: Exception) -> str | None:
 WELCOME = """\
 noslip {version}: exact dynamics of mechanisms that roll, skate and steer
 
-  noslip new my_robot.toml                  write a model file of your own vehicle
-  noslip run my_robot.toml                  simulate it and write a report
-  noslip studio my_robot.toml               drive it in the browser
-  noslip track agv --path circle:radius=2   find the torques that follow a path
-  noslip sweep agv --vary R=1:3:5 --measure max:torque1 -o study   a parameter study
-  noslip derive rolling-disk                equations of motion; -o disk.tex for LaTeX
-  noslip import robot.urdf                  import a robot from URDF or MJCF
-  noslip list                               the {count} library models
+  noslip new robot.toml                    write a model file of your vehicle
+  noslip run robot.toml                    simulate it and write a report
+  noslip studio robot.toml                 drive it in the browser
+  noslip track robot.toml --path circle:2  find the torques that follow a path
+  noslip sweep robot.toml --vary mass=10:30:5 --measure final:base.x
+                                           a parameter study
+  noslip linearize whipple-bicycle --sweep speed=0:10
+                                           a stability chart
+  noslip derive rolling-disk               equations of motion, with -o in LaTeX
+  noslip import arm.urdf                   a robot from URDF or MJCF
+  noslip list                              the {count} library models
 
 `noslip --help` lists all commands, `noslip COMMAND --help` explains one."""
 

@@ -55,6 +55,9 @@ set_option = click.option(
     help="A parameter, start value or input; VALUE is a number or an expression of parameters, "
     "for an input also of t, as in torque1=0.1*sin(t). Repeatable.",
 )
+tolerance_option = click.option(
+    "--tolerance", type=float, default=1e-9, show_default=True, help="Integration tolerance."
+)
 guess_option = click.option(
     "--guess",
     "guesses",

@@ -275,7 +275,7 @@ def _pictures(output: Output) -> tuple[bool, bool]:
 @click.option(
     "--tolerance",
     type=float,
-    help="Integration tolerance; by default 1e-9, and 1e-11 along a path without a controller.",
+    help="Integration tolerance; by default 1e-9, and 1e-13 along a path without a controller.",
 )
 @friction_option
 @output_options

@@ -2,6 +2,7 @@
 
 import re
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -22,12 +23,20 @@ def test_the_program_alone_says_what_to_do_next(invoke):
     assert done.exit_code == 0
     named = re.findall(r"^  noslip (\w+)", done.output, re.MULTILINE)
     assert len(named) >= 5 and set(named) <= set(COMMANDS)
+    assert max(map(len, done.output.splitlines())) <= 80
 
 
 def test_help_lists_every_command_uncut(invoke):
     output = invoke("--help").output
     assert "..." not in output.split("Commands:")[1]
     assert re.findall(r"^  (\w+) ", output.split("Commands:")[1], re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_a_help_text(name):
+    command = main.get_command(click.Context(main), name)
+    options = [p for p in command.params if isinstance(p, click.Option)]
+    assert options and not [p.opts for p in options if not p.help]
 
 
 def test_verbose_lists_packages(invoke):
