@@ -39,6 +39,7 @@ from noslip.control.vehicle_motion import (
     has_planar_base,
     motion_along,
     smooth_enough,
+    smoothed,
     turn_at_cusps,
 )
 from noslip.engines.system import System
@@ -134,6 +135,8 @@ def track(
 
 #: Error without feedback, m, from which on its growth is looked at.
 KEPT = 1e-6
+#: Highest derivative of the curvature that must not jump for what is balanced.
+RIDDEN = 1
 #: Speed by which another run starts beside this one, m/s or rad/s.
 BESIDE = 1e-9
 
@@ -223,6 +226,7 @@ def _ridden(
 ) -> Trajectory:
     """A run of what must be balanced, under its balancing controller."""
     system, feedback = balance.system, loop.feedback()
+    path, notes = smoothed(path, RIDDEN)
     law = None if timing is None else timing.on(system, path)
     reach = feedback.reach if isinstance(feedback, PathTracking) else None
     ride = plan_ride(system, balance, path, law, reach)
@@ -244,7 +248,7 @@ def _ridden(
         given |= {"start": start | dict(plant.start), "parameters": known | dict(plant.parameters)}
         run = closed.with_columns(driven, simulate(driven, inputs=closed, **given))
         system = driven
-    said = [f"follows the path: {ride.text()}"]
+    said = [*notes, f"follows the path: {ride.text()}"]
     said += [] if timing is not None else [f"timing: {ride.motion.timing.text()}"]
     return run.replaced(path_errors=ride.errors(system, run), notes=(*run.notes, *said))
 

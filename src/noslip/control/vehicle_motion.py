@@ -89,7 +89,17 @@ def smooth_enough(
     follower : what follows it.
     """
     motion = motion_along(path, timing_law(None, system, path, follower), follower)
-    needed = motion.order(system)
+    return smoothed(path, motion.order(system))
+
+
+def smoothed(path: AbstractPath, needed: int) -> tuple[AbstractPath, tuple[str, ...]]:
+    """A path that leaves its smoothness open, as smooth as continuous forces need; and a note.
+
+    Parameters
+    ----------
+    path : as given.
+    needed : the highest derivative of its curvature that must not jump.
+    """
     if not curvature_jumps(path, needed):
         return path, ()
     order = needed + 1

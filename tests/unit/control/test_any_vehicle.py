@@ -16,7 +16,7 @@ PATHS = {
     "corner": ns.Polyline(points=((0.0, 0.0), (14.0, 0.0), (14.0, 14.0)), radius=5.0),
     "spline": ns.Spline(points=((0.0, 0.0), (10.0, 3.0), (20.0, 0.0))),
 }
-#: 31 m, as it is driven in a hall.
+#: 43 m, as it is driven in a hall.
 EIGHT = ns.FigureEight(half_width=6.0, half_height=4.0)
 VEHICLES = {
     "steered": lambda: vehicles.truck((), ()),
