@@ -436,8 +436,9 @@ class Session:
         if choice.task == DRIVE:
             self._publish_controls(request, system, choice, None, drawn.length)
             check_mechanics(system, choice)
-            self.view.show_drive_start(system, choice, drawn)
+            # before the drive, which may end at once and say why
             self.view.show_faults(())
+            self.view.show_drive_start(system, choice, drawn)
             return
         faults = self._make_kept(cancel)
         try:
