@@ -100,12 +100,12 @@ def find_follower(
     survey = _survey(system, values)
     where = f"path for model '{system.model.name}'"
     if survey.slides and not body:
-        return _sliding(system, survey, where)
+        return _holding(system, _sliding(survey), values)
     if survey.base not in survey.axles and not survey.slides:
         raise SimulationError(
-            "every point of the base can move sideways, so none can be kept on a path",
+            "the base can only turn, or not move at all, so no point of it follows a path",
             where,
-            "choose another task, or a model whose wheels do not slip sideways",
+            "choose another task, or free the base along the path",
         )
     if body:
         known = [survey.names[k] for k in survey.axles]
@@ -446,20 +446,23 @@ def _follower(
     )
 
 
-def _sliding(system: System, survey: _Survey, where: str) -> Follower:
+def can_slide(system: System, values: Array) -> bool:
+    """Whether the base can move sideways at all its points.
+
+    Parameters
+    ----------
+    system : compiled system.
+    values : (np,) parameter vector.
+    """
+    return _survey(system, values).slides
+
+
+def _sliding(survey: _Survey) -> Follower:
     """A base that can move in all directions: its origin follows, with wheels that steer."""
     # the base's own frame stands for an axle: it is led, not held
     frame = FollowedAxle(np.zeros(2), np.array([1.0, 0.0]))
     free = _with_frame(survey, frame)
-    follower, _ = _from(free, survey.base, reverse=False)
-    prescribed = 3 + len(follower.links or ()) + bool(follower.steering)
-    if prescribed < system.kinematics.num_independent_speeds:
-        raise SimulationError(
-            "every point of the base can move sideways, so none can be kept on a path",
-            where,
-            "choose another task, or a model whose wheels do not slip sideways",
-        )
-    return follower
+    return _from(free, survey.base, reverse=False)[0]
 
 
 def _with_frame(survey: _Survey, frame: FollowedAxle) -> _Survey:

@@ -695,8 +695,12 @@ def planar_base(system: System) -> Node:
                     "remove the frames of the joint, and give the path in world axes",
                 )
             return node
-    raise SimulationError(
-        "the model has no planar joint with the ground, so there is no base to follow a path",
-        f"model '{system.model.name}'",
-        "prescribe coordinates with ExpressionMotion instead",
+    what = "the model has no planar joint with the ground, so there is no base to follow a path"
+    fix = (
+        "prescribe coordinates: noslip run MODEL --motion joint1.angle=0.5*sin(t), or "
+        "follow(system, ExpressionMotion(…))"
     )
+    if not all(contact.is_flat for contact in system.model.contacts):
+        what += ", and its ground is not level"
+        fix = "use the vehicle on level ground, or give its inputs: noslip run, noslip studio"
+    raise SimulationError(what, f"model '{system.model.name}'", fix)
