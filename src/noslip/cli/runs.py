@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import noslip as ns
-from noslip.cli.console import printable
+from noslip.cli.console import fitted, printable
 from noslip.cli.equations import formulations
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
@@ -354,7 +354,7 @@ def run(
         run = ns.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)
         text = write_output(system, run, target, output, friction=friction, tell=bar)
-    click.echo(text)
+    click.echo(text if output.as_json else fitted(text))
     if cancel.is_set():
         raise SystemExit(EXIT_CODE)
     if run.doubts:
@@ -592,7 +592,7 @@ def track(
             tell=bar,
             facts=facts,
         )
-    click.echo(text)
+    click.echo(text if output.as_json else fitted(text))
     if run.doubts:
         click.echo(_meaningless(run), err=True)
     if run.success and errors.lost:

@@ -176,6 +176,10 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         m, n = points.shape[:2]
         return np.arange(0, m, max(1, m // 8)), np.arange(0, n, max(1, n // 16))
 
+    def line_distance(self, read: NumberReader) -> float | None:
+        """Distance of the lines of its picture along x and y, m; None where it is not the same."""
+        return None
+
     def shapes(self, frame: Placement, read: NumberReader) -> tuple[AbstractShape, ...]:
         """Shapes that draw it in the frame of its plane."""
         return (
@@ -426,10 +430,16 @@ class AbstractHeight(AbstractGround):
         return np.stack([x, y, z], axis=-1)
 
 
+def square_distance(points: Array) -> float:
+    """Distance of the lines of a picture by `squares`, m."""
+    x, y = points[0, :, 0], points[:, 0, 1]
+    return round_cell(max(float(np.ptp(x)), float(np.ptp(y))))
+
+
 def square_lines(points: Array) -> tuple[Places, Places]:
     """Rows and columns of a picture by `squares` that are a round distance apart."""
     x, y = points[0, :, 0], points[:, 0, 1]
-    cell = round_cell(max(float(np.ptp(x)), float(np.ptp(y))))
+    cell = square_distance(points)
 
     def on_lines(values: Array) -> Places:
         return np.flatnonzero(np.abs(values / cell - np.round(values / cell)) < 1e-9)
@@ -475,6 +485,9 @@ class HeightGround(AbstractHeight):
 
     def lines(self, points: Array) -> tuple[Places, Places]:
         return square_lines(points)
+
+    def line_distance(self, read: NumberReader) -> float | None:
+        return square_distance(self.picture(read))
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         yield from kink_faults((*path, "z"), self.z)
@@ -615,6 +628,9 @@ class GridGround(AbstractHeight):
 
     def lines(self, points: Array) -> tuple[Places, Places]:
         return square_lines(points)
+
+    def line_distance(self, read: NumberReader) -> float | None:
+        return square_distance(self.picture(read))
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         said = owner(path[:2])
