@@ -30,6 +30,7 @@ from noslip.analysis.contact_forces import (
     rounding,
     split_ranges,
 )
+from noslip.analysis.reactions import simulated_system
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
@@ -264,6 +265,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     if friction is not None and (is_truth(friction) or not 0 <= friction < np.inf):
         raise bad_friction(system, friction)
     check_formulation(system)
+    system = simulated_system(system, run, "audit(system, run)")
     return audit_forces(system, contact_forces(system, run), run.t, friction)
 
 
