@@ -8,6 +8,7 @@ import click
 
 import noslip as ns
 from noslip.cli.options import (
+    NUMBER,
     check_target,
     force_option,
     json_option,
@@ -37,7 +38,7 @@ from noslip.cli.options import (
 @click.option("--title", default="", help="Title above the figure.")
 @click.option(
     "--duration",
-    type=float,
+    type=NUMBER,
     help="Duration in s of a model's run; by default that of its scenario.",
 )
 @set_option
@@ -187,7 +188,7 @@ def _labels(sets: list[tuple[str, str]]) -> list[str]:
 @click.option("--size", default="960x600", show_default=True, help="Size of films in pixels.")
 @click.option(
     "--duration",
-    type=float,
+    type=NUMBER,
     help="Duration in s of a model's run; by default that of its scenario.",
 )
 @set_option

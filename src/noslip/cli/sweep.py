@@ -12,6 +12,7 @@ import click
 import noslip as ns
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
+    NUMBER,
     column_option,
     guess_option,
     json_option,
@@ -115,9 +116,9 @@ KEYS = (
     help="An additional setting of the work, as in path=circle:radius={R} or runs=200. Repeatable.",
 )
 @click.option(
-    "--duration", type=float, help="Duration in s; by default that of the model's scenario."
+    "--duration", type=NUMBER, help="Duration in s; by default that of the model's scenario."
 )
-@click.option("--tolerance", type=float, help="Integration tolerance; 1e-9 by default.")
+@click.option("--tolerance", type=NUMBER, help="Integration tolerance; 1e-9 by default.")
 @set_option
 @guess_option
 @stop_option
