@@ -286,6 +286,7 @@ def _command() -> str:
 
 
 def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -> str:
+    from noslip.extras import install_command, is_installed
     from noslip.show.sweep_results import SweepResults
     from noslip.sweeps.dataset import StoreReader
 
@@ -312,7 +313,8 @@ def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -
         f"  rate     {state.rate:.4g} points per second, {state.elapsed:.3g} s",
         f"  folder   {folder}",
         f'  data     ns.open_sweep("{folder}") in Python, an xarray dataset'
-        + (f"; there alone: {', '.join(results.longer)}" if results.longer else ""),
+        + (f"; there alone: {', '.join(results.longer)}" if results.longer else "")
+        + ("" if is_installed("xarray") else f" ({install_command('data')})"),
     ]
     if (folder / "report.html").exists():
         lines.append(f"  report   {folder / 'report.html'}")
