@@ -4,8 +4,8 @@
 
 Builds a wheel of this checkout and installs it, an environment of its own for each extra. Disk
 space is that of `site-packages` with compiled bytecode, beyond an empty environment; the download
-is the size of the wheels. Time is the processor's, for resolving, unpacking and compiling, so that neither
-the network nor a busy machine counts. Prints a table for docs/install.md.
+is the size of the wheels. Time is the processor's, for resolving, unpacking and compiling, so that
+neither the network nor a busy machine counts. Prints a table for docs/install.md.
 """
 
 import resource

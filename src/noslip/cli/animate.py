@@ -9,6 +9,7 @@ import click
 import noslip as ns
 from noslip.cli.console import fitted
 from noslip.cli.options import (
+    NUMBER,
     check_target,
     force_option,
     json_option,
@@ -38,7 +39,7 @@ from noslip.cli.options import (
 @click.option("--title", default="", help="Title above the figure.")
 @click.option(
     "--duration",
-    type=float,
+    type=NUMBER,
     help="Duration in s of a model's run; by default that of its scenario.",
 )
 @set_option
@@ -188,7 +189,7 @@ def _labels(sets: list[tuple[str, str]]) -> list[str]:
 @click.option("--size", default="960x600", show_default=True, help="Size of films in pixels.")
 @click.option(
     "--duration",
-    type=float,
+    type=NUMBER,
     help="Duration in s of a model's run; by default that of its scenario.",
 )
 @set_option

@@ -10,6 +10,7 @@ import click
 
 import noslip as ns
 from noslip.cli.options import (
+    NUMBER,
     json_option,
     named_values,
     read_expressions,
@@ -68,7 +69,7 @@ from noslip.cli.options import (
 )
 @click.option(
     "--level",
-    type=float,
+    type=NUMBER,
     default=0.95,
     show_default=True,
     help="Level of the confidence intervals.",

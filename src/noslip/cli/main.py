@@ -82,7 +82,8 @@ class _Group(click.Group):
         except click.UsageError as error:
             from noslip.errors import nearest
 
-            raise click.UsageError(f"{error.message} {nearest(args[0], COMMANDS)}", ctx) from None
+            hint = nearest(args[0], COMMANDS)
+            raise click.UsageError(f"{error.message} {hint[0].upper()}{hint[1:]}", ctx) from None
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
         adapt_streams()
@@ -98,6 +99,9 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             _abort(ctx)
+        except click.NoSuchOption as error:
+            _name_set(error)
+            raise
         except (click.ClickException, BrokenPipeError):
             raise
         except Exception as error:
@@ -109,6 +113,14 @@ class _Group(click.Group):
             drop_output()
             click.echo(message, err=True)
             ctx.exit(1)
+
+
+def _name_set(error: click.NoSuchOption) -> None:
+    """Add to an unknown option how the values of a model are given, if the command takes them."""
+    command = error.ctx.command if error.ctx is not None else None
+    if command is not None and any("--set" in option.opts for option in command.params):
+        name = error.option_name.lstrip("-")
+        error.message += f" Values of a model are given by --set, as in --set {name}=1."
 
 
 def _abort(ctx: click.Context) -> NoReturn:
@@ -135,6 +147,9 @@ def _message(error: Exception) -> str | None:
         if option and len(error.faults) == 1:
             fault = Fault(error.what, f"{option}, {error.where}", error.fix)
             return f"{type(error).__name__}: {fault.text()}"
+        if option:
+            head, _, rest = str(error).partition("\n")
+            return f"{type(error).__name__}: {head} with {option}\n{rest}"
         return f"{type(error).__name__}: {error}"
     if isinstance(error, OSError) and error.strerror:
         place = str(error.filename or "what the command writes or reads")[:200]

@@ -12,6 +12,7 @@ import click
 import noslip as ns
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
+    NUMBER,
     column_option,
     guess_option,
     json_option,
@@ -115,9 +116,9 @@ KEYS = (
     help="An additional setting of the work, as in path=circle:radius={R} or runs=200. Repeatable.",
 )
 @click.option(
-    "--duration", type=float, help="Duration in s; by default that of the model's scenario."
+    "--duration", type=NUMBER, help="Duration in s; by default that of the model's scenario."
 )
-@click.option("--tolerance", type=float, help="Integration tolerance; 1e-9 by default.")
+@click.option("--tolerance", type=NUMBER, help="Integration tolerance; 1e-9 by default.")
 @set_option
 @guess_option
 @stop_option
@@ -285,6 +286,7 @@ def _command() -> str:
 
 
 def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -> str:
+    from noslip.extras import install_command, is_installed
     from noslip.show.sweep_results import SweepResults
     from noslip.sweeps.dataset import StoreReader
 
@@ -311,7 +313,8 @@ def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -
         f"  rate     {state.rate:.4g} points per second, {state.elapsed:.3g} s",
         f"  folder   {folder}",
         f'  data     ns.open_sweep("{folder}") in Python, an xarray dataset'
-        + (f"; there alone: {', '.join(results.longer)}" if results.longer else ""),
+        + (f"; there alone: {', '.join(results.longer)}" if results.longer else "")
+        + ("" if is_installed("xarray") else f" ({install_command('data')})"),
     ]
     if (folder / "report.html").exists():
         lines.append(f"  report   {folder / 'report.html'}")

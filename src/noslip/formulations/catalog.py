@@ -49,7 +49,7 @@ def formulation_of(word: str) -> AbstractFormulation:
     known = known_formulations()
     if word not in known:
         raise FormulationError(
-            f"there is no formulation '{word}'", "method", f"{nearest(word, known)} {IF_YOUR_OWN}"
+            f"there is no formulation '{word}'", "method", f"{nearest(word, known)}; {IF_YOUR_OWN}"
         )
     return known[word]
 

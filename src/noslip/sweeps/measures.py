@@ -385,7 +385,9 @@ def check_texts(texts: Sequence[str]) -> tuple[str, ...]:
     given = tuple(str(text).strip() for text in texts)
     if not given:
         raise SimulationError(
-            "nothing is measured", "sweep", "name at least one measure, as in final:platform.x"
+            "nothing is measured",
+            "measures of a sweep",
+            "name at least one, as in final:base.x; on the command line --measure final:base.x",
         )
     for text in given:
         if given.count(text) > 1:
