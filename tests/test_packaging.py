@@ -126,6 +126,9 @@ def test_the_core_runs_in_a_bare_environment(environment, tmp_path):
     assert 'pip install "noslip[show]"' in done.stderr
     done = noslip(environment, "derive", "rolling-disk", cwd=tmp_path)
     assert done.returncode == 0 and "Equations of motion" in done.stdout
+    words = ["--vary", "mass=10,20", "--measure", "final:base.x", "-o", "study"]
+    done = noslip(environment, "sweep", "differential-robot", *words, cwd=tmp_path)
+    assert done.returncode == 0 and "final:base.x (m)" in done.stdout, done.stderr
     done = noslip(environment, "studio", cwd=tmp_path)
     assert done.returncode == 1 and 'pip install "noslip[studio]"' in done.stderr
 

@@ -150,7 +150,7 @@ class Audit:
 
     @property
     def slips(self) -> tuple[Failure, ...]:
-        """Where wheels would slip on ground with the given friction coefficient."""
+        """Intervals in which wheels would slip on ground with the given friction coefficient."""
         if self.friction is None:
             return ()
         found: list[Failure] = []
@@ -176,7 +176,7 @@ class Audit:
 
     @property
     def lifts(self) -> tuple[Failure, ...]:
-        """Where wheels would have to be pulled down."""
+        """Intervals in which wheels would have to be pulled down."""
         found: list[Failure] = []
         for wheel in self.loaded:
             # a range that is NaN: no split has all loads nonnegative

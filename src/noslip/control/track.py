@@ -156,7 +156,7 @@ def _growth(
     errors: PathErrors,
     options: RunOptions,
 ) -> tuple[str, ...]:
-    """How errors grow along the path without feedback, by a run that starts beside; or nothing."""
+    """Growth of errors along the path without feedback, from a run with a perturbed start."""
     speeds = zip(wanted.system.independent_speeds, wanted.start.eta, strict=True)
     start = {speed.name: float(value) + BESIDE for speed, value in speeds}
     # what has left its path may fold up, and take small steps from then on

@@ -26,7 +26,7 @@ TURNING = 0.5
 
 
 def choose_follower(system: System, values: Array, follower: Follower | str | None) -> Follower:
-    """What follows a path: what is given, the rest as found from the constraints.
+    """Follower of a path: the given fields, and the others found from the constraints.
 
     Parameters
     ----------

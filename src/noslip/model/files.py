@@ -31,7 +31,7 @@ from noslip.model.model import Model, ModelBuilder
 from noslip.model.parts.expansion import expanded
 from noslip.model.tables import Table, model_from_table
 from noslip.model.to_tables import table_from_model
-from noslip.reading import check_plain, read_text
+from noslip.reading import check_plain, names_beside, read_text
 
 #: Files above this size in bytes are not read.
 MAX_SIZE = 1_000_000
@@ -92,7 +92,7 @@ class Toml(AbstractModelText):
         return _read_table(text, file)
 
     def text(self, table: Table) -> str:
-        """What fits on a line first, then the tables below it."""
+        """TOML text of a table: keys that fit on a line first, then its subtables."""
         return "\n".join(_written(table, ())).strip("\n") + "\n"
 
 
@@ -104,6 +104,12 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
 def model_suffixes() -> str:
     """Suffixes of model files that can be read, for messages."""
     return listed_suffixes(AbstractModelFormat, "read")
+
+
+def meant_file(path: FilePath) -> FilePath | None:
+    """The model file of which a path is all but the suffix."""
+    names = [n for n in names_beside(path) if FilePath(n).stem == path.name and is_model_file(n)]
+    return path.with_name(names[0]) if names else None
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:

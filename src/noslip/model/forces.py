@@ -84,7 +84,7 @@ class SpeedInput:
 
 
 class Sliding(NamedTuple):
-    """How a point of a body moves over a plane.
+    """Motion of a point of a body over a plane.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Sliding(NamedTuple):
 
 
 class Loads(Protocol):
-    """What a force acts through: reads positions and velocities, and applies loads.
+    """Interface of a force to the mechanism: reads positions and velocities, applies loads.
 
     Vectors are in the world unless they are said to be in the body. A share is `SPRING` (with the
     energy given to `store`), `DISSIPATIVE` (never adds energy) or `GIVEN` (linear in inputs).
@@ -121,7 +121,7 @@ class Loads(Protocol):
         """Angular velocity of a body."""
 
     def sliding(self, contact: AbstractContact) -> Sliding:
-        """How a body moves over the plane of a contact."""
+        """Motion of a body over the plane of a contact."""
 
     def push(
         self,

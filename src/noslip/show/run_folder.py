@@ -39,7 +39,7 @@ from noslip.show.json_text import json_text
 from noslip.simulation.lazy_columns import measured_speeds
 from noslip.simulation.path_errors import COLUMNS, PathErrors
 from noslip.simulation.run_files import AbstractRunFormat, ColumnTable
-from noslip.simulation.trajectory import Ending, Trajectory, largest_errors
+from noslip.simulation.trajectory import Ending, LargestError, Trajectory, largest_errors
 from noslip.words import counted
 
 if TYPE_CHECKING:
@@ -327,13 +327,13 @@ def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None)
         f"  {counted(len(run.t), 'sample')} over {summary(run)['duration']:g} s, {run.method}, "
         f"tolerance {run.rtol:g}, {counted(run.steps, 'step')}, "
         f"{counted(run.nfev, 'evaluation')}",
-        f"  energy drift         {run.energy_drift:.2e} of the energy exchanged",
-        f"  constraint residual  {run.slip:.2e} m/s or rad/s, {run.gap:.2e} m or rad",
+        f"  energy drift         {run.energy_drift:.3g} of the energy exchanged",
+        f"  constraint residual  {run.slip:.3g} m/s or rad/s, {run.gap:.3g} m or rad",
     ]
     if run.errors and len(run.t):
         lines += [
-            f"  tracking error       {e.size:.2e} {e.unit} at most ({e.name}), "
-            f"{e.last:.2e} {e.unit} at the end ({e.last_name})"
+            f"  tracking error       {e.size:.3g} {e.unit} at most ({e.name}), "
+            f"{e.last:.3g} {e.unit} at the end{_other(e)}"
             for e in largest_errors(run)
         ]
     if len(run.t) > 1:
@@ -348,6 +348,10 @@ def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None)
     if audit is not None:
         lines += audit.text().splitlines()
     return "\n".join(lines)
+
+
+def _other(error: LargestError) -> str:
+    return "" if error.last_name == error.name else f" ({error.last_name})"
 
 
 def _final(run: Trajectory) -> dict[str, float]:

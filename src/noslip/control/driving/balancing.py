@@ -139,7 +139,7 @@ class Balance:
         return _angle_names(self.base)[0]
 
     def heading_of(self, q: Array) -> float:
-        """That angle, rad."""
+        """Heading angle, rad."""
         return float(angles_of(q, _quaternion(self.base), _angles(self.base).sequence)[0])
 
     def tilt(self, point: OperatingPoint) -> float:
@@ -169,7 +169,7 @@ class Balance:
         return self.left * float(rates[0])
 
     def cost(self, point: OperatingPoint, q: Array, v: Array) -> float:
-        """What it takes to come from a state to a steady motion, as far as that is near."""
+        """LQR cost to go from a state to a nearby steady motion."""
         kin = self.system.kinematics
         s = kin.symbols
         states = ca.Function("x", [s.t, s.q, kin.eta, s.params], [self.traced_states(self.system)])
@@ -310,7 +310,7 @@ def _angles(base: Node) -> Angles:
 
 
 def _quaternion(base: Node) -> int:
-    """Where the quaternion of a base starts among the coordinates."""
+    """Index in q at which the quaternion of a base starts."""
     at = base.joint.type.quaternion
     assert at is not None
     return int(base.coordinates.start + at)

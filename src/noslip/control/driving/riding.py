@@ -69,7 +69,7 @@ EXACT, CHEAP = 0.01, 0.01
 
 
 def find_ride(system: System, values: Array) -> Balance | None:
-    """What keeps a mechanism upright, if it needs that and has motors for it.
+    """Find the balancing controller of a mechanism that needs one and has motors for it.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Ride(AbstractInputLaw):
         return self.motion.errors_of(run, np.column_stack([x, y]), heading)
 
     def text(self) -> str:
-        """What follows, in words."""
+        """Describe what follows the path."""
         contacts = [self.balance.system.kinematics.contacts[k].contact.name for k in self.wheels]
         motors = ", ".join(self.balance.motors)
         touch = "touches" if len(contacts) == 1 else "touch"

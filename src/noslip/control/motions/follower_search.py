@@ -1,4 +1,4 @@
-"""What of a vehicle can follow a path: found from how its bodies can move.
+"""Find the part of a vehicle that can follow a path from the velocities its bodies can have.
 
 A body that stays level moves with twists (v_x, v_y, ω) in its own axes; those that the constraints
 allow, over several configurations, fill the columns of a matrix T. A point p of the body and a
@@ -57,7 +57,7 @@ class FollowedAxle(NamedTuple):
 
     @property
     def angle(self) -> float:
-        """Of the free direction in the body."""
+        """Angle of the free direction in the body, rad."""
         return float(np.arctan2(self.ahead[1], self.ahead[0]))
 
 
@@ -84,7 +84,7 @@ class _Survey:
 def find_follower(
     system: System, values: Array, *, reverse: bool = False, body: str = ""
 ) -> Follower:
-    """What follows a path at given parameter values.
+    """Find the follower of a path at given parameter values.
 
     Parameters
     ----------
@@ -422,7 +422,7 @@ def _follower(
     links: list[AxleLink],
     index: dict[int, int],
 ) -> Follower:
-    """As plain data, with the steering by name where one wheel on the center line steers."""
+    """`Follower` of the search; it names the steering where one wheel on the center line steers."""
     follower = Follower(
         point=_vector(base.point),
         direction=_vector(base.ahead),
