@@ -86,7 +86,7 @@ def check_plain(path: Place, error: ErrorType, fix: str) -> int:
 
 
 def read_bytes(path: Place, error: ErrorType, fix: str, *, max_bytes: int) -> bytes:
-    """What a plain file holds.
+    """Content of a regular file.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 import noslip as ns
+from noslip.cli.console import fitted
 from noslip.cli.options import (
     NUMBER,
     check_target,
@@ -138,7 +139,7 @@ def compare(
 
         click.echo(json_text(found.to_json()))
     else:
-        click.echo(found.text())
+        click.echo(fitted(found.text()))
     if output is not None:
         click.echo(str(output), err=as_json)
 

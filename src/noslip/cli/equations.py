@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import noslip as ns
+from noslip.cli.console import fitted
 from noslip.cli.options import (
     FamilyWord,
     check_target,
@@ -303,7 +304,7 @@ def verify(model: str, states: int, seed: int, as_json: bool) -> None:
 
     with ns.ProgressBar("verifying") as bar:
         certificate = ns.verify(ns.load(model), states=states, seed=seed, progress=bar)
-    click.echo(json_text(certificate.to_json()) if as_json else certificate.text())
+    click.echo(json_text(certificate.to_json()) if as_json else fitted(certificate.text()))
     if not certificate.holds:
         raise SystemExit(1)
 

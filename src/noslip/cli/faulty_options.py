@@ -1,4 +1,4 @@
-"""Which option of a command an error is about."""
+"""Find the command-line option that an error is about."""
 
 from __future__ import annotations
 

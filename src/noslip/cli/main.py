@@ -130,7 +130,7 @@ def _abort(ctx: click.Context) -> NoReturn:
 
 
 def _message(error: Exception) -> str | None:
-    """What, where and fix of an error of the user or the computer; None for one of noslip."""
+    """Message (what, where, fix) of a fault of the user or the computer; None for a bug."""
     from noslip.errors import Fault, NoslipError
 
     if isinstance(error, ImportError) and not isinstance(error, NoslipError):

@@ -77,7 +77,7 @@ def new(file: Path, kind: str | None, ask: bool | None, force: bool, **given: fl
 
 
 def _echo_next(file: Path) -> None:
-    """What was written, and what to do with it."""
+    """Print what was written and which commands come next."""
     import noslip as ns
     from noslip.words import counted
 

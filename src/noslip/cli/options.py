@@ -160,7 +160,7 @@ class PlantWords:
         return not any((*given, self.sensors, self.actuators, is_estimated))
 
     def plant(self, model: Model, system: System) -> Plant | None:
-        """What is driven; None if it is the model.
+        """Plant that the options describe; None if it is the model.
 
         Parameters
         ----------

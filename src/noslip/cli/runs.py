@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import noslip as ns
-from noslip.cli.console import printable
+from noslip.cli.console import fitted, printable
 from noslip.cli.equations import formulations
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
@@ -121,7 +121,7 @@ class Output:
         return target
 
     def after(self, cancel: threading.Event) -> Output:
-        """What is written after a run: data alone, which takes little time, if it was cancelled."""
+        """Output after a run: data alone, which takes little time, if it was cancelled."""
         if not cancel.is_set():
             return self
         return dataclasses.replace(self, plots=False, report=False, audit=False)
@@ -355,7 +355,7 @@ def run(
         run = ns.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)
         text = write_output(system, run, target, output, friction=friction, tell=bar)
-    click.echo(text)
+    click.echo(text if output.as_json else fitted(text))
     if cancel.is_set():
         raise SystemExit(EXIT_CODE)
     if run.doubts:
@@ -595,7 +595,7 @@ def track(
             tell=bar,
             facts=facts,
         )
-    click.echo(text)
+    click.echo(text if output.as_json else fitted(text))
     if run.doubts:
         click.echo(_meaningless(run), err=True)
     if run.success and errors.lost:
@@ -605,7 +605,7 @@ def track(
 
 
 def _meaningless(run: ns.Trajectory) -> str:
-    """What, where and fix of a run that came to its end and means nothing."""
+    """Message (what, where, fix) of a run that finished with a meaningless result."""
     from noslip.errors import Fault
 
     what = f"the result is meaningless: {'; '.join(run.doubts)}"
@@ -615,7 +615,7 @@ def _meaningless(run: ns.Trajectory) -> str:
 
 
 def _lost(errors: ns.PathErrors, period: float, controller: str) -> str:
-    """What, where and fix of a vehicle that is not on its path."""
+    """Message (what, where, fix) of a vehicle that left its path."""
     from noslip.errors import Fault
 
     begun = math.hypot(errors.along[0], errors.across[0])

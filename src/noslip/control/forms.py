@@ -75,7 +75,7 @@ class AbstractForm(Member):
 
     @classmethod
     def label(cls) -> str:
-        """What a page calls it."""
+        """Label on pages."""
         return cls.word.replace("-", " ").capitalize()
 
     @classmethod

@@ -233,7 +233,7 @@ def _follower(given: ScenarioFollower | None, known: Mapping[str, float]) -> Fol
 
 
 def _plant(system: System, given: ScenarioPlant | None, known: Mapping[str, float]) -> Plant | None:
-    """What is driven; values are those of the parameters that the controller knows."""
+    """Plant of a scenario; values are those of the parameters that the controller knows."""
     if given is None:
         return None
 

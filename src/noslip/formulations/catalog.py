@@ -35,7 +35,7 @@ def known_formulations() -> dict[str, AbstractFormulation]:
 
 
 def dalembert_formulations() -> tuple[AbstractFormulation, ...]:
-    """Those that follow d'Alembert's principle and must agree."""
+    """Formulations that follow d'Alembert's principle and must agree."""
     return tuple(f for f in known_formulations().values() if f.is_dalembert)
 
 

@@ -92,7 +92,7 @@ class Toml(AbstractModelText):
         return _read_table(text, file)
 
     def text(self, table: Table) -> str:
-        """What fits on a line first, then the tables below it."""
+        """TOML text of a table: keys that fit on a line first, then its subtables."""
         return "\n".join(_written(table, ())).strip("\n") + "\n"
 
 

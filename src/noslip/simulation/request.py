@@ -267,7 +267,7 @@ def _fault(
     method: str,
     on_failure: str,
 ) -> tuple[str, str] | None:
-    """What is wrong with settings and what to do, if anything; most come again and again."""
+    """Fault of the settings and its remedy, if there is one; cached, as most settings repeat."""
     if not (_within(rtol, SMALLEST, LARGEST) and _within(atol, 5e-324, LARGEST)):
         return (
             f"the tolerances are rtol = {rtol}, atol = {atol}",
@@ -348,7 +348,7 @@ def sample_times(
 
 
 def _spaced(start: float, end: float, count: int) -> Array:
-    """What ``np.linspace`` gives, bit by bit, in less than half of its time."""
+    """Same bits as ``np.linspace``, in less than half of its time."""
     times = np.arange(count, dtype=float)
     times *= (end - start) / (count - 1)
     times += start

@@ -33,7 +33,7 @@ POLL, REPORT = 0.1, 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepProgress:
-    """How far a sweep is.
+    """Progress of a sweep.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Workload:
         self.progress(self.state(waiting=waiting))
 
     def state(self, *, waiting: bool = False) -> SweepProgress:
-        """How far it is."""
+        """Progress."""
         elapsed = time.monotonic() - self._began
         return SweepProgress(
             points=self.points,
@@ -313,7 +313,7 @@ def measure_block(
 
 
 def facts_of_process(seconds: float) -> dict[str, Any]:
-    """What a chunk says about how it was made."""
+    """Metadata of a chunk: the process, time and memory that made it."""
     return {"computed_by": f"{socket.gethostname()}:{os.getpid()}", "seconds": float(seconds)}
 
 
