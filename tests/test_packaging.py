@@ -140,11 +140,12 @@ def test_twine_accepts_the_wheel(environment, wheel):
     assert done.returncode == 0 and "PASSED" in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("extra", ["", "[all]"], ids=["core", "all"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_wheels_resolve_for_each_python(environment, wheel, version):
-    """Everything the core needs is there as a wheel for Linux."""
+def test_wheels_resolve_for_each_python(environment, wheel, version, extra):
+    """Everything that is needed is there as a wheel for Linux."""
     done = pip(
         environment, "install", "--dry-run", "--ignore-installed", "--only-binary", ":all:",
-        "--python-version", version, "--target", environment / "unused", wheel,
+        "--python-version", version, "--target", environment / "unused", f"{wheel}{extra}",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

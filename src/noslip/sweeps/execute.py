@@ -292,8 +292,10 @@ def measure_block(
             break
     if known is None:
         return max(1, num), None
-    while in_lanes and taken < 0.2 * CHUNK_TIME and num < min(size, MOST_BLOCK):
-        # the call itself takes most of the time of some points
+    is_first = in_lanes and taken < 2.0 * CHUNK_TIME
+    while (is_first or (in_lanes and taken < 0.2 * CHUNK_TIME)) and num < min(size, MOST_BLOCK):
+        # the call itself takes most of the time of some points, and long on a busy machine
+        is_first = False
         num = min(8 * num, size, MOST_BLOCK)
         trial = Layer(0, layer.design, layer.boxes, layer.measures, num, layer.listed)
         began = time.perf_counter()
