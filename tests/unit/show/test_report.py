@@ -444,5 +444,5 @@ def test_the_animation_is_a_page_of_its_own_within_the_page(agv):
     assert "shown 5 times as fast" in said
     # scale and legend; every fifth grid line is dark
     assert "Grid lines are 0.5 m apart, dark ones 2.5 m." in said
-    assert "wheel1 contact, wheel2 contact, wheel3 contact" in said
+    assert "contacts of wheel1, wheel2, wheel3" in said
     assert "platform reference" in said and 'class="trace dashes"' in source
