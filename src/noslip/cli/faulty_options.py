@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from noslip.errors import NoslipError
 
 #: Options whose word in sentences is another one.
-_WORDS = {"changes": "start", "stops": "stop", "columns": "output", "output": "folder"}
+_WORDS = {"changes": "start", "stops": "stop", "columns": "output", "output": "the folder"}
 
 #: First words of places in a model that has been read; a file's have its name first.
 _ELEMENTS = ("bodies", "joints", "contacts", "rows", "forces")

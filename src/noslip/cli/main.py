@@ -100,8 +100,7 @@ class _Group(click.Group):
         except KeyboardInterrupt:
             _abort(ctx)
         except click.NoSuchOption as error:
-            _name_set(error)
-            raise
+            raise _naming_set(error) from None
         except (click.ClickException, BrokenPipeError):
             raise
         except Exception as error:
@@ -115,12 +114,14 @@ class _Group(click.Group):
             ctx.exit(1)
 
 
-def _name_set(error: click.NoSuchOption) -> None:
-    """Add to an unknown option how the values of a model are given, if the command takes them."""
+def _naming_set(error: click.NoSuchOption) -> click.NoSuchOption:
+    """An unknown option, with how the values of a model are given, if the command takes them."""
     command = error.ctx.command if error.ctx is not None else None
-    if command is not None and any("--set" in option.opts for option in command.params):
-        name = error.option_name.lstrip("-")
-        error.message += f" Values of a model are given by --set, as in --set {name}=1."
+    if command is None or not any("--set" in option.opts for option in command.params):
+        return error
+    name = error.option_name.lstrip("-")
+    said = f"{error.message} Values of a model are given by --set, as in --set {name}=1."
+    return click.NoSuchOption(error.option_name, said, error.possibilities, error.ctx)
 
 
 def _abort(ctx: click.Context) -> NoReturn:

@@ -82,5 +82,5 @@ def load(source: str | Path) -> Model:
     fix = nearest(str(source), MODELS, more="`noslip list` shows all")
     fix += f", or give the path of a {model_suffixes()} file"
     if meant := meant_file(path):
-        fix = f"did you mean the file '{meant}'?"
+        fix = f"did you mean '{meant}'?"
     raise ModelError(f"there is no model '{source}'", "the library and this folder", fix)

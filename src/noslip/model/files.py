@@ -13,6 +13,7 @@ A format of models answers what `formats.py` lists, or, if it is text for the sa
 from __future__ import annotations
 
 import abc
+import difflib
 import os
 import re
 import tomllib
@@ -107,8 +108,11 @@ def model_suffixes() -> str:
 
 
 def meant_file(path: FilePath) -> FilePath | None:
-    """The model file of which a path is all but the suffix."""
-    names = [n for n in names_beside(path) if FilePath(n).stem == path.name and is_model_file(n)]
+    """The model file of which a path is all but the suffix, or what is alike in another folder."""
+    there = names_beside(path)
+    names = [n for n in there if FilePath(n).stem == path.name and is_model_file(n)]
+    if not names and path.parent != FilePath():
+        names = difflib.get_close_matches(path.name, there, n=1)
     return path.with_name(names[0]) if names else None
 
 

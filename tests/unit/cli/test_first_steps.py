@@ -1,6 +1,7 @@
 """`noslip` alone, `noslip new`, `--version --verbose`, and errors that name their option."""
 
 import re
+from pathlib import Path
 
 import click
 import pytest
@@ -111,7 +112,10 @@ def test_an_error_names_its_option(invoke, derive_once, words, code, said):
 
 def test_a_name_without_its_suffix_is_that_of_the_file(invoke):
     assert invoke("new", "robbie.toml").exit_code == 0
-    assert "did you mean the file 'robbie.toml'?" in invoke("check", "robbie").output
+    assert "did you mean 'robbie.toml'?" in invoke("check", "robbie").output
+    Path("runs/robbie").mkdir(parents=True)
+    said = invoke("plot", "runs/robie", "-o", "a.png").output
+    assert "did you mean 'runs/robbie'?" in said and "--output" not in said
     again = invoke("new", "robbie.toml").output
     assert "choose another name, or replace it with --force" in again and "-o" not in again
 
