@@ -263,7 +263,7 @@ def _listed(chosen: NDArray[np.bool], *columns: NDArray[Any]) -> list[list[Any]]
 
 
 def _reasons(rows: list[Row]) -> set[int]:
-    """Which rows bound z from below and from above.
+    """Rows that bound z from below and from above.
 
     Two rows with A_i > 0 > A_j leave room for u where A_i (B_j z + C_j) ≤ A_j (B_i z + C_i).
     """
@@ -329,7 +329,7 @@ def _merged(cuts: Array, more: Array) -> Array:
 
 
 def _more_cuts(segments: SegmentLimits, z: Array, u: Array) -> Array:
-    """Where the acceleration switches inside a segment, and cuts of others that are too coarse.
+    """Cuts where the acceleration switches inside a segment, and of segments that are too coarse.
 
     No motion within the limits runs above the hardest acceleration from the start of a segment (1),
     the hardest braking to its end (2), or the highest speed (3). Where two of these meet above the
@@ -529,7 +529,7 @@ def _excess(timing: SpeedSchedule, rows: LimitRows) -> Array:
 
 
 def _missed(timing: SpeedSchedule, rows: LimitRows) -> float:
-    """What rows may be off between their places along a motion, as a part of their limits.
+    """Largest violation of the rows between their places, as a fraction of their limits.
 
     Every other place is interpolated from the next ones, which is off by four times as much.
     """
