@@ -42,8 +42,8 @@ def address(file):
 
 @pytest.fixture(scope="module")
 def watched(new_context, address):
-    """One studio for the tests below: loading its page takes eight seconds of CPU."""
-    context = new_context(viewport={"width": 1000, "height": 620})
+    """One studio for the tests below, with a blank scene: loading its page takes three seconds."""
+    context = new_context(pictures=False, viewport={"width": 1000, "height": 620})
     page = context.new_page()
     watch = Watch(page)
     yield Studio(page, address), watch
@@ -58,6 +58,11 @@ def studio(watched, file):
     shared.wait_for_curve("skate.x", blade())
     yield shared
     watch.check()
+
+
+def blank_page(new_page):
+    """A page whose scene is not looked at."""
+    return new_page(pictures=False, viewport={"width": 1000, "height": 620})
 
 
 def save(path, text):
@@ -84,11 +89,21 @@ def blade(**changes):
     )
 
 
-def test_it_looks_as_it_did(studio, references):
+def test_its_picture_moves_and_looks_as_it_did(new_page, address, references):
     """Scene, playback and plots; of the controls, which grow, only what a phone shows first."""
-    page = studio.page
+    page = new_page(viewport={"width": 1024, "height": 640})
+    studio = Studio(page, address, is_paused=False)
+    studio.wait_until(lambda: studio.place("skate")[0] > 0.1)
+    first = studio.picture()
+    studio.press("Pause")
+    page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
     studio.type("t [s]", 4)
     studio.wait_until(lambda: studio.place("skate")[:2] == pytest.approx(path_at(200), abs=1e-4))
+    studio.rest("/skate")
+    second = studio.picture()
+    for picture in (first, second):
+        assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50, "the picture is blank"
+    assert np.mean(np.any(first != second, axis=-1)) > 0.002
     for size, options in (
         ({"width": 1024, "height": 640}, {"left": 290}),
         ({"width": 390, "height": 740}, {"height": 560}),
@@ -96,7 +111,6 @@ def test_it_looks_as_it_did(studio, references):
         page.set_viewport_size(size)
         page.wait_for_timeout(1500)
         references.check(page, f"studio-{size['width']}", masked=("text=computed in",), **options)
-    page.set_viewport_size({"width": 1000, "height": 620})
 
 
 def path_at(sample):
@@ -123,7 +137,6 @@ def test_play_moves_the_body_and_scrubbing_shows_a_moment(studio):
     for place in places:
         # on the path that was simulated
         assert np.min(np.linalg.norm(path - place[:2], axis=1)) < 0.02
-    first = studio.picture()
     studio.press("Pause")
     # times that were on their way when it was pressed are shown by then
     page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
@@ -133,11 +146,6 @@ def test_play_moves_the_body_and_scrubbing_shows_a_moment(studio):
     assert run.t[200] == 4.0
     there = pytest.approx(path[200], abs=1e-4)
     studio.wait_until(lambda: studio.place("skate")[:2] == there)
-    page.wait_for_timeout(500)
-    second = studio.picture()
-    for picture in (first, second):
-        assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50, "the picture is blank"
-    assert np.mean(np.any(first != second, axis=-1)) > 0.002
 
 
 _near = """([x, close]) => {
@@ -171,7 +179,12 @@ def test_undo_find_and_a_link_that_opens_the_state_on_a_phone(studio, new_page):
     studio.type("t [s]", 3)
     studio.wait_until(lambda: page.url.startswith(f"{studio.address}="))
     page.wait_for_timeout(1200)  # two updates of the address
-    phone = new_page(viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True)
+    phone = new_page(
+        pictures=False,
+        viewport={"width": 390, "height": 844},
+        color_scheme="dark",
+        has_touch=True,
+    )
     other = Studio(phone, page.url, is_paused=False)
     expect(phone.get_by_role("button", name="Play", exact=True)).to_be_visible()
     expect(other.box("t [s]")).to_have_value(re.compile(r"^3(\.0*)?$"))
@@ -208,7 +221,7 @@ def test_a_kept_run_is_drawn_beside_the_next_one_and_opened_by_a_link(studio, ne
         there = pytest.approx(float(run["skate.x"][200]), abs=1e-4)
         studio.wait_until(lambda place=place, there=there: place("skate")[0] == there)
     studio.wait_until(lambda: link_of(page).kept is not None)
-    other = Studio(new_page(viewport={"width": 1000, "height": 500}), page.url, is_paused=False)
+    other = Studio(blank_page(new_page), page.url, is_paused=False)
     other.wait_until(lambda: other.curve("skate.x, kept") is not None)
     assert both(other.curve("skate.x, kept"), before.t, before["skate.x"])
     studio.press("Clear")
@@ -252,7 +265,7 @@ def link_of(page):
 
 
 def test_two_browsers_at_once_have_their_own_state(studio, new_page, address):
-    one, two = studio, Studio(new_page(viewport={"width": 1000, "height": 500}), address)
+    one, two = studio, Studio(blank_page(new_page), address)
     for studio in (one, two):
         studio.wait_for_curve("skate.x", blade())
     one.type("m [kg]", 3.0)
@@ -380,7 +393,7 @@ def test_driving_with_keys_and_with_sliders(studio):
 
 
 def ride_a_bicycle(studio):
-    """It leans into a turn, and falls when somebody jerks the handlebar."""
+    """It leans into a turn, falls when somebody jerks the handlebar, and rides again."""
     page = studio.page
     studio.pick("model", "whipple-bicycle")
     studio.wait_for_text("it rights itself")
@@ -411,6 +424,11 @@ def ride_a_bicycle(studio):
     studio.wait_until(lambda: abs(lean(studio)) > 1.0)
     page.get_by_text("keep balance").click()
     studio.wait_for_text("turning [rad/s]")
+    studio.press("Start again")
+    expect(page.locator(".fault")).to_have_count(0)
+    studio.wait_until(lambda: studio.place("rear_frame")[0] > 0.5 and abs(lean(studio)) < 1e-6)
+    studio.press("Stop and show the run")
+    page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
 
 
 def lean(studio):
@@ -534,7 +552,7 @@ def test_the_command_opens_the_state_of_an_earlier_page(new_page):
     state = write_link(PageLink(model="knife-edge", changes={"changes": {"slope": 0.4}}))
     with server("--link", f"http://127.0.0.1:1/older/={state}/") as running:
         assert running.address.endswith(f"/={state}/")
-        opened = Studio(new_page(viewport={"width": 1000, "height": 500}), running.address)
+        opened = Studio(blank_page(new_page), running.address)
         opened.wait_for_curve("skate.x", blade(slope=0.4))
 
 
@@ -549,7 +567,7 @@ def test_a_sweep_is_opened_and_a_point_of_it_is_clicked(new_page, tmp_path):
     run = run_scenario(system, changes={"slope": 0.3, "m": 1.0}, duration=0.5)
     text = f"{float(found['final:skate.x'].sel(slope=0.3, m=1.0)):.4g}"
     with server(str(tmp_path / "s")) as running:
-        studio = Studio(new_page(viewport={"width": 1000, "height": 620}), running.address)
+        studio = Studio(blank_page(new_page), running.address)
         studio.page.get_by_text(text, exact=True).first.click(timeout=PATIENCE)
         studio.wait_for_curve("skate.x", run)
         expect(studio.page.get_by_text("slope = 0.3 rad, m = 1 kg: finished")).to_be_visible()

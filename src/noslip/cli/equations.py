@@ -287,8 +287,16 @@ def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:
 
 @click.command()
 @click.argument("model")
-@click.option("--states", type=click.IntRange(1), default=6, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--states",
+    type=click.IntRange(1),
+    default=6,
+    show_default=True,
+    help="Number of random states.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the states."
+)
 @json_option
 def verify(model: str, states: int, seed: int, as_json: bool) -> None:
     """Compare all formulations at random states and print a certificate."""
@@ -308,7 +316,14 @@ def templates() -> list[str]:
 
 @click.command()
 @click.argument("joint", type=FamilyWord("joint", templates), required=False)
-@click.option("--format", "format_", type=FamilyWord("format", formats), default="text")
+@click.option(
+    "--format",
+    "format_",
+    type=FamilyWord("format", formats),
+    default="text",
+    show_default=True,
+    help="Format of the equations.",
+)
 def joints(joint: str | None, format_: str) -> None:
     """Show a nonholonomic JOINT with its equations, or list all of them."""
     if joint is not None:

@@ -11,11 +11,13 @@ import click
 import noslip as ns
 from noslip.cli.console import fitted
 from noslip.cli.options import (
+    NUMBER,
     json_option,
     named_values,
     read_expressions,
     read_numbers,
     set_option,
+    tolerance_option,
 )
 
 
@@ -68,7 +70,7 @@ from noslip.cli.options import (
 )
 @click.option(
     "--level",
-    type=float,
+    type=NUMBER,
     default=0.95,
     show_default=True,
     help="Level of the confidence intervals.",
@@ -78,9 +80,10 @@ from noslip.cli.options import (
     type=click.Choice(["forward", "adjoint"]),
     default="forward",
     show_default=True,
+    help="How derivatives of the runs are computed; adjoint pays with many parameters only.",
 )
 @set_option
-@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@tolerance_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--force", is_flag=True, help="Overwrite an earlier fit in that folder.")
 @json_option

@@ -138,7 +138,7 @@ class Fit:
         return self.found(name).value
 
     def found(self, name: str) -> FittedValue:
-        """What was found by a name, with its interval."""
+        """Fitted value by name, with its interval."""
         for value in self.values:
             if value.name == name:
                 return value
@@ -150,7 +150,7 @@ class Fit:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """What all runs share, with what was fixed: values for ``simulate(parameters=…)``."""
+        """Parameters that all runs share, fixed ones too, for ``simulate(parameters=…)``."""
         return self.fixed | {v.of: v.value for v in self.values if v.run < 0}
 
     @property
@@ -166,7 +166,7 @@ class Fit:
         return self.chi_square / max(self.degrees_of_freedom, 1)
 
     def text(self) -> str:
-        """What was found, how well, and how it compares, in lines."""
+        """Fitted values, quality of the fit, and comparison with the priors, as text."""
         count = sum(c.num_values for c in self.columns)
         lines = [
             f"{self.model}: {counted(len(self.values), 'unknown')} from "

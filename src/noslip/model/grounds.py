@@ -75,13 +75,13 @@ _Y = Quantity(name="y", unit="m", description="contact point along y of the grou
 
 
 class AbstractGround(Member, abc.ABC, family="ground"):
-    """What a body rolls on, in a frame of its own; see the list at the top of this file."""
+    """Ground that a body rolls on, in a frame of its own; see the list at the top of this file."""
 
     __slots__ = ()
 
     @abc.abstractmethod
     def parameters(self) -> tuple[Quantity, ...]:
-        """What places a point on it: two, or the three of a point on a level."""
+        """Parameters of a point on it: two, or the three of a point on a level."""
 
     @abc.abstractmethod
     def guess(self, place: ca.SX, read: Reads) -> ca.SX:
@@ -110,7 +110,7 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         raise NotImplementedError(self.word)
 
     def height(self, point: ca.SX, read: Reads) -> ca.SX:
-        """How far a point is from it along the normal, of a closed form."""
+        """Distance of a point from it along the normal, in closed form."""
         raise NotImplementedError(self.word)
 
     def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
@@ -137,7 +137,7 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         return ()
 
     def margin(self, u: ca.SX, read: Reads) -> ca.SX | None:
-        """How far, in lengths of its own, a point is from its border; None if it has none."""
+        """Distance of a point from its border, relative to its size; None if it has no border."""
         return None
 
     def clearance(self, points: Array, read: NumberReader) -> Array:
@@ -181,7 +181,7 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         return None
 
     def shapes(self, frame: Placement, read: NumberReader) -> tuple[AbstractShape, ...]:
-        """What it looks like in the frame of its plane."""
+        """Shapes that draw it in the frame of its plane."""
         return (
             _DrawnGround(ground=self, frame=frame, color=EARTH),
             _DrawnLines(ground=self, frame=frame, color=LINES),

@@ -141,7 +141,7 @@ class Explorer:
 
     @property
     def values(self) -> dict[str, float]:
-        """What the sliders change: name → value where it is not the model's own."""
+        """Values set by the sliders: name → value, where it differs from the model's."""
         return {
             knob.name: float(self.sliders[knob.name].value) * knob.scale
             for knob in self.knobs

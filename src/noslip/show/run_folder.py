@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noslip import __version__
-from noslip.analysis.reactions import motion_of
+from noslip.analysis.reactions import motion_of, simulated_system
 from noslip.atomic import (
     MANIFEST,
     publish_folder,
@@ -104,7 +104,8 @@ def write_run(
         changed since, is kept.
     numbered : where the folder is taken, make the next free one, as ``run-2``, and refuse nothing.
     audit : of the run, for the summary, the figures and the report.
-    system : compiled system that was simulated; given it, ``report.html`` is written too.
+    system : compiled system that was simulated, or drove the plant that was; given it,
+        ``report.html`` is written too.
     facts : further words for the report, as in :func:`write_report`.
     tell : called with a word on what is being done.
     formats : of the trajectory, a file each: ``"netcdf"``, ``"csv"``, or the words of your own.
@@ -132,6 +133,7 @@ def write_run(
             f"write_run takes a run, got {type(run).__name__}: give what simulate, run_scenario or "
             "track returned"
         )
+    system = None if system is None else simulated_system(system, run, "write_run")
     target = Path(folder)
     real = Path(os.path.realpath(target)) if numbered else check_target(target, force=force)
     chosen = run_formats(formats)

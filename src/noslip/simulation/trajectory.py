@@ -145,7 +145,7 @@ class Trajectory:
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        """Why a run that came to its end means nothing all the same; empty if nothing says so.
+        """Reasons to reject the result of a run that finished; empty if there are none.
 
         The balance of energy is of order one or no number, a run that follows a motion is as far
         away from it as the motion goes, or no step was taken.
@@ -195,7 +195,7 @@ class Trajectory:
 
     @property
     def verdict(self) -> str:
-        """How it ended, in a sentence; and if that means nothing, why."""
+        """Ending as a sentence, with the reasons to reject the result if there are any."""
         if not self.doubts:
             return self.message
         return f"{self.message} But the result is meaningless: {'; '.join(self.doubts)}."
@@ -317,7 +317,7 @@ class Trajectory:
 
     @property
     def attributes(self) -> dict[str, str | float]:
-        """What the columns belong to: model, message, method, tolerances and parameters."""
+        """Metadata of the columns: model, message, method, tolerances and parameters."""
         return {
             "model": self.model.name,
             "message": self.message,
@@ -389,7 +389,7 @@ class Trajectory:
         return found
 
     def covered(self) -> str:
-        """How much of the tracked path was driven, and in what time."""
+        """Covered part of the tracked path, and the time it took."""
         if self.path_errors is None:
             raise SimulationError(
                 "the run has no path",
@@ -418,7 +418,7 @@ class Trajectory:
 
 
 class InputUse(NamedTuple):
-    """How much of an input a run used: root mean square and peak in its unit, energy in J."""
+    """Use of an input in a run: root mean square and peak in its unit, energy in J."""
 
     unit: str
     rms: float

@@ -90,7 +90,7 @@ def by_magnitude(run: Trajectory, names: Sequence[str]) -> list[list[str]]:
 
 
 def _axis_name(unit: str, names: Sequence[str]) -> str:
-    """What the unit measures, or the column itself where the unit does not say."""
+    """Name of the quantity that the unit measures, or of the column if that is ambiguous."""
     return quantity_of(unit) or (names[0] if len(names) == 1 else "")
 
 
@@ -264,7 +264,7 @@ def has_signals(run: Trajectory) -> bool:
 
 
 def signal_panels(run: Trajectory, *, only: Sequence[str] = ()) -> list[Panel]:
-    """What a controller saw or estimated beside what is and should be; what it wanted and got.
+    """Panels of measured or estimated, true and reference values; of wanted and applied inputs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a page opens with: speeds, inputs, power, friction, loads, errors; and what is trusted."""
+"""Opening of a report: speeds, inputs, power, friction, loads, errors; and what is trusted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SMALL_SHARE = 1e-3
 
 
 def answers(subject: ReportSubject) -> list[Verdict]:
-    """What the motion asks of the machine: speed, inputs, power, friction, loads, errors.
+    """Headline results of a motion: speed, inputs, power, friction, loads, errors.
 
     A run along a path is asked first how well it follows it.
     """

@@ -61,7 +61,7 @@ def simulated(subject: ReportSubject) -> PageSection:
 
 
 def _task(scenario: Scenario) -> Iterator[Html]:
-    """What the inputs do, and with which numbers."""
+    """Task of a scenario: its inputs, and their values."""
     words = {
         "path": ", ".join(scenario.path),
         "timing": scenario.timing,

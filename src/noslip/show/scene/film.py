@@ -156,7 +156,7 @@ class Film:
 
     @cached_property
     def _meshes(self) -> list[tuple[Array, Array, Array]]:
-        """Of each part: corners and normals of its triangles, and its color or theirs."""
+        """Mesh of each part: corners and normals of its triangles, and its color or theirs."""
         found = []
         for part in self.scene.parts:
             vertices, faces = part.vertices.astype(float), part.faces.astype(np.int64)

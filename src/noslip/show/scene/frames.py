@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.reactions import check_same_model
+from noslip.analysis.reactions import simulated_system
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -95,7 +95,7 @@ def frames(
     times : instead of `rate`, s; those outside the run are moved to its ends.
     forces : also the forces of the ground at the contacts (slower).
     """
-    check_same_model(system, run, "frames(system, run)")
+    system = simulated_system(system, run, "frames(system, run)")
     if not len(run.t):
         raise SimulationError(
             "the run has no samples", f"frames of model '{run.model.name}'", "simulate first"

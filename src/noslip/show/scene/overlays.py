@@ -1,4 +1,4 @@
-"""What is drawn beside the bodies: the ground's grid, traces, and arrows."""
+"""Overlays drawn beside the bodies: the ground's grid, traces, and arrows."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def rounded(points: Array, between: int = 4) -> Array:
 
 
 def fineness(points: Array) -> int:
-    """How many pieces between two points make a curve of them: one where they lie close anyway."""
+    """Number of pieces between two points for a smooth curve: one where they lie close."""
     steps = np.diff(points, axis=0)
     size = np.linalg.norm(steps, axis=1)
     moving = size > 1e-2 * np.max(size, initial=0.0)

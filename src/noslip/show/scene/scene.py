@@ -72,7 +72,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scene:
-    """What a model looks like. Made by :func:`scene`.
+    """Scene of a model. Made by :func:`scene`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Access to viser internals without a public API: camera messages, connections, sharing."""
+"""Access to viser internals without a public API: camera, values, connections, sharing."""
 
 from __future__ import annotations
 
@@ -27,6 +27,23 @@ def point_camera(client: Any, position: Array, look_at: Array, up: Array, view: 
         send(_messages.SetCameraPositionMessage(_triple(position)))
         send(_messages.SetCameraLookAtMessage(_triple(look_at)))
         send(_messages.SetCameraFovMessage(float(view)))
+
+
+def send_value(handle: Any, value: float) -> None:
+    """Set what a handle shows, and send it even where viser takes the browser to show it already.
+
+    What a browser sends is noted at once, while it may show an older value that was on its way to
+    it in the meantime.
+
+    Parameters
+    ----------
+    handle : of an input on the page.
+    value : to be shown.
+    """
+    handle.value = value
+    impl = handle._impl
+    message = _messages.GuiUpdateMessage(impl.uuid, {"value": value})
+    impl.gui_api._websock_interface.queue_message(message)
 
 
 def live_connection(server: Any, client_id: int) -> Any:

@@ -36,7 +36,9 @@ KEYS = {"arrowup": (0, 1), "arrowdown": (0, -1), "arrowleft": (1, 1), "arrowrigh
 WORDS = {"arrowup": "faster", "arrowdown": "slower", "arrowleft": "left", "arrowright": "right"}
 BUTTONS = {"◀": "arrowleft", "▲": "arrowup", "▼": "arrowdown", "▶": "arrowright"}
 STOP = "■"
-PAUSE, RESUME, RESTART = "Stop and show the run", "Drive on", "Start again"
+#: Buttons of which one is seen at a time. Each does one thing, however often it is pressed: one
+#: button with several labels would do the next thing where a click comes late.
+HALT, RESUME, RESTART = "Stop and show the run", "Drive on", "Start again"
 BALANCE = "off: it is not balanced, and ← → set the steering torque"
 #: Seconds of the drive that the plots show, and between drawings of traces and plots.
 WINDOW, REDRAW = 20.0, 1.0
@@ -54,7 +56,7 @@ class DrivePanel:
         self.page = page
         self._lock = threading.RLock()
         self._folder: Any = None
-        self._button: Any = None
+        self._buttons: dict[str, Any] = {}
         self._commands: list[Any] = []
         self._sliders: list[Any] = []
         self._driver: Driver | None = None
@@ -89,6 +91,7 @@ class DrivePanel:
             self._last, self._drawn, self.is_driving = time.monotonic(), 0.0, True
             if is_new:
                 self._make(driver)
+            self._show_button()
 
     def end(self) -> None:
         """End the drive and remove the panel, for another task."""
@@ -128,23 +131,31 @@ class DrivePanel:
             self._signs = (1.0, controls.channels[1].left)
             self._make(driver)
 
-    def stop_or_resume(self) -> None:
-        """Stop and show the driven run, or resume; restart where resuming is impossible."""
+    def halt(self) -> None:
+        """Stop, and show what was driven so far."""
         with self._lock:
-            driver = self._driver
-            if driver is None:
+            if self._driver is None or not self.is_driving:
                 return
+            run = self._driver.trajectory(-np.inf)
+            self.is_driving = False
+            self._show_button()
+        # not under the lock: the session may be waiting for this panel
+        self.page.show_drive(run)
+
+    def resume(self) -> None:
+        """Drive on from where it was stopped."""
+        with self._lock:
+            if self._driver is None or self._has_ended or self.is_driving:
+                return
+            self._last, self.is_driving = time.monotonic(), True
+            self._show_button()
+
+    def restart(self) -> None:
+        """Start again after a drive that could not continue."""
+        with self._lock:
             if self._has_ended and self._started is not None:
                 self.start(*self._started)
                 self.page.show_faults(())
-                return
-            self.is_driving = not self.is_driving
-            self._last = time.monotonic()
-            self._button.label = PAUSE if self.is_driving else RESUME
-            run = None if self.is_driving else driver.trajectory(-np.inf)
-        # not under the lock: the session may be waiting for this panel
-        if run is not None:
-            self.page.show_drive(run)
 
     def tick(self, now: float) -> None:
         """Advance the drive to this time of the wall clock."""
@@ -159,15 +170,15 @@ class DrivePanel:
             except SimulationError as error:
                 ended = error
                 self.is_driving, self._has_ended = False, True
-                self._button.label = RESTART
+                self._show_button()
             grown = recorded.add(driver.piece())
             is_due = now - self._drawn >= REDRAW or ended is not None
             self.page.show_live(scene, grown, is_due)
             if is_due:
                 self._drawn = now
                 self.page.show_live_plots(driver.trajectory(driver.t - WINDOW), driver.t)
-            if ended is not None:
-                raise ended
+            if ended is not None:  # under the lock: not after another drive was started
+                self.page.show_faults(ended.faults)
 
     def _make(self, driver: Driver) -> None:
         """Sliders, buttons and keys of the channels."""
@@ -194,8 +205,15 @@ class DrivePanel:
             if controls.balance is not None:
                 box = gui.add_checkbox("keep balance", not controls.by_hand, hint=BALANCE)
                 box.on_update(page.guard(lambda _: self.keep_balance(box.value)))
-            self._button = gui.add_button(RESTART if self._has_ended else PAUSE)
-            self._button.on_click(page.guard(lambda _: self.stop_or_resume()))
+            self._buttons = {
+                HALT: gui.add_button(HALT),
+                RESUME: gui.add_button(RESUME),
+                RESTART: gui.add_button(RESTART),
+            }
+            self._buttons[HALT].on_click(page.guard(lambda _: self.halt()))
+            self._buttons[RESUME].on_click(page.guard(lambda _: self.resume()))
+            self._buttons[RESTART].on_click(page.guard(lambda _: self.restart()))
+        self._show_button()
         self._folder = folder
         for key, word in WORDS.items():
             command = gui.add_command(f"Drive: {word}", hotkey=key)
@@ -205,26 +223,33 @@ class DrivePanel:
         stop.on_trigger(page.guard(lambda _: self.press("stop")))
         self._commands.append(stop)
 
+    def _show_button(self) -> None:
+        """Show the one button that does something now."""
+        now = RESTART if self._has_ended else HALT if self.is_driving else RESUME
+        for label, button in self._buttons.items():
+            button.visible = label == now
+
     def _clear(self) -> None:
         """Remove sliders, buttons and keys from the page."""
         self.page.disposal.discard(self._folder)
         for command in self._commands:
             command.remove()
-        self._folder, self._commands, self._sliders = None, [], []
+        self._folder, self._buttons, self._commands, self._sliders = None, {}, [], []
 
     def _key(self, key: str, _: Any) -> None:
         self.press(key)
 
     def _slide(self, k: int, slider: Any, _: Any) -> None:
         with self._lock:
-            if self._driver is not None:
+            # what comes late from a slider that was replaced is of another channel
+            if self._driver is not None and any(slider is own for own in self._sliders):
                 self._driver.command(k, float(slider.value))
 
 
 def _signs(
     system: System, controls: DriveControls, values: Array, start: Start
 ) -> tuple[float, float]:
-    """Which way the second command turns the base to the left, found by a short drive ahead."""
+    """Signs for which the commands drive ahead and turn left, found by a short drive."""
     channels = controls.channels
     if len(channels) < 2 or channels[0].kind != SPEED or channels[1].kind != PLACE:
         return 1.0, channels[1].left if len(channels) > 1 else 1.0

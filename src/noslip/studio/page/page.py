@@ -91,6 +91,7 @@ class Page:
         self.client, self.catalog, self.visit = client, catalog, visit
         self.player = Player()
         self._lock = threading.RLock()
+        self._faults_lock = threading.Lock()
         self._closed = threading.Event()
         self.shown: Shown | None = None
         self.audit: Audit | None = None
@@ -101,9 +102,7 @@ class Page:
         self._model = ""
         self._mechanism: Mechanism | None = None
         self._written: tuple[Mechanism, str] | None = None
-        self._faults: tuple[Fault, ...] = ()
-        self._file_faults: tuple[Fault, ...] = ()
-        self._link_faults: tuple[Fault, ...] = ()
+        self._faults: dict[str, tuple[Fault, ...]] = {}
         self._wanted: PageView | None = None
         self._linked = 0.0
         self._is_path_seen = False
@@ -146,6 +145,8 @@ class Page:
             # what this program sets itself comes back without a client
             if event.client is None or self._closed.is_set():
                 return
+            if self._faults.get("link"):
+                self._show_faults(link=())
             try:
                 work(event)
             except Exception as error:
@@ -212,14 +213,12 @@ class Page:
 
     def show_faults(self, faults: tuple[Fault, ...]) -> None:
         """Show why a choice cannot be run."""
-        self._faults = faults
         self.path_handles.refuse(bool(faults))
-        self._show_faults()
+        self._show_faults(choice=faults)
 
     def show_file_faults(self, faults: tuple[Fault, ...]) -> None:
         """Show the faults of the model file."""
-        self._file_faults = faults
-        self._show_faults()
+        self._show_faults(file=faults)
 
     # called by the drive panel
 
@@ -248,9 +247,10 @@ class Page:
             now = time.monotonic()
             if self.player.is_playing:
                 self.player.pause(now)
+                self._show_pause(now)
             else:
                 self.player.play(now)
-            self.panels.show_playing(self.player.is_playing)
+                self.panels.show_playing(self.player.is_playing)
 
     def scrub(self, t: float) -> None:
         """Show a time and pause there."""
@@ -299,7 +299,7 @@ class Page:
     # links
 
     def link(self) -> PageLink:
-        """What this page shows."""
+        """Link to the state of this page."""
         session = self.session
         with self._lock:
             first = session.mechanism.first_choice()
@@ -344,8 +344,7 @@ class Page:
                 kept = (name, changed_choice(usual, link.kept))
         except NoslipError as error:
             self.session.start()
-            self._link_faults = error.faults
-            self._show_faults()
+            self._show_faults(link=error.faults)
             return
         self._wanted = link.view
         self.session.open(link.model, choice, kept)
@@ -410,16 +409,17 @@ class Page:
                 texts.verdicts_html(self.shown, self.audit, self._certificate, self._why)
             )
 
-    def _show_faults(self) -> None:
-        self.panels.show_faults(
-            texts.faults_html(
-                self._file_faults,
-                title="The file has faults; the last good model stays.",
-                kind="caution",
+    def _show_faults(self, **faults: tuple[Fault, ...]) -> None:
+        """Show other faults of the file, the link or the choice, beside those of the others."""
+        title = "The file has faults; the last good model stays."
+        # faults are found by several threads, and the page shows those that were found last
+        with self._faults_lock:
+            found = self._faults = {**self._faults, **faults}
+            self.panels.show_faults(
+                texts.faults_html(found.get("file", ()), title=title, kind="caution")
+                + texts.faults_html(found.get("link", ()))
+                + texts.faults_html(found.get("choice", ()))
             )
-            + texts.faults_html(self._link_faults)
-            + texts.faults_html(self._faults)
-        )
 
     def _failed(self, error: Exception) -> None:
         self.show_faults(faults_of(error))
@@ -518,7 +518,12 @@ class Page:
             t = self.player.time(now)
             self.scene_panel.move(t)
             if is_slow:
-                self.panels.show_time(t)
+                self.panels.show_time(t, now)
                 self.plots.move(t, now)
             if was_playing and not self.player.is_playing:
-                self.panels.show_playing(False)
+                self._show_pause(now)
+
+    def _show_pause(self, now: float) -> None:
+        """Show where it was paused, and then that it is: a time that is typed is not moved on."""
+        self.panels.show_time(self.player.time(now), now)
+        self.panels.show_playing(False)

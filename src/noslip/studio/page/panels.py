@@ -26,6 +26,7 @@ from noslip.studio.choosing.forms import DRAWN, TYPED, controller_labels, form_k
 from noslip.studio.choosing.knobs import start_values
 from noslip.studio.choosing.link import PageView
 from noslip.studio.page import texts
+from noslip.studio.page.browser import send_value
 from noslip.studio.page.downloads import KINDS
 from noslip.studio.page.player import SPEEDS, Player
 from noslip.studio.running.session import Shown
@@ -43,7 +44,8 @@ STAGE = {
 }
 #: Places of the parts of the left panel, from the top.
 ORDER = {"set": 10.0, TASK: 20.0, "inputs": 30.0, PARAMETERS: 40.0, START: 50.0}
-
+#: Seconds without another time typed after which the page is sent the one that is shown.
+CONFIRM = 0.5
 
 UNDO, REDO = "Undo", "Redo"
 ADD, REMOVE = "Add", "Remove"
@@ -78,6 +80,7 @@ class Panels:
         self._boxes: dict[str, Any] = {}
         self.has_ghost = True
         self._time_shown = math.nan
+        self._typed_time, self._confirm_at = 0.0, math.inf
         self._path: Any = None
         self._left()
         self._right()
@@ -274,7 +277,7 @@ class Panels:
         return [(f"{family} task", kind)]
 
     def _points(self, choice: Choice) -> list[tuple[str, Any]]:
-        """What belongs to a path that is drawn on the floor."""
+        """Controls of a path that is drawn on the floor."""
         page, gui, session = self.page, self.gui, self.page.session
         buttons = gui.add_button_group("points", (ADD, REMOVE), hint="at the end of the path")
 
@@ -349,7 +352,7 @@ class Panels:
         self._signal()
 
     def _signal(self) -> None:
-        """What the script of the page is told."""
+        """Send the state to the script of the page."""
         link, show = escape(f"={self._link}"), escape(self._show)
         self._signals.content = f'<span hidden data-link="{link}" data-show="{show}"></span>'
 
@@ -417,7 +420,8 @@ class Panels:
         panel = gui.add_panel()
         with panel.add_tab("Playback"):
             self.time = gui.add_slider("t [s]", 0.0, 1.0, 0.001, 0.0, marks=())
-            self.time.on_update(page.guard(lambda _: page.scrub(float(self.time.value))))
+            self.time.on_update(self._note_time)
+            self.time.on_update(page.guard(lambda _: self._scrub()))
             self.play = gui.add_button("Pause", hint="or press P")
             self.play.on_click(page.guard(lambda _: page.play_or_pause()))
             self._speed = speed = gui.add_dropdown(
@@ -444,6 +448,19 @@ class Panels:
         key = gui.add_command("Play or pause", hotkey="P")
         key.on_trigger(page.guard(lambda _: page.play_or_pause()))
 
+    async def _note_time(self, event: Any) -> None:
+        """Note the time that was typed.
+
+        On the thread that has received it: when the next callback gets a thread, the time of a run
+        that plays may be in its place.
+        """
+        if event.client is not None:
+            self._typed_time = float(self.time.value)
+
+    def _scrub(self) -> None:
+        self._confirm_at = time.monotonic() + CONFIRM
+        self.page.scrub(self._typed_time)
+
     def _toggle(self, name: str, value: bool, hint: str, act: Callable[[bool], None]) -> None:
         box = self._boxes[name] = self.gui.add_checkbox(name, value, hint=hint)
         box.on_update(self.page.guard(lambda _: act(bool(box.value))))
@@ -467,16 +484,15 @@ class Panels:
         """The button says what a click does."""
         self.play.label = "Pause" if is_playing else "Play"
 
-    def show_time(self, t: float) -> None:
-        """Move the time bar.
-
-        Only where the time has changed: else a time that was typed, whose callback still waits for
-        a thread, would be overwritten before it is read.
-        """
+    def show_time(self, t: float, now: float) -> None:
+        """Move the time bar, and confirm a time that was typed."""
         within = min(max(t, float(self.time.min)), float(self.time.max))
-        if within != self._time_shown:
-            self._time_shown = within
+        if now >= self._confirm_at:
+            self._confirm_at = math.inf
+            send_value(self.time, within)
+        elif within != self._time_shown:
             self.time.value = within
+        self._time_shown = within
 
 
 def _shown(knob: Knob, value: float) -> float:

@@ -98,7 +98,7 @@ def frames_of(system: System, run: Trajectory) -> Frames:
 
 
 def faults_of(error: Exception) -> tuple[Fault, ...]:
-    """What / where / fix of any exception."""
+    """Faults (what, where, fix) of any exception."""
     if isinstance(error, NoslipError):
         return error.faults
     return (
@@ -436,8 +436,9 @@ class Session:
         if choice.task == DRIVE:
             self._publish_controls(request, system, choice, None, drawn.length)
             check_mechanics(system, choice)
-            self.view.show_drive_start(system, choice, drawn)
+            # before the drive, which may end at once and say why
             self.view.show_faults(())
+            self.view.show_drive_start(system, choice, drawn)
             return
         faults = self._make_kept(cancel)
         try:
