@@ -7,9 +7,11 @@ import subprocess
 import sys
 
 import numpy as np
+from playwright.sync_api import expect
 
 #: Milliseconds for anything that the page must do.
 PATIENCE = 60_000
+expect.set_options(timeout=PATIENCE)
 
 CURVE = """name => {
     for (const {chart} of Object.values(window.__viserTestpoints?.uplots ?? {})) {

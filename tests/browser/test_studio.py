@@ -425,7 +425,7 @@ def ride_a_bicycle(studio):
     page.get_by_text("keep balance").click()
     studio.wait_for_text("turning [rad/s]")
     studio.press("Start again")
-    expect(page.locator(".fault")).to_have_count(0, timeout=PATIENCE)
+    expect(page.locator(".fault")).to_have_count(0)
     studio.wait_until(lambda: studio.place("rear_frame")[0] > 0.5 and abs(lean(studio)) < 1e-6)
     studio.press("Stop and show the run")
     page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)

@@ -93,7 +93,7 @@ class SteadyMotion:
         lines = [f"{self.model}: a steady motion", *table("what stays", self.values)]
         lines += table("rates of what moves, at the start", self.rates) if self.rates else []
         lines += table("inputs", self.inputs) if self.inputs else []
-        lines.append(f"residual {self.residual:.1e}")
+        lines.append(f"residual {self.residual:.2g}")
         if self.family:
             few = f"{self.family} parameter{'s' if self.family > 1 else ''}"
             lines.append(f"one of a family with {few}: give so many more values for a single one")

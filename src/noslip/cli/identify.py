@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 import noslip as ns
+from noslip.cli.console import fitted
 from noslip.cli.options import (
     NUMBER,
     json_option,
@@ -153,4 +154,5 @@ def fit(
         page = ns.write_fit_report(found, folder / "report.html", command=command)
         (folder / "fit.json").write_text(json_text(found.to_json()) + "\n", encoding="utf-8")
         (folder / "fit.txt").write_text(found.text() + "\n", encoding="utf-8")
-    click.echo(json_text(found.to_json()) if as_json else f"{found.text()}\n  page  {page}")
+    text = fitted(f"{found.text()}\n  page  {page}")
+    click.echo(json_text(found.to_json()) if as_json else text)

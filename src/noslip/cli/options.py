@@ -216,6 +216,7 @@ _PLANT = (
         help="Gravity of the plant, m/s^2; on a slope, for example, 0.5,0,-9.8.",
     ),
     click.option(
+        "--plant-force",
         "--push",
         "pushes",
         multiple=True,

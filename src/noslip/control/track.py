@@ -15,7 +15,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
-from noslip.control.controllers.base import AbstractControllerPlan
+from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
 from noslip.control.controllers.following import PathTracking
 from noslip.control.driving.balancing import Balance
 from noslip.control.driving.riding import find_ride, plan_ride
@@ -270,8 +270,10 @@ def _on_tires(
     options: RunOptions,
 ) -> Trajectory:
     """A run on tires: the controller knows the vehicle on wheels that do not slip."""
-    if loop.controller is None and not loop.inputs:
-        loop = replace(loop, controller=PathTracking())
+    given = loop.controller
+    word = given.partition(":")[0].strip() if isinstance(given, str) else getattr(given, "word", "")
+    if word in ("", FeedForward.word) and not loop.inputs:
+        word, loop = PathTracking.word, replace(loop, controller=PathTracking())
     run = track(
         wheels,
         path,
@@ -281,7 +283,7 @@ def _on_tires(
         plant=replace(plant or Plant(), system=system),
         **options,
     )
-    said = f"on tires: controller '{loop.feedback().word}' is that of the vehicle without slip"
+    said = f"on tires: controller '{word}' is that of the vehicle without slip"
     return run.replaced(notes=(*run.notes, said))
 
 

@@ -35,6 +35,11 @@ class FittedValue(NamedTuple):
     prior: tuple[float, float] | None
     at_bound: bool
 
+    @property
+    def digits(self) -> int:
+        """Significant digits that reach two digits of the error."""
+        return _digits(self.value, self.error)
+
 
 class ColumnFit(NamedTuple):
     """Residuals of a column: measured minus fitted, in all runs.
@@ -52,6 +57,11 @@ class ColumnFit(NamedTuple):
     rms: float
     largest: float
     correlation: float
+
+    @property
+    def shown_mean(self) -> float:
+        """The mean as it is written: zero where it is one but for rounding."""
+        return self.mean if abs(self.mean) > 1e-9 * self.rms else 0.0
 
     @property
     def is_white(self) -> bool:
@@ -289,7 +299,7 @@ def _column_text(c: ColumnFit) -> str:
     unit = "" if c.unit in ("", "1") else f" {c.unit}"
     kind = "found" if c.is_sigma_found else "given"
     said = f"{counted(c.num_values, 'value')}, sigma {c.sigma:.3g}{unit} {kind}, "
-    said += f"mean {c.mean:+.2g}, RMS {c.rms:.3g}, at most {c.largest:.3g}"
+    said += f"mean {c.shown_mean:.2g}, RMS {c.rms:.3g}, at most {c.largest:.3g}"
     if not c.is_white:
         said += f"; residuals follow each other (correlation {c.correlation:+.2f})"
     return said

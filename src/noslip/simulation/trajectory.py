@@ -360,15 +360,15 @@ class Trajectory:
     def summary(self) -> str:
         """One honest line: how it ended, energy, constraints, effort; one more on a reference."""
         line = (
-            f"{self.verdict}  energy drift {self.energy_drift:.1e}, constraint residual "
-            f"{self.slip:.1e} (speeds) {self.gap:.1e} (positions), "
+            f"{self.verdict}  energy drift {self.energy_drift:.2g}, constraint residual "
+            f"{self.slip:.2g} (speeds) {self.gap:.2g} (positions), "
             f"{counted(self.steps, 'step')}, {counted(self.nfev, 'evaluation')}"
         )
         if not self.errors or not len(self.t):
             return line
         if self.path_errors is not None:
             return f"{line}\n{self.covered()}: {self.path_errors.text()}"
-        return f"{line}\ntracking error {self.tracking_error:.1e} m or rad"
+        return f"{line}\ntracking error {self.tracking_error:.2g} m or rad"
 
     def input_use(self) -> dict[str, InputUse]:
         """Input → root mean square, largest magnitude and energy over the run."""

@@ -17,7 +17,7 @@ from noslip.show.scene.camera import camera, extent, followed, is_far
 from noslip.show.scene.frames import frames, part_poses
 from noslip.show.scene.geometry import placed, quaternions_of, rotations_of, without_jumps
 from noslip.show.scene.meshes import shape_mesh
-from noslip.show.scene.overlays import grids, rounded, scale_text, trace_names, traces
+from noslip.show.scene.overlays import KINDS, Trace, grids, rounded, scale_text, trace_names, traces
 from noslip.show.scene.render import CameraView
 from noslip.show.scene.rollers import rollers, rolling_rate
 from noslip.show.scene.scene import scene
@@ -348,6 +348,19 @@ def test_what_follows_a_path_is_drawn_beside_its_reference(system_of):
     away = np.linalg.norm(reference.dashes[..., :2], axis=-1)
     assert np.ptp(away) < 2e-3 and len(reference.dashes) > 5
     assert trace_names(found.values())[reference.color] == "platform reference"
+
+
+def test_traces_of_one_kind_share_their_word():
+    points = np.zeros((2, 3))
+    names = ("a.contact", "b.contact", "c.contact", "cab.origin", "fork.center_of_mass")
+    found = trace_names([Trace(name=n, points=points, color=KINDS[n.split(".")[1]]) for n in names])
+    contacts, bodies = found.values()
+    assert contacts == "contacts of a, b, c"
+    assert bodies == "cab, fork mass center"
+    (alone,) = trace_names([Trace(name="a.contact", points=points, color=(1, 2, 3))]).values()
+    assert alone == "a contact"
+    short = [Trace(name=n, points=points, color=(1, 2, 3)) for n in names[:3]]
+    assert trace_names(short, 2) == {(1, 2, 3): "contacts of a, b, …"}
 
 
 def test_the_scale_of_hills_is_that_of_their_lines():

@@ -73,3 +73,16 @@ def test_a_bicycle_that_fell_starts_again_however_often_the_button_is_pressed():
         page.wait_until(lambda: page.uuid("Drive on"))
         page.wait_until(lambda: "computed in" not in page.html())
         assert FAULT not in page.html()
+
+
+def test_no_time_comes_after_a_pause_is_shown():
+    """Else a time that is typed then would be mixed with it."""
+    with opened("knife-edge") as (studio, page):
+        bar = page.uuid("t [s]")
+        page.wait_until(lambda: sum(u == bar for u, _ in page.updates) > 3)  # it plays
+        page.press("Pause")
+        page.wait_until(lambda: page.uuid("Play"))
+        paused = page.updates.index((page.uuid("Play"), {"label": "Play"}))
+        time.sleep(0.5)  # three updates of the time bar
+        assert [u for u, _ in page.updates[paused:] if u == bar] == []
+        assert page.value("t [s]") == only_page(studio).player.time(time.monotonic())

@@ -97,7 +97,7 @@ def find_follower(
     ------
     SimulationError : if the model has no planar base, or nothing of it can be kept on a path.
     """
-    survey = _survey(system, values)
+    survey = system.cached(("survey", values.tobytes()), lambda: _survey(system, values))
     where = f"path for model '{system.model.name}'"
     if survey.slides and not body:
         return _holding(system, _sliding(survey), values)

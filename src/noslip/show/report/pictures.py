@@ -85,11 +85,11 @@ def draw(subject: ReportSubject, tell: StatusCallback) -> Pictures:
     tell("animating")
     moving = animation(subject.system, subject.run)
     tell("drawing")
-    sheets = _sheets(subject)
+    found = sheets(subject)
     return Pictures(
         animation=moving,
-        figures={name: _svg(subject, name, sheet) for name, sheet in sheets.items()},
-        first=_first(subject.run, sheets),
+        figures={name: _svg(subject, name, sheet) for name, sheet in found.items()},
+        first=first_figures(subject.run, found),
     )
 
 
@@ -172,7 +172,7 @@ def _png(image: Image) -> str:
     return f"data:image/png;base64,{b64encode(data.getvalue()).decode('ascii')}"
 
 
-def _sheets(subject: ReportSubject) -> dict[str, Sheet]:
+def sheets(subject: ReportSubject) -> dict[str, Sheet]:
     """All figures, as narrow as a phone; elsewhere they are side by side."""
     from noslip.show.plots.catalog import run_sheets
     from noslip.show.plots.histories import main_signals, signal_panels
@@ -188,7 +188,7 @@ def _sheets(subject: ReportSubject) -> dict[str, Sheet]:
     return found
 
 
-def _first(run: Trajectory, sheets: Mapping[str, Sheet]) -> tuple[str, ...]:
+def first_figures(run: Trajectory, sheets: Mapping[str, Sheet]) -> tuple[str, ...]:
     """Figures that are not folded: two at least, and as many as there is room for.
 
     An error below the tolerance of the run is none that anyone looks for.
@@ -201,15 +201,15 @@ def _first(run: Trajectory, sheets: Mapping[str, Sheet]) -> tuple[str, ...]:
     most = [name for name in wanted if name in OF_CONTROL][:1]
     most += [name for name in wanted if name not in most][: 2 - len(most)]
     chosen = [name for name in wanted if name in most]
-    room = GROWTH * max(ROOM, _column_height([sheets[name].height for name in chosen]))
+    room = GROWTH * max(ROOM, column_height([sheets[name].height for name in chosen]))
     for name in wanted:
         more = [one for one in wanted if one in (*chosen, name)]
-        if name not in chosen and _column_height([sheets[n].height for n in more]) <= room:
+        if name not in chosen and column_height([sheets[n].height for n in more]) <= room:
             chosen = more
     return tuple(chosen)
 
 
-def _column_height(heights: list[float]) -> float:
+def column_height(heights: list[float]) -> float:
     """Height of two columns of figures, as a browser parts them."""
     parted = [max(sum(heights[:k]), sum(heights[k:])) for k in range(len(heights) + 1)]
     return min(parted)

@@ -21,6 +21,7 @@ from noslip.errors import NoslipError
 from noslip.show.colors import INK, PALETTE
 from noslip.show.plots.style import LINE, TEXT
 from noslip.show.report.elements import (
+    SPACE,
     Html,
     PageSection,
     Verdict,
@@ -199,7 +200,8 @@ def _point(subject: SweepSubject, place: int) -> str:
     values = point_values(subject.inputs, place)
     some = list(values.items())[:3]
     shown = ", ".join(
-        f"{name} = {number_text(x, 3)} {subject.unit(name)}".rstrip() for name, x in some
+        f"{name} = {number_text(x, 3)} {subject.unit(name)}".rstrip().replace(" ", SPACE)
+        for name, x in some
     )
     return shown + (", …" if len(values) > len(some) else "")
 

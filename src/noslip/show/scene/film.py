@@ -23,6 +23,7 @@ from noslip.show.scene.frames import Frames, part_poses
 from noslip.show.scene.geometry import rotations_of
 from noslip.show.scene.meshes import Color
 from noslip.show.scene.overlays import (
+    NAMED,
     REFERENCE_TRACE,
     Grid,
     arrows,
@@ -298,6 +299,15 @@ class Film:
             for dash in () if trace.dashes is None else trace.dashes:
                 _line(pen, view, dash, trace.color, 1.5 * FINER)
 
+    def _legend(self, fits: Callable[[str], bool]) -> dict[Color, str]:
+        """Color of traces → what they follow, in as many names as fit."""
+        found = traces(self.scene, self.frames) if self.traces else ()
+        for most in range(NAMED, 1, -1):
+            names = trace_names(found, most)
+            if all(map(fits, names.values())):
+                return names
+        return trace_names(found, 1)
+
     def _write(self, pen: ImageDraw, index: int) -> None:
         from PIL import ImageFont
 
@@ -309,9 +319,10 @@ class Film:
         if said := scale_text(self.scene, self._grids, self.speed):
             pen.text((size, y), said.replace("\N{NO-BREAK SPACE}", " "), fill=INK, font=small)
             y += 1.15 * size
-        found = traces(self.scene, self.frames) if self.traces else ()
-        for color, names in trace_names(found).items():
-            middle, end = y + 0.5 * size, 2.3 * size
+        end = 2.3 * size
+        room = self.width - end - 1.5 * size
+        for color, names in self._legend(lambda text: small.getlength(text) <= room).items():
+            middle = y + 0.5 * size
             for a, b in DASHES if color == REFERENCE_TRACE else ((0.0, 1.0),):
                 ends = [(size + (end - size) * part, middle) for part in (a, b)]
                 pen.line(ends, fill=color, width=max(2, round(0.15 * size)))

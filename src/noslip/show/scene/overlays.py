@@ -26,6 +26,8 @@ KINDS = {
     "reference": REFERENCE_TRACE,
     "estimate": ESTIMATE_TRACE,
 }
+#: The same → what it is called, where that is another word.
+WORDS = {"center_of_mass": "mass center", "origin": ""}
 #: Dashes of a reference, and what is between them, over the model's length.
 DASH, GAP = 0.25, 0.15
 #: Most dashes of a reference.
@@ -155,17 +157,31 @@ def dashed(points: Array, length: float) -> Array:
     return result
 
 
-def trace_names(shown: Iterable[Trace]) -> dict[Color, str]:
-    """Color of traces → what they follow, the first few by name."""
-    kinds = {"center_of_mass": "mass center", "origin": ""}
-    found: dict[Color, list[str]] = {}
+def trace_names(shown: Iterable[Trace], most: int = NAMED) -> dict[Color, str]:
+    """Color of traces → what they follow: ``wheel1 contact``, ``contacts of wheel1, wheel2``.
+
+    Parameters
+    ----------
+    shown : traces.
+    most : names of one kind that are written out.
+    """
+    found: dict[Color, dict[str, list[str]]] = {}
     for trace in shown:
         what, _, kind = trace.name.rpartition(".")
-        found.setdefault(trace.color, []).append(f"{what} {kinds.get(kind, kind)}".strip())
+        found.setdefault(trace.color, {}).setdefault(kind, []).append(what)
     return {
-        color: f"{', '.join(names[:NAMED])}{' …' if len(names) > NAMED else ''}"
-        for color, names in found.items()
+        color: ", ".join(_together(kind, names, most) for kind, names in kinds.items())
+        for color, kinds in found.items()
     }
+
+
+def _together(kind: str, names: list[str], most: int) -> str:
+    """Names of one kind of traces."""
+    word = WORDS.get(kind, kind)
+    listed = ", ".join(names[:most]) + (", …" if len(names) > most else "")
+    if len(names) == 1 or not word:
+        return f"{listed} {word}".strip()
+    return f"{word}s of {listed}"
 
 
 def scale_text(scene: Scene, found: Sequence[Grid], speed: float = 1.0) -> str:

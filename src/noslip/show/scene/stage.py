@@ -552,7 +552,8 @@ OVERLAY = """
 #said .small {{ font-size: 12px; opacity: 0.8; }}
 #said i {{ display: inline-block; width: 1.4em; height: 3px; margin: 0 0.4em 0.25em 0.9em; }}
 #said i.dashes {{ height: 0; border-top: 2px dashed currentColor; }}
-.mantine-NumberInput-root {{ display: none; }}
+.mantine-NumberInput-root {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
+  clip-path: inset(50%); }}
 </style>
 <div id="said"><b>{title}</b><span class="time"></span><div class="small">{legend}</div></div>
 <script>

@@ -247,9 +247,10 @@ class Page:
             now = time.monotonic()
             if self.player.is_playing:
                 self.player.pause(now)
+                self._show_pause(now)
             else:
                 self.player.play(now)
-            self.panels.show_playing(self.player.is_playing)
+                self.panels.show_playing(self.player.is_playing)
 
     def scrub(self, t: float) -> None:
         """Show a time and pause there."""
@@ -520,4 +521,9 @@ class Page:
                 self.panels.show_time(t, now)
                 self.plots.move(t, now)
             if was_playing and not self.player.is_playing:
-                self.panels.show_playing(False)
+                self._show_pause(now)
+
+    def _show_pause(self, now: float) -> None:
+        """Show where it was paused, and then that it is: a time that is typed is not moved on."""
+        self.panels.show_time(self.player.time(now), now)
+        self.panels.show_playing(False)
