@@ -28,6 +28,7 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.control.follower import Follower
 from noslip.control.forms import Acceleration, Pure, read_entries, read_number
@@ -254,7 +255,7 @@ def _pulls(rows: Array) -> list[list[tuple[float, float]]]:
         return _listed(a > 0, -c / a, -b / a)
 
 
-def _listed(chosen: Array, *columns: Array) -> list[list[Any]]:
+def _listed(chosen: NDArray[np.bool], *columns: NDArray[Any]) -> list[list[Any]]:
     """Tuples of the chosen values of each row of tables, which are of the same shape."""
     values = list(zip(*(column[chosen].tolist() for column in columns), strict=True))
     ends = np.cumsum(np.sum(chosen, axis=1)).tolist()
