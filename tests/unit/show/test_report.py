@@ -15,7 +15,7 @@ from noslip.cli import main
 from noslip.show.plots.histories import adapted_panels, main_signals, signal_panels
 from noslip.show.report import pictures
 from noslip.show.report.answers import answers
-from noslip.show.report.elements import number_text, quantity, words
+from noslip.show.report.elements import number, number_text, quantity, words
 from noslip.show.report.pictures import LONGEST, pace
 from noslip.show.report.report import report_html
 from noslip.show.report.subject import gather
@@ -152,7 +152,8 @@ def test_state_and_parameters_are_those_of_the_run(agv):
         values = run[quantity_.name]
         ends = (values[0], values[-1], values.min(), values.max())
         cells = page.row("simulated", quantity_.name)
-        assert cells[:4] == [number_text(float(x)) for x in ends]
+        zero = 1e-14 * np.max(np.abs(values))
+        assert cells[:4] == [number_text(float(x) if abs(x) > zero else 0.0) for x in ends]
         for x in ends:
             assert f'<data value="{float(x)!r}">' in source
     assert page.row("simulated", "m_platform") == [
@@ -414,6 +415,11 @@ def test_whoever_waits_is_told_what_is_being_done(system_of, tmp_path):
 )
 def test_numbers_for_people(value, digits, shown):
     assert number_text(value, digits).replace("\N{NO-BREAK SPACE}", " ") == shown
+
+
+def test_a_number_below_rounding_is_read_as_zero_and_keeps_its_digits():
+    assert number(-2.4e-20, zero=1e-15) == '<data value="-2.4e-20">0</data>'
+    assert number(2.4e-20) == f'<data value="2.4e-20">{number_text(2.4e-20)}</data>'
 
 
 def test_a_quantity_keeps_its_digits_and_its_unit():
