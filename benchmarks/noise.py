@@ -2,18 +2,21 @@
 
 The guided vehicle follows a circle for 10 s under sampled pose tracking, with a noisy pose and a
 mass that the controller does not know. The same law runs without noise, for what the noise costs,
-and without samples, for what they cost.
+and without samples, for what they cost, in lanes and in one run.
+
+    python benchmarks/noise.py [runs]
 """
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 
 import numpy as np
 
 import noslip as ns
-from measuring import Measure, leave
+from measuring import Measure, leave, shortest
 
 RUNS, SINGLE = 10_000, 10
 DURATION, PERIOD = 10.0, 0.05
@@ -40,10 +43,11 @@ def law(system: ns.System, plant: ns.Plant, period: float) -> tuple[ns.PlantLaw,
 
 
 def main() -> None:
-    """Time a run in lanes, one by one, and without noise."""
+    """Time a run in lanes, one by one, without noise and without samples."""
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     system = ns.compile(ns.derive(ns.load("agv")))
     plant = ns.Plant(sensors=SENSORS, seed=1)
-    masses = np.random.default_rng(0).uniform(20.0, 40.0, RUNS)
+    masses = np.random.default_rng(0).uniform(20.0, 40.0, runs)
     noisy, start = law(system, plant, PERIOD)
     options = {"duration": DURATION, "rtol": 1e-6, "atol": 1e-6}
 
@@ -51,13 +55,13 @@ def main() -> None:
         begun = time.perf_counter()
         found = ns.simulate_batch(
             system,
-            starts={name: np.full(RUNS, value) for name, value in start.items()},
+            starts={name: np.full(runs, value) for name, value in start.items()},
             parameters={"m_platform": masses},
             inputs=closed,
             columns=["platform.x", "platform.y"],
             **options,
         )
-        return (time.perf_counter() - begun) / RUNS, found
+        return (time.perf_counter() - begun) / runs, found
 
     def single(closed: ns.PlantLaw) -> tuple[float, list[float]]:
         ends = []
@@ -75,25 +79,53 @@ def main() -> None:
             ends.append(float(run["platform.x"][-1]))
         return (time.perf_counter() - begun) / SINGLE, ends
 
-    batch(noisy)  # compiles
+    silent = dataclasses.replace(plant, sensors=())
+    quiet_law, _ = law(system, silent, PERIOD)
+    for closed in (noisy, quiet_law):
+        batch(closed)  # compiles
     in_lanes, found = batch(noisy)
     single(noisy)
     one, ends = single(noisy)
     # the same integers in all lanes: the same noise, up to the tolerance
     apart = float(np.max(np.abs(found.final["platform.x"][:SINGLE] - ends)))
     assert apart < 1e-4
-    quiet, _ = batch(law(system, dataclasses.replace(plant, sensors=()), PERIOD)[0])
+    quiet, _ = batch(quiet_law)
+    # one run: continuous, sampled, sampled with noise
+    loops = {
+        "continuous": law(system, silent, 0.0)[0],
+        "sampled": quiet_law,
+        "noisy": noisy,
+    }
+
+    def once(closed: ns.PlantLaw) -> ns.Trajectory:
+        return ns.simulate(system, start=start, inputs=closed, samples=2, **options)
+
+    alone = shortest(
+        {name: lambda closed=closed: once(closed) for name, closed in loops.items()},
+        rounds=7,
+        clock=time.process_time,
+    )
     leave(
         "noise",
         [
             Measure(
-                what=f"{RUNS} noisy loops in lanes, beside a Python loop", value=one / in_lanes
+                what=f"{runs} noisy loops in lanes, beside a Python loop", value=one / in_lanes
             ),
             Measure(
                 what="noise in a sampled loop in lanes", value=in_lanes / quiet, unit="x longer"
             ),
+            Measure(
+                what=f"samples each {PERIOD:g} s in one run",
+                value=alone["sampled"] / alone["continuous"],
+                unit="x longer",
+            ),
+            Measure(
+                what="noise in one sampled run",
+                value=alone["noisy"] / alone["sampled"],
+                unit="x longer",
+            ),
         ],
-        {"in lanes": in_lanes, "one by one": one, "without noise": quiet},
+        {"in lanes": in_lanes, "one by one": one, "without noise": quiet, **alone},
         checks={"ends apart, m": apart},
     )
 

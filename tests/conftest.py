@@ -3,7 +3,8 @@
 A test that takes `model_name` runs over `ALL_MODELS`, one that takes `joint_type` over
 `ALL_JOINTS`; `equations`, `system` and `newton_euler` are those of its `model_name`. Random numbers
 come from `rng`; Hypothesis is derandomized. What runs over the whole library takes the models of
-`DIFFERENT`; ``pytest --long`` takes all, and thousands of random mechanisms instead of some.
+`DIFFERENT`, and cases that are marked `long` are left out; ``pytest --long`` takes all, and
+thousands of random mechanisms instead of some.
 """
 
 from __future__ import annotations
@@ -78,44 +79,58 @@ def newton_euler_of(name: str) -> NewtonEuler:
     return NewtonEuler(model_of(name))
 
 
-#: Files that take more than five seconds of CPU, the longest first. A worker takes one file after
-#: another (``--dist loadfile``): those at the end are short, and no worker waits for another.
+#: Files that take more than five seconds of CPU, or wait as long, the longest first. A worker takes
+#: one file after another (``--dist loadfile``): those at the end are short, and no worker waits for
+#: another. Measured by ``pytest --durations 0`` with machine code in its cache.
 LONGEST = (
     "test_studio.py",
     "test_docs.py",
-    "test_degenerate_models.py",
+    "test_report_page.py",
+    "test_sweep_kills.py",
+    "test_kills.py",
     "test_random_mechanisms.py",
+    "test_newcomers.py",
+    "test_examples.py",
     "test_motor_limits_resisted.py",
+    "test_degenerate_models.py",
+    "test_derivations.py",
+    "test_curved_everywhere.py",
+    "test_own_members.py",
     "test_report.py",
+    "test_extras.py",
+    "test_animation.py",
+    "test_papers_page.py",
+    "test_any_vehicle.py",
+    "test_gallery.py",
+    "test_track_cli.py",
+    "test_estimators.py",
+    "test_least_time_limits.py",
     "test_sensitivities_forward.py",
     "test_sensitivities_gradient.py",
-    "test_examples.py",
-    "test_own_members.py",
-    "test_report_page.py",
-    "test_track_cli.py",
-    "test_cli.py",
-    "test_derivations.py",
-    "test_gallery.py",
-    "test_random_trees.py",
-    "test_newcomers.py",
-    "test_documents.py",
     "test_motion_keeps_energy_and_constraints.py",
+    "test_documents.py",
+    "test_cli.py",
     "test_c.py",
+    "test_rows_and_joint_wrenches.py",
+    "test_studio_ride.py",
+    "test_random_trees.py",
+    "test_path_smoothness.py",
+    "test_linearize_cli.py",
+    "test_cusps.py",
+    "test_audit.py",
+    "test_fuzz_readers.py",
+    "test_verify_catches_errors.py",
     "test_fmu.py",
     "test_elimination.py",
     "test_audit_cli.py",
     "test_joint_templates.py",
     "test_loop_targets.py",
-    "test_small_mechanisms.py",
-    "test_studio_ride.py",
-    "test_kills.py",
-    "test_least_time_limits.py",
-    "test_knots.py",
-    "test_animation.py",
+    "test_least_time.py",
+    "test_path_tracking.py",
     "test_frames.py",
-    "test_rows_and_joint_wrenches.py",
-    "test_verify_catches_errors.py",
-    "test_fuzz_readers.py",
+    "test_equation_numbers.py",
+    "test_sweep_command.py",
+    "test_controllers_trailer.py",
 )
 
 
@@ -124,20 +139,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Begin with the longest files; leave models out of what runs over the whole library."""
     rank = {name: k for k, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
-    if config.getoption("--long"):
+    # a test that is asked for by its own name is run
+    if config.getoption("--long") or "[" in "".join(config.args):
         return
     models = {id(item): _library_models(item) for item in items}
     taken = Counter((item.path, item.originalname) for item in items if models[id(item)])
-    # a test that is asked for by its own name is run
-    asked = "".join(config.args)
     left_out = [
         item
         for item in items
-        if models[id(item)]
-        and taken[item.path, item.originalname] >= MANY
-        and item.path.name not in ALWAYS
-        and not models[id(item)] & set(DIFFERENT)
-        and "[" not in asked
+        if item.get_closest_marker("long")
+        or (
+            models[id(item)]
+            and taken[item.path, item.originalname] >= MANY
+            and item.path.name not in ALWAYS
+            and not models[id(item)] & set(DIFFERENT)
+        )
     ]
     if left_out:
         gone = set(map(id, left_out))
@@ -152,9 +168,13 @@ def _library_models(item: pytest.Item) -> set[str]:
 
 
 def pytest_collection_finish() -> None:
-    """Take what was collected, thousands of tests, out of the garbage collector's walks."""
+    """Take what was collected out of the garbage collector's walks, and make these rarer.
+
+    Its default, a walk for every 700 new objects, took 8 % of the time of equations and reports.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

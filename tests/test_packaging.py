@@ -126,6 +126,9 @@ def test_the_core_runs_in_a_bare_environment(environment, tmp_path):
     assert 'pip install "noslip[show]"' in done.stderr
     done = noslip(environment, "derive", "rolling-disk", cwd=tmp_path)
     assert done.returncode == 0 and "Equations of motion" in done.stdout
+    words = ["--vary", "mass=10,20", "--measure", "final:base.x", "-o", "study"]
+    done = noslip(environment, "sweep", "differential-robot", *words, cwd=tmp_path)
+    assert done.returncode == 0 and "final:base.x (m)" in done.stdout, done.stderr
     done = noslip(environment, "studio", cwd=tmp_path)
     assert done.returncode == 1 and 'pip install "noslip[studio]"' in done.stderr
 
@@ -137,11 +140,12 @@ def test_twine_accepts_the_wheel(environment, wheel):
     assert done.returncode == 0 and "PASSED" in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("extra", ["", "[all]"], ids=["core", "all"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_wheels_resolve_for_each_python(environment, wheel, version):
-    """Everything the core needs is there as a wheel for Linux."""
+def test_wheels_resolve_for_each_python(environment, wheel, version, extra):
+    """Everything that is needed is there as a wheel for Linux."""
     done = pip(
         environment, "install", "--dry-run", "--ignore-installed", "--only-binary", ":all:",
-        "--python-version", version, "--target", environment / "unused", wheel,
+        "--python-version", version, "--target", environment / "unused", f"{wheel}{extra}",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -46,5 +46,5 @@ ns.plot(run, ["sleigh.rate"], against="sleigh.vx", size="column")
 # %% [markdown]
 # Vakonomic mechanics, which makes the action stationary among paths that satisfy the constraint, is a different theory with
 # different motions; see [vakonomic](../vakonomic.md). [Formulations](../formulations.md) compares the methods;
-# `noslip derive chaplygin-sleigh -o sleigh.tex` writes a file. For small motions there are short equations:
-# `noslip derive whipple-bicycle --linear speed`.
+# `noslip derive chaplygin-sleigh -o sleigh.tex` writes sections for `\input` in a LaTeX document. For small motions
+# there are short equations: `noslip derive whipple-bicycle --linear speed`.

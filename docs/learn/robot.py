@@ -18,14 +18,17 @@ for name, y in (("left", 0.2), ("right", -0.2)):
 b.part(
     ns.Caster(name="caster", parent="base", position=(0.3, 0.0, 0.06), radius=0.06, trail=0.03, mass=0.3, fork_mass=0.2)
 )
+for speed in ("base.vx", "base.rate"):
+    b.independent_speed(speed)
 model = b.build()
 print(ns.check(model).text())
 
 # %% [markdown]
 # `check` lists coordinates, speeds and constraints. *Tree speeds* are the speeds of all joints before any constraint. Each
 # wheel that rolls without slipping adds scalar constraints on them, called *rows* (of the constraint matrix). They leave
-# two *degrees of freedom*: two *independent speeds* determine all others. `noslip new robot.toml` writes the same robot as a
-# model file, and `ns.load("robot.toml")` reads it.
+# two *degrees of freedom*: two *independent speeds*, in which the equations of motion are written, determine all others. Here
+# they are the forward speed and the turning rate of the base; without these two lines noslip chooses them. `noslip new
+# robot.toml` writes the same robot as a model file, and `ns.load("robot.toml")` reads it.
 #
 # ## Drive it
 #
@@ -55,7 +58,8 @@ ns.plot(run, "path")
 # ## What must the motors do?
 #
 # The inverse problem: given a path, find the torques. `track` plans a gentle motion, computes the torques by inverse
-# dynamics, and simulates with these torques alone. `timing=ns.ConstantSpeed(0.4)` sets a speed of your own.
+# dynamics, and simulates with these torques alone. Its default is slow;
+# `timing=ns.ConstantSpeed(0.4)` sets the speed.
 
 # %%
 circle = ns.track(system, ns.Circle(radius=1.0))

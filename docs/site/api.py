@@ -165,7 +165,8 @@ def entry(name):
     if found is not None:
         where, link, code, language = found
         said = f"[{where}]({link})" if link else f"`{where}`"
-        head = f"**Example**, from {said}:" if where else "**Example**:"
+        is_for_readers = where and not where.startswith("tests")
+        head = f"**Example**, from {said}:" if is_for_readers else "**Example**:"
         lines += [head, "", f"```{language}", code, "```", ""]
     return "\n".join(lines)
 

@@ -263,7 +263,7 @@ def _own_start(pid: int) -> str:
 
 
 def _start(pid: int) -> str:
-    """When a process started, in ticks of the system; "" if there is none, "0" if it is unknown."""
+    """Start time of a process in system ticks; "" if there is none, "0" if it is unknown."""
     if sys.platform == "linux":
         try:
             state, *fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()

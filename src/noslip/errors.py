@@ -1,4 +1,4 @@
-"""What went wrong, where, and how to fix it.
+"""Errors with what went wrong, where, and how to fix it.
 
 Every error a user can cause is a :class:`NoslipError` and has three parts, so that none is
 forgotten:
@@ -52,7 +52,7 @@ class NoslipError(Exception):
 
     @property
     def fix(self) -> str:
-        """What to do, of the first fault."""
+        """Remedy of the first fault."""
         return self.faults[0].fix
 
 

@@ -45,7 +45,7 @@ class AbstractFormat(Member, abc.ABC):
     error: ClassVar[type[NoslipError]]
 
     def read(self, path: Path) -> Any:
-        """What a file holds."""
+        """Read a file."""
         raise NotImplementedError
 
     def write(self, thing: Any, path: Path) -> None:

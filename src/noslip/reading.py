@@ -15,6 +15,7 @@ opened without waiting, and looked at again once it is open.
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import os
 import re
@@ -22,12 +23,14 @@ import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from noslip.errors import NoslipError
+from noslip.errors import NoslipError, nearest
 
 #: Characters of a field of a table, and empty lines of one.
 MAX_FIELD, MAX_EMPTY = 1000, 1000
 #: Size of a number that is a length, a time or a mass in SI units: the universe has 1e27 m.
 LARGEST = 1e30
+#: Names of a folder among which a misspelled one is sought.
+MOST_NAMES = 2000
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 Place = str | os.PathLike[str]
@@ -55,7 +58,9 @@ def open_plain(path: Place, error: ErrorType, fix: str) -> BinaryIO:
                 return open(handle, "rb")
             os.close(handle)
     except (FileNotFoundError, NotADirectoryError):
-        raise error(f"there is no file '{shown}'", shown, "check the name and the folder") from None
+        there = nearest(os.path.basename(file), names_beside(file))
+        hint = there if there.startswith("did you mean") else "check the name and the folder"
+        raise error(f"there is no file '{shown}'", shown, hint) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise error(
@@ -65,6 +70,15 @@ def open_plain(path: Place, error: ErrorType, fix: str) -> BinaryIO:
     raise error(f"'{shown}' is {what}", shown, fix)
 
 
+def names_beside(path: Place) -> list[str]:
+    """Names in the folder of a path, at most `MOST_NAMES`; none if there is no such folder."""
+    try:
+        with os.scandir(os.path.dirname(os.fspath(path)) or ".") as entries:
+            return sorted(entry.name for entry in itertools.islice(entries, MOST_NAMES))
+    except (OSError, ValueError):
+        return []
+
+
 def check_plain(path: Place, error: ErrorType, fix: str) -> int:
     """Size of a plain file in bytes; raises as :func:`open_plain`."""
     with open_plain(path, error, fix) as file:
@@ -72,7 +86,7 @@ def check_plain(path: Place, error: ErrorType, fix: str) -> int:
 
 
 def read_bytes(path: Place, error: ErrorType, fix: str, *, max_bytes: int) -> bytes:
-    """What a plain file holds.
+    """Content of a regular file.
 
     Parameters
     ----------

@@ -138,7 +138,7 @@ def fuzz(name: str, folder: Path, seconds: float, seed: int) -> int:
 
         @hypothesis.seed(seed)
         @settings(
-            max_examples=200,
+            max_examples=25,  # of a round, which goes on to its end when the time is over
             database=None,
             derandomize=False,
             deadline=None,

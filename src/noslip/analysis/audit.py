@@ -30,6 +30,7 @@ from noslip.analysis.contact_forces import (
     rounding,
     split_ranges,
 )
+from noslip.analysis.reactions import simulated_system
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
@@ -149,7 +150,7 @@ class Audit:
 
     @property
     def slips(self) -> tuple[Failure, ...]:
-        """Where wheels would slip on ground with the given friction coefficient."""
+        """Intervals in which wheels would slip on ground with the given friction coefficient."""
         if self.friction is None:
             return ()
         found: list[Failure] = []
@@ -175,7 +176,7 @@ class Audit:
 
     @property
     def lifts(self) -> tuple[Failure, ...]:
-        """Where wheels would have to be pulled down."""
+        """Intervals in which wheels would have to be pulled down."""
         found: list[Failure] = []
         for wheel in self.loaded:
             # a range that is NaN: no split has all loads nonnegative
@@ -264,6 +265,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     if friction is not None and (is_truth(friction) or not 0 <= friction < np.inf):
         raise bad_friction(system, friction)
     check_formulation(system)
+    system = simulated_system(system, run, "audit(system, run)")
     return audit_forces(system, contact_forces(system, run), run.t, friction)
 
 

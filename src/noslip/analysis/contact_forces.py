@@ -45,7 +45,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.reactions import SampledMotion, motion_of, reactions_at
+from noslip.analysis.reactions import SampledMotion, motion_of, reactions_at, simulated_system
 from noslip.engines.system import Array, System
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import frame_pose
@@ -83,6 +83,7 @@ class ContactForces:
 
 def contact_forces(system: System, run: Trajectory) -> ContactForces:
     """Compute the forces of all contacts along a run, and the family that is left open."""
+    system = simulated_system(system, run, "contact_forces(system, run)")
     return contact_forces_at(system, motion_of(system, run))
 
 

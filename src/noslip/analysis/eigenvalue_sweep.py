@@ -386,7 +386,7 @@ def _checked(system: System, name: str, values: Sequence[float] | Array) -> Arra
 def _ties(
     system: System, name: str, tied: Mapping[str, str], parameters: Mapping[str, float]
 ) -> dict[str, Callable[[float], float]]:
-    """What each further name is, as a function of the swept value."""
+    """Values of the tied names as functions of the swept value."""
     where = f"sweep of model '{system.model.name}'"
     split_changes(system, dict.fromkeys(tied, 0.0))  # unknown names are refused first
     known = system.model.parameter_values() | dict(parameters)

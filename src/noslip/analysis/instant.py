@@ -454,8 +454,8 @@ def instant_text(instant: Instant) -> str:
         )
     lines += [f"note: {note}" for note in instant.notes]
     lines.append(
-        f"constraint residual {instant.speed_residual:.1e} (speeds, m/s or rad/s) "
-        f"{instant.position_residual:.1e} (positions, m or rad)"
+        f"constraint residual {instant.speed_residual:.2g} (speeds, m/s or rad/s) "
+        f"{instant.position_residual:.2g} (positions, m or rad)"
     )
     return "\n".join(lines)
 

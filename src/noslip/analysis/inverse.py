@@ -31,6 +31,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve, symmetric_factors, symmetric_solve
 from noslip.simulation.input_laws import AbstractInputLaw, Guard, InputGenerator, conditioning
+from noslip.words import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -422,8 +423,8 @@ def _check_inputs(system: System, inputs: tuple[str, ...]) -> None:
     num = len(inputs or model.inputs)
     if num < dof:
         raise SimulationError(
-            f"the model has {num} force inputs for {dof} degrees of freedom, so they cannot "
-            "produce every motion",
+            f"the model has {counted(num, 'force input')} for {counted(dof, 'degree')} of freedom, "
+            "so they cannot produce every motion",
             where,
             "add motors, or give the inputs instead of the motion",
         )

@@ -151,7 +151,7 @@ def linearize_batch(
 
 
 class _Plan(NamedTuple):
-    """What all variants share."""
+    """Data that all variants share."""
 
     variants: Variants
     chart: LocalCoordinates

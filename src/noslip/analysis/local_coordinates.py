@@ -78,7 +78,7 @@ class _Orientation:
 
 
 class _Layout(NamedTuple):
-    """What c is: orientations, (place in q, place in c) of the rest, and all quantities.
+    """Layout of c: orientations, (place in q, place in c) of the rest, and all quantities.
 
     `groups` are joints whose speeds among η are replaced by rates of entries of c: where their
     speeds are in v, and the entries.
@@ -241,7 +241,7 @@ def local_coordinates_at(
 
 
 def _layout(system: System, q: Array, turned: str | None) -> _Layout:
-    """What c is: orientations in regular angles, that of the turning body in its sequence."""
+    """Layout of c: orientations in regular angles, that of the turning body in its sequence."""
     kin = system.kinematics
     base = _turning_node(system) if turned is not None else None
     turns: list[_Orientation] = []
@@ -380,7 +380,7 @@ def _turn_pair(pair: ca.SX, angle: ca.SX) -> ca.SX:
 
 
 def _place(layout: _Layout, at: int) -> int:
-    """Where a plain coordinate is in c."""
+    """Index of a plain coordinate in c."""
     return next(k for a, k in layout.plain if a == at)
 
 

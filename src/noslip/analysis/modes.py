@@ -191,7 +191,7 @@ def modes_text(modes: Sequence[Mode]) -> list[str]:
 
 
 def state_groups(A: Array, coordinates: Sequence[str], states: Sequence[str]) -> tuple[str, ...]:
-    """What each state counts to: a coordinate, with the speed that is its rate; or itself.
+    """Group of each state: a coordinate with the speed that is its rate; or the state itself.
 
     Parameters
     ----------
@@ -428,7 +428,7 @@ def followed(values: Array, eigenvalues: Complex, vectors: np.ndarray) -> NDArra
 
 
 def _is_beyond_doubt(agree: Array) -> np.ndarray:
-    """Where vectors agree that agree with no others: more than half, and twice as much as those."""
+    """Mask of unambiguous matches: above one half, and twice the next best match."""
     if len(agree) < 2:
         return np.zeros(agree.shape, dtype=bool)
     in_row, in_column = (np.partition(agree, -2, axis=axis) for axis in (1, 0))
@@ -477,7 +477,7 @@ def paired(branches: Complex, bound: float) -> list[list[int]]:
 def behavior(
     x: Array, branches: Complex, ends: Sequence[float], bound: float, unit: str = ""
 ) -> str:
-    """What a mode does, such as "oscillates above ≈ 0.65 m/s, grows below 4.29 m/s".
+    """Describe a mode, such as "oscillates above ≈ 0.65 m/s, grows below 4.29 m/s".
 
     Parameters
     ----------
@@ -501,7 +501,7 @@ def behavior(
 
 
 def _where(x: Array, holds: NDArray[np.bool_], ends: Sequence[float], unit: str) -> str:
-    """Where something holds, in words; nothing where it always does."""
+    """Describe where a condition holds; empty if it holds everywhere."""
     changes = np.flatnonzero(holds[1:] != holds[:-1])
     if not changes.size:
         return ""

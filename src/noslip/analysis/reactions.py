@@ -8,8 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from noslip.engines.system import Array, System
+from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError
+from noslip.formulations.derive import derive
 from noslip.formulations.reactions import unknown_wrenches, why_unknown
+from noslip.model.model import Model
 from noslip.simulation.request import with_regular_rows
 from noslip.simulation.trajectory import Trajectory
 
@@ -48,7 +51,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
 
     Parameters
     ----------
-    system : the system that was simulated.
+    system : the system that was simulated, or drove the plant that was.
     run : the motion.
     axes : ``"world"``, ``"body"`` (axes of the body acted on), or ``"contact"`` (contacts along
         longitudinal, lateral and normal; joints in body axes).
@@ -63,6 +66,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
             f"reactions of model '{system.model.name}'",
             "use 'world', 'body' or 'contact'",
         )
+    system = simulated_system(system, run, "reactions(system, run)")
     return reactions_at(system, motion_of(system, run), axes)
 
 
@@ -95,24 +99,39 @@ class SampledMotion(NamedTuple):
         return self.values if self.values.ndim == 1 else self.values[k]
 
 
-def check_same_model(system: System, run: Trajectory, where: str) -> None:
-    """Refuse a run of another model than that of a system."""
+def simulated_system(system: System, run: Trajectory, where: str) -> System:
+    """The system of a run: this one, or that of a plant with the same joints that it drove.
+
+    Parameters
+    ----------
+    system : that was simulated, or that a controller knew.
+    run : of it, or of a plant.
+    where : for messages.
+
+    Raises
+    ------
+    SimulationError : if the run is one of another mechanism.
+    """
     if run.model == system.model:
-        return
-    one, other = run.model.name, system.model.name
-    what = f"the run is of model '{one}' and the system of '{other}'"
-    if one == other:
-        what = f"the run is of a model '{one}' that differs from that of the system"
-    raise SimulationError(
-        what,
-        where,
-        "pass the system that was simulated; of another plant it is plant.driven(system)",
-    )
+        return system
+    if run.model.joints != system.model.joints:
+        one, other = run.model.name, system.model.name
+        what = f"the run is of model '{one}' and the system of '{other}'"
+        if one == other:
+            what = f"the run is of a model '{one}' with other joints than that of the system"
+        raise SimulationError(what, where, "pass the system that was simulated")
+
+    def make() -> tuple[Model, System]:
+        # the model is kept with it, so that no other has its id
+        return run.model, compile_system(derive(run.model, system.equations.formulation))
+
+    return system.cached(("system of a run", id(run.model)), make)[1]
 
 
 def motion_of(system: System, run: Trajectory) -> SampledMotion:
     """The samples of a run, which must be one of this system."""
-    check_same_model(system, run, "reactions(system, run)")
+    if run.model != system.model:
+        raise ValueError("motion_of takes the system of the run: simulated_system(system, run)")
     columns = [run[c.name][:, None] for c in system.auxiliary_states]
     if system.does_work:
         columns.append(run.work[:, None])

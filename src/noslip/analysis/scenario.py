@@ -1,4 +1,4 @@
-"""What a run of a scenario starts from, and changes of it by name."""
+"""Start and values of a scenario's run, and changes of them by name."""
 
 from __future__ import annotations
 

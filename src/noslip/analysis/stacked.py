@@ -34,7 +34,7 @@ class StackedFunction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalExpressions:
-    """What a chart evaluates, traced at ζ̇ = 0: r, ċ, g, v, η, the mass matrix and derivatives."""
+    """Expressions of a chart, traced at ζ̇ = 0: r, ċ, g, v, η, the mass matrix and derivatives."""
 
     system: System
     arguments: tuple[ca.SX, ca.SX, ca.SX, ca.SX]

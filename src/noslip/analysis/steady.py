@@ -93,7 +93,7 @@ class SteadyMotion:
         lines = [f"{self.model}: a steady motion", *table("what stays", self.values)]
         lines += table("rates of what moves, at the start", self.rates) if self.rates else []
         lines += table("inputs", self.inputs) if self.inputs else []
-        lines.append(f"residual {self.residual:.1e}")
+        lines.append(f"residual {self.residual:.2g}")
         if self.family:
             few = f"{self.family} parameter{'s' if self.family > 1 else ''}"
             lines.append(f"one of a family with {few}: give so many more values for a single one")
@@ -351,7 +351,7 @@ def _not_found(found: SteadySolution, relevant: Relevance, given: Sequence[str])
 def missed_conditions(
     point: LocalState, relevant: Relevance, given: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """What each entry of F is, and its unit."""
+    """Name and unit of each entry of F."""
     chart, kin = point.chart, point.system.kinematics
     staying = [*chart.speeds, *(chart.coordinates[k] for k in relevant.coordinates)]
     missed = [(f"the rate of {s.name}", rate_unit(s.unit)) for s in staying]
@@ -456,7 +456,7 @@ def _find_relevance(
 def _generic_derivatives(
     system: System, chart: LocalCoordinates, params: Array
 ) -> tuple[Array, Array, Array]:
-    """Where r, ċ and g depend on c, as truth values, at generic states."""
+    """Sparsity of the derivatives of r, ċ and g by c, at generic states."""
     rng = np.random.default_rng(7)
     probe = dataclasses.replace(system.kinematics.probe, params=params)
     found: list[Array] = []

@@ -396,7 +396,7 @@ class _Search:
         return np.asarray(np.all(np.abs(rates[:, system.num_states :]) > limits, axis=1))
 
     def _search(self, start: _Points) -> tuple[_Points, _Conditions]:
-        """As `steady.search`: from the guess, then from random points around it."""
+        """Search from the guess, then from random points around it, as `steady.search` does."""
         rng = np.random.default_rng(11)
         points, best = self._descend(start)
         num_c, num_z = start.c.shape[1], start.zeta.shape[1]

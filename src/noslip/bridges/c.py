@@ -53,7 +53,7 @@ class CCode(AbstractSystemFormat):
         return code, declarations
 
     def notes(self, system: System) -> tuple[str, ...]:
-        """What the code does not have."""
+        """Notes on what the code leaves out."""
         return notes_of(self._source(system))
 
     def _source(self, system: System) -> CSource:

@@ -80,7 +80,7 @@ def check_c_name(name: str, what: str, where: str, fix: str) -> str:
 
 
 def c_prefix(name: str, given: str, where: str) -> str:
-    """What begins all names of a file: as given, or made of a model's name."""
+    """Prefix of all names in a file: as given, or made from the model's name."""
     fix = "pass prefix=…: a letter, then letters, digits and single underscores"
     if given:
         return check_c_name(given, "the prefix", where, fix)
@@ -350,7 +350,7 @@ def _law(system: System, controller: AbstractInputLaw, where: str) -> InputGener
 
 
 def notes_of(source: CSource) -> tuple[str, ...]:
-    """What code of a system does not carry."""
+    """Notes on what the code of a system leaves out."""
     model, system = source.system.model, source.system
     said = []
     if not source.is_driven:

@@ -27,7 +27,7 @@ class CasadiFile(AbstractSystemFormat):
     suffixes = (".casadi",)
 
     def files(self, system: System, stem: str) -> tuple[bytes]:
-        """What CasADi writes."""
+        """Content of the file, as CasADi writes it."""
         words = [word.strip() for word in self.outputs.split(",")]
         function = system.casadi_function(words, name=function_name(system.model.name))
         with tempfile.TemporaryDirectory() as folder:
@@ -36,7 +36,7 @@ class CasadiFile(AbstractSystemFormat):
             return (path.read_bytes(),)
 
     def notes(self, system: System) -> tuple[str, ...]:
-        """That there is one choice of independent speeds."""
+        """Note that the file has one choice of independent speeds."""
         names = ", ".join(s.name for s in system.independent_speeds)
         return (
             f"the independent speeds are {names} throughout; 'measures' says where they end",

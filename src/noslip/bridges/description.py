@@ -170,7 +170,7 @@ class LinkLoop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undercarriage:
-    """What a robot rolls on, and what drives it.
+    """Wheels of a robot, and what drives them.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ class _Building:
             waiting.extend(reversed(children.get(name, [])))
 
     def _poses(self, root: str) -> dict[str, Pose]:
-        """Where links are in the root, with locked joints at their coordinates."""
+        """Poses of the links in the root, with locked joints at their coordinates."""
         poses = {root: Pose()}
         for name in self._below(root):
             if name != root:
@@ -867,7 +867,7 @@ _NAMES = {"revolute": ("angle", "rate"), "prismatic": ("position", "speed")}
 
 
 def _shape(part: Geometry) -> Iterator[AbstractShape]:
-    """What a primitive is drawn as; nothing for what cannot be."""
+    """Shape that draws a primitive; none if it cannot be drawn."""
     frame, color = _placement(part.pose), {"color": part.color} if part.color else {}
     size = tuple(_number(value) for value in part.size)
     if part.kind == "box":

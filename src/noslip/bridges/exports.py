@@ -76,7 +76,7 @@ def files_of(format: AbstractFormat, path: Path) -> tuple[Path, ...]:
 
 
 class Exported(NamedTuple):
-    """What an export wrote, and notes on what it does not carry."""
+    """Files of an export, and notes on what they leave out."""
 
     files: tuple[Path, ...]
     notes: tuple[str, ...]

@@ -113,7 +113,7 @@ class Fmu(AbstractSystemFormat):
         return (archive(entries),)
 
     def notes(self, system: System) -> tuple[str, ...]:
-        """What it does not have, and whether it is compiled."""
+        """Notes on what the FMU leaves out, and on whether it is compiled."""
         said = list(notes_of(self._source(system)))
         compiler = find_compiler()
         if not self.binary:

@@ -60,7 +60,7 @@ _KINDS = {np.dtype(np.float32): SINGLE, np.dtype(np.float64): REAL}
 
 
 class EndedNames:
-    """Why episodes ended in a step, on the device until it is asked for.
+    """Reasons why episodes ended in a step, copied from the device lazily.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class DeviceMechanisms:
     def step(
         self, actions: Any
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray, EndedNames]:
-        """What is seen, rewards, what has ended, what is cut, and why, after a period in each.
+        """Step all environments: observations, rewards, terminations, truncations and reasons.
 
         Those that have ended begin anew instead.
         """

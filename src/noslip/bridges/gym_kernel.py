@@ -57,7 +57,7 @@ THREAD_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class PeriodShape:
-    """What the code of a period depends on.
+    """Sizes and options that the code of a period depends on.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class PeriodShape:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeShape:
-    """What the code of a thread depends on besides.
+    """Further sizes and options that the code of a thread depends on.
 
     Parameters
     ----------
@@ -447,7 +447,7 @@ class _EpisodeWriter(_PeriodWriter):
         ]
 
     def _leave(self) -> None:
-        """What is seen, the reward, and whether and why the episode ends."""
+        """Store the observation, the reward, and whether and why the episode ends."""
         f, s, shape = self.f, self.s, self.episode
         found, seen = self.found, shape.num_seen
         ends = self.shape.num_found - 1 - seen
@@ -545,7 +545,7 @@ def _print_others(shape: EpisodeShape) -> str:
 
 
 def _suffix(b: int) -> str:
-    """What follows the names of functions of a basis."""
+    """Suffix of the names of a basis's functions."""
     return f"_{b}" if b else ""
 
 

@@ -45,7 +45,7 @@ WIDTH, HEIGHT = 640, 400
 
 
 class Draws(NamedTuple):
-    """What is drawn at a start, in order: states, speeds, named angles, variables.
+    """Random values of a start, in order: states, speeds, named angles, variables.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, system: System, task: GymTask) -> Draws:
-        """Those of a task; what is given as a number has a range of no width."""
+        """Random values of a task; a plain number becomes a range of zero width."""
         direct = {q.name for q in (*system.coordinates, *system.auxiliary_states)}
         speeds = {q.name for q in (*system.speeds, *system.independent_speeds)}
         states = [name for name in task.start if name in direct]
@@ -332,7 +332,7 @@ class _LanePeriods:
 
 
 def period_shape(system: System, task: GymTask, target: Target) -> PeriodShape:
-    """What the code of a period depends on, in the independent speeds of a system."""
+    """Shape of a period's code, in the independent speeds of a system."""
     measures = system.singularity_measures
     projected = system.projection.output_size if system.has_projection else system.num_states
     places, middle, half, base = action_ranges(system, task)

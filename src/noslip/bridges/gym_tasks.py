@@ -11,7 +11,7 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GymTask:
-    """What an environment is about; expressions are those of `simulate`'s outputs.
+    """Task of an environment; expressions are those of `simulate`'s outputs.
 
     Parameters
     ----------

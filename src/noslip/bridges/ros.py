@@ -64,7 +64,7 @@ class RosBag(AbstractRunFormat):
 
     def write(self, run: Trajectory, path: Path) -> None:
         """Write the messages of all samples."""
-        bag, store = _rosbags(path)
+        bag, store = _rosbags("a run as .mcap")
         columns = {name: values for name, (_, values) in run.columns.items()}
         base, joints = _base(columns), list(_joints(columns))
         if base is None and not joints:
@@ -84,7 +84,7 @@ class RosBag(AbstractRunFormat):
 
     def read(self, path: Path) -> ColumnTable:
         """Columns of all joint states and odometries."""
-        bag, store = _rosbags(path)
+        bag, store = _rosbags(str(path))
         fix = "give an MCAP file of ROS 2 with JointState or Odometry messages"
         topics: dict[str, list[tuple[int, dict[str, float]]]] = {}
         with open_plain(path, SimulationError, fix):
@@ -261,8 +261,8 @@ def _base(columns: dict[str, Array]) -> _Base | None:
     return None
 
 
-def _rosbags(path: Path) -> tuple[Any, Any]:
-    require("rosbags", "a ROS bag", str(path))
+def _rosbags(where: str) -> tuple[Any, Any]:
+    require("rosbags", "a ROS bag", where)
     from rosbags import rosbag2
     from rosbags.typesys import Stores, get_typestore
 

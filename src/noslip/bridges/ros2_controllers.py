@@ -51,7 +51,7 @@ class Ros2Controllers(AbstractModelFormat):
         path.write_text("\n".join(_lines(controller_parameters(model))) + "\n", "utf-8")
 
     def notes(self, model: Model) -> tuple[str, ...]:
-        """That geometry is all there is."""
+        """Note that only geometry is exported."""
         return ("the file has geometry and names of joints; limits, rates and gains are yours",)
 
 

@@ -58,7 +58,7 @@ class Parquet(AbstractRunFormat):
 
     def write(self, run: Trajectory, path: Path) -> None:
         """Write all columns and attributes."""
-        pa, parquet = _pyarrow(path)
+        pa, parquet = _pyarrow("a run as .parquet")
         columns = {"time": ("s", run.t), **run.columns}
         fields = [
             pa.field(name, pa.float64(), metadata={"unit": u}) for name, (u, _) in columns.items()
@@ -70,7 +70,7 @@ class Parquet(AbstractRunFormat):
 
     def read(self, path: Path) -> ColumnTable:
         """All columns of numbers; a column without a unit has none."""
-        _, parquet = _pyarrow(path)
+        _, parquet = _pyarrow(str(path))
         fix = "give a Parquet file with columns of numbers, time among them"
         with open_plain(path, SimulationError, fix) as file:
             try:
@@ -98,8 +98,8 @@ def matlab_names(names: list[str]) -> dict[str, str]:
     return result
 
 
-def _pyarrow(path: Path) -> tuple[Any, Any]:
-    require("pyarrow", "Parquet", str(path))
+def _pyarrow(where: str) -> tuple[Any, Any]:
+    require("pyarrow", "Parquet", where)
     import pyarrow
     import pyarrow.parquet
 

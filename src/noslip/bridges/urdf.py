@@ -73,7 +73,7 @@ class Urdf(AbstractRobotFormat):
         path.write_text(_Writing(model).text(), "utf-8")
 
     def notes(self, model: Model) -> tuple[str, ...]:
-        """What URDF cannot say of a model."""
+        """Notes on what URDF cannot express."""
         writing = _Writing(model)
         writing.text()
         return tuple(writing.notes)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 import noslip as ns
+from noslip.cli.console import fitted
 from noslip.cli.options import (
     column_option,
     guess_option,
@@ -55,7 +56,7 @@ def evaluate(
         outputs=read_columns(columns),
         time=time,
     )
-    click.echo(json_text(instant.to_json()) if as_json else instant.text())
+    click.echo(json_text(instant.to_json()) if as_json else fitted(instant.text()))
 
 
 @click.command()
@@ -99,7 +100,7 @@ def steady(
             parameters=split.parameters,
             time=time,
         )
-    click.echo(json_text(motion.to_json()) if as_json else motion.text())
+    click.echo(json_text(motion.to_json()) if as_json else fitted(motion.text()))
 
 
 @click.command()
@@ -186,7 +187,7 @@ def linearize(
             system = ns.System(equations=ns.derive(loaded))
             bar("linearizing")
             result = _linearize(system, changes, guess, search, find, time)
-        click.echo(json_text(result.to_json()) if as_json else result.text())
+        click.echo(json_text(result.to_json()) if as_json else fitted(result.text()))
         return
     name, points = _range(sweeps[0])
     target = _figure(loaded.name, name, output, as_json)
@@ -209,7 +210,7 @@ def linearize(
         )
         if target is not None:
             ns.plot(swept, title=swept.model, style=style, save=target)
-    click.echo(json_text(swept.to_json()) if as_json else swept.text())
+    click.echo(json_text(swept.to_json()) if as_json else fitted(swept.text()))
     if target is not None and not as_json:
         click.echo(f"  figure  {target}")
 

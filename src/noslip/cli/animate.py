@@ -7,7 +7,16 @@ from pathlib import Path
 import click
 
 import noslip as ns
-from noslip.cli.options import check_target, force_option, json_option, read_changes, set_option
+from noslip.cli.console import fitted
+from noslip.cli.options import (
+    NUMBER,
+    check_target,
+    force_option,
+    json_option,
+    read_changes,
+    set_option,
+    tolerance_option,
+)
 
 
 @click.command()
@@ -30,11 +39,11 @@ from noslip.cli.options import check_target, force_option, json_option, read_cha
 @click.option("--title", default="", help="Title above the figure.")
 @click.option(
     "--duration",
-    type=float,
+    type=NUMBER,
     help="Duration in s of a model's run; by default that of its scenario.",
 )
 @set_option
-@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@tolerance_option
 def plot(
     source: str,
     what: tuple[str, ...],
@@ -48,7 +57,8 @@ def plot(
 ) -> None:
     """Draw a run from its folder, or simulate a model's scenario and draw it.
 
-    WHAT is the name of a figure, such as histories, path, speeds, inputs or energy, or columns.
+    FIGURE is histories, path, speeds, inputs, energy or another; COLUMN a quantity of the run, such
+    as base.x. Without either the histories are drawn.
     """
     is_folder = Path(source).is_dir()
     if is_folder and (changes or duration is not None):
@@ -88,7 +98,7 @@ def plot(
 @force_option
 @click.option("--figure", default="", help="Which one: histories, path, speeds, inputs, energy, …")
 @json_option
-@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@tolerance_option
 def compare(
     sources: tuple[str, ...],
     variants: tuple[str, ...],
@@ -129,7 +139,7 @@ def compare(
 
         click.echo(json_text(found.to_json()))
     else:
-        click.echo(found.text())
+        click.echo(fitted(found.text()))
     if output is not None:
         click.echo(str(output), err=as_json)
 
@@ -158,7 +168,12 @@ def _labels(sets: list[tuple[str, str]]) -> list[str]:
 @click.option(
     "--velocities", is_flag=True, help="Draw the velocities of the mass centers as arrows."
 )
-@click.option("--traces/--no-traces", default=True, show_default=True)
+@click.option(
+    "--traces/--no-traces",
+    default=True,
+    show_default=True,
+    help="Draw the traces of contact points and mass centers.",
+)
 @click.option(
     "--follow/--no-follow", default=None, help="Follow the bodies, or keep the whole path in view."
 )
@@ -174,11 +189,11 @@ def _labels(sets: list[tuple[str, str]]) -> list[str]:
 @click.option("--size", default="960x600", show_default=True, help="Size of films in pixels.")
 @click.option(
     "--duration",
-    type=float,
+    type=NUMBER,
     help="Duration in s of a model's run; by default that of its scenario.",
 )
 @set_option
-@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@tolerance_option
 def animate(
     source: str,
     output: Path | None,

@@ -11,7 +11,10 @@ import codecs
 import contextlib
 import io
 import os
+import re
+import shutil
 import sys
+import textwrap
 import unicodedata
 from typing import TextIO
 
@@ -146,3 +149,38 @@ def drop_output() -> None:
 def printable(text: str) -> str:
     """A text that UTF-8 can hold: bytes of file names that are no text become �."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+#: Narrowest console that lines are broken for, and the largest part of it that an indent may take.
+NARROWEST, INDENT = 40, 0.45
+
+
+def fitted(text: str, stream: TextIO | None = None) -> str:
+    """A text with lines broken between words where a console is narrower, below their beginning.
+
+    A line of a table goes on below its second column. Pipes and files get it as it is.
+    """
+    target = sys.stdout if stream is None else stream
+    if not target.isatty():
+        return text
+    width = max(NARROWEST, shutil.get_terminal_size().columns)
+    return "\n".join(broken(line, width) for line in text.split("\n"))
+
+
+def broken(line: str, width: int) -> str:
+    """A line in pieces no wider than a width, if words allow it."""
+    if len(line) <= width:
+        return line
+    # two spaces end the first column
+    found = re.match(r" *\S+(?: \S+)* {2,}", line)
+    lead = len(line) - len(line.lstrip())
+    indent = len(found[0]) if found and len(found[0]) <= INDENT * width else lead + 2
+    pieces = textwrap.wrap(
+        line.strip(),
+        width,
+        initial_indent=" " * lead,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(pieces)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import noslip as ns
+from noslip.cli.console import fitted
 from noslip.cli.options import (
     FamilyWord,
     check_target,
@@ -286,8 +287,16 @@ def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:
 
 @click.command()
 @click.argument("model")
-@click.option("--states", type=click.IntRange(1), default=6, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--states",
+    type=click.IntRange(1),
+    default=6,
+    show_default=True,
+    help="Number of random states.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the states."
+)
 @json_option
 def verify(model: str, states: int, seed: int, as_json: bool) -> None:
     """Compare all formulations at random states and print a certificate."""
@@ -295,7 +304,7 @@ def verify(model: str, states: int, seed: int, as_json: bool) -> None:
 
     with ns.ProgressBar("verifying") as bar:
         certificate = ns.verify(ns.load(model), states=states, seed=seed, progress=bar)
-    click.echo(json_text(certificate.to_json()) if as_json else certificate.text())
+    click.echo(json_text(certificate.to_json()) if as_json else fitted(certificate.text()))
     if not certificate.holds:
         raise SystemExit(1)
 
@@ -307,7 +316,14 @@ def templates() -> list[str]:
 
 @click.command()
 @click.argument("joint", type=FamilyWord("joint", templates), required=False)
-@click.option("--format", "format_", type=FamilyWord("format", formats), default="text")
+@click.option(
+    "--format",
+    "format_",
+    type=FamilyWord("format", formats),
+    default="text",
+    show_default=True,
+    help="Format of the equations.",
+)
 def joints(joint: str | None, format_: str) -> None:
     """Show a nonholonomic JOINT with its equations, or list all of them."""
     if joint is not None:

@@ -1,4 +1,4 @@
-"""Which option of a command an error is about."""
+"""Find the command-line option that an error is about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from click.core import ParameterSource
 from noslip.errors import NoslipError
 
 #: Options whose word in sentences is another one.
-_WORDS = {"changes": "start", "stops": "stop", "columns": "output", "output": "folder"}
+_WORDS = {"changes": "start", "stops": "stop", "columns": "output", "output": "the folder"}
+
+#: First words of places in a model that has been read; a file's have its name first.
+_ELEMENTS = ("bodies", "joints", "contacts", "rows", "forces")
 
 
 def naming_options(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
@@ -49,10 +52,22 @@ def _faulty_option(error: NoslipError, ctx: click.Context) -> str:
             return _written(option, value)
     for option, word, value in given:
         name = re.split(r"[=:]", value)[0].strip()
-        if re.search(rf"\b{re.escape(word)}", said) and option not in said:
+        if (
+            re.search(rf"\b{'[ _]'.join(map(re.escape, word.split()))}", said)
+            and option not in said
+        ):
             return _written(option, value)
         if name != value and error.where.casefold() == name.casefold():
             return _written(option, value)
+    for option, _, value in given:  # a value that the model does not bear, with its name
+        name, is_pair, number = (part.strip() for part in value.partition("="))
+        if is_pair and re.search(rf"\b{re.escape(name)}\b.* {re.escape(number)}\b", str(error)):
+            return _written(option, value)
+    # a model that was read without faults has those of the one value that was set
+    values = [_written(option, value) for option, _, value in given if option == "--set"]
+    is_read = all(fault.where.partition(".")[0] in _ELEMENTS for fault in error.faults)
+    if len(values) == 1 and is_read:
+        return values[0]
     return ""
 
 

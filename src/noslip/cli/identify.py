@@ -9,12 +9,15 @@ from pathlib import Path
 import click
 
 import noslip as ns
+from noslip.cli.console import fitted
 from noslip.cli.options import (
+    NUMBER,
     json_option,
     named_values,
     read_expressions,
     read_numbers,
     set_option,
+    tolerance_option,
 )
 
 
@@ -67,7 +70,7 @@ from noslip.cli.options import (
 )
 @click.option(
     "--level",
-    type=float,
+    type=NUMBER,
     default=0.95,
     show_default=True,
     help="Level of the confidence intervals.",
@@ -77,9 +80,10 @@ from noslip.cli.options import (
     type=click.Choice(["forward", "adjoint"]),
     default="forward",
     show_default=True,
+    help="How derivatives of the runs are computed; adjoint pays with many parameters only.",
 )
 @set_option
-@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@tolerance_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--force", is_flag=True, help="Overwrite an earlier fit in that folder.")
 @json_option
@@ -150,4 +154,5 @@ def fit(
         page = ns.write_fit_report(found, folder / "report.html", command=command)
         (folder / "fit.json").write_text(json_text(found.to_json()) + "\n", encoding="utf-8")
         (folder / "fit.txt").write_text(found.text() + "\n", encoding="utf-8")
-    click.echo(json_text(found.to_json()) if as_json else f"{found.text()}\n  page  {page}")
+    text = fitted(f"{found.text()}\n  page  {page}")
+    click.echo(json_text(found.to_json()) if as_json else text)

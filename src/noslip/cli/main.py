@@ -82,7 +82,8 @@ class _Group(click.Group):
         except click.UsageError as error:
             from noslip.errors import nearest
 
-            raise click.UsageError(f"{error.message} {nearest(args[0], COMMANDS)}", ctx) from None
+            hint = nearest(args[0], COMMANDS)
+            raise click.UsageError(f"{error.message} {hint[0].upper()}{hint[1:]}", ctx) from None
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
         adapt_streams()
@@ -98,6 +99,8 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             _abort(ctx)
+        except click.NoSuchOption as error:
+            raise _naming_set(error) from None
         except (click.ClickException, BrokenPipeError):
             raise
         except Exception as error:
@@ -111,6 +114,16 @@ class _Group(click.Group):
             ctx.exit(1)
 
 
+def _naming_set(error: click.NoSuchOption) -> click.NoSuchOption:
+    """An unknown option, with how the values of a model are given, if the command takes them."""
+    command = error.ctx.command if error.ctx is not None else None
+    if command is None or not any("--set" in option.opts for option in command.params):
+        return error
+    name = error.option_name.lstrip("-")
+    said = f"{error.message} Values of a model are given by --set, as in --set {name}=1."
+    return click.NoSuchOption(error.option_name, said, error.possibilities, error.ctx)
+
+
 def _abort(ctx: click.Context) -> NoReturn:
     INTERRUPTION.is_deferred = True
     click.echo("\nAborted!", err=True)
@@ -118,7 +131,7 @@ def _abort(ctx: click.Context) -> NoReturn:
 
 
 def _message(error: Exception) -> str | None:
-    """What, where and fix of an error of the user or the computer; None for one of noslip."""
+    """Message (what, where, fix) of a fault of the user or the computer; None for a bug."""
     from noslip.errors import Fault, NoslipError
 
     if isinstance(error, ImportError) and not isinstance(error, NoslipError):
@@ -135,6 +148,9 @@ def _message(error: Exception) -> str | None:
         if option and len(error.faults) == 1:
             fault = Fault(error.what, f"{option}, {error.where}", error.fix)
             return f"{type(error).__name__}: {fault.text()}"
+        if option:
+            head, _, rest = str(error).partition("\n")
+            return f"{type(error).__name__}: {head} with {option}\n{rest}"
         return f"{type(error).__name__}: {error}"
     if isinstance(error, OSError) and error.strerror:
         place = str(error.filename or "what the command writes or reads")[:200]
@@ -149,14 +165,17 @@ def _message(error: Exception) -> str | None:
 WELCOME = """\
 noslip {version}: exact dynamics of mechanisms that roll, skate and steer
 
-  noslip new my_robot.toml                  write a model file of your own vehicle
-  noslip run my_robot.toml                  simulate it and write a report
-  noslip studio my_robot.toml               drive it in the browser
-  noslip track agv --path circle:radius=2   find the torques that follow a path
-  noslip sweep agv --vary R=1:3:5 --measure max:torque1 -o study   a parameter study
-  noslip derive rolling-disk                equations of motion; -o disk.tex for LaTeX
-  noslip import robot.urdf                  import a robot from URDF or MJCF
-  noslip list                               the {count} library models
+  noslip new robot.toml                    write a model file of your vehicle
+  noslip run robot.toml                    simulate it and write a report
+  noslip studio robot.toml                 drive it in the browser
+  noslip track robot.toml --path circle:2  find the torques that follow a path
+  noslip sweep robot.toml --vary mass=10:30:5 --measure final:base.x
+                                           a parameter study
+  noslip linearize whipple-bicycle --sweep speed=0:10
+                                           a stability chart
+  noslip derive rolling-disk               equations of motion, with -o in LaTeX
+  noslip import arm.urdf                   a robot from URDF or MJCF
+  noslip list                              the {count} library models
 
 `noslip --help` lists all commands, `noslip COMMAND --help` explains one."""
 

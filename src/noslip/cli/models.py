@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 import noslip as ns
+from noslip.cli.console import fitted
 from noslip.cli.options import check_target, force_option, json_option
 
 
@@ -33,7 +34,7 @@ def check(model: str, as_json: bool) -> None:
     from noslip.show.json_text import json_text
 
     report = ns.check(ns.load(model))
-    click.echo(json_text(report.to_json()) if as_json else report.text())
+    click.echo(json_text(report.to_json()) if as_json else fitted(report.text()))
 
 
 @click.command()

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from noslip.cli.options import FamilyWord, check_target, force_option
+from noslip.cli.options import NUMBER, FamilyWord, check_target, force_option
 
 #: Sizes in the order in which they are asked for, and their help.
 SIZES = {
@@ -33,7 +33,7 @@ def _kinds() -> list[str]:
 
 def _size_options(command: Any) -> Any:
     for name, said in reversed(SIZES.items()):
-        command = click.option(f"--{name.replace('_', '-')}", name, type=float, help=said)(command)
+        command = click.option(f"--{name.replace('_', '-')}", name, type=NUMBER, help=said)(command)
     return command
 
 
@@ -54,8 +54,10 @@ def new(file: Path, kind: str | None, ask: bool | None, force: bool, **given: fl
     from noslip.library.templates import KINDS, template_text
 
     if file.suffix.lower() != ".toml":
-        raise click.UsageError(f"FILE is {str(file)!r}: let its name end in .toml")
-    check_target(file, force)
+        raise click.UsageError(
+            f"FILE is {str(file)!r}: its name must end in .toml, as in {file.stem}.toml"
+        )
+    check_target(file, force, other="choose another name")
     asks = (sys.stdin.isatty() and sys.stderr.isatty()) if ask is None else ask
     if kind is None and asks:
         for word, facts in KINDS.items():
@@ -67,15 +69,15 @@ def new(file: Path, kind: str | None, ask: bool | None, force: bool, **given: fl
     if asks:
         for name, size in KINDS[kind].sizes.items():
             if name not in sizes:
-                label = f"{name.replace('_', ' ')}, {size.description}, {size.unit}"
-                sizes[name] = click.prompt(label, type=float, default=size.usual, err=True)
+                label = f"{name.replace('_', ' ')}, {size.description} ({size.unit})"
+                sizes[name] = click.prompt(label, type=NUMBER, default=size.usual, err=True)
     text = template_text(kind, re.sub(r"[^\w .-]", "-", file.stem), sizes)
     write_atomically(file, lambda path: path.write_text(text, "utf-8"))
     _echo_next(file)
 
 
 def _echo_next(file: Path) -> None:
-    """What was written, and what to do with it."""
+    """Print what was written and which commands come next."""
     import noslip as ns
     from noslip.words import counted
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,25 @@ class FamilyWord(click.ParamType):
         return value
 
 
+class NumberType(click.ParamType):
+    """Click parameter type: a number, with a word about units where one was written."""
+
+    name = "number"
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number."""
+        try:
+            return float(value)
+        except ValueError:
+            has_unit = re.match(r"[-+.\d]*\d\.?(e[-+]?\d+)?\s*[^\W\d]", str(value))
+            hint = ": give it in SI units, without the unit" if has_unit else ""
+            self.fail(f"'{value}' is not a number{hint}.", param, ctx)
+
+
+NUMBER = NumberType()
+
 set_option = click.option(
     "--set",
     "changes",
@@ -54,6 +74,9 @@ set_option = click.option(
     metavar="NAME=VALUE",
     help="A parameter, start value or input; VALUE is a number or an expression of parameters, "
     "for an input also of t, as in torque1=0.1*sin(t). Repeatable.",
+)
+tolerance_option = click.option(
+    "--tolerance", type=NUMBER, default=1e-9, show_default=True, help="Integration tolerance."
 )
 guess_option = click.option(
     "--guess",
@@ -137,7 +160,7 @@ class PlantWords:
         return not any((*given, self.sensors, self.actuators, is_estimated))
 
     def plant(self, model: Model, system: System) -> Plant | None:
-        """What is driven; None if it is the model.
+        """Plant that the options describe; None if it is the model.
 
         Parameters
         ----------
@@ -193,6 +216,7 @@ _PLANT = (
         help="Gravity of the plant, m/s^2; on a slope, for example, 0.5,0,-9.8.",
     ),
     click.option(
+        "--plant-force",
         "--push",
         "pushes",
         multiple=True,
@@ -298,7 +322,7 @@ def plant_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 period_option = click.option(
-    "--period", type=float, default=0.0, help="Sampling period in s; 0: continuous."
+    "--period", type=NUMBER, default=0.0, help="Sampling period in s; 0: continuous."
 )
 friction_option = click.option(
     "--friction",
@@ -307,7 +331,7 @@ friction_option = click.option(
 )
 time_option = click.option(
     "--time",
-    type=float,
+    type=NUMBER,
     default=0.0,
     show_default=True,
     help="Time in s, for forces, motions and rows that depend on t.",
@@ -343,16 +367,18 @@ plugin_option = click.option(
 )
 
 
-def check_target(target: Path, force: bool) -> None:
-    """Refuse to replace a file, unless `force` says so, and a folder in any case."""
+def check_target(target: Path, force: bool, *, other: str = "choose another file with -o") -> None:
+    """Refuse to replace a file, unless `force` says so, and a folder in any case.
+
+    What to do instead of replacing it is `other`.
+    """
     from noslip.errors import SimulationError
 
     if target.exists() and (target.is_dir() or not force):
         raise SimulationError(
             "it already exists and is not replaced",
             str(target),
-            "choose another file with -o"
-            + ("" if target.is_dir() else ", or replace it with --force"),
+            other + ("" if target.is_dir() else ", or replace it with --force"),
         )
 
 

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import noslip as ns
-from noslip.cli.console import printable
+from noslip.cli.console import fitted, printable
 from noslip.cli.equations import formulations
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
     FLAGSHIP,
+    NUMBER,
     FamilyWord,
     PlantWords,
     column_option,
@@ -120,7 +121,7 @@ class Output:
         return target
 
     def after(self, cancel: threading.Event) -> Output:
-        """What is written after a run: data alone, which takes little time, if it was cancelled."""
+        """Output after a run: data alone, which takes little time, if it was cancelled."""
         if not cancel.is_set():
             return self
         return dataclasses.replace(self, plots=False, report=False, audit=False)
@@ -243,7 +244,7 @@ def _pictures(output: Output) -> tuple[bool, bool]:
     ),
 )
 @click.option(
-    "--duration", type=float, help="Duration in s; by default that of the model's scenario."
+    "--duration", type=NUMBER, help="Duration in s; by default that of the model's scenario."
 )
 @click.option(
     "--motion",
@@ -274,8 +275,8 @@ def _pictures(output: Output) -> tuple[bool, bool]:
 @column_option
 @click.option(
     "--tolerance",
-    type=float,
-    help="Integration tolerance; by default 1e-9, and 1e-11 along a path without a controller.",
+    type=NUMBER,
+    help="Integration tolerance; by default 1e-9, and 1e-13 along a path without a controller.",
 )
 @friction_option
 @output_options
@@ -354,7 +355,7 @@ def run(
         run = ns.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)
         text = write_output(system, run, target, output, friction=friction, tell=bar)
-    click.echo(text)
+    click.echo(text if output.as_json else fitted(text))
     if cancel.is_set():
         raise SystemExit(EXIT_CODE)
     if run.doubts:
@@ -442,10 +443,12 @@ def _follow(
     "--steering", default="", help="Steering coordinate, with --wheelbase; automatic by default."
 )
 @click.option("--wheelbase", default="0", help="Wheelbase in m, or an expression of parameters.")
-@click.option("--largest-steering", type=float, help="Largest steering angle, rad; π/2 by default.")
+@click.option(
+    "--largest-steering", type=NUMBER, help="Largest steering angle, rad; π/2 by default."
+)
 @click.option(
     "--steering-rate",
-    type=float,
+    type=NUMBER,
     help="Steering rate while the vehicle stands at a cusp, rad/s; 0.5 by default.",
 )
 @click.option(
@@ -483,12 +486,12 @@ def _follow(
 @plant_options
 @friction_option
 @click.option(
-    "--duration", type=float, help="Duration in s; by default the time that the path takes."
+    "--duration", type=NUMBER, help="Duration in s; by default the time that the path takes."
 )
 @set_option
 @click.option(
     "--tolerance",
-    type=float,
+    type=NUMBER,
     help="Integration tolerance; by default 1e-9, and 1e-13 without a controller.",
 )
 @output_options
@@ -592,7 +595,7 @@ def track(
             tell=bar,
             facts=facts,
         )
-    click.echo(text)
+    click.echo(text if output.as_json else fitted(text))
     if run.doubts:
         click.echo(_meaningless(run), err=True)
     if run.success and errors.lost:
@@ -602,7 +605,7 @@ def track(
 
 
 def _meaningless(run: ns.Trajectory) -> str:
-    """What, where and fix of a run that came to its end and means nothing."""
+    """Message (what, where, fix) of a run that finished with a meaningless result."""
     from noslip.errors import Fault
 
     what = f"the result is meaningless: {'; '.join(run.doubts)}"
@@ -612,7 +615,7 @@ def _meaningless(run: ns.Trajectory) -> str:
 
 
 def _lost(errors: ns.PathErrors, period: float, controller: str) -> str:
-    """What, where and fix of a vehicle that is not on its path."""
+    """Message (what, where, fix) of a vehicle that left its path."""
     from noslip.errors import Fault
 
     begun = math.hypot(errors.along[0], errors.across[0])

@@ -12,6 +12,7 @@ import click
 import noslip as ns
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
+    NUMBER,
     column_option,
     guess_option,
     json_option,
@@ -115,9 +116,9 @@ KEYS = (
     help="An additional setting of the work, as in path=circle:radius={R} or runs=200. Repeatable.",
 )
 @click.option(
-    "--duration", type=float, help="Duration in s; by default that of the model's scenario."
+    "--duration", type=NUMBER, help="Duration in s; by default that of the model's scenario."
 )
-@click.option("--tolerance", type=float, help="Integration tolerance; 1e-9 by default.")
+@click.option("--tolerance", type=NUMBER, help="Integration tolerance; 1e-9 by default.")
 @set_option
 @guess_option
 @stop_option
@@ -156,7 +157,9 @@ KEYS = (
     help="Try failed points again with another setting, as in tolerance=1e-6. Repeatable.",
 )
 @click.option(
-    "--report/--no-report", default=True, show_default=True, help="Write report.html at the end."
+    "--report/--no-report",
+    default=None,
+    help="Write report.html at the end; by default if its packages are installed.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the results.")
 @json_option
@@ -187,7 +190,7 @@ def sweep(
     target: str,
     mix_targets: bool,
     retries: tuple[str, ...],
-    report: bool,
+    report: bool | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -199,6 +202,7 @@ def sweep(
     from noslip.sweeps.request import read_request
     from noslip.sweeps.sweep import choose_target, run_request
 
+    report = _writes_report(report)
     given = _read_file(request_file) if request_file is not None else {}
     name = model or given.get("model")
     if not name:
@@ -260,6 +264,19 @@ def sweep(
         raise SystemExit(EXIT_CODE)
 
 
+def _writes_report(asked: bool | None) -> bool:
+    """Whether to write a report. Missing packages are noted, or refused where it was asked for."""
+    from noslip.extras import install_command, is_installed, require
+    from noslip.show.run_folder import REPORT_PACKAGES
+
+    for module in REPORT_PACKAGES if asked else ():
+        require(module, "a report", "noslip sweep --report", "show")
+    if asked is None and not all(map(is_installed, REPORT_PACKAGES)):
+        click.echo(f"note: a report needs more packages: {install_command('show')}", err=True)
+        return False
+    return asked is not False
+
+
 def _command() -> str:
     import shlex
 
@@ -269,6 +286,11 @@ def _command() -> str:
 
 
 def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -> str:
+    from noslip.extras import install_command, is_installed
+    from noslip.show.sweep_results import SweepResults
+    from noslip.sweeps.dataset import StoreReader
+
+    results = SweepResults(StoreReader(store))
     data = {
         "folder": str(folder),
         "points": state.total,
@@ -278,6 +300,7 @@ def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -
         "complete": state.chunks >= state.total_chunks,
         "seconds": state.elapsed,
         "rate": state.rate,
+        **results.to_json(),
     }
     if as_json:
         from noslip.show.json_text import json_text
@@ -286,16 +309,20 @@ def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -
     lines = [
         f"{store.data['model_name']}: {state.points} of {state.total} points, "
         f"{state.failed} failed",
+        *results.lines(),
         f"  rate     {state.rate:.4g} points per second, {state.elapsed:.3g} s",
         f"  folder   {folder}",
-        f'  data     ns.open_sweep("{folder}") in Python, an xarray dataset',
+        f'  data     ns.open_sweep("{folder}") in Python, an xarray dataset'
+        + (f"; there alone: {', '.join(results.longer)}" if results.longer else "")
+        + ("" if is_installed("xarray") else f" ({install_command('data')})"),
     ]
     if (folder / "report.html").exists():
         lines.append(f"  report   {folder / 'report.html'}")
     if not data["complete"]:
         lines.append("  resume   give the same command again")
     if state.failed:
-        lines.append("  failed   see report.html; try again with --retry tolerance=1e-6, …")
+        where = "" if results.is_small else "the report and the data have the reasons; "
+        lines.append(f"  failed   {where}--retry tolerance=1e-6 tries these points again")
     return "\n".join(lines)
 
 

@@ -74,7 +74,7 @@ class SensorChannel(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """Of its noise, rounding included."""
+        """Variance of the noise, quantization included."""
         return self.sigma**2 + self.quantum**2 / 12
 
 
@@ -85,7 +85,7 @@ class AbstractInstrument(AbstractForm, abc.ABC, family="sensor"):
 
     @abc.abstractmethod
     def channels(self, system: System) -> tuple[SensorChannel, ...]:
-        """What it measures."""
+        """Measured channels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,7 +360,7 @@ class ExtendedKalman:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Of its code: all but the start, whose values are data."""
+        """Cache key of its code: everything but the start, whose values are data."""
         return tuple(self.input_sigma.items()), tuple(self.drift.items()), self.steps
 
 

@@ -35,7 +35,7 @@ from noslip.simulation.trajectory import Trajectory
 
 
 class RunOptions(TypedDict, total=False):
-    """How a run is made: options of :func:`simulate` that `follow` and `track` take.
+    """Options of :func:`simulate` that `follow` and `track` take.
 
     With a reference to begin on, `start` holds the coordinates and speeds that differ from it; the
     duration may be that of a path. Without feedback the tolerances are 1e-13 if they are not given.
@@ -69,7 +69,7 @@ SAMPLES = 601
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlLoop:
-    """How a motion is controlled: the feedback, and what its inputs can do.
+    """Control of a motion: the feedback, and the limits of its inputs.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ Controlled: TypeAlias = ControlLoop | AbstractControllerPlan | str | None
 
 
 def control_loop(controller: Controlled) -> ControlLoop:
-    """How a motion is controlled, of a controller or its text too."""
+    """Make a `ControlLoop` from one, from a controller, or from its text."""
     if isinstance(controller, ControlLoop):
         return controller
     return ControlLoop(controller=controller)

@@ -1,4 +1,4 @@
-"""What of a vehicle follows a path, as plain data: timing laws, motions and `track` share it.
+"""`Follower`, the part of a vehicle that follows a path: shared by timing laws, motions, `track`.
 
 A vehicle is seen as a chain of frames: an axle that follows the path, and axles hinged to it. A
 hinge is an :class:`AxleLink`: from the twist of the frame that is known follows that of the next,
@@ -47,7 +47,7 @@ class AxleLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follower:
-    """What of a vehicle follows a path: a frame of its base, or the axle of its trailer.
+    """Part of a vehicle that follows a path: a frame of its base, or the axle of its trailer.
 
     What is None is found from the constraints by :func:`track`. With the steering or the hinge
     named, or both the point and the direction, nothing but what speed inputs move is looked for:
@@ -110,7 +110,7 @@ class Follower:
         return ZERO if self.point is None else self.point, ahead
 
     def arguments(self) -> dict[str, Any]:
-        """What a controller may want to know of it, by the names of arguments."""
+        """Values for a controller's arguments, by name."""
         point, direction = self.frame
         steers = {"steering": self.steering, "wheelbase": self.wheelbase} if self.steering else {}
         return {"point": point, "direction": direction, **steers, **self._drawbar()}
@@ -129,7 +129,7 @@ class Follower:
         return {"hinge": link.coordinate, "hitch": -back[0], "trailer": ahead[0]}
 
     def text(self) -> str:
-        """What follows, which way it heads, and what steers, in words."""
+        """Describe what follows, which way it heads, and what steers."""
         point, ahead = (", ".join(_short(e) for e in v[:2]) for v in self.frame)
         follows = f"point ({point}) m of the base, heading along ({ahead})"
         if self.body or self.hinge:

@@ -75,7 +75,7 @@ class AbstractForm(Member):
 
     @classmethod
     def label(cls) -> str:
-        """What a page calls it."""
+        """Label on pages."""
         return cls.word.replace("-", " ").capitalize()
 
     @classmethod
@@ -120,7 +120,7 @@ class AbstractForm(Member):
             raise SimulationError(
                 f"{cls.family} '{cls.word}' needs {' and '.join(missing)}",
                 where,
-                f"add them: {listed}",
+                f"write {cls.word}:{listed}",
             )
         return cls(**values)
 
@@ -198,7 +198,7 @@ def read_form(
         raise SimulationError(
             f"there is no {base.family} '{word}'",
             f"{base.family} '{text}'",
-            f"write '{usual}'" if usual is not None else f"{meant} {IF_YOUR_OWN}",
+            f"write '{usual}'" if usual is not None else f"{meant}; {IF_YOUR_OWN}",
         )
     return member.from_text(text, known)
 

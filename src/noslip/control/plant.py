@@ -48,7 +48,7 @@ LATEST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensor:
-    """What a controller sees of a coordinate or an independent speed.
+    """Sensor of a coordinate or an independent speed.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actuator:
-    """What an actuator makes of the command for a force input, in this order.
+    """Actuator of a force input; its effects apply to the command in this order.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class Actuator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plant:
-    """What is driven, as far as it differs from the model that the controller knows.
+    """Plant that is driven, as far as it differs from the model that the controller knows.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ class Plant:
 
     @property
     def plain_sensors(self) -> tuple[Sensor, ...]:
-        """Those of coordinates and speeds."""
+        """Sensors of coordinates and speeds."""
         return tuple(s for s in self.sensors if isinstance(s, Sensor))
 
     def channels(self, model: System, period: float) -> tuple[SensorChannel, ...]:
@@ -754,7 +754,7 @@ class _Parts:
 
 @dataclass(slots=True, kw_only=True)
 class _Sight:
-    """What the controller sees at a sample: states, their new values, and noise that is drawn."""
+    """Sampled measurement: its states, their new values, and the noise drawn."""
 
     seen: ca.SX
     new_seen: ca.SX
@@ -845,7 +845,7 @@ def _limited(rate: ca.SX, fastest: float) -> ca.SX:
 
 
 def _seen(model: System) -> tuple[Quantity, ...]:
-    """What a controller compares: coordinates and independent speeds."""
+    """Quantities that a controller compares: coordinates and independent speeds."""
     return (*model.coordinates, *model.independent_speeds)
 
 

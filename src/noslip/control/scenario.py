@@ -81,7 +81,7 @@ def run_scenario(
     stop : name → expression, besides the scenario's own; the run ends where one crosses zero.
     outputs : name → expression, besides the scenario's own; a further column each.
     samples : number or times of the samples; the scenario's own by default.
-    rtol, atol : 1e-9 by default; 1e-11 along a path without a controller, where nothing leads back.
+    rtol, atol : 1e-9 by default; 1e-13 along a path without a controller.
     events, method, step, max_step, max_steps, reactions, progress, cancel, on_failure :
         as in :func:`simulate`.
     """
@@ -233,7 +233,7 @@ def _follower(given: ScenarioFollower | None, known: Mapping[str, float]) -> Fol
 
 
 def _plant(system: System, given: ScenarioPlant | None, known: Mapping[str, float]) -> Plant | None:
-    """What is driven; values are those of the parameters that the controller knows."""
+    """Plant of a scenario; values are those of the parameters that the controller knows."""
     if given is None:
         return None
 

@@ -9,12 +9,13 @@ produce it; the input law is these inputs, or a controller that compares with it
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 
 from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
-from noslip.control.controllers.base import AbstractControllerPlan
+from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
 from noslip.control.controllers.following import PathTracking
 from noslip.control.driving.balancing import Balance
 from noslip.control.driving.riding import find_ride, plan_ride
@@ -38,7 +39,9 @@ from noslip.control.vehicle_motion import (
     choose_follower,
     has_planar_base,
     motion_along,
+    slip_free,
     smooth_enough,
+    smoothed,
     turn_at_cusps,
 )
 from noslip.engines.system import System
@@ -91,8 +94,12 @@ def track(
         if balance is not None:
             check_ride(loop, follower, where)
             return _ridden(balance, path, timing, loop, driven_plant, options)
-    check_actuators(system, loop.inputs)
     parameters = options.get("parameters")
+    if has_planar_base(system) and (driven_plant is None or driven_plant.system is None):
+        wheels = slip_free(system, system.parameters(parameters))
+        if wheels is not None:
+            return _on_tires(system, wheels, path, timing, follower, loop, driven_plant, options)
+    check_actuators(system, loop.inputs)
     follows = choose_follower(system, system.parameters(parameters), follower)
     feedback = loop.feedback(follows.arguments())
     loop.check(system, feedback, where)
@@ -134,6 +141,8 @@ def track(
 
 #: Error without feedback, m, from which on its growth is looked at.
 KEPT = 1e-6
+#: Highest derivative of the curvature that must not jump for what is balanced.
+RIDDEN = 1
 #: Speed by which another run starts beside this one, m/s or rad/s.
 BESIDE = 1e-9
 
@@ -147,7 +156,7 @@ def _growth(
     errors: PathErrors,
     options: RunOptions,
 ) -> tuple[str, ...]:
-    """How errors grow along the path without feedback, by a run that starts beside; or nothing."""
+    """Growth of errors along the path without feedback, from a run with a perturbed start."""
     speeds = zip(wanted.system.independent_speeds, wanted.start.eta, strict=True)
     start = {speed.name: float(value) + BESIDE for speed, value in speeds}
     # what has left its path may fold up, and take small steps from then on
@@ -223,6 +232,7 @@ def _ridden(
 ) -> Trajectory:
     """A run of what must be balanced, under its balancing controller."""
     system, feedback = balance.system, loop.feedback()
+    path, notes = smoothed(path, RIDDEN)
     law = None if timing is None else timing.on(system, path)
     reach = feedback.reach if isinstance(feedback, PathTracking) else None
     ride = plan_ride(system, balance, path, law, reach)
@@ -244,9 +254,37 @@ def _ridden(
         given |= {"start": start | dict(plant.start), "parameters": known | dict(plant.parameters)}
         run = closed.with_columns(driven, simulate(driven, inputs=closed, **given))
         system = driven
-    said = [f"follows the path: {ride.text()}"]
+    said = [*notes, f"follows the path: {ride.text()}"]
     said += [] if timing is not None else [f"timing: {ride.motion.timing.text()}"]
     return run.replaced(path_errors=ride.errors(system, run), notes=(*run.notes, *said))
+
+
+def _on_tires(
+    system: System,
+    wheels: System,
+    path: AbstractPath,
+    timing: AbstractTimingPlan | None,
+    follower: Follower | str | None,
+    loop: ControlLoop,
+    plant: Plant | None,
+    options: RunOptions,
+) -> Trajectory:
+    """A run on tires: the controller knows the vehicle on wheels that do not slip."""
+    given = loop.controller
+    word = given.partition(":")[0].strip() if isinstance(given, str) else getattr(given, "word", "")
+    if word in ("", FeedForward.word) and not loop.inputs:
+        word, loop = PathTracking.word, replace(loop, controller=PathTracking())
+    run = track(
+        wheels,
+        path,
+        timing=timing,
+        follower=follower,
+        controller=loop,
+        plant=replace(plant or Plant(), system=system),
+        **options,
+    )
+    said = f"on tires: controller '{word}' is that of the vehicle without slip"
+    return run.replaced(notes=(*run.notes, said))
 
 
 #: Arguments that are part of another one → what to write.

@@ -8,21 +8,25 @@ from dataclasses import MISSING, Field, fields, replace
 from typing import Any
 
 from noslip.control.follower import Follower
-from noslip.control.motions.follower_search import find_follower, undriven_speeds
+from noslip.control.motions.follower_search import can_slide, find_follower, undriven_speeds
 from noslip.control.motions.path import AbstractPathMotion, PathMotion, rates_of
 from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.smoothness import curvature_jumps
 from noslip.control.timing.laws import AbstractTiming, timing_law
 from noslip.engines.system import Array, System
+from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError
+from noslip.formulations.derive import derive
+from noslip.model.model import ModelBuilder
+from noslip.words import counted
 
 #: Rate at which a steering turns at a standstill if no other is known, rad/s.
 TURNING = 0.5
 
 
 def choose_follower(system: System, values: Array, follower: Follower | str | None) -> Follower:
-    """What follows a path: what is given, the rest as found from the constraints.
+    """Follower of a path: the given fields, and the others found from the constraints.
 
     Parameters
     ----------
@@ -69,12 +73,50 @@ def check_actuators(system: System, inputs: tuple[str, ...] = ()) -> None:
         listed = ", ".join(f"'{name}'" for name in missing)
         count = len(inputs) or len(system.model.inputs)
         raise SimulationError(
-            f"no actuator drives {listed}: the model has {count} force inputs for {dof} degrees of "
-            "freedom, so they cannot produce every motion",
+            f"no actuator drives {listed}: the model has {counted(count, 'force input')} for "
+            f"{counted(dof, 'degree')} of freedom, so they cannot produce every motion",
             f"motion of model '{system.model.name}'",
             f"add motors, such as a Motor with an input on '{missing[0]}', or give the inputs "
             "instead of the motion",
         )
+
+
+def slip_free(system: System, values: Array) -> System | None:
+    """The vehicle on wheels that do not slip, if only its tires keep it on a path; else None.
+
+    On tires all motions are free, and motors determine them only through the tires' forces.
+
+    Parameters
+    ----------
+    system : compiled system with a planar base.
+    values : (np,) parameter vector.
+    """
+    model = system.model
+    stands_for = {force.name: force.without_slip() for force in model.forces}
+    wheels = [contact for contact in stands_for.values() if contact is not None]
+    if not wheels or not (undriven_speeds(system) or can_slide(system, values)):
+        return None
+
+    def make() -> System:
+        taken = {contact.name for contact in model.contacts}
+        named = [
+            replace(wheel, name=f"{wheel.name}.rolling")  # type: ignore[type-var]
+            if wheel.name in taken
+            else wheel
+            for wheel in wheels
+        ]
+        forces = tuple(force for force in model.forces if stands_for[force.name] is None)
+        other = replace(
+            model,
+            name=f"{model.name} without slip",
+            contacts=(*model.contacts, *named),
+            forces=forces,
+            independent_speeds=(),
+            scenario=None,
+        )
+        return compile_system(derive(ModelBuilder.from_model(other).build()))
+
+    return system.cached(("without slip",), make)
 
 
 def smooth_enough(
@@ -89,7 +131,17 @@ def smooth_enough(
     follower : what follows it.
     """
     motion = motion_along(path, timing_law(None, system, path, follower), follower)
-    needed = motion.order(system)
+    return smoothed(path, motion.order(system))
+
+
+def smoothed(path: AbstractPath, needed: int) -> tuple[AbstractPath, tuple[str, ...]]:
+    """A path that leaves its smoothness open, as smooth as continuous forces need; and a note.
+
+    Parameters
+    ----------
+    path : as given.
+    needed : the highest derivative of its curvature that must not jump.
+    """
     if not curvature_jumps(path, needed):
         return path, ()
     order = needed + 1

@@ -116,7 +116,7 @@ class DeviceArray:
 
     @property
     def address(self) -> int:
-        """Where the first number is."""
+        """Address of the first number."""
         return self._memory.address + self.dtype.itemsize * self._offset
 
     @property
@@ -206,7 +206,7 @@ _POINTER = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ct
 
 
 class DeviceView(NamedTuple):
-    """Where the numbers of an array on a device are.
+    """Address and layout of an array on a device.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class DeviceView(NamedTuple):
 
 
 def device_view(value: Any) -> DeviceView | None:
-    """Where the numbers of an array on a device are, of whatever library; None of anything else."""
+    """Address and layout of an array on a device, of any library; None for other values."""
     if isinstance(value, DeviceArray):
         return DeviceView(value.address, value.shape, value.strides, value.dtype, value)
     given = getattr(value, "__cuda_array_interface__", None)

@@ -156,19 +156,19 @@ def _square_of(a: Interval) -> Interval:
 
 
 def _rising(function: Callable[[ca.SX], ca.SX], a: Interval) -> Interval:
-    """Of a function that rises."""
+    """Enclosure of an increasing function."""
     if a.is_number:
         return number(function(a.lower))
     return Interval(function(a.lower), function(a.upper))
 
 
 def _clipped(a: Interval, lower: float, upper: float) -> Interval:
-    """What of an interval lies within the domain of a function."""
+    """Intersection of an interval with the domain of a function."""
     return _rising(lambda x: ca.fmin(ca.fmax(x, lower), upper), a)
 
 
 def _sine(a: Interval, phase: float) -> Interval:
-    """Of sin(a + phase), which is 1 where (a + phase − π/2) / 2π is a whole number."""
+    """Enclosure of sin(a + phase), which is 1 where (a + phase − π/2) / 2π is an integer."""
     if a.is_number:
         return number(ca.sin(a.lower + phase))
     ends = hull(number(ca.sin(a.lower + phase)), number(ca.sin(a.upper + phase)))
@@ -203,7 +203,7 @@ def _times(slope: Interval, rate: Interval | None) -> Interval | None:
 
 
 def _jumping(value: Interval, is_steady: ca.SX) -> Enclosure:
-    """Of a function that is constant between its jumps."""
+    """Enclosure of a function that is constant between its jumps."""
     return Enclosure(value, _chosen(is_steady, _ZERO, EVERYTHING))
 
 
@@ -368,7 +368,7 @@ def _most(a: Enclosure, b: Enclosure) -> Enclosure:
 
 
 def _truth(surely: ca.SX, maybe: ca.SX, *given: Enclosure) -> Enclosure:
-    """Of a condition: 1, 0, or both."""
+    """Enclosure of a condition: 1, 0, or both."""
     value = Interval(surely, maybe)
     if all(each.rate is None for each in given):
         return Enclosure(value, None)

@@ -162,7 +162,7 @@ class VectorTypes:
 
     @property
     def attributes(self) -> str:
-        """Of functions that are not written into others.
+        """Attributes of functions that are not inlined.
 
         With a frame pointer LLVM may align the stack, so that vectors which do not fit the
         registers are kept within cache lines. Without it a fifth of the time depends on luck.

@@ -40,8 +40,8 @@ OPT_LEVEL = 2  # of the code generator
 STRAIGHT_LINE_PASSES = ("always_inliner", "instruction_combine")
 CONTROL_FLOW_PASSES = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg")
 
-#: Characters from which a module is stored: it compiles for 30 ms or more, and loads in 2.
-STORED_FROM = 16_384
+#: Characters from which a module is stored: it compiles for 6 ms or more, and loads in 2.
+STORED_FROM = 4096
 #: What stands before the address of a table, which is another one in every process.
 ADDRESS = "inttoptr"
 

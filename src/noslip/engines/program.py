@@ -80,7 +80,7 @@ class Program:
 
     @property
     def tables(self) -> tuple[LookupTable, ...]:
-        """That it looks up: their numbers are the last operands of such operations."""
+        """Lookup tables; the last operand of a lookup operation is the table's number."""
         first = sum(self.input_sizes)
         numbers = {
             self.constants[operands[-1] - first]
@@ -90,7 +90,7 @@ class Program:
         return tuple(numbered_table(number) for number in sorted(numbers))
 
     def count(self) -> dict[str, int]:
-        """How often each kind of operation occurs, the most frequent first."""
+        """Number of operations of each kind, the most frequent first."""
         return dict(Counter(operation.kind for operation in self.operations).most_common())
 
     def __str__(self) -> str:

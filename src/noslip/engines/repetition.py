@@ -61,7 +61,7 @@ Integers = NDArray[np.int64]
 
 
 class Access(NamedTuple):
-    """Where a part reads or writes a number: an array, and the place in it at each iteration.
+    """Read or write of a number: an array, and the index in it at each iteration.
 
     A part's constants have no array: their places are the numbers themselves.
     """
@@ -162,7 +162,7 @@ class _Passed(NamedTuple):
 
 @dataclass(slots=True)
 class _Body:
-    """What the operations of a span take from elsewhere.
+    """Operations of a span, and the values they take from outside.
 
     `carried` and `read` number them; operands are as in the first iteration, where they are of the
     span's own, and else negative: −1 − (read), or beyond these −1 − (reads + carried).
@@ -218,7 +218,7 @@ class _Cutting:
         return PartedProgram(tuple(parts), num_slots)
 
     def _body(self, span: _Span) -> _Body:
-        """What the operations of a span take from elsewhere."""
+        """Operations of a span, and the values they take from outside."""
         taken = self.operands[span.start : span.stop].reshape(span.count, span.period, -1)
         first = self.given + span.start + span.period * np.arange(span.count)[:, None, None]
         own = (taken[0] >= first[0]) | (taken[0] < 0)
@@ -284,7 +284,7 @@ class _Cutting:
         return span.count > 1 and self.first_read[number, place] == last
 
     def _access(self, values: Integers) -> Access:
-        """Where values are read."""
+        """Access that reads values."""
         array = self._array(values)
         if array == CONSTANTS:
             numbers = [self.program.constants[k] for k in self.index_of[values]]

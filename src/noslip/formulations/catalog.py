@@ -35,7 +35,7 @@ def known_formulations() -> dict[str, AbstractFormulation]:
 
 
 def dalembert_formulations() -> tuple[AbstractFormulation, ...]:
-    """Those that follow d'Alembert's principle and must agree."""
+    """Formulations that follow d'Alembert's principle and must agree."""
     return tuple(f for f in known_formulations().values() if f.is_dalembert)
 
 
@@ -49,7 +49,7 @@ def formulation_of(word: str) -> AbstractFormulation:
     known = known_formulations()
     if word not in known:
         raise FormulationError(
-            f"there is no formulation '{word}'", "method", f"{nearest(word, known)} {IF_YOUR_OWN}"
+            f"there is no formulation '{word}'", "method", f"{nearest(word, known)}; {IF_YOUR_OWN}"
         )
     return known[word]
 

@@ -57,18 +57,18 @@ class Certificate:
         verdict = "agree" if self.holds else "DISAGREE"
         lines = [
             f"{self.model}: {len(self.formulations)} formulations {verdict} at {self.states} "
-            f"random states (worst {self.worst:.1e}, tolerance {TOLERANCE:.0e})",
+            f"random states (worst {self.worst:.2g}, tolerance {TOLERANCE:.0e})",
             f"  {', '.join(self.formulations)}",
         ]
         for f in self.findings:
             mark = "ok  " if f.holds else "FAIL"
-            lines.append(f"  {mark} {f.check:<{width}}  {f.disagreement:.1e}  {f.where}".rstrip())
+            lines.append(f"  {mark} {f.check:<{width}}  {f.disagreement:<7.2g}  {f.where}".rstrip())
         if self.vakonomic <= TOLERANCE:
             lines.append("  note vakonomic mechanics coincides: the constraints are integrable")
         else:
             lines.append(
                 f"  note vakonomic mechanics is a different theory: its accelerations differ by "
-                f"{self.vakonomic:.1e}"
+                f"{self.vakonomic:.2g}"
             )
         return "\n".join(lines)
 

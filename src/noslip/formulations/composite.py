@@ -197,7 +197,7 @@ def _about(node: Node, c: ca.SX, inertia: ca.SX) -> _Composite:
 
 
 def _parallel(p: ca.SX, before: ca.SX, after: ca.SX) -> ca.SX:
-    """What is added to an inertia about a point when it is taken about the point p before it.
+    """Parallel-axis term that moves an inertia to the point p before it.
 
     With the first moments before and after, after = before + m p:
 

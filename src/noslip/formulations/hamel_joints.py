@@ -83,7 +83,7 @@ def recognize(kin: Kinematics) -> tuple[HamelJoint, ...]:
 
 
 class HamelShare(NamedTuple):
-    """What a joint or a row adds to the Hamel terms, on the quasi-velocities w."""
+    """Contribution of a joint or a row to the Hamel terms, on the quasi-velocities w."""
 
     word: str
     owner: str
@@ -216,7 +216,7 @@ def _classify(kin: Kinematics, k: int) -> tuple[str, str]:
 
 
 def _free_body_word(node: Node, trace: ContactTrace) -> str:
-    """What a free body that a contact of its own holds is called; empty if that is not known."""
+    """Name of a free body held by its own contact; empty if it has none."""
     return trace.contact.hamel_word if is_unit(node.H) else ""
 
 

@@ -86,7 +86,7 @@ def unknown_wrenches(kin: Kinematics) -> dict[str, tuple[str, ...]]:
 
 
 def why_unknown(kin: Kinematics, rows: tuple[str, ...]) -> str:
-    """Why a wrench is not known, in words."""
+    """Reason why a wrench is not known."""
     reasons: dict[str, list[str]] = {}
     for name in rows:
         reasons.setdefault(kin.unplaced[name], []).append(f"'{name}'")
@@ -94,7 +94,7 @@ def why_unknown(kin: Kinematics, rows: tuple[str, ...]) -> str:
 
 
 def unknown_notes(kin: Kinematics) -> tuple[str, ...]:
-    """Which wrenches of joints are not known and why, a sentence a reason."""
+    """Joint wrenches that are not known, a sentence per reason."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for joint, rows in unknown_wrenches(kin).items():
         groups.setdefault(rows, []).append(f"'{joint}'")

@@ -193,7 +193,7 @@ class _Unknown(NamedTuple):
 
     @property
     def size(self) -> float:
-        """What a change of it is compared with."""
+        """Scale with which changes are compared."""
         if self.guess:
             return abs(self.guess)
         ends = [abs(x) for x in (self.lower, self.upper, self.sigma) if math.isfinite(x) and x]
@@ -229,7 +229,7 @@ class _Problem(NamedTuple):
 
     @property
     def outputs(self) -> dict[str, str]:
-        """What is differentiated, under names that hide nothing."""
+        """Expressions to differentiate, under names that hide no column."""
         return {f"fitted_{k}": text for k, text in enumerate(self.columns.values())}
 
     def arguments(self, theta: Array, run: int) -> tuple[dict[str, Any], list[int]]:
@@ -356,7 +356,7 @@ def _problem(
 
 
 def _inputs(system: System, run: MeasuredRun) -> dict[str, InputSpec]:
-    """What was applied: columns that are inputs, and what the run says else."""
+    """Inputs of a run: columns that are inputs, and others that the run gives."""
     units = {q.name: q.unit for q in system.inputs}
     tables = {
         n: run.table(n, units.get(n, "")) for n in run.columns if n in settable_inputs(system)
@@ -815,7 +815,7 @@ def _said(unit: str) -> str:
 
 
 def _correlation(parts: Sequence[Array]) -> float:
-    """Of residuals with the next ones; white noise leaves ±2/√n."""
+    """Correlation of successive residuals; white noise leaves ±2/√n."""
     above = sum(float((p[1:] - p.mean()) @ (p[:-1] - p.mean())) for p in parts if len(p) > 2)
     below = sum(float((p - p.mean()) @ (p - p.mean())) for p in parts if len(p) > 2)
     return above / below if below > 0 else math.nan

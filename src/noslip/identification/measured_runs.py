@@ -36,7 +36,7 @@ TIME = ("time", "t")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MeasuredRun:
-    """What was measured of one motion.
+    """Measurements of one motion.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class MeasuredRun:
 
     @property
     def begin(self) -> float:
-        """When the motion starts, s."""
+        """Start time of the motion, s."""
         return float(self.times[0] if self.start_time is None else self.start_time)
 
     @property

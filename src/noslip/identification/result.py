@@ -35,6 +35,11 @@ class FittedValue(NamedTuple):
     prior: tuple[float, float] | None
     at_bound: bool
 
+    @property
+    def digits(self) -> int:
+        """Significant digits that reach two digits of the error."""
+        return _digits(self.value, self.error)
+
 
 class ColumnFit(NamedTuple):
     """Residuals of a column: measured minus fitted, in all runs.
@@ -52,6 +57,11 @@ class ColumnFit(NamedTuple):
     rms: float
     largest: float
     correlation: float
+
+    @property
+    def shown_mean(self) -> float:
+        """The mean as it is written: zero where it is one but for rounding."""
+        return self.mean if abs(self.mean) > 1e-9 * self.rms else 0.0
 
     @property
     def is_white(self) -> bool:
@@ -128,7 +138,7 @@ class Fit:
         return self.found(name).value
 
     def found(self, name: str) -> FittedValue:
-        """What was found by a name, with its interval."""
+        """Fitted value by name, with its interval."""
         for value in self.values:
             if value.name == name:
                 return value
@@ -140,7 +150,7 @@ class Fit:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """What all runs share, with what was fixed: values for ``simulate(parameters=…)``."""
+        """Parameters that all runs share, fixed ones too, for ``simulate(parameters=…)``."""
         return self.fixed | {v.of: v.value for v in self.values if v.run < 0}
 
     @property
@@ -156,7 +166,7 @@ class Fit:
         return self.chi_square / max(self.degrees_of_freedom, 1)
 
     def text(self) -> str:
-        """What was found, how well, and how it compares, in lines."""
+        """Fitted values, quality of the fit, and comparison with the priors, as text."""
         count = sum(c.num_values for c in self.columns)
         lines = [
             f"{self.model}: {counted(len(self.values), 'unknown')} from "
@@ -289,7 +299,7 @@ def _column_text(c: ColumnFit) -> str:
     unit = "" if c.unit in ("", "1") else f" {c.unit}"
     kind = "found" if c.is_sigma_found else "given"
     said = f"{counted(c.num_values, 'value')}, sigma {c.sigma:.3g}{unit} {kind}, "
-    said += f"mean {c.mean:+.2g}, RMS {c.rms:.3g}, at most {c.largest:.3g}"
+    said += f"mean {c.shown_mean:.2g}, RMS {c.rms:.3g}, at most {c.largest:.3g}"
     if not c.is_white:
         said += f"; residuals follow each other (correlation {c.correlation:+.2f})"
     return said

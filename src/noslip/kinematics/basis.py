@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -78,6 +78,9 @@ class Probe:
     near: ca.Function | None = None  # (t, q, params) → what vanishes at closest points, and slopes
     #: Independent rows on the branch of configurations that is meant, None if there is one branch.
     rank: int | None = None
+    _found: dict[int, list[tuple[float, Array]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def scale(self) -> Array:
@@ -226,8 +229,11 @@ class Probe:
 
     def configurations(self, count: int = SAMPLES) -> list[tuple[float, Array]]:
         """Generic configurations (t, q) with g(q, t) = 0, always the same ones."""
-        found = self._configurations(count, in_lengths=False)
-        return found or self._configurations(count, in_lengths=True)
+        found = self._found.get(count)
+        if found is None:
+            found = self._configurations(count, in_lengths=False)
+            found = self._found[count] = found or self._configurations(count, in_lengths=True)
+        return [(t, q.copy()) for t, q in found]
 
     def _configurations(self, count: int, in_lengths: bool) -> list[tuple[float, Array]]:
         rng = np.random.default_rng(20)

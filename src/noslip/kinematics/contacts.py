@@ -237,7 +237,7 @@ def _trace_curved(
 def curved_gaps(
     trace: ContactTrace, tree: Tree, q: ca.SX, reader: Reader, length: float
 ) -> list[ca.SX]:
-    """What vanishes where a contact's point is on both surfaces, their normals opposite.
+    """Residuals that vanish if the contact point is on both surfaces with opposite normals.
 
     By the support function of the surface, or its normal, and by the ground's own points, or the
     gradient of its height: nothing of the tangents and rows by which the point was found.

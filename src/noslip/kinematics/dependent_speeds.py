@@ -307,7 +307,7 @@ def _passive(traced: TracedMechanism) -> list[int]:
 
 
 def _whole_contacts(traced: TracedMechanism, kept: tuple[int, ...]) -> dict[int, ContactTrace]:
-    """Where, among the kept rows, the three rows of a contact start."""
+    """Index among the kept rows at which the three rows of each contact start."""
     names = [traced.rows[k].name for k in kept]
     found = {}
     for trace in traced.contacts:

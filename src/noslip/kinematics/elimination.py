@@ -56,7 +56,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Elimination:
-    """Which rows determine which speeds of which joint.
+    """Plan of an elimination: rows that determine the speeds of each joint.
 
     Parameters
     ----------

@@ -216,7 +216,7 @@ class Kinematics:
 
     @cached_property
     def independent_positions(self) -> tuple[ca.SX, ca.SX]:
-        """As many equations as the holonomic rows have rank: their matrix on v, and values.
+        """Independent holonomic equations: their matrix on v, and their values.
 
         Where rows repeat each other with shares that vary, with D the speeds that all of them
         determine best: G_Dᵀ g = 0.

@@ -1,4 +1,4 @@
-"""Where the forces of rows written by hand act, compared with the work that the rows do.
+"""Check where forces of user-written rows act against the work that the rows do.
 
 A row A v + a with the multiplier λ has the power λ A v. Forces f at points p and moments m on
 bodies have

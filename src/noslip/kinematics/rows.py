@@ -132,7 +132,7 @@ class LoopPose(NamedTuple):
 
 
 def loop_pose(joint: Joint, tree: Tree, reader: Reader) -> LoopPose:
-    """Where the frames of a joint that closes a loop are."""
+    """Poses of the two frames of a joint that closes a loop."""
     R_PF, p_PF = frame_pose(joint.parent_frame, reader)
     R_BM, p_BM = frame_pose(joint.child_frame, reader)
     R_WP, p_WP = _body_pose(tree, joint.parent)

@@ -41,7 +41,7 @@ class SingularityMeasure:
     sentence: str
 
     def bound(self, depth: int) -> float:
-        """Where a segment ends that follows `depth` others in which no other speeds were better.
+        """Bound that ends a segment after `depth` changes of speeds that brought no improvement.
 
         That of a basis comes near to its limit in parts. Stages of a step see a value that falls
         below half of the next part, so that none leaps over a place at which it only touches zero.

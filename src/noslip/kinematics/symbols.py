@@ -68,7 +68,7 @@ class Reader:
         return self._cached("direction", entries, lambda: unit(self.vector(entries)))
 
     def _cached(self, what: str, entries: tuple[Scalar, ...], make: Callable[[], ca.SX]) -> ca.SX:
-        """What was made before of the same numbers, where numbers are constants."""
+        """Cached expression of the same numbers, where numbers are constants."""
         if self._literal is not float or any(isinstance(entry, str) for entry in entries):
             return make()
         key = what, tuple(map(float, entries))

@@ -95,7 +95,7 @@ class Tree:
         object.__setattr__(self, "_indices", indices | {WORLD: -1})
 
     def contact_places(self, contact: str) -> tuple[slice, slice]:
-        """Where the coordinates of a contact are in q and in v."""
+        """Slices of a contact's coordinates in q and in v."""
         found = ((q, v) for name, q, v in self.places if name == contact)
         return next(found, (slice(0, 0), slice(0, 0)))
 

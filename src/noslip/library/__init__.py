@@ -75,13 +75,12 @@ def load(source: str | Path) -> Model:
             'write load("agv") or load("robot.toml")'
         )
     path = Path(source)
-    from noslip.model.files import is_model_file, load_model, model_suffixes
+    from noslip.model.files import is_model_file, load_model, meant_file, model_suffixes
 
     if os.path.exists(path) or is_model_file(path):
         return load_model(path)
-    raise ModelError(
-        f"there is no model '{source}'",
-        "the library and this folder",
-        nearest(str(source), MODELS, more="`noslip list` shows all")
-        + f", or give the path of a {model_suffixes()} file",
-    )
+    fix = nearest(str(source), MODELS, more="`noslip list` shows all")
+    fix += f", or give the path of a {model_suffixes()} file"
+    if meant := meant_file(path):
+        fix = f"did you mean '{meant}'?"
+    raise ModelError(f"there is no model '{source}'", "the library and this folder", fix)

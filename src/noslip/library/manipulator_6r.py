@@ -108,7 +108,7 @@ def build() -> Model:
 
 
 def _shapes() -> tuple[tuple[AbstractShape, ...], ...]:
-    """What each link looks like, in its frame."""
+    """Shapes of each link, in its frame."""
     return (
         (
             _cylinder("a2/3", "a2/14", ("0", "0", "-a2"), DARK),

@@ -24,11 +24,15 @@ class AskedSize:
 
 @dataclass(frozen=True, slots=True)
 class VehicleKind:
-    """A kind of vehicle: what it is, what is asked for, and the function that writes the file."""
+    """A kind of vehicle: what it is, what is asked for, and the function that writes the file.
+
+    Its equations are written in `speeds`, which are regular in every position.
+    """
 
     description: str
     sizes: Mapping[str, AskedSize]
     write: Callable[[Mapping[str, float]], str]
+    speeds: tuple[str, ...]
 
 
 def template_text(kind: str, name: str, sizes: Mapping[str, float]) -> str:
@@ -54,7 +58,8 @@ def template_text(kind: str, name: str, sizes: Mapping[str, float]) -> str:
             bounds = f"{known[size].least:g} to {known[size].most:g} {known[size].unit}"
             raise ModelError(f"{size} is {value:g} {known[size].unit}", size, f"give {bounds}")
     numbers = {size: float(sizes.get(size, facts.usual)) for size, facts in known.items()}
-    head = _HEAD.format(description=KINDS[kind].description, name=name)
+    speeds = ", ".join(f'{{name = "{speed}"}}' for speed in KINDS[kind].speeds)
+    head = _HEAD.format(description=KINDS[kind].description, name=name, speeds=speeds)
     parameters = "".join(
         f'{size} = {{value = {_number(numbers[size])}, unit = "{facts.unit}", '
         f'description = "{facts.description}"}}\n'
@@ -76,6 +81,8 @@ format = 1
 name = "{name}"
 description = "{description}"
 gravity = [0, 0, "-g"]
+# The equations of motion are written in these speeds; the constraints give all others.
+independent_speeds = [{speeds}]
 
 # Numbers with names: sliders in the studio, --set NAME=VALUE on the command line.
 [parameters]
@@ -237,20 +244,24 @@ KINDS: dict[str, VehicleKind] = {
         "Robot with two driven wheels and a caster",
         _sizes(15.0, (0.5, 0.32, 0.14), 0.1, 0.4, wheel_mass=1.2),
         _differential,
+        ("base.vx", "base.rate"),
     ),
     "car": VehicleKind(
         "Car with a differential and Ackermann steering",
         _sizes(1200.0, (3.9, 1.2, 0.5), 0.32, 1.5, wheel_mass=18.0, wheelbase=2.6),
         _car,
+        ("base.vx",),
     ),
     "tricycle": VehicleKind(
         "Tricycle with a driven and steered front wheel",
         _sizes(60.0, (1.0, 0.5, 0.3), 0.12, 0.5, wheel_mass=2.0, wheelbase=0.8),
         _tricycle,
+        ("front.rate",),
     ),
     "mecanum": VehicleKind(
         "Base on four mecanum wheels, which drives in any direction",
         _sizes(40.0, (0.85, 0.36, 0.16), 0.1, 0.5, wheel_mass=1.5, wheelbase=0.6),
         _mecanum,
+        ("base.vx", "base.vy", "base.rate"),
     ),
 }

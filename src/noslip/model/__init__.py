@@ -1,1 +1,1 @@
-"""What a mechanism is: plain data with names and units, in Python or a file, checked as a whole."""
+"""Descriptions of mechanisms: plain data with names and units, checked as a whole."""

@@ -32,7 +32,7 @@ WORLD = "world"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where a frame sits on a body.
+    """Placement of a frame on a body.
 
     Parameters
     ----------

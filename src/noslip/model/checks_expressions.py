@@ -64,7 +64,7 @@ def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
 
 
 def _scope(known: Vocabulary, kinds: tuple[str, ...], own: tuple[str, ...]) -> Scope:
-    """What a field may use: names of some kinds, and its own."""
+    """Scope of a field: names of some kinds, and its own."""
     return scope_of(known, kinds, **{" and ".join(own): own}) if own else scope_of(known, kinds)
 
 
@@ -157,7 +157,7 @@ def loop_finding(path: Path, said: str, name: str, known: Vocabulary) -> Finding
 
 
 def kind_of(name: str, known: Vocabulary) -> str | None:
-    """What a declared name is: "a parameter", "a speed", ...; None if it is not declared."""
+    """Kind of a declared name: "a parameter", "a speed", ...; None if it is not declared."""
     if name == TIME:
         return "time"
     kinds = {

@@ -52,7 +52,7 @@ def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
 
 
 def _check_task(scenario: Scenario) -> Iterator[Finding]:
-    """What follows what: inputs, a motion or a path; a controller needs one of the latter."""
+    """Check the task: inputs, a motion or a path; a controller needs a motion or a path."""
     given = [word for word in ("inputs", "motion", "path") if getattr(scenario, word)]
     if len(given) > 1:
         said = {"inputs": "inputs", "motion": "a motion", "path": "a path"}

@@ -156,7 +156,7 @@ class Expansion:
     findings: tuple[Finding, ...]
 
     def path(self, path: Path) -> Path:
-        """Where a part is written."""
+        """Path at which a part is written."""
         if len(path) > 1 and path[0] in ("bodies", "joints") and path[1] in self.origins:
             return ("joints", self.origins[str(path[1])], *path[2:])
         return path

@@ -87,7 +87,7 @@ class AbstractContact(Member, abc.ABC, family="contact"):
 
     @abc.abstractmethod
     def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
-        """Where it touches a plane with normal n, from the body's origin.
+        """Point at which it touches a plane with normal n, from the body's origin.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         return None
 
     def drop(self, n: Traced, R: Traced, read: Reads) -> ca.SX:
-        """How far the lowest point of a wheel is below its center, along the normal n."""
+        """Distance of a wheel's lowest point below its center, along the normal n."""
         return ca.SX(0)
 
     def circle(self) -> WheelCircle | None:
@@ -143,7 +143,7 @@ class AbstractContact(Member, abc.ABC, family="contact"):
 
     @property
     def hamel_word(self) -> str:
-        """What [CameronBook1993] calls a free body that it alone holds; empty if not known."""
+        """Name in [CameronBook1993] of a free body that it alone holds; empty if it has none."""
         return ""
 
     def contact_slope(self, touch: Touch, n: ca.SX, read: Reads) -> ca.SX:
@@ -151,7 +151,7 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         raise NotImplementedError(self.word)
 
     def shapes(self, size: float, read: NumberReader) -> tuple[AbstractShape, ...]:
-        """What it looks like in the body frame; `size` is a length of the model, m."""
+        """Shapes that draw it in the body frame; `size` is a length of the model, m."""
         return ()
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
@@ -259,7 +259,7 @@ class Rolling(AbstractContact):
 
     @property
     def hamel_word(self) -> str:
-        """That of its surface, if all three rows hold."""
+        """Name of its surface's body, if all three rows hold."""
         is_whole = self.is_flat and self.directions() == (LONGITUDINAL, LATERAL, NORMAL)
         return self.wheel.hamel_word if is_whole else ""
 

@@ -1,4 +1,4 @@
-"""How an expression depends on some of its names, decided on its tree alone.
+"""Dependence of an expression on some of its names, decided on its tree alone.
 
 A constraint row must be linear in the speeds, a given wrench in the inputs. The answer is
 structural: ``x*y/y`` counts as nonlinear in y although it is not, and nothing is ever simplified.
@@ -13,7 +13,7 @@ from noslip.model.expressions import CONSTANTS, Expression, Measure, Name, Numbe
 
 
 class Dependence(IntEnum):
-    """How an expression depends on chosen names, from not at all to in no simple way."""
+    """Dependence of an expression on chosen names, from none to nonlinear."""
 
     CONSTANT = 0
     LINEAR = 1
@@ -26,7 +26,7 @@ def dependence(
     names: Mapping[str, Dependence],
     of_measure: Callable[[Measure], Dependence] = lambda _: Dependence.CONSTANT,
 ) -> Dependence:
-    """How `expression` depends on `names`, everything else held constant.
+    """Dependence of `expression` on `names`, everything else held constant.
 
     Parameters
     ----------

@@ -494,6 +494,6 @@ class _Reader:
 
 
 def _example(word: str) -> str:
-    """How a measure is written."""
+    """Example of a measure."""
     inside = "body, z" if word == "axis" else "body, 0.1, 0, 0" if MEASURES[word][0] else "body"
     return f"{word}({inside}).z"

@@ -13,6 +13,7 @@ A format of models answers what `formats.py` lists, or, if it is text for the sa
 from __future__ import annotations
 
 import abc
+import difflib
 import os
 import re
 import tomllib
@@ -31,7 +32,7 @@ from noslip.model.model import Model, ModelBuilder
 from noslip.model.parts.expansion import expanded
 from noslip.model.tables import Table, model_from_table
 from noslip.model.to_tables import table_from_model
-from noslip.reading import check_plain, read_text
+from noslip.reading import check_plain, names_beside, read_text
 
 #: Files above this size in bytes are not read.
 MAX_SIZE = 1_000_000
@@ -92,7 +93,7 @@ class Toml(AbstractModelText):
         return _read_table(text, file)
 
     def text(self, table: Table) -> str:
-        """What fits on a line first, then the tables below it."""
+        """TOML text of a table: keys that fit on a line first, then its subtables."""
         return "\n".join(_written(table, ())).strip("\n") + "\n"
 
 
@@ -104,6 +105,15 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
 def model_suffixes() -> str:
     """Suffixes of model files that can be read, for messages."""
     return listed_suffixes(AbstractModelFormat, "read")
+
+
+def meant_file(path: FilePath) -> FilePath | None:
+    """The model file of which a path is all but the suffix, or what is alike in another folder."""
+    there = names_beside(path)
+    names = [n for n in there if FilePath(n).stem == path.name and is_model_file(n)]
+    if not names and path.parent != FilePath():
+        names = difflib.get_close_matches(path.name, there, n=1)
+    return path.with_name(names[0]) if names else None
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:

@@ -1,4 +1,4 @@
-"""What a check finds: a fact about the model, the path of the field it is about, and what to do.
+"""Findings of checks: a fact about the model, the path of the field, and a remedy.
 
 A path is a key path of the model file: ``("joints", "steer", "axis")``. Parts go by their names, so
 a model that was never in a file has paths too.
@@ -65,7 +65,7 @@ def path_text(path: Path) -> str:
 
 
 def owner(path: Path) -> str:
-    """What a path is about, in the user's names: "joint 'steer'", "the scenario", "the model"."""
+    """Element that a path is about, in the user's names: "joint 'steer'", "the model"."""
     if path and path[0] == "scenario":
         if len(path) > 2 and path[1] == "parameters":
             return f"scenario parameter '{path[2]}'"

@@ -84,7 +84,7 @@ class SpeedInput:
 
 
 class Sliding(NamedTuple):
-    """How a point of a body moves over a plane.
+    """Motion of a point of a body over a plane.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Sliding(NamedTuple):
 
 
 class Loads(Protocol):
-    """What a force acts through: reads positions and velocities, and applies loads.
+    """Interface of a force to the mechanism: reads positions and velocities, applies loads.
 
     Vectors are in the world unless they are said to be in the body. A share is `SPRING` (with the
     energy given to `store`), `DISSIPATIVE` (never adds energy) or `GIVEN` (linear in inputs).
@@ -121,7 +121,7 @@ class Loads(Protocol):
         """Angular velocity of a body."""
 
     def sliding(self, contact: AbstractContact) -> Sliding:
-        """How a body moves over the plane of a contact."""
+        """Motion of a body over the plane of a contact."""
 
     def push(
         self,
@@ -174,6 +174,10 @@ class AbstractForce(Member, abc.ABC, family="force type"):
     def planes(self) -> tuple[Plane, ...]:
         """Planes that the force acts on, such as the ground of a tire."""
         return ()
+
+    def without_slip(self) -> AbstractContact | None:
+        """The contact that it stands for if nothing slips; None for what is no tire."""
+        return None
 
     def states(self) -> tuple[Quantity, ...]:
         """States of its own, which `apply` reads by `Loads.state` and moves by `Loads.evolve`."""
@@ -395,14 +399,7 @@ class Tire(AbstractForce):
         """F_w = −C v_w/√(v_u² + v0²), or −F tanh of that over F, along normal × heading."""
         read = loads.read
         # it touches the plane as a blade does, with the same axes
-        blade = KnifeEdge(
-            name=self.name,
-            body=self.body,
-            direction=self.direction,
-            point=self.point,
-            plane=self.plane,
-        )
-        sliding = loads.sliding(blade)
+        sliding = loads.sliding(self.without_slip())
         v_u, v_w = sliding.slip[LONGITUDINAL], sliding.slip[LATERAL]
         v0 = read.scalar(self.v0)
         speed = ca.sqrt(v_u**2 + v0**2)
@@ -420,6 +417,15 @@ class Tire(AbstractForce):
         loads.push(share, self.body, self.point, force)
         # the plane's body is pushed back at the same place
         loads.push_at(share, self.plane.body, sliding.point, -force)
+
+    def without_slip(self) -> AbstractContact:
+        return KnifeEdge(
+            name=self.name,
+            body=self.body,
+            direction=self.direction,
+            point=self.point,
+            plane=self.plane,
+        )
 
     @property
     def _slip(self) -> str:

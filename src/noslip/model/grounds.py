@@ -75,13 +75,13 @@ _Y = Quantity(name="y", unit="m", description="contact point along y of the grou
 
 
 class AbstractGround(Member, abc.ABC, family="ground"):
-    """What a body rolls on, in a frame of its own; see the list at the top of this file."""
+    """Ground that a body rolls on, in a frame of its own; see the list at the top of this file."""
 
     __slots__ = ()
 
     @abc.abstractmethod
     def parameters(self) -> tuple[Quantity, ...]:
-        """What places a point on it: two, or the three of a point on a level."""
+        """Parameters of a point on it: two, or the three of a point on a level."""
 
     @abc.abstractmethod
     def guess(self, place: ca.SX, read: Reads) -> ca.SX:
@@ -110,7 +110,7 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         raise NotImplementedError(self.word)
 
     def height(self, point: ca.SX, read: Reads) -> ca.SX:
-        """How far a point is from it along the normal, of a closed form."""
+        """Distance of a point from it along the normal, in closed form."""
         raise NotImplementedError(self.word)
 
     def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
@@ -137,7 +137,7 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         return ()
 
     def margin(self, u: ca.SX, read: Reads) -> ca.SX | None:
-        """How far, in lengths of its own, a point is from its border; None if it has none."""
+        """Distance of a point from its border, relative to its size; None if it has no border."""
         return None
 
     def clearance(self, points: Array, read: NumberReader) -> Array:
@@ -176,8 +176,12 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         m, n = points.shape[:2]
         return np.arange(0, m, max(1, m // 8)), np.arange(0, n, max(1, n // 16))
 
+    def line_distance(self, read: NumberReader) -> float | None:
+        """Distance of the lines of its picture along x and y, m; None where it is not the same."""
+        return None
+
     def shapes(self, frame: Placement, read: NumberReader) -> tuple[AbstractShape, ...]:
-        """What it looks like in the frame of its plane."""
+        """Shapes that draw it in the frame of its plane."""
         return (
             _DrawnGround(ground=self, frame=frame, color=EARTH),
             _DrawnLines(ground=self, frame=frame, color=LINES),
@@ -426,10 +430,16 @@ class AbstractHeight(AbstractGround):
         return np.stack([x, y, z], axis=-1)
 
 
+def square_distance(points: Array) -> float:
+    """Distance of the lines of a picture by `squares`, m."""
+    x, y = points[0, :, 0], points[:, 0, 1]
+    return round_cell(max(float(np.ptp(x)), float(np.ptp(y))))
+
+
 def square_lines(points: Array) -> tuple[Places, Places]:
     """Rows and columns of a picture by `squares` that are a round distance apart."""
     x, y = points[0, :, 0], points[:, 0, 1]
-    cell = round_cell(max(float(np.ptp(x)), float(np.ptp(y))))
+    cell = square_distance(points)
 
     def on_lines(values: Array) -> Places:
         return np.flatnonzero(np.abs(values / cell - np.round(values / cell)) < 1e-9)
@@ -475,6 +485,9 @@ class HeightGround(AbstractHeight):
 
     def lines(self, points: Array) -> tuple[Places, Places]:
         return square_lines(points)
+
+    def line_distance(self, read: NumberReader) -> float | None:
+        return square_distance(self.picture(read))
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         yield from kink_faults((*path, "z"), self.z)
@@ -615,6 +628,9 @@ class GridGround(AbstractHeight):
 
     def lines(self, points: Array) -> tuple[Places, Places]:
         return square_lines(points)
+
+    def line_distance(self, read: NumberReader) -> float | None:
+        return square_distance(self.picture(read))
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         said = owner(path[:2])

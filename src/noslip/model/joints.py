@@ -127,7 +127,7 @@ class AbstractJointType(Member, abc.ABC, family="joint type"):
         return None
 
     def text(self) -> str:
-        """What it is, for people: its word and its fields."""
+        """Readable description: its word and its fields."""
         fields = [getattr(self, name) for name in getattr(self, "__dataclass_fields__", {})]
         shown = [_shown(value) for value in fields if isinstance(value, float | str | tuple)]
         return " ".join([self.word, *shown])

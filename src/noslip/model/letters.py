@@ -45,7 +45,7 @@ class Letter:
 
     @property
     def plain(self) -> str:
-        """As plain text, ``θ̇_1``."""
+        """Plain text, such as ``θ̇_1``."""
         joined = f"_{self.index}" if self.index else ""
         return unicodedata.normalize("NFC", f"{self.base}{_MARKS[self.dots]}{joined}")
 

@@ -341,7 +341,7 @@ class ModelBuilder:
         return model
 
     def plain(self) -> Model:
-        """What was added without the parts, not checked."""
+        """Model of everything added, without expanding parts and without checks."""
         return Model(
             name=self.name,
             gravity=_tuple(self.gravity),

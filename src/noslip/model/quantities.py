@@ -27,7 +27,7 @@ POSITIVE, NOT_NEGATIVE = "positive", "not negative"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """What a field of a part stands for, besides its type.
+    """Meaning of a part's field, besides its type.
 
     Parameters
     ----------

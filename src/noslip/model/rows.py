@@ -39,7 +39,7 @@ class JointAxis(NamedTuple):
 
 
 class RowWrench(NamedTuple):
-    """What a row does to a body: a force at a point and a moment, in world axes, traced."""
+    """Wrench of a row on a body: a force at a point and a moment, in world axes, traced."""
 
     body: str
     point: Traced
@@ -48,7 +48,7 @@ class RowWrench(NamedTuple):
 
 
 class Places(Protocol):
-    """Where bodies and joints of a mechanism are, traced."""
+    """Poses of the bodies and joints of a mechanism, traced."""
 
     #: Gives fields their values; expressions may use coordinates, speeds and t.
     read: Reads
@@ -62,7 +62,7 @@ class Places(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowForce:
-    """Where the force of a row acts: on one body, and back on another.
+    """Bodies on which the force of a row acts: one, and in reaction another.
 
     Entries are for a multiplier of one, so that the row is force · v + moment · ω, with v the
     velocity of `body` at the point and ω its angular velocity, both against `other_body`. They may
@@ -84,7 +84,7 @@ class RowForce:
     moment: Annotated[Vector3, Meaning(scope=_PLACED)] = ZERO
 
     def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
-        """What it does to both bodies."""
+        """Wrenches on both bodies."""
         R, p = places.frame(self.frame or self.body)
         point, force, moment = (
             ca.mtimes(R, places.read.vector(x)) for x in (self.point, self.force, self.moment)
@@ -142,14 +142,14 @@ class AbstractRow(Member, abc.ABC, family="row type"):
             yield from act.faults(self.name, ("rows", self.name, "acts", k))
 
     def why_unplaced(self) -> str:
-        """Why `wrenches` does not give the bodies and points its force acts on; empty if it does.
+        """Reason why `wrenches` cannot say on which bodies and points it acts; empty if it can.
 
         A clause without a subject, which the row's name precedes.
         """
         return "" if self.acts else "does not declare on which bodies and where its force acts"
 
     def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
-        """What it does to bodies."""
+        """Wrenches on bodies."""
         return [wrench for act in self.acts for wrench in act.wrenches(places, multiplier)]
 
     def pitch_circles(self) -> tuple[tuple[str, str], ...]:

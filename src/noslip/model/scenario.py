@@ -21,7 +21,7 @@ MAX_SAMPLES = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioFollower:
-    """What of a vehicle follows the path of a scenario; found from the constraints by default.
+    """Part of a vehicle that follows a scenario's path; found from the constraints by default.
 
     The words are those of :class:`noslip.Follower`.
 
@@ -60,7 +60,7 @@ class ScenarioFollower:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioPlant:
-    """What is driven, as far as it differs from the model that the controller knows.
+    """Plant that is driven, as far as it differs from the model that the controller knows.
 
     The words are those of :class:`noslip.Plant` and of the command line.
 

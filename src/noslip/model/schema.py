@@ -31,7 +31,7 @@ FORMAT = 1
 
 
 class Kind(Enum):
-    """What a key holds; the value says it in a sentence."""
+    """Kind of value that a key holds; each member's value describes it in a sentence."""
 
     NUMBER = "a number"
     WHOLE = "a whole number"

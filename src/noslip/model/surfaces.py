@@ -66,7 +66,7 @@ METAL, DARK, MARK, BALL = "#9d9d9d", "#333333", "#f58518", "#e45756"
 
 
 class Touch(NamedTuple):
-    """Where a surface touches a plane with the upward normal n, in the axes that n is given in.
+    """Contact of a surface with a plane of upward normal n, in the axes in which n is given.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
     # of any other
 
     def parameters(self) -> tuple[Quantity, ...]:
-        """What places a point on it where no closed form finds the one that touches."""
+        """Parameters of a point on it, where no closed form gives the contact point."""
         return ()
 
     def point(self, u: ca.SX, read: Reads) -> ca.SX:
@@ -143,7 +143,7 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
     is_round: ClassVar[bool] = False
 
     def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
-        """Where it touches a plane with normal n: the gradient of the support function at −n.
+        """Contact with a plane of normal n: the gradient of the support function at −n.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
         return points.T.reshape(33, 65, 3)
 
     def shapes(self, center: Array, read: NumberReader) -> tuple[AbstractShape, ...]:
-        """What it looks like in the body frame, where the body has no shapes of its own."""
+        """Shapes that draw it in the body frame, where the body has none of its own."""
         frame = Placement.at(center)
         return (
             _Drawn(surface=self, share=(0.0, 1.0), frame=frame, color=BALL),

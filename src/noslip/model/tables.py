@@ -179,7 +179,7 @@ class _TableReader:
         return part(**values)
 
     def value(self, key: Key, value: Any, path: Path) -> Any:
-        """What a key holds, by its kind."""
+        """Value of a key, read by its kind."""
         match key.kind:
             case Kind.PART:
                 return self.part(key.part, key.family, value, path)
@@ -324,7 +324,7 @@ def _example(key: Key) -> str:
 
 
 def _called(path: Path) -> str:
-    """What a message calls the table at a path."""
+    """Name of the table at a path in messages."""
     if len(path) == 2 and path[0] in (*NOUNS, PARTS.name):
         return owner(path)
     return path_text(path) if path else "the file"

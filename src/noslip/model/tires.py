@@ -31,7 +31,14 @@ from typing import TYPE_CHECKING, Annotated
 import casadi as ca
 
 from noslip.model.bodies import WORLD
-from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, Plane, Rolling
+from noslip.model.contacts import (
+    LATERAL,
+    LONGITUDINAL,
+    NORMAL,
+    AbstractContact,
+    Plane,
+    Rolling,
+)
 from noslip.model.findings import Finding
 from noslip.model.forces import DISSIPATIVE, GIVEN, AbstractForce, Loads, relaxed_slip
 from noslip.model.quantities import (
@@ -106,11 +113,7 @@ class AbstractWheelTire(AbstractForce):
     def apply(self, loads: Loads) -> None:
         """Push the wheel at its contact by (2), and the plane's body back."""
         read = loads.read
-        disk = Disk(radius=self.radius, axis=self.axis)
-        rolling = Rolling(
-            name=self.name, body=self.body, wheel=disk, center=self.center, plane=self.plane
-        )
-        sliding = loads.sliding(rolling)
+        sliding = loads.sliding(self.without_slip())
         ahead, aside, n = (sliding.directions[d] for d in (LONGITUDINAL, LATERAL, NORMAL))
         center, v_center = loads.point(self.body, self.center)
         v_s = [sliding.slip[LONGITUDINAL], sliding.slip[LATERAL]]
@@ -143,6 +146,17 @@ class AbstractWheelTire(AbstractForce):
             held = read.scalar(self.rolling_resistance) * read.scalar(self.load)
             moment = -held * read.scalar(self.radius) * ca.tanh(v_r / v0) * axle
             loads.push(DISSIPATIVE, self.body, self.center, ca.SX.zeros(3), moment)
+
+    def without_slip(self) -> AbstractContact:
+        # what holds the wheel's height is a contact of the model
+        return Rolling(
+            name=self.name,
+            body=self.body,
+            wheel=Disk(radius=self.radius, axis=self.axis),
+            center=self.center,
+            plane=self.plane,
+            normal=False,
+        )
 
     def _upright(self, loads: Loads, center: ca.SX, point: ca.SX) -> ca.SX:
         """Unit vector from the contact point to the wheel's center."""

@@ -32,7 +32,7 @@ def _table(part: Any, skip: tuple[str, ...] = ()) -> Table:
 
 
 def _plain(key: Key, value: Any) -> Any:
-    """What a field holds, in the types of TOML."""
+    """Value of a field in the types of TOML."""
     match key.kind:
         case Kind.PART:
             return _typed(key, value)

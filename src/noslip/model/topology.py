@@ -1,4 +1,4 @@
-"""Which joints carry the tree and which close loops."""
+"""Spanning tree: joints that carry it, and joints that close loops."""
 
 from __future__ import annotations
 

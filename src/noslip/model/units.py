@@ -156,7 +156,7 @@ def _call(function: str, arguments: list[Dimension | float]) -> Dimension | floa
 
 
 def _spelled(text: str) -> str:
-    """What to write, if only the spelling is at fault: kg m² is kg*m^2."""
+    """Corrected spelling of a unit, if only that is at fault: kg m² becomes kg*m^2."""
     plain = text
     for sign, word in _PLAIN.items():
         plain = plain.replace(sign, word)

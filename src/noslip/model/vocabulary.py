@@ -80,7 +80,7 @@ class Vocabulary:
         return order(tree, self._orders)
 
     def dependence_on_speeds(self, tree: Expression) -> Dependence:
-        """How an expression depends on the speeds, at one configuration."""
+        """Dependence of an expression on the speeds, at one configuration."""
         return dependence(tree, self._in_speeds, self._of_measure)
 
     def depends_on_motion(self, tree: Expression) -> bool:

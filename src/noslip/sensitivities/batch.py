@@ -417,7 +417,7 @@ def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Motions:
-    """What many differentiated motions share, and the numbers of each."""
+    """Data that many differentiated motions share, and the values of each."""
 
     def __init__(self, function: str, given: dict[str, Any]) -> None:
         self._given = {name: x for name, x in given.items() if name != "count"}

@@ -79,7 +79,7 @@ class Derivatives:
         return self._scattered(values)
 
     def _refusal(self, is_many: bool, *given: ArrayLike) -> SimulationError:
-        """What is wrong with numbers that the code did not take."""
+        """Error for values that the code did not accept."""
         words = ("time", "state", "inputs", "parameters")
         ordered = (None, self.states, self.inputs, self.parameters)
         shapes = [_shape(value) for value in given]
@@ -174,7 +174,7 @@ def _make(system: System, outputs: Mapping[str, str]) -> Derivatives:
 
 
 def _states(system: System) -> tuple[Quantity, ...]:
-    """What x is."""
+    """Quantities of the state x."""
     work = (Quantity(name="work", unit="J"),) if system.does_work else ()
     return system.coordinates + system.independent_speeds + system.auxiliary_states + work
 

@@ -17,7 +17,7 @@ from noslip.simulation.request import RunRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measurements:
-    """What was measured at some times, and how far a motion is from it.
+    """Measurements at some times, and the misfit of a motion to them.
 
     Parameters
     ----------

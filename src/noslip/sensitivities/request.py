@@ -37,7 +37,7 @@ class SensitivityRequest:
         base: Array,
         tables: tuple[InputTable, ...],
     ) -> SegmentSettings:
-        """What a run in pieces needs."""
+        """Settings of a run in segments."""
         return SegmentSettings(
             run=self.run._replace(times=times, rtol=rtol),
             absolute=absolute,

@@ -72,7 +72,7 @@ def _changes(
     started: Start,
     time: float,
 ) -> Iterator[Change]:
-    """What each value of each variable changes at the start."""
+    """Change of the start by each value of each variable."""
     system = loop.system
     num_params, num_base, num_p = len(system.model.parameters), len(numbers.base), len(numbers.p)
     for variable in variables:

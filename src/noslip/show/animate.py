@@ -131,6 +131,7 @@ def animate(
         velocities=velocities,
         follow=is_far(drawn, motion) if follow is None else follow,
         caption=trajectory.model.name if title is None else title,
+        speed=speed,
     )
     pixels = film.width * film.height
     check_memory(
@@ -183,11 +184,13 @@ class Recording:
     ----------
     page : the HTML.
     cell : distance of the grid lines of a plane, m, every fifth line dark; None without a plane.
+    lines : distance of the lines of curved ground, m, if it has any.
     traces : color of paths that are drawn → what they follow.
     """
 
     page: str
     cell: float | None
+    lines: float | None
     traces: dict[Color, str]
 
 
@@ -268,7 +271,7 @@ def recorded(
     Parameters
     ----------
     dark : a dark page.
-    legend : write the scale of the grid and the names of the traces into the scene.
+    legend : write the names of the traces into the scene, beside the scale of the grid.
     """
     from noslip.show.scene.stage import recording_html
 
@@ -291,6 +294,7 @@ def recorded(
     return Recording(
         page=page,
         cell=next((grid.cell for grid in overlays.grids(drawn, extent(drawn, motion))), None),
+        lines=drawn.line_distance,
         traces=overlays.trace_names(shown),
     )
 

@@ -1,4 +1,4 @@
-"""What `noslip check` says of a model: bodies, coordinates, rows, degrees of freedom, inputs."""
+"""Report of `noslip check`: bodies, coordinates, rows, degrees of freedom, inputs."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def check(model: Model) -> CheckReport:
 
 
 def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
-    """What the model of a system is, with the warnings of its check."""
+    """Describe the model of a system, with the warnings of its check."""
     from noslip.simulation.starts.completion import start_names
 
     model, kin = system.model, system.kinematics
@@ -203,7 +203,7 @@ def _contacts_off_their_planes(model: Model, kin: Kinematics) -> Iterator[Fault]
 
 
 def _scenario(model: Model) -> str:
-    """What `noslip run` does, and what of it can be set."""
+    """Describe what `noslip run` does and which of its values can be set."""
     scenario = model.scenario
     if scenario is None:
         return ""

@@ -81,7 +81,7 @@ class RunComparison:
 
     @property
     def remark(self) -> str:
-        """How many of the headline numbers are the same in all runs."""
+        """Remark on how many headline numbers are the same in all runs."""
         same = sum(row.is_same for row in self.numbers)
         if same == len(self.numbers):
             return f"all {len(self.numbers)} headline numbers are the same"

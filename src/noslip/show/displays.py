@@ -1,4 +1,4 @@
-"""What a notebook shows of each type: its name, a picture, tables; all text escaped."""
+"""Notebook displays of each type: its name, a picture, tables; all text escaped."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _parameters(rows: Sequence[Sequence[Html]]) -> Html:
 
 
 def check_html(report: CheckReport) -> str:
-    """What `check` found, in words."""
+    """HTML of a check's report."""
 
     def listed(pairs: Iterable[tuple[str, str]]) -> Html:
         return text(", ".join(axis_label(name, u) for name, u in pairs) or "none")
@@ -266,7 +266,7 @@ def audit_html(audit: Audit) -> str:
 
 
 def trajectory_html(run: Trajectory) -> str:
-    """How a run went, its errors against a reference, a small picture of it, and its columns."""
+    """HTML of a run: verdict, errors against a reference, a small picture, and its columns."""
     more = []
     if run.path_errors is not None and len(run.t):
         errors = run.path_errors
@@ -293,7 +293,7 @@ def comparison_html(comparison: RunComparison) -> str:
 
 
 def comparison_table(comparison: RunComparison) -> Html:
-    """What differs between runs, as a table; of two runs also by how much."""
+    """Table of differences between runs; of two runs also by how much."""
     is_pair = len(comparison.runs) == 2
     rows = []
     for row in comparison.different:

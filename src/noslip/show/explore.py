@@ -141,7 +141,7 @@ class Explorer:
 
     @property
     def values(self) -> dict[str, float]:
-        """What the sliders change: name → value where it is not the model's own."""
+        """Values set by the sliders: name → value, where it differs from the model's."""
         return {
             knob.name: float(self.sliders[knob.name].value) * knob.scale
             for knob in self.knobs
@@ -185,7 +185,24 @@ class Explorer:
         self._shown.value = data
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        return self.widget._repr_mimebundle_(**options)
+        found = self.widget._repr_mimebundle_(**options)
+        return dict(found or {}) | {"text/html": self.html()}
+
+    def html(self) -> str:
+        """Values of the sliders and what is drawn, for pages that cannot move sliders."""
+        from base64 import b64encode
+        from html import escape
+
+        values = ", ".join(
+            f"{escape(knob.label)}: {self.sliders[knob.name].value:.4g}" for knob in self.knobs
+        )
+        shown = self._shown.value
+        if not self.animation:
+            data = b64encode(shown).decode("ascii")
+            name = escape(self.system.model.name)
+            style = f"max-width: 100%; width: {self._shown.layout.width}"
+            shown = f'<img alt="{name}" style="{style}" src="data:image/png;base64,{data}"/>'
+        return f"<div><p>{values}</p>{shown}</div>"
 
 
 def _slider(knob: Knob) -> ipywidgets.FloatSlider:

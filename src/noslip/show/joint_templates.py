@@ -11,7 +11,7 @@ of any mechanism that contains the joint; momenta of dependent quasi-velocities 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import sympy
 
@@ -266,4 +266,10 @@ def joint_template(word: str) -> JointTemplate:
             "nonholonomic joints",
             nearest(word, _MADE),
         )
+    return _made(word)
+
+
+@cache
+def _made(word: str) -> JointTemplate:
+    """A template; what it has worked out by SymPy, in seconds, is kept with it."""
     return _MADE[word]()

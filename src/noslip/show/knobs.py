@@ -39,7 +39,7 @@ class Knob:
 
     @property
     def scale(self) -> float:
-        """What the page counts it in: a power of 1000 for very small and very large numbers."""
+        """Display unit: a power of 1000 for very small and very large numbers."""
         size = max(abs(self.lower), abs(self.upper))
         if 0.01 <= size < 1e6:
             return 1.0

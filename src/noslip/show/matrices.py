@@ -124,7 +124,7 @@ class MethodMatrices:
 
     @property
     def title(self) -> str:
-        """What and by which method, for headings."""
+        """Heading: the objects and their method."""
         formulation = self.equations.formulation
         name = self.equations.model.name
         return f"Matrices of '{name}': {formulation.name} [{formulation.reference}]"

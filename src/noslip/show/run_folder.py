@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noslip import __version__
-from noslip.analysis.reactions import motion_of
+from noslip.analysis.reactions import motion_of, simulated_system
 from noslip.atomic import (
     MANIFEST,
     publish_folder,
@@ -39,7 +39,7 @@ from noslip.show.json_text import json_text
 from noslip.simulation.lazy_columns import measured_speeds
 from noslip.simulation.path_errors import COLUMNS, PathErrors
 from noslip.simulation.run_files import AbstractRunFormat, ColumnTable
-from noslip.simulation.trajectory import Ending, Trajectory, largest_errors
+from noslip.simulation.trajectory import Ending, LargestError, Trajectory, largest_errors
 from noslip.words import counted
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def write_run(
         changed since, is kept.
     numbered : where the folder is taken, make the next free one, as ``run-2``, and refuse nothing.
     audit : of the run, for the summary, the figures and the report.
-    system : compiled system that was simulated; given it, ``report.html`` is written too.
+    system : compiled system that was simulated, or drove the plant that was; given it,
+        ``report.html`` is written too.
     facts : further words for the report, as in :func:`write_report`.
     tell : called with a word on what is being done.
     formats : of the trajectory, a file each: ``"netcdf"``, ``"csv"``, or the words of your own.
@@ -132,6 +133,7 @@ def write_run(
             f"write_run takes a run, got {type(run).__name__}: give what simulate, run_scenario or "
             "track returned"
         )
+    system = None if system is None else simulated_system(system, run, "write_run")
     target = Path(folder)
     real = Path(os.path.realpath(target)) if numbered else check_target(target, force=force)
     chosen = run_formats(formats)
@@ -325,13 +327,13 @@ def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None)
         f"  {counted(len(run.t), 'sample')} over {summary(run)['duration']:g} s, {run.method}, "
         f"tolerance {run.rtol:g}, {counted(run.steps, 'step')}, "
         f"{counted(run.nfev, 'evaluation')}",
-        f"  energy drift         {run.energy_drift:.2e} of the energy exchanged",
-        f"  constraint residual  {run.slip:.2e} m/s or rad/s, {run.gap:.2e} m or rad",
+        f"  energy drift         {run.energy_drift:.3g} of the energy exchanged",
+        f"  constraint residual  {run.slip:.3g} m/s or rad/s, {run.gap:.3g} m or rad",
     ]
     if run.errors and len(run.t):
         lines += [
-            f"  tracking error       {e.size:.2e} {e.unit} at most ({e.name}), "
-            f"{e.last:.2e} {e.unit} at the end ({e.last_name})"
+            f"  tracking error       {e.size:.3g} {e.unit} at most ({e.name}), "
+            f"{e.last:.3g} {e.unit} at the end{_other(e)}"
             for e in largest_errors(run)
         ]
     if len(run.t) > 1:
@@ -346,6 +348,10 @@ def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None)
     if audit is not None:
         lines += audit.text().splitlines()
     return "\n".join(lines)
+
+
+def _other(error: LargestError) -> str:
+    return "" if error.last_name == error.name else f" ({error.last_name})"
 
 
 def _final(run: Trajectory) -> dict[str, float]:

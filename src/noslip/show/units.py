@@ -28,7 +28,7 @@ def unit_text(unit: str) -> str:
 
 
 def quantity_of(unit: str) -> str:
-    """What is measured in a unit; nothing where the unit does not say."""
+    """Name of the quantity measured in a unit; empty if the unit is ambiguous."""
     return QUANTITIES.get(unit, "")
 
 

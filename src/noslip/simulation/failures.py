@@ -100,7 +100,7 @@ def _named(system: System, k: int) -> str:
 
 
 def singular_sentence(system: System, index: int, t: float, state: Array, values: Array) -> str:
-    """What is singular where a health value ended a run.
+    """Sentence on what is singular where a health value ended a run.
 
     The mass matrix is found in the independent speeds. Where these do not determine the motion,
     because the rows lose rank in the others, it is no number, and inertia is not the cause.
@@ -130,7 +130,7 @@ def singular_sentence(system: System, index: int, t: float, state: Array, values
 def not_passed(
     system: System, code: int, index: int, t: float, state: Array, values: Array, who: str
 ) -> str:
-    """That what runs in other ways than `simulate` ends at a singular configuration; else empty.
+    """Sentence on a singular configuration that only `simulate` can pass; empty otherwise.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class Table:
 
 
 class Guard(NamedTuple):
-    """What a law divides by: its conditioning, and what to say where that is small."""
+    """Divisor of a law: its conditioning, and the message if that is small."""
 
     conditioning: ca.SX
     what: str

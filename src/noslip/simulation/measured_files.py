@@ -36,7 +36,7 @@ MAX_BYTES = 1_000_000
 
 
 class _Column(NamedTuple):
-    """What a column of a file is called in the model, and its unit; empty for that of the file."""
+    """Name of a file's column in the model, and its unit; empty for that of the file."""
 
     name: str
     unit: str
@@ -114,7 +114,7 @@ def _converted(values: Array, unit: str, file: Path) -> tuple[str, Array]:
 
 
 def _beside(path: Path) -> tuple[dict[str, _Column], _Column]:
-    """What the file beside the data says: columns, and that of the times."""
+    """Columns described in the file beside the data, and that of the times."""
     file = path.with_suffix(SUFFIX)
     none = _Column("", "")
     if not file.is_file():

@@ -377,7 +377,7 @@ def template_of(
 
 
 def _first_update(plan: InputPlan, start_time: float, t: float, end_time: float) -> int:
-    """How many updates of a sampled law are over at t."""
+    """Number of updates of a sampled law done at t."""
     if plan.generator is None:
         return 0
     times = plan.generator.update_times(start_time, end_time)

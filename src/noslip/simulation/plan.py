@@ -191,7 +191,7 @@ class IntegrationPlan:
 
     @property
     def numbers(self) -> RunValues:
-        """Those of its numbers that may differ in another run of the same code."""
+        """Values that may differ in another run of the same code."""
         return RunValues(*[getattr(self, name) for name in RunValues._fields])
 
     @property

@@ -51,8 +51,9 @@ _EXAMPLES = {
     "inputs": "values or expressions, {'torque1': '0.1*sin(t)'}",
 }
 
-#: Sets of parameter values for which regular rows are remembered.
-MOST_ACCEPTED = 16
+#: Sets of parameter values that are remembered: with the nominal rows, and with other ones, each of
+#: which has a system of its own.
+MOST_NOMINAL, MOST_ACCEPTED = 10_000, 16
 
 #: A run spans at least so many different times.
 FEWEST_TIMES = 10_000
@@ -266,7 +267,7 @@ def _fault(
     method: str,
     on_failure: str,
 ) -> tuple[str, str] | None:
-    """What is wrong with settings and what to do, if anything; most come again and again."""
+    """Fault of the settings and its remedy, if there is one; cached, as most settings repeat."""
     if not (_within(rtol, SMALLEST, LARGEST) and _within(atol, 5e-324, LARGEST)):
         return (
             f"the tolerances are rtol = {rtol}, atol = {atol}",
@@ -347,7 +348,7 @@ def sample_times(
 
 
 def _spaced(start: float, end: float, count: int) -> Array:
-    """What ``np.linspace`` gives, bit by bit, in less than half of its time."""
+    """Same bits as ``np.linspace``, in less than half of its time."""
     times = np.arange(count, dtype=float)
     times *= (end - start) / (count - 1)
     times += start
@@ -383,15 +384,25 @@ def with_regular_rows(system: System, values: Array, changed: Mapping[str, float
         return system
     places = system.cached("parameters of rows", lambda: row_parameters(system))
     of_rows, nominal = values[places], kin.probe.params[places]
-    accepted = system.cached(
-        "rows accepted", lambda: OrderedDict[bytes, System]({nominal.tobytes(): system})
+    as_nominal = system.cached(
+        "rows as nominal", lambda: OrderedDict[bytes, None]({nominal.tobytes(): None})
     )
+    accepted = system.cached("rows accepted", OrderedDict[bytes, System])
     key = of_rows.tobytes()
-    if key not in accepted:
-        if len(accepted) >= MOST_ACCEPTED:
-            accepted.popitem(last=False)
-        accepted[key] = _with_regular_rows(system, values)
-    return accepted[key]
+    if key in as_nominal:
+        return system
+    found = accepted.get(key)
+    if found is None:
+        found = _with_regular_rows(system, values)
+        if found is system:
+            if len(as_nominal) >= MOST_NOMINAL:
+                as_nominal.popitem(last=False)
+            as_nominal[key] = None
+        else:
+            if len(accepted) >= MOST_ACCEPTED:
+                accepted.popitem(last=False)
+            accepted[key] = found
+    return found
 
 
 def _with_regular_rows(system: System, values: Array) -> System:

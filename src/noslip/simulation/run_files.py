@@ -47,7 +47,7 @@ class AbstractRunFormat(AbstractFormat, family="run format"):
 
 
 class NetCDF(AbstractRunFormat):
-    """What `to_xarray` holds, one variable a column, units as attributes."""
+    """NetCDF file: the content of `to_xarray`, one variable per column, units as attributes."""
 
     __slots__ = ()
 
@@ -263,7 +263,7 @@ class _SpooledFile(io.RawIOBase):
     def _parts(
         self, count: int, first: int = 0, last: int = 0
     ) -> Iterator[tuple[slice, int, slice]]:
-        """Of the next bytes: where in a buffer, in which page, and where in it; not first..last."""
+        """Slices of the next bytes: in the buffer, the page, and in the page; not first..last."""
         done = 0
         while done < count:
             page, start = divmod(self._at + done, self.PAGE)

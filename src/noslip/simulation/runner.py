@@ -28,7 +28,7 @@ Array = np.ndarray
 
 
 class CancelRequest(Protocol):
-    """What another thread sets to end a run early; a ``threading.Event`` is one."""
+    """Flag that another thread sets to end a run early; a ``threading.Event`` is one."""
 
     def is_set(self) -> bool:
         """Whether the run shall end."""

@@ -261,7 +261,7 @@ class _Fit:
 
     @classmethod
     def best(cls, t: Array, y: Array, at: float) -> _Fit:
-        """Those of the degree that agree best with the next one at a time that they lead to."""
+        """Fit of the degree whose extrapolation agrees best with that of the next degree."""
         found = [cls(t, y, degree) for degree in DEGREES]
         off = [float(np.linalg.norm(a(at) - b(at))) for a, b in pairwise(found)]
         return found[int(np.argmin(off))]

@@ -37,7 +37,7 @@ BORDER, ALONG = "at the border of cells of", 1e-3
 def switch_texts(
     system: System, inputs: Any, definitions: Mapping[str, Any] | None
 ) -> dict[str, str]:
-    """What is watched: input and number of the switch → expression that is zero where it switches.
+    """Switching functions: input and number of the switch → expression that is zero there.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def border_texts(system: System) -> dict[str, str]:
 def without_border(
     watched: Mapping[str, str], index: int, time: float, before: dict[str, float]
 ) -> dict[str, str]:
-    """What is watched on after a switch: less a border that is crossed again at once.
+    """Switching functions after a switch, without one that is crossed again at once.
 
     Parameters
     ----------

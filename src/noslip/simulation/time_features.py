@@ -321,7 +321,7 @@ _SHARP_IN_TIME = (True, False, True)
 
 
 def _zero_at_break(kind: str, given: list[Enclosure]) -> Enclosure:
-    """What is zero where an operation bends or jumps."""
+    """Expression that is zero where an operation bends or jumps."""
     if kind in ("abs", "sign"):
         return given[0]
     if kind in ("floor", "ceil"):

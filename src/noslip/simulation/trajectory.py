@@ -145,7 +145,7 @@ class Trajectory:
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        """Why a run that came to its end means nothing all the same; empty if nothing says so.
+        """Reasons to reject the result of a run that finished; empty if there are none.
 
         The balance of energy is of order one or no number, a run that follows a motion is as far
         away from it as the motion goes, or no step was taken.
@@ -195,7 +195,7 @@ class Trajectory:
 
     @property
     def verdict(self) -> str:
-        """How it ended, in a sentence; and if that means nothing, why."""
+        """Ending as a sentence, with the reasons to reject the result if there are any."""
         if not self.doubts:
             return self.message
         return f"{self.message} But the result is meaningless: {'; '.join(self.doubts)}."
@@ -317,7 +317,7 @@ class Trajectory:
 
     @property
     def attributes(self) -> dict[str, str | float]:
-        """What the columns belong to: model, message, method, tolerances and parameters."""
+        """Metadata of the columns: model, message, method, tolerances and parameters."""
         return {
             "model": self.model.name,
             "message": self.message,
@@ -360,15 +360,15 @@ class Trajectory:
     def summary(self) -> str:
         """One honest line: how it ended, energy, constraints, effort; one more on a reference."""
         line = (
-            f"{self.verdict}  energy drift {self.energy_drift:.1e}, constraint residual "
-            f"{self.slip:.1e} (speeds) {self.gap:.1e} (positions), "
+            f"{self.verdict}  energy drift {self.energy_drift:.2g}, constraint residual "
+            f"{self.slip:.2g} (speeds) {self.gap:.2g} (positions), "
             f"{counted(self.steps, 'step')}, {counted(self.nfev, 'evaluation')}"
         )
         if not self.errors or not len(self.t):
             return line
         if self.path_errors is not None:
             return f"{line}\n{self.covered()}: {self.path_errors.text()}"
-        return f"{line}\ntracking error {self.tracking_error:.1e} m or rad"
+        return f"{line}\ntracking error {self.tracking_error:.2g} m or rad"
 
     def input_use(self) -> dict[str, InputUse]:
         """Input → root mean square, largest magnitude and energy over the run."""
@@ -389,7 +389,7 @@ class Trajectory:
         return found
 
     def covered(self) -> str:
-        """How much of the tracked path was driven, and in what time."""
+        """Covered part of the tracked path, and the time it took."""
         if self.path_errors is None:
             raise SimulationError(
                 "the run has no path",
@@ -418,7 +418,7 @@ class Trajectory:
 
 
 class InputUse(NamedTuple):
-    """How much of an input a run used: root mean square and peak in its unit, energy in J."""
+    """Use of an input in a run: root mean square and peak in its unit, energy in J."""
 
     unit: str
     rms: float

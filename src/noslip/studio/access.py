@@ -89,7 +89,7 @@ class AccessRules:
         self.is_installed = False
 
     def refusal(self, connection: ServerConnection, request: Request) -> str:
-        """Why a request is refused; empty if it is not."""
+        """Reason to refuse a request; empty if it is accepted."""
         port = connection.local_address[1]
         hosts = request.headers.get_all("Host")
         if len(hosts) != 1 or hosts[0] not in {f"{name}:{port}" for name in self.names}:
@@ -112,7 +112,7 @@ class AccessRules:
         return dataclasses.replace(request, path=request.path[1 + len(self.token) :] or "/")
 
     def visit(self, request: Request) -> Visit:
-        """What the address of a page says."""
+        """View that the address of a page asks for."""
         return read_visit(self.inside(request).path) or Visit()
 
 
@@ -209,7 +209,7 @@ _tag_decoder = msgspec.msgpack.Decoder(dict[str, Any])
 
 
 class MessageVerdict(enum.Enum):
-    """What is done with a message."""
+    """Decision about a message."""
 
     TAKE = "it goes to viser"
     DROP = "the studio has no use for it"
@@ -217,7 +217,7 @@ class MessageVerdict(enum.Enum):
 
 
 def verdict(raw: object) -> MessageVerdict:
-    """What is done with a message of a page."""
+    """Decide what to do with a message of a page."""
     if not isinstance(raw, bytes):
         return MessageVerdict.CLOSE
     try:

@@ -124,7 +124,7 @@ class Studio:
             client.add_notification("The page cannot be shown", str(failure), color="red")
 
     def _visit(self, client: Any) -> Visit:
-        """What the address says that a page was opened with."""
+        """View that the address of a page asks for."""
         connection = live_connection(self._server, client.client_id)
         return Visit() if connection is None else self._rules.visit(connection.request)
 

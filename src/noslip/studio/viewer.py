@@ -27,7 +27,7 @@ _FACTS = re.compile(r"~(dark|light)-(\d{1,5})")
 
 
 class Visit(NamedTuple):
-    """What the address of a page says.
+    """View that the address of a page asks for.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Visit(NamedTuple):
 
 
 def read_visit(path: str) -> Visit | None:
-    """What a path behind the token says; None where it is not that of a page."""
+    """View of a path behind the token; None if it is not the path of a page."""
     parts = [part for part in path.partition("?")[0].split("/") if part]
     state, facts = "", None
     if parts and (found := _STATE.fullmatch(parts[0])):

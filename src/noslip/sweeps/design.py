@@ -62,7 +62,7 @@ class AbstractDistribution(Member, family="distribution"):
         """Value below which that share of all values lies; a share is between 0 and 1."""
 
     def fault(self) -> str:
-        """What is wrong with its numbers; empty if nothing is."""
+        """Fault of its numbers; empty if there is none."""
         return ""
 
 
@@ -321,7 +321,7 @@ class Design:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What differs between points."""
+        """Names that differ between points."""
         return tuple(name for factor in self.factors for name in factor.names)
 
     @property

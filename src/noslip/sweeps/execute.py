@@ -33,7 +33,7 @@ POLL, REPORT = 0.1, 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepProgress:
-    """How far a sweep is.
+    """Progress of a sweep.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Workload:
         self.progress(self.state(waiting=waiting))
 
     def state(self, *, waiting: bool = False) -> SweepProgress:
-        """How far it is."""
+        """Progress."""
         elapsed = time.monotonic() - self._began
         return SweepProgress(
             points=self.points,
@@ -292,8 +292,10 @@ def measure_block(
             break
     if known is None:
         return max(1, num), None
-    while in_lanes and taken < 0.2 * CHUNK_TIME and num < min(size, MOST_BLOCK):
-        # the call itself takes most of the time of some points
+    is_first = in_lanes and taken < 2.0 * CHUNK_TIME
+    while (is_first or (in_lanes and taken < 0.2 * CHUNK_TIME)) and num < min(size, MOST_BLOCK):
+        # the call itself takes most of the time of some points, and long on a busy machine
+        is_first = False
         num = min(8 * num, size, MOST_BLOCK)
         trial = Layer(0, layer.design, layer.boxes, layer.measures, num, layer.listed)
         began = time.perf_counter()
@@ -311,7 +313,7 @@ def measure_block(
 
 
 def facts_of_process(seconds: float) -> dict[str, Any]:
-    """What a chunk says about how it was made."""
+    """Metadata of a chunk: the process, time and memory that made it."""
     return {"computed_by": f"{socket.gethostname()}:{os.getpid()}", "seconds": float(seconds)}
 
 

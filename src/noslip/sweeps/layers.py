@@ -167,7 +167,7 @@ def whole(design: Design) -> tuple[RowBox, ...]:
 
 
 def row_maps(old: Design, new: Design) -> tuple[Integers, ...] | None:
-    """Of each factor the row of the new design that each old row has become.
+    """New row of each old row, for each factor of the design.
 
     None if the new design does not hold all points of the old one, by the same names.
     """
@@ -205,7 +205,7 @@ def inverse(kept: Integers, length: int) -> Integers:
 
 
 def new_boxes(maps: Sequence[Integers], new: Design) -> tuple[RowBox, ...]:
-    """What a new design has beyond an old one whose rows have become those of the maps."""
+    """Boxes of a new design beyond an old one with the given row maps."""
     boxes = []
     for k, kept in enumerate(maps):
         fresh = np.setdiff1d(np.arange(new.shape[k]), kept)

@@ -29,7 +29,7 @@ from noslip.sweeps.design import Array
 
 
 class RunView(Protocol):
-    """What measures see of n runs."""
+    """View of n runs for measures."""
 
     @property
     def times(self) -> Array:
@@ -72,7 +72,7 @@ class ResultVariable:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the value at one point."""
+        """Shape of the value at one point."""
         return (len(self.coordinate),) if self.dimension else ()
 
 
@@ -111,7 +111,7 @@ class AbstractMeasure(Member, family="measure"):
         return ()
 
     def fault(self) -> str:
-        """What is wrong with its argument; empty if nothing is."""
+        """Fault of its argument; empty if there is none."""
         if self.argument and not self.argument_word:
             return f"'{self.argument}' behind the {self.subject} is not expected"
         if not self.argument and self.argument_word and not self.argument_word.startswith("["):
@@ -120,7 +120,7 @@ class AbstractMeasure(Member, family="measure"):
 
 
 class Final(AbstractMeasure):
-    """Where the run ended."""
+    """Value at the end of the run."""
 
     __slots__ = ()
     word = "final"
@@ -190,7 +190,7 @@ class Largest(AbstractMeasure):
 
 
 class WhenLeast(AbstractMeasure):
-    """When the least sample is."""
+    """Time of the smallest sample."""
 
     __slots__ = ()
     word = "when_min"
@@ -205,7 +205,7 @@ class WhenLeast(AbstractMeasure):
 
 
 class WhenLargest(AbstractMeasure):
-    """When the largest sample is."""
+    """Time of the largest sample."""
 
     __slots__ = ()
     word = "when_max"
@@ -275,7 +275,7 @@ class History(AbstractMeasure):
 
 
 class EventTime(AbstractMeasure):
-    """When an event occurs, the first time or the one that is asked for; nan if it does not."""
+    """Time of an event, of its first or a given occurrence; nan if it does not occur."""
 
     __slots__ = ()
     word = "event"
@@ -298,7 +298,7 @@ class EventTime(AbstractMeasure):
 
 
 class EventCount(AbstractMeasure):
-    """How often an event occurs."""
+    """Number of occurrences of an event."""
 
     __slots__ = ()
     word = "count"
@@ -385,7 +385,9 @@ def check_texts(texts: Sequence[str]) -> tuple[str, ...]:
     given = tuple(str(text).strip() for text in texts)
     if not given:
         raise SimulationError(
-            "nothing is measured", "sweep", "name at least one measure, as in final:platform.x"
+            "nothing is measured",
+            "measures of a sweep",
+            "name at least one, as in final:base.x; on the command line --measure final:base.x",
         )
     for text in given:
         if given.count(text) > 1:

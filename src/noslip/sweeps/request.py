@@ -39,7 +39,7 @@ from noslip.sweeps.works.functions import function_text
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SweepRequest:
-    """What is asked for.
+    """Request of a sweep.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def _function(function: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How a new request compares with that of a store.
+    """Comparison of a new request with that of a store.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def _brief(data: Mapping[str, Any]) -> str:
 
 @cache
 def target_of_host(device: str = "cpu") -> dict[str, Any]:
-    """What the bits of a result depend on besides the request."""
+    """Properties of the host that the bits of a result depend on."""
     versions = {name: metadata.version(name) for name in ("casadi", "numpy", "scipy")}
     libc = "-".join(platform.libc_ver()) or platform.system()
     card = "cpu"

@@ -62,7 +62,7 @@ _WHOLE, _LAYER = 0, 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class ChunkData:
-    """What a chunk holds: measure → (n, …), endings, and reasons by place."""
+    """Content of a chunk: measure → (n, …), endings, and reasons by index."""
 
     values: dict[str, np.ndarray]
     endings: np.ndarray
@@ -145,7 +145,7 @@ class SweepStore:
         return target
 
     def read(self, path: Path, measures: Sequence[str] = ()) -> ChunkData:
-        """What a chunk holds: the named measures, endings and reasons.
+        """Read from a chunk the named measures, endings and reasons.
 
         Raises
         ------
@@ -284,7 +284,7 @@ def create(folder: Path, request: SweepRequest, block: int, device: str = "cpu")
 
 
 def described(request: SweepRequest) -> dict[str, Any]:
-    """What people and datasets need to know of a request, so that nobody compiles the model."""
+    """Description of a request for people and datasets, readable without compiling the model."""
     work = request.make()
     units = work.names()
     return {
@@ -327,7 +327,7 @@ def write_chunk(path: Path, results: PointResults, facts: Mapping[str, Any]) -> 
 
 
 def read_chunk(path: Path, measures: Sequence[str] = ()) -> ChunkData:
-    """What a chunk file holds.
+    """Read a chunk file.
 
     Raises
     ------

@@ -243,7 +243,7 @@ def test_wrong_requests_say_what_to_do(system_of, refuses):
     run = still(system)
     with refuses(ns.SimulationError, "coefficient is -0.1", "'agv'", "not negative"):
         audit(system, run, friction=-0.1)
-    with refuses(ns.SimulationError, "the run is of model 'agv'", "reactions", "was simulated"):
+    with refuses(ns.SimulationError, "the run is of model 'agv'", "audit", "was simulated"):
         audit(system_of("carriage"), run)
     with refuses(ns.SimulationError, "no contact 'wheel4'", "audit of model", "wheel1"):
         audit(system, run)["wheel4"]

@@ -106,6 +106,8 @@ MODELS = {
 }
 IMMOBILE = {"fixed joints", "fixed joints in a loop"}  # no coordinates at all
 MOBILE = [name for name in MODELS if name not in IMMOBILE]
+#: Models whose runs are drawn: without freedom, led, and with a contact; with --long all are.
+DRAWN = {"fixed by rows", "motion prescribed", "contact that holds by itself"}
 FREE = {"row that says nothing", "contact that holds by itself", "rows repeated", "no rows"}
 
 
@@ -245,13 +247,15 @@ def test_what_cannot_move_has_no_history(systems):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_commands(name, systems, tmp_path, derive_once):
+def test_commands(name, systems, tmp_path, derive_once, pytestconfig):
     path = tmp_path / "model.toml"
     ns.save_model(systems[name].model, path)
     target = str(Path(tmp_path) / "out")
     commands = [["check"], ["verify"], ["derive"], ["evaluate", "--time", "0.5"]]
     if name not in IMMOBILE:
-        commands.append(["run", "--duration", "0.1", "-o", target])
+        is_drawn = name in DRAWN or pytestconfig.getoption("--long")
+        plots = [] if is_drawn else ["--no-plots"]
+        commands.append(["run", "--duration", "0.1", "-o", target, *plots])
     for command, *options in commands:
         found = CliRunner().invoke(main, [command, str(path), *options])
         assert found.exit_code == 0, found.output

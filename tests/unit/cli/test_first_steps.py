@@ -1,7 +1,9 @@
 """`noslip` alone, `noslip new`, `--version --verbose`, and errors that name their option."""
 
 import re
+from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -22,12 +24,20 @@ def test_the_program_alone_says_what_to_do_next(invoke):
     assert done.exit_code == 0
     named = re.findall(r"^  noslip (\w+)", done.output, re.MULTILINE)
     assert len(named) >= 5 and set(named) <= set(COMMANDS)
+    assert max(map(len, done.output.splitlines())) <= 80
 
 
 def test_help_lists_every_command_uncut(invoke):
     output = invoke("--help").output
     assert "..." not in output.split("Commands:")[1]
     assert re.findall(r"^  (\w+) ", output.split("Commands:")[1], re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_a_help_text(name):
+    command = main.get_command(click.Context(main), name)
+    options = [p for p in command.params if isinstance(p, click.Option)]
+    assert options and not [p.opts for p in options if not p.help]
 
 
 def test_verbose_lists_packages(invoke):
@@ -74,6 +84,12 @@ def test_a_file_is_not_replaced(invoke):
         (["new", "robot"], 2, "end in .toml"),
         (["new", "r.toml", "--kind", "boat"], 2, "'boat' is not one of differential"),
         (["new", "r.toml", "--mass", "0"], 1, "where  --mass 0.0, mass\n  fix    give 0.001 to"),
+        (["new", "r.toml", "--wheel-radius", "99"], 1, "where  --wheel-radius 99.0, wheel_radius"),
+        (["runn", "agv"], 2, "No such command 'runn'. Did you mean 'run'?"),
+        (["run", "agv", "--mass", "2"], 2, "given by --set, as in --set mass=1"),
+        (["run", "agv", "--duration", "5 s"], 2, "'5 s' is not a number: give it in SI units"),
+        (["run", "agv", "--duration", "five"], 2, "'five' is not a number."),
+        (["run", "rolling-disk", "--set", "m=-5"], 1, "where  --set m=-5, bodies.disk.mass"),
         (["new", "r.toml", "--wheelbase", "1"], 1, "a differential has no 'wheelbase'"),
         (["run", "rolling-disk", "--duration", "nan"], 1, "where  --duration nan, simulation"),
         (["run", "rolling-disk", "--tolerance", "5"], 1, "where  --tolerance 5.0, simulation"),
@@ -92,6 +108,16 @@ def test_an_error_names_its_option(invoke, derive_once, words, code, said):
     done = invoke(*words)
     assert done.exit_code == code
     assert said in done.output, done.output
+
+
+def test_a_name_without_its_suffix_is_that_of_the_file(invoke):
+    assert invoke("new", "robbie.toml").exit_code == 0
+    assert "did you mean 'robbie.toml'?" in invoke("check", "robbie").output
+    Path("runs/robbie").mkdir(parents=True)
+    said = invoke("plot", "runs/robie", "-o", "a.png").output
+    assert "did you mean 'runs/robbie'?" in said and "--output" not in said
+    again = invoke("new", "robbie.toml").output
+    assert "choose another name, or replace it with --force" in again and "-o" not in again
 
 
 def test_a_template_refuses_unknown_words():

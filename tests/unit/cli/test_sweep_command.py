@@ -1,6 +1,7 @@
 """`noslip sweep`: the command is the function, with a report and words for what is wrong."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,50 @@ def test_the_command_leaves_a_store_and_a_report(run):
     assert "http://" not in page.replace("http://www.w3.org", "").split("srcdoc")[0]
     again = run(*words, "--measure", "max:skate.vx", "--no-report")
     assert again.exit_code == 0 and json.loads(again.output)["rate"] == 0
+
+
+def test_a_small_study_shows_each_point_and_why_one_failed(run):
+    ended = run("--vary", "m=1,-2,3", "--measure", "history:skate.y", "--no-report")
+    assert ended.exit_code == 0, ended.output
+    head, titles, *rows = ended.output.splitlines()
+    assert head == "knife-edge: 3 of 3 points, 1 failed"
+    assert titles.split() == ["m", "(kg)", "final:skate.x", "(m)"]
+    found = ns.open_sweep("s")
+    for row, value in zip(rows, found["final:skate.x"].values, strict=False):
+        told = row.split()[1]
+        assert told == "–" if np.isnan(value) else abs(float(told) - value) < 1e-5 * value
+    assert "mass -2" in rows[1] and "there alone: history:skate.y" in ended.output
+    assert "--retry" in rows[-1] and "report" not in ended.output
+    told = json.loads(run("--vary", "m=1,-2,3", "--measure", "history:skate.y", "--json").output)
+    assert [row["m"] for row in told["results"]] == [1, -2, 3]
+    assert told["results"][0]["final:skate.x"] == found["final:skate.x"].values[0]
+    assert told["results"][1]["final:skate.x"] is None
+    assert "mass -2" in told["results"][1]["reason"]
+    assert told["units"] == {"m": "kg", "final:skate.x": "m"}
+
+
+def test_a_large_study_shows_the_range_of_each_measure(run):
+    words = ["--vary", "slope=0.1:0.4:3", "--vary", "m=1:2:10", "--no-report"]
+    ended = run(*words)
+    _, titles, row, *_ = ended.output.splitlines()
+    assert titles.split() == ["least", "median", "largest"]
+    values = ns.open_sweep("s")["final:skate.x"].values
+    told = [float(x) for x in row.split()[2:5]]
+    assert np.allclose(told, [values.min(), np.median(values), values.max()], rtol=1e-5)
+    assert "least at slope=0.1, m=" in row and "largest at slope=0.4, m=" in row
+    told = json.loads(run(*words, "--json").output)
+    assert "results" not in told
+    assert told["statistics"]["final:skate.x"]["largest"] == values.max()
+
+
+def test_without_the_packages_of_a_report_the_study_still_ends_well(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    refused = run("--vary", "m=1,2", "--report")
+    assert refused.exit_code == 1 and not Path("s").exists()
+    assert "a report needs the package Matplotlib" in refused.stderr
+    ended = run("--vary", "m=1,2")
+    assert ended.exit_code == 0 and not Path("s/report.html").exists()
+    assert 'note: a report needs more packages: pip install "noslip[show]"' in ended.stderr
 
 
 @pytest.mark.parametrize("words", [("--device", "cuda"), ("--on", "cuda"), ("--device", "cuda:1")])

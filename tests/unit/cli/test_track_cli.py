@@ -165,8 +165,8 @@ def test_the_error_is_of_what_is_tracked(tmp_path, system_of):
     for text in (outcome.output, (folder / "summary.txt").read_text("utf-8")):
         lines = [line for line in text.splitlines() if "tracking error" in line]
         assert [re.search(r"(\S+ \w+) at most \((\S+)\)", line).groups() for line in lines] == [
-            (f"{np.max(off):.2e} m", "path.position_error"),
-            (f"{np.max(np.abs(turned)):.2e} rad", "path.heading_error"),
+            (f"{np.max(off):.3g} m", "path.position_error"),
+            (f"{np.max(np.abs(turned)):.3g} rad", "path.heading_error"),
         ]
         assert "wheel1.angle" not in text and "bracket.angle" not in text
     assert "  path                 6.28319 m of 6.28319 m in 20 s" in outcome.output

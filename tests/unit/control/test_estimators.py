@@ -336,9 +336,10 @@ def test_normalized_errors_of_a_vehicle_are_chi_square(system_of):
         assert np.all((low < total) & (total < high)), total / count
 
 
-def test_normalized_errors_with_late_sensors_and_a_bias_are_chi_square(system_of):
-    """10 errors, among them the gyroscope's bias; 300 runs with the bounds of the test above."""
-    found = driven_batch(system_of("agv"), 300, sensors=late_instruments())
+def test_normalized_errors_with_late_sensors_and_a_bias_are_chi_square(system_of, pytestconfig):
+    """10 errors, among them the gyroscope's bias; with the bounds of the test above."""
+    runs = 1000 if pytestconfig.getoption("--long") else 300
+    found = driven_batch(system_of("agv"), runs, sensors=late_instruments())
     assert np.all(found["nees_count"] == 10)
     for word in ("nees", "nis"):
         total, count = found[word].sum(axis=0), found[f"{word}_count"].sum(axis=0)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
-from noslip.control.lqr import solve_lqr, solve_lqr_along
+from noslip.control.lqr import preview, solve_lqr, solve_lqr_along
 
 #: A double integrator with unit weights.
 A, B = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [1.0]])
@@ -78,3 +79,45 @@ def test_along_a_scalar_motion_the_cost_is_that_of_the_closed_form():
     exact = np.sqrt(q * r) * np.tanh(np.sqrt(q / r) * left)
     assert np.allclose(found.costs[:, 0, 0], exact, rtol=1e-8)
     assert np.allclose(found.gains[:, 0, 0], exact / r, rtol=1e-8)
+
+
+def test_previewed_motion_is_the_least_of_all():
+    """Against one linear system of all states and inputs, with exp of each step by SciPy."""
+    rng = np.random.default_rng(5)
+    k, n, m, step = 30, 3, 2, 0.05
+    drift = rng.normal(size=(n, n)), rng.normal(size=(n, n))
+    A = drift[0] + np.linspace(0.0, 1.0, k)[:, None, None] * drift[1]
+    B = np.tile(rng.normal(size=(n, m)), (k, 1, 1))
+    d = rng.normal(size=(k, n))
+    Q, R = np.diag([4.0, 1.0, 0.3]), np.array([0.5, 0.1])
+    start = np.array([0.2, np.nan, np.nan])
+    found = preview(A, B, d, Q, R, step, start)
+    assert found is not None and found.states[0, 0] == 0.2
+    # unknowns: x_0 … x_{k−1}, u_0 … u_{k−2}; rows of the dynamics and of what is given
+    cost = np.zeros((k * n + (k - 1) * m,) * 2)
+    rows, right = [np.eye(len(cost))[0]], [0.2]
+    end = solve_lqr(A[-1], B[-1], Q, R)
+    assert end is not None
+    for i in range(k):
+        at = slice(i * n, (i + 1) * n)
+        cost[at, at] = Q if i < k - 1 else end.costs / step
+    for i in range(k - 1):
+        u = slice(k * n + i * m, k * n + (i + 1) * m)
+        cost[u, u] = np.diag(R)
+        whole = np.zeros((n + m + 1, n + m + 1))
+        parts = (A[i] + A[i + 1], B[i] + B[i + 1], (d[i] + d[i + 1])[:, None])
+        whole[:n] = np.hstack(parts) / 2 * step
+        X = expm(whole)
+        block = np.zeros((n, len(cost)))
+        block[:, (i + 1) * n : (i + 2) * n] = np.eye(n)
+        block[:, i * n : (i + 1) * n], block[:, u] = -X[:n, :n], -X[:n, n : n + m]
+        rows += list(block)
+        right += list(X[:n, -1])
+    C = np.array(rows)
+    zero = np.zeros((len(C), len(C)))
+    solved = np.linalg.solve(
+        np.block([[cost, C.T], [C, zero]]), np.concatenate([np.zeros(len(cost)), right])
+    )
+    np.testing.assert_allclose(found.states.ravel(), solved[: k * n], atol=1e-9)
+    held = solved[k * n : len(cost)].reshape(k - 1, m)
+    np.testing.assert_allclose(found.inputs[1:-1], (held[1:] + held[:-1]) / 2, atol=1e-9)

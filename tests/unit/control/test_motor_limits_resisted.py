@@ -85,13 +85,22 @@ def largest(system, path, timing, frame, names):
     ]
 
 
-@pytest.mark.parametrize("path", [EIGHT, LINE], ids=["eight", "line"])
-@pytest.mark.parametrize("names", RESISTANCES)
-def test_motors_hold_what_is_promised_and_are_used(names, path, pytestconfig):
-    """On a line, where nothing resists a turn, the two hardest; all of them in make test-all."""
-    if path is LINE and names not in ("strong friction", "all"):
-        if not pytestconfig.getoption("--long"):
-            pytest.skip("by make test-all")
+#: What `make test` looks at; weak friction and dampers with it are parts of "all". On a line, where
+#: nothing resists a turn, the two hardest.
+USUAL = {
+    "eight": ("dampers", "strong friction", "drag", "tire", "all"),
+    "line": ("strong friction", "all"),
+}
+RIDES = [
+    pytest.param(names, path, marks=() if names in USUAL[path] else pytest.mark.long)
+    for names in RESISTANCES
+    for path in USUAL
+]
+
+
+@pytest.mark.parametrize(("names", "path"), RIDES)
+def test_motors_hold_what_is_promised_and_are_used(names, path):
+    path = {"eight": EIGHT, "line": LINE}[path]
     system = agv(names)
     timing = ns.LeastTime(inputs=MOTORS).on(system, path, FOLLOWS)
     for most in largest(system, path, timing, AXLE, MOTORS):

@@ -64,7 +64,7 @@ REFUSED = {
     "cirle:radius=2": ("there is no path 'cirle'", "did you mean 'circle'?"),
     "": ("there is no path ''", "'line'"),
     "circle:radios=2": ("path 'circle' has no 'radios'", "did you mean 'radius'?"),
-    "circle": ("path 'circle' needs radius", "add them: radius=…"),
+    "circle": ("path 'circle' needs radius", "write circle:radius=…"),
     "line:start=0,0": ("path 'line' needs end", "end=…"),
     "circle:radius=2;1,0": ("'1,0' has no key", "keys: radius, center"),
     "circle:radius=2;radius=3": ("'radius' is given twice", "remove one 'radius=…'"),

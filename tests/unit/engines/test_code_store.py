@@ -629,6 +629,12 @@ def filled(store, count):
     return paths
 
 
+@pytest.fixture
+def every_key_prunes(monkeypatch):
+    monkeypatch.setattr(code_store, "PRUNED_BY", 1)
+
+
+@pytest.mark.usefixtures("every_key_prunes")
 def test_least_recently_used_files_are_removed(store, compilations, monkeypatch):
     paths = filled(store, 4)
     monkeypatch.setattr(code_store, "MAX_FILES", 4)
@@ -644,6 +650,7 @@ def test_least_recently_used_files_are_removed(store, compilations, monkeypatch)
     assert len(compilations) == 7
 
 
+@pytest.mark.usefixtures("every_key_prunes")
 def test_bytes_are_bounded(store, monkeypatch):
     paths = filled(store, 4)
     size = paths[0].stat().st_size
@@ -655,6 +662,16 @@ def test_bytes_are_bounded(store, monkeypatch):
     assert set(paths) & left == {paths[2], paths[3]}
 
 
+def test_one_key_in_many_looks_for_files_beyond_the_bounds(store, monkeypatch):
+    monkeypatch.setattr(code_store, "MAX_FILES", 2)
+    keys = [bytes([k]) * 32 for k in range(1, code_store.PRUNED_BY)]
+    for key in keys:
+        code_store.save(key, b"code")
+    assert len(objects(store)) == len(keys)
+    code_store.save(bytes(32), b"code")
+    assert len(objects(store)) == 2
+
+
 def test_object_larger_than_the_store_is_not_kept(store, compilations, monkeypatch):
     filled(store, 2)
     monkeypatch.setattr(code_store, "MAX_BYTES", objects(store)[0].stat().st_size + 10)
@@ -662,6 +679,7 @@ def test_object_larger_than_the_store_is_not_kept(store, compilations, monkeypat
     assert len(objects(store)) == 2
 
 
+@pytest.mark.usefixtures("every_key_prunes")
 def test_other_files_are_left_alone(store, monkeypatch):
     paths = filled(store, 2)
     digest = paths[0].stem
@@ -681,6 +699,7 @@ def test_other_files_are_left_alone(store, monkeypatch):
     assert not dead.exists()
 
 
+@pytest.mark.usefixtures("every_key_prunes")
 def test_files_that_another_process_removes_first_are_no_error(store, monkeypatch):
     paths = filled(store, 5)
     monkeypatch.setattr(code_store, "MAX_FILES", 2)

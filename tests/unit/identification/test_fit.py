@@ -276,11 +276,22 @@ def test_the_page_shows_fit_and_data(system, tmp_path):
     assert text.count("<svg") == 1 and "noslip fit cart data.csv" in text
     for word in ("Fit and data", "95 % interval", "Correlations", "Residuals"):
         assert word in text
+    # it opens with what was found, in as many digits as are known
+    opening = text.split('id="values"')[0]
+    for value in found.values:
+        assert f'<span class="label">{value.name}</span>' in opening
+        assert f'<data value="{value.low!r}">{value.low:.{value.digits}g}</data>' in opening
     dots = text.split("<svg")[1].count("<circle")
     assert dots >= 2 * len(TIMES)  # data and residuals
     assert "http" not in text.replace("http://www.w3.org", "")
     with pytest.raises(ns.SimulationError, match="there is no folder"):
         ns.write_fit_report(found, tmp_path / "none" / "fit.html")
+
+
+def test_a_mean_that_is_zero_but_for_rounding_is_written_as_zero(system):
+    (column,) = pushed(system, noisy(2)).columns
+    assert column.shown_mean == column.mean != 0
+    assert column._replace(mean=1e-16).shown_mean == 0
 
 
 def test_results_go_to_json_and_xarray(system):

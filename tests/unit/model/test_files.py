@@ -86,6 +86,8 @@ def test_a_file_that_is_not_there(tmp_path):
     assert fault.what == f"there is no file '{tmp_path / 'x.toml'}'"
     assert fault.where == str(tmp_path / "x.toml")
     assert fault.fix == "check the name and the folder"
+    (tmp_path / "xy.toml").write_text(SLED)
+    assert disk_fault(tmp_path / "x.toml").fix == "did you mean 'xy.toml'?"
 
 
 def test_a_folder_is_not_a_file(tmp_path):

@@ -56,4 +56,8 @@ def test_the_run_follows_the_sliders():
     np.testing.assert_array_equal(explorer.run.q, expected.q)
     explorer.reset()
     np.testing.assert_array_equal(explorer.run.q, own.q)
-    assert "application/vnd.jupyter.widget-view+json" in explorer._repr_mimebundle_()
+    bundle = explorer._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    # pages without sliders show their values and the figure
+    assert "data:image/png;base64," in bundle["text/html"]
+    assert all(knob.label in bundle["text/html"] for knob in explorer.knobs)

@@ -12,9 +12,13 @@ from html_page import HtmlPage
 
 import noslip as ns
 from noslip.cli import main
-from noslip.show.report.elements import number_text, quantity, words
+from noslip.show.plots.histories import adapted_panels, main_signals, signal_panels
+from noslip.show.report import pictures
+from noslip.show.report.answers import answers
+from noslip.show.report.elements import number, number_text, quantity, words
 from noslip.show.report.pictures import LONGEST, pace
 from noslip.show.report.report import report_html
+from noslip.show.report.subject import gather
 
 SECTIONS = {
     "motion": "Motion",
@@ -148,7 +152,8 @@ def test_state_and_parameters_are_those_of_the_run(agv):
         values = run[quantity_.name]
         ends = (values[0], values[-1], values.min(), values.max())
         cells = page.row("simulated", quantity_.name)
-        assert cells[:4] == [number_text(float(x)) for x in ends]
+        zero = 1e-14 * np.max(np.abs(values))
+        assert cells[:4] == [number_text(float(x) if abs(x) > zero else 0.0) for x in ends]
         for x in ends:
             assert f'<data value="{float(x)!r}">' in source
     assert page.row("simulated", "m_platform") == [
@@ -259,6 +264,76 @@ def test_blades_hold_without_friction(system_of):
     assert page.row("ground", blade.name)[1] == f"{number_text(force, 4)}\N{NO-BREAK SPACE}N"
 
 
+@pytest.mark.slow
+def test_a_run_with_a_filter_opens_with_its_error_and_what_the_controller_saw(system_of):
+    """Places and inputs are open; all signals are folded, and so are the inputs once more."""
+    plant = ns.Plant(
+        sensors=(ns.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=2),),
+        actuators=tuple(ns.Actuator(of=name, sigma=0.02) for name in ("torque1", "torque2")),
+        estimator=ns.ExtendedKalman(start_sigma={"platform.x": 0.05}),
+        seed=1,
+    )
+    system = system_of("agv")
+    loop = ns.ControlLoop(controller=ns.PoseTracking(), period=0.05)
+    timing = ns.ConstantSpeed(0.3)
+    run = ns.track(
+        system, ns.Circle(radius=2.0), timing=timing, controller=loop, plant=plant, duration=2.0
+    )
+    subject = gather(plant.driven(system), run, facts={}, command="", audited=None, tell=print)
+    answered = {verdict.label: verdict for verdict in answers(subject)}
+    found = answered["Estimation error"]
+    errors = [run[f"estimate_error.platform.{axis}"] for axis in "xy"]
+    assert f'value="{float(np.max(np.abs(errors)))!r}"' in found.answer
+    within = [
+        np.abs(run[f"estimate_error.platform.{x}"])
+        <= 2 * np.sqrt(run[f"covariance.platform.{x},platform.{x}"])
+        for x in "xy"
+    ]
+    assert f"{100 * np.mean(within):.0f} % of the time" in found.comment
+    sheets = pictures.sheets(subject)
+    first = pictures.first_figures(run, sheets)
+    assert {"path", "controller"} <= set(first)
+    assert "signals" in sheets and not {"signals", "inputs"} & set(first)
+    drawn = [panel.name for panel in signal_panels(run, only=main_signals(run))]
+    assert drawn == ["platform.x", "platform.y", "platform.angle", "torque1", "torque2"]
+
+
+@pytest.mark.slow
+def test_what_an_adaptive_controller_found_is_beside_what_the_plant_has(system_of, refuses):
+    arm = system_of("manipulator-3r")
+    swing = ns.ExpressionMotion(
+        coordinates={"joint1.angle": "0.6*sin(2*t)", "joint2.angle": "0.5", "joint3.angle": "0.3"}
+    )
+    controller = ns.AdaptiveTracking(unknown=("m3",), rates=(20.0,))
+    plant = ns.Plant(parameters={"m3": 2.5})
+    run = ns.follow(arm, swing, controller=controller, plant=plant, duration=2.0)
+    subject = gather(plant.driven(arm), run, facts={}, command="", audited=None, tell=print)
+    found = next(verdict for verdict in answers(subject) if verdict.label == "Adapted m3")
+    assert f'value="{float(run["adapted.m3"][-1])!r}"' in found.answer
+    assert 'value="1.0"' in found.comment and 'value="2.5"' in found.comment
+    (panel,) = adapted_panels(run)
+    assert (panel.name, panel.unit) == ("m3", "kg")
+    assert np.array_equal(panel.curves[0].y, run["adapted.m3"])
+    assert set(panel.curves[1].y) == {2.5}
+    assert "adapted" in pictures.first_figures(run, pictures.sheets(subject))
+    with refuses(ns.SimulationError, "no adapted parameters", "manipulator-3r", "AdaptiveTracking"):
+        adapted_panels(ns.simulate(arm, duration=0.1))
+
+
+def test_two_figures_are_open_and_others_where_columns_do_not_grow():
+    height = pictures.column_height
+    assert height([4.0, 3.0, 2.0]) == 5.0  # 4 | 3 + 2
+    assert height([1.0, 2.0, 5.0]) == 5.0
+    assert height([]) == 0.0
+
+
+def test_errors_of_an_exact_run_are_folded(agv):
+    result = agv[0]
+    assert max(float(np.max(np.abs(e))) for e in result.errors.values()) < 1e-6
+    open_part, folded = agv[2].split("More figures")[:2]
+    assert "Simulated minus reference" not in open_part and "Simulated minus" in folded
+
+
 def test_a_run_that_fails_says_so(system_of):
     start = {"disk.tilt": 0.5, "disk.tilt_rate": 0.0, "disk.spin_rate": 0.0, "disk.yaw_rate": 0.0}
     result = ns.run_scenario(system_of("rolling-disk"), changes=start, on_failure="return")
@@ -342,6 +417,11 @@ def test_numbers_for_people(value, digits, shown):
     assert number_text(value, digits).replace("\N{NO-BREAK SPACE}", " ") == shown
 
 
+def test_a_number_below_rounding_is_read_as_zero_and_keeps_its_digits():
+    assert number(-2.4e-20, zero=1e-15) == '<data value="-2.4e-20">0</data>'
+    assert number(2.4e-20) == f'<data value="2.4e-20">{number_text(2.4e-20)}</data>'
+
+
 def test_a_quantity_keeps_its_digits_and_its_unit():
     assert quantity(1 / 3, "kg*m^2", 3) == (
         '<data value="0.3333333333333333">0.333</data>\N{NO-BREAK SPACE}kg·m²'
@@ -370,5 +450,5 @@ def test_the_animation_is_a_page_of_its_own_within_the_page(agv):
     assert "shown 5 times as fast" in said
     # scale and legend; every fifth grid line is dark
     assert "Grid lines are 0.5 m apart, dark ones 2.5 m." in said
-    assert "wheel1 contact, wheel2 contact, wheel3 contact." in said
-    assert "platform mass center." in said and 'class="trace"' in source
+    assert "contacts of wheel1, wheel2, wheel3" in said
+    assert "platform reference" in said and 'class="trace dashes"' in source

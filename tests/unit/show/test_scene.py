@@ -17,7 +17,7 @@ from noslip.show.scene.camera import camera, extent, followed, is_far
 from noslip.show.scene.frames import frames, part_poses
 from noslip.show.scene.geometry import placed, quaternions_of, rotations_of, without_jumps
 from noslip.show.scene.meshes import shape_mesh
-from noslip.show.scene.overlays import grids, rounded, traces
+from noslip.show.scene.overlays import KINDS, Trace, grids, rounded, scale_text, trace_names, traces
 from noslip.show.scene.render import CameraView
 from noslip.show.scene.rollers import rollers, rolling_rate
 from noslip.show.scene.scene import scene
@@ -322,10 +322,57 @@ def test_the_grid_lies_under_all_of_the_motion(shown, name):
 
 
 def test_traces_are_those_of_contacts_and_of_what_carries_the_mass(shown):
-    look, motion, _ = shown("agv")
+    look, motion, _ = shown("snakeboard")
     names = {trace.name for trace in traces(look, motion)}
-    wheels = {f"wheel{k}.contact" for k in (1, 2, 3)}
-    assert names == wheels | {"platform.center_of_mass"}
+    centers = ("board", "rotor", "back.fork", "front.fork")
+    wheels = {"front.contact", "back.contact"}
+    assert names == wheels | {f"{name}.center_of_mass" for name in centers}
+
+
+def test_what_follows_a_path_is_drawn_beside_its_reference(system_of):
+    """The reference is dashed from the start: each dash lies on the circle of 2 m."""
+    run = ns.track(
+        system_of("agv"), ns.Circle(radius=2.0), duration=5.0, start={"platform.x": 2.05},
+        controller=ns.PoseTracking(), timing=ns.ConstantSpeed(0.4),
+    )  # fmt: skip
+    look, motion = scene(run.model), frames(system_of("agv"), run, rate=10.0)
+    found = {trace.name: trace for trace in traces(look, motion)}
+    assert "platform.center_of_mass" not in found
+    path, reference = found["platform.origin"], found["platform.reference"]
+    assert path.dashes is None
+    at = [np.argmin(np.abs(run.t - t)) for t in motion.times]
+    assert np.allclose(path.points[:, 0], run["platform.x"][at], atol=1e-3)
+    assert np.allclose(reference.points[:, 0], run["reference.platform.x"][at], atol=1e-3)
+    assert np.abs(path.points - reference.points)[0, 0] == pytest.approx(0.05, abs=1e-3)
+    # the circle is the way of another point of the vehicle, so its origin keeps a constant distance
+    away = np.linalg.norm(reference.dashes[..., :2], axis=-1)
+    assert np.ptp(away) < 2e-3 and len(reference.dashes) > 5
+    assert trace_names(found.values())[reference.color] == "platform reference"
+
+
+def test_traces_of_one_kind_share_their_word():
+    points = np.zeros((2, 3))
+    names = ("a.contact", "b.contact", "c.contact", "cab.origin", "fork.center_of_mass")
+    found = trace_names([Trace(name=n, points=points, color=KINDS[n.split(".")[1]]) for n in names])
+    contacts, bodies = found.values()
+    assert contacts == "contacts of a, b, c"
+    assert bodies == "cab, fork mass center"
+    (alone,) = trace_names([Trace(name="a.contact", points=points, color=(1, 2, 3))]).values()
+    assert alone == "a contact"
+    short = [Trace(name=n, points=points, color=(1, 2, 3)) for n in names[:3]]
+    assert trace_names(short, 2) == {(1, 2, 3): "contacts of a, b, …"}
+
+
+def test_the_scale_of_hills_is_that_of_their_lines():
+    look = scene(ns.load("vehicle-on-hills"))
+    assert scale_text(look, ()) == "grid 1\N{NO-BREAK SPACE}m"
+    lines = next(part for part in look.parts if part.is_ground and part.shades is None)
+    across = lines.vertices[:, :2]
+    off = np.abs(across - np.round(across)).min(axis=1)
+    assert off.max() < 0.05  # half the width of a line
+    assert len(np.unique(np.round(across[:, 0]))) == np.ptp(np.round(across[:, 0])) + 1
+    assert scale_text(look, (), 5.0).endswith("m, 5 times as fast")
+    assert scale_text(scene(ns.load("ball-in-bowl")), ()) == ""  # its lines are of no one distance
 
 
 def test_a_rounded_line_passes_through_its_points_and_near_the_curve():

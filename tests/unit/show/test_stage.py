@@ -162,7 +162,7 @@ def test_traces_grow_with_time_and_shrink_again(server, stage, shown):
     stage.put(look, film)
 
     def visible():
-        path = "/noslip/traces/platform.center_of_mass/piece"
+        path = "/noslip/traces/platform.origin/piece"
         return [server.scene.get_handle_by_name(f"{path}{k}").visible for k in range(5)]
 
     assert visible() == [False] * 5

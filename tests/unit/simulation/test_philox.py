@@ -1,10 +1,12 @@
-"""Random numbers from counters: known answers, the same integers in one lane and in eight."""
+"""Random numbers from counters: known answers, the same integers on every target."""
 
 import casadi as ca
 import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.engines.cuda_driver import cuda_device
+from noslip.engines.devices import HostDevice
 from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
 from noslip.simulation.philox import normals, uniforms, words
 
@@ -83,15 +85,32 @@ def test_a_run_draws_what_python_draws_to_the_bit(seed):
         assert [run[name][k] for name in "abcd"] == drawn.tolist()
 
 
-def test_lanes_of_a_batch_draw_numbers_of_their_own_to_the_bit():
-    system = _cart()
+def _a_batch_draws_what_python_draws(device):
     batch = ns.simulate_batch(
-        system,
+        _cart(),
         duration=0.55,
         starts={"cart.position": np.linspace(0.0, 1.0, 19)},
         inputs=Draws(3),
         columns=["a", "b", "c", "d"],
+        device=device,
     )
     drawn = uniforms(3, np.arange(19)[:, None], np.array([[0, 1]]), 5).reshape(19, 4)
     found = np.column_stack([batch.final[name] for name in "abcd"])
     assert np.array_equal(found, drawn)
+
+
+def test_lanes_of_a_batch_draw_numbers_of_their_own_to_the_bit():
+    _a_batch_draws_what_python_draws("cpu")
+
+
+def test_threads_of_a_device_draw_the_same_numbers_to_the_bit():
+    _a_batch_draws_what_python_draws(HostDevice(threads=3))
+
+
+@pytest.mark.cuda
+def test_threads_of_a_card_draw_the_same_numbers_to_the_bit():
+    try:
+        cuda_device()
+    except ns.DeviceError as error:
+        pytest.skip(error.what)
+    _a_batch_draws_what_python_draws("cuda")

@@ -5,6 +5,7 @@ import pytest
 
 import noslip as ns
 from noslip.errors import SimulationError
+from noslip.simulation import request
 from noslip.simulation.request import row_parameters, with_regular_rows
 
 
@@ -33,6 +34,17 @@ def _check(system, **changed):
 def test_only_parameters_of_the_rows_are_looked_at(cart):
     names = [cart.model.parameters[k].name for k in row_parameters(cart)]
     assert "m" not in names and {"r", "offset"} <= set(names)
+
+
+def test_a_grid_of_radii_is_looked_at_once(cart, monkeypatch):
+    """However many masses it is crossed with; 40 radii in turn were forgotten one by one."""
+    looked = []
+    inner = request._with_regular_rows
+    monkeypatch.setattr(request, "_with_regular_rows", lambda *x: looked.append(x) or inner(*x))
+    for mass in (1.0, 2.0, 3.0):
+        for r in np.linspace(0.05, 0.09, 40).tolist():
+            _check(cart, m=mass, r=r)
+    assert len(looked) == 40
 
 
 def test_a_row_that_became_independent_is_refused_whatever_was_accepted_before(cart):

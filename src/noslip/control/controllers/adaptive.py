@@ -152,12 +152,12 @@ class AdaptiveTracking(AbstractController):
 
     @classmethod
     def suits(cls, system: System, known: Mapping[str, Any]) -> bool:
-        """Where it says what is unknown."""
+        """Never by default: the unknown parameters must be named."""
         return False
 
     @property
     def has_states(self) -> bool:
-        """What is adapted."""
+        """True: the estimates of the unknown parameters are states."""
         return True
 
     def along(
@@ -313,7 +313,7 @@ class MotionForce(AbstractController):
 
     @property
     def has_states(self) -> bool:
-        """Those of the motion's controller."""
+        """Whether the motion's controller has states."""
         return self.motion.has_states
 
     def along(
@@ -336,7 +336,7 @@ class MotionForce(AbstractController):
         return dataclasses.replace(self, motion=inner)
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
-        """Those of the motion, and what changes the reactions."""
+        """Forces of the motion's controller, plus those that correct the reactions."""
         return self._corrected(system, self.motion.forces(system, reference))
 
     def _rows(self, system: System) -> tuple[list[int], ca.SX]:
@@ -406,7 +406,7 @@ class MotionForce(AbstractController):
     def measures(
         self, system: System, reference: Reference, loop: InputGenerator, true: ca.SX
     ) -> dict[str, tuple[str, ca.SX]]:
-        """What the reactions miss, and measures of the motion's controller."""
+        """Errors of the reactions, and measures of the motion's controller."""
         at, wanted = self._rows(system)
         kin = system.kinematics
         u = ca.vertcat(*[loop.inputs[i.name] for i in system.model.inputs])

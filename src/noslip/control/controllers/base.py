@@ -32,7 +32,7 @@ from noslip.simulation.input_laws import Guard, InputGenerator
 
 
 class AbstractControllerPlan(AbstractForm, abc.ABC, family="controller"):
-    """What gives a controller once the motion is known."""
+    """Plan of a controller, completed once the motion is known."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ class AbstractController(AbstractControllerPlan):
         """(nu,) force inputs."""
 
     def guards(self, system: System, reference: Reference) -> tuple[Guard, ...]:
-        """What the law divides by, if that can vanish; for words where a run ends on it."""
+        """Divisors of the law that can vanish, with the message if a run ends there."""
         return ()
 
     def with_speed_inputs(
@@ -232,7 +232,7 @@ class AbstractServo(AbstractController):
     def next_speed_inputs(
         self, system: System, reference: Reference, speeds: ca.SX, period: float
     ) -> ca.SX:
-        """What the rates lead to over the period."""
+        """Speed inputs after one period of the rates."""
         rates = self.speed_input_rates(system, reference)
         return speeds + period * _at_speed_inputs(rates, system, speeds)
 
@@ -246,7 +246,7 @@ class FeedForward(AbstractController):
 
     @classmethod
     def label(cls) -> str:
-        """What a page calls it."""
+        """Label on pages."""
         return "None: torques alone"
 
     @classmethod
@@ -271,7 +271,7 @@ class CustomController(AbstractController):
     law: Callable[[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX], Any]
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
-        """What the law returns."""
+        """Forces that the law returns."""
         kin = system.kinematics
         found = self.law(kin.symbols.t, kin.symbols.q, kin.v, reference.q, reference.eta)
         parts = found if isinstance(found, list | tuple) else [found]

@@ -48,7 +48,7 @@ class ComputedTorque(AbstractController):
 
     @classmethod
     def suits(cls, system: System, known: Mapping[str, Any]) -> bool:
-        """Where motors are enough and the independent speeds are rates of coordinates."""
+        """Whether there are enough motors and the independent speeds are rates of coordinates."""
         enough = len(system.model.inputs) >= len(system.independent_speeds)
         try:
             return enough and bool(independent_coordinates(system))

@@ -316,7 +316,7 @@ class FollowingLaw(AbstractSteeringController):
         return (ahead * vx + across * vy) / size, (ahead * vy - across * vx) / size, rate
 
     def _steering(self, system: System) -> AxleLink | None:
-        """What steers; None for a base that turns by its wheels."""
+        """Link that steers; None for a base that turns by its wheels."""
         ahead, _, turning = self._rows(system)
         if self._rank(system, [ahead, turning]) == 2:
             return None
@@ -339,7 +339,7 @@ class FollowingLaw(AbstractSteeringController):
         return self._rank(system, [ahead, row]) == 2
 
     def _rank(self, system: System, rows: list[ca.SX]) -> int:
-        """How many rows the independent speeds move independently, in general places."""
+        """Rank of the rows in the independent speeds, at generic configurations."""
         kin = system.kinematics
         s = kin.symbols
         J = ca.densify(ca.jacobian(ca.vertcat(*rows), kin.eta))
@@ -350,7 +350,7 @@ class FollowingLaw(AbstractSteeringController):
 
 
 def _input_of(system: System, coordinate: str) -> int | None:
-    """Which speed input drives a coordinate, if one does."""
+    """Index of the speed input that drives a coordinate; None if there is none."""
     name = system.speeds[steering_speed(system, coordinate)].name
     driven = [i.speed for i in system.model.speed_inputs]
     return driven.index(name) if name in driven else None

@@ -61,7 +61,7 @@ class PoseTracking(AbstractController):
 
     @classmethod
     def label(cls) -> str:
-        """What a page calls it."""
+        """Label on pages."""
         return "Pose tracking"
 
     @classmethod

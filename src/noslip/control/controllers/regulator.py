@@ -390,7 +390,7 @@ def _at_point(point: LocalState) -> tuple[Array, Array]:
 
 
 def planar_places(system: System) -> list[int]:
-    """Where the coordinates x, y and angle of each planar joint start."""
+    """Indices in q at which x, y and angle of each planar joint start."""
     nodes = system.kinematics.tree.nodes
     return [n.coordinates.start for n in nodes if n.joint.type.is_planar]
 

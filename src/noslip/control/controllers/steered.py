@@ -57,7 +57,7 @@ class AbstractSteeringLaw(AbstractSteeringController):
 
     @abc.abstractmethod
     def _command(self, system: System, reference: Reference) -> tuple[ca.SX, ca.SX]:
-        """What the two should be, both of the place alone."""
+        """Commanded values of both, functions of the configuration alone."""
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that makes the speeds those of the law."""
@@ -136,7 +136,7 @@ def in_axes(angle: ca.SX, gap: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _input_index(system: System, steering: str) -> int | None:
-    """Which speed input drives the steering, if one does."""
+    """Index of the speed input that drives the steering; None if there is none."""
     name = system.speeds[steering_speed(system, steering)].name
     driven = [i.speed for i in system.model.speed_inputs]
     return driven.index(name) if name in driven else None
@@ -198,7 +198,7 @@ class SteeredTracking(AbstractSteeringLaw):
 
     @classmethod
     def label(cls) -> str:
-        """What a page calls it."""
+        """Label on pages."""
         return "Steered tracking"
 
     steering: str

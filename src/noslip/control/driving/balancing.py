@@ -102,15 +102,7 @@ class Balance:
         ------
         SimulationError : if there is none, or it cannot be kept.
         """
-        given = {self.wheel: speed / self.ratio, _heading_rate(self.base): self.left * turning}
-        guess = None if near is None else near.start
-        found, line = _about(self.system, self.values, given, self.motors, guess)
-        if line.coordinates != self.coordinates or line.speeds != self.speeds:
-            raise SimulationError(
-                "other coordinates and speeds are needed here",
-                f"balance of model '{self.system.model.name}'",
-                "lean and steer less",
-            )
+        found, line = self.steady_turn(speed, turning, None if near is None else near.start)
         K, P = regulate(line, self.motors, self.system.kinematics.length)
         return OperatingPoint(
             speed=speed,
@@ -122,19 +114,52 @@ class Balance:
             costs=P,
         )
 
+    def steady_turn(
+        self, speed: float, turning: float, near: Start | None = None
+    ) -> tuple[SteadyMotion, Linearization]:
+        """The steady motion at a speed and a turning rate, and what is small about it.
+
+        Raises
+        ------
+        SimulationError : if there is none, or in other coordinates and speeds.
+        """
+        given = {self.wheel: speed / self.ratio, _heading_rate(self.base): self.left * turning}
+        found, line = _about(self.system, self.values, given, self.motors, near)
+        if line.coordinates != self.coordinates or line.speeds != self.speeds:
+            raise SimulationError(
+                "other coordinates and speeds are needed here",
+                f"balance of model '{self.system.model.name}'",
+                "lean and steer less",
+            )
+        return found, line
+
     @property
     def heading(self) -> str:
         """Name of the base's angle that is its heading."""
         return _angle_names(self.base)[0]
 
     def heading_of(self, q: Array) -> float:
-        """That angle, rad."""
+        """Heading angle, rad."""
         return float(angles_of(q, _quaternion(self.base), _angles(self.base).sequence)[0])
 
     def tilt(self, point: OperatingPoint) -> float:
         """Largest of the angles of a steady motion, rad: how far it leans or steers."""
         angles = [x for c, x in zip(self.coordinates, point.x, strict=False) if c.unit == "rad"]
         return float(np.max(np.abs(angles), initial=0.0))
+
+    def bent(self, x: Array) -> tuple[float, float]:
+        """Largest angle of the base and of the joints in states x, rad: lean and steering."""
+        own = _angle_names(self.base)
+        angles = [
+            (c.name in own, abs(float(value)))
+            for c, value in zip(self.coordinates, x, strict=False)
+            if c.unit == "rad"
+        ]
+        lean, steer = (
+            max((a for is_own, a in angles if is_own is part), default=0.0)
+            for part in (True, False)
+        )
+        return lean, steer
 
     def turning(self, q: Array, v: Array) -> float:
         """The turning rate of a state, rad/s, positive to the left."""
@@ -144,7 +169,7 @@ class Balance:
         return self.left * float(rates[0])
 
     def cost(self, point: OperatingPoint, q: Array, v: Array) -> float:
-        """What it takes to come from a state to a steady motion, as far as that is near."""
+        """LQR cost to go from a state to a nearby steady motion."""
         kin = self.system.kinematics
         s = kin.symbols
         states = ca.Function("x", [s.t, s.q, kin.eta, s.params], [self.traced_states(self.system)])
@@ -227,11 +252,8 @@ def regulate(line: Linearization, motors: tuple[str, ...], length: float) -> Reg
     ------
     SimulationError : if the motors cannot keep it.
     """
-    B = _columns(line, motors)
-    units = np.array([ANGLE] * len(line.coordinates) + [RATE] * len(line.speeds))
-    units *= _lengths(line.states, length)
-    forces = _force_units(line, motors, length)
-    found = solve_lqr(line.A, B, np.diag(units**-2), forces**-2)
+    units, forces = weight_units(line, motors, length)
+    found = solve_lqr(line.A, motor_columns(line, motors), np.diag(units**-2), forces**-2)
     if found is None:
         raise SimulationError(
             "the motors cannot maintain this steady motion",
@@ -241,7 +263,15 @@ def regulate(line: Linearization, motors: tuple[str, ...], length: float) -> Reg
     return found
 
 
-def _columns(line: Linearization, motors: tuple[str, ...]) -> Array:
+def weight_units(
+    line: Linearization, motors: tuple[str, ...], length: float
+) -> tuple[Array, Array]:
+    """Deviations of the states (n,) and of the forces (m,) that cost as much as any other."""
+    units = np.array([ANGLE] * len(line.coordinates) + [RATE] * len(line.speeds))
+    return units * _lengths(line.states, length), _force_units(line, motors, length)
+
+
+def motor_columns(line: Linearization, motors: tuple[str, ...]) -> Array:
     """B of the motors."""
     inputs = [i.name for i in line.inputs]
     return line.B[:, [inputs.index(name) for name in motors]]
@@ -253,7 +283,7 @@ def _lengths(quantities: tuple[Quantity, ...], length: float) -> Array:
 
 def _force_units(line: Linearization, motors: tuple[str, ...], length: float) -> Array:
     """The force of each motor that changes a speed by `CHANGE`, and none by more."""
-    changes = _columns(line, motors)[len(line.coordinates) :]
+    changes = motor_columns(line, motors)[len(line.coordinates) :]
     largest = np.max(np.abs(changes / _lengths(line.speeds, length)[:, None]), axis=0)
     return CHANGE / np.maximum(largest, 1e-300)
 
@@ -280,7 +310,7 @@ def _angles(base: Node) -> Angles:
 
 
 def _quaternion(base: Node) -> int:
-    """Where the quaternion of a base starts among the coordinates."""
+    """Index in q at which the quaternion of a base starts."""
     at = base.joint.type.quaternion
     assert at is not None
     return int(base.coordinates.start + at)

@@ -102,7 +102,7 @@ class DriveControls:
 
     @property
     def labels(self) -> list[str]:
-        """What the page calls the channels."""
+        """Labels of the channels on pages."""
         return [channel.label for channel in self.channels]
 
     @property

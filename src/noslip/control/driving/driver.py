@@ -116,12 +116,12 @@ class Driver:
         self._check_upright()
 
     def trajectory(self, since: float = -np.inf) -> Trajectory:
-        """What has been driven so far, from a time on."""
+        """Trajectory driven so far, from a given time on."""
         kept = [_cut(segment, segment.t >= since) for segment in self._segments]
         return self._assembled([segment for segment in kept if len(segment.t)])
 
     def piece(self) -> Trajectory:
-        """What was driven last: the last two samples."""
+        """Last piece of the trajectory: its last two samples."""
         last = self._segments[-1]
         return self._assembled([_cut(last, slice(-2, None))])
 

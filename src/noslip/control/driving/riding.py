@@ -1,52 +1,75 @@
-"""`ride_along`: what must be balanced, a bicycle or a robot on two wheels, along a path.
+"""`Ride`: what must be balanced, a bicycle or a robot on two wheels, along a path.
 
 The point that follows is where the wheels of the base touch the ground: it cannot move sideways.
-With e_x, e_y, e_ψ its error against the path in the path's own axes, λ the reach and (V, Ω) speed
-and turning rate of the path, the operating point of the balance (`balancing.py`) that is asked for
-is
+With e_x, e_y, e_ψ its error against the path in the path's own axes, and V and Ω = κ V speed and
+turning rate of the path, the steady turn of the balance (`balancing.py`) with this V and Ω has the
+states x* and forces u*, and small motions about it follow
 
-    (1)  ΔV = −½ V tanh(2 e_x/λ),      ΔΩ = −V (2/λ) sin(e_ψ + atan(e_y/(2 λ)))
+    (1)  ė_x = C_V ξ + Ω e_y,   ė_y = V e_ψ − Ω e_x,   ė_ψ = C_Ω ξ,   ξ̇ = A ξ + B w − ẋ*
 
-beside the path's own. Along the path x*, u* and K of the balance are found at places, with their
-derivatives by V and Ω from differences, and are interpolated in between:
+with ξ = x − x*, w = u − u*, and C_V, C_Ω the derivatives of speed and turning rate of the point. A
+steady turn is the motion on a circle. Where the curvature changes, x* does, which a bicycle cannot
+follow at once: it leans by steering the other way first. The motion that stays on the path is
+found from (1) with −ẋ* as a disturbance that is known in advance (`preview` of ``lqr.py``), at a
+cost almost of e alone; it begins to lean before the bend. With e_r, ξ_r and w_r of this motion the
+law is
 
-    (2)  u = u* + u*_V ΔV + u*_Ω ΔΩ − K (x − x* − x*_V ΔV − x*_Ω ΔΩ)
+    (2)  u = u* + w_r − K [σ(e_x − e_xr), σ(e_y − e_yr), sin(e_ψ − e_ψr), ξ − ξ_r]
+
+with σ(e) = e/√(1 + (e/λ)²), so that from far away it comes no more steeply than from the reach λ,
+and K of the regulator (1) of ``lqr.py`` for (1) with constant Ω. Its weights are those of the
+balance, for the place 1/E² and for the heading (λ/2E)², with E the largest of λ, λ/2, λ/4, … for
+which all errors of straight running decay at least as exp(−V t/λ).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from noslip.control.driving.balancing import Balance, OperatingPoint
+from noslip.analysis.linearize import steady_state_at
+from noslip.control.driving.balancing import Balance, motor_columns, weight_units
 from noslip.control.driving.channels import make_controls
+from noslip.control.lqr import preview, solve_lqr
 from noslip.control.motions.path import PathMotion
 from noslip.control.paths.arc_length import arc_table, length
 from noslip.control.paths.base import AbstractPath
-from noslip.control.paths.selection import look_up
+from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.control.timing.laws import AbstractTiming, ConstantSpeed
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.model.expressions import nominal
 from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
 from noslip.simulation.path_errors import PathErrors
-from noslip.simulation.starts.completion import complete_start
+from noslip.simulation.starts.completion import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
 
 #: Seconds of way over which errors decay: slower than the balance, which steers for it.
 AHEAD = 1.5
-#: Places along the path at which the balance is found, and the largest angle of a ride, rad.
-PLACES, STEEPEST = 25, 0.5
-#: Differences of speed (a part of it) and of turning rate, rad/s.
-FASTER, SHARPER = 1e-3, 1e-3
+#: Steps of the motion that stays on the path, s, and the most of them.
+STEP, MOST = 0.02, 20_000
+#: Steady turns that are found to either side of straight ahead, and the time between those along a
+#: way of changing speed, s.
+TURNS, APART = 11, 0.3
+#: Largest angles of a ride, rad: of the base, and of a joint such as the steering.
+STEEPEST, SHARPEST = 0.5, 1.0
+#: Most halvings of E.
+HALVINGS = 10
+#: Sideways acceleration of the default speed in the tightest bend, in g.
+SIDEWAYS = 0.2
+#: Cost of the place on the motion that stays on the path, and of forces and states, as parts of
+#: those of the feedback: units of the place, weights of the rest.
+EXACT, CHEAP = 0.01, 0.01
 
 
 def find_ride(system: System, values: Array) -> Balance | None:
-    """What keeps a mechanism upright, if it needs that and has motors for it.
+    """Find the balancing controller of a mechanism that needs one and has motors for it.
 
     Parameters
     ----------
@@ -62,7 +85,7 @@ def find_ride(system: System, values: Array) -> Balance | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ride(AbstractInputLaw):
-    """(1) and (2). Made by :func:`plan_ride`.
+    """(2). Made by :func:`plan_ride`.
 
     Parameters
     ----------
@@ -72,7 +95,7 @@ class Ride(AbstractInputLaw):
     wheels : contacts of the base, whose mean follows.
     sign : of their longitudinal directions, along the way that is driven.
     times : (n,) s.
-    table : (n, …) x*, x*_V, x*_Ω, u*, u*_V, u*_Ω and K by row at these times.
+    table : (n, …) x* + ξ_r, u* + w_r, e_r and K by row at these times.
     start : coordinates, speeds and named angles on the path, by name.
     """
 
@@ -97,19 +120,21 @@ class Ride(AbstractInputLaw):
         c, d = ca.cos(theta), ca.sin(theta)
         e_x, e_y = c * gap[0] + d * gap[1], -d * gap[0] + c * gap[1]
         e_psi = ca.atan2(c * ahead[1] - d * ahead[0], c * ahead[0] + d * ahead[1])
-        faster = -0.5 * speed * ca.tanh(2 * e_x / self.reach)
-        sharper = -speed * (2 / self.reach) * ca.sin(e_psi + ca.atan(e_y / (2 * self.reach)))
         n, m = len(balance.coordinates) + len(balance.speeds), len(balance.motors)
-        now = self._now(t)
-        x, x_V, x_W = (ca.vertcat(*now[k * n : (k + 1) * n]) for k in range(3))
-        rest = now[3 * n :]
-        u, u_V, u_W = (ca.vertcat(*rest[k * m : (k + 1) * m]) for k in range(3))
-        K = ca.reshape(ca.vertcat(*rest[3 * m :]), n, m).T
-        turn = balance.left * sharper  # to the left, as the balance counts it
-        off = balance.traced_states(system) - x - x_V * faster - x_W * turn
-        forces = u + u_V * faster + u_W * turn - ca.mtimes(K, off)
+        now, knots = self._now(t)
+        x, u = ca.vertcat(*now[:n]), ca.vertcat(*now[n : n + m])
+        e = now[n + m : n + m + 3]
+        K = ca.reshape(ca.vertcat(*now[n + m + 3 :]), n + 3, m).T
+        off = ca.vertcat(
+            self._bounded(e_x - e[0]),
+            self._bounded(e_y - e[1]),
+            ca.sin(e_psi - e[2]),
+            balance.traced_states(system) - x,
+        )
+        forces = u - ca.mtimes(K, off)
         first = arc_table(path)
         z = np.array([path.interval[0], 0.0, float(first.turned(np.array([first.p[0]]))[0])])
+        breaks = (*motion.timing.knots(path), *motion.timing.break_times(path))
         return InputGenerator(
             inputs={name: ca.densify(forces[k]) for k, name in enumerate(balance.motors)},
             states=ca.vertcat(p, s, theta),
@@ -119,23 +144,29 @@ class Ride(AbstractInputLaw):
             units=("1", "m", "rad"),
             parameters=ca.SX(0, 1),
             parameter_values=np.zeros(0),
-            knots=np.unique([*motion.timing.knots(path), *motion.timing.break_times(path)]),
+            knots=np.unique([*breaks, *knots]),
         )
 
-    def _now(self, t: ca.SX) -> list[ca.SX]:
-        """The table at a time, linear in between; what does not change is a number."""
-        table = self.table
-        moving = np.flatnonzero(np.ptp(table, axis=0) > 1e-9 * np.max(np.abs(table), axis=0))
+    def _bounded(self, error: ca.SX) -> ca.SX:
+        """σ of (2)."""
+        return error / ca.sqrt(1 + (error / self.reach) ** 2)
+
+    def _now(self, t: ca.SX) -> tuple[list[ca.SX], Array]:
+        """The table at a time, cubic in between, and its times; what is constant is a number."""
+        from scipy.interpolate import CubicSpline
+
+        table, times = self.table, self.times
+        sizes = np.maximum(np.max(np.abs(table), axis=0), 1e-9)
+        moving = np.flatnonzero(np.ptp(table, axis=0) > 1e-9 * sizes)
         entries = [ca.SX(float(x)) for x in table[0]]
         if not moving.size:
-            return entries
-        slopes = np.diff(table[:, moving], axis=0) / np.diff(self.times)[:, None]
-        starts = self.times[:-1].tolist()
-        rows = np.column_stack([starts, table[:-1, moving], slopes])
-        row = look_up(t, starts, rows, is_printed=True)
+            return entries, np.zeros(0)
+        pieces = CubicSpline(times, table[:, moving]).c.transpose(1, 2, 0)
+        starts, now = times[:-1].tolist(), clamp(t, float(times[0]), float(times[-1]))
+        row = look_up(now, starts, np.column_stack([starts, pieces.reshape(len(starts), -1)]))
         for j, k in enumerate(moving.tolist()):
-            entries[k] = row[1 + j] + (t - row[0]) * row[1 + len(moving) + j]
-        return entries
+            entries[k] = polynomial(now - row[0], row[1 + 4 * j : 5 + 4 * j])
+        return entries, times[1:-1]
 
     def errors(self, system: System, run: Trajectory) -> PathErrors:
         """Errors of what follows along a run."""
@@ -152,7 +183,7 @@ class Ride(AbstractInputLaw):
         return self.motion.errors_of(run, np.column_stack([x, y]), heading)
 
     def text(self) -> str:
-        """What follows, in words."""
+        """Describe what follows the path."""
         contacts = [self.balance.system.kinematics.contacts[k].contact.name for k in self.wheels]
         motors = ", ".join(self.balance.motors)
         touch = "touches" if len(contacts) == 1 else "touch"
@@ -164,6 +195,18 @@ def tracked(system: System, wheels: tuple[int, ...], sign: float) -> tuple[ca.SX
     contacts = [system.kinematics.contacts[k] for k in wheels]
     place = sum((c.point[:2] for c in contacts), ca.SX.zeros(2)) / len(contacts)
     return place, sign * contacts[0].directions["longitudinal"][:2]
+
+
+class _SteadyTurn(NamedTuple):
+    """A steady turn of what follows, and (1) about it."""
+
+    start: Start
+    x: Array
+    u: Array
+    A: Array  # (3 + n, 3 + n), of e_x, e_y, e_ψ and ξ
+    B: Array  # (3 + n, m)
+    gains: Array  # (m, 3 + n)
+    weights: tuple[Array, Array]  # diagonals of Q and R
 
 
 def plan_ride(
@@ -178,7 +221,8 @@ def plan_ride(
     Parameters
     ----------
     system, balance : what is ridden.
-    path, timing : where and how fast; at a moderate constant speed by default.
+    path, timing : where and how fast; by default at a moderate constant speed, that accelerates
+        sideways by 0.2 g at most.
     reach : λ, m; as far as it goes in 1.5 s by default.
 
     Raises
@@ -191,124 +235,267 @@ def plan_ride(
             "the path has a cusp, where a vehicle stops, and this one would fall", where,
             "remove the parts that reverse",
         )  # fmt: skip
-    law = timing or ConstantSpeed(float(f"{math.sqrt(balance.slowest * balance.fastest):.2g}"))
-    lasts = law.duration(path)
-    table, times = arc_table(path), np.linspace(0.0, lasts, PLACES)
-    motion = PathMotion(path=path, timing=law)
-    s, speeds = _along(law, path, times)
-    bends = table.curvature(table.parameter(np.minimum(s, table.s[-1])))
+    law = timing or ConstantSpeed(_moderate_speed(balance, path))
+    steps = int(np.clip(np.ceil(law.duration(path) / STEP), 8, MOST))
+    times = np.linspace(0.0, law.duration(path), steps + 1)
+    s, speeds, bends = _along(law, path, times)
     for t, v in zip(times, speeds, strict=True):
         if not balance.slowest <= v <= balance.fastest:
             raise SimulationError(
                 f"at t = {t:.4g} s it should go {v:.4g} m/s, but it can be balanced from "
                 f"{balance.slowest:g} to {balance.fastest:g} m/s",
                 where,
-                "give a timing law within these, such as constant-speed:"
-                f"{math.sqrt(balance.slowest * balance.fastest):.2g}",
+                f"give a timing law within these, such as constant-speed:{_middle(balance):g}",
             )
+    reach = AHEAD * float(np.mean(speeds)) if reach is None else reach
     wheels = tuple(
         k
         for k, c in enumerate(system.kinematics.contacts)
         if c.contact.is_wheel
         and system.kinematics.tree.nodes[system.kinematics.tree.index(c.contact.body)].parent == 0
     )
-    rows, near = [], balance.operating_point(float(speeds[0]), 0.0)
-    known: dict[tuple[float, float], tuple[Array, OperatingPoint]] = {}
-    for at, v, bend in zip(s, speeds, bends, strict=True):
-        key = (round(float(v), 9), round(float(bend), 9))
-        if key not in known:
-            turning = balance.left * float(v * bend)
-            known[key] = _row(system, balance, wheels, (float(v), turning), near)
-        row, near = known[key]
-        if balance.tilt(near) > STEEPEST:
-            raise SimulationError(
-                f"{at:.4g} m along the path the curvature is {bend:.4g} 1/m, where it would lean "
-                f"or steer by {balance.tilt(near):.3g} rad",
-                where,
-                "choose a wider path, or go slower",
-            )
-        rows.append(row)
-    first = known[round(float(speeds[0]), 9), round(float(bends[0]), 9)][1]
-    start, sign = _start(system, balance, first, wheels, motion)
+    turns = _SteadyTurns(balance=balance, wheels=wheels, reach=reach).tuned(float(np.mean(speeds)))
+    first, rows = _rows_along(turns, times, s, speeds, bends)
+    n, m = len(first.x), len(first.u)
+    cuts = np.cumsum([n, m, (n + 3) ** 2, (n + 3) * m])
+    x, u, A, B, K = np.split(rows, cuts, axis=1)
+    A, B = A.reshape(-1, n + 3, n + 3), B.reshape(-1, n + 3, m)
+    # the motion that stays on the path
+    d = np.zeros((len(times), n + 3))
+    d[:, 3:] = -np.gradient(x, times, axis=0)
+    Q, R = first.weights
+    Q = np.concatenate([Q[:3] / EXACT**2, CHEAP * Q[3:]])
+    on_path = np.concatenate([np.zeros(3), np.full(n, np.nan)])
+    found = preview(A, B, d, np.diag(Q), CHEAP * R, float(times[1]), on_path)
+    if found is None:
+        raise SimulationError(
+            "no motion of bounded lean stays on this path", where, "choose a smoother path"
+        )
+    motion = PathMotion(path=path, timing=law)
+    x = x + found.states[:, 3:]
+    start, sign = _start(balance, first.start, x[0], wheels, motion)
     return Ride(
         balance=balance,
         motion=motion,
-        reach=AHEAD * float(np.mean(speeds)) if reach is None else reach,
+        reach=reach,
         wheels=wheels,
         sign=sign,
         times=times,
-        table=np.array(rows),
+        table=np.hstack([x, u + found.inputs, found.states[:, :3], K]),
         start=start,
     )
 
 
-def _along(law: AbstractTiming, path: AbstractPath, times: Array) -> tuple[Array, Array]:
-    """Arc lengths and speeds of a law at times; its speed must not depend on the curvature."""
-    t, s = ca.SX.sym("t"), ca.SX.sym("s")
-    speed = ca.Function("v", [t, s], [ca.SX(law.speed(t, s, ca.SX(0), length(path)))])
-    fine = np.linspace(0.0, times[-1], 40 * len(times) + 1)
-    places, step = [0.0], fine[1] - fine[0]
-    for at in fine[:-1]:
-        middle = places[-1] + 0.5 * step * float(speed(at, places[-1]))
-        places.append(places[-1] + step * float(speed(at + 0.5 * step, middle)))
-    found = np.interp(times, fine, places)
-    return found, np.array([float(speed(a, b)) for a, b in zip(times, found, strict=True)])
+def _middle(balance: Balance) -> float:
+    """A moderate speed, m/s."""
+    return float(f"{math.sqrt(balance.slowest * balance.fastest):.2g}")
 
 
-def _row(
-    system: System,
-    balance: Balance,
-    wheels: tuple[int, ...],
-    way: tuple[float, float],
-    near: OperatingPoint,
-) -> tuple[Array, OperatingPoint]:
-    """x*, x*_V, x*_Ω, u*, u*_V, u*_Ω and K at a speed and a turning rate of what follows."""
-    speed, turning = way
-
-    def at(speed: float, turning: float, near: OperatingPoint) -> OperatingPoint:
-        # the balance counts the speed of one driven wheel, which differs in a turn
-        found = balance.operating_point(speed, turning, near)
-        excess = _speed_of(system, balance, wheels, found) - speed
-        if abs(excess) < 1e-12 * speed:
-            return found
-        return balance.operating_point(speed - excess, turning, found)
-
-    here = at(speed, turning, near)
-    faster = at(speed * (1 + FASTER), turning, here)
-    sharper = at(speed, turning + SHARPER, here)
-    x_V, u_V = ((b - a) / (FASTER * speed) for a, b in ((here.x, faster.x), (here.u, faster.u)))
-    x_W, u_W = ((b - a) / SHARPER for a, b in ((here.x, sharper.x), (here.u, sharper.u)))
-    parts = (here.x, x_V, x_W, here.u, u_V, u_W, here.gains.ravel())
-    return np.concatenate(parts), here
+def _moderate_speed(balance: Balance, path: AbstractPath) -> float:
+    """A moderate speed, m/s, that is slow enough in the tightest bend as far as it can be."""
+    table = arc_table(path)
+    s = np.linspace(0.0, table.s[-1], 2001)
+    tightest = max(float(np.max(np.abs(table.curvature(table.parameter(s))))), 1e-9)
+    fastest = math.sqrt(SIDEWAYS * _gravity(balance) / tightest)
+    if fastest >= _middle(balance):
+        return _middle(balance)
+    return max(math.floor(100 * fastest) / 100, balance.slowest)
 
 
-def _speed_of(
-    system: System, balance: Balance, wheels: tuple[int, ...], point: OperatingPoint
-) -> float:
-    """Speed over the ground of what follows, in a steady motion."""
-    kin = system.kinematics
-    s = kin.symbols
+def _gravity(balance: Balance) -> float:
+    """m/s²."""
+    model = balance.system.model
+    known = dict(zip((p.name for p in model.parameters), balance.values, strict=True))
+    return float(np.linalg.norm([nominal(e, known) for e in model.gravity]))
 
-    def make() -> ca.Function:
-        place, _ = tracked(system, wheels, 1.0)
-        moving = ca.jtimes(place, s.q, ca.mtimes(kin.N, s.v))
-        return ca.Function("speed", [s.t, s.q, s.v, s.params], [ca.norm_2(moving)])
 
-    function = system.cached(("speed of contacts", wheels), make)
-    return float(function(0.0, point.start.q, point.start.v, balance.values))
+def _along(law: AbstractTiming, path: AbstractPath, times: Array) -> tuple[Array, Array, Array]:
+    """Arc lengths, speeds and curvatures of a law at times."""
+    from scipy.integrate import solve_ivp
+
+    table, whole = arc_table(path), length(path)
+    t, s, bend = (ca.SX.sym(name) for name in ("t", "s", "bend"))
+    speed = ca.Function("v", [t, s, bend], [ca.SX(law.speed(t, s, bend, whole))])
+
+    def bend_at(s: Array) -> Array:
+        return np.asarray(table.curvature(table.parameter(np.clip(s, 0.0, table.s[-1]))))
+
+    def rate(t: float, s: Array) -> Array:
+        return np.array(speed(t, s[0], bend_at(s)[0])).ravel()
+
+    breaks = [b for b in law.knots(path) if 0.0 < b < times[-1]]
+    longest = float(np.min(np.diff([0.0, *breaks, times[-1]])))
+    solved = solve_ivp(
+        rate, (0.0, times[-1]), [0.0], t_eval=times, rtol=1e-10, atol=1e-12, max_step=longest
+    )
+    s_at = solved.y[0]
+    bends = bend_at(s_at)
+    at = times[None, :], s_at[None, :], bends[None, :]
+    speeds = np.array(speed.map(len(times))(*at)).ravel()
+    return s_at, speeds, bends
+
+
+def _rows_along(
+    turns: _SteadyTurns, times: Array, s: Array, speeds: Array, bends: Array
+) -> tuple[_SteadyTurn, Array]:
+    """The steady turn at the start, and x*, u*, A, B and K of (1) and (2) at all times.
+
+    At a constant speed they are functions of the curvature, found at some and interpolated; else
+    they are found at places along the way.
+    """
+    from scipy.interpolate import CubicSpline
+
+    speed = float(speeds[0])
+    if np.ptp(speeds) > 1e-9 * speed:
+        count = max(17, math.ceil(times[-1] / APART))
+        places = np.unique(np.linspace(0, len(times) - 1, count).astype(int))
+        found = turns.along(zip(s[places], speeds[places], bends[places], strict=True))
+        return found[0], CubicSpline(times[places], [_flat(turn) for turn in found])(times)
+    if np.ptp(bends) < 1e-9 * max(1.0, float(np.max(np.abs(bends)))):
+        turn = turns.along([(0.0, speed, 0.0), (0.0, speed, float(bends[0]))])[-1]
+        return turn, np.tile(_flat(turn), (len(times), 1))
+    nodes: dict[float, _SteadyTurn] = {}
+    least = 1e-3 * float(np.max(np.abs(bends)))
+    for end in (min(float(np.min(bends)), -least), max(float(np.max(bends)), least)):
+        side = np.linspace(0.0, end, TURNS if abs(end) > least else 2)
+        at = [float(s[np.argmin(np.abs(bends - bend))]) for bend in side]
+        found = turns.along((a, speed, float(bend)) for a, bend in zip(at, side, strict=True))
+        nodes |= dict(zip(side.tolist(), found, strict=True))
+    grid = sorted(nodes)
+    rows = CubicSpline(grid, [_flat(nodes[bend]) for bend in grid])(bends)
+    return nodes[min(grid, key=lambda bend: abs(bend - bends[0]))], rows
+
+
+def _flat(turn: _SteadyTurn) -> Array:
+    parts = (turn.x, turn.u, turn.A.ravel(), turn.B.ravel(), turn.gains.ravel())
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _SteadyTurns:
+    """Steady turns of what follows, by the speed and the turning rate of its own point."""
+
+    balance: Balance
+    wheels: tuple[int, ...]
+    reach: float
+    off: float = math.nan  # E, m
+
+    def tuned(self, speed: float) -> _SteadyTurns:
+        """With E, at a speed of straight running."""
+        found = replace(self, off=self.reach)
+        for _ in range(HALVINGS):
+            turn = found._at(speed, 0.0, None)
+            decays = -np.max(np.linalg.eigvals(turn.A - turn.B @ turn.gains).real)
+            if decays * self.reach >= speed:
+                break
+            found = replace(found, off=found.off / 2)
+        return found
+
+    def along(self, ways: Iterable[tuple[float, float, float]]) -> list[_SteadyTurn]:
+        """Turns at places (s, V, κ), each looked for near the one before; refused by its place."""
+        found: list[_SteadyTurn] = []
+        for s, speed, bend in ways:
+            where = f"ride of model '{self.balance.system.model.name}'"
+            what = f"{s:.4g} m along the path the curvature is {bend:.4g} 1/m, where at "
+            what += f"{speed:.4g} m/s it "
+            fix = "choose a wider path, or go slower"
+            if found:
+                fix = f"keep the curvature below {abs(self._bend(found[-1])):.2g} 1/m, or go slower"
+            near = found[-1].start if found else None
+            try:
+                turn = self._at(speed, speed * bend, near)
+            except SimulationError as error:
+                raise SimulationError(
+                    f"{what}has no steady turn: {error.what}", where, fix
+                ) from None
+            lean, steer = self.balance.bent(turn.x)
+            if lean > STEEPEST or steer > SHARPEST:
+                much = f"lean or steer by {max(lean, steer):.3g} rad"
+                raise SimulationError(f"{what}would {much}", where, fix)
+            found.append(turn)
+        return found
+
+    def _bend(self, turn: _SteadyTurn) -> float:
+        """Curvature of a turn, 1/m."""
+        return float(turn.A[0, 1] / turn.A[1, 2])
+
+    def _at(self, speed: float, turning: float, near: Start | None) -> _SteadyTurn:
+        """The turn in which the point that follows has a speed and a turning rate, and (1)."""
+        balance = self.balance
+        system, values = balance.system, balance.values
+        # the balance counts one driven wheel and the heading of the base: they differ in a turn
+        v, w = speed, turning
+        for _ in range(5):
+            motion, line = balance.steady_turn(v, balance.left * w, near)
+            near = start = motion.start
+            y, y_q, y_eta = (np.array(e) for e in self._way()(0.0, start.q, start.eta, values))
+            sign = 1.0 if y[0, 0] > 0 else -1.0
+            excess = sign * y[0, 0] - speed, y[1, 0] - turning
+            if max(abs(excess[0]), abs(excess[1])) < 1e-12 * speed:
+                break
+            v, w = v - excess[0], w - excess[1]
+        forces = np.zeros(len(system.inputs))
+        names = [i.name for i in system.inputs]
+        for name, value in motion.inputs.items():
+            forces[names.index(name)] = value
+        point = steady_state_at(system, start, forces, values)
+        by_c, by_zeta = (part[4] for part in point.derivatives()[:2])
+        c = [x.name for x in point.chart.coordinates]
+        T = np.zeros((len(c), len(line.coordinates)))
+        T[[c.index(x.name) for x in line.coordinates], range(len(line.coordinates))] = 1.0
+        T[[c.index(x.name) for x in line.dependent]] = line.coordinate_map
+        placing = np.array(point.chart.placing(point.c))
+        C = np.hstack([(y_q @ placing + y_eta @ by_c) @ T, y_eta @ by_zeta])
+        n, m = len(line.states), len(balance.motors)
+        A, B = np.zeros((n + 3, n + 3)), np.zeros((n + 3, m))
+        A[0, 1], A[1, 0], A[1, 2] = turning, -turning, speed
+        A[0, 3:], A[2, 3:], A[3:, 3:] = sign * C[0], C[1], line.A
+        B[3:] = motor_columns(line, balance.motors)
+        units, pushes = weight_units(line, balance.motors, system.kinematics.length)
+        off = self.off
+        Q = np.concatenate([[off, off, 2 * off / self.reach], units]) ** -2.0
+        regulation = solve_lqr(A, B, np.diag(Q), pushes**-2)
+        if regulation is None:
+            raise SimulationError(
+                "the motors cannot maintain this steady motion",
+                f"ride of model '{system.model.name}'",
+                "add a steering motor",
+            )
+        return _SteadyTurn(
+            start=start,
+            x=np.array([motion.values[q.name] for q in line.states]),
+            u=np.array([motion.inputs[name] for name in balance.motors]),
+            A=A,
+            B=B,
+            gains=regulation.gains,
+            weights=(Q, pushes**-2),
+        )
+
+    def _way(self) -> ca.Function:
+        """Speed and turning rate of what follows, and their derivatives by q and η."""
+        system, wheels = self.balance.system, self.wheels
+        kin = system.kinematics
+        s = kin.symbols
+
+        def make() -> ca.Function:
+            place, ahead = tracked(system, wheels, 1.0)
+            moving, turning = (ca.jtimes(e, s.q, ca.mtimes(kin.N, kin.v)) for e in (place, ahead))
+            along = ca.dot(moving, ahead) / ca.norm_2(ahead)
+            rate = (ahead[0] * turning[1] - ahead[1] * turning[0]) / ca.dot(ahead, ahead)
+            y = ca.vertcat(along, rate)
+            slopes = [ca.densify(ca.jacobian(y, x)) for x in (s.q, kin.eta)]
+            return ca.Function("way", [s.t, s.q, kin.eta, s.params], [y, *slopes])
+
+        return system.cached(("way of contacts", wheels), make)
 
 
 def _start(
-    system: System,
-    balance: Balance,
-    point: OperatingPoint,
-    wheels: tuple[int, ...],
-    motion: PathMotion,
+    balance: Balance, near: Start, x: Array, wheels: tuple[int, ...], motion: PathMotion
 ) -> tuple[dict[str, float], float]:
-    """The operating point at the start of the path, and the sign of the wheels' directions."""
+    """The states x at the start of the path, and the sign of the wheels' directions."""
+    system, values = balance.system, balance.values
     kin = system.kinematics
     s = kin.symbols
-    values = balance.values
     place, ahead = tracked(system, wheels, 1.0)
     moving = ca.jtimes(place, s.q, ca.mtimes(kin.N, s.v))
     at = ca.Function("at", [s.t, s.q, s.v, s.params], [place, ahead, moving])
@@ -316,19 +503,20 @@ def _start(
     def found(q: Array, v: Array) -> list[Array]:
         return [np.array(e).ravel() for e in at(0.0, q, v, values)]
 
-    _, direction, way = found(point.start.q, point.start.v)
+    _, direction, way = found(near.q, near.v)
     sign = 1.0 if direction @ way > 0 else -1.0
-    base = balance.base.joint.name
+    base, yaw = balance.base.joint.name, balance.heading
     states = (*balance.coordinates, *balance.speeds)
-    given = {x.name: float(value) for x, value in zip(states, point.x, strict=True)}
+    given = {x.name: float(value) for x, value in zip(states, x, strict=True)}
+    given |= {f"{base}.x": 0.0, f"{base}.y": 0.0, yaw: balance.heading_of(near.q)}
     table = arc_table(motion.path)
     heading = float(table.turned(table.p[:1])[0])
-    yaw = balance.heading
     # the heading of the joint at which the wheels head along the path, and then their place
-    now = math.atan2(sign * direction[1], sign * direction[0])
-    given[yaw] = heading - now + balance.heading_of(point.start.q)
+    first = complete_start(system, given, parameters=values)
+    direction = sign * found(first.q, first.v)[1]
+    given[yaw] += balance.left * (heading - math.atan2(direction[1], direction[0]))
     t, p = ca.SX.sym("t"), ca.SX.sym("p")
     r = np.array(ca.Function("r", [t, p], [motion.geometry(t, p)[0]])(0.0, table.p[0])).ravel()
-    first = complete_start(system, {**given, f"{base}.x": 0.0, f"{base}.y": 0.0}, parameters=values)
-    off = r - found(first.q, first.v)[0]
+    turned = complete_start(system, given, parameters=values)
+    off = r - found(turned.q, turned.v)[0]
     return {**given, f"{base}.x": float(off[0]), f"{base}.y": float(off[1])}, sign

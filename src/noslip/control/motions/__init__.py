@@ -1,1 +1,1 @@
-"""What a vehicle does on a timed path: its admissible reference."""
+"""Admissible reference motions of a vehicle on a timed path."""

@@ -1,4 +1,4 @@
-"""What of a vehicle can follow a path: found from how its bodies can move.
+"""Find the part of a vehicle that can follow a path from the velocities its bodies can have.
 
 A body that stays level moves with twists (v_x, v_y, ω) in its own axes; those that the constraints
 allow, over several configurations, fill the columns of a matrix T. A point p of the body and a
@@ -57,7 +57,7 @@ class FollowedAxle(NamedTuple):
 
     @property
     def angle(self) -> float:
-        """Of the free direction in the body."""
+        """Angle of the free direction in the body, rad."""
         return float(np.arctan2(self.ahead[1], self.ahead[0]))
 
 
@@ -84,7 +84,7 @@ class _Survey:
 def find_follower(
     system: System, values: Array, *, reverse: bool = False, body: str = ""
 ) -> Follower:
-    """What follows a path at given parameter values.
+    """Find the follower of a path at given parameter values.
 
     Parameters
     ----------
@@ -97,15 +97,15 @@ def find_follower(
     ------
     SimulationError : if the model has no planar base, or nothing of it can be kept on a path.
     """
-    survey = _survey(system, values)
+    survey = system.cached(("survey", values.tobytes()), lambda: _survey(system, values))
     where = f"path for model '{system.model.name}'"
     if survey.slides and not body:
-        return _sliding(system, survey, where)
+        return _holding(system, _sliding(survey), values)
     if survey.base not in survey.axles and not survey.slides:
         raise SimulationError(
-            "every point of the base can move sideways, so none can be kept on a path",
+            "the base can only turn, or not move at all, so no point of it follows a path",
             where,
-            "choose another task, or a model whose wheels do not slip sideways",
+            "choose another task, or free the base along the path",
         )
     if body:
         known = [survey.names[k] for k in survey.axles]
@@ -422,7 +422,7 @@ def _follower(
     links: list[AxleLink],
     index: dict[int, int],
 ) -> Follower:
-    """As plain data, with the steering by name where one wheel on the center line steers."""
+    """`Follower` of the search; it names the steering where one wheel on the center line steers."""
     follower = Follower(
         point=_vector(base.point),
         direction=_vector(base.ahead),
@@ -446,20 +446,23 @@ def _follower(
     )
 
 
-def _sliding(system: System, survey: _Survey, where: str) -> Follower:
+def can_slide(system: System, values: Array) -> bool:
+    """Whether the base can move sideways at all its points.
+
+    Parameters
+    ----------
+    system : compiled system.
+    values : (np,) parameter vector.
+    """
+    return _survey(system, values).slides
+
+
+def _sliding(survey: _Survey) -> Follower:
     """A base that can move in all directions: its origin follows, with wheels that steer."""
     # the base's own frame stands for an axle: it is led, not held
     frame = FollowedAxle(np.zeros(2), np.array([1.0, 0.0]))
     free = _with_frame(survey, frame)
-    follower, _ = _from(free, survey.base, reverse=False)
-    prescribed = 3 + len(follower.links or ()) + bool(follower.steering)
-    if prescribed < system.kinematics.num_independent_speeds:
-        raise SimulationError(
-            "every point of the base can move sideways, so none can be kept on a path",
-            where,
-            "choose another task, or a model whose wheels do not slip sideways",
-        )
-    return follower
+    return _from(free, survey.base, reverse=False)[0]
 
 
 def _with_frame(survey: _Survey, frame: FollowedAxle) -> _Survey:

@@ -105,14 +105,14 @@ class AbstractPathMotion(AbstractMotion):
         """Refuse, without feedback, what no finite forces can do."""
 
     def order(self, system: System) -> int:
-        """How often the curvature must be differentiable so that finite forces follow; −1: jumps.
+        """Number of continuous derivatives of curvature that finite forces need; −1: it may jump.
 
         Continuous forces need one order more.
         """
         return 0
 
     def standing_turns(self, system: System) -> tuple[StandingTurn | None, ...]:
-        """What turns at rest at each cusp of the path, None where nothing has to."""
+        """Turn at rest at each cusp of the path; None where none is needed."""
         return ()
 
     @abc.abstractmethod
@@ -125,7 +125,7 @@ class AbstractPathMotion(AbstractMotion):
 
 
 class StandingTurn(NamedTuple):
-    """What turns while the vehicle stands at a cusp.
+    """Turn of hinges while the vehicle stands at a cusp.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class StandingTurn(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """What a vehicle on a path looks like, traced, by distance."""
+    """Configuration of a vehicle along a path, traced as a function of distance."""
 
     states: ca.SX  # p, s, θ, and φ of the links that are integrated
     rates: ca.SX  # d/ds of these
@@ -243,7 +243,7 @@ class PathMotion(AbstractPathMotion):
         return replace(self, timing=timing)
 
     def order(self, system: System) -> int:
-        """How often the curvature must be differentiable so that finite forces follow."""
+        """Number of continuous derivatives of curvature that finite forces need."""
         driven = {i.speed for i in system.model.speed_inputs}
         rates = dict(rates_of(system))
         orders = self._orders(system)
@@ -361,7 +361,7 @@ class PathMotion(AbstractPathMotion):
         return before, after
 
     def jumps(self, order: int) -> list[CurvatureJump]:
-        """Where the curvature or one of its derivatives up to an order jumps."""
+        """Jumps of the curvature and of its derivatives up to an order."""
         return curvature_jumps(self.path, order)
 
     def check_feed_forward(self, system: System) -> None:
@@ -537,7 +537,7 @@ class PathMotion(AbstractPathMotion):
         return max((orders[link.origin] for link in self.steering_links(system)), default=-1)
 
     def standing_turns(self, system: System) -> tuple[StandingTurn | None, ...]:
-        """What turns at rest at each cusp of the path, None where nothing has to."""
+        """Turn at rest at each cusp of the path; None where none is needed."""
         cusps, order = self.path.cusps, self._jump_order(system)
         if not cusps or order < 0:
             return ()
@@ -552,7 +552,7 @@ class PathMotion(AbstractPathMotion):
         )
 
     def _turn_at(self, system: System, cusp: int, place: float) -> StandingTurn:
-        """How the angles of hinges on axles move in (4) at a cusp."""
+        """Motion of the angles of hinges on axles in (4) at a cusp."""
         shape, links = self._shape(system), self._links()
         symbols = system.kinematics.symbols
         led = [k for k, link in enumerate(links) if self._is_on_axle(system, link)]
@@ -695,8 +695,12 @@ def planar_base(system: System) -> Node:
                     "remove the frames of the joint, and give the path in world axes",
                 )
             return node
-    raise SimulationError(
-        "the model has no planar joint with the ground, so there is no base to follow a path",
-        f"model '{system.model.name}'",
-        "prescribe coordinates with ExpressionMotion instead",
+    what = "the model has no planar joint with the ground, so there is no base to follow a path"
+    fix = (
+        "prescribe coordinates: noslip run MODEL --motion joint1.angle=0.5*sin(t), or "
+        "follow(system, ExpressionMotion(…))"
     )
+    if not all(contact.is_flat for contact in system.model.contacts):
+        what += ", and its ground is not level"
+        fix = "use the vehicle on level ground, or give its inputs: noslip run, noslip studio"
+    raise SimulationError(what, f"model '{system.model.name}'", fix)

@@ -62,11 +62,11 @@ class TrailerMotion(AbstractPathMotion):
         return replace(self, timing=timing)
 
     def order(self, system: System) -> int:
-        """As for any chain of axles."""
+        """Same as for any chain of axles."""
         return self._along().order(system)
 
     def standing_turns(self, system: System) -> tuple[StandingTurn | None, ...]:
-        """As for any chain of axles."""
+        """Same as for any chain of axles."""
         return self._along().standing_turns(system)
 
     def check_feed_forward(self, system: System) -> None:

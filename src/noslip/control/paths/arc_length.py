@@ -361,7 +361,7 @@ def sample(path: AbstractPath, count: int) -> PathSamples:
 
 
 def samples_at(path: AbstractPath, p: Array, s: Array) -> PathSamples:
-    """What is known of a path at parameters whose arc lengths are known."""
+    """Samples of a path at parameters with known arc lengths."""
     rows = evaluate(_everything(path), p)
     for k, name in ((3, "curvature"), (4, "curvature rate")):
         if not np.all(np.isfinite(rows[k])):

@@ -277,7 +277,7 @@ def _terms(bend: Polynomial) -> list[float]:
 
 
 def _pieces_of(whole: float, kappa: Polynomial) -> int:
-    """How many equal pieces a stretch needs so that the series ends below rounding."""
+    """Number of equal pieces for which the series ends below rounding."""
     if len(kappa.coef) <= 2:
         first, last = abs(float(kappa(0.0))), abs(float(kappa(whole)))
         return _num_pieces(whole, max(first, last), abs(last - first) / whole)
@@ -300,7 +300,7 @@ def _left_out(bend: Polynomial, v: float) -> float:
 
 
 def _num_pieces(whole: float, kappa: float, rate: float) -> int:
-    """How many equal pieces keep |κ| v + |c| v²/2 ≤ TURN."""
+    """Number of equal pieces that keep |κ| v + |c| v²/2 ≤ TURN."""
     # the longest v, written so that neither κ nor c may vanish but both
     root = math.hypot(kappa, math.sqrt(2 * rate * TURN))
     return max(1, math.ceil(min(whole * (kappa + root) / (4 * TURN), 1e15)))

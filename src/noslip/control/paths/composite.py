@@ -86,7 +86,7 @@ class Composite(AbstractPath):
 
     @property
     def cusps(self) -> tuple[float, ...]:
-        """Those of all paths, and those between them."""
+        """Cusps of all paths and between them."""
         starts, result = _starts(self), []
         for k, path in enumerate(self.paths):
             a, b = path.interval
@@ -98,7 +98,7 @@ class Composite(AbstractPath):
 
     @property
     def breaks(self) -> tuple[float, ...]:
-        """Those of all paths."""
+        """Breaks of all paths."""
         starts = _starts(self)
         result = [0.0]
         for k, path in enumerate(self.paths):
@@ -127,19 +127,19 @@ class Reversed(AbstractPath):
 
     @property
     def parts(self) -> tuple[AbstractPath, ...]:
-        """Those of the path, each from its end to its start."""
+        """Parts of the path, each from its end to its start."""
         parts = self.path.parts
         return (self,) if len(parts) == 1 else tuple(Reversed(part) for part in parts[::-1])
 
     @property
     def cusps(self) -> tuple[float, ...]:
-        """Those of the path, mirrored."""
+        """Cusps of the path, mirrored."""
         a, b = self.path.interval
         return tuple(a + b - p for p in self.path.cusps[::-1])
 
     @property
     def breaks(self) -> tuple[float, ...]:
-        """Those of the path, mirrored."""
+        """Breaks of the path, mirrored."""
         a, b = self.path.interval
         inner = [a + b - p for p in self.path.breaks[-2:0:-1]]
         return (a, *inner, b)

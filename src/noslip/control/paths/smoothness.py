@@ -1,4 +1,4 @@
-"""How smooth a path is: where its curvature, or a derivative of it by arc length, jumps.
+"""Smoothness of a path: jumps of its curvature and of derivatives of it by arc length.
 
 A vehicle that turns by its wheels needs a continuous curvature; a motor that steers cannot follow a
 jump of the curvature's rate, and a hitch on the axle asks for one derivative more.
@@ -37,14 +37,14 @@ class CurvatureJump(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What jumps, in words."""
+        """Name of the quantity that jumps."""
         return ("the curvature", "the curvature's rate", "the curvature's second derivative")[
             min(self.order, 2)
         ]
 
     @property
     def unit(self) -> str:
-        """Of the jump."""
+        """Unit of the jump."""
         return "1/m" if self.order == 0 else f"1/m^{self.order + 1}"
 
 

@@ -299,7 +299,7 @@ class PathFile(AbstractPath):
 
     @classmethod
     def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> Spline:
-        """What :func:`path_from_csv` reads from the file named."""
+        """Spline that :func:`path_from_csv` reads from the file."""
         return path_from_csv(text.partition(":")[2].strip())
 
     @classmethod

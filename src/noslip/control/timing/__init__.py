@@ -1,1 +1,1 @@
-"""How fast a point moves along its path."""
+"""Timing laws: the speed of a point along its path."""

@@ -48,7 +48,7 @@ from noslip.simulation.trajectory import Trajectory
 
 
 class AbstractTimingPlan(AbstractForm, abc.ABC, family="timing"):
-    """What gives a timing law once the vehicle and its path are known."""
+    """Plan of a timing law, completed once the vehicle and its path are known."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ class AbstractTimingPlan(AbstractForm, abc.ABC, family="timing"):
 
 
 class AbstractTiming(AbstractTimingPlan):
-    """How the arc length of a path grows with time."""
+    """Timing law: arc length along a path as a function of time."""
 
     __slots__ = ()
 
@@ -126,7 +126,7 @@ class AbstractTiming(AbstractTimingPlan):
         return break_times(self, path)
 
     def stops(self, path: AbstractPath) -> tuple[tuple[float, float], ...]:
-        """When the vehicle arrives at each cusp of `path` and when it leaves it, s."""
+        """Times at which the vehicle arrives at each cusp of `path` and leaves it, s."""
         inner = dict(zip(path.breaks[1:-1], self.break_times(path), strict=False))
         return tuple((inner[p], inner[p]) for p in path.cusps if p in inner)
 
@@ -287,7 +287,7 @@ class StopAndGo(AbstractTiming):
                 )
 
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
-        """That of the part that is driven at the time t, zero at the cusps."""
+        """Speed in the part that is driven at the time t, zero at the cusps."""
         starts, speeds = [], []
         for law, (begin, end), (first, last) in zip(
             self.laws, self._times(), self._places(), strict=True
@@ -298,18 +298,18 @@ class StopAndGo(AbstractTiming):
         return choose(t, starts, speeds)
 
     def duration(self, path: AbstractPath) -> float:
-        """Of all parts together, with the pauses."""
+        """Duration of all parts together, with the pauses."""
         return self._times()[-1][1]
 
     def knots(self, path: AbstractPath) -> tuple[float, ...]:
-        """Those of all parts, and the stops."""
+        """Knots of all parts, and the stops."""
         found: set[float] = set()
         for (begin, end), part, law in zip(self._times(), self.paths, self.laws, strict=True):
             found |= {begin, end, *(begin + knot for knot in law.knots(part))}
         return tuple(sorted(found - {0.0}))
 
     def break_times(self, path: AbstractPath) -> tuple[float, ...]:
-        """Those of all parts, and when the cusps between them are left."""
+        """Break times of all parts, and the departures from the cusps between them."""
         found: list[float] = []
         for k, (part, law) in enumerate(zip(self.paths, self.laws, strict=True)):
             begin, _ = self._times()[k]
@@ -318,7 +318,7 @@ class StopAndGo(AbstractTiming):
         return tuple(found)
 
     def stops(self, path: AbstractPath) -> tuple[tuple[float, float], ...]:
-        """When each part ends and when the next one begins."""
+        """Times at which each part ends and the next one begins."""
         return tuple((a[1], b[0]) for a, b in pairwise(self._times()))
 
     def paused(self, pauses: tuple[float, ...]) -> AbstractTiming:
@@ -334,7 +334,7 @@ class StopAndGo(AbstractTiming):
         return ", ".join(words)
 
     def _times(self) -> list[tuple[float, float]]:
-        """When each part begins and ends."""
+        """Times at which each part begins and ends."""
         found, at = [], 0.0
         pauses = (*self.pauses, *[0.0] * (len(self.laws) - len(self.pauses)))
         for path, law, pause in zip(self.paths, self.laws, pauses, strict=True):

@@ -24,9 +24,11 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.control.follower import Follower
 from noslip.control.forms import Acceleration, Pure, read_entries, read_number
@@ -179,27 +181,34 @@ def _solve(segments: SegmentLimits, ends: tuple[float, float]) -> tuple[Array, A
         _refuse(segments, len(h), f"the end speed is {ends[1]:g} m/s, and {allowed}")
     rows, names = segments.rows()
     own_low, own_high = (x.tolist() for x in _own_intervals(rows))
-    limits = [[(r[0], r[1], r[2]) for r in segment] for segment in rows.tolist()]
+    above, below = _leading_on(rows, np.array(h))
     low, high = [last] * len(segments.cuts), [last] * len(segments.cuts)
     for k in range(len(h) - 1, -1, -1):
-        least, most = _leading_on(limits[k], h[k], low[k + 1], high[k + 1])
-        low[k], high[k] = max(own_low[k], least), min(own_high[k], most)
-        if low[k] > high[k] + 1e-12 * abs(high[k]):
-            following = [(2 * h[k], 1.0, -high[k + 1]), (-2 * h[k], -1.0, low[k + 1])]
+        next_low, next_high = low[k + 1], high[k + 1]
+        least, most = own_low[k], own_high[k]
+        for p, q, is_high in above[k]:
+            most = min(most, p + q * (next_high if is_high else next_low))
+        for p, q, is_high in below[k]:
+            least = max(least, p + q * (next_high if is_high else next_low))
+        if least > most + 1e-12 * abs(most):
+            following = [(2 * h[k], 1.0, -next_high), (-2 * h[k], -1.0, next_low)]
             known = [*names, *["what lies ahead"] * 2]
-            reasons = _reasons(limits[k] + following)
+            reasons = _reasons([(r[0], r[1], r[2]) for r in rows[k].tolist()] + following)
             listed = " and ".join(dict.fromkeys(known[i] for i in sorted(reasons)))
             _refuse(segments, k, f"no motion satisfies the limits: {listed}")
-        low[k] = min(low[k], high[k])
+        low[k], high[k] = min(least, most), most
     tolerance = 1e-12 * max(first, high[0])
     if not low[0] - tolerance <= first <= high[0] + tolerance:
         bound = f"from {np.sqrt(max(low[0], 0)):.6g} to {np.sqrt(high[0]):.6g} m/s"
         _refuse(segments, 0, f"the start speed is {ends[0]:g} m/s, and the limits allow {bound}")
-    z = [first]
+    z, here, pulls = [first], first, _pulls(rows)
     for k in range(len(h)):
         # the largest u that every row allows, and the way ahead
-        most = min((-(b * z[k] + c) / a for a, b, c in limits[k] if a > 0), default=np.inf)
-        z.append(max(min(z[k] + 2 * h[k] * most, high[k + 1]), low[k + 1]))
+        most = np.inf
+        for p, q in pulls[k]:
+            most = min(most, p + q * here)
+        here = max(min(here + 2 * h[k] * most, high[k + 1]), low[k + 1])
+        z.append(here)
     return np.array(z), np.diff(z) / (2 * np.array(h))
 
 
@@ -222,25 +231,39 @@ def _own_intervals(rows: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def _leading_on(rows: list[Row], h: float, low: float, high: float) -> tuple[float, float]:
-    """Lowest and highest z from which no row by itself keeps the next z out of an interval.
+def _leading_on(
+    rows: Array, h: Array
+) -> tuple[list[list[tuple[float, float, bool]]], list[list[tuple[float, float, bool]]]]:
+    """By segment: bounds p + q z_next of z from above and from below, by each row by itself.
 
-    With u = (z_next − z)/2h a row is (2h B − A) z + A z_next + 2h C ≤ 0; the end of the interval
-    that suits it is put in for z_next.
+    With u = (z_next − z)/2h a row is (2h B − A) z + A z_next + 2h C ≤ 0. The end of the interval of
+    z_next that suits it is put in: the highest, as the third value says, or the lowest.
     """
-    least, most = -np.inf, np.inf
-    for a, b, c in rows:
-        if a != 0:
-            beta, gamma = 2 * h * b - a, 2 * h * c + a * (high if a < 0 else low)
-            if beta > 1e-13 * abs(a):
-                most = min(most, -gamma / beta)
-            elif beta < -1e-13 * abs(a):
-                least = max(least, -gamma / beta)
-    return least, most
+    a, b, c = (rows[:, :, k] for k in range(3))
+    beta = 2 * h[:, None] * b - a
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = -2 * h[:, None] * c / beta, -a / beta
+    above = _listed((a != 0) & (beta > 1e-13 * np.abs(a)), p, q, a < 0)
+    below = _listed((a != 0) & (beta < -1e-13 * np.abs(a)), p, q, a < 0)
+    return above, below
+
+
+def _pulls(rows: Array) -> list[list[tuple[float, float]]]:
+    """By segment: bounds p + q z of u from above."""
+    a, b, c = (rows[:, :, k] for k in range(3))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _listed(a > 0, -c / a, -b / a)
+
+
+def _listed(chosen: NDArray[np.bool], *columns: NDArray[Any]) -> list[list[Any]]:
+    """Tuples of the chosen values of each row of tables, which are of the same shape."""
+    values = list(zip(*(column[chosen].tolist() for column in columns), strict=True))
+    ends = np.cumsum(np.sum(chosen, axis=1)).tolist()
+    return [values[start:end] for start, end in pairwise([0, *ends])]
 
 
 def _reasons(rows: list[Row]) -> set[int]:
-    """Which rows bound z from below and from above.
+    """Rows that bound z from below and from above.
 
     Two rows with A_i > 0 > A_j leave room for u where A_i (B_j z + C_j) ≤ A_j (B_i z + C_i).
     """
@@ -306,7 +329,7 @@ def _merged(cuts: Array, more: Array) -> Array:
 
 
 def _more_cuts(segments: SegmentLimits, z: Array, u: Array) -> Array:
-    """Where the acceleration switches inside a segment, and cuts of others that are too coarse.
+    """Cuts where the acceleration switches inside a segment, and of segments that are too coarse.
 
     No motion within the limits runs above the hardest acceleration from the start of a segment (1),
     the hardest braking to its end (2), or the highest speed (3). Where two of these meet above the
@@ -506,7 +529,7 @@ def _excess(timing: SpeedSchedule, rows: LimitRows) -> Array:
 
 
 def _missed(timing: SpeedSchedule, rows: LimitRows) -> float:
-    """What rows may be off between their places along a motion, as a part of their limits.
+    """Largest violation of the rows between their places, as a fraction of their limits.
 
     Every other place is interpolated from the next ones, which is off by four times as much.
     """

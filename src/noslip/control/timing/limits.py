@@ -1,4 +1,4 @@
-"""What limits the motion along a path: speed, acceleration, sideways acceleration, and motors.
+"""Limits of motion along a path: speed, acceleration, lateral acceleration, and motors.
 
 With z = ṡ² and u = s̈ = z'/2 (primes for d/ds) every limit is linear in u and z at each place:
 
@@ -124,7 +124,7 @@ _COLUMNS = ("inertia", "squared", "constant")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Limits:
-    """How fast, and how hard, the point may be driven along a path; what is not given is free.
+    """Limits of speed and acceleration along a path; those not given do not apply.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class Trapezoidal(AbstractTiming):
         return 2 * ramp + cruise
 
     def knots(self, path: AbstractPath) -> tuple[float, ...]:
-        """Where acceleration begins and ends."""
+        """Times at which the acceleration begins and ends."""
         return _ends(self._pieces(length(path)))
 
     def _pieces(self, whole: float) -> list[Piece]:
@@ -124,7 +124,7 @@ class SCurve(AbstractTiming):
         return 2 * (2 * change + hold) + cruise
 
     def knots(self, path: AbstractPath) -> tuple[float, ...]:
-        """Where the jerk jumps."""
+        """Times at which the jerk jumps."""
         return _ends(self._pieces(length(path)))
 
     def _pieces(self, whole: float) -> list[Piece]:

@@ -118,7 +118,7 @@ def _retold(
 
 
 def _geometry_faults(expansion: PartExpansion) -> Iterator[Finding]:
-    """What parts say of themselves, wheels that miss the ground, and wheels that overlap."""
+    """Faults that parts report, wheels that miss the ground, and wheels that overlap."""
     read = NumberReader(expansion.model.parameter_values())
     for given, part in expansion.placed:
         for finding in part.faults(expansion.model, read):

@@ -66,7 +66,7 @@ UNITS = {"m": "kg", "M": "kg", "n": "", "s": "", "f": "N", "k": "N/m"}
 
 
 class WheelOutline(NamedTuple):
-    """Where a wheel of a part is: a cylinder on a body.
+    """Outline of a part's wheel: a cylinder on a body.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ class AbstractWheelPart(AbstractPart):
         return formula(f"{WIDTH}*r", r=self.radius) if self.width is None else self.width
 
     def outline(self, *, is_held: bool = False) -> WheelOutline:
-        """Where it is."""
+        """Outline of the wheel."""
         return WheelOutline(
             self.name,
             self.parent,
@@ -212,7 +212,7 @@ class AbstractWheelPart(AbstractPart):
                 )
 
     def frame(self) -> Placement:
-        """Where the wheel sits on its parent."""
+        """Placement of the wheel on its parent."""
         return Placement(position=self.position, angles=(0.0, 0.0, self.heading))
 
 

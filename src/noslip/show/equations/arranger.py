@@ -94,7 +94,7 @@ class Arranger:
         return (tuple(sorted((self._rank(f) for f in factors if not f.is_Number), reverse=True)),)
 
     def _rank(self, factor: sympy.Expr) -> tuple[int, int, str]:
-        """Where a factor stands: parameters, sums, coordinates, speeds, inputs, functions."""
+        """Sort key of a factor: parameters, sums, coordinates, speeds, inputs, functions."""
         base = factor.base if factor.is_Pow and factor.exp.is_Integer else factor
         if base.is_Symbol:
             return (*self.ranks.get(base, (1, 0)), base.name)

@@ -435,6 +435,7 @@ _PARTS_STYLE = """
 .noslip thead th { border-bottom: 1px solid; font-weight: 600; }
 .noslip .scroll { overflow-x: auto; margin: 0.6rem 0 0.6rem 1.5rem; }
 .noslip .wide { overflow-x: auto; }
+.noslip.noslip .wide :is(th, td) { text-align: left; }
 .noslip .note { opacity: 0.65; font-size: 0.85em; }
 .noslip .side { text-align: right; padding-right: 0.3rem; }
 .noslip .more { padding-left: 1.5rem; }

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class EquationDocument(Protocol):
-    """What is written to a file: a derivation, the matrices of a method, linear equations."""
+    """Document for a file: a derivation, the matrices of a method, or linear equations."""
 
     @property
     def title(self) -> str:
-        """Of the whole."""
+        """Title of the document."""
 
     @property
     def sections(self) -> list[Section]:
-        """What it says."""
+        """Sections of the document."""
 
 
 class AbstractEquationFormat(AbstractFormat, family="equation format"):

@@ -171,7 +171,7 @@ class _StraightMotion:
 
     @property
     def about(self) -> dict[str, float]:
-        """What a start must give: second angles at which the others are defined."""
+        """Values that a start must give: second angles at which the others are defined."""
         found = {}
         for joint in angle_joints(self.model):
             angles = joint.type.named_angles()
@@ -182,7 +182,7 @@ class _StraightMotion:
 
     @property
     def place(self) -> int:
-        """Of the speed among ζ."""
+        """Index of the speed among ζ."""
         return [s.name for s in self.point.chart.speeds].index(self.speed)
 
     def start(self, v: float) -> Start:
@@ -377,7 +377,7 @@ _STIFFNESS = {(0, 0): "c", (0, 1): "0", (1, 0): "1", (2, 0): "2"}
 
 
 class _Page:
-    """What is printed about a straight motion."""
+    """Page about a straight motion."""
 
     def __init__(self, subject: Subject, motion: _StraightMotion) -> None:
         self.subject = subject
@@ -399,7 +399,7 @@ class _Page:
         return self.known.get(name) or glyph_of_name(name.rpartition(".")[2])
 
     def _speeds(self, small: _Small) -> tuple[list[Glyph], list[int]]:
-        """How the ζ are written, by the rates of z where they are such; and the z that are not."""
+        """Symbols of the ζ, as rates of z where they are; and the z without such a rate."""
         motion = self.motion
         glyphs = [self._glyph(s.name) for s in motion.point.chart.speeds]
         rates = motion.values(small.rate_by_zeta)
@@ -624,7 +624,7 @@ class _Page:
         return [words(*parts), words("By definition"), Scalars(tuple(defined))]
 
     def _arranger(self, speeds: list[Glyph]) -> Arranger:
-        """As in derivations, with v among the parameters, before what is small."""
+        """Arranger of derivations, with v among the parameters, before small quantities."""
         usual = self.subject.arrange
         glyphs = {symbol(g): g for s in (*speeds, *self.z) for g in (s, s.rate, s.rate.rate)}
         ranks = {**usual.ranks, self.v: (0, 6)}

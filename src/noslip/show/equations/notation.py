@@ -1,4 +1,4 @@
-"""Which short symbol stands for what: coordinates, speeds, inputs, parameters, multipliers.
+"""Short symbols of coordinates, speeds, inputs, parameters and multipliers.
 
 A rule for each kind of name, so that the same model always gets the same symbols:
 
@@ -125,7 +125,7 @@ class Notation:
         ]
 
     def _described(self) -> list[Entry]:
-        """What the model itself describes."""
+        """Entries that the model itself describes."""
         moving = [*self.coordinates, *self.speeds, *self.independent_speeds]
         return [*moving, *self.inputs, *self.speed_inputs, *self.parameters]
 

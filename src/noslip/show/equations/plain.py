@@ -115,7 +115,7 @@ def _verdict(residual: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """What is written, as traced expressions.
+    """Draft of the text, as traced expressions.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def _draft(subject: Subject) -> list[Drafted]:
 
 
 def _own_sections(subject: Subject) -> list[Drafted]:
-    """What a formulation itself says, up to the equations of motion."""
+    """Sections of a formulation, up to the equations of motion."""
     module, _, function = subject.equations.formulation.derivation.partition(":")
     if not module:
         return general.general(subject)

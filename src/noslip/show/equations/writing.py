@@ -314,7 +314,7 @@ def _labels(
 def _made_known(
     labels: dict[int, tuple[int, sympy.Expr]], k: int, place: int, whole: sympy.Expr | None
 ) -> dict[sympy.Symbol, sympy.Expr]:
-    """How the value of item k is written once that is shown: by its label, unless it is short."""
+    """Substitution for item k once it is shown: its label, unless it is short."""
     item, label = labels.get(place, (-1, None))
     if item != k or label is None:
         return {}
@@ -377,7 +377,7 @@ def _shortest(
 def _counts(
     expressions: list[sympy.Expr], definitions: dict[sympy.Symbol, sympy.Expr]
 ) -> dict[sympy.Symbol, int]:
-    """How often each part is written."""
+    """Number of occurrences of each part."""
     uses = dict.fromkeys(definitions, 0)
     for expression in (*expressions, *definitions.values()):
         for s in values_of(expression):

@@ -65,6 +65,7 @@ PANELS: Mapping[str, Callable[[Trajectory], list[Panel]]] = {
     "signals": histories.signal_panels,
     "phase": histories.phase_panels,
     "estimate": histories.estimate_panels,
+    "adapted": histories.adapted_panels,
 }
 #: All names.
 FIGURES = ("path", *PANELS, "friction")
@@ -92,7 +93,8 @@ def plot(
     what : name of a figure: ``histories`` (coordinates, speeds and inputs; the default), ``path``,
         ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
         ``residuals``, ``errors``, ``signals`` (what a controller saw, wanted and got),
-        ``estimate`` (errors of an estimator), ``phase`` or ``friction``; or a list of columns,
+        ``estimate`` (errors of an estimator), ``adapted`` (parameters that a controller adapts),
+        ``phase`` or ``friction``; or a list of columns,
         such as ``["wheel1.angle", "torque1"]``, which are drawn in one panel for each unit.
     against : column on the abscissa of a list of columns, such as ``"sleigh.vx"``.
     labels : of several runs.
@@ -291,6 +293,7 @@ TITLES = {
     "errors": "simulated minus reference, size",
     "signals": "measured, commanded and applied values",
     "estimate": "errors of the estimate, with two standard deviations",
+    "adapted": "adapted parameters",
     "friction": "friction demand of the wheels",
 }
 
@@ -324,6 +327,9 @@ def run_sheets(
     if any(name.startswith("estimate_error.") for name in run.columns):
         panels = histories.estimate_panels(run)
         sheets["estimate"] = lay_out(panels, title=titles["estimate"], size=size)
+    if any(name.startswith("adapted.") for name in run.columns):
+        panels = histories.adapted_panels(run)
+        sheets["adapted"] = lay_out(panels, title=titles["adapted"], size=size)
     if audit is not None and audit.loaded:
         sheets["friction"] = friction_sheet(audit, title=titles["friction"], size=size)
     return sheets

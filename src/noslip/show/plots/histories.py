@@ -10,6 +10,8 @@ from noslip.analysis.audit import Audit
 from noslip.errors import SimulationError
 from noslip.model.contacts import bears_force
 from noslip.model.vocabulary import angle_names
+from noslip.show.colors import BODY_PATH, ESTIMATE, PALETTE
+from noslip.show.headlines import ground_joints
 from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
 from noslip.show.plots.panels import lay_out
 from noslip.show.plots.sheets import Sheet
@@ -20,6 +22,8 @@ from noslip.simulation.trajectory import Trajectory
 
 #: Curves smaller than this part of the largest one of their unit get a panel of their own.
 SMALL = 0.08
+#: What a controller knows and commands → color; what is has that of a path, what should be, ink.
+SIGNALS = {"seen": PALETTE[1], "estimate": ESTIMATE, "wanted": PALETTE[1]}
 #: Panels of one unit at most.
 MOST = 3
 
@@ -86,7 +90,7 @@ def by_magnitude(run: Trajectory, names: Sequence[str]) -> list[list[str]]:
 
 
 def _axis_name(unit: str, names: Sequence[str]) -> str:
-    """What the unit measures, or the column itself where the unit does not say."""
+    """Name of the quantity that the unit measures, or of the column if that is ambiguous."""
     return quantity_of(unit) or (names[0] if len(names) == 1 else "")
 
 
@@ -259,30 +263,72 @@ def has_signals(run: Trajectory) -> bool:
     return any(name.startswith(("seen.", "estimate.", "wanted.")) for name in run.columns)
 
 
-def signal_panels(run: Trajectory) -> list[Panel]:
-    """What a controller saw or estimated beside what is and should be; what it wanted and got."""
+def signal_panels(run: Trajectory, *, only: Sequence[str] = ()) -> list[Panel]:
+    """Panels of measured or estimated, true and reference values; of wanted and applied inputs.
+
+    Parameters
+    ----------
+    run : of a plant.
+    only : columns to draw; all where none of them is measured.
+    """
     if not has_signals(run):
         raise SimulationError(
             "the run has no plant of its own, so the controller measures everything exactly",
             f"plot of model '{run.model.name}'",
             "plot signals of a run with a plant: track(…, plant=Plant(…))",
         )
-    panels = []
+    found: dict[str, Panel] = {}
+    exact: dict[str, Panel] = {}
     for column in run.columns:
         kind, _, name = column.partition(".")
-        if kind not in ("seen", "estimate", "wanted") or name not in run.columns:
+        if kind not in SIGNALS or name not in run.columns:
             continue
-        size = float(np.max(np.abs(run[name]), initial=0.0))
-        if np.max(np.abs(run[column] - run[name]), initial=0.0) <= 1e-12 * size:
-            continue  # seen as it is, or got as it was wanted
-        curves = [Curve(label=f"{kind} {name}", x=run.t, y=run[column])]
-        curves.append(
-            Curve(label=f"got {name}" if kind == "wanted" else name, x=run.t, y=run[name])
-        )
+        itself = f"got {name}" if kind == "wanted" else name
+        curves = [
+            Curve(label=f"{kind} {name}", x=run.t, y=run[column], color=SIGNALS[kind]),
+            Curve(label=itself, x=run.t, y=run[name], color=BODY_PATH),
+        ]
         if f"reference.{name}" in run.columns:
             y = run[f"reference.{name}"]
-            curves.append(Curve(label=f"reference {name}", x=run.t, y=y, dashes=(4.0, 1.6)))
-        panels.append(Panel(name=name, unit=unit_of(run, name), curves=tuple(curves)))
+            dashes = (4.0, 1.6)
+            curves.append(Curve(label=f"reference {name}", x=run.t, y=y, color=INK, dashes=dashes))
+        size = float(np.max(np.abs(run[name]), initial=0.0))
+        apart = np.max(np.abs(run[column] - run[name]), initial=0.0)
+        panel = Panel(name=name, unit=unit_of(run, name), curves=tuple(curves))
+        if apart > 1e-12 * size:
+            found[name] = panel
+        elif kind == "wanted":
+            exact[name] = panel  # got as it was wanted; what is seen as it is need not be drawn
+    # beside what is measured, what was commanded
+    panels = found | exact if found else {}
+    return [p for name, p in panels.items() if name in only] or list(panels.values())
+
+
+def main_signals(run: Trajectory) -> list[str]:
+    """What a reader of signals asks for first: places over the ground, headings, and inputs."""
+    joints = {joint.name for joint in ground_joints(run)}
+    places = [c.name for c in run.coordinates if c.name.rpartition(".")[0] in joints]
+    return places + input_names(run)
+
+
+def adapted_panels(run: Trajectory) -> list[Panel]:
+    """What an adaptive controller takes parameters for, beside the plant's own values."""
+    names = [n.removeprefix("adapted.") for n in run.columns if n.startswith("adapted.")]
+    if not names:
+        raise SimulationError(
+            "the run has no adapted parameters",
+            f"plot of model '{run.model.name}'",
+            "follow a path with an adaptive controller: AdaptiveTracking(unknown=…)",
+        )
+    panels = []
+    for name in names:
+        curves = [Curve(label=f"adapted {name}", x=run.t, y=run[f"adapted.{name}"], color=ESTIMATE)]
+        if name in run.parameters:
+            true = np.full(len(run.t), run.parameters[name])
+            dashes = (4.0, 1.6)
+            curves.append(Curve(label="of the plant", x=run.t, y=true, color=INK, dashes=dashes))
+        unit = unit_of(run, f"adapted.{name}")
+        panels.append(Panel(name=name, unit=unit, curves=tuple(curves)))
     return panels
 
 

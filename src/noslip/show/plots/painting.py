@@ -56,7 +56,7 @@ LINE_GAP = 1.15
 
 
 class Canvas(Protocol):
-    """What takes the parts of a sheet; everything is in points from the lower left corner."""
+    """Canvas for the parts of a sheet; everything is in points from the lower left corner."""
 
     def lines(
         self,
@@ -352,7 +352,7 @@ class _Pixels:
         self._renderer.draw_text(gc, x, self.size[1] - y, text, _font(size, bold), turned)
 
     def png(self) -> bytes:
-        """What was drawn."""
+        """PNG of the drawing."""
         from PIL import Image
 
         data = io.BytesIO()
@@ -439,7 +439,7 @@ class _Elements:
         )
 
     def svg(self, title: str) -> str:
-        """What was drawn, with a name for those who cannot see it."""
+        """SVG of the drawing, with a title for screen readers."""
         size = f"{_number(self.width)} {_number(self.height)}"
         width, height = (f"{part}pt" for part in size.split())
         style = (

@@ -13,7 +13,7 @@ seen along the normal of that plane.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -24,7 +24,7 @@ from noslip.kinematics.tree import build_tree
 from noslip.model.bodies import WORLD
 from noslip.show.colors import CONTACT_PATH, ESTIMATE
 from noslip.show.headlines import ground_joints
-from noslip.show.plots.curves import Array
+from noslip.show.plots.curves import ROUNDING, Array
 from noslip.show.plots.panels import BELOW, NARROW
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks
 from noslip.show.plots.style import (
@@ -299,7 +299,7 @@ def _renamed(path: Path, name: str) -> Path:
 
 
 def _without_repeats(paths: list[Path]) -> list[Path]:
-    """Without contacts and references that lie on a path that is drawn anyway."""
+    """Without contacts that lie on a path that is drawn anyway; references there are said to."""
     kept: list[Path] = []
     scale = max((float(np.ptp(p.x) + np.ptp(p.y)) for p in paths), default=0.0) or 1.0
     for path in paths:
@@ -308,7 +308,11 @@ def _without_repeats(paths: list[Path]) -> list[Path]:
             for other in kept
             if len(other.x) == len(path.x)
         ]
-        if not (path.is_contact or path.is_reference) or min(apart, default=1.0) > 2e-3 * scale:
+        nearest = min(apart, default=1.0)
+        if path.is_reference and nearest <= 2e-3 * scale:
+            sign = "=" if nearest <= ROUNDING * scale else "≈"
+            kept.append(replace(path, name=f"{sign} {path.name}"))
+        elif not path.is_contact or nearest > 2e-3 * scale:
             kept.append(path)
     return kept
 
@@ -349,15 +353,25 @@ def _entries(
 ) -> tuple[list[str], list[Stroke | Area]]:
     """Names and samples of the legend."""
     names = [path.name for path in paths]
-    samples: list[Stroke | Area] = [_stroke(path, k) for k, path in enumerate(paths)]
+    samples: list[Stroke | Area] = [*_strokes(paths)]
     if paths:
         names.append("start")
         samples.append(_start(paths[0]))
     if shown:
         times = np.diff([run.t[outline.sample] for outline in shown])
-        names.append(f"every {times.min():.3g} s" if len(times) else "at the start")
+        names.append(f"every {times.min():.2g} s" if len(times) else "at the start")
         samples.append(_outlined(()))
     return names, samples
+
+
+def _strokes(paths: Sequence[Path]) -> list[Stroke]:
+    """Lines of paths, those of each kind told apart by color or dashes."""
+    found, bodies, contacts = [], 0, 0
+    for path in paths:
+        found.append(_stroke(path, contacts if path.is_contact else bodies))
+        contacts += path.is_contact
+        bodies += not (path.is_contact or path.is_reference or path.is_estimate)
+    return found
 
 
 def _stroke(path: Path, k: int) -> Stroke:
@@ -366,7 +380,7 @@ def _stroke(path: Path, k: int) -> Stroke:
     elif path.is_reference:
         style = {"color": INK, "width": THIN, "level": 3.5, "dashes": (4.0, 1.6)}
     elif path.is_contact:
-        kind = DASHES[(k - 1) % len(DASHES)]
+        kind = DASHES[k % len(DASHES)]
         style = {"color": CONTACT_PATH, "width": THIN, "level": 2.0, "dashes": kind}
     else:
         style = {"color": color(k), "width": 1.4 * LINE, "level": 3.0, "dashes": dashes(k)}
@@ -427,8 +441,8 @@ def _frame(
     size = float(np.max(np.abs([low, high])))
     exponent = exponent_of(-size, size)
     strokes = []
-    for k, path in enumerate(paths):
-        strokes.append(_stroke(path, k))
+    for path, stroke in zip(paths, _strokes(paths), strict=True):
+        strokes.append(stroke)
         if not (path.is_contact or path.is_reference or path.is_estimate):
             strokes.append(_start(path))
     hulls = [hull for outline in shown for hull in outline.hulls if len(hull) > 1]

@@ -45,7 +45,7 @@ FAINT = 0.13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureStyle:
-    """What a figure is for: its size, how much it is enlarged, and its fonts.
+    """Style of a figure by its purpose: size, scale, and fonts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a page opens with: speeds, inputs, power, friction, loads, errors; and what is trusted."""
+"""Opening of a report: speeds, inputs, power, friction, loads, errors; and what is trusted."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ GROUND = {
 }
 #: Figures of an answer.
 DIGITS = 3
+#: Energy below this part of what is spent is not worth a word.
+SMALL_SHARE = 1e-3
 
 
 def answers(subject: ReportSubject) -> list[Verdict]:
-    """What the motion asks of the machine: speed, inputs, power, friction, loads, errors.
+    """Headline results of a motion: speed, inputs, power, friction, loads, errors.
 
     A run along a path is asked first how well it follows it.
     """
@@ -46,6 +48,9 @@ def answers(subject: ReportSubject) -> list[Verdict]:
     follows = bool(run.errors) and run.path_errors is not None
     if follows:
         found.append(_tracking(run))
+    if (estimate := _estimate(run)) is not None:
+        found.append(estimate)
+    found += _adapted(run)
     found.append(_speed(run))
     if len(run.t) > 1:
         found += _inputs(run)
@@ -53,6 +58,49 @@ def answers(subject: ReportSubject) -> list[Verdict]:
         found += _ground(subject.audit)
     if run.errors and not follows:
         found.append(_tracking(run))
+    return found
+
+
+def _estimate(run: Trajectory) -> Verdict | None:
+    """Largest error of what an estimator believes, and how often it is where it says."""
+    names = [n.removeprefix("estimate_error.") for n in run.columns if "estimate_error." in n]
+    if not names:
+        return None
+    unit = run.columns[f"estimate_error.{names[0]}"][0]
+    alike = [n for n in names if run.columns[f"estimate_error.{n}"][0] == unit]
+    errors = np.array([np.abs(run[f"estimate_error.{n}"]) for n in alike])
+    spread = np.array([run[f"covariance.{n},{n}"] for n in alike])
+    within = float(np.mean(errors <= 2 * np.sqrt(np.maximum(spread, 0.0))))
+    worst = int(np.argmax(errors.max(axis=1)))
+    return Verdict(
+        mark="",
+        label="Estimation error",
+        answer=quantity(float(errors.max()), unit, DIGITS),
+        comment=Html(
+            f"at most, in {code(alike[worst])}; within two standard deviations "
+            f"{100 * within:.0f} % of the time"
+        ),
+        link="plots",
+    )
+
+
+def _adapted(run: Trajectory) -> list[Verdict]:
+    """What an adaptive controller took the first parameters for at the end."""
+    found = []
+    for column in [name for name in run.columns if name.startswith("adapted.")][:2]:
+        name, unit = column.removeprefix("adapted."), run.columns[column][0]
+        true = run.parameters.get(name)
+        first = quantity(float(run[column][0]), unit, DIGITS)
+        own = "" if true is None else f"; the plant has {quantity(true, unit, DIGITS)}"
+        found.append(
+            Verdict(
+                mark="",
+                label=f"Adapted {name}",
+                answer=quantity(float(run[column][-1]), unit, DIGITS),
+                comment=Html(f"at the end, from {first}{own}"),
+                link="plots",
+            )
+        )
     return found
 
 
@@ -126,14 +174,16 @@ def _inputs(run: Trajectory) -> list[Verdict]:
 def _power(run: Trajectory, names: list[str]) -> Verdict:
     """Largest power of all motors together, and the energy of those that drive at each instant."""
     power = power_use(run, names)
+    back = f", {quantity(power.regained, 'J', DIGITS)} taken back"
+    if power.regained <= SMALL_SHARE * power.spent:
+        back = ""
     return Verdict(
         mark="",
         label="Peak power",
         answer=quantity(abs(power.peak), "W", DIGITS),
         comment=Html(
             f"{'driving' if power.peak >= 0 else 'braking'}, {_at(run, power.sample)}; "
-            f"{quantity(power.spent, 'J', DIGITS)} spent, "
-            f"{quantity(power.regained, 'J', DIGITS)} taken back"
+            f"{quantity(power.spent, 'J', DIGITS)} spent{back}"
         ),
         link="plots",
     )
@@ -162,16 +212,24 @@ def _ground(audit: Audit) -> list[Verdict]:
         found.append(
             Verdict(
                 mark="bad" if any(np.any(n < -audit.rounding) for n in loads.values()) else "",
-                label="Wheel loads",
-                answer=Html(
-                    f"{number(light, DIGITS)} to "
-                    f"{quantity(float(np.nanmax(loads[most])), 'N', DIGITS)}"
+                label="Wheel loads" if len(loads) > 1 else "Load of the contact",
+                answer=_range(light, float(np.nanmax(loads[most])), "N"),
+                comment=Html(
+                    f"least on {code(least)}, largest on {code(most)}"
+                    if len(loads) > 1
+                    else f"on {code(least)}"
                 ),
-                comment=Html(f"least on {code(least)}, largest on {code(most)}"),
                 link="ground",
             )
         )
     return found
+
+
+def _range(low: float, high: float, unit: str) -> Html:
+    """From where to where; one number where both are read as the same."""
+    if number_text(low, DIGITS) == number_text(high, DIGITS):
+        return quantity(high, unit, DIGITS)
+    return Html(f"{number(low, DIGITS)} to {quantity(high, unit, DIGITS)}")
 
 
 def _demand(audit: Audit) -> Verdict:
@@ -206,17 +264,21 @@ def _tracking(run: Trajectory) -> Verdict:
     """Distance from what was to be followed; below the tolerance it is none."""
     first, *others = largest_errors(run)
     is_small = first.size <= run.rtol
-    answer = (
-        Html(f"below {quantity(run.rtol, first.unit, 1)}")
-        if is_small
-        else quantity(first.size, first.unit, DIGITS)
-    )
+    is_rounding = is_small and run.rtol <= ROUNDING
+    answer = quantity(first.size, first.unit, DIGITS)
+    if is_small:
+        answer = _size(0.0) if is_rounding else Html(f"below {quantity(run.rtol, first.unit, 1)}")
     more = (
         f"; {quantity(e.size, e.unit, DIGITS)} in {code(e.name)}"
         for e in others
         if e.size > run.rtol
     )
-    comment = "the tolerance of the run" if is_small else f"at most, in {code(first.name)}"
+    comment = "it follows exactly" if is_rounding else "the tolerance of the run"
+    if not is_small:
+        last = quantity(first.last, first.unit, DIGITS)
+        if first.last <= run.rtol:
+            last = Html(f"below {quantity(run.rtol, first.unit, 1)}")
+        comment = f"at most, in {code(first.name)}; {last} at the end"
     return Verdict(
         mark="",
         label="Tracking error",
@@ -232,10 +294,9 @@ def trust(subject: ReportSubject) -> PageSection:
     time = quantity(float(run.t[-1]), "s") if len(run.t) else text("0 s")
     parts = [
         Html(f"{text(run.verdict.removesuffix('.'))}, at {time}"),
-        Html(f'<a href="#balance">energy drift {number(run.energy_drift, 2)}</a>'),
-        Html(f'<a href="#balance">constraint residual {number(run.slip, 2)}'
-             f"{_positions(run)}</a>"),
-    ]  # fmt: skip
+        Html(f'<a href="#balance">{_energy(run)}</a>'),
+        Html(f'<a href="#balance">{_residual(run)}</a>'),
+    ]
     mark = "good" if run.success else "bad"
     if certificate is None:
         parts.append(text(f"formulations not compared: {subject.without_certificate}"))
@@ -245,8 +306,7 @@ def trust(subject: ReportSubject) -> PageSection:
         verb = "agree to" if certificate.holds else "do not agree: they differ by"
         parts.append(
             Html(
-                f'<a href="#certificate">{count} formulations {verb} '
-                f"{number_text(certificate.worst, 2)}</a>"
+                f'<a href="#certificate">{count} formulations {verb} {_size(certificate.worst)}</a>'
             )
         )
         mark = mark if certificate.holds else "bad"
@@ -254,5 +314,24 @@ def trust(subject: ReportSubject) -> PageSection:
     return PageSection(key="trust", title="Can it be trusted?", body=line)
 
 
-def _positions(run: Trajectory) -> str:
-    return f" in speeds, {number(run.gap, 2)} in positions" if run.position_residuals.size else ""
+#: What is smaller is zero but for rounding.
+ROUNDING = 1e-12
+
+
+def _size(value: float) -> Html:
+    """A relative error, or that it is one of rounding."""
+    if value <= ROUNDING:
+        return Html(f'<data value="{float(value)!r}">rounding error</data>')
+    return number(value, 2)
+
+
+def _energy(run: Trajectory) -> str:
+    verb = "energy holds to" if run.energy_drift <= ROUNDING else "energy drift"
+    return f"{verb} {_size(run.energy_drift)}"
+
+
+def _residual(run: Trajectory) -> str:
+    if max(run.slip, run.gap) <= ROUNDING:
+        return f"constraints hold to {_size(max(run.slip, run.gap))}"
+    positions = f" in speeds, {_size(run.gap)} in positions" if run.position_residuals.size else ""
+    return f"constraint residual {_size(run.slip)}{positions}"

@@ -206,12 +206,19 @@ def number_text(value: float, digits: int = 6) -> str:
     return f"{shown}{POWER}{raised(int(exponent))}" if exponent else shown
 
 
-def number(value: float, digits: int = 6) -> Html:
-    """A number to read, which carries all its digits for programs."""
+def number(value: float, digits: int = 6, *, zero: float = 0.0) -> Html:
+    """A number to read, which carries all its digits for programs.
+
+    Parameters
+    ----------
+    value, digits : and how many of its digits are shown.
+    zero : what is no larger is shown as zero: the rounding error of what it is about.
+    """
     value = float(value)
     if not math.isfinite(value):
         return text(number_text(value))
-    return Html(f'<data value="{value!r}">{number_text(value, digits)}</data>')
+    shown = value if abs(value) > zero else 0.0
+    return Html(f'<data value="{value!r}">{number_text(shown, digits)}</data>')
 
 
 def words(sentence: str) -> Html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from noslip import __version__
 from noslip.atomic import write_atomically
 from noslip.errors import SimulationError
 from noslip.formats import check_folder
-from noslip.identification.result import ColumnFit, Fit, FittedCurve
+from noslip.identification.result import ColumnFit, Fit, FittedCurve, FittedValue
 from noslip.show.plots.curves import Curve, Panel
 from noslip.show.plots.painting import sheet_svg
 from noslip.show.plots.panels import lay_out
@@ -42,6 +43,8 @@ from noslip.words import counted
 
 #: Curves with a picture of their own; of more the first.
 SHOWN = 60
+#: Values that the page opens with.
+ANSWERS = 6
 #: Widths of the band about a fitted curve, standard deviations.
 BAND = 2.0
 
@@ -70,14 +73,14 @@ def write_fit_report(found: Fit, path: str | Path, *, command: str = "") -> Path
 
 def fit_html(found: Fit, *, command: str = "") -> str:
     """The page of :func:`write_fit_report` as text."""
-    sections = [_values(found), _against(found), _residuals(found), _correlations(found)]
-    sections.append(_reproduction(command))
+    folded = [_residuals(found), _correlations(found), _reproduction(command)]
+    sections = [replace(section, is_folded=True) for section in folded if section is not None]
     return page(
         f"{found.model}: parameters from measurements",
         heading=f"{found.model}: a fit",
         lead=Html(f'<p class="made">Report of a fit, made by noslip {__version__}</p>'),
         opening=Html(f'<section aria-label="Summary">{verdicts(_answers(found))}</section>'),
-        parts=[section for section in sections if section is not None],
+        parts=[_values(found), _against(found), *sections],
     )
 
 
@@ -85,12 +88,8 @@ def _answers(found: Fit) -> list[Verdict]:
     given = not math.isnan(found.probability)
     explained = given and 1e-3 <= found.probability <= 1 - 1e-3
     white = all(c.is_white for c in found.columns)
-    weakest = max(
-        (v for v in found.values if not v.at_bound),
-        key=lambda v: v.error / (abs(v.value) or 1.0),
-        default=None,
-    )
     answers = [
+        *map(_value_answer, found.values[:ANSWERS]),
         Verdict(
             mark="good" if explained else "bad" if given else "open",
             label="The model explains the data",
@@ -127,18 +126,19 @@ def _answers(found: Fit) -> list[Verdict]:
             link="against",
         ),
     ]
-    if weakest is not None:
-        share = weakest.error / (abs(weakest.value) or 1.0)
-        answers.append(
-            Verdict(
-                mark="",
-                label="Known least",
-                answer=text(weakest.name),
-                comment=text(f"to {100 * share:.2g} % of its value"),
-                link="values",
-            )
-        )
     return answers
+
+
+def _value_answer(v: FittedValue) -> Verdict:
+    """A value that was found, with its interval."""
+    ends = Html(f"{number(v.low, v.digits)} to {quantity(v.high, v.unit, v.digits)}")
+    return Verdict(
+        mark="warn" if v.at_bound else "",
+        label=v.name,
+        answer=quantity(v.value, v.unit, v.digits),
+        comment=text("at its bound") if v.at_bound else ends,
+        link="values",
+    )
 
 
 def _values(found: Fit) -> PageSection:
@@ -146,13 +146,13 @@ def _values(found: Fit) -> PageSection:
     rows = []
     for v in found.values:
         held = text("at its bound") if v.at_bound else Html("")
-        ends = joined([number(v.low), text(" … "), number(v.high)], "")
+        ends = joined([number(v.low, v.digits), text(" … "), number(v.high, v.digits)], "")
         prior = "" if v.prior is None else f"{v.prior[0]:.6g} ± {v.prior[1]:.3g}"
         rows.append(
             [
                 code(v.name),
-                number(v.value),
-                held if v.at_bound else number(v.error, 3),
+                number(v.value, v.digits),
+                held if v.at_bound else number(v.error, 2),
                 held if v.at_bound else ends,
                 unit(v.unit),
                 number(v.guess),
@@ -213,8 +213,8 @@ def fit_panels(curve: FittedCurve) -> list[Panel]:
         dot=2.2,
     )
     return [
-        Panel(name=curve.column, unit=curve.unit, curves=(fitted, dots)),
-        Panel(name="residual", unit=curve.unit, curves=(zero, left), has_names=False),
+        Panel(name=curve.column, unit=curve.unit, curves=(dots, fitted)),
+        Panel(name="residual", unit=curve.unit, curves=(left, zero), has_names=False),
     ]
 
 
@@ -244,7 +244,7 @@ def _residual_row(c: ColumnFit) -> list[Html]:
         number(c.num_values),
         quantity(c.sigma, c.unit, 3),
         text("found" if c.is_sigma_found else "given"),
-        number(c.mean, 3),
+        number(c.shown_mean, 3),
         number(c.rms, 3),
         number(c.largest, 3),
         number(c.correlation, 2),

@@ -61,7 +61,7 @@ def simulated(subject: ReportSubject) -> PageSection:
 
 
 def _task(scenario: Scenario) -> Iterator[Html]:
-    """What the inputs do, and with which numbers."""
+    """Task of a scenario: its inputs, and their values."""
     words = {
         "path": ", ".join(scenario.path),
         "timing": scenario.timing,
@@ -114,6 +114,10 @@ def _parameters(subject: ReportSubject) -> Html:
     )
 
 
+#: What is smaller than this part of the largest value of a column is zero but for rounding.
+ROUNDING = 1e-14
+
+
 def _state(subject: ReportSubject) -> Html:
     """Coordinates, angles and speeds at both ends, and their ranges."""
     run = subject.run
@@ -127,7 +131,9 @@ def _state(subject: ReportSubject) -> Html:
     for name in [*coordinates, *angles, *speeds]:
         values = run[name]
         ends = (values[0], values[-1], np.min(values), np.max(values))
-        rows.append((code(name), *(number(x) for x in ends), unit(run.columns[name][0])))
+        zero = ROUNDING * float(np.max(np.abs(values)))
+        shown = (number(x, zero=zero) for x in ends)
+        rows.append((code(name), *shown, unit(run.columns[name][0])))
     given = subject.run.scenario.start if subject.run.scenario is not None else {}
     parts = []
     for title, among in (

@@ -117,7 +117,7 @@ pre { margin: 0.6rem 0; padding: 0.8rem 1rem; overflow-x: auto; line-height: 1.5
 LAYOUT = """
 .page { max-width: 80rem; margin: 0 auto; padding: clamp(1rem, 4vw, 2.5rem);
   display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.6rem 3.5rem; }
-main > section { margin: 0 0 3rem; }
+main > section { margin: 0 0 2rem; }
 nav ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap;
   gap: 0.1rem 1.1rem; font-size: 0.92rem; }
 nav a { display: inline-block; padding: 0.2rem 0; text-decoration: none; }
@@ -135,7 +135,7 @@ nav a:hover { text-decoration: underline; }
 
 BLOCKS = """
 .verdicts { list-style: none; margin: 0; padding: 0; display: grid; gap: 0.8rem;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 15rem), 1fr)); }
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 13rem), 1fr)); }
 .verdicts a { display: flex; flex-direction: column; height: 100%; padding: 0.8rem 1rem;
   color: inherit; text-decoration: none; background: var(--card); border: 1px solid var(--line);
   border-radius: 8px; }
@@ -201,12 +201,14 @@ figcaption { color: var(--soft); font-size: 0.85rem; margin: 0.3rem 0; }
 figure img, figure svg { display: block; width: 100% !important; max-width: none !important;
   height: auto; }
 main section > figure:has(> svg) { max-width: 28rem; margin: 0.8rem 0 1.4rem; }
-.trace { display: inline-block; width: 1.1rem; height: 3px; margin: 0 0.35rem 0.25em 0.6rem;
+.traced { display: inline-block; margin-right: 1rem; }
+.trace { display: inline-block; width: 1.1rem; height: 3px; margin: 0 0.4rem 0.25em 0;
   background: var(--trace); border-radius: 2px; }
+.trace.dashes { height: 0; background: none; border-top: 2px dashed currentColor; }
 .figures { columns: 2 22rem; column-gap: 2rem; margin: 0.8rem 0; }
 .figures figure { break-inside: avoid; padding-bottom: 1.4rem; }
-.stage { position: relative; aspect-ratio: 16 / 10; max-height: 75vh; width: 100%; overflow: hidden;
-  border: 1px solid var(--line); border-radius: 8px; background: #ffffff; }
+.stage { position: relative; aspect-ratio: 16 / 10; max-height: max(54vh, 22rem); width: 100%;
+  overflow: hidden;  border: 1px solid var(--line); border-radius: 8px; background: #ffffff; }
 .stage img, .stage iframe { position: absolute; inset: 0; width: 100%; height: 100%; border: 0; }
 .stage img { object-fit: contain; }
 @media (scripting: none) { .stage iframe { display: none; } }

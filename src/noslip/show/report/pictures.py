@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -21,12 +22,15 @@ from noslip.show.report.elements import (
     text,
 )
 from noslip.show.report.subject import ReportSubject, StatusCallback
+from noslip.show.scene.overlays import REFERENCE_TRACE
+from noslip.simulation.trajectory import largest_errors
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from noslip.engines.system import System
     from noslip.show.animate import Recording
+    from noslip.show.plots.sheets import Sheet
     from noslip.simulation.trajectory import Trajectory
 
 #: The animation lasts no longer than this, s; a longer motion is shown faster than it happened.
@@ -38,20 +42,36 @@ RATE = 24.0
 #: Of the still, pixels.
 WIDTH, HEIGHT = 1280, 800
 
-#: Figures that answer what people ask first; those of other sections are there, the rest is folded.
-FIRST = ("path", "signals", "speeds", "inputs", "errors")
+#: Figures that answer what people ask first, in this order, as far as there is room for them; those
+#: of other sections are there, the rest is folded.
+FIRST = ("path", "errors", "controller", "adapted", "inputs", "speeds", "coordinates")
 ELSEWHERE = ("energy", "friction")
+#: Inches of a column of figures that are seen at once; the two figures that are wanted most always
+#: are, and others beside them where the columns grow by no more than this part.
+ROOM, GROWTH = 5.0, 1.25
+#: Of these, one is wanted most.
+OF_CONTROL = ("controller", "adapted")
 
+#: Titles of figures that only a report has.
+MORE_TITLES = {"controller": "what the controller saw, wanted and got"}
 NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 NOTHING = "The run has no motion to draw."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pictures:
-    """Pictures of a report: the animation in its frame, and figures by name."""
+    """Pictures of a report: the animation in its frame, and figures by name.
+
+    Parameters
+    ----------
+    animation : in its frame.
+    figures : by name.
+    first : names of those that are not folded.
+    """
 
     animation: Html
     figures: dict[str, Html]
+    first: tuple[str, ...] = ()
 
     def of(self, name: str) -> Html:
         """A figure, or nothing where there is none."""
@@ -65,7 +85,12 @@ def draw(subject: ReportSubject, tell: StatusCallback) -> Pictures:
     tell("animating")
     moving = animation(subject.system, subject.run)
     tell("drawing")
-    return Pictures(animation=moving, figures=_figures(subject))
+    found = sheets(subject)
+    return Pictures(
+        animation=moving,
+        figures={name: _svg(subject, name, sheet) for name, sheet in found.items()},
+        first=first_figures(subject.run, found),
+    )
 
 
 def motion(drawn: Pictures) -> PageSection:
@@ -75,8 +100,8 @@ def motion(drawn: Pictures) -> PageSection:
 
 def plots(drawn: Pictures) -> PageSection:
     """Figures of the motion and of what drives it; all others below, folded."""
-    first = [drawn.figures[name] for name in FIRST if name in drawn.figures]
-    rest = [html for name, html in drawn.figures.items() if name not in (*FIRST, *ELSEWHERE)]
+    first = [drawn.figures[name] for name in drawn.first]
+    rest = [html for name, html in drawn.figures.items() if name not in (*drawn.first, *ELSEWHERE)]
     parts = [_side_by_side(first)] if first else []
     if rest:
         parts.append(folded("More figures", _side_by_side(rest)))
@@ -127,13 +152,16 @@ def animation(system: System, run: Trajectory) -> Html:
 def _legend(shown: Recording) -> Html:
     """Scale of the grid, and which path has which color."""
     said = "The ground is darker where it is lower."
+    if shown.lines is not None:
+        said += f" Its lines are {number_text(shown.lines)}{SPACE}m apart."
     if shown.cell is not None:
         said = f"Grid lines are {number_text(shown.cell)}{SPACE}m apart, dark ones "
         said += f"{number_text(5 * shown.cell)}{SPACE}m."
     for color, names in shown.traces.items():
+        kind = 'class="trace dashes"' if color == REFERENCE_TRACE else 'class="trace"'
         said += (
-            f' <span class="trace" style="--trace: rgb{color}" aria-hidden="true"></span>'
-            f"{escape(names)}."
+            f' <span class="traced"><span {kind} style="--trace: rgb{color}" '
+            f'aria-hidden="true"></span>{escape(names)}</span>'
         )
     return Html(said)
 
@@ -144,16 +172,54 @@ def _png(image: Image) -> str:
     return f"data:image/png;base64,{b64encode(data.getvalue()).decode('ascii')}"
 
 
-def _figures(subject: ReportSubject) -> dict[str, Html]:
+def sheets(subject: ReportSubject) -> dict[str, Sheet]:
     """All figures, as narrow as a phone; elsewhere they are side by side."""
-    from noslip.show.plots.catalog import TITLES, run_sheets
+    from noslip.show.plots.catalog import run_sheets
+    from noslip.show.plots.histories import main_signals, signal_panels
+    from noslip.show.plots.panels import lay_out
+
+    run = subject.run
+    found = run_sheets(run, subject.audit, size="column", titled=False)
+    if "signals" in found:
+        main = signal_panels(run, only=main_signals(run))
+        found["controller"] = lay_out(main, size="column")
+        if len(main) == len(signal_panels(run)):
+            del found["signals"]
+    return found
+
+
+def first_figures(run: Trajectory, sheets: Mapping[str, Sheet]) -> tuple[str, ...]:
+    """Figures that are not folded: two at least, and as many as there is room for.
+
+    An error below the tolerance of the run is none that anyone looks for.
+    """
+    wanted = [name for name in FIRST if name in sheets]
+    if "errors" in wanted and all(e.size <= run.rtol for e in largest_errors(run)[:1]):
+        wanted.remove("errors")
+    if "controller" in wanted and "inputs" in wanted:
+        wanted.remove("inputs")  # they are in it
+    most = [name for name in wanted if name in OF_CONTROL][:1]
+    most += [name for name in wanted if name not in most][: 2 - len(most)]
+    chosen = [name for name in wanted if name in most]
+    room = GROWTH * max(ROOM, column_height([sheets[name].height for name in chosen]))
+    for name in wanted:
+        more = [one for one in wanted if one in (*chosen, name)]
+        if name not in chosen and column_height([sheets[n].height for n in more]) <= room:
+            chosen = more
+    return tuple(chosen)
+
+
+def column_height(heights: list[float]) -> float:
+    """Height of two columns of figures, as a browser parts them."""
+    parted = [max(sum(heights[:k]), sum(heights[k:])) for k in range(len(heights) + 1)]
+    return min(parted)
+
+
+def _svg(subject: ReportSubject, name: str, sheet: Sheet) -> Html:
+    from noslip.show.plots.catalog import TITLES
     from noslip.show.plots.painting import sheet_svg
 
-    drawn = run_sheets(subject.run, subject.audit, size="column", titled=False)
-    shown = {}
-    for name, one in drawn.items():
-        title = TITLES[name][0].upper() + TITLES[name][1:]
-        svg = sheet_svg(one, name=name, title=f"{subject.model.name}: {TITLES[name]}")
-        # within a page the browser knows the namespace
-        shown[name] = figure(Html(svg.replace(NAMESPACE, "", 1)), title)
-    return shown
+    words = {**TITLES, **MORE_TITLES}[name]
+    svg = sheet_svg(sheet, name=name, title=f"{subject.model.name}: {words}")
+    # within a page the browser knows the namespace
+    return figure(Html(svg.replace(NAMESPACE, "", 1)), words[0].upper() + words[1:])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from noslip import __version__
 from noslip.analysis.audit import Audit
+from noslip.analysis.reactions import simulated_system
 from noslip.atomic import write_atomically
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -39,7 +40,7 @@ def write_report(
 
     Parameters
     ----------
-    system : compiled system that was simulated.
+    system : compiled system that was simulated, or drove the plant that was.
     run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned.
     path : of the page; its folder must be there.
     command : that reproduces the run on the command line.
@@ -74,6 +75,7 @@ def report_html(
 ) -> str:
     """The page of :func:`write_report` as text."""
     say = tell or (lambda word: None)
+    system = simulated_system(system, run, "report of a run")
     subject = gather(system, run, facts=facts or {}, command=command, audited=audit, tell=say)
     drawn = pictures.draw(subject, say)
     model = subject.model

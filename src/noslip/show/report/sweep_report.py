@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from noslip.errors import NoslipError
 from noslip.show.colors import INK, PALETTE
 from noslip.show.plots.style import LINE, TEXT
 from noslip.show.report.elements import (
+    SPACE,
     Html,
     PageSection,
     Verdict,
@@ -62,6 +63,10 @@ MOST_READ = 1_000_000
 LINES, ROWS = 400, 20
 #: Measures with a section of their own, and those that the page opens with.
 SECTIONS, ANSWERS = 24, 5
+#: Measures whose sections are open; the others, and all else, open on a click.
+UNFOLDED = 1
+#: A Sobol index is of no more digits than this; what is smaller is zero.
+INDEX_DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,15 +124,17 @@ def sweep_html(folder: str | Path, *, command: str = "", motions: bool = True) -
     subject = _gather(StoreReader(read_store(folder)))
     store = subject.reader.store
     name = store.data["model_name"]
-    sections = [*_measure_sections(subject), _chosen(subject, motions), _sensitivities(subject)]
-    sections += [_parallel(subject), _failures(subject), _design(subject)]
-    sections += [_environment(subject), _reproduction(command)]
+    shown = _measure_sections(subject)
+    folded = [*shown[UNFOLDED:], _chosen(subject, motions), _sensitivities(subject)]
+    folded += [_parallel(subject), _failures(subject), _design(subject)]
+    folded += [_environment(subject), _reproduction(command)]
+    sections = [replace(section, is_folded=True) for section in folded if section is not None]
     return page(
         f"{name}: report of a sweep",
         heading=f"{name}: a sweep",
         lead=Html(f'<p class="made">Report of a sweep, made by noslip {__version__}</p>'),
         opening=Html(f'<section aria-label="Summary">{verdicts(_answers(subject))}</section>'),
-        parts=[section for section in sections if section is not None],
+        parts=[*shown[:UNFOLDED], *sections],
     )
 
 
@@ -193,7 +200,8 @@ def _point(subject: SweepSubject, place: int) -> str:
     values = point_values(subject.inputs, place)
     some = list(values.items())[:3]
     shown = ", ".join(
-        f"{name} = {number_text(x, 3)} {subject.unit(name)}".rstrip() for name, x in some
+        f"{name} = {number_text(x, 3)} {subject.unit(name)}".rstrip().replace(" ", SPACE)
+        for name, x in some
     )
     return shown + (", …" if len(values) > len(some) else "")
 
@@ -242,9 +250,9 @@ def _measure_sections(subject: SweepSubject) -> list[PageSection]:
             unit = subject.unit(measure)
             summary = facts(
                 [
-                    ("least", quantity(low, unit)),
-                    ("median", quantity(middle, unit)),
-                    ("largest", quantity(high, unit)),
+                    ("least", quantity(low, unit, 4)),
+                    ("median", quantity(middle, unit, 4)),
+                    ("largest", quantity(high, unit, 4)),
                 ]
             )
             body = joined(
@@ -455,8 +463,8 @@ def _sensitivities(subject: SweepSubject) -> PageSection | None:
                 [
                     text(measure),
                     text(name),
-                    text(number_text(first, 3)),
-                    text(number_text(total, 3) if total is not None else "–"),
+                    text(_index(first)),
+                    text(_index(total) if total is not None else "–"),
                 ]
             )
     if not rows:
@@ -470,6 +478,10 @@ def _sensitivities(subject: SweepSubject) -> PageSection | None:
     )
     body = joined([paragraph(text(words)), made])
     return PageSection(key="sensitivity", title="Sensitivity", body=body)
+
+
+def _index(value: float) -> str:
+    return number_text(round(float(value), INDEX_DIGITS) + 0.0, INDEX_DIGITS)
 
 
 def _failures(subject: SweepSubject) -> PageSection:
@@ -518,9 +530,11 @@ def _chosen(subject: SweepSubject, motions: bool) -> PageSection | None:
     for word, place in chosen.items():
         point = point_values(subject.inputs, int(place))
         parts.append(
-            heading(f"{word}: {number_text(float(values[place]))} {subject.unit(measure)}")
+            heading(f"{word}: {number_text(float(values[place]), 4)} {subject.unit(measure)}")
         )
-        parts.append(facts([(name, quantity(x, subject.unit(name))) for name, x in point.items()]))
+        parts.append(
+            facts([(name, quantity(x, subject.unit(name), 4)) for name, x in point.items()])
+        )
         if motions:
             parts.append(_motion(subject, point))
     return PageSection(key="chosen", title="Best, worst and typical", body=joined(parts))

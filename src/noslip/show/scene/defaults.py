@@ -35,7 +35,7 @@ COLORS = ("#4c78a8", "#72b7b2", "#e45756", "#54a24b", "#b279a2", "#eeca3b")
 def default_shapes(
     model: Model, body: Body, values: Mapping[str, float]
 ) -> tuple[AbstractShape, ...]:
-    """What a body without shapes looks like; at least one shape."""
+    """Default shapes of a body without its own; at least one."""
     color = COLORS[model.bodies.index(body) % len(COLORS)]
     size = typical_length(model, values)
     shapes: list[AbstractShape] = []

@@ -22,7 +22,18 @@ from noslip.show.scene.camera import Camera, camera, extent, followed
 from noslip.show.scene.frames import Frames, part_poses
 from noslip.show.scene.geometry import rotations_of
 from noslip.show.scene.meshes import Color
-from noslip.show.scene.overlays import Grid, arrows, grids, pale, rounded, traces
+from noslip.show.scene.overlays import (
+    NAMED,
+    REFERENCE_TRACE,
+    Grid,
+    arrows,
+    grids,
+    pale,
+    rounded,
+    scale_text,
+    trace_names,
+    traces,
+)
 from noslip.show.scene.render import (
     CameraView,
     Triangles,
@@ -44,6 +55,8 @@ RIBBON = 2.5e-3
 FINER = 2
 BACKGROUND, CELL, SECTION = (252, 253, 254), (224, 228, 233), (194, 201, 210)
 INK: Color = (70, 78, 90)
+#: Dashes of a reference in the legend, as parts of its line.
+DASHES = ((0.0, 0.4), (0.6, 1.0))
 #: How much light a shadow takes.
 SHADOW = 0.22
 DARK: Color = (40, 50, 70)
@@ -63,7 +76,9 @@ class Film:
     traces, forces, velocities : what is drawn beside the bodies.
     follow : move the camera with the bodies.
     view : camera at the first frame; by default one that has all of the motion in view.
-    caption : in the corner, before the time and over the scale of the grid; None for none of them.
+    caption : in the corner, before the time and over the scale of the grid and the legend of the
+        traces; None for none of them.
+    speed : seconds of the motion that pass in a second of the film.
     """
 
     scene: Scene
@@ -76,6 +91,7 @@ class Film:
     follow: bool = False
     view: Camera | None = None
     caption: str | None = ""
+    speed: float = 1.0
 
     def picture(self, index: int, earlier: Sequence[int] = ()) -> Image:
         """The picture of a frame; in it, paler, the bodies at earlier ones."""
@@ -140,7 +156,7 @@ class Film:
 
     @cached_property
     def _meshes(self) -> list[tuple[Array, Array, Array]]:
-        """Of each part: corners and normals of its triangles, and its color or theirs."""
+        """Mesh of each part: corners and normals of its triangles, and its color or theirs."""
         found = []
         for part in self.scene.parts:
             vertices, faces = part.vertices.astype(float), part.faces.astype(np.int64)
@@ -256,25 +272,41 @@ class Film:
         up = self.scene.up
         for trace in traces(self.scene, self.frames):
             points = rounded(trace.points[: index + 1])
-            if len(points) < 2:
+            pairs = np.stack([points[:-1], points[1:]], axis=1)
+            if trace.dashes is not None:
+                pairs = trace.dashes
+            if not len(pairs):
                 continue
-            along = np.diff(points, axis=0)
-            side = np.cross(along, up)
+            starts, ends = pairs[:, 0], pairs[:, 1]
+            side = np.cross(ends - starts, up)
             size = np.linalg.norm(side, axis=1, keepdims=True)
-            wide = RIBBON * np.linalg.norm(points - eye, axis=1).mean()
+            wide = RIBBON * np.linalg.norm(starts - eye, axis=1).mean()
             side = wide * side / np.maximum(size, 1e-12)
-            a, b = points[:-1] - side, points[:-1] + side
-            c, d = points[1:] + side, points[1:] - side
+            a, b = starts - side, starts + side
+            c, d = ends + side, ends - side
             corners = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
             normals = np.broadcast_to(up, corners.shape)
             yield _colored(corners, normals, np.array(trace.color) / 255)
 
     def _draw_traces(self, pen: ImageDraw, view: CameraView, index: int) -> None:
         found = traces(self.scene, self.frames)
-        for trace in found:
+        gone = [trace for trace in found if trace.dashes is None]
+        for trace in gone:
             _line(pen, view, rounded(trace.points), pale(trace.color), FINER)
-        for trace in found:
+        for trace in gone:
             _line(pen, view, rounded(trace.points[: index + 1]), trace.color, 2 * FINER)
+        for trace in found:
+            for dash in () if trace.dashes is None else trace.dashes:
+                _line(pen, view, dash, trace.color, 1.5 * FINER)
+
+    def _legend(self, fits: Callable[[str], bool]) -> dict[Color, str]:
+        """Color of traces → what they follow, in as many names as fit."""
+        found = traces(self.scene, self.frames) if self.traces else ()
+        for most in range(NAMED, 1, -1):
+            names = trace_names(found, most)
+            if all(map(fits, names.values())):
+                return names
+        return trace_names(found, 1)
 
     def _write(self, pen: ImageDraw, index: int) -> None:
         from PIL import ImageFont
@@ -282,10 +314,20 @@ class Film:
         size = max(12, self.height // 30)
         text = f"{self.caption}   t = {self.frames.times[index]:.2f} s".strip()
         pen.text((size, size), text, fill=INK, font=ImageFont.load_default(size))
-        small = 0.8 * size
-        for grid in self._grids[:1]:  # curved ground has none
-            at = (size, size + 1.4 * size)
-            pen.text(at, f"grid {grid.cell:g} m", fill=INK, font=ImageFont.load_default(small))
+        small = ImageFont.load_default(0.8 * size)
+        y = 2.4 * size
+        if said := scale_text(self.scene, self._grids, self.speed):
+            pen.text((size, y), said.replace("\N{NO-BREAK SPACE}", " "), fill=INK, font=small)
+            y += 1.15 * size
+        end = 2.3 * size
+        room = self.width - end - 1.5 * size
+        for color, names in self._legend(lambda text: small.getlength(text) <= room).items():
+            middle = y + 0.5 * size
+            for a, b in DASHES if color == REFERENCE_TRACE else ((0.0, 1.0),):
+                ends = [(size + (end - size) * part, middle) for part in (a, b)]
+                pen.line(ends, fill=color, width=max(2, round(0.15 * size)))
+            pen.text((end + 0.5 * size, y), names, fill=INK, font=small)
+            y += 1.15 * size
 
 
 def still(scene: Scene, frames: Frames, index: int = -1, **options: object) -> Image:

@@ -19,14 +19,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.reactions import check_same_model
+from noslip.analysis.reactions import simulated_system
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import twists
 from noslip.model.bodies import WORLD
 from noslip.model.numbers import Array
+from noslip.show.headlines import ground_joints
 from noslip.show.scene.geometry import (
+    placed,
     quaternions_of,
     roller_quaternions,
     rotations_of,
@@ -54,7 +56,8 @@ class Frames:
     centers : (k, bodies, 3) mass centers, m.
     velocities : (k, bodies, 3) of the mass centers, m/s.
     traces : name → (k, 3): ``wheel1.contact`` for the contact points, ``platform.center_of_mass``
-        for the mass centers.
+        for the mass centers; of a run that follows something ``platform.reference`` and, with an
+        estimator, ``platform.estimate`` beside ``platform.origin``, the point they are about.
     rolled : roller → (k,) angle by which a drawn wheel has turned, rad; see `rollers`.
     forces : contact → points (k, 3), m, and forces of the ground on the body (k, 3), N; empty
         unless asked for.
@@ -92,7 +95,7 @@ def frames(
     times : instead of `rate`, s; those outside the run are moved to its ends.
     forces : also the forces of the ground at the contacts (slower).
     """
-    check_same_model(system, run, "frames(system, run)")
+    system = simulated_system(system, run, "frames(system, run)")
     if not len(run.t):
         raise SimulationError(
             "the run has no samples", f"frames of model '{run.model.name}'", "simulate first"
@@ -108,10 +111,30 @@ def frames(
         quaternions=without_jumps(quaternions_of(picture.rotations)),
         centers=picture.centers,
         velocities=picture.velocities,
-        traces=picture.traces,
+        traces=_followed(run, at) | picture.traces,
         rolled=_rolled(motion, at),
         forces=_forces(system, run, at, picture.traces) if forces else {},
     )
+
+
+#: Columns that tell a path over the ground → what its trace is called.
+FOLLOWED = {"": "origin", "reference.": "reference", "estimate.": "estimate"}
+
+
+def _followed(run: Trajectory, at: Array) -> dict[str, Array]:
+    """Paths over the ground that a run follows and that its estimator believes, with its own."""
+    found: dict[str, Array] = {}
+    for joint in ground_joints(run):
+        if all(f"{prefix}{joint.name}.x" not in run.columns for prefix in FOLLOWED if prefix):
+            continue
+        R, p = placed(joint.parent_frame, run.parameters)
+        for prefix, kind in FOLLOWED.items():
+            names = [f"{prefix}{joint.name}.{axis}" for axis in "xyz"]
+            if names[0] in run.columns:
+                columns = [run[n] if n in run.columns else np.zeros(len(run.t)) for n in names]
+                local = np.column_stack([np.interp(at, run.t, column) for column in columns])
+                found[f"{joint.name}.{kind}"] = local @ R.T + p
+    return found
 
 
 def film_times(t: Array, rate: float) -> Array:

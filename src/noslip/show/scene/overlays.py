@@ -1,8 +1,8 @@
-"""What is drawn beside the bodies: the ground's grid, traces, and arrows."""
+"""Overlays drawn beside the bodies: the ground's grid, traces, and arrows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,21 @@ from noslip.show.scene.meshes import Color, rgb
 from noslip.show.scene.scene import Ground, Scene
 
 CONTACT_TRACE, CENTER_TRACE = rgb(colors.CONTACT_PATH), rgb(colors.BODY_PATH)
+REFERENCE_TRACE, ESTIMATE_TRACE = rgb(colors.INK), rgb(colors.ESTIMATE)
+#: Kind of a trace → its color.
+KINDS = {
+    "contact": CONTACT_TRACE,
+    "center_of_mass": CENTER_TRACE,
+    "origin": CENTER_TRACE,
+    "reference": REFERENCE_TRACE,
+    "estimate": ESTIMATE_TRACE,
+}
+#: The same → what it is called, where that is another word.
+WORDS = {"center_of_mass": "mass center", "origin": ""}
+#: Dashes of a reference, and what is between them, over the model's length.
+DASH, GAP = 0.25, 0.15
+#: Most dashes of a reference.
+MOST_DASHES = 400
 #: Traces of one color that a legend names.
 NAMED = 4
 FORCE, VELOCITY = rgb(colors.FORCE), rgb(colors.VELOCITY)
@@ -43,11 +58,20 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trace:
-    """The path of a point, (k, 3) in the world, m."""
+    """The path of a point.
+
+    Parameters
+    ----------
+    name : what it follows, and its kind.
+    points : (k, 3) in the world, m.
+    color : of its line.
+    dashes : (j, 2, 3) of a reference, which is there from the start; None for what was gone.
+    """
 
     name: str
     points: Array
     color: Color
+    dashes: Array | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,7 +116,8 @@ def grids(scene: Scene, box: Extent, room: float = 0.0) -> tuple[Grid, ...]:
 def traces(scene: Scene, frames: Frames) -> tuple[Trace, ...]:
     """Paths worth drawing: what moves; of mass centers only those of bodies without a contact.
 
-    They are lifted a little, so that they do not drown in the ground.
+    Of what follows a reference the point that follows is drawn, not the mass center. They are
+    lifted a little, so that they do not drown in the ground.
     """
     if len(frames) < 2:
         return ()
@@ -100,26 +125,74 @@ def traces(scene: Scene, frames: Frames) -> tuple[Trace, ...]:
     lift = (4e-2 if scene.is_curved else 4e-3) * scene.length * scene.up
     found = []
     for name, points in frames.traces.items():
-        is_contact = name.endswith(".contact")
+        what, _, kind = name.rpartition(".")
         still = float(np.max(np.ptp(points, axis=0))) < 1e-3 * scene.length
-        if still or (not is_contact and name in scene.untraced):
+        if still or name in scene.untraced:
             continue
-        color = CONTACT_TRACE if is_contact else CENTER_TRACE
-        found.append(Trace(name=name, points=points + lift, color=color))
+        if kind == "center_of_mass" and f"{what}.origin" in frames.traces:
+            continue
+        is_plan = kind == "reference"
+        raised = points + (1.5 * lift if is_plan else lift)
+        found.append(
+            Trace(
+                name=name,
+                points=raised,
+                color=KINDS[kind],
+                dashes=dashed(rounded(raised), scene.length) if is_plan else None,
+            )
+        )
     return tuple(found)
 
 
-def trace_names(shown: Iterable[Trace]) -> dict[Color, str]:
-    """Color of traces → what they follow, the first few by name."""
-    kinds = {"contact": "contact", "center_of_mass": "mass center"}
-    found: dict[Color, list[str]] = {}
+def dashed(points: Array, length: float) -> Array:
+    """Dashes (j, 2, 3) along a curve through points (k, 3), for a model of a length, m."""
+    steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    way = np.concatenate([[0.0], np.cumsum(steps)])
+    period = (DASH + GAP) * length
+    # of a long way no more dashes than can be seen
+    period = max(period, way[-1] / MOST_DASHES)
+    begin = np.arange(0.0, way[-1], period)
+    ends = np.stack([begin, np.minimum(begin + DASH / (DASH + GAP) * period, way[-1])], axis=1)
+    result: Array = np.stack([np.interp(ends, way, points[:, j]) for j in range(3)], axis=-1)
+    return result
+
+
+def trace_names(shown: Iterable[Trace], most: int = NAMED) -> dict[Color, str]:
+    """Color of traces → what they follow: ``wheel1 contact``, ``contacts of wheel1, wheel2``.
+
+    Parameters
+    ----------
+    shown : traces.
+    most : names of one kind that are written out.
+    """
+    found: dict[Color, dict[str, list[str]]] = {}
     for trace in shown:
         what, _, kind = trace.name.rpartition(".")
-        found.setdefault(trace.color, []).append(f"{what} {kinds.get(kind, kind)}".strip())
+        found.setdefault(trace.color, {}).setdefault(kind, []).append(what)
     return {
-        color: f"{', '.join(names[:NAMED])}{' …' if len(names) > NAMED else ''}"
-        for color, names in found.items()
+        color: ", ".join(_together(kind, names, most) for kind, names in kinds.items())
+        for color, kinds in found.items()
     }
+
+
+def _together(kind: str, names: list[str], most: int) -> str:
+    """Names of one kind of traces."""
+    word = WORDS.get(kind, kind)
+    listed = ", ".join(names[:most]) + (", …" if len(names) > most else "")
+    if len(names) == 1 or not word:
+        return f"{listed} {word}".strip()
+    return f"{word}s of {listed}"
+
+
+def scale_text(scene: Scene, found: Sequence[Grid], speed: float = 1.0) -> str:
+    """Scale of the grid, where there is one, and how fast the motion is shown."""
+    cell = found[0].cell if found else scene.line_distance
+    said = [] if cell is None else [f"grid {cell:g}\N{NO-BREAK SPACE}m"]
+    if speed > 1:
+        said.append(f"{speed:g} times as fast")
+    elif speed < 1:
+        said.append(f"{1 / speed:.3g} times slower")
+    return ", ".join(said)
 
 
 def rounded(points: Array, between: int = 4) -> Array:
@@ -137,7 +210,7 @@ def rounded(points: Array, between: int = 4) -> Array:
 
 
 def fineness(points: Array) -> int:
-    """How many pieces between two points make a curve of them: one where they lie close anyway."""
+    """Number of pieces between two points for a smooth curve: one where they lie close."""
     steps = np.diff(points, axis=0)
     size = np.linalg.norm(steps, axis=1)
     moving = size > 1e-2 * np.max(size, initial=0.0)

@@ -131,7 +131,7 @@ def draw(picture: NDArray[np.uint8], view: CameraView, triangles: Triangles, up:
 
 
 def nearest_pixels(view: CameraView, seen: Array, values: Array) -> tuple[Ints, Ints, Array]:
-    """Of triangles (n, 3, 3) in the axes of the picture, the pixels that nothing hides.
+    """Visible pixels of triangles (n, 3, 3) in the axes of the picture.
 
     Returns the triangle of each pixel, its place (row · width + column), and `values` (n, 3, k) of
     the corners there. 1/depth is linear on the picture; the values are taken as if they were.

@@ -12,7 +12,7 @@ from noslip.errors import ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape
 from noslip.model.grounds import FlatGround
 from noslip.model.model import Model
-from noslip.model.numbers import Array, number, numbers
+from noslip.model.numbers import Array, NumberReader, number, numbers
 from noslip.show.scene.defaults import curved_grounds, default_shapes, world_shapes
 from noslip.show.scene.geometry import placed
 from noslip.show.scene.meshes import (
@@ -72,7 +72,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scene:
-    """What a model looks like. Made by :func:`scene`.
+    """Scene of a model. Made by :func:`scene`.
 
     Parameters
     ----------
@@ -86,6 +86,7 @@ class Scene:
     length : a length of the model, m: the radius of a ball about its largest body.
     up : direction against gravity, or z.
     is_curved : whether something rolls on ground that is no plane, which may hide what is behind.
+    line_distance : of the lines on such ground, m; None without them.
     """
 
     model: str
@@ -97,6 +98,7 @@ class Scene:
     length: float
     up: Array
     is_curved: bool = False
+    line_distance: float | None = None
 
 
 def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
@@ -134,7 +136,15 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
         length=_length(parts, turning),
         up=up,
         is_curved=any(not isinstance(c.form, FlatGround) for c in model.contacts),
+        line_distance=next(iter(_line_distances(model, values)), None),
     )
+
+
+def _line_distances(model: Model, values: Mapping[str, float]) -> Iterator[float]:
+    for contact in model.contacts:
+        found = contact.form.line_distance(NumberReader(values))
+        if found is not None:
+            yield found
 
 
 def _parts(

@@ -22,13 +22,15 @@ from noslip.model.numbers import Array, rotation_to
 from noslip.show.scene.camera import Camera, camera, extent, followed
 from noslip.show.scene.frames import Frames
 from noslip.show.scene.geometry import quaternions_of, roller_quaternions, without_jumps
-from noslip.show.scene.meshes import Color
+from noslip.show.scene.meshes import Color, rgb
 from noslip.show.scene.overlays import (
+    REFERENCE_TRACE,
     arrows,
     fineness,
     grids,
     pale,
     rounded,
+    scale_text,
     trace_names,
     traces,
 )
@@ -171,6 +173,8 @@ def _same(a: Any, b: Any) -> bool:
 #: Color of what was shown before, and opacity of all that is not shown itself.
 GHOST: Color = (150, 150, 150)
 OPACITY = 0.25
+#: How much of its brightness shaded ground keeps under the lights of the viewer.
+DIMMED = 0.8
 #: Name of the node that has the label.
 LABEL = "label"
 #: Colors of the paper and of the two kinds of grid lines, on a light and on a dark page.
@@ -349,8 +353,8 @@ class Stage:
         import trimesh  # viser needs it anyway
 
         assert part.shades is not None
-        # colors of vertices are linear in glTF
-        colors = np.round(255 * (part.shades / 255) ** 2.2).astype(np.uint8)
+        # colors of vertices are linear in glTF, and the lights of the viewer are bright
+        colors = np.round(255 * (DIMMED * part.shades / 255) ** 2.2).astype(np.uint8)
         mesh = trimesh.Trimesh(
             vertices=part.vertices, faces=part.faces, vertex_colors=colors, process=False
         )
@@ -383,6 +387,11 @@ class Stage:
         for trace in traces(scene, frames):
             self._frame(self._path("traces"))
             self._frame(self._path("traces", trace.name))
+            if trace.dashes is not None:
+                path = self._path("traces", trace.name, "dashes")
+                ink = rgb(DARK_INK) if self.dark else trace.color
+                self._segments(path, trace.dashes, self.ghost or ink, 1.5)
+                continue
             points = rounded(trace.points, fineness(trace.points))
             # a little lower, so that the two do not flicker through each other
             low = points - 2e-3 * scene.length * scene.up
@@ -402,7 +411,12 @@ class Stage:
         self._nodes.put(path, (self.label,), lambda: self.api.add_label(path, self.label, **anchor))
 
     def _line(self, path: str, points: Array, color: Color, width: float, **more: Any) -> Any:
-        segments = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+        return self._segments(
+            path, np.stack([points[:-1], points[1:]], axis=1), color, width, **more
+        )
+
+    def _segments(self, path: str, pairs: Array, color: Color, width: float, **more: Any) -> Any:
+        segments = pairs.astype(np.float32)
 
         def make() -> Any:
             return self.api.add_line_segments(
@@ -464,7 +478,7 @@ def recording_html(
     traces, forces, velocities, follow : as for :class:`Stage`.
     speed : seconds of the motion that pass in a second.
     dark : a dark page.
-    legend : write the scale of the grid and the names of the traces into the scene.
+    legend : write the names of the traces into the scene, beside the scale of the grid.
     """
     # there is no viewer to wake for each message
     with quiet_server() as server, server.atomic():
@@ -486,7 +500,7 @@ def recording_html(
             stage.show(index)
             recorder.insert_sleep(float(wait))
         html: str = recorder.as_html(dark_mode=dark)
-    said = _legend(scene, frames, traces) if legend else ""
+    said = _legend(scene, frames, traces and legend, speed)
     return _titled(html, title).replace(
         "</body>", f"{_overlay(title, said, frames, speed, dark)}</body>"
     )
@@ -526,7 +540,8 @@ def _titled(html: str, title: str) -> str:
     return html.replace("<head>", f"<head>{named}", 1)
 
 
-#: Title, time and legend over the scene. The viewer's own box counts seconds of the film.
+#: Title, time and legend over the scene. The viewer's own box counts seconds of the film, not of
+#: the motion, and is hidden.
 OVERLAY = """
 <style>
 #webgl-software-rendering {{ display: none; }}
@@ -536,6 +551,9 @@ OVERLAY = """
 #said .time {{ font-variant-numeric: tabular-nums; margin-left: 0.8em; }}
 #said .small {{ font-size: 12px; opacity: 0.8; }}
 #said i {{ display: inline-block; width: 1.4em; height: 3px; margin: 0 0.4em 0.25em 0.9em; }}
+#said i.dashes {{ height: 0; border-top: 2px dashed currentColor; }}
+.mantine-NumberInput-root {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
+  clip-path: inset(50%); }}
 </style>
 <div id="said"><b>{title}</b><span class="time"></span><div class="small">{legend}</div></div>
 <script>
@@ -563,12 +581,13 @@ def _overlay(title: str, legend: str, frames: Frames, speed: float, dark: bool =
     )
 
 
-def _legend(scene: Scene, frames: Frames, shows_traces: bool) -> str:
-    """The scale of the grid, and each color of the traces with what it follows."""
-    said = "".join(
-        f"grid {grid.cell:g}\N{NO-BREAK SPACE}m" for grid in grids(scene, extent(scene, frames))[:1]
-    )
+def _legend(scene: Scene, frames: Frames, shows_traces: bool, speed: float) -> str:
+    """The scale of the grid, the speed, and each color of the traces with what it follows."""
+    said = escape(scale_text(scene, grids(scene, extent(scene, frames)), speed))
     found = traces(scene, frames) if shows_traces else ()
     for color, names in trace_names(found).items():
-        said += f'<i style="background: rgb{color}"></i>{escape(names)}'
+        style = f'style="background: rgb{color}"'
+        if color == REFERENCE_TRACE:
+            style = 'class="dashes"'
+        said += f"<i {style}></i>{escape(names)}"
     return said

@@ -157,7 +157,7 @@ class BatchMotions:
         return self._codes[system]
 
     def _plan(self, basis: SegmentBasis, queue: Array, *, is_on_device: bool = False) -> LanePlan:
-        """What the loop needs for some trajectories in a basis."""
+        """Plan of the loop for some trajectories in a basis."""
         system, request, run = basis.system, self._request, self._request.run
         code = self._code(system)
         directions = ending_directions(system, request.events)

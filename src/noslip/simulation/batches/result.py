@@ -134,7 +134,7 @@ class Batch:
         return name in self.final
 
     def message(self, trajectory: int) -> str:
-        """How one trajectory ended, in a sentence."""
+        """Ending of one trajectory, as a sentence."""
         if not -self.count <= operator.index(trajectory) < self.count:
             raise MissingPlaceError(
                 f"there is no trajectory {trajectory}",
@@ -319,7 +319,7 @@ class ContactSearch:
     parameters: Array
 
     def __call__(self, trajectory: int) -> str:
-        """What was found, or ""."""
+        """Message about a second contact, or ""."""
         t, q = self.times[trajectory], self.coordinates[trajectory]
         is_known = np.all(np.isfinite(q), axis=1)
         values = self.parameters[trajectory if len(self.parameters) > 1 else 0]
@@ -387,7 +387,7 @@ def _notes(request: BatchRequest, results: LaneResults) -> tuple[str, ...]:
 
 
 def _endings(results: LaneResults) -> np.ndarray:
-    """How each trajectory ended."""
+    """Ending of each trajectory."""
     table = np.empty(max(ENDINGS) + 1, dtype=object)
     for code, ending in ENDINGS.items():
         table[code] = ending

@@ -67,7 +67,7 @@ class Variants:
 
     @property
     def where(self) -> str:
-        """Of what, for messages."""
+        """Location for error messages."""
         return f"{self.what} of model '{self.system.model.name}'"
 
     @property

@@ -17,7 +17,7 @@ from noslip.simulation import rules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a loop is printed for.
+    """Sizes and options for which a loop is printed.
 
     Parameters
     ----------

@@ -385,7 +385,7 @@ class LoopWriter:
 
     @property
     def pause_memory(self) -> Array | ThreadMemory:
-        """Where a run that pauses keeps its variables, and a thread its arrays too."""
+        """Memory for the variables of a paused run, and for the arrays of a thread."""
         return ThreadMemory(self) if self.f.target.is_thread else self.kept
 
     @property

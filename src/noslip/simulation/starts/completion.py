@@ -113,7 +113,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """What n starts are completed from: values (n,) by name, times (n,), w (n, nw), parameters."""
+    """Given values of n starts: values (n,) by name, times (n,), w (n, nw), parameters."""
 
     system: System
     layout: Layout
@@ -160,7 +160,7 @@ class Hold(NamedTuple):
 
     @classmethod
     def of(cls, layout: Layout, fixed: list[int], held: tuple[Held, ...] = ()) -> Hold:
-        """Where all coordinates of a block are fixed, its speeds are at rest."""
+        """Hold of given coordinates; a block whose coordinates are all fixed has zero speeds."""
         loose = [block for block in layout.blocks if not block.coordinates.issubset(fixed)]
         free = sorted(k for block in loose for k in block.speeds)
         kept = sorted(k for block in loose for k in block.coordinates.intersection(fixed))
@@ -274,7 +274,7 @@ class Asked(NamedTuple):
 
 
 class SpeedFactors(NamedTuple):
-    """Of C v = d: R d fits, and with C Z = 0, B Bᵀ = Z (ZᵀEᵀE Z)⁻¹ Zᵀ."""
+    """Factors of C v = d: R d solves it, and with C Z = 0, B Bᵀ = Z (ZᵀEᵀE Z)⁻¹ Zᵀ."""
 
     R: Array  # (nv, rows)
     B: Array  # (nv, k)
@@ -952,7 +952,7 @@ class _Fit:
         return SpeedFactors(R[0], B[0])
 
     def contradiction(self, v: Array, k: int) -> SimulationError:
-        """What to say where speeds (nv,) of start k do not fit."""
+        """Error for speeds (nv,) of start k that violate the constraints."""
         system, (C, d, weight) = self.task.system, self._stacked()
         residual = C[k] @ v - d[k]
         worst = int(np.argmax(np.abs(residual) * weight[k]))

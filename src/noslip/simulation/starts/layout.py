@@ -73,7 +73,7 @@ class Rows:
         return matrix
 
     def part(self, k: Array | NDArray[np.int64] | NDArray[np.bool_]) -> Rows:
-        """Those of some configurations."""
+        """Rows of some of the configurations."""
         return Rows(self.values[k], self._places)
 
 

@@ -151,7 +151,7 @@ def _apart(a: Any, b: Any) -> Any:
 
 
 def releases(layout: Layout, given: Container[str]) -> list[tuple[Held, ...]]:
-    """What to hold, try by try, where some angles of an orientation are given, but not all.
+    """Coordinates to hold in each attempt, where only some angles of an orientation are given.
 
     One angle that is not given is let go first, the last of the sequence before the others; then
     more of them. Those that are held and not given are zero.

@@ -63,7 +63,7 @@ def is_within(values: Array, share: float, size: Array) -> NDArray[np.bool_]:
 
 
 def row_weights(C: Array) -> Array:
-    """What gives the rows (…, rows, columns) unit length.
+    """Weights that give the rows (…, rows, columns) unit length.
 
     A row of rounding alone at this configuration stays as small as it is: it constrains nothing.
     """

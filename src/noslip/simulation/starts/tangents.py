@@ -56,7 +56,7 @@ _OPEN = 1e-4
 
 
 class Change(NamedTuple):
-    """What one variable changes: start values by name, parameters, speed inputs at q, time."""
+    """Changes by one variable: start values by name, parameters, speed inputs at q, time."""
 
     name: str
     given: Mapping[str, float]
@@ -425,7 +425,7 @@ def _guess(place: _CompletedStart) -> dict[str, float]:
 
 
 def _left_open(place: _CompletedStart, change: Change) -> SimulationError:
-    """What to say of a start that leaves coordinates open."""
+    """Error for a start that leaves coordinates undetermined."""
     system, free = place.completion.task.system, _free_motion(place)
     worst = max(_coupled(system), key=lambda k: free[k])
     name = system.coordinates[worst].name

@@ -1,1 +1,1 @@
-"""What a page lets one choose: `Choice` is all of it, `controls` finds the knobs that set it."""
+"""Choices of a page: `Choice` holds all of them, `controls` finds the knobs that set them."""

@@ -163,7 +163,7 @@ def read_assignment(text: str, known: Mapping[str, float]) -> tuple[str, float]:
 
 
 def chosen_values(system: System, choice: Choice) -> tuple[dict[str, float], dict[str, float]]:
-    """Which changes are parameters and which start values; numbers of the scenario are neither."""
+    """Changed parameters and changed start values; numbers of the scenario are neither."""
     return split_changes(system, choice.changes, system.model.scenario).parameters_and_start()
 
 

@@ -1,4 +1,4 @@
-"""Which knobs a page has for a choice, group by group."""
+"""Knobs of a page for a choice, group by group."""
 
 from __future__ import annotations
 

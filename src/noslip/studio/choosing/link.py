@@ -27,7 +27,7 @@ WHERE, FIX = "link", "copy the whole address of a studio's page"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
-    """How a run is looked at.
+    """View of a run: camera, time, and plots.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class PageView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLink:
-    """What a page shows.
+    """State of a page, as its link holds it.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ class SweepPoints:
         return {f.dimension: len(f) for f in self._design.factors[:-2]}
 
     def title(self, measure: str) -> str:
-        """What the table shows: the measure, and what goes across."""
+        """Title of the table: the measure, and the quantity across."""
         unit = self._units[measure]
         factor = self._design.factors[-1]
         where = "points" if len(factor.names) > 1 else factor.names[0]
@@ -120,7 +120,7 @@ class SweepPoints:
         }
 
     def values(self, point: int) -> dict[str, float]:
-        """What is varied, at a point."""
+        """Varied values at a point."""
         return point_values(self._design.values(np.array([point])), 0)
 
     def text(self, point: int) -> str:

@@ -1,1 +1,1 @@
-"""What one browser shows and takes: a `Page` and its parts."""
+"""Page of one browser: a `Page` and its parts."""

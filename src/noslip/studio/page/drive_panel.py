@@ -260,7 +260,7 @@ class DrivePanel:
 def _signs(
     system: System, controls: DriveControls, values: Array, start: Start
 ) -> tuple[float, float]:
-    """Which way the second command turns the base to the left, found by a short drive ahead."""
+    """Signs for which the commands drive ahead and turn left, found by a short drive."""
     channels = controls.channels
     if len(channels) < 2 or channels[0].kind != SPEED or channels[1].kind != PLACE:
         return 1.0, channels[1].left if len(channels) > 1 else 1.0

@@ -303,7 +303,7 @@ class Page:
     # links
 
     def link(self) -> PageLink:
-        """What this page shows."""
+        """Link to the state of this page."""
         session = self.session
         with self._lock:
             first = session.mechanism.first_choice()

@@ -281,7 +281,7 @@ class Panels:
         return [(f"{family} task", kind)]
 
     def _points(self, choice: Choice) -> list[tuple[str, Any]]:
-        """What belongs to a path that is drawn on the floor."""
+        """Controls of a path that is drawn on the floor."""
         page, gui, session = self.page, self.gui, self.page.session
         buttons = gui.add_button_group("points", (ADD, REMOVE), hint="at the end of the path")
 
@@ -372,7 +372,7 @@ class Panels:
         self._signal()
 
     def _signal(self) -> None:
-        """What the script of the page is told."""
+        """Send the state to the script of the page."""
         link, show = escape(f"={self._link}"), escape(self._show)
         self._signals.content = f'<span hidden data-link="{link}" data-show="{show}"></span>'
 

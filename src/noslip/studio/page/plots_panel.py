@@ -158,7 +158,7 @@ def _finite(values: Array) -> Array:
 
 
 def plot_scale(run: Trajectory, group: PlotGroup) -> float:
-    """What the values are counted in: a power of 1000 where they are very small or very large."""
+    """Display unit of the values: a power of 1000 if they are very small or very large."""
     largest = max(float(np.max(np.abs(column(run, n)), initial=0.0)) for n in group.columns)
     if not np.isfinite(largest) or largest == 0.0 or 0.01 <= largest < 1e6:
         return 1.0
@@ -244,7 +244,7 @@ class PlotsPanel:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What the plots show, from the top."""
+        """Titles of the plots, from the top."""
         return tuple(slot.title for slot in self._slots)
 
     def choose(self, titles: tuple[str, ...]) -> None:

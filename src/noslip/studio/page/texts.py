@@ -1,4 +1,4 @@
-"""What the page says in words: faults, verdicts, the model in a line. All text is escaped."""
+"""Texts of the page: faults, verdicts, the model in a line. All text is escaped."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def drive_html(model: Model) -> str:
 def verdicts_html(
     shown: Shown, audit: Audit | None, certificate: Certificate | None, why: str = ""
 ) -> str:
-    """How the run ended, energy, residual, tracking, ground, certificate, and its command.
+    """HTML of the run's ending, energy, residual, tracking, ground, certificate, and command.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def verdicts_html(
 
 
 def path_html(shape: PathShape | None) -> str:
-    """How to draw a path, and what the one is like that is drawn."""
+    """HTML on how to draw a path, and on the path that is drawn."""
     said = "Drag the orange points on the floor; the vehicle follows when you let go."
     if shape is None:
         return box(f'<p class="dim">{said}</p>')
@@ -156,7 +156,7 @@ def path_html(shape: PathShape | None) -> str:
 
 
 def comparison_html(kept: Shown | None, shown: Shown) -> str:
-    """What was chosen differently, and the headline numbers that differ; without a kept run, how.
+    """HTML of the choices and headline numbers that differ; instructions without a kept run.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def comparison_html(kept: Shown | None, shown: Shown) -> str:
 
 
 def choice_differences(kept: Shown, shown: Shown, listed: Container[str] = ()) -> list[str]:
-    """What was chosen differently, in words, without names that are listed already."""
+    """Describe the choices that differ, without names that are listed already."""
     found = [] if kept.name == shown.name else [f"model: {kept.name} → {shown.name}"]
     for key, value in differences(shown.choice, kept.choice).items():
         before = getattr(kept.choice, key)

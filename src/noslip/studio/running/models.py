@@ -70,7 +70,7 @@ class Mechanism:
         return self._cached("tasks", self._tasks)
 
     def first_choice(self) -> Choice:
-        """What a page shows at first; of a model that cannot be compiled, its scenario."""
+        """First choice of a page; of a model that cannot be compiled, its scenario."""
         try:
             return self._cached(
                 "first choice",

@@ -98,7 +98,7 @@ def frames_of(system: System, run: Trajectory) -> Frames:
 
 
 def faults_of(error: Exception) -> tuple[Fault, ...]:
-    """What / where / fix of any exception."""
+    """Faults (what, where, fix) of any exception."""
     if isinstance(error, NoslipError):
         return error.faults
     return (

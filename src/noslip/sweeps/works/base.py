@@ -43,7 +43,7 @@ from noslip.sweeps.measures import (
 
 
 class AbstractWork(Member, family="work"):
-    """What is done at each point.
+    """Work done at each point of a sweep.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class AbstractWork(Member, family="work"):
 
     @abc.abstractmethod
     def names(self) -> dict[str, str]:
-        """What may be varied, with units."""
+        """Names that may be varied, with units."""
 
     @abc.abstractmethod
     def variables(self) -> dict[str, ResultVariable]:

@@ -82,7 +82,7 @@ class _InstantWork(SystemWork):
         return {name: units.get(name, "") for names in groups.values() for name in names}
 
     def variables(self) -> dict[str, ResultVariable]:
-        """What each measure gives."""
+        """Result variable of each measure."""
         special = self.special()
         return {m: special.get(m) or ResultVariable(self._units[m]) for m in self.measures}
 
@@ -94,7 +94,7 @@ class _InstantWork(SystemWork):
     def many(
         self, given: Given, count: int, cancel: Any
     ) -> tuple[dict[str, Array], NDArray[np.bool_]]:
-        """What can be measured of many points at once, by name, and where it is known.
+        """Measures of many points at once, by name, and a mask of where they are known.
 
         Parameters
         ----------

@@ -205,7 +205,7 @@ class RunWork(SystemWork):
                 )
 
     def variables(self) -> dict[str, ResultVariable]:
-        """What each measure gives."""
+        """Result variable of each measure."""
         return {m.text: self._variable(m) for m in self.measures}
 
     def _variable(self, measure: AbstractMeasure) -> ResultVariable:
@@ -556,19 +556,19 @@ class NoisyWork(AbstractWork):
         self.run.settings["set"] = {n: x for n, x in given.items() if n not in noise}
 
     def use_device(self, device: Any) -> None:
-        """As of a run."""
+        """Same as for a run."""
         self.run.use_device(device)
 
     def names(self) -> dict[str, str]:
-        """As of a run."""
+        """Same as for a run."""
         return self.run.names()
 
     def check_varied(self, names: Iterable[str]) -> None:
-        """As of a run."""
+        """Same as for a run."""
         self.run.check_varied(names)
 
     def variables(self) -> dict[str, ResultVariable]:
-        """Those of the runs, by statistic."""
+        """Result variables of the runs, by statistic."""
         own = self.run.variables()
         for _, inner in self.statistics:
             if own[inner].dimension:

@@ -92,7 +92,7 @@ class TrackWork(SystemWork):
         return {name: units.get(name, "") for name in known} | dict.fromkeys(self.task, "")
 
     def variables(self) -> dict[str, ResultVariable]:
-        """What each measure gives; histories are over the share of the run that is done."""
+        """Result variable of each measure; histories are over the fraction of the run done."""
         shares = np.linspace(0.0, 1.0, self.settings["samples"])
         found = {}
         for m in self.measures:
@@ -140,7 +140,7 @@ class TrackWork(SystemWork):
         )
 
     def _follower(self, texts: Mapping[str, str]) -> Follower:
-        """What follows the path, as far as it is given."""
+        """Follower of the path, as far as it is given."""
         from noslip.control.follower import Follower
 
         s = self.settings

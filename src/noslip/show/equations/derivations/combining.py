@@ -51,7 +51,7 @@ class Combination:
 
 
 def combinations(subject: Subject, mass: ca.SX, rest: ca.SX) -> list[Combination]:
-    """How each row of mass · η̇ + rest is printed."""
+    """Combination of rows of mass · η̇ + rest that is printed for each row."""
     num = mass.shape[0]
     unit = ca.SX.eye(num)
     plain = [Combination(ca.densify(unit[i, :])) for i in range(num)]
@@ -88,7 +88,7 @@ def combinations(subject: Subject, mass: ca.SX, rest: ca.SX) -> list[Combination
 
 
 def explained(subject: Subject, rows: list[Combination]) -> list[Paragraph]:
-    """What was done to the rows, in words."""
+    """Explain how the rows were combined."""
     if all(row.is_plain for row in rows):
         return []
     names = subject.notation.independent_speeds
@@ -133,7 +133,7 @@ def _ratio(entry: sympy.Expr, diagonal: sympy.Expr) -> sympy.Expr | None:
 
 
 def _common(subject: Subject, terms: list[sympy.Expr]) -> sympy.Expr:
-    """What divides all terms and is never zero: masses, inertias, and sines and cosines of angles.
+    """Common nonzero factor of all terms: masses, inertias, and sines and cosines of angles.
 
     Those are the second ones of a sequence, where they are positive. A length may be zero.
     """

@@ -1,4 +1,4 @@
-"""What derivations share: the sections they begin with, and matrices and rows of motion."""
+"""Shared parts of derivations: opening sections, and matrices and rows of motion."""
 
 from __future__ import annotations
 

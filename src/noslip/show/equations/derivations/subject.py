@@ -1,4 +1,4 @@
-"""What a derivation is about: the equations, their symbols, and states to check them at."""
+"""Subject of a derivation: the equations, their symbols, and states at which to check them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Subject:
         ]
 
     def note(self, name: str, more: str = "", *, of_speeds: bool = False) -> str:
-        """What an equation is called, with its number in the model's reference if it has one.
+        """Name of an equation, with its number in the model's reference if it has one.
 
         The numbers of equations that depend on which speeds are independent (`of_speeds`) hold for
         the model's own.
@@ -222,7 +222,7 @@ class Subject:
 
     @cached_property
     def arrange(self) -> Arranger:
-        """How expressions are laid out: parameters, then coordinates, speeds, inputs, rates."""
+        """Order of factors: parameters, then coordinates, speeds, inputs, rates."""
         from noslip.show.equations.arranger import Arranger
 
         order = ["parameter", "time", "coordinate", "costate", "force state", "tree speed"]
