@@ -361,6 +361,7 @@ def test_traces_of_one_kind_share_their_word():
     assert alone == "a contact"
     short = [Trace(name=n, points=points, color=(1, 2, 3)) for n in names[:3]]
     assert trace_names(short, 2) == {(1, 2, 3): "contacts of a, b, …"}
+    assert trace_names(short, 0) == {(1, 2, 3): "contacts"}
 
 
 def test_the_scale_of_hills_is_that_of_their_lines():

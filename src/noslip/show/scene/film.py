@@ -302,11 +302,11 @@ class Film:
     def _legend(self, fits: Callable[[str], bool]) -> dict[Color, str]:
         """Color of traces → what they follow, in as many names as fit."""
         found = traces(self.scene, self.frames) if self.traces else ()
-        for most in range(NAMED, 1, -1):
+        for most in range(NAMED, 0, -1):
             names = trace_names(found, most)
             if all(map(fits, names.values())):
                 return names
-        return trace_names(found, 1)
+        return trace_names(found, 0)
 
     def _write(self, pen: ImageDraw, index: int) -> None:
         from PIL import ImageFont
@@ -320,7 +320,8 @@ class Film:
             pen.text((size, y), said.replace("\N{NO-BREAK SPACE}", " "), fill=INK, font=small)
             y += 1.15 * size
         end = 2.3 * size
-        room = self.width - end - 1.5 * size
+        # half of the width: the middle belongs to the mechanism
+        room = 0.5 * self.width - end - 0.5 * size
         for color, names in self._legend(lambda text: small.getlength(text) <= room).items():
             middle = y + 0.5 * size
             for a, b in DASHES if color == REFERENCE_TRACE else ((0.0, 1.0),):

@@ -163,7 +163,7 @@ def trace_names(shown: Iterable[Trace], most: int = NAMED) -> dict[Color, str]:
     Parameters
     ----------
     shown : traces.
-    most : names of one kind that are written out.
+    most : names of one kind that are written out; 0 for the kind alone, ``contacts``.
     """
     found: dict[Color, dict[str, list[str]]] = {}
     for trace in shown:
@@ -178,6 +178,9 @@ def trace_names(shown: Iterable[Trace], most: int = NAMED) -> dict[Color, str]:
 def _together(kind: str, names: list[str], most: int) -> str:
     """Names of one kind of traces."""
     word = WORDS.get(kind, kind)
+    if not most and word:
+        return word if len(names) == 1 else f"{word}s"
+    most = max(most, 1)
     listed = ", ".join(names[:most]) + (", …" if len(names) > most else "")
     if len(names) == 1 or not word:
         return f"{listed} {word}".strip()
