@@ -87,6 +87,7 @@ LAZY = {
 PRIVATE = {
     "_exit": "os: ends a process whose threads are stuck",
     "_live_connections": "websockets: open pages of the studio",
+    "_impl": "viser: the address of a control on the page",
     "_websock_connection": "viser: the connection of a page",
     "_websock_server": "viser: the server of the pages",
     "_rim": "contact points of a wheel",
