@@ -89,6 +89,7 @@ PRIVATE = {
     "_live_connections": "websockets: open pages of the studio",
     "_impl": "viser: the address of a control on the page",
     "_websock_connection": "viser: the connection of a page",
+    "_websock_interface": "viser: the connection of a control",
     "_websock_server": "viser: the server of the pages",
     "_rim": "contact points of a wheel",
     "_repr_mimebundle_": "ipywidgets: what a notebook shows of a widget",
