@@ -254,7 +254,11 @@ def test_private_names_are_used_in_their_own_module():
         nodes, defined = nodes_of(path), set()
         for node in nodes:
             match node:
-                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                case (
+                    ast.FunctionDef(name=name)
+                    | ast.AsyncFunctionDef(name=name)
+                    | ast.ClassDef(name=name)
+                ):
                     defined.add(name)
                 case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
                     defined.add(name)
