@@ -75,6 +75,9 @@ def _header(key: bytes, code: bytes) -> bytes:
 
 def _load(path: Path, key: bytes) -> bytes | None:
     """The object in a file, None if there is none or it is not whole."""
+    # a miss is no fault: `open_plain` would search the folder for names that are alike
+    if not os.path.exists(path):
+        return None
     try:
         with open_plain(path, NoslipError, "") as file:
             found = os.fstat(file.fileno())

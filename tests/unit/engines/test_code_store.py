@@ -118,6 +118,16 @@ def compilations(monkeypatch):
 # what is compiled, and what is loaded
 
 
+def test_a_miss_does_not_read_the_folder(monkeypatch, tmp_path):
+    # with thousands of files, names that are alike took longer to find than code to compile
+    monkeypatch.setenv("NOSLIP_CACHE_DIR", str(tmp_path))
+    listed = []
+    monkeypatch.setattr(os, "scandir", lambda *given: listed.append(given))
+    monkeypatch.setattr(os, "listdir", lambda *given: listed.append(given))
+    assert code_store.load(bytes(32)) is None
+    assert not listed
+
+
 def test_code_from_memory_from_disk_and_new_is_the_same_function(store, compilations):
     expected = math.sin(0.7) / 3 + math.cos(4.0)
     engine = stored_machine_code(TEXT)
