@@ -150,7 +150,7 @@ def test_odd_files_that_are_fine(invoke):
 
 #: Commands that are refused: exit code and a word of what is said.
 COMMANDS = [
-    (("chekc", "agv"), 2, "did you mean 'check'?"),
+    (("chekc", "agv"), 2, "Did you mean 'check'?"),
     (("check",), 2, "Missing argument"),
     (("check", "agv", "--frob"), 2, "No such option"),
     (("check", ""), 1, "is a folder"),
@@ -163,7 +163,7 @@ COMMANDS = [
     (("run", "rolling-disk", "--tolerance", "1e-20"), 1, "rtol from 1e-15"),
     (("run", "rolling-disk", "--tolerance", "5"), 1, "rtol from 1e-15"),
     (("run", "rolling-disk", "--tolerance", "nan"), 1, "rtol from 1e-15"),
-    (("run", "rolling-disk", "--tolerance", "tight"), 2, "not a valid float"),
+    (("run", "rolling-disk", "--tolerance", "tight"), 2, "'tight' is not a number"),
     (("run", "rolling-disk", "--duration", "nan"), 1, "the duration is nan"),
     (("run", "rolling-disk", "--set", "r"), 2, "write NAME=VALUE"),
     (("run", "rolling-disk", "--set", "=1"), 2, "write NAME=VALUE"),

@@ -227,9 +227,10 @@ def _place(cls: type) -> str:
 
 
 def _load_file(text: str) -> ModuleType:
-    path = Path(text).expanduser().resolve()
+    path = Path(text).expanduser()
     fix = "give the path of a Python file, or the name of an importable module"
     code = read_bytes(path, NoslipError, fix, max_bytes=MAX_BYTES)
+    path = path.resolve()
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     known = sys.modules.get(name)
     if known is not None and getattr(known, "__noslip_code__", None) == code:

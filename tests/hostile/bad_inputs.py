@@ -119,7 +119,6 @@ SAID: dict[str, dict[str, str | None]] = {
         "a huge number": "is not TOML: expected '='",
     },
     "plugin": {
-        "link to itself": "cannot be imported: RuntimeError: Symlink loop",
         "NUL": "cannot contain null bytes",
         "not UTF-8": "codec can't decode",
         "empty": None,

@@ -21,8 +21,8 @@ def test_what_follows_a_path_is_found_from_how_the_base_moves():
         assert found.wheelbase == pytest.approx(1.7, rel=1e-9)
 
 
-def test_a_base_that_slides_sideways_follows_nothing():
-    system = ns.compile(ns.derive(ns.load("lhd")))
-    with pytest.raises(ns.SimulationError, match="can move sideways") as caught:
+def test_a_mechanism_without_a_planar_base_follows_nothing():
+    system = ns.compile(ns.derive(ns.load("rolling-disk")))
+    with pytest.raises(ns.SimulationError, match="there is no base to follow a path") as caught:
         find_follower(system, system.parameters())
     assert caught.value.where and caught.value.fix

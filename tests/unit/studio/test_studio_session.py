@@ -113,13 +113,21 @@ def test_faults_are_told_and_the_session_goes_on(studio):
 
 
 def test_an_impossible_task_is_told(studio):
-    session, record = studio("lhd")
+    session, record = studio("rolling-disk")
     session.choose(task=PATH)
     assert session.join()
-    assert "sideways" in record.faults[0].what
+    assert "no actuator drives 'disk.wx'" in record.faults[0].what
     session.choose(task=SCENARIO)
     assert session.join()
     assert record.faults == ()
+
+
+def test_a_vehicle_on_tires_is_led_as_one_without_slip(studio):
+    session, record = studio("lhd")
+    session.choose(task=PATH)
+    assert session.join()
+    assert record.faults == ()
+    assert any("without slip" in note for note in record.shown.run.notes)
 
 
 @pytest.mark.parametrize("name", ["/etc/hostname", "../model.toml", "agv.toml", ""])

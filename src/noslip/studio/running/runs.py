@@ -18,6 +18,7 @@ from noslip.control.motions.follower_search import find_follower
 from noslip.control.scenario import run_scenario
 from noslip.control.text import parse_timing
 from noslip.control.track import track
+from noslip.control.vehicle_motion import has_planar_base, slip_free
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.families import find_member
@@ -175,7 +176,14 @@ def _inputs(system: System, choice: Choice, cancel: Cancel) -> ChosenRun:
 
 def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> ChosenRun:
     parameters, start = chosen_values(system, choice)
-    follower = find_follower(system, system.parameters(parameters), reverse=choice.reverse)
+    follower = None
+    if has_planar_base(system):
+        # what keeps a vehicle on tires to a path is found without slip, as `track` does
+        values = system.parameters(parameters)
+        known = slip_free(system, values) or system
+        follower = find_follower(known, values, reverse=choice.reverse)
+    elif choice.reverse:
+        follower = Follower(reverse=True)
     path_text, timing_text = (
         form_text(family, getattr(choice, family), choice.numbers, choice.typed.get(family, ""))
         for family in ("path", "timing")
