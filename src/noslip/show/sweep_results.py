@@ -18,7 +18,7 @@ DIGITS, LETTERS = 6, 70
 
 
 class SweepResults:
-    """What a store holds, read once.
+    """Results of a store, read once.
 
     Parameters
     ----------
