@@ -62,8 +62,18 @@ def test_an_inadmissible_twist_is_reported_with_its_size(agv):
         agv, {}, body="platform", point=(0.0, "-a", 0.0), components=("vx", "vy", "wz"),
         velocity=[0.2, 0.0, 0.0],
     )  # fmt: skip
-    assert found.residual == pytest.approx([0.2, 0.0, 0.0], abs=1e-15)
-    assert all(abs(x) < 1e-14 for x in found.speeds.values())
+    # The wheels' rates are zero; least squares of 3 × 2 with a residual r finds 6 ε |r| κ/σ at most,
+    # with the singular values σ of [0 0; R/2 R/2; L R/l −L R/l], turning weighted by a length L.
+    size = agv.model.parameter_values()
+    to_speed, to_turning = size["r"] / np.sqrt(2.0), np.sqrt(2.0) * size["r"] / size["l"]
+    least, greatest = sorted((to_speed, agv.kinematics.length * to_turning))
+    rates = 6 * np.finfo(float).eps * 0.2 * greatest / least**2
+    off = np.abs(found.residual - [0.2, 0.0, 0.0])
+    assert np.all(off < [1e-16, to_speed * rates, to_turning * rates])
+    # the bracket's rate is the greatest: its pivot moves a + b sideways, its wheel trails by d
+    assert max(map(abs, found.speeds.values())) < rates * max(
+        1.0, to_turning * (1.0 + (size["a"] + size["b"]) / size["d"])
+    )
 
 
 def test_open_freedoms_and_unknown_names_are_errors(agv):
