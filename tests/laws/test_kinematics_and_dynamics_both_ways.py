@@ -62,7 +62,7 @@ def test_an_inadmissible_twist_is_reported_with_its_size(agv):
         agv, {}, body="platform", point=(0.0, "-a", 0.0), components=("vx", "vy", "wz"),
         velocity=[0.2, 0.0, 0.0],
     )  # fmt: skip
-    # The wheels' rates are zero; least squares of 3 × 2 with a residual r finds 6 ε |r| κ/σ at most,
+    # The wheels' rates are zero; least squares of 3 × 2 with residual r finds 6 ε |r| κ/σ at most,
     # with the singular values σ of [0 0; R/2 R/2; L R/l −L R/l], turning weighted by a length L.
     size = agv.model.parameter_values()
     to_speed, to_turning = size["r"] / np.sqrt(2.0), np.sqrt(2.0) * size["r"] / size["l"]
