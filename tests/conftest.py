@@ -18,6 +18,10 @@ from contextlib import contextmanager
 from functools import cache, update_wrapper
 from pathlib import Path
 
+# Matrices are small, and each core has its worker: a second thread of BLAS spins for nothing.
+# With it, three files of control took 8.5 to 12.3 s of CPU instead of 7.5.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
