@@ -289,14 +289,34 @@ def _powers(system: System, segments: list[Segment], values: Array, t: Array) ->
 
 
 def integrated(t: Array, rates: Array) -> Array:
-    """(n, k) integrals of sampled rates from the first sample on, by Simpson's rule."""
-    from scipy.integrate import cumulative_simpson, cumulative_trapezoid
+    """(n, k) integrals of sampled rates from the first sample on, by Simpson's rule.
 
+    Over the interval h from a sample y₁ to y₂, with h' beyond y₂ to y₃, the parabola through the
+    three has the integral
+
+        h/6 ((3 − a) y₁ + (3 + a b + a) y₂ − a b y₃),    a = h/(h + h'),  b = h/h'.
+
+    Even intervals take the sample behind them, odd ones and the last the one before. These lines
+    take the place of `scipy.integrate`, whose import is a fifth of a short run. Times that repeat
+    (a restart at a jump) or a single interval leave trapezoids.
+    """
+    total = np.zeros_like(rates)
     if len(t) < 2:
-        return np.zeros_like(rates)
-    if len(t) < 3 or np.any(np.diff(t) <= 0):
-        return np.asarray(cumulative_trapezoid(rates, t, axis=0, initial=0.0))
-    return np.asarray(cumulative_simpson(rates, x=t, axis=0, initial=0.0))
+        return total
+    h = np.diff(t)[:, None]
+    parts = h * (rates[:-1] + rates[1:]) / 2.0
+    if len(t) > 2 and np.all(h > 0):
+
+        def parabolas(h: Array, beyond: Array, y1: Array, y2: Array, y3: Array) -> Array:
+            a, b = h / (h + beyond), h / beyond
+            return np.asarray(h / 6.0 * ((3.0 - a) * y1 + (3.0 + a * b + a) * y2 - a * b * y3))
+
+        ahead = parabolas(h[:-1], h[1:], rates[:-2], rates[1:-1], rates[2:])
+        behind = parabolas(h[1:], h[:-1], rates[2:], rates[1:-1], rates[:-2])
+        parts[1:] = behind
+        parts[:-1:2] = ahead[::2]
+    total[1:] = np.cumsum(parts, axis=0)
+    return total
 
 
 def _output_texts(request: RunRequest) -> dict[str, str]:

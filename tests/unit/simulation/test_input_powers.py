@@ -3,8 +3,11 @@
 import math
 
 import numpy as np
+import pytest
+from scipy.integrate import cumulative_simpson, cumulative_trapezoid
 
 import noslip as ns
+from noslip.simulation.samples import integrated
 
 
 def test_power_of_a_motor_is_torque_times_rate(system_of):
@@ -42,3 +45,21 @@ def test_rms_and_peak_have_closed_forms(system_of):
     assert abs(use["tau1"].peak - 1.0) < 1e-5 and use["tau2"] == ("N*m", 0.0, 0.0, 0.0)
     spent = run["energy.tau1"] + run["energy.tau2"]
     assert np.max(np.abs(spent - run.work)) < 1e-6 * max(1.0, np.max(np.abs(run.work)))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 40, 41])
+def test_energies_are_cumulative_integrals_over_uneven_samples(count, rng):
+    t = np.cumsum(rng.uniform(0.1, 1.0, count))
+    rates = rng.normal(size=(count, 3))
+    rule = {"x": t, "axis": 0, "initial": 0.0}
+    by_scipy = (cumulative_simpson if count > 2 else cumulative_trapezoid)(rates, **rule)
+    # sums of as many terms, rounded each
+    assert np.max(np.abs(integrated(t, rates) - by_scipy)) < count * 4e-16 * np.max(np.abs(rates))
+
+
+def test_energies_of_a_quadratic_power_are_exact_and_repeated_times_add_nothing():
+    t = np.array([0.0, 0.3, 1.0, 1.1, 2.0])
+    assert integrated(t, (3.0 * t**2)[:, None])[:, 0] == pytest.approx(t**3, abs=1e-14)
+    t, rates = np.array([0.0, 1.0, 1.0, 2.0]), np.array([[1.0], [1.0], [3.0], [3.0]])
+    assert integrated(t, rates)[:, 0].tolist() == [0.0, 1.0, 1.0, 4.0]  # a jump at t = 1
+    assert integrated(t[:1], rates[:1]).tolist() == [[0.0]]
