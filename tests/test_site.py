@@ -5,7 +5,10 @@
 
 import importlib.util
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -57,6 +60,60 @@ def test_a_notebook_has_cells_of_code_and_prose(path):
     cells = json.loads(path.with_suffix(".ipynb").read_text("utf-8"))["cells"]
     assert {cell["cell_type"] for cell in cells} == {"code", "markdown"}
     assert len({cell["id"] for cell in cells}) == len(cells)
+
+
+# tutorials and notebooks, run anew
+
+NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]\d+)?")
+#: A notebook as Jupyter runs it: cell after cell in one shell, and results in all forms.
+NOTEBOOK = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell()
+shell.display_formatter.active_types = shell.display_formatter.format_types
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    if cell["cell_type"] == "code":
+        shell.run_cell("".join(cell["source"])).raise_error()
+"""
+
+
+def printed(text):
+    """Lines that cells of a page print, without how fast this machine is."""
+    blocks = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [line for line in "".join(blocks).splitlines() if "runs a second" not in line]
+
+
+def values(line):
+    """Numbers of a line. Those below 1e-8 are rounding and integration errors, and differ."""
+    numbers = [float(number) for number in NUMBER.findall(line)]
+    return [0.0 if abs(number) < 1e-8 else number for number in numbers]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_tutorial_prints_what_its_page_shows(path, tmp_path):
+    """To 1e-3, since counts of steps differ between processors."""
+    made = printed(tutorials.page(path, tutorials.run(path, tmp_path)))
+    shown = printed(path.with_suffix(".md").read_text("utf-8"))
+    assert [NUMBER.sub("#", line) for line in made] == [NUMBER.sub("#", line) for line in shown]
+    for new, old in zip(made, shown, strict=True):
+        assert values(new) == pytest.approx(values(old), rel=1e-3), f"{new}\n{old}"
+    pictures = {picture.name for picture in (DOCS / "images/learn").glob(f"{path.stem}-*")}
+    assert {picture.name for picture in tmp_path.iterdir()} == pictures
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_notebook_runs_where_it_lies(path, tmp_path):
+    """In a copy of its folder; formats that fail are written to stderr by IPython."""
+    pytest.importorskip("IPython")
+    folder = shutil.copytree(DOCS / "learn", tmp_path / "learn")
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK, f"{path.stem}.ipynb"],
+        cwd=folder, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "IPYTHONDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout[-2000:] + done.stderr
 
 
 def test_the_stability_of_the_bicycle_is_the_published_one():
