@@ -310,9 +310,10 @@ def _escaped(text):
 
 
 def write(folder):
-    """All pages into a folder; the names without an example are returned."""
+    """All pages into a folder, and `names.txt` with links to all; names without an example."""
     folder.mkdir(parents=True, exist_ok=True)
     listed, without = [], []
+    rows = ["| | names |", "|---|---|"]
     for number, (title, said, names) in enumerate(groups(), 1):
         stem = f"{number:02d}-{title.lower()}"
         listed.append(stem)
@@ -320,4 +321,6 @@ def write(folder):
         body = [f"# {title}", "", said, "", index, "", *(entry(name) for name in names)]
         (folder / f"{stem}.md").write_text("\n".join(body), "utf-8")
         without += [name for name in names if example(name) is None]
+        rows.append(f"| [{title}](generated/api/{stem}.md) | {index} |")
+    (folder / "names.txt").write_text("\n".join(rows) + "\n", "utf-8")
     return listed, without
