@@ -79,8 +79,9 @@ for cell in json.load(open(sys.argv[1]))["cells"]:
 
 def printed(text):
     """Lines that cells of a page print, without how fast this machine is."""
-    blocks = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [line for line in "".join(blocks).splitlines() if "runs a second" not in line]
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    lines = [line for word, block in blocks if not word for line in block.splitlines()]
+    return [line for line in lines if "runs a second" not in line]
 
 
 def values(line):
