@@ -24,7 +24,7 @@ SIZES = {
     "wheel_radius": "Radius of the wheels, m.",
     "wheel_mass": "Mass of each wheel, kg.",
     "wheel_separation": "Distance between left and right wheel, m.",
-    "wheelbase": "Distance between rear and front wheels, m; not of a differential drive.",
+    "wheelbase": "Distance between rear and front wheels, m; all kinds but differential.",
 }
 
 
