@@ -93,7 +93,8 @@ def run_scenario(
             raise SimulationError(
                 "the model has no scenario, so the duration is unknown",
                 f"model '{system.model.name}'",
-                "give a duration (on the command line --duration 5), or write a [scenario] into the model",
+                "give a duration (on the command line --duration 5), or write a [scenario] into "
+                "the model",
             )
     split = split_changes(system, changes or {}, scenario)
     task = tuple(
