@@ -135,6 +135,8 @@ def test_every_public_name_has_an_example_and_a_section(tmp_path):
     text = "".join((tmp_path / f"{stem}.md").read_text("utf-8") for stem in stems)
     heads = re.findall(r"^## (\w+)$", text, re.MULTILINE)
     assert sorted(heads) == sorted(ns.__all__)
+    assert not re.findall(r":\w+:`|\x00", text), "references are links or code"
+    assert "as [`plot`](#api-plot) draws it" in text
 
 
 @pytest.mark.parametrize("name", api.WRITTEN)

@@ -59,7 +59,10 @@ print(f"{np.mean(ends):.1f} ± {np.std(ends):.1f} mm RMS")
 # The run of seed 1, with a report:
 #
 # ```sh
-# noslip track differential-robot --path circle:1.5 --timing constant-speed:0.4 --duration 20 --controller pose --period 0.02 --plant mass=17 --sensor base.x:sigma=0.005,delay=1 --sensor base.y:sigma=0.005,delay=1 --actuator left.torque:largest=1 --actuator right.torque:largest=1 --seed 1
+# noslip track differential-robot --path circle:1.5 --timing constant-speed:0.4 --duration 20 \
+#   --controller pose --period 0.02 --plant mass=17 --seed 1 \
+#   --sensor base.x:sigma=0.005,delay=1 --sensor base.y:sigma=0.005,delay=1 \
+#   --actuator left.torque:largest=1 --actuator right.torque:largest=1
 # ```
 #
 # [Control](../control.md) explains paths, timing laws, and which controller to choose.
