@@ -312,7 +312,9 @@ def _marked(text):
         name = reference[1].rpartition(".")[2]
         return f"`{MARK}{name}`" if name in ns.__all__ else f"`{reference[1]}`"
 
-    return re.sub(r":(?:func|class|data|meth|mod|attr):`~?\.?([^`]+)`", code, text).replace("``", "`")
+    return re.sub(r":(?:func|class|data|meth|mod|attr):`~?\.?([^`]+)`", code, text).replace(
+        "``", "`"
+    )
 
 
 def _linked(text):
