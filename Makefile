@@ -3,8 +3,9 @@
 #   make run      simulate the guided vehicle of the paper on its circle and leave a folder in runs/
 #   make check    lint, types and the fast unit tests of the first stages, in below 90 s
 #   make test     lint, types and the whole test suite, the browser tests included
-#   make test-all the same with every law on every library model, thousands of random mechanisms, and random
-#                 trees by MuJoCo and Pinocchio; its log is benchmarks/results/test-all.txt
+#   make test-all the same with every law on every library model, thousands of random mechanisms, tutorials and
+#                 notebooks, the wheel in a bare environment, and random trees by MuJoCo and Pinocchio; its log is
+#                 benchmarks/results/test-all.txt
 #   make install  the environment only
 #   make lint     ruff and mypy
 #   make docs     the site, in docs/_build/html, without network once its tools are installed

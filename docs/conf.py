@@ -1,6 +1,7 @@
 """The site: `make docs`, without network; Read the Docs and Pages run the same."""
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -29,6 +30,7 @@ highlight_language = "none"
 html_theme = "furo"
 html_title = "noslip"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme_options = {"source_repository": "", "navigation_with_keys": True}
 html_show_sourcelink = False
 
@@ -44,6 +46,7 @@ def generate():
     static = HERE / "_static"
     static.mkdir(exist_ok=True)
     (static / "noslip.schema.json").write_text(json_text(model_schema()) + "\n", "utf-8")
+    shutil.copy(HERE / "site" / "site.css", static)
     log = (HERE.parent / "CHANGELOG.md").read_text("utf-8")
     log = re.sub(r"\]\(docs/([^)]+)\)", r"](../\1)", log)
     (made / "changelog.md").write_text(log, "utf-8")

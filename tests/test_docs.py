@@ -125,7 +125,7 @@ def test_commands_run(path, folder, derive_once, pytestconfig):
     provide_models(path, folder)
     is_whole = path.name in ("README.md", "report.md") or pytestconfig.getoption("--long")
     for line, text in blocks(path, "sh"):
-        for offset, command in enumerate(text.splitlines()):
+        for offset, command in enumerate(text.replace("\\\n", "").splitlines()):
             if not command.startswith("noslip "):
                 continue
             words = shlex.split(command, comments=True)[1:]

@@ -1,5 +1,6 @@
 """Words of errors: the nearest names, and verbs that are given something else."""
 
+import inspect
 import math
 
 import pytest
@@ -48,6 +49,31 @@ def test_a_verb_that_is_given_something_else(call, words):
     with pytest.raises(TypeError) as caught:
         call()
     assert str(caught.value).startswith(words)
+
+
+def takes_a_system(name):
+    function = getattr(ns, name)
+    return (
+        inspect.isfunction(function) and "system" in [*inspect.signature(function).parameters][:1]
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in ns.__all__ if takes_a_system(name)])
+def test_a_model_that_is_not_compiled(name):
+    """Whatever else is given: the step that was forgotten is named first."""
+    function, model = getattr(ns, name), ns.load("agv")
+    required = [
+        p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty
+    ]
+    others = dict.fromkeys(required[1:])
+    for thing in (model, "agv"):
+        with pytest.raises(TypeError, match=f"{name} takes a System.*, got {type(thing).__name__}"):
+            function(thing, **others)
+
+
+def test_names_that_differ_by_case_alone():
+    assert nearest("lod", ["Load", "load"]) == "did you mean 'load'?"
+    assert nearest("Lod", ["load", "Load"]) == "did you mean 'Load'?"
 
 
 def test_a_state_that_is_none(system_of):

@@ -83,6 +83,8 @@ def test_the_core_runs_and_derives_without_any_optional_package(tmp_path):
 from noslip.cli import main
 main(["run", "chaplygin-sleigh", "-o", "sleigh"], standalone_mode=False)
 main(["derive", "rolling-disk"], standalone_mode=False)
+main(["linearize", "rolling-disk", "--sweep", "disk.spin_rate=-8:-1:3", "--set", "disk.tilt=pi/2"],
+     standalone_mode=False)
 import noslip as ns
 batch = ns.simulate_batch(ns.compile(ns.derive(ns.load("rolling-disk"))), duration=0.2, samples=3,
     starts={"disk.tilt": [1.2, 1.3]}, keep=["samples"])
@@ -94,6 +96,9 @@ print(sorted(m for m in sys.modules if m.split(".")[0] in OPTIONAL and sys.modul
     assert (
         'note: figures and a report need more packages: pip install "noslip[show]"' in done.stderr
     )
+    assert 'note: a chart needs more packages: pip install "noslip[show]"' in done.stderr
+    assert "eigenvalues [1/s] over disk.spin_rate" in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"sleigh", "batch.nc"}
     assert {path.name for path in (tmp_path / "sleigh").iterdir() if path.suffix} == {
         "trajectory.nc", "trajectory.csv", "model.toml", "summary.json", "summary.txt",
         "manifest.json",

@@ -5,7 +5,10 @@
 
 import importlib.util
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -59,6 +62,61 @@ def test_a_notebook_has_cells_of_code_and_prose(path):
     assert len({cell["id"] for cell in cells}) == len(cells)
 
 
+# tutorials and notebooks, run anew
+
+NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]\d+)?")
+#: A notebook as Jupyter runs it: cell after cell in one shell, and results in all forms.
+NOTEBOOK = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell()
+shell.display_formatter.active_types = shell.display_formatter.format_types
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    if cell["cell_type"] == "code":
+        shell.run_cell("".join(cell["source"])).raise_error()
+"""
+
+
+def printed(text):
+    """Lines that cells of a page print, without how fast this machine is."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    lines = [line for word, block in blocks if not word for line in block.splitlines()]
+    return [line for line in lines if "runs a second" not in line]
+
+
+def values(line):
+    """Numbers of a line. Those below 1e-8 are rounding and integration errors, and differ."""
+    numbers = [float(number) for number in NUMBER.findall(line)]
+    return [0.0 if abs(number) < 1e-8 else number for number in numbers]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_tutorial_prints_what_its_page_shows(path, tmp_path):
+    """To 1e-3, since counts of steps differ between processors."""
+    made = printed(tutorials.page(path, tutorials.run(path, tmp_path)))
+    shown = printed(path.with_suffix(".md").read_text("utf-8"))
+    assert [NUMBER.sub("#", line) for line in made] == [NUMBER.sub("#", line) for line in shown]
+    for new, old in zip(made, shown, strict=True):
+        assert values(new) == pytest.approx(values(old), rel=1e-3), f"{new}\n{old}"
+    pictures = {picture.name for picture in (DOCS / "images/learn").glob(f"{path.stem}-*")}
+    assert {picture.name for picture in tmp_path.iterdir()} == pictures
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_notebook_runs_where_it_lies(path, tmp_path):
+    """In a copy of its folder; formats that fail are written to stderr by IPython."""
+    pytest.importorskip("IPython")
+    folder = shutil.copytree(DOCS / "learn", tmp_path / "learn")
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK, f"{path.stem}.ipynb"],
+        cwd=folder, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "IPYTHONDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout[-2000:] + done.stderr
+
+
 def test_the_stability_of_the_bicycle_is_the_published_one():
     """Weave and capsize speeds of [MeijaardPapadopoulosRuinaSchwab2007], as the page prints."""
     page = (DOCS / "learn" / "bicycle.md").read_text()
@@ -77,6 +135,8 @@ def test_every_public_name_has_an_example_and_a_section(tmp_path):
     text = "".join((tmp_path / f"{stem}.md").read_text("utf-8") for stem in stems)
     heads = re.findall(r"^## (\w+)$", text, re.MULTILINE)
     assert sorted(heads) == sorted(ns.__all__)
+    assert not re.findall(r":\w+:`|\x00", text), "references are links or code"
+    assert "as [`plot`](#api-plot) draws it" in text
 
 
 @pytest.mark.parametrize("name", api.WRITTEN)

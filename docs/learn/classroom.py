@@ -1,9 +1,9 @@
 # %% [markdown]
 # # A lecture on rolling and skating
 #
-# Three mechanisms that cannot slide: a coin, a sleigh and a snakeboard. Watch each move, look at its equations, and see what
-# d'Alembert's principle and vakonomic mechanics say of the same start. You need `pip install ".[show]"`, and
-# `".[notebook]"` for the sliders.
+# Three mechanisms that roll or skate without sliding: a coin, a sleigh and a snakeboard. Watch each of them move, and see
+# which motions d'Alembert's principle and vakonomic mechanics predict from the same start. You need
+# `pip install ".[show]"`, and `".[notebook]"` for the sliders.
 
 # %%
 import noslip as ns
@@ -16,8 +16,9 @@ run.animate(speed=0.5)
 # %% [markdown]
 # ## The coin
 #
-# It has five coordinates and, since the point that touches the ground stands still, three speeds to choose. No coordinate is
-# lost: with the same three speeds the coin gets to every place, in every direction. That is what *nonholonomic* means.
+# The coin has five coordinates. Its contact point is momentarily at rest, which leaves three independent speeds. No
+# coordinate is lost, though: by rolling, the coin can reach every position and orientation. Constraints of this kind, which
+# restrict speeds but not positions, are called *nonholonomic*.
 
 # %%
 found = ns.check(ns.load("rolling-disk"))
@@ -28,8 +29,8 @@ run.plot("path")
 # %% [markdown]
 # ## The sleigh
 #
-# A body on a blade. It turns until it glides along the blade with its mass center ahead, as if something damped it; but
-# nothing does: the energy stays.
+# A body on a blade. It turns until it glides along the blade with its mass center ahead, as if it were damped; yet its
+# energy is constant.
 
 # %%
 sleigh = ns.load("chaplygin-sleigh")
@@ -41,9 +42,9 @@ dalembert.plot(["sleigh.vx", "sleigh.rate"], size="column")
 # %% [markdown]
 # ## The same start, another principle
 #
-# d'Alembert asks that constraint forces do no work on any motion that is allowed. Vakonomic mechanics asks that the action is
-# stationary among all motions that keep the constraint. Both conserve energy, both keep the blade from sliding, and yet
-# they part: only the first is how sleighs move.
+# d'Alembert's principle requires that constraint forces do no work in any admissible motion. Vakonomic mechanics requires
+# that the action is stationary among all motions that satisfy the constraint. Both conserve energy, both keep the blade
+# from sliding, and yet the motions differ. Real sleighs follow d'Alembert.
 
 # %%
 vakonomic = ns.run_scenario(ns.compile(ns.derive(sleigh, ns.Vakonomic())))
@@ -56,8 +57,8 @@ ns.plot([dalembert, vakonomic], ["sleigh.vx", "sleigh.rate"], labels=["d'Alember
 # %% [markdown]
 # ## The snakeboard
 #
-# The rider swings a rotor and steers two axles; no wheel has a motor, and the board moves all the same: the constraints turn
-# a swing into a step.
+# The rider swings a rotor and steers two axles. No wheel is driven, yet the board moves: the constraints turn swinging into
+# forward motion.
 
 # %%
 board = ns.run_scenario(ns.compile(ns.derive(ns.load("snakeboard"))))
@@ -67,6 +68,6 @@ board.plot("path")
 board.animate()
 
 # %% [markdown]
-# In a notebook, `ns.explore("chaplygin-sleigh")` has sliders for where the mass center is, how fast it starts, and so on: move
-# `a` towards zero, and the sleigh stops straightening out. [Equations for a lecture](lecture.md) prints what was integrated
-# here; [vakonomic](../vakonomic.md) has the derivation.
+# In a notebook, `ns.explore("chaplygin-sleigh")` has sliders for the position of the mass center, the initial speeds and so
+# on: move `a` towards zero, and the sleigh no longer straightens out. [Equations for a lecture](lecture.md) derives the
+# equations of the sleigh; [vakonomic](../vakonomic.md) derives those of the other theory.

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # A controller against noise
 #
-# A robot follows a circle although it is heavier than its controller assumes and measures its position with noise. You need `pip install ".[show]"`.
+# A robot follows a circle although it is heavier than its controller assumes and measures its position with noise. You need
+# `pip install ".[show]"`.
 
 # %%
 import numpy as np
@@ -53,5 +54,15 @@ for seed in range(8):
 print(f"{np.mean(ends):.1f} ± {np.std(ends):.1f} mm RMS")
 
 # %% [markdown]
-# `noslip track differential-robot --path circle:1.5 --controller pose --period 0.02 --sensor base.x:sigma=0.005` does the
-# same. [Control](../control.md) explains paths, timing laws, and which controller to choose.
+# ## On the command line
+#
+# The run of seed 1, with a report:
+#
+# ```sh
+# noslip track differential-robot --path circle:1.5 --timing constant-speed:0.4 --duration 20 \
+#   --controller pose --period 0.02 --plant mass=17 --seed 1 \
+#   --sensor base.x:sigma=0.005,delay=1 --sensor base.y:sigma=0.005,delay=1 \
+#   --actuator left.torque:largest=1 --actuator right.torque:largest=1
+# ```
+#
+# [Control](../control.md) explains paths, timing laws, and which controller to choose.

@@ -21,8 +21,8 @@ print("\n".join(text.splitlines()[-8:]))
 # %% [markdown]
 # ## Another method, the same equations
 #
-# Every method leads to the same accelerations. `verify` compares five of them, and the laws of mechanics,
-# at random states:
+# Every method leads to the same accelerations. `verify` compares five methods at random states, and checks laws of
+# mechanics such as the power balance:
 
 # %%
 appell = ns.equations_text(ns.derive(model, ns.GibbsAppell()))

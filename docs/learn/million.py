@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A million runs
 #
-# How likely is it that a rolling coin falls within two seconds? Simulate many at once, in the SIMD lanes of all cores, and
-# keep only the quantities you need. You need `pip install .`, and `".[show]"` for the picture.
+# How likely is a rolling coin to fall within two seconds? Simulate many at once, in the SIMD lanes of all cores, and keep
+# only the quantities you need. You need `pip install .`, and `".[show]"` for the picture.
 
 # %%
 import time

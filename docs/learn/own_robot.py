@@ -2,8 +2,8 @@
 # # Your own robot from its URDF
 #
 # A URDF describes links, joints, masses and shapes, but not that a wheel rolls. Name the links that are wheels, and they
-# roll without slip. [cart.urdf](../../examples/cart.urdf) is a cart with two driven wheels and a caster. You need
-# `pip install ".[show]"`.
+# roll without slipping. [cart.urdf](cart.urdf) is a cart with two driven wheels and a caster: save it in your folder. You
+# need `pip install ".[show]"`.
 
 # %%
 from pathlib import Path

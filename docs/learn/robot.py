@@ -1,7 +1,8 @@
 # %% [markdown]
 # # A robot in ten minutes
 #
-# Describe a robot with two driven wheels and a caster, drive it, and find the motor torques and contact forces. You need `pip install ".[show]"`.
+# Describe a robot with two driven wheels and a caster, drive it, and find the motor torques and contact forces. You need
+# `pip install ".[show]"`.
 #
 # ## Describe it
 #
@@ -58,8 +59,8 @@ ns.plot(run, "path")
 # ## What must the motors do?
 #
 # The inverse problem: given a path, find the torques. `track` plans a gentle motion, computes the torques by inverse
-# dynamics, and simulates with these torques alone. Its default is slow;
-# `timing=ns.ConstantSpeed(0.4)` sets the speed.
+# dynamics, and simulates with these torques alone. By default the robot drives slowly;
+# `timing=ns.ConstantSpeed(0.4)` sets its speed in m/s.
 
 # %%
 circle = ns.track(system, ns.Circle(radius=1.0))
@@ -69,8 +70,8 @@ ns.plot(circle, ["left.torque", "right.torque"])
 # %% [markdown]
 # ## Would it slip?
 #
-# The *audit* compares the contact forces with what friction can supply. Three wheels share the lateral forces in a way
-# that statics leaves open; the audit reports the demand for several such *splits*.
+# The *audit* compares the contact forces with what friction can supply. How the wheels share the lateral forces is
+# statically indeterminate; the audit reports the friction demand for several such *splits*.
 
 # %%
 print(ns.audit(system, circle, 0.6).text())

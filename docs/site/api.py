@@ -61,6 +61,9 @@ WRITTEN = {
     "load_plugin": 'module = ns.load_plugin("my_parts.py")',
 }
 
+#: Before a name that becomes a link.
+MARK = "\x00"
+
 
 def groups():
     """Title, introduction and names of each group, in the order of the stub."""
@@ -264,10 +267,10 @@ def _members(cls):
         if inspect.isroutine(member) or isinstance(member, property) or _is_cached(member):
             said = (inspect.getdoc(member) or "").split("\n")[0]
             call = "()" if inspect.isroutine(member) and not _is_cached(member) else ""
-            rows.append(f"| `{name}{call}` | {_escaped(said)} |")
+            rows.append(f"| `{name}{call}` | {_linked(_escaped(_marked(said)))} |")
     if not rows:
         return []
-    return ["| member | |", "|---|---|", *rows, ""]
+    return ["| member | meaning |", "|---|---|", *rows, ""]
 
 
 def _is_cached(member):
@@ -276,8 +279,7 @@ def _is_cached(member):
 
 def markdown(doc):
     """A docstring as Markdown: sections as bold words, their entries as lists."""
-    doc = re.sub(r":(?:func|class|data|meth|mod):`~?\.?([^`]+)`", r"`\1`", doc).replace("``", "`")
-    blocks, lines = [], doc.splitlines()
+    blocks, lines = [], _marked(doc).splitlines()
     k, in_list = 0, False
     code = []
     while k < len(lines):
@@ -300,7 +302,24 @@ def markdown(doc):
         else:
             blocks.append(_escaped(line))
         k += 1
-    return "\n".join(blocks)
+    return _linked("\n".join(blocks))
+
+
+def _marked(text):
+    """Text whose references are code; a mark is before those to public names."""
+
+    def code(reference):
+        name = reference[1].rpartition(".")[2]
+        return f"`{MARK}{name}`" if name in ns.__all__ else f"`{reference[1]}`"
+
+    return re.sub(r":(?:func|class|data|meth|mod|attr):`~?\.?([^`]+)`", code, text).replace(
+        "``", "`"
+    )
+
+
+def _linked(text):
+    """Text in which what is marked leads to its section."""
+    return re.sub(f"`{MARK}(\\w+)`", lambda m: f"[`{m[1]}`](#{anchor(m[1])})", text)
 
 
 def _escaped(text):
@@ -310,9 +329,10 @@ def _escaped(text):
 
 
 def write(folder):
-    """All pages into a folder; the names without an example are returned."""
+    """All pages into a folder, and `names.txt` with links to all; names without an example."""
     folder.mkdir(parents=True, exist_ok=True)
     listed, without = [], []
+    rows = ["| | names |", "|---|---|"]
     for number, (title, said, names) in enumerate(groups(), 1):
         stem = f"{number:02d}-{title.lower()}"
         listed.append(stem)
@@ -320,4 +340,6 @@ def write(folder):
         body = [f"# {title}", "", said, "", index, "", *(entry(name) for name in names)]
         (folder / f"{stem}.md").write_text("\n".join(body), "utf-8")
         without += [name for name in names if example(name) is None]
+        rows.append(f"| [{title}](generated/api/{stem}.md) | {index} |")
+    (folder / "names.txt").write_text("\n".join(rows) + "\n", "utf-8")
     return listed, without

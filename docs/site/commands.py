@@ -13,10 +13,10 @@ def write(path):
     lines = [
         "# Command line",
         "",
-        "Every command takes `--help`; `--json` prints for programs. ",
+        "Every command has `--help`; `--json`, where a command has it, prints JSON for programs.",
         "",
     ]
-    lines += ["`--plugin MODULE` imports joints, forces or formats of your own first.", ""]
+    lines += ["`--plugin MODULE` loads joints, forces or formats of your own; every command has it.", ""]
     lines += ["`MODEL` is a name from `noslip list` or the path of a model file.", ""]
     for name in main.list_commands(group):
         command = main.get_command(group, name)
@@ -32,7 +32,7 @@ def write(path):
                     "| " + " | ".join(f"{_cell(x, k == 0)}" for k, x in enumerate(record)) + " |"
                 )
         if rows:
-            lines += ["| option | |", "|---|---|", *rows, ""]
+            lines += ["| option | meaning |", "|---|---|", *rows, ""]
     path.write_text("\n".join(lines), "utf-8")
 
 

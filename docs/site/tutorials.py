@@ -4,15 +4,16 @@
 
 A cell begins with ``# %%``; one of prose with ``# %% [markdown]``, and its lines with ``# ``.
 Cells are run, what they print stands below them, and a figure that a cell ends in is saved as a
-picture. Page and notebook are committed; a test compares their code and prose with the script.
+picture. Page and notebook are committed; tests compare their code and prose with the script, and
+with ``--long`` (`make test-all`) what the page shows with what the script prints.
 """
 
 import ast
 import contextlib
 import io
 import json
-import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -78,10 +79,18 @@ def page(path, results=None):
     return "\n".join(lines)
 
 
-def run(path):
-    """What each code cell prints, and the picture it ends in."""
+def run(path, images=IMAGES):
+    """What each code cell prints, and the picture it ends in, from a copy of the folder's data."""
+    images.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for data in FOLDER.glob("*.urdf"):
+            shutil.copy(data, folder)
+        return run_cells(path, images)
+
+
+def run_cells(path, images):
+    """The same, in the current folder."""
     namespace, results = {"__name__": "__main__"}, []
-    IMAGES.mkdir(parents=True, exist_ok=True)
     for is_prose, text in cells(path):
         if is_prose:
             continue
@@ -101,11 +110,11 @@ def run(path):
         if type(value).__name__ in ("Figure", "Image", "AnimationPlayer"):
             file = f"{path.stem}-{len(results)}.png"
             if type(value).__name__ == "Figure":
-                value.savefig(IMAGES / file, dpi=110)
+                value.savefig(images / file, dpi=110)
             elif type(value).__name__ == "AnimationPlayer":
-                (IMAGES / file).write_bytes(value.still)
+                (images / file).write_bytes(value.still)
             else:
-                value.save(IMAGES / file, optimize=True)
+                value.save(images / file, optimize=True)
             subject = path.stem.replace("_", " ")
             picture = (f"Figure of the tutorial: {subject}", file)
         elif value is not None:
@@ -120,11 +129,7 @@ def main():
     names = sys.argv[1:] or [path.stem for path in sorted(FOLDER.glob("*.py"))]
     for name in names:
         path = FOLDER / f"{name}.py"
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-            for extra in FOLDER.parents[1].glob("examples/*.urdf"):
-                os.symlink(extra, extra.name)
-            results = run(path)
-        (FOLDER / f"{name}.md").write_text(page(path, results), "utf-8")
+        (FOLDER / f"{name}.md").write_text(page(path, run(path)), "utf-8")
         (FOLDER / f"{name}.ipynb").write_text(notebook(path), "utf-8")
         print(name)
 

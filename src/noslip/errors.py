@@ -127,7 +127,9 @@ def nearest(name: str, known: Iterable[str], *, total: int | None = None, more: 
     more : where all of them are listed, said if not all are named here.
     """
     name, known = str(name), list(known)  # a number in place of a name is answered all the same
-    plain = {k.casefold(): k for k in reversed(known)}
+    # names that differ by case alone, as `load` and `Load`: the one written like `name`
+    ordered = sorted(known, key=lambda k: -sum(a == b for a, b in zip(k, name, strict=False)))
+    plain = {k.casefold(): k for k in reversed(ordered)}
     close = difflib.get_close_matches(name.casefold(), plain, n=3, cutoff=0.6)
     if close:
         return "did you mean " + " or ".join(f"'{plain[c]}'" for c in close) + "?"

@@ -52,7 +52,7 @@ BRIDGES = "noslip.bridges"
 MAX_BYTES = 10_000_000
 
 #: What to do about a word that is not known, for the `fix` of an error.
-IF_YOUR_OWN = "if it is your own, import its module first, or name it with --plugin MODULE"
+IF_YOUR_OWN = "for one of your own use load_plugin, or --plugin MODULE on the command line"
 
 # base class → word → member
 _FAMILIES: dict[type, dict[str, type[Any]]] = {}

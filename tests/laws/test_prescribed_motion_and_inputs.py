@@ -99,7 +99,8 @@ class TestRefusals:
             ns.SimulationError,
             "the model has no scenario, so the duration is unknown",
             "model 'pendulum'",
-            "give a duration, or write a [scenario] into the model",
+            "give a duration (on the command line --duration 5), or write a [scenario] into "
+            "the model",
         ):
             ns.run_scenario(system_of("pendulum"))
 

@@ -31,7 +31,7 @@ from noslip.analysis.contact_forces import (
     split_ranges,
 )
 from noslip.analysis.reactions import simulated_system
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
 from noslip.simulation.trajectory import Trajectory
@@ -262,6 +262,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     SimulationError : for a negative friction coefficient, a run of another model, or vakonomic
         equations, whose multipliers are no forces of the ground.
     """
+    require_system("audit", system)
     if friction is not None and (is_truth(friction) or not 0 <= friction < np.inf):
         raise bad_friction(system, friction)
     check_formulation(system)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noslip.analysis.linearize import Linearization, linearize
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import Quantity
 
@@ -87,6 +87,7 @@ def canonical_form(
     ------
     SimulationError : if small motions are not of the form (1).
     """
+    require_system("canonical_form", system)
     known = [p.name for p in system.model.parameters]
     where = f"canonical form of model '{system.model.name}'"
     if gravity not in known:

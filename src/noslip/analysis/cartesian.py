@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.instant import check_time, speed_input_vectors
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import twists
 from noslip.model.forces import GRAVITY
@@ -91,6 +91,7 @@ def cartesian_model(
     ------
     SimulationError : for unknown names, a Jacobian that is not square, or one near singularity.
     """
+    require_system("cartesian_model", system)
     check_time(system, time)
     _check(system, body, components, axes)
     kin, eq = system.kinematics, system.equations

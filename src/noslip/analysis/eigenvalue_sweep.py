@@ -16,7 +16,7 @@ from noslip.analysis.linearize_batch import linearize_batch
 from noslip.analysis.modes import NEUTRAL, SweptMode, growth_bound, state_groups, swept_modes
 from noslip.analysis.scenario import split_changes
 from noslip.analysis.steady import steady
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.model.expressions import (
     CONSTANTS,
@@ -199,11 +199,7 @@ def sweep_eigenvalues(
     SimulationError : as :func:`linearize` and :func:`steady` do, with the value at which; for
         values that do not increase; and for a name that is given a value besides.
     """
-    if not isinstance(system, System):
-        raise TypeError(
-            f"sweep_eigenvalues takes a System, got {type(system).__name__}: compile the "
-            "equations first"
-        )
+    require_system("sweep_eigenvalues", system)
     points = _checked(system, name, values)
     law = inputs if isinstance(inputs, AbstractInputLaw) else None
     forces_given = {} if isinstance(inputs, AbstractInputLaw) else dict(inputs or {})

@@ -22,7 +22,7 @@ from noslip.analysis.instant_kinematics import BodyMotion, inverse_dynamics
 from noslip.analysis.inverse import Reference, reference_program
 from noslip.analysis.motion import AbstractMotion
 from noslip.analysis.reference_motion import integrate_reference
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
 from noslip.simulation.request import read_run
@@ -158,6 +158,7 @@ def dynamics_history(
     weights : input name → weight of its square in the norm that is least, 1 by default.
     parameters : values that differ from the nominal ones.
     """
+    require_system("dynamics_history", system)
     inputs, missing = [], []
     q, v = (
         np.column_stack([columns[x.name] for x in names])

@@ -19,7 +19,7 @@ import numpy as np
 
 from noslip.analysis.cartesian import COMPONENTS, frame_twist
 from noslip.analysis.instant import check_time, named_vector, speed_input_vectors
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
 from noslip.model.quantities import ZERO, Vector3
@@ -97,6 +97,7 @@ def direct_kinematics(
     parameters : values that differ from the nominal ones.
     time : s; what depends on t, forces, motions and rows, is taken then.
     """
+    require_system("direct_kinematics", system)
     check_time(system, time)
     kin = system.kinematics
     s = kin.symbols
@@ -169,6 +170,7 @@ def inverse_kinematics(
     ------
     SimulationError : for unknown names, or if what is asked for leaves a degree of freedom open.
     """
+    require_system("inverse_kinematics", system)
     check_time(system, time)
     bodies = [b.name for b in system.model.bodies]
     where = f"inverse kinematics of model '{system.model.name}'"
@@ -280,6 +282,7 @@ def inverse_dynamics(
     parameters : values that differ from the nominal ones.
     time : s; what depends on t, forces, motions and rows, is taken then.
     """
+    require_system("inverse_dynamics", system)
     check_time(system, time, state)
     kin = system.kinematics
     params = system.parameters(parameters)

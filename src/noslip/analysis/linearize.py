@@ -41,7 +41,7 @@ from noslip.analysis.local_coordinates import (
 )
 from noslip.analysis.modes import Mode, modes_of, modes_text, state_groups
 from noslip.analysis.steady import Relevance, relevance
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError
 from noslip.model.model import NamedMode
 from noslip.model.quantities import Quantity
@@ -192,10 +192,7 @@ def linearize(
     SimulationError : for unknown names, a motion that is not steady, or equations that change with
         time.
     """
-    if not isinstance(system, System):
-        raise TypeError(
-            f"linearize takes a System, got {type(system).__name__}: compile the equations first"
-        )
+    require_system("linearize", system)
     if not (about is None or isinstance(about, Mapping | Start)):
         raise TypeError(
             f"about is of type {type(about).__name__}: pass names and values, {{'speed': 5.0}}, "

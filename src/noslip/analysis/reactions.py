@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError
 from noslip.formulations.derive import derive
@@ -60,6 +60,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
     ------
     SimulationError : for other axes, or a run of another model.
     """
+    require_system("reactions", system)
     if axes not in ("world", "body", "contact"):
         raise SimulationError(
             f"there are no axes '{axes}'",

@@ -19,7 +19,7 @@ import numpy as np
 from noslip.analysis.instant import check_time
 from noslip.analysis.inverse import FollowMotion, Inadmissibility, ReferenceProgram
 from noslip.analysis.motion import AbstractMotion
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError
 from noslip.simulation import rules
 from noslip.simulation.plan import IntegrationPlan
@@ -150,6 +150,7 @@ def reference_motion(
     ------
     SimulationError : if the motion does not determine all speeds, or there are too few inputs.
     """
+    require_system("reference_motion", system)
     values = system.parameters(parameters)
     law = FollowMotion(
         motion=motion, reference_start=np.zeros(len(system.coordinates)), inputs=tuple(inputs)
@@ -211,6 +212,7 @@ def start_on_motion(
     values : (np,) parameter vector.
     time : s, of the start.
     """
+    require_system("start_on_motion", system)
     q, eta = _configuration(system, law, start, values, time)
     names = [s.name for s in system.independent_speeds]
     free = [name for name, speed in zip(names, eta, strict=True) if not np.isfinite(speed)]

@@ -43,7 +43,7 @@ from noslip.analysis.local_coordinates import (
     rate_unit,
     turned_sequences,
 )
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.expressions import units_by_name
 from noslip.simulation.request import with_regular_rows
@@ -155,10 +155,7 @@ def steady(
     ------
     SimulationError : for unknown names, or if no steady motion is found.
     """
-    if not isinstance(system, System):
-        raise TypeError(
-            f"steady takes a System, got {type(system).__name__}: compile the equations first"
-        )
+    require_system("steady", system)
     if not isinstance(given, Mapping):
         raise TypeError(f"given is {_kind(given)}: pass names and values, {{'speed': 5.0}}")
     if not (guess is None or isinstance(guess, Mapping | Start)):

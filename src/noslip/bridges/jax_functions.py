@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from noslip.bridges.differentiable import MODES, RatesFunction, RunFunction
-from noslip.engines.system import System
+from noslip.engines.system import System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.extras import require
 
@@ -33,6 +33,7 @@ def to_jax(system: System) -> Callable[..., Any]:
     ------
     SimulationError : JAX is in single precision.
     """
+    require_system("to_jax", system)
     jax = _jax(f"JAX function of model '{system.model.name}'")
     function, nominal = RatesFunction(system), system.parameters()
 
@@ -85,6 +86,7 @@ def simulate_jax(
     ------
     SimulationError : JAX is in single precision, or a name is not known.
     """
+    require_system("simulate_jax", system)
     where = f"JAX function of model '{system.model.name}'"
     jax = _jax(where)
     if mode not in MODES:

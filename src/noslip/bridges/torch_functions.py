@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from noslip.bridges.differentiable import MODES, RatesFunction, RunFunction
-from noslip.engines.system import System
+from noslip.engines.system import System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.extras import require
 
@@ -27,6 +27,7 @@ def to_torch(system: System) -> Callable[..., Any]:
     ----------
     system : compiled system.
     """
+    require_system("to_torch", system)
     torch = _torch(f"PyTorch function of model '{system.model.name}'")
     function, nominal = RatesFunction(system), system.parameters()
 
@@ -79,6 +80,7 @@ def simulate_torch(
     options : duration, start, inputs, parameters, samples, rtol, atol and others of
         :func:`noslip.simulate`.
     """
+    require_system("simulate_torch", system)
     where = f"PyTorch function of model '{system.model.name}'"
     torch = _torch(where)
     if mode not in MODES:

@@ -264,12 +264,17 @@ def _range(text: str) -> tuple[str, list[float]]:
 
 
 def _figure(model: str, name: str, output: Path | None, as_json: bool) -> Path | None:
-    """Path of the figure; None with --json unless --output asks for one."""
-    from noslip.show.plots.files import check_file
+    """Path of the figure; None with --json or without Matplotlib, unless --output asks for one."""
+    from noslip.extras import install_command, is_installed
 
     if output is not None:
+        from noslip.show.plots.files import check_file
+
         return check_file(output)
     if as_json:
+        return None
+    if not is_installed("matplotlib"):
+        click.echo(f"note: a chart needs more packages: {install_command('show')}", err=True)
         return None
     folder = Path("runs")
     folder.mkdir(exist_ok=True)

@@ -93,10 +93,12 @@ def plot(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Figure of the runs to write, too: .png, .svg or .pdf.",
+    help="Also write a figure of the runs: .png, .svg or .pdf.",
 )
 @force_option
-@click.option("--figure", default="", help="Which one: histories, path, speeds, inputs, energy, …")
+@click.option(
+    "--figure", default="", help="Figure to draw: histories, path, speeds, inputs, energy, …"
+)
 @json_option
 @tolerance_option
 def compare(

@@ -119,7 +119,12 @@ def import_robot(
     click.echo(repr(model).partition("\n")[0])
     for note in notes:
         click.echo(f"note: {note}")
-    click.echo(f"written: {target}\nnext: noslip check {target}; noslip run {target}")
+    if not model.contacts:
+        click.echo("note: no link rolls; for a vehicle, name them with --wheel LINK, --caster LINK")
+        then = f"noslip run {target} --duration 5"
+    else:
+        then = f"noslip track {target} --path circle:2"
+    click.echo(f"written: {target}\nnext: noslip check {target}; {then}")
 
 
 @click.command("export")

@@ -80,7 +80,7 @@ from noslip.cli.options import (
     type=click.Choice(["forward", "adjoint"]),
     default="forward",
     show_default=True,
-    help="How derivatives of the runs are computed; adjoint pays with many parameters only.",
+    help="How derivatives of the runs are computed; adjoint pays off with many parameters.",
 )
 @set_option
 @tolerance_option

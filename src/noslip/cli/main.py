@@ -117,10 +117,14 @@ class _Group(click.Group):
 def _naming_set(error: click.NoSuchOption) -> click.NoSuchOption:
     """An unknown option, with how the values of a model are given, if the command takes them."""
     command = error.ctx.command if error.ctx is not None else None
-    if command is None or not any("--set" in option.opts for option in command.params):
-        return error
+    known = {word for option in command.params for word in option.opts} if command else set()
     name = error.option_name.lstrip("-")
-    said = f"{error.message} Values of a model are given by --set, as in --set {name}=1."
+    if "--timing" in known and name in ("speed", "velocity"):
+        said = f"{error.message} Give a timing law, as in --timing constant-speed:0.5."
+    elif "--set" in known:
+        said = f"{error.message} Values of a model are given by --set, as in --set {name}=1."
+    else:
+        return error
     return click.NoSuchOption(error.option_name, said, error.possibilities, error.ctx)
 
 
@@ -146,7 +150,9 @@ def _message(error: Exception) -> str | None:
     if isinstance(error, NoslipError):
         option = option_of(error)
         if option and len(error.faults) == 1:
-            fault = Fault(error.what, f"{option}, {error.where}", error.fix)
+            is_said = error.where.endswith(f"'{option.partition(' ')[2]}'")
+            where = option if is_said else f"{option}, {error.where}"
+            fault = Fault(error.what, where, error.fix)
             return f"{type(error).__name__}: {fault.text()}"
         if option:
             head, _, rest = str(error).partition("\n")

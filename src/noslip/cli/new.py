@@ -6,22 +6,25 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from noslip.cli.options import NUMBER, FamilyWord, check_target, force_option
 
+if TYPE_CHECKING:
+    from noslip.library.templates import AskedSize
+
 #: Sizes in the order in which they are asked for, and their help.
 SIZES = {
-    "mass": "kg, of the base without wheels.",
-    "length": "m, of the base.",
-    "width": "m, of the base.",
-    "height": "m, of the base.",
-    "wheel_radius": "m.",
-    "wheel_mass": "kg, of each wheel.",
-    "wheel_separation": "m, left wheel to right wheel.",
-    "wheelbase": "m, rear wheels to front wheels.",
+    "mass": "Mass of the base without wheels, kg.",
+    "length": "Length of the base, m.",
+    "width": "Width of the base, m.",
+    "height": "Height of the base, m.",
+    "wheel_radius": "Radius of the wheels, m.",
+    "wheel_mass": "Mass of each wheel, kg.",
+    "wheel_separation": "Distance between left and right wheel, m.",
+    "wheelbase": "Distance between rear and front wheels, m; all kinds but differential.",
 }
 
 
@@ -69,11 +72,24 @@ def new(file: Path, kind: str | None, ask: bool | None, force: bool, **given: fl
     if asks:
         for name, size in KINDS[kind].sizes.items():
             if name not in sizes:
-                label = f"{name.replace('_', ' ')}, {size.description} ({size.unit})"
-                sizes[name] = click.prompt(label, type=NUMBER, default=size.usual, err=True)
+                sizes[name] = _ask(size)
     text = template_text(kind, re.sub(r"[^\w .-]", "-", file.stem), sizes)
     write_atomically(file, lambda path: path.write_text(text, "utf-8"))
     _echo_next(file)
+
+
+def _ask(size: AskedSize) -> float:
+    """The answer to the question for a size, asked until it is in its range."""
+
+    def read(answer: str | float) -> float:
+        value = NUMBER.convert(answer, None, None)
+        if not size.least <= value <= size.most:
+            raise click.UsageError(f"{value:g} {size.unit} is out of range, give {size.bounds}.")
+        return value
+
+    label = f"{size.description} ({size.unit})"
+    answer: float = click.prompt(label, default=size.usual, value_proc=read, err=True)
+    return answer
 
 
 def _echo_next(file: Path) -> None:

@@ -73,7 +73,7 @@ set_option = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     help="A parameter, start value or input; VALUE is a number or an expression of parameters, "
-    "for an input also of t, as in torque1=0.1*sin(t). Repeatable.",
+    "and of t for an input, as in torque1=0.1*sin(t). Repeatable.",
 )
 tolerance_option = click.option(
     "--tolerance", type=NUMBER, default=1e-9, show_default=True, help="Integration tolerance."
@@ -229,7 +229,8 @@ _PLANT = (
         "disturbances",
         multiple=True,
         metavar="INPUT=EXPRESSION",
-        help="An input of the --plant-model that only disturbs, as a function of t. Repeatable.",
+        help="A disturbance: an input of the --plant-model that the controller does not use, as a "
+        "function of t. Repeatable.",
     ),
     click.option(
         "--sensor",

@@ -24,7 +24,7 @@ PATIENCE = 0.8
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
-    help="Port at 127.0.0.1; by default any free port.",
+    help="Port on 127.0.0.1; by default any free port.",
 )
 @click.option(
     "--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser."
@@ -32,7 +32,7 @@ PATIENCE = 0.8
 @click.option(
     "--link",
     metavar="ADDRESS",
-    help="Open the state of an earlier page: its address, or the part from = on.",
+    help="Open the state of an earlier page: its address, or the part after the =.",
 )
 def studio(model: str | None, port: int | None, browser: bool, link: str | None) -> None:
     """Explore a model in the browser: sliders, plots, equations, driving by hand.

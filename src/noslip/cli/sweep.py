@@ -74,7 +74,7 @@ KEYS = (
     multiple=True,
     metavar="NAME=DISTRIBUTION",
     help="gauss:MEAN,SD, uniform:LOW,HIGH, log-uniform:LOW,HIGH or triangle:LOW,PEAK,HIGH. "
-    "Repeatable; all are drawn together.",
+    "Repeatable; all are sampled jointly.",
 )
 @click.option("--draws", type=int, help="Number of points that --sample draws.")
 @click.option("--sampling", help="random (default), lhs (Latin hypercube) or sobol.")
@@ -154,7 +154,7 @@ KEYS = (
     "retries",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Try failed points again with another setting, as in tolerance=1e-6. Repeatable.",
+    help="Retry failed points with another setting, as in tolerance=1e-6. Repeatable.",
 )
 @click.option(
     "--report/--no-report",

@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError
 from noslip.formulations.vakonomic import chaplygin_form
 from noslip.simulation.trajectory import Trajectory
@@ -58,6 +58,7 @@ def gyration(system: System, *, parameters: dict[str, float] | None = None) -> G
     ------
     SimulationError : if its kinetic energy is not of that form.
     """
+    require_system("gyration", system)
     kin = system.kinematics
     form = chaplygin_form(system.equations)
     if form is None:
@@ -85,6 +86,7 @@ def with_control_angles(system: System, run: Trajectory) -> Trajectory:
     Ψ is continuous along the run: ṡ = v_T sin Ψ, b φ̇ = v_T cos Ψ [AntunesSigaudMoraes2010, eqs.
     34, 35].
     """
+    require_system("with_control_angles", system)
     form = chaplygin_form(system.equations)
     if form is None or not len(run.t):
         return run

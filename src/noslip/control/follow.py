@@ -25,7 +25,7 @@ from noslip.control.controllers.base import (
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.paths.base import assign
 from noslip.control.plant import Plant, PlantLaw, plant_of
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
 from noslip.simulation.input_laws import AbstractInputLaw
@@ -172,6 +172,7 @@ def follow(
     ------
     SimulationError : if the motion is not admissible, or the run fails.
     """
+    require_system("follow", system)
     where = f"motion of model '{system.model.name}'"
     check_options(options, where, MOVED)
     if options.get("duration") is None:

@@ -29,6 +29,7 @@ from noslip.families import IF_YOUR_OWN, Member, find_member, members_of, usual_
 from noslip.model import expressions
 from noslip.model.quantities import Meaning, Scalar, Vector3
 from noslip.model.schema import unwrapped
+from noslip.words import counted
 
 # numbers with units, for types of arguments; a distance may be an expression of parameters
 Pure = Annotated[float, Meaning(unit="1")]
@@ -268,7 +269,9 @@ def _point(text: str, key: str, where: str) -> tuple[float, ...]:
     values = _numbers(text, key, where)
     if len(values) != 2:
         raise SimulationError(
-            f"{key} has {len(values)} numbers, expected x and y", where, f"write {key}=0,1"
+            f"{key} has {counted(len(values), 'number')}, expected x and y",
+            where,
+            f"write {key}=0,1",
         )
     return values
 
@@ -277,7 +280,7 @@ def _points(text: str, key: str, where: str) -> tuple[tuple[float, float], ...]:
     values = _numbers(text, key, where)
     if len(values) % 2:
         raise SimulationError(
-            f"{key} has {len(values)} numbers, expected x and y of every point",
+            f"{key} has {counted(len(values), 'number')}, expected x and y of every point",
             where,
             f"write {key}=0,0,1,0,1,1",
         )

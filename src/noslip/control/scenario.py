@@ -30,7 +30,7 @@ from noslip.control.plant import Actuator, Plant, Sensor, parse_sensor, parse_si
 from noslip.control.text import parse_controller, parse_path, parse_timing
 from noslip.control.timing.laws import Quintic
 from noslip.control.track import track
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError
 from noslip.families import find_member
@@ -85,6 +85,7 @@ def run_scenario(
     events, method, step, max_step, max_steps, reactions, progress, cancel, on_failure :
         as in :func:`simulate`.
     """
+    require_system("run_scenario", system)
     scenario = system.model.scenario
     if scenario is None:
         scenario = Scenario(duration=1.0 if duration is None else duration)
@@ -92,7 +93,8 @@ def run_scenario(
             raise SimulationError(
                 "the model has no scenario, so the duration is unknown",
                 f"model '{system.model.name}'",
-                "give a duration, or write a [scenario] into the model",
+                "give a duration (on the command line --duration 5), or write a [scenario] into "
+                "the model",
             )
     split = split_changes(system, changes or {}, scenario)
     task = tuple(

@@ -44,7 +44,7 @@ from noslip.control.vehicle_motion import (
     smoothed,
     turn_at_cusps,
 )
-from noslip.engines.system import System
+from noslip.engines.system import System, require_system
 from noslip.errors import SimulationError
 from noslip.simulation.path_errors import PathErrors
 from noslip.simulation.simulate import simulate
@@ -85,6 +85,7 @@ def track(
     ------
     SimulationError : if the path is not admissible for this vehicle, or the run fails.
     """
+    require_system("track", system)
     where = f"track of model '{system.model.name}'"
     check_options(options, where, _MOVED)
     path, timing = _read_texts(path, timing)

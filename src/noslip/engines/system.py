@@ -419,6 +419,15 @@ class System:
         )
 
 
+def require_system(function: str, value: object) -> None:
+    """Refuse what is not a system, such as a model that is not compiled, in a public `function`."""
+    if not isinstance(value, System):
+        steps = {"Equations": "compile(equations)", "Model": "compile(derive(model))"}
+        kind = type(value).__name__
+        first = steps.get(kind, "compile(derive(load('agv')))")
+        raise TypeError(f"{function} takes a System, got {kind}: make one by {first}")
+
+
 @interruptible
 def compile(equations: Equations, *, fold: bool | Sequence[str] = ()) -> System:
     """Native code of the equations of motion.

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.identification.measured_runs import (
     MeasuredRun,
@@ -151,6 +151,7 @@ def fit(
     SimulationError : for data that do not fit the model, and where they do not determine what is
         looked for; it then names the combination.
     """
+    require_system("fit", system)
     if not 0 < level < 1:
         raise SimulationError(
             f"the level is {level}", "fit(…, level=…)", "give a share, such as 0.95"

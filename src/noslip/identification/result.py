@@ -205,7 +205,7 @@ class Fit:
         pairs = [(table[i, j], i, j) for i, j in zip(*np.nonzero(table > 0.98), strict=True)]
         return [
             f"  {'correlated':<{wide}}  {self.values[i].name} and {self.values[j].name}: "
-            f"{self.correlations[i, j]:+.4f}, hardly told apart"
+            f"{self.correlations[i, j]:+.4f}, nearly indistinguishable"
             for _, i, j in sorted(pairs, reverse=True)[:3]
         ]
 

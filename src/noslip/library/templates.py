@@ -21,6 +21,11 @@ class AskedSize:
     least: float
     most: float
 
+    @property
+    def bounds(self) -> str:
+        """The range, with its unit."""
+        return f"{self.least:g} to {self.most:g} {self.unit}"
+
 
 @dataclass(frozen=True, slots=True)
 class VehicleKind:
@@ -55,8 +60,8 @@ def template_text(kind: str, name: str, sizes: Mapping[str, float]) -> str:
         if size not in known:
             raise ModelError(f"a {kind} has no '{size}'", size, nearest(size, known))
         if not known[size].least <= value <= known[size].most:
-            bounds = f"{known[size].least:g} to {known[size].most:g} {known[size].unit}"
-            raise ModelError(f"{size} is {value:g} {known[size].unit}", size, f"give {bounds}")
+            said = f"{size} is {value:g} {known[size].unit}"
+            raise ModelError(said, size, f"give {known[size].bounds}")
     numbers = {size: float(sizes.get(size, facts.usual)) for size, facts in known.items()}
     speeds = ", ".join(f'{{name = "{speed}"}}' for speed in KINDS[kind].speeds)
     head = _HEAD.format(description=KINDS[kind].description, name=name, speeds=speeds)
@@ -65,7 +70,7 @@ def template_text(kind: str, name: str, sizes: Mapping[str, float]) -> str:
         f'description = "{facts.description}"}}\n'
         for size, facts in known.items()
     )
-    gravity = 'g = {value = 9.81, unit = "m/s^2", description = "gravity"}\n'
+    gravity = 'g = {value = 9.81, unit = "m/s^2", description = "gravitational acceleration"}\n'
     return head + parameters + gravity + KINDS[kind].write(numbers)
 
 
@@ -223,17 +228,19 @@ def _sizes(
 ) -> dict[str, AskedSize]:
     """Sizes that vehicles share, with their usual values."""
     found = {
-        "mass": AskedSize("of the base", "kg", mass, 1e-3, 1e6),
-        "length": AskedSize("of the base's box", "m", box[0], 1e-3, 100.0),
-        "width": AskedSize("of the base's box", "m", box[1], 1e-3, 100.0),
-        "height": AskedSize("of the base's box", "m", box[2], 1e-3, 100.0),
-        "wheel_radius": AskedSize("of the wheels", "m", radius, 1e-3, 10.0),
-        "wheel_mass": AskedSize("of each wheel", "kg", more["wheel_mass"], 1e-4, 1e5),
-        "wheel_separation": AskedSize("left wheel to right wheel", "m", separation, 1e-3, 100.0),
+        "mass": AskedSize("mass of the base", "kg", mass, 1e-3, 1e6),
+        "length": AskedSize("length of the base", "m", box[0], 1e-3, 100.0),
+        "width": AskedSize("width of the base", "m", box[1], 1e-3, 100.0),
+        "height": AskedSize("height of the base", "m", box[2], 1e-3, 100.0),
+        "wheel_radius": AskedSize("radius of the wheels", "m", radius, 1e-3, 10.0),
+        "wheel_mass": AskedSize("mass of each wheel", "kg", more["wheel_mass"], 1e-4, 1e5),
+        "wheel_separation": AskedSize(
+            "distance between left and right wheel", "m", separation, 1e-3, 100.0
+        ),
     }
     if "wheelbase" in more:
         found["wheelbase"] = AskedSize(
-            "rear wheels to front wheels", "m", more["wheelbase"], 1e-3, 100.0
+            "distance between rear and front wheels", "m", more["wheelbase"], 1e-3, 100.0
         )
     return found
 

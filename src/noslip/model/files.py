@@ -336,7 +336,10 @@ def _not_toml(message: str, text: str, file: str) -> ModelError:
     said = re.sub(r"\('(.*?)',?\)", lambda m: m[1].replace("', '", "."), said)
     shown = text.splitlines()[line - 1].strip() if 0 < line <= len(text.splitlines()) else ""
     what = f"the text '{shown[:60]}' is not TOML: " if shown else "the text is not TOML: "
-    fix = "write key = value, with text in quotes, arrays in [ ], and each key and table once"
+    fix = (
+        "write key = value, with text in quotes, arrays in [ ], commas between entries, and each "
+        "key and table once"
+    )
     if not re.sub(r"\".*?\"|'.*?'|#.*", "", shown).isascii():
         fix = "name parts with the letters a to z, digits and _; other letters belong in quotes"
     return ModelError(what + said[:1].lower() + said[1:], where, fix)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from noslip.engines.native import NativeFunction
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
 from noslip.sensitivities.closed_loop import close_loop
@@ -131,10 +131,7 @@ def derivatives(system: System, outputs: Mapping[str, str] | None = None) -> Der
         accelerations, reactions), parameters and t; without it the rates of the states are
         differentiated.
     """
-    if not isinstance(system, System):
-        raise TypeError(
-            f"derivatives takes a System, got {type(system).__name__}: compile the equations first"
-        )
+    require_system("derivatives", system)
     check_named(outputs=outputs)
     asked = tuple((outputs or {}).items())
     return system.cached(("derivatives", asked), lambda: _make(system, dict(asked)))

@@ -74,7 +74,7 @@ class CheckReport:
             f"  independent speeds   {listed(self.independent_speeds)}",
             f"  force inputs         {listed(self.inputs)}",
             f"  speed inputs         {listed(self.speed_inputs)}",
-            "  parameters",
+            "  parameters" if self.parameters else "  parameters           none",
         ]
         width = max((len(p[0]) for p in self.parameters), default=0)
         lines += [

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError
 from noslip.kinematics.basis import are_independent, independent_rows
 from noslip.memory_limits import check_memory
@@ -211,10 +211,7 @@ def _absolute(num_states: int, work: int, atol: float) -> Array:
 
 def _check_settings(function: str, system: System, settings: tuple[Any, ...], samples: Any) -> None:
     """Refuse a system that cannot move, settings out of their range and samples that are none."""
-    if not isinstance(system, System):
-        raise TypeError(
-            f"{function} takes a System, got {type(system).__name__}: compile the equations first"
-        )
+    require_system(function, system)
 
     def refused(what: str, fix: str) -> SimulationError:
         return SimulationError(what, f"simulation of model '{system.model.name}'", fix)

@@ -594,7 +594,7 @@ def read_value(text: str, place: str, constants: Mapping[str, float]) -> float:
             f"'{text}' cannot be read: {error}",
             place,
             "give numbers in SI units without their unit (m, rad, s, kg, N), or arithmetic such "
-            "as 2*r or 5*pi/180",
+            "as 2*r or 5*pi/180; a range is LOW:HIGH:COUNT, as in 10:30:5",
         ) from None
     if unknown:
         raise SimulationError(

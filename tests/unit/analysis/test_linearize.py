@@ -360,7 +360,7 @@ class TestErrors:
             ns.linearize(system_of("four-bar"), about, parameters=flat)
 
     def test_something_else_than_a_system(self):
-        with pytest.raises(TypeError, match="compile the equations first"):
+        with pytest.raises(TypeError, match="takes a System, got"):
             ns.linearize(ns.load("agv"))
 
 

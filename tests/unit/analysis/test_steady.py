@@ -221,7 +221,7 @@ class TestErrors:
             ns.steady(system_of("rolling-disk"), {"disk.yaw_rate": 1.0})
 
     def test_something_else_than_a_system(self):
-        with pytest.raises(TypeError, match="compile the equations first"):
+        with pytest.raises(TypeError, match="takes a System, got"):
             ns.steady(ns.load("agv"), {})
 
     def test_values_that_are_no_numbers(self, system_of, refuses):

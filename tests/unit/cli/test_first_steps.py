@@ -70,6 +70,13 @@ def test_what_is_asked_is_what_is_written(invoke):
     assert values == {**usual, "wheel_radius": 0.2, "g": 9.81}
 
 
+def test_an_answer_out_of_range_is_asked_for_again(invoke):
+    done = invoke("new", "asked.toml", "--ask", input="differential\n-3\n12\n" + "\n" * 6)
+    assert done.exit_code == 0, done.output
+    assert "Error: -3 kg is out of range, give 0.001 to 1e+06 kg.\n" in done.output
+    assert ns.load("asked.toml").parameter_values()["mass"] == 12.0
+
+
 def test_a_file_is_not_replaced(invoke):
     assert invoke("new", "one.toml").exit_code == 0
     done = invoke("new", "one.toml", "--kind", "car")
@@ -87,6 +94,12 @@ def test_a_file_is_not_replaced(invoke):
         (["new", "r.toml", "--wheel-radius", "99"], 1, "where  --wheel-radius 99.0, wheel_radius"),
         (["runn", "agv"], 2, "No such command 'runn'. Did you mean 'run'?"),
         (["run", "agv", "--mass", "2"], 2, "given by --set, as in --set mass=1"),
+        (
+            ["track", "agv", "--speed", "1"],
+            2,
+            "Give a timing law, as in --timing constant-speed:0.5.",
+        ),
+        (["track", "agv", "--path", "cirle:2"], 1, "where  --path cirle:2\n"),
         (["run", "agv", "--duration", "5 s"], 2, "'5 s' is not a number: give it in SI units"),
         (["run", "agv", "--duration", "five"], 2, "'five' is not a number."),
         (["run", "rolling-disk", "--set", "m=-5"], 1, "where  --set m=-5, bodies.disk.mass"),

@@ -70,7 +70,7 @@ REFUSED = {
     "circle:radius=2;radius=3": ("'radius' is given twice", "remove one 'radius=…'"),
     "circle:radius=two": ("radius is 'two', which is not a number", "write radius=1.5"),
     "circle:radius=1/0": ("radius is '1/0', which is not a number", "write radius=1.5"),
-    "circle:radius=1;center=1": ("center has 1 numbers, expected x and y", "write center=0,1"),
+    "circle:radius=1;center=1": ("center has 1 number, expected x and y", "write center=0,1"),
     "circle:radius=1;clockwise=yes": ("clockwise is 'yes', expected true or false", "=true"),
     "spline:points=0,0,1": ("points has 3 numbers", "write points=0,0,1,0,1,1"),
     "nurbs:points=0,0,1,1,2,0;degree=1.5": ("degree is '1.5', which is not a whole", "degree=3"),

@@ -168,7 +168,7 @@ def test_wrong_outputs_are_refused(system_of, refuses):
         ns.derivatives(system, {"far": "platform.x +"})
     with refuses(ns.SimulationError, "not an expression", "agv", "platform.x**2"):
         ns.derivatives(system, {"far": 3.0})
-    with pytest.raises(TypeError, match="compile the equations first"):
+    with pytest.raises(TypeError, match="takes a System, got"):
         ns.derivatives(ns.load("agv"))
 
 

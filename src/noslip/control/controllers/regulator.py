@@ -33,7 +33,7 @@ from noslip.control.controllers.base import AbstractControllerPlan, AbstractServ
 from noslip.control.forms import read_entries, read_number
 from noslip.control.lqr import ACCURACY, solve_lqr_along
 from noslip.control.paths.selection import clamp, look_up, polynomial
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
 
@@ -159,6 +159,7 @@ def linear_quadratic(
     SimulationError : for unknown names, weights that are not positive, quaternions, or gains that
         have no bound.
     """
+    require_system("linear_quadratic", system)
     from scipy.interpolate import CubicSpline
 
     Q, R = _weights(system, state_weights, input_weights)

@@ -32,7 +32,7 @@ from noslip.control.timing.laws import AbstractTiming, ConstantSpeed
 from noslip.control.timing.limits import LimitRows, Resistance
 from noslip.control.vehicle_motion import motion_along
 from noslip.engines.native import NativeFunction, compile_expression
-from noslip.engines.system import System
+from noslip.engines.system import System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.simulate import simulate
 
@@ -87,6 +87,7 @@ def motor_limits(
     SimulationError : for unknown inputs, a path that is not admissible, or forces that depend on
         more than place and speed.
     """
+    require_system("motor_limits", system)
     where = f"motor limits of model '{system.model.name}'"
     used = list(inputs) or [i.name for i in system.model.inputs]
     for name in limits:

@@ -10,7 +10,7 @@ from noslip import __version__
 from noslip.analysis.audit import Audit
 from noslip.analysis.reactions import simulated_system
 from noslip.atomic import write_atomically
-from noslip.engines.system import System
+from noslip.engines.system import System, require_system
 from noslip.errors import SimulationError
 from noslip.show.equations.documents import parts_style
 from noslip.show.report import mechanism_sections, pictures, result_sections
@@ -52,6 +52,7 @@ def write_report(
     -------
     Path : of the page.
     """
+    require_system("write_report", system)
     target = Path(path)
     if not target.parent.is_dir():
         raise SimulationError(

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from noslip.engines.device_function import RowFunction, compile_rows
 from noslip.engines.devices import AbstractDevice
 from noslip.engines.program import Program
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.batches.request import (
     num_cores,
@@ -176,10 +176,7 @@ def read_variants(
     SimulationError : for unknown inputs and parameters, lists of different lengths, and parameters
         that the model refuses.
     """
-    if not isinstance(system, System):
-        raise TypeError(
-            f"{function} takes a System, got {type(system).__name__}: compile the equations first"
-        )
+    require_system(function, system)
     where = f"{what} of model '{system.model.name}'"
     found = read_device(device, where)
     kinds: dict[str, Mapping[str, ArrayLike]] = {

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.system import Array, System
+from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.starts.layout import Layout, Orientation, Rows, layout_of
 from noslip.simulation.starts.named_angles import (
@@ -351,6 +351,7 @@ def complete_start(
     SimulationError : for unknown names, if the given values contradict the constraints, or if the
         mechanism has more freedom at this configuration than its equations.
     """
+    require_system("complete_start", system)
     return complete_one(
         system,
         given,

@@ -88,7 +88,8 @@ class RunWork(SystemWork):
             raise SimulationError(
                 "the model has no scenario, so the duration is unknown",
                 self.where,
-                "give a duration, or write a [scenario] into the model",
+                "give a duration (on the command line --duration 5), or write a [scenario] into "
+                "the model",
             )
         self.scenario = scenario
         self.duration = (
