@@ -56,6 +56,16 @@ def ground_joints(run: Trajectory) -> list[Joint]:
     ]
 
 
+def reference_path(run: Trajectory) -> Array | None:
+    """(n, 3) places in the world of the reference on its path, on the ground; None without one."""
+    if run.path_errors is None:
+        return None
+    # paths are followed on level ground
+    heights = [name for name in run.columns if name.endswith(".contact_z")]
+    z = run[heights[0]] if heights else np.zeros(len(run.t))
+    return np.column_stack([run.path_errors.x, run.path_errors.y, z])
+
+
 def top_speed(run: Trajectory) -> TopSpeed | None:
     """Largest speed of what moves over the ground; else of the first unit's fastest speed."""
     joints = ground_joints(run)
