@@ -25,7 +25,7 @@ from noslip.model.bodies import WORLD
 from noslip.show.colors import CONTACT_PATH, ESTIMATE
 from noslip.show.headlines import ground_joints, reference_path
 from noslip.show.plots.curves import ROUNDING, Array
-from noslip.show.plots.panels import BELOW, NARROW
+from noslip.show.plots.panels import BELOW, NARROW, legend_columns, legend_rows
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks
 from noslip.show.plots.style import (
     DASHES,
@@ -278,7 +278,10 @@ def path_sheet(
     left = EDGE + max(map(text_width, numbers)) + LEADING + 0.12
     right = EDGE + (0.1 + legend_width(names) if beside else 0.0)
     inner = width - left - right
-    below = BELOW + (0.0 if beside else LEADING * len(names) + 0.04)
+    # below the axes, or from the edge of the figure where two columns need its whole width
+    at, room = (0.0, inner) if legend_columns(names, inner) > 1 else (EDGE - left, width - 2 * EDGE)
+    columns = 1 if beside else legend_columns(names, room)
+    below = BELOW + (0.0 if beside else LEADING * legend_rows(names, room) + 0.04)
     ratio = float(np.clip((high[1] - low[1]) / (high[0] - low[0]), FLATTEST, TALLEST))
     tall = height or max(ratio * min(inner, 5.0), LEADING * len(names) if beside else 0.0)
     top = EDGE + (0.2 if title else 0.0)
@@ -292,7 +295,8 @@ def path_sheet(
         names=Names(
             names=tuple(names),
             samples=tuple(samples),
-            at=(1 + 0.1 / inner, 1.0) if beside else (0.0, -BELOW / tall),
+            at=(1 + 0.1 / inner, 1.0) if beside else (at / inner, -BELOW / tall),
+            columns=columns,
         ),
     )
     return Sheet(width=width, height=tall + top + below, frames=(frame,), title=title, left=left)

@@ -269,7 +269,7 @@ def _tracking(run: Trajectory) -> Verdict:
     if is_small:
         answer = _size(0.0) if is_rounding else Html(f"below {quantity(run.rtol, first.unit, 1)}")
     more = (
-        f"; {quantity(e.size, e.unit, DIGITS)} in {code(e.name)}"
+        f"; {_where(run, e.name)} {quantity(e.size, e.unit, DIGITS)}"
         for e in others
         if e.size > run.rtol
     )
@@ -278,7 +278,8 @@ def _tracking(run: Trajectory) -> Verdict:
         last = quantity(first.last, first.unit, DIGITS)
         if first.last <= run.rtol:
             last = Html(f"below {quantity(run.rtol, first.unit, 1)}")
-        comment = f"at most, in {code(first.name)}; {last} at the end"
+        where = "" if run.path_errors is not None else f", in {code(first.name)}"
+        comment = f"at most{where}; {last} at the end"
     return Verdict(
         mark="",
         label="Tracking error",
@@ -286,6 +287,11 @@ def _tracking(run: Trajectory) -> Verdict:
         comment=Html(f"{comment}{''.join(more)}"),
         link="plots",
     )
+
+
+def _where(run: Trajectory, name: str) -> Html:
+    """What has an error: the heading on a path, or a coordinate."""
+    return text("heading") if run.path_errors is not None else code(name)
 
 
 def trust(subject: ReportSubject) -> PageSection:
@@ -311,7 +317,7 @@ def trust(subject: ReportSubject) -> PageSection:
         )
         mark = mark if certificate.holds else "bad"
     line = remark(mark, joined(parts, " · "))
-    return PageSection(key="trust", title="Can it be trusted?", body=line)
+    return PageSection(key="trust", title="Can it be trusted?", body=line, is_line=True)
 
 
 #: What is smaller is zero but for rounding.

@@ -71,8 +71,9 @@ def _section(part: PageSection) -> Html:
             f'<summary><h2 id="{part.key}-title">{escape(part.title)}</h2></summary>\n'
             f'<div id="{part.key}" class="inside">{part.body}</div></details></section>'
         )
+    kind = ' class="line"' if part.is_line else ""
     return Html(
-        f'<section id="{part.key}" aria-labelledby="{part.key}-title">\n'
+        f'<section id="{part.key}"{kind} aria-labelledby="{part.key}-title">\n'
         f'<h2 id="{part.key}-title">{escape(part.title)}</h2>\n{part.body}\n</section>'
     )
 
@@ -118,6 +119,9 @@ LAYOUT = """
 .page { max-width: 80rem; margin: 0 auto; padding: clamp(1rem, 4vw, 2.5rem);
   display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.6rem 3.5rem; }
 main > section { margin: 0 0 2rem; }
+main > section:has(+ .line) { margin: 0; }
+.line > h2 { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.line > .remark { max-width: none; }
 nav ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap;
   gap: 0.1rem 1.1rem; font-size: 0.92rem; }
 nav a { display: inline-block; padding: 0.2rem 0; text-decoration: none; }
