@@ -208,7 +208,8 @@ main section > figure:has(> svg) { max-width: 28rem; margin: 0.8rem 0 1.4rem; }
 .traced { display: inline-block; margin-right: 1rem; }
 .trace { display: inline-block; width: 1.1rem; height: 3px; margin: 0 0.4rem 0.25em 0;
   background: var(--trace); border-radius: 2px; }
-.trace.dashes { height: 0; background: none; border-top: 2px dashed currentColor; }
+.trace.dashes { border-radius: 0; background: linear-gradient(90deg, currentColor 0 42%,
+  transparent 42% 58%, currentColor 58%); }
 .figures { columns: 2 22rem; column-gap: 2rem; margin: 0.8rem 0; }
 .figures figure { break-inside: avoid; padding-bottom: 1.4rem; }
 .stage { position: relative; aspect-ratio: 16 / 10; max-height: max(54vh, 22rem); width: 100%;
