@@ -298,8 +298,7 @@ def comparison_table(comparison: RunComparison) -> Html:
     is_pair = len(comparison.runs) == 2
     rows = []
     for row in comparison.different:
-        values = [*row.values, *([row.difference] if is_pair else [])]
-        cells = [number(x, 4) if not math.isnan(x) else text("–") for x in values]
+        cells = [number(x, 4) if not math.isnan(x) else text("–") for x in row.shown]
         rows.append((text(axis_label(row.name, row.unit)), *cells))
     header = ("", *comparison.labels, *(("difference",) if is_pair else ()))
     return table("What differs", header, rows, numbers=set(range(1, len(header))))

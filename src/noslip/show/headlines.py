@@ -12,6 +12,9 @@ from noslip.model.joints import Joint
 from noslip.model.vocabulary import angle_names
 from noslip.simulation.trajectory import Array, Trajectory, largest_errors
 
+#: What is smaller is zero but for rounding, in its unit or over the largest value.
+ROUNDING = 1e-12
+
 
 class TopSpeed(NamedTuple):
     """The largest speed of a run.
@@ -95,6 +98,11 @@ def power_use(run: Trajectory, names: Sequence[str]) -> PowerUse:
     return PowerUse(float(total[k]), k, spent, regained)
 
 
+def negligible(run: Trajectory) -> float:
+    """Error that is none: below the tolerance of a run, or rounding."""
+    return max(run.rtol, ROUNDING)
+
+
 class Headline(NamedTuple):
     """A number that sums up a run: what it is, its unit, and below what it is zero."""
 
@@ -125,11 +133,11 @@ def headlines(run: Trajectory) -> list[Headline]:
     if run.path_errors is not None:
         errors = run.path_errors
         last = float(errors.distance[-1])
-        found.append(Headline("path error, largest", "m", errors.largest, run.rtol))
-        found.append(Headline("path error at the end", "m", last, run.rtol))
+        found.append(Headline("path error, largest", "m", errors.largest, negligible(run)))
+        found.append(Headline("path error at the end", "m", last, negligible(run)))
     elif run.errors:
         for worst in largest_errors(run):
-            found.append(Headline("tracking error", worst.unit, worst.size, run.rtol))
+            found.append(Headline("tracking error", worst.unit, worst.size, negligible(run)))
     return found + _final(run)
 
 
@@ -138,7 +146,9 @@ def _final(run: Trajectory) -> list[Headline]:
     angles = [f"{j.name}.{n}" for j in run.model.joints for n in angle_names(j)]
     names = [c.name for c in run.coordinates if c.unit != "1"]
     names += [n for n in angles if n in run.columns] + [s.name for s in run.speeds]
-    return [
-        Headline(f"final {name}", run.columns[name][0], float(run[name][-1]), run.rtol)
-        for name in dict.fromkeys(names)
-    ]
+    found = []
+    for name in dict.fromkeys(names):
+        unit, values = run.columns[name]
+        least = negligible(run) * max(1.0, float(np.max(np.abs(values))))
+        found.append(Headline(f"final {name}", unit, float(values[-1]), least))
+    return found

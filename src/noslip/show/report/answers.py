@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from noslip.analysis.audit import Audit
-from noslip.show.headlines import power_use, top_speed
+from noslip.show.headlines import ROUNDING, negligible, power_use, top_speed
 from noslip.show.report.elements import (
     Html,
     PageSection,
@@ -263,23 +263,18 @@ def _demand(audit: Audit) -> Verdict:
 def tracking(run: Trajectory) -> Verdict:
     """Distance from what was to be followed; below the tolerance it is none."""
     first, *others = largest_errors(run)
-    is_small = first.size <= run.rtol
-    is_rounding = is_small and run.rtol <= ROUNDING
-    answer = quantity(first.size, first.unit, DIGITS)
-    if is_small:
-        answer = (
-            error_size(0.0) if is_rounding else Html(f"below {quantity(run.rtol, first.unit, 1)}")
-        )
+    bound = negligible(run)
+    is_small, is_rounding = first.size <= bound, bound <= ROUNDING
+    below = error_size(0.0) if is_rounding else Html(f"below {quantity(bound, first.unit, 1)}")
     more = (
         f"; {_where(run, e.name)} {quantity(e.size, e.unit, DIGITS)}"
         for e in others
-        if e.size > run.rtol
+        if e.size > bound
     )
-    comment = "it follows exactly" if is_rounding else "the tolerance of the run"
+    answer, comment = below, "it follows exactly" if is_rounding else "the tolerance of the run"
     if not is_small:
-        last = quantity(first.last, first.unit, DIGITS)
-        if first.last <= run.rtol:
-            last = Html(f"below {quantity(run.rtol, first.unit, 1)}")
+        answer = quantity(first.size, first.unit, DIGITS)
+        last = below if first.last <= bound else quantity(first.last, first.unit, DIGITS)
         where = "" if run.path_errors is not None else f", in {code(first.name)}"
         comment = f"at most{where}; {last} at the end"
     return Verdict(
@@ -317,10 +312,6 @@ def trust(subject: ReportSubject) -> PageSection:
         mark = mark if certificate.holds else "bad"
     line = remark(mark, joined(parts, " · "))
     return PageSection(key="trust", title="Can it be trusted?", body=line, is_line=True)
-
-
-#: What is smaller is zero but for rounding.
-ROUNDING = 1e-12
 
 
 def error_size(value: float, digits: int = 2) -> Html:

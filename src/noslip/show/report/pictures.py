@@ -11,6 +11,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from noslip.extras import is_installed
+from noslip.show.headlines import negligible
 from noslip.show.report.elements import (
     SPACE,
     Html,
@@ -195,7 +196,7 @@ def first_figures(run: Trajectory, sheets: Mapping[str, Sheet]) -> tuple[str, ..
     An error below the tolerance of the run is none that anyone looks for.
     """
     wanted = [name for name in FIRST if name in sheets]
-    if "errors" in wanted and all(e.size <= run.rtol for e in largest_errors(run)[:1]):
+    if "errors" in wanted and all(e.size <= negligible(run) for e in largest_errors(run)[:1]):
         wanted.remove("errors")
     if "controller" in wanted and "inputs" in wanted:
         wanted.remove("inputs")  # they are in it
