@@ -56,6 +56,9 @@ def draw(model: str, arrange: Callable[[Page], None], target: Path) -> None:
             page.get_by_text("computed in").wait_for(timeout=120_000)
             page.locator(".mantine-Notification-closeButton").click()
             arrange(page)
+            # nothing below the pointer, which would be lit or explain itself
+            page.mouse.move(SIZE["width"] / 2, 60)
+            page.wait_for_timeout(700)
             picture = Image.open(io.BytesIO(page.screenshot()))
             browser.close()
     finally:

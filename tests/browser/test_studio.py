@@ -214,6 +214,10 @@ def test_undo_find_and_a_link_that_opens_the_state_on_a_phone(studio, new_page):
     phone.get_by_text("Plots · Verdicts").click()
     other.wait_until(lambda: other.curve("kinetic_energy") is not None)
     expect(phone.get_by_label("plot 1", exact=True).first).to_have_value("energy [J]")
+    # and not wider than the screen, once they have found their width
+    phone.wait_for_timeout(500)
+    widths = phone.locator(".uplot").evaluate_all("all => all.map(p => p.offsetWidth)")
+    assert len(widths) == 3 and max(widths) < 390
     studio.pick("plot 1", first)  # as the other tests have it
 
 

@@ -422,7 +422,12 @@ def instant_text(instant: Instant) -> str:
     """The tables of an instant as text: name, number and unit."""
     units = instant.units
     rates = {name: "1/s" if (u := units[name]) == "1" else f"{u}/s" for name in instant.coordinates}
-    lines = _table("coordinates", instant.coordinates, units)
+    found = [*instant.reactions.values(), *instant.joint_reactions.values()]
+    # places are compared with all others, angles with a radian
+    places = [x for name, x in instant.coordinates.items() if units[name] == "m"]
+    places += [x for parts in found for n, x in parts.items() if _part_unit(n) == "m"]
+    sizes = {"m": _size(places), "rad": 1.0}
+    lines = _table("coordinates", instant.coordinates, units, sizes)
     lines += _table("speeds", instant.speeds, units)
     lines += _table("coordinate rates", instant.coordinate_rates, rates)
     # m/s becomes m/s^2
@@ -435,17 +440,16 @@ def instant_text(instant: Instant) -> str:
     if instant.outputs:
         lines += _table("outputs", instant.outputs, units)
     # forces and moments together, as a moment is a force at an arm of some meters at most
-    found = [*instant.reactions.values(), *instant.joint_reactions.values()]
     forces = (x for parts in found for n, x in parts.items() if _part_unit(n) != "m")
     largest = _size([*forces, *instant.multipliers.values(), *instant.velocity_terms.tolist()])
     for owner, parts in instant.reactions.items():
         named = {part: reaction_unit(units, owner, part) for part in parts}
-        lines += _table(f"reaction of '{owner}'", parts, named, largest)
+        lines += _table(f"reaction of '{owner}'", parts, named, sizes, largest)
     for owner, parts in instant.joint_reactions.items():
         known = {part: value for part, value in parts.items() if not math.isnan(value)}
         title = f"joint '{owner}' on its child"
         title = title if known == parts else f"{title}: not known"
-        lines += _table(title, known, _units_of(known), largest)
+        lines += _table(title, known, _units_of(known), sizes, largest)
     contacts = [parts for parts in instant.reactions.values() if "point_x" in parts]
     if any("normal" not in parts for parts in contacts):
         lines.append(
@@ -453,15 +457,20 @@ def instant_text(instant: Instant) -> str:
             "height does; `noslip run` gives the loads of the wheels"
         )
     lines += [f"note: {note}" for note in instant.notes]
-    lines.append(
+    residual = (
         f"constraint residual {instant.speed_residual:.2g} (speeds, m/s or rad/s) "
         f"{instant.position_residual:.2g} (positions, m or rad)"
     )
+    if max(instant.speed_residual, instant.position_residual) <= NO_RESIDUAL:
+        residual = "constraints hold to rounding error"
+    lines.append(residual)
     return "\n".join(lines)
 
 
 #: What is smaller than this part of the largest number beside it is rounding, and shown as zero.
 ROUNDING = 1e-14
+#: m/s, m or rad below which a residual is rounding.
+NO_RESIDUAL = 1e-12
 
 
 def _size(values: Iterable[float]) -> float:
@@ -469,17 +478,23 @@ def _size(values: Iterable[float]) -> float:
 
 
 def _table(
-    title: str, values: Mapping[str, float], units: Mapping[str, str], largest: float = 0.0
+    title: str,
+    values: Mapping[str, float],
+    units: Mapping[str, str],
+    sizes: Mapping[str, float] | None = None,
+    largest: float = 0.0,
 ) -> list[str]:
     """A title, then name, number and unit in columns.
 
-    What is rounding beside numbers of its unit, or beside the `largest` force, is written as zero.
+    What is rounding beside numbers of its unit, here or in `sizes`, or beside the `largest` force,
+    is written as zero.
     """
+    known = sizes or {}
     name_width = max(map(len, values), default=0)
     numbers = {}
     for name, value in values.items():
         beside = _size(x for other, x in values.items() if units[other] == units[name])
-        size = beside if units[name] == "m" else max(largest, beside)
+        size = max(known.get(units[name], largest), beside)
         is_zero = abs(value) < ROUNDING * size
         # no minus before a zero
         numbers[name] = f"{0.0 if is_zero else value + 0.0: .12g}"

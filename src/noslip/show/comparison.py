@@ -32,12 +32,20 @@ class ComparedNumber(NamedTuple):
     name, unit : what it is.
     values : one for each run.
     is_same : whether they agree to 1e-9, or to the tolerance of the runs.
+    least : below which a value is zero.
     """
 
     name: str
     unit: str
     values: tuple[float, ...]
     is_same: bool
+    least: float = 0.0
+
+    @property
+    def shown(self) -> tuple[float, ...]:
+        """The values, and of two runs their difference; zero for what is below `least`."""
+        found = (*self.values, self.difference) if len(self.values) == 2 else self.values
+        return tuple(0.0 if abs(x) <= self.least else x for x in found)
 
     @property
     def difference(self) -> float:
@@ -65,8 +73,7 @@ class RunComparison:
         """A table of what differs, and how many numbers do not."""
         rows = [["", *self.labels, *(["difference"] if len(self.runs) == 2 else []), ""]]
         for row in self.different:
-            numbers = [*row.values, *([row.difference] if len(self.runs) == 2 else [])]
-            rows.append([row.name, *map(_number, numbers), unit_text(row.unit)])
+            rows.append([row.name, *map(_number, row.shown), unit_text(row.unit)])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = []
         for name, *values, unit in rows:
@@ -171,7 +178,7 @@ def _side_by_side(lists: Sequence[Sequence[Headline]]) -> list[ComparedNumber]:
         # NaN, which a run does not have, is no difference that is small
         spread = float(np.max(values) - np.min(values))
         is_same = spread <= max(SAME * float(np.max(np.abs(values))), least)
-        rows.append(ComparedNumber(*key, values, is_same))
+        rows.append(ComparedNumber(*key, values, is_same, least))
     return rows
 
 

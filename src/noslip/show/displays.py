@@ -153,6 +153,7 @@ STYLE = """
 .noslip .beside { display: flex; flex-wrap: wrap; gap: 0.5em 2em; align-items: flex-start; }
 .noslip .picture { flex: 0 1 26em; min-width: min(100%, 16em); }
 .noslip .beside > .words { flex: 1 1 20em; min-width: min(100%, 18em); }
+.noslip .beside > .words:has(table) { flex: 0 0 auto; max-width: 100%; }
 @media (max-width: 480px) {
   .noslip .facts { grid-template-columns: minmax(0, 1fr); }
   .noslip .facts dd { padding-left: 1em; }
@@ -297,8 +298,7 @@ def comparison_table(comparison: RunComparison) -> Html:
     is_pair = len(comparison.runs) == 2
     rows = []
     for row in comparison.different:
-        values = [*row.values, *([row.difference] if is_pair else [])]
-        cells = [number(x, 4) if not math.isnan(x) else text("–") for x in values]
+        cells = [number(x, 4) if not math.isnan(x) else text("–") for x in row.shown]
         rows.append((text(axis_label(row.name, row.unit)), *cells))
     header = ("", *comparison.labels, *(("difference",) if is_pair else ()))
     return table("What differs", header, rows, numbers=set(range(1, len(header))))
@@ -352,6 +352,27 @@ def sweep_html(sweep: EigenvalueSweep) -> str:
 
 #: Pixels to the inch at which a notebook shows figures, and those of the picture for each.
 SHOWN_DPI, FINER = 104, 2
+#: Colors of the picture that is shown where figures in the ink of the page are not allowed.
+COLORS = 64
+
+
+def figure_html(figure: Figure) -> str:
+    """A figure in the ink of the page, light or dark, in its own fonts and as large as its text.
+
+    Where neither styles nor SVG are allowed, as in a notebook that is not trusted, it is a picture.
+    """
+    from PIL import Image
+
+    from noslip.show.plots.files import png_bytes, svg_text
+
+    width = f"{round(SHOWN_DPI * float(figure.get_figwidth()))}px"
+    with Image.open(io.BytesIO(png_bytes(figure, dpi=SHOWN_DPI))) as picture:
+        plain = _image(picture.quantize(COLORS), "figure")
+    svg = svg_text(figure, name="figure", outlined=True)
+    before, _, after = svg.partition("max-width: ")
+    svg = f"{before}max-width: {width}{after[after.index(';') :]}"
+    styles = "<style>.noslip .untrusted { display: none; }</style>"
+    return f'<div class="noslip">\n{styles}\n<div class="untrusted">{plain}</div>\n{svg}\n</div>'
 
 
 def figure_png(figure: Figure) -> tuple[bytes, dict[str, int]]:

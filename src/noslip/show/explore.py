@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from noslip.analysis.scenario import scenario_start
 from noslip.control.scenario import run_scenario
@@ -15,6 +16,7 @@ from noslip.library import load
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.show.knobs import Knob, parameter_knobs, ranged
+from noslip.show.units import unit_text
 from noslip.simulation.starts.completion import start_names
 from noslip.simulation.trajectory import Trajectory
 
@@ -124,17 +126,19 @@ class Explorer:
     ) -> None:
         import ipywidgets
 
+        # where the widget is on the page, its static copy is not shown
+        self._mark = f"noslip-explorer-{uuid4().hex[:12]}"
         self.system, self.knobs = system, tuple(knobs)
         self.what, self.animation, self.duration = plot, animation, duration
         self.run: Trajectory | None = None
         self.sliders = {knob.name: _slider(knob) for knob in self.knobs}
         self._said = ipywidgets.HTML()
-        self._shown: Any = ipywidgets.HTML() if animation else ipywidgets.Image(format="png")
-        self._shown.layout.max_width = "100%"
+        self._shown = ipywidgets.HTML(layout={"max_width": "100%"})
         reset = ipywidgets.Button(description="Reset")
         reset.on_click(lambda _: self.reset())
         sliders = ipywidgets.VBox([*self.sliders.values(), reset])
         self.widget = ipywidgets.VBox([sliders, self._said, self._shown])
+        self.widget.add_class(self._mark)
         for slider in self.sliders.values():
             slider.observe(lambda _: self.update(), names="value")
         self.update()
@@ -175,34 +179,43 @@ class Explorer:
             player: Any = animate(run, system=self.system)
             self._shown.value = player.html()
             return
-        from noslip.show.displays import figure_png
+        from noslip.show.displays import figure_html
         from noslip.show.plots import plot
         from noslip.show.plots.paths import ground_joints
 
         what = self.what or ("path" if ground_joints(run) else "coordinates")
-        data, shown = figure_png(plot(run, what))
-        self._shown.layout.width = f"{shown['width']}px"
-        self._shown.value = data
+        self._shown.value = figure_html(plot(run, what))
 
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        found = self.widget._repr_mimebundle_(**options)
-        return dict(found or {}) | {"text/html": self.html()}
+    def _ipython_display_(self) -> None:
+        """Show what is drawn, and the widget, which takes its place wherever sliders work."""
+        from IPython.display import display
+
+        display({"text/html": self.html(), "text/plain": self._text()}, raw=True)
+        bundle = dict(self.widget._repr_mimebundle_() or {}) | {"text/plain": ""}
+        display(bundle, raw=True)
 
     def html(self) -> str:
-        """Values of the sliders and what is drawn, for pages that cannot move sliders."""
-        from base64 import b64encode
+        """What is drawn and the values of the sliders, for pages that cannot move sliders.
+
+        It is hidden on a page that shows the widget: neither a notebook without a kernel nor a
+        static export without a network does.
+        """
         from html import escape
 
-        values = ", ".join(
-            f"{escape(knob.label)}: {self.sliders[knob.name].value:.4g}" for knob in self.knobs
+        hidden = f"body:has(.{self._mark}) .{self._mark}-static {{ display: none; }}"
+        return (
+            f'<div class="{self._mark}-static">\n<style>{hidden}</style>\n{self._shown.value}\n'
+            f"<p>{escape(self._text())}</p>\n</div>"
         )
-        shown = self._shown.value
-        if not self.animation:
-            data = b64encode(shown).decode("ascii")
-            name = escape(self.system.model.name)
-            style = f"max-width: 100%; width: {self._shown.layout.width}"
-            shown = f'<img alt="{name}" style="{style}" src="data:image/png;base64,{data}"/>'
-        return f"<div><p>{values}</p>{shown}</div>"
+
+    def _text(self) -> str:
+        changed = self.values
+        values = ", ".join(
+            f"{k.name} = {changed.get(k.name, k.value):.4g} {unit_text(k.unit)}".strip()
+            for k in self.knobs
+        )
+        model = self.system.model.name
+        return f"Run the notebook to explore {model} with sliders. Here: {values}."
 
 
 def _slider(knob: Knob) -> ipywidgets.FloatSlider:

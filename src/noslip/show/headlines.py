@@ -12,6 +12,9 @@ from noslip.model.joints import Joint
 from noslip.model.vocabulary import angle_names
 from noslip.simulation.trajectory import Array, Trajectory, largest_errors
 
+#: What is smaller is zero but for rounding, in its unit or over the largest value.
+ROUNDING = 1e-12
+
 
 class TopSpeed(NamedTuple):
     """The largest speed of a run.
@@ -56,6 +59,16 @@ def ground_joints(run: Trajectory) -> list[Joint]:
     ]
 
 
+def reference_path(run: Trajectory) -> Array | None:
+    """(n, 3) places in the world of the reference on its path, on the ground; None without one."""
+    if run.path_errors is None:
+        return None
+    # paths are followed on level ground
+    heights = [name for name in run.columns if name.endswith(".contact_z")]
+    z = run[heights[0]] if heights else np.zeros(len(run.t))
+    return np.column_stack([run.path_errors.x, run.path_errors.y, z])
+
+
 def top_speed(run: Trajectory) -> TopSpeed | None:
     """Largest speed of what moves over the ground; else of the first unit's fastest speed."""
     joints = ground_joints(run)
@@ -83,6 +96,11 @@ def power_use(run: Trajectory, names: Sequence[str]) -> PowerUse:
     spent = float(np.trapezoid(np.maximum(powers, 0.0).sum(axis=0), run.t))
     regained = float(np.trapezoid(np.maximum(-powers, 0.0).sum(axis=0), run.t))
     return PowerUse(float(total[k]), k, spent, regained)
+
+
+def negligible(run: Trajectory) -> float:
+    """Error that is none: below the tolerance of a run, or rounding."""
+    return max(run.rtol, ROUNDING)
 
 
 class Headline(NamedTuple):
@@ -115,11 +133,11 @@ def headlines(run: Trajectory) -> list[Headline]:
     if run.path_errors is not None:
         errors = run.path_errors
         last = float(errors.distance[-1])
-        found.append(Headline("path error, largest", "m", errors.largest, run.rtol))
-        found.append(Headline("path error at the end", "m", last, run.rtol))
+        found.append(Headline("path error, largest", "m", errors.largest, negligible(run)))
+        found.append(Headline("path error at the end", "m", last, negligible(run)))
     elif run.errors:
         for worst in largest_errors(run):
-            found.append(Headline("tracking error", worst.unit, worst.size, run.rtol))
+            found.append(Headline("tracking error", worst.unit, worst.size, negligible(run)))
     return found + _final(run)
 
 
@@ -128,7 +146,9 @@ def _final(run: Trajectory) -> list[Headline]:
     angles = [f"{j.name}.{n}" for j in run.model.joints for n in angle_names(j)]
     names = [c.name for c in run.coordinates if c.unit != "1"]
     names += [n for n in angles if n in run.columns] + [s.name for s in run.speeds]
-    return [
-        Headline(f"final {name}", run.columns[name][0], float(run[name][-1]), run.rtol)
-        for name in dict.fromkeys(names)
-    ]
+    found = []
+    for name in dict.fromkeys(names):
+        unit, values = run.columns[name]
+        least = negligible(run) * max(1.0, float(np.max(np.abs(values))))
+        found.append(Headline(f"final {name}", unit, float(values[-1]), least))
+    return found

@@ -476,9 +476,16 @@ def _trajectory(system: System, found: ColumnTable, entries: dict[str, Any]) -> 
         multipliers[:, bearing] = table([f"reaction.{rows[k]}" for k in bearing])
     path_errors = None
     if PATH_LENGTH in entries:
-        along, across, _, heading = table([*COLUMNS]).T
+        # earlier versions did not write where the reference is
+        known = [name for name in COLUMNS if name in found]
+        parts = {n.removeprefix("path."): x for n, x in zip(known, table(known).T, strict=True)}
         path_errors = PathErrors(
-            along=along, across=across, heading=heading, length=entries[PATH_LENGTH]
+            x=parts.get("x", np.full(len(t), np.nan)),
+            y=parts.get("y", np.full(len(t), np.nan)),
+            along=parts["along_error"],
+            across=parts["across_error"],
+            heading=parts["heading_error"],
+            length=entries[PATH_LENGTH],
         )
     energies = table(["kinetic_energy", "potential_energy", "work"])
     fields = {f: entries[key] for key, f in FIELDS.items() if key in entries or key not in NEW}

@@ -16,8 +16,10 @@ LOST = 0.01
 WORSE = 2.0
 #: Share of the samples, at the end, over which the final error is taken.
 LAST = 0.1
-#: Columns of a trajectory with these errors → their units.
+#: Columns of a trajectory with the reference on its path and these errors → their units.
 COLUMNS = {
+    "path.x": "m",
+    "path.y": "m",
     "path.along_error": "m",
     "path.across_error": "m",
     "path.position_error": "m",
@@ -31,10 +33,13 @@ class PathErrors:
 
     Parameters
     ----------
+    x, y : (n,) of the reference on its path, m.
     along, across, heading : (n,) ahead of the reference, m, to its left, m, turned against it, rad.
     length : of the path, m.
     """
 
+    x: Array
+    y: Array
     along: Array
     across: Array
     heading: Array
@@ -64,8 +69,8 @@ class PathErrors:
 
     @property
     def columns(self) -> dict[str, tuple[str, Array]]:
-        """The errors as columns of a trajectory: name → unit and values."""
-        values = (self.along, self.across, self.distance, self.heading)
+        """Reference and errors as columns of a trajectory: name → unit and values."""
+        values = (self.x, self.y, self.along, self.across, self.distance, self.heading)
         return {
             name: (unit, column)
             for (name, unit), column in zip(COLUMNS.items(), values, strict=True)

@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.show.plots.paths import ground_paths
+from noslip.show.scene.frames import frames
+from noslip.show.scene.overlays import trace_names, traces
+from noslip.show.scene.scene import scene
 
 BASES = {"whipple-bicycle": "frame", "balancing-robot": "base"}
 CIRCLE = ns.Circle(radius=25.0, turns=0.3)
@@ -28,6 +32,14 @@ def test_it_comes_back_to_a_line(system_of, name):
     # upright again, and as fast as asked for
     lean = next(c for c in run.columns if c in ("frame.lean", "base.pitch"))
     assert abs(run[lean][-1] - run[lean][0]) < 1e-4
+    # the line is drawn, dashed, and what came back to it
+    assert np.array_equal(run["path.y"], np.zeros(len(run.t))) and np.ptp(run["path.x"]) > 49.0
+    motion = frames(system_of(name), run, rate=2.0)
+    drawn = {trace.name: trace for trace in traces(scene(run.model), motion)}
+    assert drawn["path"].dashes is not None and np.ptp(drawn["path"].points[:, 1]) == 0.0
+    assert trace_names(drawn.values())[drawn["path"].color] == "reference path"
+    (reference,) = [path for path in ground_paths(run) if path.is_reference]
+    assert np.array_equal(reference.x, run["path.x"])
 
 
 #: Of a hall: 43 m, with bends of 1.04 m radius, where a bicycle of 1.02 m steers by 0.8 rad.

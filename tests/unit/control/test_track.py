@@ -162,7 +162,7 @@ def test_a_folder_gives_the_errors_back(agv, tmp_path):
         agv, Circle(radius=2.0), follower=ns.Follower(**AXLE), timing=Quintic(20.0), samples=41
     )
     read = ns.read_run(ns.write_run(run, tmp_path / "run", plots=False))
-    for name in ("along", "across", "heading", "distance"):
+    for name in ("x", "y", "along", "across", "heading", "distance"):
         kept, wanted = (getattr(r.path_errors, name) for r in (read, run))
         np.testing.assert_array_equal(kept, wanted)
     assert read.path_errors.length == run.path_errors.length

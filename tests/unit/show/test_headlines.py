@@ -9,6 +9,7 @@ from runs_to_plot import run_of, system_of, tracked
 
 import noslip as ns
 from noslip.cli.main import main
+from noslip.show.comparison import ComparedNumber
 from noslip.show.displays import comparison_html
 from noslip.show.headlines import headlines
 
@@ -106,3 +107,8 @@ def test_the_command_compares_a_model_with_its_variants(tmp_path):
     assert done.stdout.splitlines()[0].split() == ["light", "heavy", "difference"]
     refused = runner.invoke(main, ["compare", str(tmp_path / "light"), "--with", "m=2"])
     assert refused.exit_code == 2 and "--with belongs to one model" in refused.output
+
+
+def test_what_is_rounding_in_one_run_is_zero_beside_another():
+    row = ComparedNumber("final cart.vx", "m/s", (3e-13, 0.2), False, 1e-12)
+    assert row.shown == (0.0, 0.2, 0.2 - 3e-13)

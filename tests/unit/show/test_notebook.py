@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 import types
@@ -29,6 +30,7 @@ from noslip.show.notebook import (
     equations_latex,
     install_displays,
 )
+from noslip.show.plots.style import INK
 from noslip.show.scene.frames import frames
 
 MARKUP = "<script>alert('x')</script> & <b>bold</b>"
@@ -211,6 +213,30 @@ def test_figures_that_pyplot_does_not_know_are_shown():
     with Image.open(BytesIO(data)) as picture:
         # twice the pixels of its place on the page, which is as wide as a line of text
         assert picture.width == pytest.approx(2 * shown["width"], abs=1) and shown["width"] < 800
+
+
+def test_a_figure_is_in_the_ink_of_its_page():
+    """What a user adds in black and white, too; where that is not allowed, a picture is seen."""
+    figure = run_of("agv").plot("inputs", style="paper")
+    figure.axes[0].set_title("mine")
+    figure.axes[0].plot([0.0, 60.0], [0.01, 0.0], "k", label="black")
+    figure.axes[0].legend()
+    page = figure._repr_html_()
+    root = ElementTree.fromstring(page)
+    svg = root.find("{http://www.w3.org/2000/svg}svg")
+    width = displays.figure_png(figure)[1]["width"]
+    assert f"max-width: {width}px;" in svg.get("style") and "fill: currentColor" in svg.get("style")
+    styles = [element.get("style", "") for element in svg.iter()]
+    colors = {color for style in styles for color in re.findall("(?:fill|stroke): ([^;]+)", style)}
+    assert "currentColor" in colors and not colors & {"#000000", "#ffffff", INK}
+    # letters are drawn: a browser need not know the font of the equations
+    assert not list(svg.iter("{http://www.w3.org/2000/svg}text"))
+    (image,) = root.find("div").iter("img")
+    assert root.find("div").get("class") == "untrusted" and "display: none" in root.findtext(
+        "style"
+    )
+    with Image.open(BytesIO(b64decode(image.get("src").partition(",")[2]))) as picture:
+        assert picture.width == pytest.approx(width, abs=1)
 
 
 # animations

@@ -102,6 +102,14 @@ def test_the_bicycle_is_stable_between_weave_and_capsize(rng):
         "oscillates above ≈ 0.68 m/s, grows below 4.29 m/s",
         "stable: nothing grows",
     ]
+    # in a column of a paper a long name is broken, and the legend as a whole is on it
+    narrow = ns.plot_eigenvalues(
+        speeds[::20], table[::20], parameter="speed", unit="m/s", size="column"
+    )
+    narrow.canvas.draw()
+    box = narrow.axes[0].get_legend().get_window_extent()
+    assert any("\n" in name for name in names_beside(narrow.axes[0]))
+    assert box.x1 <= narrow.bbox.x1 and box.y1 <= narrow.bbox.y1
 
 
 def test_conjugate_branches_are_one_mode_of_one_color(rng):

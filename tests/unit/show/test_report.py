@@ -295,7 +295,8 @@ def test_a_run_with_a_filter_opens_with_its_error_and_what_the_controller_saw(sy
     assert {"path", "controller"} <= set(first)
     assert "signals" in sheets and not {"signals", "inputs"} & set(first)
     drawn = [panel.name for panel in signal_panels(run, only=main_signals(run))]
-    assert drawn == ["platform.x", "platform.y", "platform.angle", "torque1", "torque2"]
+    # places are seen in the figure of the path
+    assert drawn == ["platform.angle", "torque1", "torque2"]
 
 
 @pytest.mark.slow
@@ -320,11 +321,16 @@ def test_what_an_adaptive_controller_found_is_beside_what_the_plant_has(system_o
         adapted_panels(ns.simulate(arm, duration=0.1))
 
 
-def test_two_figures_are_open_and_others_where_columns_do_not_grow():
+def test_two_figures_are_open_and_others_where_there_is_room():
     height = pictures.column_height
     assert height([4.0, 3.0, 2.0]) == 5.0  # 4 | 3 + 2
     assert height([1.0, 2.0, 5.0]) == 5.0
     assert height([]) == 0.0
+    # the first stays the first; 3 + 2 | 4, not 3 | 4 + 2
+    heights = {"path": 3.0, "errors": 4.0, "inputs": 2.0}
+    assert pictures.arranged(list(heights), heights) == ["path", "inputs", "errors"]
+    heights["errors"] = 1.0
+    assert pictures.arranged(list(heights), heights) == list(heights)
 
 
 def test_errors_of_an_exact_run_are_folded(agv):

@@ -290,6 +290,8 @@ class PathMotion(AbstractPathMotion):
         theta, gap = run["path.heading"], place - on_path
         c, s = np.cos(theta), np.sin(theta)
         return PathErrors(
+            x=on_path[:, 0],
+            y=on_path[:, 1],
             along=c * gap[:, 0] + s * gap[:, 1],
             across=-s * gap[:, 0] + c * gap[:, 1],
             heading=heading - theta,

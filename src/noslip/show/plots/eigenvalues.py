@@ -8,6 +8,7 @@ zero, logarithmic beyond.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,18 @@ from noslip.analysis.modes import SweptMode, growth_bound, swept_modes
 from noslip.errors import SimulationError
 from noslip.show.plots.curves import Array, Curve, Panel
 from noslip.show.plots.files import check_file, save_figure
-from noslip.show.plots.panels import lay_out, legend_columns, legend_rows
-from noslip.show.plots.style import EDGE, HAIR, INK, LEADING, LINE, color, style_named, width_of
+from noslip.show.plots.panels import lay_out, legend_columns
+from noslip.show.plots.style import (
+    EDGE,
+    HAIR,
+    INK,
+    LEADING,
+    LINE,
+    color,
+    legend_width,
+    style_named,
+    width_of,
+)
 from noslip.show.units import unit_text
 
 if TYPE_CHECKING:
@@ -105,22 +116,37 @@ def plot_eigenvalues(
     linear = linear_about_zero(branches.real, bound)
     told = [*names, "stable: nothing grows"] if steady else names
     wide = width_of(chosen.size) - ROOM - 2 * EDGE
+    told = [_broken(name, wide) for name in told]
+    lines = sum(name.count("\n") + 1 for name in told)
+    columns = legend_columns(told, wide) if lines == len(told) else 1
     sheet = lay_out(
         panels,
         title=title,
         size=chosen.size,
-        head=0.06 + LEADING * legend_rows(told, wide),
+        head=0.06 + LEADING * math.ceil(lines / columns),
         room=ROOM if linear else 0.0,
     )
     figure = figure_of(sheet)
     if linear:
         _scale_about_zero(figure.axes[0], linear)
     shade = _shade(figure, steady)
-    _name(figure, tints, told, shade, wide, chosen.scale)
+    _name(figure, tints, told, shade, columns, chosen.scale)
     restyle(figure, chosen)
     if target is not None:
         save_figure(figure, target)
     return figure
+
+
+def _broken(name: str, wide: float) -> str:
+    """A name in lines that a legend of a width has room for, broken after commas."""
+    lines: list[str] = []
+    for part in name.split(", "):
+        longer = f"{lines[-1]}, {part}" if lines else part
+        if lines and legend_width([longer]) <= wide:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return ",\n".join(lines)
 
 
 def _shade(figure: Figure, steady: Sequence[tuple[float, float]]) -> dict[str, Any]:
@@ -139,7 +165,7 @@ def _name(
     colors: Sequence[str],
     names: Sequence[str],
     shade: dict[str, Any],
-    wide: float,
+    columns: int,
     scale: float,
 ) -> None:
     """The legend above the panels: modes, and what the shade is if there is a name for it."""
@@ -155,8 +181,8 @@ def _name(
     # the same distance above low and high panels
     at = 1 + 0.05 / (above.get_position().height * figure.get_figheight())
     legend(
-        above, handles, names, at=(0.0, at), columns=legend_columns(names, wide),
-        corner="lower left", scale=scale,
+        above, handles, names, at=(0.0, at), columns=columns, corner="lower left",
+        scale=scale,
     )  # fmt: skip
 
 

@@ -39,9 +39,18 @@ from noslip.show.plots.style import (
 )
 
 
+class PlotFigure(Figure):
+    """A figure of matplotlib's that a notebook shows in the ink of its page."""
+
+    def _repr_html_(self) -> str:
+        from noslip.show.displays import figure_html
+
+        return figure_html(self)
+
+
 def figure_of(sheet: Sheet, scale: float = 1.0) -> Figure:
     """The figure of a sheet, to be changed or shown; `scale` enlarges the text of its legends."""
-    figure = Figure(figsize=(sheet.width, sheet.height), dpi=150)
+    figure = PlotFigure(figsize=(sheet.width, sheet.height), dpi=150)
     first: Axes | None = None
     for frame in sheet.frames:
         left, bottom, wide, tall = frame.box

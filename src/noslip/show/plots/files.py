@@ -87,19 +87,21 @@ def png_bytes(figure: Figure, *, dpi: int = DPI) -> bytes:
     return data.getvalue()
 
 
-def svg_text(figure: Figure, *, name: str, title: str = "") -> str:
+def svg_text(figure: Figure, *, name: str, title: str = "", outlined: bool = False) -> str:
     """A figure as an SVG element for a page, in the page's own ink, on light and on dark paper.
 
-    Its text stays text, in the page's fonts. Nothing in it is asked for from anywhere.
+    What is black is in that ink, too, and what is white is paper. Nothing in it is asked for from
+    anywhere.
 
     Parameters
     ----------
     figure : what :func:`plot` returned.
     name : of the figure on its page, letters and digits; parts of several figures keep apart by it.
     title : what it shows, for those who cannot see it.
+    outlined : draw the letters of its own fonts; otherwise text stays text, in the page's fonts.
     """
     with _without_paper(figure):
-        root = ElementTree.fromstring(_svg(figure, fonttype="none"))
+        root = ElementTree.fromstring(_svg(figure, fonttype="path" if outlined else "none"))
     for part in ("metadata", "defs/style", "style"):
         for parent in [root, *root.iter(f"{_SVG}defs")]:
             for child in parent.findall(_SVG + part.rpartition("/")[2]):
@@ -108,7 +110,7 @@ def svg_text(figure: Figure, *, name: str, title: str = "") -> str:
     for element in root.iter():
         style = element.get("style")
         if style:
-            element.set("style", style.replace(INK, "currentColor"))
+            element.set("style", _in_ink(style))
         outline = element.get("d")
         if outline:
             element.set("d", _shorter(outline))
@@ -116,11 +118,20 @@ def svg_text(figure: Figure, *, name: str, title: str = "") -> str:
     for attribute in ("width", "height", "version"):
         root.attrib.pop(attribute, None)
     root.set("role", "img")
-    root.set("style", f"width: 100%; max-width: {width}; height: auto; display: block;")
+    # black is what is drawn without a word on its color
+    own = f"width: 100%; max-width: {width}; height: auto; display: block; fill: currentColor;"
+    root.set("style", own)
     root.set("data-size", f"{width} {height}")
     if title:
         root.set("aria-label", title)
     return _without_prefixes(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _in_ink(style: str) -> str:
+    """The style of an element in the ink and on the paper of the page."""
+    for color in (INK, "#000000"):
+        style = style.replace(color, "currentColor")
+    return style.replace("fill: #ffffff", "fill: none")
 
 
 def _keep_apart(root: ElementTree.Element, name: str) -> None:

@@ -283,15 +283,15 @@ def signal_panels(run: Trajectory, *, only: Sequence[str] = ()) -> list[Panel]:
         kind, _, name = column.partition(".")
         if kind not in SIGNALS or name not in run.columns:
             continue
-        itself = f"got {name}" if kind == "wanted" else name
+        itself = "got" if kind == "wanted" else "true"
         curves = [
-            Curve(label=f"{kind} {name}", x=run.t, y=run[column], color=SIGNALS[kind]),
+            Curve(label=kind, x=run.t, y=run[column], color=SIGNALS[kind]),
             Curve(label=itself, x=run.t, y=run[name], color=BODY_PATH),
         ]
         if f"reference.{name}" in run.columns:
             y = run[f"reference.{name}"]
             dashes = (4.0, 1.6)
-            curves.append(Curve(label=f"reference {name}", x=run.t, y=y, color=INK, dashes=dashes))
+            curves.append(Curve(label="reference", x=run.t, y=y, color=INK, dashes=dashes))
         size = float(np.max(np.abs(run[name]), initial=0.0))
         apart = np.max(np.abs(run[column] - run[name]), initial=0.0)
         panel = Panel(name=name, unit=unit_of(run, name), curves=tuple(curves))
@@ -305,10 +305,14 @@ def signal_panels(run: Trajectory, *, only: Sequence[str] = ()) -> list[Panel]:
 
 
 def main_signals(run: Trajectory) -> list[str]:
-    """What a reader of signals asks for first: places over the ground, headings, and inputs."""
+    """What a reader of signals asks for first: headings over the ground, and inputs.
+
+    Places over the ground are seen in the figure of the path.
+    """
     joints = {joint.name for joint in ground_joints(run)}
+    drawn = {f"{joint}.{axis}" for joint in joints for axis in "xy"}
     places = [c.name for c in run.coordinates if c.name.rpartition(".")[0] in joints]
-    return places + input_names(run)
+    return [name for name in places if name not in drawn] + input_names(run)
 
 
 def adapted_panels(run: Trajectory) -> list[Panel]:

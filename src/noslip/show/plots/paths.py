@@ -23,9 +23,9 @@ from noslip.kinematics.symbols import parameter_reader
 from noslip.kinematics.tree import build_tree
 from noslip.model.bodies import WORLD
 from noslip.show.colors import CONTACT_PATH, ESTIMATE
-from noslip.show.headlines import ground_joints
+from noslip.show.headlines import ground_joints, reference_path
 from noslip.show.plots.curves import ROUNDING, Array
-from noslip.show.plots.panels import BELOW, NARROW
+from noslip.show.plots.panels import BELOW, NARROW, legend_columns, legend_rows
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks
 from noslip.show.plots.style import (
     DASHES,
@@ -229,6 +229,10 @@ def ground_paths(run: Trajectory) -> list[Path]:
                     is_estimate=prefix == "estimate.",
                 )
             )
+    followed = reference_path(run)
+    if followed is not None and not any(path.is_reference for path in paths):
+        x, y = plane.seen(followed).T
+        paths.append(Path(name="reference path", x=x, y=y, is_reference=True))
     for contact in run.model.contacts:
         columns = [f"{contact.name}.contact_{axis}" for axis in "xyz"]
         if columns[0] in run.columns:
@@ -274,7 +278,10 @@ def path_sheet(
     left = EDGE + max(map(text_width, numbers)) + LEADING + 0.12
     right = EDGE + (0.1 + legend_width(names) if beside else 0.0)
     inner = width - left - right
-    below = BELOW + (0.0 if beside else LEADING * len(names) + 0.04)
+    # below the axes, or from the edge of the figure where two columns need its whole width
+    at, room = (0.0, inner) if legend_columns(names, inner) > 1 else (EDGE - left, width - 2 * EDGE)
+    columns = 1 if beside else legend_columns(names, room)
+    below = BELOW + (0.0 if beside else LEADING * legend_rows(names, room) + 0.04)
     ratio = float(np.clip((high[1] - low[1]) / (high[0] - low[0]), FLATTEST, TALLEST))
     tall = height or max(ratio * min(inner, 5.0), LEADING * len(names) if beside else 0.0)
     top = EDGE + (0.2 if title else 0.0)
@@ -288,7 +295,8 @@ def path_sheet(
         names=Names(
             names=tuple(names),
             samples=tuple(samples),
-            at=(1 + 0.1 / inner, 1.0) if beside else (0.0, -BELOW / tall),
+            at=(1 + 0.1 / inner, 1.0) if beside else (at / inner, -BELOW / tall),
+            columns=columns,
         ),
     )
     return Sheet(width=width, height=tall + top + below, frames=(frame,), title=title, left=left)
@@ -339,13 +347,23 @@ def _outlines(run: Trajectory, paths: Sequence[Path]) -> list[Outline]:
     return outline_at(apart)
 
 
+#: Round times, over a power of ten.
+ROUND = (1.0, 2.0, 2.5, 4.0, 5.0, 10.0, 20.0)
+
+
 def _equal_times(t: Array, count: int) -> list[int]:
     """Samples nearest to round times, at most `count` steps apart, and the last one if it fits."""
     span = float(t[-1] - t[0])
     order = 10.0 ** np.floor(np.log10(span / count))
-    step = next(order * f for f in (1, 2, 2.5, 4, 5, 10, 20) if span / (order * f) <= count + 1e-9)
+    step = next(order * f for f in ROUND if span / (order * f) <= count + 1e-9)
     at = t[0] + step * np.arange(int(np.floor(span / step + 1e-9)) + 1)
     return [int(np.argmin(np.abs(t - time))) for time in at]
+
+
+def _round_time(span: float) -> float:
+    """The round time that samples nearest to its multiples are apart by."""
+    order = 10.0 ** np.floor(np.log10(span))
+    return float(min((order * f for f in ROUND), key=lambda x: abs(x - span)))
 
 
 def _entries(
@@ -359,7 +377,7 @@ def _entries(
         samples.append(_start(paths[0]))
     if shown:
         times = np.diff([run.t[outline.sample] for outline in shown])
-        names.append(f"every {times.min():.2g} s" if len(times) else "at the start")
+        names.append(f"every {_round_time(times.min()):g} s" if len(times) else "at the start")
         samples.append(_outlined(()))
     return names, samples
 

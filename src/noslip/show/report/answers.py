@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from noslip.analysis.audit import Audit
-from noslip.show.headlines import power_use, top_speed
+from noslip.show.headlines import ROUNDING, negligible, power_use, top_speed
 from noslip.show.report.elements import (
     Html,
     PageSection,
@@ -47,7 +47,7 @@ def answers(subject: ReportSubject) -> list[Verdict]:
     found = [] if run.success else [_failure(run)]
     follows = bool(run.errors) and run.path_errors is not None
     if follows:
-        found.append(_tracking(run))
+        found.append(tracking(run))
     if (estimate := _estimate(run)) is not None:
         found.append(estimate)
     found += _adapted(run)
@@ -57,7 +57,7 @@ def answers(subject: ReportSubject) -> list[Verdict]:
     if subject.audit is not None and subject.audit.wheels:
         found += _ground(subject.audit)
     if run.errors and not follows:
-        found.append(_tracking(run))
+        found.append(tracking(run))
     return found
 
 
@@ -260,25 +260,23 @@ def _demand(audit: Audit) -> Verdict:
     )
 
 
-def _tracking(run: Trajectory) -> Verdict:
+def tracking(run: Trajectory) -> Verdict:
     """Distance from what was to be followed; below the tolerance it is none."""
     first, *others = largest_errors(run)
-    is_small = first.size <= run.rtol
-    is_rounding = is_small and run.rtol <= ROUNDING
-    answer = quantity(first.size, first.unit, DIGITS)
-    if is_small:
-        answer = _size(0.0) if is_rounding else Html(f"below {quantity(run.rtol, first.unit, 1)}")
+    bound = negligible(run)
+    is_small, is_rounding = first.size <= bound, bound <= ROUNDING
+    below = error_size(0.0) if is_rounding else Html(f"below {quantity(bound, first.unit, 1)}")
     more = (
-        f"; {quantity(e.size, e.unit, DIGITS)} in {code(e.name)}"
+        f"; {_where(run, e.name)} {quantity(e.size, e.unit, DIGITS)}"
         for e in others
-        if e.size > run.rtol
+        if e.size > bound
     )
-    comment = "it follows exactly" if is_rounding else "the tolerance of the run"
+    answer, comment = below, "it follows exactly" if is_rounding else "the tolerance of the run"
     if not is_small:
-        last = quantity(first.last, first.unit, DIGITS)
-        if first.last <= run.rtol:
-            last = Html(f"below {quantity(run.rtol, first.unit, 1)}")
-        comment = f"at most, in {code(first.name)}; {last} at the end"
+        answer = quantity(first.size, first.unit, DIGITS)
+        last = below if first.last <= bound else quantity(first.last, first.unit, DIGITS)
+        where = "" if run.path_errors is not None else f", in {code(first.name)}"
+        comment = f"at most{where}; {last} at the end"
     return Verdict(
         mark="",
         label="Tracking error",
@@ -286,6 +284,11 @@ def _tracking(run: Trajectory) -> Verdict:
         comment=Html(f"{comment}{''.join(more)}"),
         link="plots",
     )
+
+
+def _where(run: Trajectory, name: str) -> Html:
+    """What has an error: the heading on a path, or a coordinate."""
+    return text("heading") if run.path_errors is not None else code(name)
 
 
 def trust(subject: ReportSubject) -> PageSection:
@@ -304,34 +307,29 @@ def trust(subject: ReportSubject) -> PageSection:
     else:
         count = len(certificate.formulations)
         verb = "agree to" if certificate.holds else "do not agree: they differ by"
-        parts.append(
-            Html(
-                f'<a href="#certificate">{count} formulations {verb} {_size(certificate.worst)}</a>'
-            )
-        )
+        found = f"{count} formulations {verb} {error_size(certificate.worst)}"
+        parts.append(Html(f'<a href="#certificate">{found}</a>'))
         mark = mark if certificate.holds else "bad"
     line = remark(mark, joined(parts, " · "))
-    return PageSection(key="trust", title="Can it be trusted?", body=line)
+    return PageSection(key="trust", title="Can it be trusted?", body=line, is_line=True)
 
 
-#: What is smaller is zero but for rounding.
-ROUNDING = 1e-12
-
-
-def _size(value: float) -> Html:
-    """A relative error, or that it is one of rounding."""
+def error_size(value: float, digits: int = 2) -> Html:
+    """An error, or that it is none but rounding."""
     if value <= ROUNDING:
         return Html(f'<data value="{float(value)!r}">rounding error</data>')
-    return number(value, 2)
+    return number(value, digits)
 
 
 def _energy(run: Trajectory) -> str:
     verb = "energy holds to" if run.energy_drift <= ROUNDING else "energy drift"
-    return f"{verb} {_size(run.energy_drift)}"
+    return f"{verb} {error_size(run.energy_drift)}"
 
 
 def _residual(run: Trajectory) -> str:
     if max(run.slip, run.gap) <= ROUNDING:
-        return f"constraints hold to {_size(max(run.slip, run.gap))}"
-    positions = f" in speeds, {_size(run.gap)} in positions" if run.position_residuals.size else ""
-    return f"constraint residual {_size(run.slip)}{positions}"
+        return f"constraints hold to {error_size(max(run.slip, run.gap))}"
+    positions = (
+        f" in speeds, {error_size(run.gap)} in positions" if run.position_residuals.size else ""
+    )
+    return f"constraint residual {error_size(run.slip)}{positions}"

@@ -35,12 +35,14 @@ class PageSection:
     title : its heading.
     body : what is below the heading.
     is_folded : whether it opens on a click or a link, and on paper.
+    is_line : whether it is a line that needs no heading.
     """
 
     key: str
     title: str
     body: Html
     is_folded: bool = False
+    is_line: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

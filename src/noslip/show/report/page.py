@@ -71,8 +71,9 @@ def _section(part: PageSection) -> Html:
             f'<summary><h2 id="{part.key}-title">{escape(part.title)}</h2></summary>\n'
             f'<div id="{part.key}" class="inside">{part.body}</div></details></section>'
         )
+    kind = ' class="line"' if part.is_line else ""
     return Html(
-        f'<section id="{part.key}" aria-labelledby="{part.key}-title">\n'
+        f'<section id="{part.key}"{kind} aria-labelledby="{part.key}-title">\n'
         f'<h2 id="{part.key}-title">{escape(part.title)}</h2>\n{part.body}\n</section>'
     )
 
@@ -118,6 +119,9 @@ LAYOUT = """
 .page { max-width: 80rem; margin: 0 auto; padding: clamp(1rem, 4vw, 2.5rem);
   display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.6rem 3.5rem; }
 main > section { margin: 0 0 2rem; }
+main > section:has(+ .line) { margin: 0; }
+.line > h2 { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.line > .remark { max-width: none; }
 nav ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap;
   gap: 0.1rem 1.1rem; font-size: 0.92rem; }
 nav a { display: inline-block; padding: 0.2rem 0; text-decoration: none; }
@@ -204,7 +208,8 @@ main section > figure:has(> svg) { max-width: 28rem; margin: 0.8rem 0 1.4rem; }
 .traced { display: inline-block; margin-right: 1rem; }
 .trace { display: inline-block; width: 1.1rem; height: 3px; margin: 0 0.4rem 0.25em 0;
   background: var(--trace); border-radius: 2px; }
-.trace.dashes { height: 0; background: none; border-top: 2px dashed currentColor; }
+.trace.dashes { border-radius: 0; background: linear-gradient(90deg, currentColor 0 42%,
+  transparent 42% 58%, currentColor 58%); }
 .figures { columns: 2 22rem; column-gap: 2rem; margin: 0.8rem 0; }
 .figures figure { break-inside: avoid; padding-bottom: 1.4rem; }
 .stage { position: relative; aspect-ratio: 16 / 10; max-height: max(54vh, 22rem); width: 100%;

@@ -7,9 +7,11 @@ from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from noslip.extras import is_installed
+from noslip.show.headlines import negligible
 from noslip.show.report.elements import (
     SPACE,
     Html,
@@ -46,14 +48,14 @@ WIDTH, HEIGHT = 1280, 800
 #: of other sections are there, the rest is folded.
 FIRST = ("path", "errors", "controller", "adapted", "inputs", "speeds", "coordinates")
 ELSEWHERE = ("energy", "friction")
-#: Inches of a column of figures that are seen at once; the two figures that are wanted most always
-#: are, and others beside them where the columns grow by no more than this part.
-ROOM, GROWTH = 5.0, 1.25
+#: Inches of a column of figures on the second screen of the page; the two figures that are wanted
+#: most are always open, and others beside them as far as there is room.
+ROOM = 5.2
 #: Of these, one is wanted most.
 OF_CONTROL = ("controller", "adapted")
 
 #: Titles of figures that only a report has.
-MORE_TITLES = {"controller": "what the controller saw, wanted and got"}
+MORE_TITLES = {"controller": "main signals of the controller"}
 NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 NOTHING = "The run has no motion to draw."
 
@@ -194,19 +196,27 @@ def first_figures(run: Trajectory, sheets: Mapping[str, Sheet]) -> tuple[str, ..
     An error below the tolerance of the run is none that anyone looks for.
     """
     wanted = [name for name in FIRST if name in sheets]
-    if "errors" in wanted and all(e.size <= run.rtol for e in largest_errors(run)[:1]):
+    if "errors" in wanted and all(e.size <= negligible(run) for e in largest_errors(run)[:1]):
         wanted.remove("errors")
     if "controller" in wanted and "inputs" in wanted:
         wanted.remove("inputs")  # they are in it
     most = [name for name in wanted if name in OF_CONTROL][:1]
     most += [name for name in wanted if name not in most][: 2 - len(most)]
     chosen = [name for name in wanted if name in most]
-    room = GROWTH * max(ROOM, column_height([sheets[name].height for name in chosen]))
+    heights = {name: sheets[name].height for name in wanted}
+    room = max(ROOM, column_height([heights[name] for name in chosen]))
     for name in wanted:
-        more = [one for one in wanted if one in (*chosen, name)]
-        if name not in chosen and column_height([sheets[n].height for n in more]) <= room:
-            chosen = more
+        if name not in chosen:
+            more = arranged([one for one in wanted if one in (*chosen, name)], heights)
+            if column_height([heights[n] for n in more]) <= room:
+                chosen = more
     return tuple(chosen)
+
+
+def arranged(names: list[str], heights: Mapping[str, float]) -> list[str]:
+    """Figures in the order in which two columns are shortest, the first one first."""
+    orders = ([names[0], *rest] for rest in permutations(names[1:]))
+    return min(orders, key=lambda order: round(column_height([heights[n] for n in order]), 3))
 
 
 def column_height(heights: list[float]) -> float:

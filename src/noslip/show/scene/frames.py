@@ -26,7 +26,7 @@ from noslip.errors import SimulationError
 from noslip.kinematics.tree import twists
 from noslip.model.bodies import WORLD
 from noslip.model.numbers import Array
-from noslip.show.headlines import ground_joints
+from noslip.show.headlines import ground_joints, reference_path
 from noslip.show.scene.geometry import (
     placed,
     quaternions_of,
@@ -57,7 +57,8 @@ class Frames:
     velocities : (k, bodies, 3) of the mass centers, m/s.
     traces : name → (k, 3): ``wheel1.contact`` for the contact points, ``platform.center_of_mass``
         for the mass centers; of a run that follows something ``platform.reference`` and, with an
-        estimator, ``platform.estimate`` beside ``platform.origin``, the point they are about.
+        estimator, ``platform.estimate`` beside ``platform.origin``, the point they are about;
+        ``path`` where only the path is known, not the pose on it.
     rolled : roller → (k,) angle by which a drawn wheel has turned, rad; see `rollers`.
     forces : contact → points (k, 3), m, and forces of the ground on the body (k, 3), N; empty
         unless asked for.
@@ -134,6 +135,9 @@ def _followed(run: Trajectory, at: Array) -> dict[str, Array]:
                 columns = [run[n] if n in run.columns else np.zeros(len(run.t)) for n in names]
                 local = np.column_stack([np.interp(at, run.t, column) for column in columns])
                 found[f"{joint.name}.{kind}"] = local @ R.T + p
+    path = reference_path(run)
+    if path is not None and not any(name.endswith(".reference") for name in found):
+        found["path"] = np.column_stack([np.interp(at, run.t, column) for column in path.T])
     return found
 
 

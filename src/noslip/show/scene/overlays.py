@@ -24,10 +24,13 @@ KINDS = {
     "center_of_mass": CENTER_TRACE,
     "origin": CENTER_TRACE,
     "reference": REFERENCE_TRACE,
+    "path": REFERENCE_TRACE,
     "estimate": ESTIMATE_TRACE,
 }
 #: The same → what it is called, where that is another word.
-WORDS = {"center_of_mass": "mass center", "origin": ""}
+WORDS = {"center_of_mass": "mass center", "origin": "", "path": "reference path"}
+#: Kinds that are there from the start and are dashed.
+PLANS = ("reference", "path")
 #: Dashes of a reference, and what is between them, over the model's length.
 DASH, GAP = 0.25, 0.15
 #: Most dashes of a reference.
@@ -131,7 +134,7 @@ def traces(scene: Scene, frames: Frames) -> tuple[Trace, ...]:
             continue
         if kind == "center_of_mass" and f"{what}.origin" in frames.traces:
             continue
-        is_plan = kind == "reference"
+        is_plan = kind in PLANS
         raised = points + (1.5 * lift if is_plan else lift)
         found.append(
             Trace(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from noslip.formulations.catalog import known_formulations
 from noslip.model.model import Model
 from noslip.show.knobs import Knob
+from noslip.show.units import unit_text
 from noslip.studio.choosing.choice import (
     PATH,
     SCENARIO,
@@ -315,7 +316,7 @@ class Panels:
             boxes = {}
             for name, unit in controls.inputs:
                 boxes[name] = gui.add_text(
-                    f"{name} [{texts.unit_text(unit)}]",
+                    f"{name} [{unit_text(unit)}]",
                     choice.inputs.get(name, "0"),
                     hint="a number or an expression such as 0.1*sin(2*t); then Enter",
                 )

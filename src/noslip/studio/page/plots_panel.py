@@ -204,13 +204,15 @@ def plot_series(
         ]
     elif has_ghost:
         options += [
-            {"label": "\u200b" if k else "before", "stroke": GHOST, "width": 1.25, "dash": (5, 4),
-             "points": {"show": False}}
+            {"label": "before", "stroke": GHOST, "width": 1.25, "dash": (5, 4),
+             "points": {"show": False}, "class": UNNAMED if k else "before"}
             for k, _ in enumerate(group.columns)
         ]  # fmt: skip
     return tuple(options)
 
 
+#: Class of curves that have no row in the legend, in `viewer.css`.
+UNNAMED = "unnamed"
 #: What the plots show first, as far as the run has it.
 FIRST = ("positions [m]", "angles [rad]", "speeds [m/s]", "inputs", "energy [J]")
 SLOTS = 3

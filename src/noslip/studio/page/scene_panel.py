@@ -42,6 +42,7 @@ class ScenePanel:
         self.shown: Shown | None = None
         self.ghost: Shown | None = None
         self._view: tuple[float, Any] = (0.0, None)
+        self._before: Any = None
         self._field_of_view = 0.8
 
     def put(
@@ -138,6 +139,7 @@ class ScenePanel:
         found = camera(scene, motion, aspect=aspect, follow=self.stage.follow)
         position = found.look_at + away * (found.position - found.look_at)
         self._view, self._field_of_view = (aspect, position), found.field_of_view
+        self._before = np.array(self.client.camera.position)
         point_camera(self.client, position, found.look_at, found.up, found.field_of_view)
 
     def moved_camera(self) -> tuple[float, ...]:
@@ -148,6 +150,9 @@ class ScenePanel:
         place, look_at = np.asarray(view.position), np.asarray(view.look_at)
         distance = float(np.linalg.norm(position - look_at)) or 1.0
         if float(np.linalg.norm(position - place)) < 1e-2 * distance:
+            return ()
+        # the browser has not told yet that it was pointed elsewhere
+        if np.array_equal(place, self._before):
             return ()
         return tuple(float(f"{x:.4g}") for x in (*place, *look_at))
 

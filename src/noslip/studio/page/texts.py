@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -13,10 +14,8 @@ from noslip.formulations.certificate import Certificate
 from noslip.model.model import Model
 from noslip.show.comparison import compare
 from noslip.show.displays import comparison_table
-from noslip.show.report.answers import GROUND
-from noslip.show.report.elements import MARKS, Html, Verdict, code, number_text, text
-from noslip.show.units import unit_text
-from noslip.simulation.trajectory import largest_errors
+from noslip.show.report.answers import GROUND, error_size, tracking
+from noslip.show.report.elements import MARKS, Html, Verdict, number_text, text
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS
 from noslip.studio.choosing.link import differences
 from noslip.studio.page.path_handles import PathShape
@@ -229,34 +228,22 @@ def _of_run(shown: Shown) -> list[Verdict]:
         Verdict(
             mark="good" if run.energy_drift <= DRIFT else "bad",
             label="Energy drift",
-            answer=text(number_text(run.energy_drift, 3)),
+            answer=error_size(run.energy_drift, 3),
             comment=text("of the energy exchanged"),
             link="",
         ),
         Verdict(
             mark="good" if max(run.slip, run.gap) <= RESIDUAL else "bad",
             label="Constraint residual",
-            answer=text(number_text(run.slip, 3)),
-            comment=text(f"m/s or rad/s; in positions {number_text(run.gap, 3)} m or rad"),
+            answer=error_size(run.slip, 3),
+            comment=Html(f"in speeds, m/s or rad/s; in positions {error_size(run.gap, 3)}"),
             link="",
         ),
     ]
     if run.errors and len(run.t):
-        first, *others = largest_errors(run)
-        more = "".join(
-            f"; {text(f'{number_text(e.size, 3)} {unit_text(e.unit)}')} in {code(e.name)}"
-            for e in others
-        )
-        driven = f"{run.covered()}: {run.path_errors.text()}" if run.path_errors else ""
-        found.append(
-            Verdict(
-                mark="",
-                label="Tracking error",
-                answer=text(f"{number_text(first.size, 3)} {unit_text(first.unit)}"),
-                comment=Html(f"at most, in {code(first.name)}{more}. {text(driven)}"),
-                link="",
-            )
-        )
+        error = tracking(run)
+        driven = f". {text(run.covered())}" if run.path_errors is not None else ""
+        found.append(replace(error, comment=Html(f"{error.comment}{driven}"), link=""))
     return found
 
 

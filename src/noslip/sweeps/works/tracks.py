@@ -74,7 +74,7 @@ class TrackWork(SystemWork):
             }
         )
         units = {name: unit for name, (unit, _) in known_columns(self.system, None).items()}
-        units |= {name: "m" for name in COLUMNS} | {"path.arc_length": "m", "energy_error": "J"}
+        units |= COLUMNS | {"path.arc_length": "m", "energy_error": "J"}
         units |= {f"reference.{c.name}": c.unit for c in self.system.coordinates}
         self.units = units
         self.measures = read_measures(measures, units, [])
