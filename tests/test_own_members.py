@@ -368,6 +368,47 @@ def test_it_is_reported_animated_and_in_the_scene(fairground, fairground_run, tm
     assert "spike" in Mechanism(fairground.model).equations_html("complement")
 
 
+def board(contact):
+    """A body that is free to move, with one contact."""
+    b = ns.ModelBuilder(name="board", gravity=(0.0, 0.0, -9.81))
+    b.body("board", mass=1.0, inertia=(0.02, 0.03, 0.04), center_of_mass=(0.0, 0.0, -0.02))
+    b.joint("board", ns.Free(), parent="world", child="board")
+    b.contact(contact)
+    return b.build()
+
+
+def test_a_contact_of_ones_own_rolls_on_curved_ground_by_its_surface(vehicle, refuses):
+    waves = vehicle.Waves(amplitude=0.05, length=2.0)
+
+    class Curved(vehicle.Spike):
+        form = waves
+
+    class Tracked(Curved):
+        surface = ns.Ball(radius=0.1)
+
+        def directions(self):
+            return ns.Rolling(name="x", body="x", wheel=self.surface).directions()
+
+        def parameters(self):
+            return self.form.parameters()
+
+        def wheel_center(self):
+            return self.point
+
+    with refuses(ns.ModelError, "has no surface that rolls", "contacts.spike", "`surface`"):
+        ns.trace(board(Curved(name="spike", body="board")))
+    one = ns.trace(board(Tracked(name="spike", body="board")))
+    other = ns.trace(
+        board(ns.Rolling(name="spike", body="board", wheel=Tracked.surface, ground=waves))
+    )
+    t, q = other.probe.configurations(1)[0]
+    matrices = []
+    for kin in (one, other):
+        A = ca.Function("A", [kin.symbols.t, kin.symbols.q, kin.symbols.params], [kin.A])
+        matrices.append(np.array(ca.densify(A(t, q, []))))
+    assert matrices[0] == pytest.approx(matrices[1], abs=1e-14)
+
+
 # plugins and words
 
 

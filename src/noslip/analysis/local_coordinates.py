@@ -49,8 +49,8 @@ from noslip.kinematics.linear import block_solve
 from noslip.kinematics.symbols import parameter_reader
 from noslip.kinematics.tree import Node, frame_pose
 from noslip.model.bodies import WORLD
-from noslip.model.contacts import Rolling
-from noslip.model.joints import Angles, Free
+from noslip.model.contacts import AbstractContact
+from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
 from noslip.simulation.starts.completion import Start
 from noslip.spatial import (
@@ -266,7 +266,7 @@ def _layout(system: System, q: Array, turned: str | None) -> _Layout:
             sequence, names = regular_angles(q, at + start, joint.name, named)
         speed = node.speeds.start
         turns.append(_Orientation(joint.name, at + start, speed, len(coordinates), sequence, names))
-        if base is not None and isinstance(joint.type, Free):
+        if base is not None and joint.type.is_free:
             groups.append((node.speeds, tuple(range(first, first + 6))))
         else:
             places = tuple(range(len(coordinates), len(coordinates) + 3))
@@ -304,7 +304,7 @@ def turned_sequences(system: System, q: Array) -> tuple[str, ...]:
 def _turning_node(system: System) -> Node | None:
     """The free body, carried by the world, whose first angle turns the axes."""
     nodes = system.kinematics.tree.nodes
-    return next((n for n in nodes if n.parent < 0 and isinstance(n.joint.type, Free)), None)
+    return next((n for n in nodes if n.parent < 0 and n.joint.type.is_free), None)
 
 
 def _axis_of_ground(system: System, node: Node) -> tuple[float, float] | None:
@@ -313,7 +313,7 @@ def _axis_of_ground(system: System, node: Node) -> tuple[float, float] | None:
     None if all ground is flat, or where it stands depends on parameters.
     """
     model, kin = system.model, system.kinematics
-    curved = [c for c in model.contacts if isinstance(c, Rolling) and not c.is_flat]
+    curved = [c for c in model.contacts if not c.is_flat]
     if not curved:
         return None
     reader = parameter_reader(model, kin.symbols.params)
@@ -348,14 +348,14 @@ def _turned_axes(system: System, layout: _Layout) -> _TurnedAxes:
             if turn.sequence[0] == "z" and turn is not base and _is_free(system, turn.joint):
                 found[turn.coordinate] += sign * psi
         for joint in system.kinematics.tree.nodes:
-            if joint.parent < 0 and isinstance(joint.joint.type, Free):
+            if joint.parent < 0 and joint.joint.type.is_free:
                 at = _place(layout, joint.coordinates.start)
                 offset = ca.SX([*axis])
                 here = ca.vertcat(*found[at : at + 2]) - (0 if sign > 0 else offset)
                 there = _turn_pair(here, sign * psi) + (offset if sign > 0 else 0)
                 found[at : at + 2] = ca.vertsplit(there)
         for contact in system.model.contacts:
-            if isinstance(contact, Rolling) and contact.parameters():
+            if contact.parameters():
                 _turn_contact(system, layout, contact, found, sign * psi, sign)
         return ca.vertcat(*found)
 
@@ -367,9 +367,7 @@ def _turned_axes(system: System, layout: _Layout) -> _TurnedAxes:
 
 def _is_free(system: System, joint: str) -> bool:
     nodes = system.kinematics.tree.nodes
-    return any(
-        n.joint.name == joint and n.parent < 0 and isinstance(n.joint.type, Free) for n in nodes
-    )
+    return any(n.joint.name == joint and n.parent < 0 and n.joint.type.is_free for n in nodes)
 
 
 def _turn_pair(pair: ca.SX, angle: ca.SX) -> ca.SX:
@@ -387,7 +385,7 @@ def _place(layout: _Layout, at: int) -> int:
 def _turn_contact(
     system: System,
     layout: _Layout,
-    contact: Rolling,
+    contact: AbstractContact,
     found: list[ca.SX],
     angle: ca.SX,
     sign: int,
@@ -395,8 +393,9 @@ def _turn_contact(
     """Turn the places of a contact on its ground and on its surface."""
     kin = system.kinematics
     at = _place(layout, kin.tree.contact_places(contact.name)[0].start)
-    ground, wheel = contact.ground, contact.wheel
-    num_u = 0 if ground.closed(contact.wheel.circle()) else len(ground.parameters())
+    ground, wheel = contact.form, contact.surface
+    assert wheel is not None
+    num_u = 0 if ground.closed(wheel.circle()) else len(ground.parameters())
     if num_u:
         heading = _heading_of_ground(system, layout, contact, found)
         there = ground.turned(ca.vertcat(*found[at : at + num_u]), angle - sign * heading)
@@ -410,7 +409,7 @@ def _turn_contact(
 
 
 def _heading_of_ground(
-    system: System, layout: _Layout, contact: Rolling, found: list[ca.SX]
+    system: System, layout: _Layout, contact: AbstractContact, found: list[ca.SX]
 ) -> ca.SX:
     """Angle about z of ground that another body carries, if it follows from plain coordinates."""
     if contact.plane.body == WORLD:

@@ -23,7 +23,7 @@ from noslip.model.bodies import WORLD
 from noslip.model.contacts import Rolling
 from noslip.model.expressions import names_of
 from noslip.model.files import AbstractModelFormat
-from noslip.model.joints import Free, Joint, Planar
+from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.model.numbers import Array, NumberReader
 from noslip.model.parts.part import rest_poses
@@ -186,7 +186,7 @@ def _wheels(model: Model) -> tuple[str, list[_Wheel]]:
     tree = topology(model).tree
     read = NumberReader(model.parameter_values())
     base = next(
-        (j.child for j in tree if j.parent == WORLD and isinstance(j.type, Planar | Free)), None
+        (j.child for j in tree if j.parent == WORLD and (j.type.is_planar or j.type.is_free)), None
     )
     if base is None:
         raise ModelError(

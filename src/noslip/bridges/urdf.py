@@ -331,7 +331,7 @@ class _Writing:
     def _base(self) -> Joint | None:
         """The planar or free joint of a robot that stands on nothing else."""
         under = [joint for joint in self.tree.tree if joint.parent == WORLD]
-        if len(under) == 1 and isinstance(under[0].type, Planar | Free):
+        if len(under) == 1 and (under[0].type.is_planar or under[0].type.is_free):
             return under[0]
         return None
 

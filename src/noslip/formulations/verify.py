@@ -28,7 +28,6 @@ from noslip.interrupts import interruptible
 from noslip.kinematics.contacts import curved_gaps
 from noslip.kinematics.kinematics import Kinematics, trace
 from noslip.kinematics.tree import frame_pose, twists
-from noslip.model.contacts import Rolling
 from noslip.model.forces import GRAVITY, SPRING
 from noslip.model.model import Model
 
@@ -291,7 +290,7 @@ def _contact_gaps(kin: Kinematics) -> list[ca.SX]:
         middle = contact.wheel_center()
         if middle is None:
             continue
-        if isinstance(contact, Rolling) and not contact.is_flat:
+        if not contact.is_flat:
             gaps += curved_gaps(trace_, kin.tree, kin.symbols.q, kin.reader, kin.length)
             continue
         node = kin.tree.nodes[kin.tree.index(contact.body)]

@@ -110,12 +110,8 @@ class NamedSlider(Prismatic):
 
 
 def angle_joints(model: Model) -> tuple[Joint, ...]:
-    """Joints of the tree whose orientation has named angles."""
-    return tuple(
-        joint
-        for joint in topology(model).tree
-        if isinstance(joint.type, Free | Spherical) and joint.type.angles is not None
-    )
+    """Joints of the tree that can be written in named angles."""
+    return tuple(j for j in topology(model).tree if j.type.by_angles() is not None)
 
 
 def in_angles(model: Model, rates: Collection[str] = ()) -> Model:
@@ -137,24 +133,19 @@ def in_angles(model: Model, rates: Collection[str] = ()) -> Model:
             joints += chain
             bodies += links
         else:
-            joints.append(replace(joint, type=_by_angles(joint.type)))
+            by_angles = joint.type.by_angles()
+            assert by_angles is not None
+            joints.append(replace(joint, type=by_angles))
     return replace(model, joints=tuple(joints), bodies=tuple(bodies))
-
-
-def _by_angles(joint_type: object) -> SphericalByAngles | FreeByAngles:
-    assert isinstance(joint_type, Free | Spherical) and joint_type.angles is not None
-    kind = FreeByAngles if isinstance(joint_type, Free) else SphericalByAngles
-    return kind(angles=joint_type.angles)
 
 
 def _chain(joint: Joint) -> tuple[list[Joint], list[Body]]:
     """Joints of one coordinate each in the joint's place, and the massless bodies between them."""
-    assert isinstance(joint.type, Free | Spherical) and joint.type.angles is not None
-    angles = joint.type.angles
+    angles = joint.type.named_angles()
+    assert angles is not None
     types: list[NamedSlider | NamedHinge] = []
-    if isinstance(joint.type, Free):
-        for place in Free.coordinates[:3]:
-            types.append(NamedSlider(axis=_AXES[place.name], quantities=(place, _rate(place))))
+    for place in joint.type.coordinates[: joint.type.quaternion]:
+        types.append(NamedSlider(axis=_AXES[place.name], quantities=(place, _rate(place))))
     for letter, turn in zip(angles.sequence, angle_quantities(angles), strict=True):
         types.append(NamedHinge(axis=_AXES[letter], quantities=(turn, _rate(turn))))
     last = len(types) - 1

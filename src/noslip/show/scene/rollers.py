@@ -22,7 +22,6 @@ import numpy as np
 
 from noslip.model.bodies import WORLD, AbstractShape, Body, Box, Cylinder, Placement
 from noslip.model.contacts import Plane
-from noslip.model.grounds import FlatGround
 from noslip.model.model import Model
 from noslip.model.numbers import Array, NumberReader, angles_of, vector
 from noslip.model.topology import topology
@@ -60,7 +59,7 @@ class Roller:
 
 def planes(model: Model) -> tuple[Plane, ...]:
     """Planes of the contacts and tires of a model, each once; curved ground has none."""
-    of_contacts = [c.plane for c in model.contacts if isinstance(c.form, FlatGround)]
+    of_contacts = [c.plane for c in model.contacts if c.form.is_plane]
     of_forces = [plane for force in model.forces for plane in force.planes()]
     found: list[Plane] = []
     for plane in (*of_contacts, *of_forces):
