@@ -45,6 +45,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.kinematics.contacts import plane_pose
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.symbols import parameter_reader
 from noslip.kinematics.tree import Node, frame_pose
@@ -318,12 +319,7 @@ def _axis_of_ground(system: System, node: Node) -> tuple[float, float] | None:
         return None
     reader = parameter_reader(model, kin.symbols.params)
     R, p_frame = frame_pose(node.joint.parent_frame, reader)
-    plane = curved[0].plane
-    p_plane = frame_pose(plane.frame, reader)[1]
-    k = kin.tree.index(plane.body)
-    if k >= 0:
-        carrier = kin.tree.nodes[k]
-        p_plane = carrier.p_WB + ca.mtimes(carrier.R_WB, p_plane)
+    _, p_plane = plane_pose(curved[0].plane, kin.tree, reader)
     axis = ca.simplify(ca.mtimes(R.T, p_plane - p_frame))[:2]
     if ca.symvar(axis):
         return None
@@ -639,11 +635,6 @@ def _rates_of(
         turning = angle_rates(angles, turn.sequence, kin.v[turn.speed : turn.speed + 3])
         cdot[turn.coordinate : turn.coordinate + 3] = ca.vertsplit(turning)
     return ca.vertcat(*cdot) if cdot else ca.SX(0, 1)
-
-
-def rate_unit(unit: str) -> str:
-    """Unit of a rate: m becomes m/s, and rad/s becomes rad/s^2."""
-    return f"{unit}^2" if unit.endswith("/s") else f"{unit}/s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

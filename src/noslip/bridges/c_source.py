@@ -28,7 +28,6 @@ from noslip.engines.c_code import (
     print_sincos,
     print_statements,
     print_tables,
-    table_name,
     used_inputs,
 )
 from noslip.engines.optimize import optimize
@@ -226,7 +225,7 @@ class CSource:
 
     def with_tables(self, lines: list[str]) -> list[str]:
         """Lines of functions, after the tables that they look up."""
-        known = {table_name(t): t for p in self._programs for t in p.tables}
+        known = {t.symbol: t for p in self._programs for t in p.tables}
         text = "\n".join(lines)
         used = [table for name, table in known.items() if f"{name}[" in text]
         return [*print_tables(used, f"{self.prefix}_real", single=self.single), *lines]

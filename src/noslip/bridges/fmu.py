@@ -34,7 +34,7 @@ from noslip.bridges.exports import AbstractSystemFormat
 from noslip.engines.system import System
 from noslip.errors import CompileError
 from noslip.model.quantities import Quantity
-from noslip.model.units import read_unit
+from noslip.model.units import rate_unit, read_unit
 
 #: A residual of holonomic rows, m or rad, above which a state is projected in event mode.
 LARGEST_RESIDUAL = 1e-9
@@ -228,7 +228,7 @@ def fmu_variables(source: CSource) -> list[FmuVariable]:
     for name, unit, said, causality, value in states:
         add(name=name, unit=unit, description=said, causality=causality, start=value)
     for k, (name, unit, *_) in enumerate(states):
-        add(name=f"der({name})", unit=_per_second(unit), causality="local", derivative=1 + k)
+        add(name=f"der({name})", unit=rate_unit(unit), causality="local", derivative=1 + k)
     for i in system.inputs:
         add(name=i.name, unit=i.unit, description=i.description, causality="input", start=0.0)
     for s in (*system.speeds, *named_speeds(system)):
@@ -353,11 +353,6 @@ def _printed(source: CSource) -> list[str]:
 
 
 # descriptions
-
-
-def _per_second(unit: str) -> str:
-    """The unit of a rate."""
-    return f"{unit}^2" if unit.endswith("/s") else f"{unit}/s"
 
 
 def _attributes(**given: object) -> str:

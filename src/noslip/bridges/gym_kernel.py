@@ -261,7 +261,7 @@ class _PeriodWriter:
                 self.trial[i] = self.newton[i]
             for k in range(self.shape.num_residuals):
                 s.is_held = s.is_held & (f.abs(self.newton[n + k]) <= ASTRAY)
-        s.is_held = s.is_held & self.are_finite(self.trial, n)
+        s.is_held = s.is_held & self.all_finite(self.trial, n)
         if not self.shape.has_basis:
             self._take_step()
 
@@ -273,13 +273,9 @@ class _PeriodWriter:
         s.t = f.where(s.goes_on, s.t + self.shape.step, s.t)
         s.taken = s.taken + f.to_whole(s.goes_on)
 
-    def are_finite(self, x: Array, count: int) -> Value:
+    def all_finite(self, x: Array, count: int) -> Value:
         """Whether the first `count` numbers are finite."""
-        f, s = self.f, self.s
-        s.off = f.real(0.0)
-        for i in f.rows(count):
-            s.off = s.off + f.total(x[i] - x[i])
-        return s.off.equals(0.0)
+        return self.f.all_finite(x, count, self.s)
 
 
 def print_lanes_period(shape: PeriodShape) -> tuple[str, int]:
@@ -373,7 +369,7 @@ class _EpisodeWriter(_PeriodWriter):
             self.advance(shape.steps, self.known)
         s.left = f.whole(shape.steps) - s.taken
         # an action that is no number ends no basis
-        is_number = self.are_finite(self.u, self.shape.num_inputs)
+        is_number = self.all_finite(self.u, self.shape.num_inputs)
         s.is_elsewhere = (s.basis > 0) | (s.has_ended & is_number)
         with f.when(s.is_elsewhere):
             places = _Passed(shape)
@@ -451,7 +447,7 @@ class _EpisodeWriter(_PeriodWriter):
         f, s, shape = self.f, self.s, self.episode
         found, seen = self.found, shape.num_seen
         ends = self.shape.num_found - 1 - seen
-        s.is_bad = s.is_bad | (~s.is_new & ~self.are_finite(found, 1 + seen + ends))
+        s.is_bad = s.is_bad | (~s.is_new & ~self.all_finite(found, 1 + seen + ends))
         s.why = f.whole(0)
         for k in reversed(range(ends)):
             s.why = f.where(found[1 + seen + k] > 0.0, f.whole(1 + k), s.why)

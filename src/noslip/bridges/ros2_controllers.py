@@ -26,10 +26,9 @@ from noslip.model.files import AbstractModelFormat
 from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.model.numbers import Array, NumberReader
-from noslip.model.parts.part import rest_poses
 from noslip.model.roller_wheels import RollerRolling
 from noslip.model.surfaces import Disk
-from noslip.model.topology import topology
+from noslip.model.topology import rest_poses, topology
 
 #: Sine of the angle between two axes that count as parallel.
 PARALLEL = 1e-6

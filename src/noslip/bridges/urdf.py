@@ -34,9 +34,8 @@ from noslip.model.forces import JointDamper, JointFriction, Motor
 from noslip.model.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from noslip.model.model import Model
 from noslip.model.numbers import Array, NumberReader
-from noslip.model.parts.part import frame_numbers
 from noslip.model.rows import AbstractRow
-from noslip.model.topology import topology
+from noslip.model.topology import frame_numbers, topology
 from noslip.words import counted
 
 _KINDS = {

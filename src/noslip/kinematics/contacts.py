@@ -325,19 +325,29 @@ def _rolling(contact: AbstractContact) -> tuple[AbstractSurface, Vector3]:
     return surface, center
 
 
+def plane_pose(plane: Plane, tree: Tree, reader: Reader) -> tuple[ca.SX, ca.SX]:
+    """R and p in the world of the frame of a plane."""
+    R, p = frame_pose(plane.frame, reader)
+    k = tree.index(plane.body)
+    if k < 0:
+        return R, p
+    node = tree.nodes[k]
+    return ca.mtimes(node.R_WB, R), node.p_WB + ca.mtimes(node.R_WB, p)
+
+
 def _plane(
     plane: Plane, tree: Tree, motion: list[Pair], reader: Reader
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Orientation and origin of the plane, and its body's ω, v and origin, all in the world."""
-    R, p = frame_pose(plane.frame, reader)
+    R, p = plane_pose(plane, tree, reader)
     k = tree.index(plane.body)
     if k < 0:
         return R, p, _ZERO3, _ZERO3, _ZERO3
     node = tree.nodes[k]
     w, v = motion[k]
     return (
-        ca.mtimes(node.R_WB, R),
-        node.p_WB + ca.mtimes(node.R_WB, p),
+        R,
+        p,
         ca.mtimes(node.R_WD, w),
         ca.mtimes(node.R_WD, v),
         node.p_WB,

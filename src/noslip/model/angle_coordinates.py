@@ -79,34 +79,34 @@ class FreeByAngles(Free):
         )
 
 
+class _Named:
+    """The one coordinate and speed of a joint, as its field `quantities` names them."""
+
+    __slots__ = ()
+
+    quantities: tuple[Quantity, Quantity]
+
+    @property
+    def coordinates(self) -> tuple[Quantity, ...]:
+        return self.quantities[:1]
+
+    @property
+    def speeds(self) -> tuple[Quantity, ...]:
+        return self.quantities[1:]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedHinge(Revolute):
+class NamedHinge(_Named, Revolute):  # type: ignore[misc, override]
     """One angle of a chain, with the names and symbols of its coordinate and rate."""
 
     quantities: tuple[Quantity, Quantity]
 
-    @property
-    def coordinates(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        return self.quantities[:1]
-
-    @property
-    def speeds(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        return self.quantities[1:]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedSlider(Prismatic):
+class NamedSlider(_Named, Prismatic):  # type: ignore[misc, override]
     """One displacement of a chain, with the names and symbols of its coordinate and rate."""
 
     quantities: tuple[Quantity, Quantity]
-
-    @property
-    def coordinates(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        return self.quantities[:1]
-
-    @property
-    def speeds(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        return self.quantities[1:]
 
 
 def angle_joints(model: Model) -> tuple[Joint, ...]:

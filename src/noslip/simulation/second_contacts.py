@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.engines.system import System
+from noslip.kinematics.contacts import plane_pose
 from noslip.kinematics.symbols import parameter_reader
-from noslip.kinematics.tree import frame_pose
 from noslip.model.contacts import AbstractContact
 from noslip.model.numbers import Array, NumberReader
 
@@ -102,13 +102,7 @@ def _poses(system: System, contact: AbstractContact) -> ca.Function:
         reader = parameter_reader(system.model, symbols.params)
         node = tree.nodes[tree.index(contact.body)]
         center = node.p_WB + ca.mtimes(node.R_WB, reader.vector(middle))
-        R, p = frame_pose(contact.plane.frame, reader)
-        k = tree.index(contact.plane.body)
-        if k >= 0:
-            R, p = (
-                ca.mtimes(tree.nodes[k].R_WB, R),
-                tree.nodes[k].p_WB + ca.mtimes(tree.nodes[k].R_WB, p),
-            )
+        R, p = plane_pose(contact.plane, tree, reader)
         trace = next(c for c in kin.contacts if c.contact.name == contact.name)
         parts = [node.R_WB, R, center, p, trace.point]
         output = ca.vertcat(*(ca.vec(ca.densify(ca.SX(x))) for x in parts))

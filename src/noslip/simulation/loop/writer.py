@@ -278,11 +278,7 @@ class LoopWriter:
 
     def all_finite(self, x: Array, count: int) -> Value:
         """Whether the first `count` numbers are finite."""
-        f, s = self.f, self.s
-        s.off = f.real(0.0)
-        for i in f.rows(count):
-            s.off = s.off + f.total(x[i] - x[i])
-        return s.off.equals(0.0)
+        return self.f.all_finite(x, count, self.s)
 
     # subroutines
     def subroutine(
