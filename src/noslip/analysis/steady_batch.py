@@ -512,7 +512,7 @@ class _Search:
         )
 
     def _keep_found(self, places: NDArray[Any], points: _Points, best: _Conditions) -> None:
-        """Note what was found, and why nothing was."""
+        """Store the solutions of variants, and the messages of those without one."""
         is_solved = best.is_found()
         found = is_solved & self._is_regular(points, "contact")
         F, J = best.F(), best.J()

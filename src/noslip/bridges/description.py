@@ -908,7 +908,7 @@ def _placement(pose: Pose) -> Placement:
 
 
 def _number(value: float) -> float:
-    """A number of a file; what cannot be told from 0 is 0, and so is −0."""
+    """A number of a file; one within rounding of 0, and −0, is 0."""
     return float(value) if abs(value) > 1e-30 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Many mechanisms with one task on the processor: states, what is seen of them, and their steps.
+"""Many mechanisms with one task on the processor: states, observations, and steps.
 
 Nothing of Gymnasium is in it: `gym_envs.py` has the environments, `gym_device.py` those of a GPU.
 
@@ -88,7 +88,7 @@ class Draws(NamedTuple):
 
 
 class Mechanisms:
-    """n mechanisms with one task: states, what is seen of them, and a step for all at once.
+    """n mechanisms with one task: states, observations, and a step for all at once.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class Mechanisms:
     def act(
         self, actions: Array, which: NDArray[np.bool_] | None = None
     ) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_], NDArray[np.object_]]:
-        """Rewards, what has ended, what is cut, and by which name it ended, after a period.
+        """Rewards, terminations, truncations, and names of the terminations, after a period.
 
         Where only some act, it is nothing of the others.
         """
@@ -177,7 +177,7 @@ class Mechanisms:
         return reward, ended, is_acting & (self._acts >= task.limit) & ~ended, why
 
     def observe(self) -> NDArray[np.float32]:
-        """(n, no) what is seen, cut at the largest magnitude."""
+        """(n, no) observations, clipped at the largest magnitude."""
         seen = np.nan_to_num(self.found[:, 1 : 1 + len(self.task.observation)])
         return np.clip(seen, -self.task.largest, self.task.largest).astype(np.float32)
 

@@ -60,7 +60,7 @@ CURVE = 241
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitParameter:
-    """A number that is looked for, with what is known of it.
+    """An unknown of a fit: start value, bounds and prior.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ class _Problem(NamedTuple):
         }, own
 
     def simulate(self, theta: Array, run: int, samples: Array) -> tuple[Sensitivities, list[int]]:
-        """A run with the derivatives of what is measured."""
+        """A run with the derivatives of its measured columns."""
         arguments, own = self.arguments(theta, run)
         found = simulate_sensitivities(
             self.system, samples=samples, outputs=self.outputs, **arguments

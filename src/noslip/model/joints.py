@@ -113,7 +113,7 @@ class AbstractJointType(Member, abc.ABC, family="joint type"):
         return ca.SX.eye(len(self.speeds))
 
     def measured(self, R: Traced, p: Traced, read: Reads) -> ca.SX | None:
-        """Coordinates of a pose R, p of M in F; None if they are not told.
+        """Coordinates of a pose R, p of M in F; None if the joint does not define them.
 
         For springs in joints that close a loop, which have no coordinates of their own. Angles
         are within half a turn of rest.

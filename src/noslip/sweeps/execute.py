@@ -84,7 +84,7 @@ ProgressCallback = Callable[[SweepProgress], object]
 
 @dataclass(eq=False)
 class Workload:
-    """The chunks that are left of a store, handed out to whoever works at it in this process.
+    """Queue of the unfinished chunks of a store, shared by the threads of this process.
 
     Parameters
     ----------

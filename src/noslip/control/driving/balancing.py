@@ -96,7 +96,7 @@ class Balance:
     def operating_point(
         self, speed: float, turning: float, near: OperatingPoint | None = None
     ) -> OperatingPoint:
-        """The steady motion at a speed and a turning rate, looked for near another.
+        """The steady motion at a speed and a turning rate, by continuation from another.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Balance:
     def steady_turn(
         self, speed: float, turning: float, near: Start | None = None
     ) -> tuple[SteadyMotion, Linearization]:
-        """The steady motion at a speed and a turning rate, and what is small about it.
+        """The steady motion at a speed and a turning rate, and the deviations from it.
 
         Raises
         ------
@@ -295,7 +295,7 @@ def _about(
     motors: tuple[str, ...],
     guess: Start | None,
 ) -> tuple[SteadyMotion, Linearization]:
-    """A steady motion, and what is small about it."""
+    """A steady motion, and the deviations from it."""
     names = [p.name for p in system.model.parameters]
     parameters = dict(zip(names, values.tolist(), strict=True))
     found = steady(system, given, guess=guess, find=motors, parameters=parameters)

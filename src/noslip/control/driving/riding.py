@@ -392,7 +392,7 @@ class _SteadyTurns:
         return found
 
     def along(self, ways: Iterable[tuple[float, float, float]]) -> list[_SteadyTurn]:
-        """Turns at places (s, V, κ), each looked for near the one before; refused by its place."""
+        """Steady turns at places (s, V, κ), by continuation; a failure names its place."""
         found: list[_SteadyTurn] = []
         for s, speed, bend in ways:
             where = f"ride of model '{self.balance.system.model.name}'"

@@ -1,4 +1,4 @@
-"""Consistent starts from what is given: of n runs at once, and of one as n = 1.
+"""Consistent starts from given values: of n runs at once, and of one as n = 1.
 
 Coordinates, speeds, named angles and their rates may be given in part. Coordinates that are given
 stay; the others move as little as they must, from the joints' rest positions, to satisfy g(q, t) =
@@ -332,7 +332,7 @@ def complete_start(
     speed_inputs: Callable[[Array], Array] | None = None,
     parameters: Array | None = None,
 ) -> Start:
-    """Consistent coordinates and speeds that keep what is given.
+    """Consistent coordinates and speeds that keep the given values.
 
     Parameters
     ----------
@@ -570,7 +570,7 @@ def _check_guess(
 
 
 def _given_coordinates(task: Task, guess: Mapping[str, float]) -> Array:
-    """(n, nq): rest positions overwritten by what is guessed, then by what is given."""
+    """(n, nq): rest positions overwritten by guesses, then by given values."""
     layout, given, n = task.layout, task.given, len(task.t)
     q = np.empty((n, len(layout.rest)))
     q[:] = layout.rest
@@ -805,7 +805,7 @@ def _next_to_guess(
 
 
 def _assemblies(task: Task, q: Array) -> list[Array]:
-    """Configurations that fit what is given, from some all over the ranges."""
+    """Configurations that satisfy the given values, from starting points all over the ranges."""
     probe, hold, begin = task.layout.kinematics.probe, task.plan.hold, _elsewhere(task.layout)
     n = len(begin)
     begin[:, hold.fixed] = q[0, hold.fixed]
