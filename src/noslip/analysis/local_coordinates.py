@@ -67,7 +67,7 @@ from noslip.spatial import (
 
 
 @dataclass(frozen=True, slots=True)
-class _Orientation:
+class _AngleCoordinates:
     """An orientation: where its quaternion, its speeds and its angles are, and what they are."""
 
     joint: str
@@ -78,14 +78,14 @@ class _Orientation:
     names: tuple[str, ...]
 
 
-class _Layout(NamedTuple):
+class _CoordinateLayout(NamedTuple):
     """Layout of c: orientations, (place in q, place in c) of the rest, and all quantities.
 
     `groups` are joints whose speeds among η are replaced by rates of entries of c: where their
     speeds are in v, and the entries.
     """
 
-    turns: tuple[_Orientation, ...]
+    turns: tuple[_AngleCoordinates, ...]
     plain: tuple[tuple[int, int], ...]
     coordinates: tuple[Quantity, ...]
     groups: tuple[tuple[slice, tuple[int, ...]], ...]
@@ -124,7 +124,7 @@ class LocalCoordinates:
     placing: ca.Function = field(repr=False)
     sizes: tuple[int, ...]
     depends_on_time: bool
-    _turns: tuple[_Orientation, ...] = field(repr=False)
+    _turns: tuple[_AngleCoordinates, ...] = field(repr=False)
     _plain: tuple[tuple[int, int], ...] = field(repr=False)
     _turned: _TurnedAxes | None = field(repr=False, default=None)
 
@@ -241,11 +241,11 @@ def local_coordinates_at(
     return known[key]
 
 
-def _layout(system: System, q: Array, turned: str | None) -> _Layout:
+def _layout(system: System, q: Array, turned: str | None) -> _CoordinateLayout:
     """Layout of c: orientations in regular angles, that of the turning body in its sequence."""
     kin = system.kinematics
     base = _turning_node(system) if turned is not None else None
-    turns: list[_Orientation] = []
+    turns: list[_AngleCoordinates] = []
     plain: list[tuple[int, int]] = []
     coordinates: list[Quantity] = []
     groups: list[tuple[slice, tuple[int, ...]]] = []
@@ -266,7 +266,9 @@ def _layout(system: System, q: Array, turned: str | None) -> _Layout:
         else:
             sequence, names = regular_angles(q, at + start, joint.name, named)
         speed = node.speeds.start
-        turns.append(_Orientation(joint.name, at + start, speed, len(coordinates), sequence, names))
+        turns.append(
+            _AngleCoordinates(joint.name, at + start, speed, len(coordinates), sequence, names)
+        )
         if base is not None and joint.type.is_free:
             groups.append((node.speeds, tuple(range(first, first + 6))))
         else:
@@ -279,7 +281,7 @@ def _layout(system: System, q: Array, turned: str | None) -> _Layout:
         ]
         coordinates += kin.coordinates[places_q]
     coordinates += kin.force_states
-    return _Layout(tuple(turns), tuple(plain), tuple(coordinates), tuple(groups))
+    return _CoordinateLayout(tuple(turns), tuple(plain), tuple(coordinates), tuple(groups))
 
 
 #: Sequences of angles that turned coordinates may have, after the one that a joint names.
@@ -327,7 +329,7 @@ def _axis_of_ground(system: System, node: Node) -> tuple[float, float] | None:
     return float(x), float(y)
 
 
-def _turned_axes(system: System, layout: _Layout) -> _TurnedAxes:
+def _turned_axes(system: System, layout: _CoordinateLayout) -> _TurnedAxes:
     """(5), for all places and for the headings of all free bodies."""
     node = _turning_node(system)
     assert node is not None
@@ -373,14 +375,14 @@ def _turn_pair(pair: ca.SX, angle: ca.SX) -> ca.SX:
     )
 
 
-def _place(layout: _Layout, at: int) -> int:
+def _place(layout: _CoordinateLayout, at: int) -> int:
     """Index of a plain coordinate in c."""
     return next(k for a, k in layout.plain if a == at)
 
 
 def _turn_contact(
     system: System,
-    layout: _Layout,
+    layout: _CoordinateLayout,
     contact: AbstractContact,
     found: list[ca.SX],
     angle: ca.SX,
@@ -405,7 +407,7 @@ def _turn_contact(
 
 
 def _heading_of_ground(
-    system: System, layout: _Layout, contact: AbstractContact, found: list[ca.SX]
+    system: System, layout: _CoordinateLayout, contact: AbstractContact, found: list[ca.SX]
 ) -> ca.SX:
     """Angle about z of ground that another body carries, if it follows from plain coordinates."""
     if contact.plane.body == WORLD:
@@ -423,7 +425,7 @@ def _heading_of_ground(
     return ca.substitute(ca.atan2(R[1, 0], R[0, 0]), kin.symbols.q, values)
 
 
-def _spin_place(system: System, layout: _Layout, body: str) -> int | None:
+def _spin_place(system: System, layout: _CoordinateLayout, body: str) -> int | None:
     """Place in c of the last angle of a body: of its orientation, or of the joint it turns in."""
     node = system.kinematics.tree.nodes[system.kinematics.tree.index(body)]
     for turn in layout.turns:
@@ -434,7 +436,7 @@ def _spin_place(system: System, layout: _Layout, body: str) -> int | None:
     return None
 
 
-def _renamed(layout: _Layout, axes: _TurnedAxes) -> _Layout:
+def _renamed(layout: _CoordinateLayout, axes: _TurnedAxes) -> _CoordinateLayout:
     """The layout with names of its own for what is turned."""
     c = ca.SX.sym("c", len(layout.coordinates))
     plain = axes.to_plain(c)
@@ -447,7 +449,7 @@ def _renamed(layout: _Layout, axes: _TurnedAxes) -> _Layout:
 
 
 def _angle_rows(
-    system: System, layout: _Layout, t: float, q: Array, params: Array
+    system: System, layout: _CoordinateLayout, t: float, q: Array, params: Array
 ) -> dict[int, Array]:
     """∂ċ/∂η of the angles, by their places in c."""
     if not layout.turns:
@@ -462,7 +464,7 @@ def _angle_rows(
 
 
 def _turned_rows(
-    system: System, layout: _Layout, axes: _TurnedAxes, t: float, q: Array, params: Array
+    system: System, layout: _CoordinateLayout, axes: _TurnedAxes, t: float, q: Array, params: Array
 ) -> dict[int, Array]:
     """∂ċ/∂η of turned coordinates, by their places in c."""
     kin = system.kinematics
@@ -476,7 +478,7 @@ def _turned_rows(
     return dict(enumerate(np.array(function(t, q, params))))
 
 
-def _plain_coordinates(layout: _Layout, q: Array) -> Array:
+def _plain_coordinates(layout: _CoordinateLayout, q: Array) -> Array:
     plain = np.zeros(len(layout.coordinates))
     for at, k in layout.plain:
         plain[k] = q[at]
@@ -485,7 +487,9 @@ def _plain_coordinates(layout: _Layout, q: Array) -> Array:
     return plain
 
 
-def _choose_speeds(system: System, layout: _Layout, rows: dict[int, Array]) -> tuple[str, ...]:
+def _choose_speeds(
+    system: System, layout: _CoordinateLayout, rows: dict[int, Array]
+) -> tuple[str, ...]:
     """Names of ζ: η, with those of a group replaced by rates of its coordinates.
 
     Where there is a choice of rates, the ones that determine η best at q.
@@ -526,7 +530,7 @@ def _basis(system: System, t: float, q: Array, params: Array) -> Array:
 
 def _trace(
     system: System,
-    layout: _Layout,
+    layout: _CoordinateLayout,
     axes: _TurnedAxes | None,
     rates: dict[str, int],
     speeds: tuple[Quantity, ...],
@@ -608,7 +612,7 @@ def _speeds_of(
 
 
 def _coordinates_of(
-    c: ca.SX, count: int, turns: tuple[_Orientation, ...], plain: tuple[tuple[int, int], ...]
+    c: ca.SX, count: int, turns: tuple[_AngleCoordinates, ...], plain: tuple[tuple[int, int], ...]
 ) -> ca.SX:
     """q of c."""
     q = [ca.SX(0)] * count
@@ -621,7 +625,10 @@ def _coordinates_of(
 
 
 def _rates_of(
-    system: System, c: ca.SX, turns: tuple[_Orientation, ...], plain: tuple[tuple[int, int], ...]
+    system: System,
+    c: ca.SX,
+    turns: tuple[_AngleCoordinates, ...],
+    plain: tuple[tuple[int, int], ...],
 ) -> ca.SX:
     """ċ = C v, of q and η: as q̇ but for the angles."""
     kin = system.kinematics

@@ -665,7 +665,7 @@ def _of_basis(source: CSource, b: int, system: System) -> list[str]:
     nx, nu, nf = source.num_states, len(system.inputs), kin.num_independent_speeds
     names = ["t", *_named("x", nx), *_named("u", nu)]
     health = [h.value for h in system.singularity_measures]
-    rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates, *health)
+    rates = ca.vertcat(eq.state_rates, *health)
     title = ", ".join(s.name for s in system.independent_speeds)
     lines = [f"/* basis {b}: {c_comment(title)} */", ""]
 

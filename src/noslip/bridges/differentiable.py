@@ -38,10 +38,9 @@ class RatesFunction:
     def __init__(self, system: System) -> None:
         self.system = system
         symbols, eq = system.kinematics.symbols, system.equations
-        kin = system.kinematics
         given = (symbols.t, eq.state, eq.inputs, symbols.params)
         self.sizes = tuple(int(g.shape[0]) for g in given)
-        rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates)
+        rates = eq.state_rates
         self.size = int(rates.shape[0])
         slopes = ca.jacobian(rates, ca.vertcat(*given))
         self._values = compile_expression("rates", given, system.fold(rates))

@@ -334,9 +334,8 @@ def _printed(source: CSource) -> list[str]:
         kin, eq = system.kinematics, system.equations
         E = selection(kin.symbols.q, kin.symbols.params)
         outputs = ca.vertcat(kin.v, ca.mtimes(E, kin.v)) if chosen else kin.v
-        rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates)
         dx, du = ca.SX.sym("dx", nx), ca.SX.sym("du", nu)
-        both = ca.vertcat(rates, outputs)
+        both = ca.vertcat(eq.state_rates, outputs)
         slope = ca.jtimes(both, ca.vertcat(eq.state, eq.inputs), ca.vertcat(dx, du))
         names = ["t", *(f"x[{k}]" for k in range(nx)), *(f"u[{k}]" for k in range(nu))]
         seeds = [*(f"dx[{k}]" for k in range(nx)), *(f"du[{k}]" for k in range(nu))]

@@ -321,7 +321,7 @@ class _EpisodeWriter(_PeriodWriter):
         self.s.declare(WHOLE, "acts", "number", "basis", "left")
         self.s.declare(TRUTH, "is_new", "is_bad", "is_elsewhere")
         if shape.others:
-            self.passed = f.array(_Passed(shape).size)
+            self.passed = f.array(_BasisChange(shape).size)
         self.drawn = f.array(shape.period.num_parameters + shape.num_given)
         self.closed = f.array(shape.period.num_states)
 
@@ -372,7 +372,7 @@ class _EpisodeWriter(_PeriodWriter):
         is_number = self.all_finite(self.u, self.shape.num_inputs)
         s.is_elsewhere = (s.basis > 0) | (s.has_ended & is_number)
         with f.when(s.is_elsewhere):
-            places = _Passed(shape)
+            places = _BasisChange(shape)
             for array, (first, size) in zip(self._kept, places.parts, strict=True):
                 for k in range(size):
                     self.passed[first + k] = array[k]
@@ -470,7 +470,7 @@ class _EpisodeWriter(_PeriodWriter):
             f.lines.append(f"  store {byte.typed}, {place.typed}, align 1")
 
 
-class _Passed:
+class _BasisChange:
     """Places of what goes on in another basis: numbers, then state, inputs, variables and found."""
 
     numbers = {"t": 0, "left": 1, "basis": 2}
@@ -500,7 +500,7 @@ def _print_others(shape: EpisodeShape) -> str:
     s.declare(TRUTH, "is_fresh")
     w.how = "noinline"
     margins = f.array(len(shapes) * (1 + len(shape.speeds)), is_scratch=True)
-    given, places = Given(f, f.value("%state", PLACE, 1)), _Passed(shape)
+    given, places = Given(f, f.value("%state", PLACE, 1)), _BasisChange(shape)
     arrays = (w.x, w.u, w.known.part(shape.period.num_parameters), w.found)
     for array, (first, size) in zip(arrays, places.parts, strict=True):
         for k in range(size):

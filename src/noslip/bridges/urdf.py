@@ -83,7 +83,7 @@ def read_urdf(path: str | os.PathLike[str]) -> RobotDescription:
     other = "a file for MuJoCo is named .xml or .mjcf"
     file, root = read_document(path, "robot", "URDF", other)
     _refuse_xacro(root, file)
-    return _Reading(file).robot(root)
+    return _UrdfReader(file).robot(root)
 
 
 def _refuse_xacro(root: XmlElement, file: str) -> None:
@@ -106,7 +106,7 @@ def _walk(element: XmlElement) -> Iterator[XmlElement]:
         waiting.extend(now.children)
 
 
-class _Reading(XmlReader):
+class _UrdfReader(XmlReader):
     """One file being read."""
 
     def robot(self, root: XmlElement) -> RobotDescription:

@@ -173,7 +173,7 @@ def fit(
         definitions=dict(definitions or {}),
         options={"rtol": rtol, "atol": atol},
     )
-    search = _Search(problem, max_evaluations, progress or (lambda word: None))
+    search = _FitSearch(problem, max_evaluations, progress or (lambda word: None))
     theta, sigmas = search.solve(gradients)
     return _result(problem, search, theta, sigmas, level, gradients)
 
@@ -478,7 +478,7 @@ def _unknown(
     )
 
 
-class _Search:
+class _FitSearch:
     """The search for θ and for standard deviations that are not given."""
 
     def __init__(
@@ -675,7 +675,7 @@ def _norms(R: Array) -> Array:
 
 
 def _result(
-    problem: _Problem, search: _Search, theta: Array, sigmas: Array, level: float, gradients: str
+    problem: _Problem, search: _FitSearch, theta: Array, sigmas: Array, level: float, gradients: str
 ) -> Fit:
     from scipy.special import chdtrc, ndtri, stdtrit
 

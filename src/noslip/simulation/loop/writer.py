@@ -32,7 +32,7 @@ _TRUTHS = ("may_grow", "is_stale", "is_first", "is_finite")
 _PENDING = ("event_theta", "event_step", "event_last", "event_end")
 
 
-class _Passed:
+class _CallArrays:
     """Arrays in memory through which a thread passes numbers to functions that are not written out.
 
     Arrays whose addresses no function sees are registers.
@@ -150,7 +150,7 @@ class LoopWriter:
         self.is_hot = False
         if f.target.on_stack:
             self.rates = f.array(shape.nx + shape.num_health)
-            self._passed = _Passed(self)
+            self._passed = _CallArrays(self)
 
     # what is given
     def number(self, name: str) -> Value:

@@ -853,7 +853,7 @@ def _contradiction(task: Task, q: Array, g: Array) -> SimulationError:
 # Speeds
 
 
-class _Fit:
+class _SpeedCompletion:
     """Speeds of n starts: A v + a = 0 and what is asked for, T v = τ."""
 
     def __init__(self, task: Task, q: Array, rows: Rows, rated: tuple[Held, ...]) -> None:
@@ -1011,15 +1011,15 @@ def _fit_speeds(
     partly = task.plan.partly
     for rated in ((), partly) if partly else ((),):
         for way, factors in (
-            (_Fit.by_basis, _Fit.basis_factors),
-            (_Fit.by_singular_values, _Fit.singular_factors),
+            (_SpeedCompletion.by_basis, _SpeedCompletion.basis_factors),
+            (_SpeedCompletion.by_singular_values, _SpeedCompletion.singular_factors),
         ):
             is_all = len(which) == len(q)
             there = rows if is_all else rows.part(which)
-            fit = _Fit(task.part(which), q if is_all else q[which], there, rated)
+            fit = _SpeedCompletion(task.part(which), q if is_all else q[which], there, rated)
             found, is_fit = way(fit)
             if is_all and is_fit.all():
-                return found, fit.asked, partial(factors, fit), way is _Fit.by_basis
+                return found, fit.asked, partial(factors, fit), way is _SpeedCompletion.by_basis
             v[which] = found
             if is_fit.all():
                 return v, fit.asked, partial(factors, fit), False
