@@ -109,7 +109,6 @@ class LoopWriter:
         self.s.declare(REAL, *_REALS, *_PENDING)
         self.s.declare(WHOLE, *_WHOLES)
         self.s.declare(TRUTH, *_TRUTHS)
-        self.setup = f.value("%setup", PLACE, 1)
         self._loaded: dict[str, Value] = {}
         n, row = shape.ny, shape.row
         # what a paused run keeps besides its arrays
