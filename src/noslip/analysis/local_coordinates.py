@@ -55,13 +55,12 @@ from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
 from noslip.simulation.starts.completion import Start
 from noslip.spatial import (
+    angle_rate_map,
     angles_from_quaternion,
     angular_velocity,
-    cross,
     intrinsic_angles,
     quaternion_from_angles,
     quaternion_rate_map,
-    rotation_about,
     vector,
 )
 
@@ -639,7 +638,8 @@ def _rates_of(
         cdot[k] = qdot[at]
     for turn in turns:
         angles = c[turn.coordinate : turn.coordinate + 3]
-        turning = angle_rates(angles, turn.sequence, kin.v[turn.speed : turn.speed + 3])
+        rate_map = angle_rate_map(angles, turn.sequence)
+        turning = ca.mtimes(rate_map, kin.v[turn.speed : turn.speed + 3])
         cdot[turn.coordinate : turn.coordinate + 3] = ca.vertsplit(turning)
     return ca.vertcat(*cdot) if cdot else ca.SX(0, 1)
 
@@ -794,28 +794,10 @@ def quaternion_of(angles: ca.SX, sequence: str) -> ca.SX:
     return p
 
 
-def turn_axes(angles: ca.SX, sequence: str) -> list[ca.SX]:
-    """The axis of each angle, in the axes of the turned body: ω = Σ axis_k ȧ_k."""
-    axes = []
-    R = ca.SX.eye(3)
-    for k in reversed(range(3)):
-        axis = _AXES[sequence[k]]
-        axes.append(ca.mtimes(R.T, axis))
-        R = ca.mtimes(rotation_about(axis, angles[k]), R)
-    return axes[::-1]
-
-
 def turn_axes_at(angles: Array, sequence: str) -> Array:
     """Numeric axes of the angles, as columns."""
     turning = [angular_velocity(list(angles), list(rates), sequence) for rates in np.eye(3)]
     return np.array(turning).T
-
-
-def angle_rates(angles: ca.SX, sequence: str, omega: ca.SX) -> ca.SX:
-    """Rates of the angles from ω (3, n) in body axes, by Cramer's rule."""
-    a, b, d = turn_axes(angles, sequence)
-    across = [cross(b, d), cross(d, a), cross(a, b)]
-    return ca.vertcat(*[ca.mtimes(e.T, omega) for e in across]) / ca.dot(a, across[0])
 
 
 def angles_of(q: Array, at: int, sequence: str) -> Array:

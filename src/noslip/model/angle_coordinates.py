@@ -51,7 +51,7 @@ class SphericalByAngles(Spherical):
         return spatial.rotation_from_angles(q, self.angles.sequence), ca.SX.zeros(3)
 
     def kinematic_map(self, q: Traced) -> ca.SX:
-        return rate_map(q, self.angles.sequence)
+        return spatial.angle_rate_map(q, self.angles.sequence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class FreeByAngles(Free):
 
     def kinematic_map(self, q: Traced) -> ca.SX:
         R = spatial.rotation_from_angles(q[3:6], self.angles.sequence)
-        turning = rate_map(q[3:6], self.angles.sequence)
+        turning = spatial.angle_rate_map(q[3:6], self.angles.sequence)
         return ca.vertcat(
             ca.horzcat(ca.SX(3, 3), R),
             ca.horzcat(turning, ca.SX(3, 3)),
@@ -193,24 +193,3 @@ def angle_quantities(angles: Angles) -> tuple[Quantity, ...]:
         for name, axis, symbol in zip(angles.names, about, symbols, strict=True)
     )
     return first, replace(second, lower=low, upper=high), third
-
-
-def rate_map(angles: Traced, sequence: str) -> ca.SX:
-    """N (3×3): rates of intrinsic angles = N ω, ω in the axes of the turned frame.
-
-    ω = h₁ȧ₁ + h₂ȧ₂ + h₃ȧ₃, so the rows of N are the cross products of two h over the determinant,
-    which does not depend on a₃.
-    """
-    a = ca.vertsplit(ca.SX(angles))
-    unit = [[float(i == k) for i in range(3)] for k in range(3)]
-    h = [
-        ca.vertcat(*spatial.angular_velocity(a, rates, sequence, ca.cos, ca.sin)) for rates in unit
-    ]
-    unturned = [a[0], a[1], ca.SX(0)]
-    g = [
-        ca.vertcat(*spatial.angular_velocity(unturned, rates, sequence, ca.cos, ca.sin))
-        for rates in unit
-    ]
-    determinant = ca.dot(g[0], spatial.cross(g[1], g[2]))
-    rows = [spatial.cross(h[(k + 1) % 3], h[(k + 2) % 3]).T for k in range(3)]
-    return ca.vertcat(*rows) / determinant

@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.linearize import Linearization, linearize
-from noslip.analysis.local_coordinates import angle_rates, angles_of, turn_axes_at
+from noslip.analysis.local_coordinates import angles_of, turn_axes_at
 from noslip.analysis.steady import SteadyMotion, steady
 from noslip.control.lqr import Regulation, solve_lqr
 from noslip.engines.system import Array, System
@@ -31,7 +31,7 @@ from noslip.model.expressions import nominal
 from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
 from noslip.simulation.starts.completion import Start
-from noslip.spatial import traced_angles
+from noslip.spatial import angle_rate_map, traced_angles
 
 #: Units of the weights: rad (or lengths of the model), 1/s, 1/s².
 ANGLE, RATE, CHANGE = 0.1, 1.0, 10.0
@@ -188,7 +188,7 @@ class Balance:
         known |= {z.name: eta[k] for k, z in enumerate(own.independent_speeds)}
         at, sequence = _quaternion(self.base), _angles(self.base).sequence
         turned = traced_angles(s.q[at : at + 4], sequence)
-        rates = angle_rates(turned, sequence, kin.v[self.base.speeds][:3])
+        rates = ca.mtimes(angle_rate_map(turned, sequence), kin.v[self.base.speeds][:3])
         for k, name in enumerate(_angle_names(self.base)):
             known |= {name: turned[k], f"{name}_rate": rates[k]}
         return ca.vertcat(*[known[z.name] for z in (*self.coordinates, *self.speeds)])
