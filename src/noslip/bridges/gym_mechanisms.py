@@ -190,8 +190,8 @@ class Mechanisms:
         system = self.basis(k)
         names = (*system.coordinates, *system.independent_speeds, *system.auxiliary_states)
         start = {q.name: float(x) for q, x in zip(names, self.x[k], strict=False)}
-        known = zip((p.name for p in system.model.parameters), self._values.tolist(), strict=True)
-        run = simulate(system, start=start, parameters=dict(known), duration=1e-6, samples=2)
+        known = system.model.parameter_values(self._values)
+        run = simulate(system, start=start, parameters=known, duration=1e-6, samples=2)
         image = picture(run, system=system, follow=True, width=WIDTH, height=HEIGHT)
         return np.asarray(image.convert("RGB"), dtype=np.uint8)
 

@@ -237,7 +237,7 @@ def _arm(system: System, functions: _ControlFunctions, values: Array) -> tuple[A
 
 def _base(system: System, functions: _ControlFunctions, values: Array) -> tuple[Any, Any]:
     found = find_follower(system, values)
-    known = dict(zip(functions.parameter_names, values.tolist(), strict=True))
+    known = system.model.parameter_values(values)
     point, direction = found.frame
     px, py = (float(nominal(c, known)) for c in point[:2])
     dx, dy = (float(nominal(c, known)) for c in direction[:2])

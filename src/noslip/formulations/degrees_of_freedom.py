@@ -52,7 +52,7 @@ def row_scales(kin: Kinematics, t: float, q: Array) -> Array:
         return scales
     v = 1.0 / kin.probe.scale
     rates = np.abs(np.array(kin.probe.kinematic_map(q))) @ v
-    fixed = {p.name: x for p, x in zip(kin.model.parameters, kin.probe.params, strict=True)}
+    fixed = kin.model.parameter_values(kin.probe.params)
     leaves = {name: _BoundedTerm(x, abs(x), 0.0) for name, x in (fixed | {"t": t}).items()}
     leaves |= {s.name: _BoundedTerm(0.0, 0.0, x) for s, x in zip(kin.speeds, v, strict=True)}
     texts = {d.name: d.expression for d in kin.model.definitions}

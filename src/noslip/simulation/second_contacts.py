@@ -39,8 +39,7 @@ def second_contact_notes(system: System, t: Array, q: Array, values: Array) -> t
     if not contacts or not len(t):
         return ()
     chosen = np.unique(np.linspace(0, len(t) - 1, min(len(t), MOST)).round().astype(int))
-    names = [p.name for p in system.model.parameters]
-    read = NumberReader(dict(zip(names, values.tolist(), strict=True)))
+    read = NumberReader(system.model.parameter_values(values))
     notes = []
     for contact in contacts:
         found = _deepest(system, contact, t[chosen], q[chosen], values, read)

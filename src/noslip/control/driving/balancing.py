@@ -211,7 +211,7 @@ def find_balance(
     length : of the model, m.
     """
     base = system.kinematics.tree.nodes[0]
-    known = dict(zip((p.name for p in system.model.parameters), values, strict=True))
+    known = system.model.parameter_values(values)
     pull = np.array([nominal(e, known) for e in system.model.gravity])
     angles = base.joint.type.named_angles() if len(base.joint.type.speeds) == 6 else None
     if angles is None or not np.any(pull) or system.model.speed_inputs:
@@ -296,8 +296,7 @@ def _about(
     guess: Start | None,
 ) -> tuple[SteadyMotion, Linearization]:
     """A steady motion, and the deviations from it."""
-    names = [p.name for p in system.model.parameters]
-    parameters = dict(zip(names, values.tolist(), strict=True))
+    parameters = system.model.parameter_values(values)
     found = steady(system, given, guess=guess, find=motors, parameters=parameters)
     return found, linearize(system, found.start, inputs=found.inputs, parameters=parameters)
 

@@ -305,7 +305,7 @@ def _moderate_speed(balance: Balance, path: AbstractPath) -> float:
 def _gravity(balance: Balance) -> float:
     """m/s²."""
     model = balance.system.model
-    known = dict(zip((p.name for p in model.parameters), balance.values, strict=True))
+    known = model.parameter_values(balance.values)
     return float(np.linalg.norm([nominal(e, known) for e in model.gravity]))
 
 
