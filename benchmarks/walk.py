@@ -9,6 +9,7 @@ function of it is first called. Code that runs while a module is imported does n
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import threading
@@ -47,6 +48,7 @@ def is_importing(frame: FrameType | None) -> bool:
 
 def follow(model: str, column: str) -> Walk:
     """Walk from a model to the plot of one of its inputs."""
+    os.environ["NOSLIP_CACHE_DIR"] = ""  # code from the disk would skip the files that print it
     import matplotlib
 
     matplotlib.use("Agg")

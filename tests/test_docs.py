@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -458,3 +459,63 @@ def test_documented_arguments_exist():
             if re.match(r"\w[\w, ]* : ", line):
                 for word in line.split(" : ")[0].split(", "):
                     assert word in members(thing), f"{name} has no {word}"
+
+
+# the walk of torque1, and the changelog
+
+
+#: Stages of the page's walk, and the call of `benchmarks/walk.py` in which they are.
+STAGES = {
+    "Load": "load",
+    "Derive": "derive",
+    "Compile": "compile",
+    "Reference motion": "run_scenario",
+    "Run": "run_scenario",
+    "Plot": "plot",
+}
+#: Half of the files that the walk had when it was first counted.
+MOST_FILES = 44
+
+
+def walk_of_the_page():
+    """Stage → files, as docs/pipeline.md lists them."""
+    page = (ROOT / "docs" / "pipeline.md").read_text()
+    _, _, section = page.partition("## One input from a file to a plot")
+    section, _, _ = section.partition("\n## ")
+    stages = re.split(r"^\*\*(.+?)\*\*: .*$", section, flags=re.MULTILINE)[1:]
+    return {
+        stage: re.findall(r"^\d+\. `([\w/.]+)`", text, flags=re.MULTILINE)
+        for stage, text in zip(stages[::2], stages[1::2], strict=True)
+    }
+
+
+def test_the_walk_has_few_files_and_never_turns_back():
+    walk = walk_of_the_page()
+    assert list(walk) == list(STAGES)
+    files = [file for listed in walk.values() for file in listed]
+    assert len(files) == len(set(files)) <= MOST_FILES
+    assert [file for file in files if not (SOURCE / file).is_file()] == []
+
+
+@pytest.mark.long
+def test_each_file_of_the_walk_is_first_called_in_its_stage():
+    walk = [sys.executable, ROOT / "benchmarks" / "walk.py"]
+    done = subprocess.run(walk, capture_output=True, text=True, check=True)
+    called, stage = {}, ""
+    for line in done.stdout.splitlines():
+        if line.startswith("  "):
+            called[line.split()[0]] = stage
+        else:
+            stage = line.partition(":")[0]
+    for stage, files in walk_of_the_page().items():
+        assert {file: called.get(file) for file in files} == dict.fromkeys(files, STAGES[stage])
+
+
+def test_entries_of_the_changelog_are_one_or_two_lines():
+    """Of 132 characters, without links and what a **Migration** says."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    changes = text[text.index("### Changes") : text.index("### What there is")]
+    for entry in re.split(r"\n(?=- )", changes)[1:]:
+        said = re.sub(r"\*\*Migration.*", "", " ".join(entry.split()))
+        said = re.sub(r"\(?\[[^\]]*\]\([^)]*\)\)?", "", said).strip()
+        assert len(said) <= 2 * 132, said

@@ -1,7 +1,7 @@
 """Imports go one way: a package is a stage and imports only from earlier ones.
 
 The same holds for the folders and the modules within a package. No module uses private names of
-another, and no two public classes have the same name.
+another, and no two classes have the same name.
 """
 
 import ast
@@ -281,11 +281,11 @@ def test_private_names_are_used_in_their_own_module():
             assert not private, f"{place} uses {', '.join(private)} of another module"
 
 
-def test_public_classes_have_different_names():
+def test_classes_have_different_names():
     homes = defaultdict(list)
     for module, path in MODULES.items():
         for node in nodes_of(path):
-            if isinstance(node, ast.ClassDef) and not is_private(node.name):
+            if isinstance(node, ast.ClassDef):
                 homes[node.name].append(module)
     shared = {name: where for name, where in homes.items() if len(set(where)) > 1}
     assert not shared

@@ -1,8 +1,11 @@
-"""A joint, a surface, a force, a shape and a formulation from outside the package work everywhere.
+"""Members of the families of models and formulations from outside the package work everywhere.
 
-They are defined in `tests/models/own_members.py`, which nothing of the package knows.
+They are defined in `tests/models/own_members.py` and `own_vehicle_members.py`, which nothing of the
+package knows. `test_own_formats.py`, `test_own_studies.py` and `unit/control/test_own_control.py`
+do the same for the other families.
 """
 
+import importlib
 import json
 import os
 import re
@@ -34,6 +37,7 @@ from noslip.model.numbers import NumberReader
 from noslip.model.surfaces import AbstractSurface
 
 PLUGIN = Path(__file__).parent / "models" / "own_members.py"
+VEHICLE = PLUGIN.with_name("own_vehicle_members.py")
 READ = Reader({})
 SOURCE = Path(ns.__file__).parent
 
@@ -273,6 +277,138 @@ def test_a_plugin_is_needed_and_asked_for_in_a_process_of_its_own(file):
     assert named.returncode == 0, named.stderr
 
 
+# a ground, a contact, a row and a part
+
+
+@pytest.fixture(scope="module")
+def vehicle():
+    with isolated():
+        yield load_plugin(VEHICLE)
+
+
+@pytest.fixture(scope="module")
+def fairground(vehicle):
+    return ns.compile(ns.derive(vehicle.fairground()))
+
+
+@pytest.fixture(scope="module")
+def fairground_run(fairground):
+    return ns.run_scenario(fairground)
+
+
+def test_ground_contact_and_row_are_saved_loaded_and_verified(fairground, tmp_path):
+    path = tmp_path / "fairground.toml"
+    ns.save_model(fairground.model, path)
+    text = path.read_text()
+    for word in ("own_waves", "own_spike", "own_ratio"):
+        assert f'type = "{word}"' in text
+    with isolated():
+        result = CliRunner().invoke(main, ["verify", str(path), "--plugin", str(VEHICLE)])
+        assert result.exit_code == 0, result.output
+        assert "formulations agree" in result.output
+        assert load_model(path) == fairground.model
+
+
+def test_a_part_in_a_file_becomes_what_it_stands_for(vehicle):
+    text = """
+format = 1
+name = "rotors"
+gravity = [0, 0, -9.81]
+[parameters]
+m = {value = 0.5, unit = "kg"}
+[parts]
+rotor = {type = "own_rotor", parent = "world", mass = "m", radius = 0.2, position = [0.1, 0, 0]}
+"""
+    model, _ = parse_model(text)
+    (joint,) = model.joints
+    assert (joint.name, joint.parent_frame.position) == ("rotor", (0.1, 0.0, 0.0))
+    found = ns.evaluate(ns.compile(ns.derive(model)), {}, parameters={"m": 0.8})
+    assert found.mass_matrix == pytest.approx(np.array([[0.8 * 0.2**2 / 2]]), rel=1e-14)
+
+
+def test_the_run_keeps_energy_ratio_and_spike(fairground_run):
+    run = fairground_run
+    assert run.success and np.nanmax(np.abs(run["energy_error"])) < 1e-8
+    assert run["left.rate"] == pytest.approx(-2 * run["right.rate"], abs=1e-14)
+    # the point (0.1, 0.05) of the board stays
+    c, s = np.cos(run["board.angle"]), np.sin(run["board.angle"])
+    at = np.array([run["board.x"] + 0.1 * c - 0.05 * s, run["board.y"] + 0.1 * s + 0.05 * c])
+    assert at == pytest.approx(np.tile(at[:, :1], len(c)), abs=1e-9)
+    assert np.ptp(run["board.angle"]) > 1e-4
+
+
+def test_the_ball_swings_in_the_trough_at_its_frequency(fairground, vehicle):
+    rest = ns.steady(fairground, {"ball.x": 0.0, "ball.y": 0.0, "left.rate": 0.0})
+    line = ns.linearize(fairground, rest.start, inputs=rest.inputs)
+    assert np.max(line.eigenvalues.imag) == pytest.approx(vehicle.frequency_in_trough(), rel=1e-9)
+
+
+def test_a_batch_on_the_ground_is_its_single_runs(fairground):
+    start = {"ball.x": 0.02, "ball.y": 0.0, "left.rate": 1.0}
+    masses = np.array([0.4, 0.6])
+    batch = ns.simulate_batch(fairground, duration=0.5, starts=start, parameters={"m": masses})
+    for k, m in enumerate(masses):
+        run = ns.simulate(fairground, duration=0.5, start=start, parameters={"m": m}, samples=2)
+        for name in ("ball.x", "left.angle"):
+            assert batch[name][k] == pytest.approx(run[name][-1], abs=1e-12)
+
+
+def test_it_is_reported_animated_and_in_the_scene(fairground, fairground_run, tmp_path):
+    from noslip.show.scene.scene import scene
+    from noslip.studio.running.models import Mechanism
+
+    ns.write_run(fairground_run, tmp_path / "run", system=fairground, plots=False)
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert "own_waves" in report and "gears" in report
+    ns.animate(fairground_run, tmp_path / "fairground.html")
+    assert (tmp_path / "fairground.html").stat().st_size > 10_000
+    ground = [part.vertices[:, 2] for part in scene(fairground.model).parts if part.is_ground]
+    # drawn from trough to crest
+    assert np.ptp(np.concatenate(ground)) > 2 * 0.05 * 0.99
+    assert "spike" in Mechanism(fairground.model).equations_html("complement")
+
+
+def board(contact):
+    """A body that is free to move, with one contact."""
+    b = ns.ModelBuilder(name="board", gravity=(0.0, 0.0, -9.81))
+    b.body("board", mass=1.0, inertia=(0.02, 0.03, 0.04), center_of_mass=(0.0, 0.0, -0.02))
+    b.joint("board", ns.Free(), parent="world", child="board")
+    b.contact(contact)
+    return b.build()
+
+
+def test_a_contact_of_ones_own_rolls_on_curved_ground_by_its_surface(vehicle, refuses):
+    waves = vehicle.Waves(amplitude=0.05, length=2.0)
+
+    class Curved(vehicle.Spike):
+        form = waves
+
+    class Tracked(Curved):
+        surface = ns.Ball(radius=0.1)
+
+        def directions(self):
+            return ns.Rolling(name="x", body="x", wheel=self.surface).directions()
+
+        def parameters(self):
+            return self.form.parameters()
+
+        def wheel_center(self):
+            return self.point
+
+    with refuses(ns.ModelError, "has no surface that rolls", "contacts.spike", "`surface`"):
+        ns.trace(board(Curved(name="spike", body="board")))
+    one = ns.trace(board(Tracked(name="spike", body="board")))
+    other = ns.trace(
+        board(ns.Rolling(name="spike", body="board", wheel=Tracked.surface, ground=waves))
+    )
+    t, q = other.probe.configurations(1)[0]
+    matrices = []
+    for kin in (one, other):
+        A = ca.Function("A", [kin.symbols.t, kin.symbols.q, kin.symbols.params], [kin.A])
+        matrices.append(np.array(ca.densify(A(t, q, []))))
+    assert matrices[0] == pytest.approx(matrices[1], abs=1e-14)
+
+
 # plugins and words
 
 
@@ -423,6 +559,27 @@ def test_every_family_finds_members_of_installed_plugins(installed_words, name):
     before, found, words = installed_words
     assert before == [] and found[name] == f"installed_{name}"
     assert words[name].count("installed") == 1
+
+
+#: Plugins that tests take through everything.
+PLUGINS = (
+    *sorted(PLUGIN.parent.glob("own_*.py")),
+    PLUGIN.parents[1] / "unit" / "control" / "own_control_parts.py",
+)
+
+
+def test_every_family_has_a_member_outside_the_package_in_tests_and_on_the_page():
+    """A family that is new needs one of both: see `tests/models/own_*.py`, docs/extending.md."""
+    page = (SOURCE.parents[1] / "docs" / "extending.md").read_text()
+    with isolated():
+        for plugin in PLUGINS:
+            load_plugin(plugin)
+        for module, name in FAMILIES:
+            family = getattr(importlib.import_module(module), name)
+            own = [m for m in members_of(family) if not m.__module__.startswith("noslip.")]
+            assert own, f"no plugin of the tests has a {family.family}"
+            bases = {base.__name__ for m in own for base in m.__mro__ if issubclass(base, family)}
+            assert any(f"({base})" in page or f"ns.{base})" in page for base in bases), name
 
 
 def test_a_member_with_a_word_is_in_exactly_one_family(own):

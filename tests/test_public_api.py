@@ -15,6 +15,7 @@ SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
     "AbstractCompositeJoint",
+    "AbstractContact",
     "AbstractController",
     "AbstractDistribution",
     "AbstractEquationFormat",
@@ -27,6 +28,7 @@ PUBLIC = [
     "AbstractModelText",
     "AbstractPart",
     "AbstractPath",
+    "AbstractRow",
     "AbstractRunFormat",
     "AbstractShape",
     "AbstractSurface",

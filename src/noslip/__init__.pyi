@@ -52,6 +52,7 @@ from .model.composite_joints import (
     Universal as Universal,
 )
 from .model.contacts import (
+    AbstractContact as AbstractContact,
     Rolling as Rolling,
     KnifeEdge as KnifeEdge,
     Plane as Plane,
@@ -84,6 +85,7 @@ from .model.definitions import (
     Definition as Definition,
 )
 from .model.rows import (
+    AbstractRow as AbstractRow,
     RowForce as RowForce,
     VelocityRow as VelocityRow,
     PositionRow as PositionRow,

@@ -68,7 +68,7 @@ class _Pending:
         self._timer.start()
 
     def end(self) -> None:
-        """Try no more; raise what was dropped."""
+        """Stop retrying, and raise the deferred interrupt."""
         if self._timer is not None:
             self._timer.cancel()
         if self.is_set:

@@ -54,6 +54,11 @@ class LookupTable:
     kind: ClassVar[str]
 
     @property
+    def symbol(self) -> str:
+        """Name of its array in code that is printed."""
+        return f"table_{self.key}"
+
+    @property
     def orders(self) -> tuple[tuple[int, ...], ...]:
         """Whole numbers that tell the outputs of a call apart, in order."""
         raise NotImplementedError

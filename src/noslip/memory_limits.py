@@ -1,4 +1,4 @@
-"""Memory that is left, asked before much of it is taken."""
+"""Free memory, checked before large allocations."""
 
 from __future__ import annotations
 

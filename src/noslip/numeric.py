@@ -1,7 +1,8 @@
-"""Truth values, which Python counts as numbers and noslip does not."""
+"""Numbers by Python's and by JSON's rules: truth values are none, and JSON has no NaN."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 
@@ -16,3 +17,8 @@ def is_truth(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(is_truth(entry) for entry in value)
     return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
+
+
+def finite_or_none(value: float) -> float | None:
+    """The number, or None where JSON has none: NaN and the infinities."""
+    return value if math.isfinite(value) else None

@@ -179,6 +179,22 @@ def angular_velocity(
     return omega
 
 
+def angle_rate_map(angles: Traced, sequence: str) -> ca.SX:
+    """N (3×3): rates of intrinsic angles = N ω, ω in the axes of the turned frame.
+
+    ω = h₁ȧ₁ + h₂ȧ₂ + h₃ȧ₃, so the rows of N are the cross products of two h over the determinant,
+    which does not depend on a₃.
+    """
+    a = ca.vertsplit(ca.SX(angles))
+    unit = [[float(i == k) for i in range(3)] for k in range(3)]
+    h = [ca.vertcat(*angular_velocity(a, rates, sequence, ca.cos, ca.sin)) for rates in unit]
+    unturned = [a[0], a[1], ca.SX(0)]
+    g = [ca.vertcat(*angular_velocity(unturned, rates, sequence, ca.cos, ca.sin)) for rates in unit]
+    determinant = ca.dot(g[0], cross(g[1], g[2]))
+    rows = [cross(h[(k + 1) % 3], h[(k + 2) % 3]).T for k in range(3)]
+    return ca.vertcat(*rows) / determinant
+
+
 def rotation_from_quaternion(quaternion: Traced) -> ca.SX:
     """R of a unit quaternion (w, x, y, z), scalar first."""
     w, x, y, z = ca.vertsplit(ca.SX(quaternion))

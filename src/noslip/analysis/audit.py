@@ -33,7 +33,7 @@ from noslip.analysis.contact_forces import (
 from noslip.analysis.reactions import simulated_system
 from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
-from noslip.numeric import is_truth
+from noslip.numeric import finite_or_none, is_truth
 from noslip.simulation.trajectory import Trajectory
 from noslip.words import counted
 
@@ -551,8 +551,8 @@ def audit_data(audit: Audit, samples: bool) -> dict[str, object]:
         "friction": audit.friction,
         "verdict": audit.verdict,
         "headline": _headline(audit) if audit.loaded else None,
-        "required_friction": _number(required),
-        "required_friction_time": _number(float(audit.t[k])) if len(audit.t) else None,
+        "required_friction": finite_or_none(required),
+        "required_friction_time": finite_or_none(float(audit.t[k])) if len(audit.t) else None,
         "wheels": {wheel.name: _wheel_data(wheel, audit.t) for wheel in audit.wheels},
         "slips": [_failure_data(failure) for failure in audit.slips],
         "lifts": [_failure_data(failure) for failure in audit.lifts],
@@ -561,7 +561,7 @@ def audit_data(audit: Audit, samples: bool) -> dict[str, object]:
                 "joint": u.joint,
                 "wheels": list(u.wheels),
                 "about": u.about,
-                "largest_moment": _number(largest(u.moment)[0]),
+                "largest_moment": finite_or_none(largest(u.moment)[0]),
                 "fix": u.fix,
             }
             for u in audit.unsupported
@@ -595,9 +595,9 @@ def _wheel_data(wheel: WheelAudit, t: Array) -> dict[str, object]:
     }  # fmt: skip
     for name, (values, bound, sign) in extremes.items():
         value, k = largest(sign * values)
-        data[name] = _number(sign * value)
-        data[f"{name}_time"] = _number(float(t[k])) if not math.isnan(value) else None
-        data[f"{name}_any_split"] = _number(sign * largest(sign * bound)[0])
+        data[name] = finite_or_none(sign * value)
+        data[f"{name}_time"] = finite_or_none(float(t[k])) if not math.isnan(value) else None
+        data[f"{name}_any_split"] = finite_or_none(sign * largest(sign * bound)[0])
     return data
 
 
@@ -607,17 +607,13 @@ def _failure_data(failure: Failure) -> dict[str, object]:
         "start": failure.start,
         "end": failure.end,
         "time": failure.time,
-        "value": _number(failure.value),
-        "excess": _number(failure.excess),
+        "value": finite_or_none(failure.value),
+        "excess": finite_or_none(failure.excess),
         "is_certain": failure.is_certain,
     }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _numbers(values: Array) -> list[object]:
     if values.ndim > 1:
         return [_numbers(row) for row in values]
-    return [_number(float(value)) for value in values]
+    return [finite_or_none(float(value)) for value in values]

@@ -195,8 +195,7 @@ def _stiffness(system: System, contacts: list[AbstractContact], params: Array) -
     if params.ndim > 1:
         rows, which = np.unique(params, axis=0, return_inverse=True)
         return np.array([_stiffness(system, contacts, row) for row in rows])[which.ravel()]
-    names = [p.name for p in system.model.parameters]
-    values = dict(zip(names, params.tolist(), strict=True))
+    values = system.model.parameter_values(params)
     given = [c.load_stiffness() for c in contacts]
     found = [number(k, values) for k in given if k is not None]
     if len(found) < len(contacts):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from noslip.analysis.feedback import StateInputs, depends_on_state
 from noslip.analysis.linearize import Linearization, linearize
 from noslip.analysis.linearize_batch import linearize_batch
-from noslip.analysis.modes import NEUTRAL, SweptMode, growth_bound, state_groups, swept_modes
+from noslip.analysis.modes import SweptMode, growth_bound, neutral_bound, state_groups, swept_modes
 from noslip.analysis.scenario import split_changes
 from noslip.analysis.steady import steady
 from noslip.engines.system import Array, System, require_system
@@ -114,7 +114,7 @@ class EigenvalueSweep:
                 for mode in modes
                 if mode.name
                 and len(set(np.max(mode.eigenvalues[near].real, axis=1) > 0)) == 2
-                and np.max(np.abs(mode.eigenvalues[near].real)) > _least(self.eigenvalues)
+                and np.max(np.abs(mode.eigenvalues[near].real)) > neutral_bound(self.eigenvalues)
             ]
             who = f" ({' or '.join(names)})" if names else ""
             found.append(f"{limit:.10g} {self.unit}{who}")
@@ -255,7 +255,7 @@ def sweep_eigenvalues(
         spectra = _one_by_one(system, name, points, at, progress)
     states, groups, eigenvalues, vectors = spectra
     neutral = min(_num_neutral(row) for row in eigenvalues)
-    growing = np.array([_growth(row, neutral) > _least(row) for row in eigenvalues])
+    growing = np.array([_growth(row, neutral) > neutral_bound(row) for row in eigenvalues])
     limits = [
         _limit(lambda x: at(x).eigenvalues, neutral, float(points[k]), float(points[k + 1]))
         for k in range(len(points) - 1)
@@ -423,13 +423,8 @@ def _unit(system: System, name: str) -> str:
     return units.get(name, "rad/s" if name.endswith("_rate") else "rad")
 
 
-def _least(eigenvalues: np.ndarray) -> float:
-    """Tolerance below which a real part counts as zero, 1/s."""
-    return NEUTRAL * max(1.0, float(np.max(np.abs(eigenvalues), initial=0.0)))
-
-
 def _num_neutral(eigenvalues: np.ndarray) -> int:
-    return int(np.sum(np.abs(eigenvalues) <= _least(eigenvalues)))
+    return int(np.sum(np.abs(eigenvalues) <= neutral_bound(eigenvalues)))
 
 
 def _growth(eigenvalues: np.ndarray, neutral: int) -> float:
@@ -446,13 +441,13 @@ def _limit(at: Callable[[float], np.ndarray], neutral: int, low: float, high: fl
         return _growth(at(value), neutral)
 
     first, last = growth(low), growth(high)
-    if min(first, last) < -_least(at(low)):
+    if min(first, last) < -neutral_bound(at(low)):
         return float(brentq(growth, low, high, xtol=1e-14, rtol=1e-15))
     grows_first = first > last
     for _ in range(60):
         middle = (low + high) / 2
         line = at(middle)
-        if (_growth(line, neutral) > _least(line)) == grows_first:
+        if (_growth(line, neutral) > neutral_bound(line)) == grows_first:
             low = middle
         else:
             high = middle

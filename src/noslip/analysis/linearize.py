@@ -36,7 +36,6 @@ from noslip.analysis.instant import check_time, input_vector
 from noslip.analysis.local_coordinates import (
     LocalState,
     local_state_at,
-    rate_unit,
     turned_sequences,
 )
 from noslip.analysis.modes import Mode, modes_of, modes_text, state_groups
@@ -45,6 +44,7 @@ from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError
 from noslip.model.model import NamedMode
 from noslip.model.quantities import Quantity
+from noslip.model.units import rate_unit
 from noslip.simulation.request import check_named, with_regular_rows
 from noslip.simulation.starts.completion import Start, check_completed, complete_start
 

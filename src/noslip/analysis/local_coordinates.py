@@ -45,28 +45,28 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.kinematics.contacts import plane_pose
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.symbols import parameter_reader
 from noslip.kinematics.tree import Node, frame_pose
 from noslip.model.bodies import WORLD
-from noslip.model.contacts import Rolling
-from noslip.model.joints import Angles, Free
+from noslip.model.contacts import AbstractContact
+from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
 from noslip.simulation.starts.completion import Start
 from noslip.spatial import (
+    angle_rate_map,
     angles_from_quaternion,
     angular_velocity,
-    cross,
     intrinsic_angles,
     quaternion_from_angles,
     quaternion_rate_map,
-    rotation_about,
     vector,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Orientation:
+class _AngleCoordinates:
     """An orientation: where its quaternion, its speeds and its angles are, and what they are."""
 
     joint: str
@@ -77,14 +77,14 @@ class _Orientation:
     names: tuple[str, ...]
 
 
-class _Layout(NamedTuple):
+class _CoordinateLayout(NamedTuple):
     """Layout of c: orientations, (place in q, place in c) of the rest, and all quantities.
 
     `groups` are joints whose speeds among η are replaced by rates of entries of c: where their
     speeds are in v, and the entries.
     """
 
-    turns: tuple[_Orientation, ...]
+    turns: tuple[_AngleCoordinates, ...]
     plain: tuple[tuple[int, int], ...]
     coordinates: tuple[Quantity, ...]
     groups: tuple[tuple[slice, tuple[int, ...]], ...]
@@ -123,7 +123,7 @@ class LocalCoordinates:
     placing: ca.Function = field(repr=False)
     sizes: tuple[int, ...]
     depends_on_time: bool
-    _turns: tuple[_Orientation, ...] = field(repr=False)
+    _turns: tuple[_AngleCoordinates, ...] = field(repr=False)
     _plain: tuple[tuple[int, int], ...] = field(repr=False)
     _turned: _TurnedAxes | None = field(repr=False, default=None)
 
@@ -240,11 +240,11 @@ def local_coordinates_at(
     return known[key]
 
 
-def _layout(system: System, q: Array, turned: str | None) -> _Layout:
+def _layout(system: System, q: Array, turned: str | None) -> _CoordinateLayout:
     """Layout of c: orientations in regular angles, that of the turning body in its sequence."""
     kin = system.kinematics
     base = _turning_node(system) if turned is not None else None
-    turns: list[_Orientation] = []
+    turns: list[_AngleCoordinates] = []
     plain: list[tuple[int, int]] = []
     coordinates: list[Quantity] = []
     groups: list[tuple[slice, tuple[int, ...]]] = []
@@ -265,8 +265,10 @@ def _layout(system: System, q: Array, turned: str | None) -> _Layout:
         else:
             sequence, names = regular_angles(q, at + start, joint.name, named)
         speed = node.speeds.start
-        turns.append(_Orientation(joint.name, at + start, speed, len(coordinates), sequence, names))
-        if base is not None and isinstance(joint.type, Free):
+        turns.append(
+            _AngleCoordinates(joint.name, at + start, speed, len(coordinates), sequence, names)
+        )
+        if base is not None and joint.type.is_free:
             groups.append((node.speeds, tuple(range(first, first + 6))))
         else:
             places = tuple(range(len(coordinates), len(coordinates) + 3))
@@ -278,7 +280,7 @@ def _layout(system: System, q: Array, turned: str | None) -> _Layout:
         ]
         coordinates += kin.coordinates[places_q]
     coordinates += kin.force_states
-    return _Layout(tuple(turns), tuple(plain), tuple(coordinates), tuple(groups))
+    return _CoordinateLayout(tuple(turns), tuple(plain), tuple(coordinates), tuple(groups))
 
 
 #: Sequences of angles that turned coordinates may have, after the one that a joint names.
@@ -304,7 +306,7 @@ def turned_sequences(system: System, q: Array) -> tuple[str, ...]:
 def _turning_node(system: System) -> Node | None:
     """The free body, carried by the world, whose first angle turns the axes."""
     nodes = system.kinematics.tree.nodes
-    return next((n for n in nodes if n.parent < 0 and isinstance(n.joint.type, Free)), None)
+    return next((n for n in nodes if n.parent < 0 and n.joint.type.is_free), None)
 
 
 def _axis_of_ground(system: System, node: Node) -> tuple[float, float] | None:
@@ -313,17 +315,12 @@ def _axis_of_ground(system: System, node: Node) -> tuple[float, float] | None:
     None if all ground is flat, or where it stands depends on parameters.
     """
     model, kin = system.model, system.kinematics
-    curved = [c for c in model.contacts if isinstance(c, Rolling) and not c.is_flat]
+    curved = [c for c in model.contacts if not c.is_flat]
     if not curved:
         return None
     reader = parameter_reader(model, kin.symbols.params)
     R, p_frame = frame_pose(node.joint.parent_frame, reader)
-    plane = curved[0].plane
-    p_plane = frame_pose(plane.frame, reader)[1]
-    k = kin.tree.index(plane.body)
-    if k >= 0:
-        carrier = kin.tree.nodes[k]
-        p_plane = carrier.p_WB + ca.mtimes(carrier.R_WB, p_plane)
+    _, p_plane = plane_pose(curved[0].plane, kin.tree, reader)
     axis = ca.simplify(ca.mtimes(R.T, p_plane - p_frame))[:2]
     if ca.symvar(axis):
         return None
@@ -331,7 +328,7 @@ def _axis_of_ground(system: System, node: Node) -> tuple[float, float] | None:
     return float(x), float(y)
 
 
-def _turned_axes(system: System, layout: _Layout) -> _TurnedAxes:
+def _turned_axes(system: System, layout: _CoordinateLayout) -> _TurnedAxes:
     """(5), for all places and for the headings of all free bodies."""
     node = _turning_node(system)
     assert node is not None
@@ -348,14 +345,14 @@ def _turned_axes(system: System, layout: _Layout) -> _TurnedAxes:
             if turn.sequence[0] == "z" and turn is not base and _is_free(system, turn.joint):
                 found[turn.coordinate] += sign * psi
         for joint in system.kinematics.tree.nodes:
-            if joint.parent < 0 and isinstance(joint.joint.type, Free):
+            if joint.parent < 0 and joint.joint.type.is_free:
                 at = _place(layout, joint.coordinates.start)
                 offset = ca.SX([*axis])
                 here = ca.vertcat(*found[at : at + 2]) - (0 if sign > 0 else offset)
                 there = _turn_pair(here, sign * psi) + (offset if sign > 0 else 0)
                 found[at : at + 2] = ca.vertsplit(there)
         for contact in system.model.contacts:
-            if isinstance(contact, Rolling) and contact.parameters():
+            if contact.parameters():
                 _turn_contact(system, layout, contact, found, sign * psi, sign)
         return ca.vertcat(*found)
 
@@ -367,9 +364,7 @@ def _turned_axes(system: System, layout: _Layout) -> _TurnedAxes:
 
 def _is_free(system: System, joint: str) -> bool:
     nodes = system.kinematics.tree.nodes
-    return any(
-        n.joint.name == joint and n.parent < 0 and isinstance(n.joint.type, Free) for n in nodes
-    )
+    return any(n.joint.name == joint and n.parent < 0 and n.joint.type.is_free for n in nodes)
 
 
 def _turn_pair(pair: ca.SX, angle: ca.SX) -> ca.SX:
@@ -379,15 +374,15 @@ def _turn_pair(pair: ca.SX, angle: ca.SX) -> ca.SX:
     )
 
 
-def _place(layout: _Layout, at: int) -> int:
+def _place(layout: _CoordinateLayout, at: int) -> int:
     """Index of a plain coordinate in c."""
     return next(k for a, k in layout.plain if a == at)
 
 
 def _turn_contact(
     system: System,
-    layout: _Layout,
-    contact: Rolling,
+    layout: _CoordinateLayout,
+    contact: AbstractContact,
     found: list[ca.SX],
     angle: ca.SX,
     sign: int,
@@ -395,8 +390,9 @@ def _turn_contact(
     """Turn the places of a contact on its ground and on its surface."""
     kin = system.kinematics
     at = _place(layout, kin.tree.contact_places(contact.name)[0].start)
-    ground, wheel = contact.ground, contact.wheel
-    num_u = 0 if ground.closed(contact.wheel.circle()) else len(ground.parameters())
+    ground, wheel = contact.form, contact.surface
+    assert wheel is not None
+    num_u = 0 if ground.closed(wheel.circle()) else len(ground.parameters())
     if num_u:
         heading = _heading_of_ground(system, layout, contact, found)
         there = ground.turned(ca.vertcat(*found[at : at + num_u]), angle - sign * heading)
@@ -410,7 +406,7 @@ def _turn_contact(
 
 
 def _heading_of_ground(
-    system: System, layout: _Layout, contact: Rolling, found: list[ca.SX]
+    system: System, layout: _CoordinateLayout, contact: AbstractContact, found: list[ca.SX]
 ) -> ca.SX:
     """Angle about z of ground that another body carries, if it follows from plain coordinates."""
     if contact.plane.body == WORLD:
@@ -428,7 +424,7 @@ def _heading_of_ground(
     return ca.substitute(ca.atan2(R[1, 0], R[0, 0]), kin.symbols.q, values)
 
 
-def _spin_place(system: System, layout: _Layout, body: str) -> int | None:
+def _spin_place(system: System, layout: _CoordinateLayout, body: str) -> int | None:
     """Place in c of the last angle of a body: of its orientation, or of the joint it turns in."""
     node = system.kinematics.tree.nodes[system.kinematics.tree.index(body)]
     for turn in layout.turns:
@@ -439,7 +435,7 @@ def _spin_place(system: System, layout: _Layout, body: str) -> int | None:
     return None
 
 
-def _renamed(layout: _Layout, axes: _TurnedAxes) -> _Layout:
+def _renamed(layout: _CoordinateLayout, axes: _TurnedAxes) -> _CoordinateLayout:
     """The layout with names of its own for what is turned."""
     c = ca.SX.sym("c", len(layout.coordinates))
     plain = axes.to_plain(c)
@@ -452,7 +448,7 @@ def _renamed(layout: _Layout, axes: _TurnedAxes) -> _Layout:
 
 
 def _angle_rows(
-    system: System, layout: _Layout, t: float, q: Array, params: Array
+    system: System, layout: _CoordinateLayout, t: float, q: Array, params: Array
 ) -> dict[int, Array]:
     """∂ċ/∂η of the angles, by their places in c."""
     if not layout.turns:
@@ -467,7 +463,7 @@ def _angle_rows(
 
 
 def _turned_rows(
-    system: System, layout: _Layout, axes: _TurnedAxes, t: float, q: Array, params: Array
+    system: System, layout: _CoordinateLayout, axes: _TurnedAxes, t: float, q: Array, params: Array
 ) -> dict[int, Array]:
     """∂ċ/∂η of turned coordinates, by their places in c."""
     kin = system.kinematics
@@ -481,7 +477,7 @@ def _turned_rows(
     return dict(enumerate(np.array(function(t, q, params))))
 
 
-def _plain_coordinates(layout: _Layout, q: Array) -> Array:
+def _plain_coordinates(layout: _CoordinateLayout, q: Array) -> Array:
     plain = np.zeros(len(layout.coordinates))
     for at, k in layout.plain:
         plain[k] = q[at]
@@ -490,7 +486,9 @@ def _plain_coordinates(layout: _Layout, q: Array) -> Array:
     return plain
 
 
-def _choose_speeds(system: System, layout: _Layout, rows: dict[int, Array]) -> tuple[str, ...]:
+def _choose_speeds(
+    system: System, layout: _CoordinateLayout, rows: dict[int, Array]
+) -> tuple[str, ...]:
     """Names of ζ: η, with those of a group replaced by rates of its coordinates.
 
     Where there is a choice of rates, the ones that determine η best at q.
@@ -531,7 +529,7 @@ def _basis(system: System, t: float, q: Array, params: Array) -> Array:
 
 def _trace(
     system: System,
-    layout: _Layout,
+    layout: _CoordinateLayout,
     axes: _TurnedAxes | None,
     rates: dict[str, int],
     speeds: tuple[Quantity, ...],
@@ -613,7 +611,7 @@ def _speeds_of(
 
 
 def _coordinates_of(
-    c: ca.SX, count: int, turns: tuple[_Orientation, ...], plain: tuple[tuple[int, int], ...]
+    c: ca.SX, count: int, turns: tuple[_AngleCoordinates, ...], plain: tuple[tuple[int, int], ...]
 ) -> ca.SX:
     """q of c."""
     q = [ca.SX(0)] * count
@@ -626,7 +624,10 @@ def _coordinates_of(
 
 
 def _rates_of(
-    system: System, c: ca.SX, turns: tuple[_Orientation, ...], plain: tuple[tuple[int, int], ...]
+    system: System,
+    c: ca.SX,
+    turns: tuple[_AngleCoordinates, ...],
+    plain: tuple[tuple[int, int], ...],
 ) -> ca.SX:
     """ċ = C v, of q and η: as q̇ but for the angles."""
     kin = system.kinematics
@@ -637,14 +638,10 @@ def _rates_of(
         cdot[k] = qdot[at]
     for turn in turns:
         angles = c[turn.coordinate : turn.coordinate + 3]
-        turning = angle_rates(angles, turn.sequence, kin.v[turn.speed : turn.speed + 3])
+        rate_map = angle_rate_map(angles, turn.sequence)
+        turning = ca.mtimes(rate_map, kin.v[turn.speed : turn.speed + 3])
         cdot[turn.coordinate : turn.coordinate + 3] = ca.vertsplit(turning)
     return ca.vertcat(*cdot) if cdot else ca.SX(0, 1)
-
-
-def rate_unit(unit: str) -> str:
-    """Unit of a rate: m becomes m/s, and rad/s becomes rad/s^2."""
-    return f"{unit}^2" if unit.endswith("/s") else f"{unit}/s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -797,28 +794,10 @@ def quaternion_of(angles: ca.SX, sequence: str) -> ca.SX:
     return p
 
 
-def turn_axes(angles: ca.SX, sequence: str) -> list[ca.SX]:
-    """The axis of each angle, in the axes of the turned body: ω = Σ axis_k ȧ_k."""
-    axes = []
-    R = ca.SX.eye(3)
-    for k in reversed(range(3)):
-        axis = _AXES[sequence[k]]
-        axes.append(ca.mtimes(R.T, axis))
-        R = ca.mtimes(rotation_about(axis, angles[k]), R)
-    return axes[::-1]
-
-
 def turn_axes_at(angles: Array, sequence: str) -> Array:
     """Numeric axes of the angles, as columns."""
     turning = [angular_velocity(list(angles), list(rates), sequence) for rates in np.eye(3)]
     return np.array(turning).T
-
-
-def angle_rates(angles: ca.SX, sequence: str, omega: ca.SX) -> ca.SX:
-    """Rates of the angles from ω (3, n) in body axes, by Cramer's rule."""
-    a, b, d = turn_axes(angles, sequence)
-    across = [cross(b, d), cross(d, a), cross(a, b)]
-    return ca.vertcat(*[ca.mtimes(e.T, omega) for e in across]) / ca.dot(a, across[0])
 
 
 def angles_of(q: Array, at: int, sequence: str) -> Array:

@@ -130,7 +130,7 @@ def modes_of(
     groups : (n,) what each state counts to, by :func:`state_groups`; itself by default.
     named : names that the model gives.
     """
-    least = _least(eigenvalues)
+    least = neutral_bound(eigenvalues)
     values = [complex(e) if abs(e) > least else complex(e.real) for e in eigenvalues]
     parts = participations(vectors, groups or states)
     columns = [k for k, value in enumerate(values) if value.imag >= 0]
@@ -157,12 +157,12 @@ def modes_of(
 
 def word_of(value: complex, eigenvalues: np.ndarray) -> str:
     """``grows``, ``decays`` or ``stays``, for one of these eigenvalues."""
-    if abs(value.real) <= _least(eigenvalues):
+    if abs(value.real) <= neutral_bound(eigenvalues):
         return "stays"
     return "grows" if value.real > 0 else "decays"
 
 
-def _least(eigenvalues: np.ndarray) -> float:
+def neutral_bound(eigenvalues: np.ndarray) -> float:
     """Tolerance below which an eigenvalue counts as zero, 1/s."""
     return NEUTRAL * max(1.0, float(np.max(np.abs(eigenvalues), initial=0.0)))
 
@@ -246,7 +246,7 @@ def declared_names(
     Of several that fit a name, that which decays fastest has it. Two real eigenvalues that are left
     over belong to a mode that oscillates elsewhere: its pair has parted.
     """
-    least = _least(eigenvalues)
+    least = neutral_bound(eigenvalues)
     names = np.full(len(eigenvalues), "", dtype=object)
     turns, moves = eigenvalues.imag > least, np.abs(eigenvalues) > least
     real = moves & (np.abs(eigenvalues.imag) <= least)

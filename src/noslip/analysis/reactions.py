@@ -203,8 +203,7 @@ def reactions_at(system: System, run: SampledMotion, axes: str) -> tuple[Reactio
 def sampled(system: System, run: SampledMotion, function: str) -> Array:
     """Evaluate a function of the system along a run, in other speeds where its own are singular."""
     if run.values.ndim == 1:
-        names = [p.name for p in system.model.parameters]
-        given = dict(zip(names, run.values.tolist(), strict=True))
+        given = system.model.parameter_values(run.values)
         system = with_regular_rows(system, run.values, given)
     at = run.arguments(system)
     values = getattr(system, function).map(*at)

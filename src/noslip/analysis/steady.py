@@ -40,11 +40,11 @@ from noslip.analysis.local_coordinates import (
     LocalState,
     angles_of,
     local_state_at,
-    rate_unit,
     turned_sequences,
 )
 from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
+from noslip.model.units import rate_unit
 from noslip.simulation.expressions import units_by_name
 from noslip.simulation.request import with_regular_rows
 from noslip.simulation.starts.completion import Start, complete_start, start_names
@@ -496,7 +496,7 @@ class WantedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteadyProblem:
-    """Conditions of a steady motion: what matters, values wanted, inputs searched for."""
+    """Conditions of a steady motion: relevant coordinates, target values, unknown inputs."""
 
     relevant: Relevance
     wanted: tuple[WantedValue, ...]
@@ -572,7 +572,7 @@ def find_wanted(point: LocalState, given: Mapping[str, float]) -> tuple[WantedVa
 
 
 def least_speeds(point: LocalState, wanted: Sequence[WantedValue]) -> LocalState:
-    """The point with the wanted speeds, as far as they go, and the others as small as possible."""
+    """The point closest to the target speeds, the other speeds of least norm."""
     speeds = [w for w in wanted if w.is_speed]
     if not speeds:
         return point

@@ -203,7 +203,7 @@ def steady_batch(
     )
     check_time(system, time, guess)
     searched = input_places(variants.system, find, inputs or {})
-    work = _Search(variants, guess, searched, time)
+    work = _SteadySearch(variants, guess, searched, time)
     size = BLOCK if variants.device is None else variants.block
     in_blocks(
         variants.count, work.fill, size=size, threads=threads, progress=progress, cancel=cancel
@@ -249,7 +249,7 @@ class _Conditions(NamedTuple):
         return np.max(np.abs(self.F()), axis=1, initial=0.0) <= TOLERANCE * size
 
 
-class _Search:
+class _SteadySearch:
     """Steady motions of all variants, filled block by block."""
 
     def __init__(
@@ -512,7 +512,7 @@ class _Search:
         )
 
     def _keep_found(self, places: NDArray[Any], points: _Points, best: _Conditions) -> None:
-        """Note what was found, and why nothing was."""
+        """Store the solutions of variants, and the messages of those without one."""
         is_solved = best.is_found()
         found = is_solved & self._is_regular(points, "contact")
         F, J = best.F(), best.J()

@@ -28,7 +28,6 @@ from noslip.engines.c_code import (
     print_sincos,
     print_statements,
     print_tables,
-    table_name,
     used_inputs,
 )
 from noslip.engines.optimize import optimize
@@ -226,7 +225,7 @@ class CSource:
 
     def with_tables(self, lines: list[str]) -> list[str]:
         """Lines of functions, after the tables that they look up."""
-        known = {table_name(t): t for p in self._programs for t in p.tables}
+        known = {t.symbol: t for p in self._programs for t in p.tables}
         text = "\n".join(lines)
         used = [table for name, table in known.items() if f"{name}[" in text]
         return [*print_tables(used, f"{self.prefix}_real", single=self.single), *lines]
@@ -666,7 +665,7 @@ def _of_basis(source: CSource, b: int, system: System) -> list[str]:
     nx, nu, nf = source.num_states, len(system.inputs), kin.num_independent_speeds
     names = ["t", *_named("x", nx), *_named("u", nu)]
     health = [h.value for h in system.singularity_measures]
-    rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates, *health)
+    rates = ca.vertcat(eq.state_rates, *health)
     title = ", ".join(s.name for s in system.independent_speeds)
     lines = [f"/* basis {b}: {c_comment(title)} */", ""]
 

@@ -235,7 +235,7 @@ def build_model(robot: RobotDescription, under: Undercarriage | None = None) -> 
     return _Building(robot, under if under is not None else own).build()
 
 
-class _Wheel(NamedTuple):
+class _RollingLink(NamedTuple):
     link: Link
     radius: float
     axis: Array
@@ -442,7 +442,7 @@ class _Building:
                     f"wheel '{name}' has the radius {radius:g} m", where, "give more than 0"
                 )
 
-    def _wheels(self) -> list[_Wheel]:
+    def _wheels(self) -> list[_RollingLink]:
         wheels = [self._wheel(name, radius) for name, radius in self.under.wheels.items()]
         for name, radius in self.under.casters.items():
             link = self._caster_wheel(name)
@@ -486,7 +486,7 @@ class _Building:
     def _is_turning(self, joint: LinkJoint) -> bool:
         return joint.kind == "revolute" and joint.name not in self.under.locked
 
-    def _wheel(self, name: str, radius: float | None) -> _Wheel | None:
+    def _wheel(self, name: str, radius: float | None) -> _RollingLink | None:
         link, joint = self.links[name], self.carrier.get(name)
         if joint is None or not self._is_turning(joint):
             self._fault(
@@ -520,7 +520,7 @@ class _Building:
             )
         if not is_ball and abs((self.poses[name].R @ joint.axis)[2]) > 0.2:
             self.notes.append(f"the axis of wheel '{name}' is not level")
-        return _Wheel(link, used, joint.axis, along, is_ball)
+        return _RollingLink(link, used, joint.axis, along, is_ball)
 
     def _round_parts(self, name: str, joint: LinkJoint) -> Iterator[tuple[float, Array, bool]]:
         """Radius, center in the link, and whether it is a ball, of what could be the wheel."""
@@ -538,7 +538,7 @@ class _Building:
                     if float(np.linalg.norm(np.cross(pose.R[:, 2], joint.axis))) < PARALLEL:
                         yield part.size[0], pose.p, False
 
-    def _check_ground(self, wheels: list[_Wheel]) -> None:
+    def _check_ground(self, wheels: list[_RollingLink]) -> None:
         self.ground = min((self._bottom(wheel) for wheel in wheels), default=0.0)
         for wheel in wheels:
             gap = self._bottom(wheel) - self.ground
@@ -548,7 +548,7 @@ class _Building:
                     "if the ground reached it"
                 )
 
-    def _bottom(self, wheel: _Wheel) -> float:
+    def _bottom(self, wheel: _RollingLink) -> float:
         """Height of the lowest point of a wheel in the root."""
         pose = self.poses[wheel.link.name]
         up = float((pose.R @ wheel.axis)[2])
@@ -570,7 +570,7 @@ class _Building:
 
     # (3) the model
 
-    def _model(self, root: str, wheels: list[_Wheel]) -> Model:
+    def _model(self, root: str, wheels: list[_RollingLink]) -> Model:
         robot = self.robot
         base, is_world = self.base, self.is_world
         own_links = [name for name in self.links if not (is_world and name == root)]
@@ -723,7 +723,9 @@ class _Building:
             )
         return found
 
-    def _add_contact(self, b: ModelBuilder, wheel: _Wheel, name: str, *, normal: bool) -> None:
+    def _add_contact(
+        self, b: ModelBuilder, wheel: _RollingLink, name: str, *, normal: bool
+    ) -> None:
         radius = b.parameter(f"r_{name}", _number(wheel.radius), "m", f"radius of wheel {name}")
         center, axis = _numbers(wheel.center), _numbers(wheel.axis)
         is_left = (self.poses[wheel.link.name].R @ wheel.axis)[1] >= 0.0
@@ -908,7 +910,7 @@ def _placement(pose: Pose) -> Placement:
 
 
 def _number(value: float) -> float:
-    """A number of a file; what cannot be told from 0 is 0, and so is −0."""
+    """A number of a file; one within rounding of 0, and −0, is 0."""
     return float(value) if abs(value) > 1e-30 else 0.0
 
 

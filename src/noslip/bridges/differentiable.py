@@ -24,21 +24,33 @@ from noslip.simulation.simulate import simulate
 MODES = ("forward", "adjoint")
 
 
+def check_request(mode: str, options: Mapping[str, Any], where: str) -> None:
+    """Refuse ways to differentiate a run that are not there, and a run without a duration."""
+    if mode not in MODES:
+        raise SimulationError(f"the mode is {mode!r:.40}", where, nearest(str(mode), MODES))
+    if "duration" not in options:
+        raise SimulationError("the duration is missing", where, "give duration=…, s")
+
+
 class RatesFunction:
     """The right-hand side without the work, and its Jacobian by [t; x; u; p], at rows of points."""
 
     def __init__(self, system: System) -> None:
         self.system = system
         symbols, eq = system.kinematics.symbols, system.equations
-        kin = system.kinematics
         given = (symbols.t, eq.state, eq.inputs, symbols.params)
         self.sizes = tuple(int(g.shape[0]) for g in given)
-        rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates)
+        rates = eq.state_rates
         self.size = int(rates.shape[0])
         slopes = ca.jacobian(rates, ca.vertcat(*given))
         self._values = compile_expression("rates", given, system.fold(rates))
         # by rows
         self._slopes = compile_expression("slopes", given, system.fold(ca.vec(slopes.T)))
+
+    def completed(self, u: Any, p: Any) -> tuple[Any, Any]:
+        """Inputs and parameters; zeros and the nominal values for those that are None."""
+        forces = np.zeros(self.sizes[2]) if u is None else u
+        return forces, self.system.parameters() if p is None else p
 
     def values(self, t: Any, x: Any, u: Any, p: Any) -> Array:
         """(…, nx) rates at (…,), (…, nx), (…, nu) and (…, np)."""

@@ -34,7 +34,7 @@ from noslip.bridges.exports import AbstractSystemFormat
 from noslip.engines.system import System
 from noslip.errors import CompileError
 from noslip.model.quantities import Quantity
-from noslip.model.units import read_unit
+from noslip.model.units import rate_unit, read_unit
 
 #: A residual of holonomic rows, m or rad, above which a state is projected in event mode.
 LARGEST_RESIDUAL = 1e-9
@@ -228,7 +228,7 @@ def fmu_variables(source: CSource) -> list[FmuVariable]:
     for name, unit, said, causality, value in states:
         add(name=name, unit=unit, description=said, causality=causality, start=value)
     for k, (name, unit, *_) in enumerate(states):
-        add(name=f"der({name})", unit=_per_second(unit), causality="local", derivative=1 + k)
+        add(name=f"der({name})", unit=rate_unit(unit), causality="local", derivative=1 + k)
     for i in system.inputs:
         add(name=i.name, unit=i.unit, description=i.description, causality="input", start=0.0)
     for s in (*system.speeds, *named_speeds(system)):
@@ -334,9 +334,8 @@ def _printed(source: CSource) -> list[str]:
         kin, eq = system.kinematics, system.equations
         E = selection(kin.symbols.q, kin.symbols.params)
         outputs = ca.vertcat(kin.v, ca.mtimes(E, kin.v)) if chosen else kin.v
-        rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates)
         dx, du = ca.SX.sym("dx", nx), ca.SX.sym("du", nu)
-        both = ca.vertcat(rates, outputs)
+        both = ca.vertcat(eq.state_rates, outputs)
         slope = ca.jtimes(both, ca.vertcat(eq.state, eq.inputs), ca.vertcat(dx, du))
         names = ["t", *(f"x[{k}]" for k in range(nx)), *(f"u[{k}]" for k in range(nu))]
         seeds = [*(f"dx[{k}]" for k in range(nx)), *(f"du[{k}]" for k in range(nu))]
@@ -353,11 +352,6 @@ def _printed(source: CSource) -> list[str]:
 
 
 # descriptions
-
-
-def _per_second(unit: str) -> str:
-    """The unit of a rate."""
-    return f"{unit}^2" if unit.endswith("/s") else f"{unit}/s"
 
 
 def _attributes(**given: object) -> str:

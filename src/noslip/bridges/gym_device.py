@@ -88,7 +88,7 @@ class EndedNames:
 
 
 class _Recycled(DeviceMemory):
-    """Memory that goes back to a list when nobody has it any more."""
+    """Device memory that returns to a pool when it is no longer referenced."""
 
     def __init__(self, memory: DeviceMemory, free: list[DeviceMemory]) -> None:
         self._memory, self._free = memory, free
@@ -186,7 +186,7 @@ class DeviceMechanisms:
         self._memory["episodes"].fill(0xFF)  # −1
 
     def begin(self, options: Mapping[str, float] | None = None) -> DeviceArray:
-        """The next episodes of all, from random starts or from one that is given; what is seen."""
+        """Begin an episode in each environment, from random starts or a given one; observations."""
         self._memory["acts"].fill(_OVER)
         if options:
             given = {name: np.array([float(value)]) for name, value in options.items()}
@@ -261,7 +261,7 @@ class DeviceMechanisms:
         return self._kernels[kind]
 
     def _new_results(self) -> DeviceMemory:
-        """Memory for what a step leaves; that of steps whose results nobody has is used again."""
+        """Memory of a step's results, from the pool of those no longer referenced."""
         own = self._free.pop() if self._free else None
         if own is None:
             own = self._device.allocate(self.count * sum(self._sizes.values()))

@@ -261,7 +261,7 @@ class _PeriodWriter:
                 self.trial[i] = self.newton[i]
             for k in range(self.shape.num_residuals):
                 s.is_held = s.is_held & (f.abs(self.newton[n + k]) <= ASTRAY)
-        s.is_held = s.is_held & self.are_finite(self.trial, n)
+        s.is_held = s.is_held & self.all_finite(self.trial, n)
         if not self.shape.has_basis:
             self._take_step()
 
@@ -273,13 +273,9 @@ class _PeriodWriter:
         s.t = f.where(s.goes_on, s.t + self.shape.step, s.t)
         s.taken = s.taken + f.to_whole(s.goes_on)
 
-    def are_finite(self, x: Array, count: int) -> Value:
+    def all_finite(self, x: Array, count: int) -> Value:
         """Whether the first `count` numbers are finite."""
-        f, s = self.f, self.s
-        s.off = f.real(0.0)
-        for i in f.rows(count):
-            s.off = s.off + f.total(x[i] - x[i])
-        return s.off.equals(0.0)
+        return self.f.all_finite(x, count, self.s)
 
 
 def print_lanes_period(shape: PeriodShape) -> tuple[str, int]:
@@ -325,7 +321,7 @@ class _EpisodeWriter(_PeriodWriter):
         self.s.declare(WHOLE, "acts", "number", "basis", "left")
         self.s.declare(TRUTH, "is_new", "is_bad", "is_elsewhere")
         if shape.others:
-            self.passed = f.array(_Passed(shape).size)
+            self.passed = f.array(_BasisChange(shape).size)
         self.drawn = f.array(shape.period.num_parameters + shape.num_given)
         self.closed = f.array(shape.period.num_states)
 
@@ -373,10 +369,10 @@ class _EpisodeWriter(_PeriodWriter):
             self.advance(shape.steps, self.known)
         s.left = f.whole(shape.steps) - s.taken
         # an action that is no number ends no basis
-        is_number = self.are_finite(self.u, self.shape.num_inputs)
+        is_number = self.all_finite(self.u, self.shape.num_inputs)
         s.is_elsewhere = (s.basis > 0) | (s.has_ended & is_number)
         with f.when(s.is_elsewhere):
-            places = _Passed(shape)
+            places = _BasisChange(shape)
             for array, (first, size) in zip(self._kept, places.parts, strict=True):
                 for k in range(size):
                     self.passed[first + k] = array[k]
@@ -451,7 +447,7 @@ class _EpisodeWriter(_PeriodWriter):
         f, s, shape = self.f, self.s, self.episode
         found, seen = self.found, shape.num_seen
         ends = self.shape.num_found - 1 - seen
-        s.is_bad = s.is_bad | (~s.is_new & ~self.are_finite(found, 1 + seen + ends))
+        s.is_bad = s.is_bad | (~s.is_new & ~self.all_finite(found, 1 + seen + ends))
         s.why = f.whole(0)
         for k in reversed(range(ends)):
             s.why = f.where(found[1 + seen + k] > 0.0, f.whole(1 + k), s.why)
@@ -474,7 +470,7 @@ class _EpisodeWriter(_PeriodWriter):
             f.lines.append(f"  store {byte.typed}, {place.typed}, align 1")
 
 
-class _Passed:
+class _BasisChange:
     """Places of what goes on in another basis: numbers, then state, inputs, variables and found."""
 
     numbers = {"t": 0, "left": 1, "basis": 2}
@@ -504,7 +500,7 @@ def _print_others(shape: EpisodeShape) -> str:
     s.declare(TRUTH, "is_fresh")
     w.how = "noinline"
     margins = f.array(len(shapes) * (1 + len(shape.speeds)), is_scratch=True)
-    given, places = Given(f, f.value("%state", PLACE, 1)), _Passed(shape)
+    given, places = Given(f, f.value("%state", PLACE, 1)), _BasisChange(shape)
     arrays = (w.x, w.u, w.known.part(shape.period.num_parameters), w.found)
     for array, (first, size) in zip(arrays, places.parts, strict=True):
         for k in range(size):

@@ -1,4 +1,4 @@
-"""Many mechanisms with one task on the processor: states, what is seen of them, and their steps.
+"""Many mechanisms with one task on the processor: states, observations, and steps.
 
 Nothing of Gymnasium is in it: `gym_envs.py` has the environments, `gym_device.py` those of a GPU.
 
@@ -88,7 +88,7 @@ class Draws(NamedTuple):
 
 
 class Mechanisms:
-    """n mechanisms with one task: states, what is seen of them, and a step for all at once.
+    """n mechanisms with one task: states, observations, and a step for all at once.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class Mechanisms:
     def act(
         self, actions: Array, which: NDArray[np.bool_] | None = None
     ) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_], NDArray[np.object_]]:
-        """Rewards, what has ended, what is cut, and by which name it ended, after a period.
+        """Rewards, terminations, truncations, and names of the terminations, after a period.
 
         Where only some act, it is nothing of the others.
         """
@@ -177,7 +177,7 @@ class Mechanisms:
         return reward, ended, is_acting & (self._acts >= task.limit) & ~ended, why
 
     def observe(self) -> NDArray[np.float32]:
-        """(n, no) what is seen, cut at the largest magnitude."""
+        """(n, no) observations, clipped at the largest magnitude."""
         seen = np.nan_to_num(self.found[:, 1 : 1 + len(self.task.observation)])
         return np.clip(seen, -self.task.largest, self.task.largest).astype(np.float32)
 
@@ -190,8 +190,8 @@ class Mechanisms:
         system = self.basis(k)
         names = (*system.coordinates, *system.independent_speeds, *system.auxiliary_states)
         start = {q.name: float(x) for q, x in zip(names, self.x[k], strict=False)}
-        known = zip((p.name for p in system.model.parameters), self._values.tolist(), strict=True)
-        run = simulate(system, start=start, parameters=dict(known), duration=1e-6, samples=2)
+        known = system.model.parameter_values(self._values)
+        run = simulate(system, start=start, parameters=known, duration=1e-6, samples=2)
         image = picture(run, system=system, follow=True, width=WIDTH, height=HEIGHT)
         return np.asarray(image.convert("RGB"), dtype=np.uint8)
 

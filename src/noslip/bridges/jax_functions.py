@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from noslip.bridges.differentiable import MODES, RatesFunction, RunFunction
+from noslip.bridges.differentiable import RatesFunction, RunFunction, check_request
 from noslip.engines.system import System, require_system
-from noslip.errors import SimulationError, nearest
+from noslip.errors import SimulationError
 from noslip.extras import require
 
 
@@ -35,7 +35,7 @@ def to_jax(system: System) -> Callable[..., Any]:
     """
     require_system("to_jax", system)
     jax = _jax(f"JAX function of model '{system.model.name}'")
-    function, nominal = RatesFunction(system), system.parameters()
+    function = RatesFunction(system)
 
     @jax.custom_jvp
     def evaluate(t: Any, x: Any, u: Any, p: Any) -> Any:
@@ -54,8 +54,7 @@ def to_jax(system: System) -> Callable[..., Any]:
         """Rates of the state."""
         _check_precision(jax, system)
         array = jax.numpy.asarray
-        forces = np.zeros(function.sizes[2]) if u is None else u
-        known = nominal if p is None else p
+        forces, known = function.completed(u, p)
         given = (array(a, dtype=np.float64) for a in (t, x, forces, known))
         return evaluate(*given)
 
@@ -89,10 +88,7 @@ def simulate_jax(
     require_system("simulate_jax", system)
     where = f"JAX function of model '{system.model.name}'"
     jax = _jax(where)
-    if mode not in MODES:
-        raise SimulationError(f"the mode is {mode!r:.40}", where, nearest(str(mode), MODES))
-    if "duration" not in options:
-        raise SimulationError("the duration is missing", where, "give duration=…, s")
+    check_request(mode, options, where)
     function = RunFunction(system, with_respect_to, columns, options)
     size = len(function.names)
 

@@ -68,10 +68,10 @@ class Mjcf(AbstractRobotFormat):
 def read_mjcf(path: str | os.PathLike[str]) -> RobotDescription:
     """The mechanism that an MJCF file describes; its root is the world."""
     file, root = read_document(path, "mujoco", "MJCF", "a URDF file is named .urdf")
-    return _Reading(file, root).robot()
+    return _MjcfReader(file, root).robot()
 
 
-class _Reading(XmlReader):
+class _MjcfReader(XmlReader):
     """One file being read."""
 
     def __init__(self, file: str, root: XmlElement) -> None:

@@ -72,7 +72,7 @@ def to_control(
     title = name or re.sub(r"[^A-Za-z0-9]+", "_", model).strip("_") or "model"
     if isinstance(thing, Linearization):
         return _linear(thing, title)
-    functions = _Functions(thing, where)
+    functions = _ControlFunctions(thing, where)
     values = thing.parameters(parameters)
     given = {
         "inputs": signal_names(i.name for i in thing.inputs),
@@ -123,7 +123,7 @@ def _linear(linear: Linearization, name: str) -> Any:
     )
 
 
-class _Functions:
+class _ControlFunctions:
     """Rates and outputs of a system, as python-control calls them."""
 
     def __init__(self, system: System, where: str) -> None:
@@ -185,7 +185,9 @@ class _Functions:
         return np.asarray(np.linalg.lstsq(B, needed, rcond=None)[0], dtype=float)
 
 
-def _flatness(system: System, functions: _Functions, values: Array, where: str) -> tuple[Any, Any]:
+def _flatness(
+    system: System, functions: _ControlFunctions, values: Array, where: str
+) -> tuple[Any, Any]:
     """Maps from state and inputs to flat outputs with derivatives, and back."""
     num, kin = len(system.model.inputs), system.kinematics
     nf, nq = kin.num_independent_speeds, kin.num_coordinates
@@ -213,7 +215,7 @@ def _flatness(system: System, functions: _Functions, values: Array, where: str) 
     return _base(system, functions, values)
 
 
-def _arm(system: System, functions: _Functions, values: Array) -> tuple[Any, Any]:
+def _arm(system: System, functions: _ControlFunctions, values: Array) -> tuple[Any, Any]:
     nq = len(system.coordinates)
     N = np.array(ca.evalf(ca.densify(system.kinematics.N)))
 
@@ -233,9 +235,9 @@ def _arm(system: System, functions: _Functions, values: Array) -> tuple[Any, Any
     return forward, reverse
 
 
-def _base(system: System, functions: _Functions, values: Array) -> tuple[Any, Any]:
+def _base(system: System, functions: _ControlFunctions, values: Array) -> tuple[Any, Any]:
     found = find_follower(system, values)
-    known = dict(zip(functions.parameter_names, values.tolist(), strict=True))
+    known = system.model.parameter_values(values)
     point, direction = found.frame
     px, py = (float(nominal(c, known)) for c in point[:2])
     dx, dy = (float(nominal(c, known)) for c in direction[:2])

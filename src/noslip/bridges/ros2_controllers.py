@@ -23,13 +23,12 @@ from noslip.model.bodies import WORLD
 from noslip.model.contacts import Rolling
 from noslip.model.expressions import names_of
 from noslip.model.files import AbstractModelFormat
-from noslip.model.joints import Free, Joint, Planar
+from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.model.numbers import Array, NumberReader
-from noslip.model.parts.part import rest_poses
 from noslip.model.roller_wheels import RollerRolling
 from noslip.model.surfaces import Disk
-from noslip.model.topology import topology
+from noslip.model.topology import rest_poses, topology
 
 #: Sine of the angle between two axes that count as parallel.
 PARALLEL = 1e-6
@@ -55,7 +54,7 @@ class Ros2Controllers(AbstractModelFormat):
         return ("the file has geometry and names of joints; limits, rates and gains are yours",)
 
 
-class _Wheel(NamedTuple):
+class _ControlledWheel(NamedTuple):
     """A wheel: its joints, its place in the base, and what moves it."""
 
     joint: str
@@ -119,7 +118,7 @@ _TYPES = {
 _Found = tuple[str, dict[str, Value]] | None
 
 
-def _differential(driven: list[_Wheel]) -> _Found:
+def _differential(driven: list[_ControlledWheel]) -> _Found:
     left = [w for w in driven if w.position[1] > 0.0]
     right = [w for w in driven if w.position[1] < 0.0]
     if len(left) != len(right) or not left:
@@ -132,7 +131,7 @@ def _differential(driven: list[_Wheel]) -> _Found:
     }
 
 
-def _tricycle(front: _Wheel, rear: list[_Wheel]) -> _Found:
+def _tricycle(front: _ControlledWheel, rear: list[_ControlledWheel]) -> _Found:
     if not rear:
         return None
     return "tricycle_controller", {
@@ -143,7 +142,7 @@ def _tricycle(front: _Wheel, rear: list[_Wheel]) -> _Found:
     }
 
 
-def _steering(kind: str, rear: list[_Wheel], front: list[_Wheel]) -> _Found:
+def _steering(kind: str, rear: list[_ControlledWheel], front: list[_ControlledWheel]) -> _Found:
     if len(rear) != 2:
         return None
     more: dict[str, Value] = {}
@@ -159,7 +158,7 @@ def _steering(kind: str, rear: list[_Wheel], front: list[_Wheel]) -> _Found:
     }
 
 
-def _mecanum(wheels: list[_Wheel]) -> _Found:
+def _mecanum(wheels: list[_ControlledWheel]) -> _Found:
     middle = _middle(wheels)
     corners = {(w.position[0] > middle[0], w.position[1] > middle[1]): w for w in wheels}
     if len(corners) != 4:
@@ -181,12 +180,12 @@ def _mecanum(wheels: list[_Wheel]) -> _Found:
     }
 
 
-def _wheels(model: Model) -> tuple[str, list[_Wheel]]:
+def _wheels(model: Model) -> tuple[str, list[_ControlledWheel]]:
     """The base, and wheels that roll on the ground with it."""
     tree = topology(model).tree
     read = NumberReader(model.parameter_values())
     base = next(
-        (j.child for j in tree if j.parent == WORLD and isinstance(j.type, Planar | Free)), None
+        (j.child for j in tree if j.parent == WORLD and (j.type.is_planar or j.type.is_free)), None
     )
     if base is None:
         raise ModelError(
@@ -218,7 +217,7 @@ def _wheels(model: Model) -> tuple[str, list[_Wheel]]:
         angles = set(above.coordinate_names()) if above is not None else set()
         driven = set(spin.speed_names()) & (moved | given) or set(spin.coordinate_names()) & tied
         found.append(
-            _Wheel(
+            _ControlledWheel(
                 joint=spin.name,
                 position=R_base.T @ (center - p_base),
                 radius=read.scalar(surface.radius),  # type: ignore[union-attr]
@@ -255,17 +254,17 @@ def _is_on(body: str, base: str, carrier: Mapping[str, Joint]) -> bool:
     return body == base
 
 
-def _middle(wheels: list[_Wheel]) -> Array:
+def _middle(wheels: list[_ControlledWheel]) -> Array:
     middle: Array = np.mean([w.position for w in wheels], axis=0)
     return middle
 
 
-def _track(wheels: list[_Wheel]) -> float:
+def _track(wheels: list[_ControlledWheel]) -> float:
     sides = [w.position[1] for w in wheels]
     return _length(max(sides) - min(sides))
 
 
-def _radius(wheels: list[_Wheel]) -> float:
+def _radius(wheels: list[_ControlledWheel]) -> float:
     return _length(float(np.mean([w.radius for w in wheels])))
 
 

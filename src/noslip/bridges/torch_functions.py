@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from noslip.bridges.differentiable import MODES, RatesFunction, RunFunction
+from noslip.bridges.differentiable import RatesFunction, RunFunction, check_request
 from noslip.engines.system import System, require_system
-from noslip.errors import SimulationError, nearest
 from noslip.extras import require
 
 
@@ -29,7 +28,7 @@ def to_torch(system: System) -> Callable[..., Any]:
     """
     require_system("to_torch", system)
     torch = _torch(f"PyTorch function of model '{system.model.name}'")
-    function, nominal = RatesFunction(system), system.parameters()
+    function = RatesFunction(system)
 
     class Rates(torch.autograd.Function):  # type: ignore[name-defined]
         @staticmethod
@@ -52,8 +51,7 @@ def to_torch(system: System) -> Callable[..., Any]:
     def rates(t: Any, x: Any, u: Any = None, p: Any = None) -> Any:
         """Rates of the state."""
         state = torch.as_tensor(x)
-        forces = np.zeros(function.sizes[2]) if u is None else u
-        known = nominal if p is None else p
+        forces, known = function.completed(u, p)
         given = (torch.as_tensor(a, device=state.device) for a in (t, state, forces, known))
         return Rates.apply(*given)
 
@@ -83,10 +81,7 @@ def simulate_torch(
     require_system("simulate_torch", system)
     where = f"PyTorch function of model '{system.model.name}'"
     torch = _torch(where)
-    if mode not in MODES:
-        raise SimulationError(f"the mode is {mode!r:.40}", where, nearest(str(mode), MODES))
-    if "duration" not in options:
-        raise SimulationError("the duration is missing", where, "give duration=…, s")
+    check_request(mode, options, where)
     function = RunFunction(system, with_respect_to, columns, options)
 
     class Run(torch.autograd.Function):  # type: ignore[name-defined]

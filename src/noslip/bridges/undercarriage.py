@@ -49,7 +49,7 @@ def read_undercarriage(path: str | os.PathLike[str]) -> Undercarriage:
         raise ModelError(f"the text is not TOML: {error}", file, "correct it there") from error
     unknown = [key for key in table if key not in _KEYS]
     faults = [Fault(f"there is no key '{key}'", file, nearest(key, _KEYS)) for key in unknown]
-    reading = _Reading(file, table, faults)
+    reading = _UndercarriageReader(file, table, faults)
     made = Undercarriage(
         wheels=reading.radii("wheels"),
         casters=reading.radii("casters"),
@@ -64,7 +64,7 @@ def read_undercarriage(path: str | os.PathLike[str]) -> Undercarriage:
     return made
 
 
-class _Reading:
+class _UndercarriageReader:
     def __init__(self, file: str, table: Mapping[str, Any], faults: list[Fault]) -> None:
         self.file, self.table, self.faults = file, table, faults
 

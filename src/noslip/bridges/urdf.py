@@ -34,9 +34,8 @@ from noslip.model.forces import JointDamper, JointFriction, Motor
 from noslip.model.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from noslip.model.model import Model
 from noslip.model.numbers import Array, NumberReader
-from noslip.model.parts.part import frame_numbers
 from noslip.model.rows import AbstractRow
-from noslip.model.topology import topology
+from noslip.model.topology import frame_numbers, topology
 from noslip.words import counted
 
 _KINDS = {
@@ -84,7 +83,7 @@ def read_urdf(path: str | os.PathLike[str]) -> RobotDescription:
     other = "a file for MuJoCo is named .xml or .mjcf"
     file, root = read_document(path, "robot", "URDF", other)
     _refuse_xacro(root, file)
-    return _Reading(file).robot(root)
+    return _UrdfReader(file).robot(root)
 
 
 def _refuse_xacro(root: XmlElement, file: str) -> None:
@@ -107,7 +106,7 @@ def _walk(element: XmlElement) -> Iterator[XmlElement]:
         waiting.extend(now.children)
 
 
-class _Reading(XmlReader):
+class _UrdfReader(XmlReader):
     """One file being read."""
 
     def robot(self, root: XmlElement) -> RobotDescription:
@@ -331,7 +330,7 @@ class _Writing:
     def _base(self) -> Joint | None:
         """The planar or free joint of a robot that stands on nothing else."""
         under = [joint for joint in self.tree.tree if joint.parent == WORLD]
-        if len(under) == 1 and isinstance(under[0].type, Planar | Free):
+        if len(under) == 1 and (under[0].type.is_planar or under[0].type.is_free):
             return under[0]
         return None
 

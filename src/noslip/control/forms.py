@@ -126,7 +126,7 @@ class AbstractForm(Member):
         return cls(**values)
 
     def text(self) -> str:
-        """The text that describes it; what is as by default is left out."""
+        """The text that describes it, without values that are defaults."""
         entries = []
         for name, argument in self.arguments().items():
             value = getattr(self, self.kept_as.get(name, name))

@@ -588,7 +588,7 @@ class PlantLaw(AbstractInputLaw):
         )
 
     def _estimated(self, loop: _Loop, tick: ca.SX, before: Mapping[str, ca.SX]) -> _Sight:
-        """The estimate of a filter, from what sensors show and what was wanted in the period."""
+        """The estimate of a filter, from measurements and the commands of the period."""
         assert self.plant.estimator is not None
         model, t = self.model, loop.t
         channels = self.plant.channels(model, self.period)

@@ -101,7 +101,7 @@ def run_scenario(
         dataclasses.replace(p, value=split.task.get(p.name, p.value)) for p in scenario.parameters
     )
     values = system.parameters(split.parameters)
-    known = {p.name: float(x) for p, x in zip(system.model.parameters, values, strict=True)}
+    known = system.model.parameter_values(values)
     known |= {p.name: p.value for p in task}
     start = scenario_start(scenario, known) | split.start
     time = scenario.duration if duration is None else duration

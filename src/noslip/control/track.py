@@ -200,7 +200,7 @@ def _read_texts(
 
 
 def check_ride(loop: ControlLoop, follower: Follower | str | None, where: str) -> None:
-    """Refuse for what is balanced what its own controller does not do."""
+    """Refuse options that the controller of a balancing vehicle does not support."""
     feedback = loop.feedback()
     if not (feedback.is_open or isinstance(feedback, PathTracking)):
         raise SimulationError(

@@ -106,7 +106,7 @@ def print_statements(
         if kind == "gather":
             behind, table = (int(program.constants[v - first]) for v in operands[1:])
             place = f"(int){names[operands[0]]} + {behind}"
-            yield f"const {real} v{k} = {table_name(numbered_table(table))}[{place}];"
+            yield f"const {real} v{k} = {numbered_table(table).symbol}[{place}];"
             continue
         if sincos and kind in ("sin", "cos"):
             angle = operands[0]
@@ -247,18 +247,13 @@ def used_inputs(program: Program) -> set[int]:
     return {i for i in read if i < sum(program.input_sizes)}
 
 
-def table_name(table: LookupTable) -> str:
-    """Name of the array of a table."""
-    return f"table_{table.key}"
-
-
 def print_tables(
     tables: Iterable[LookupTable], real: str, *, single: bool = False
 ) -> Iterator[str]:
     """Lines that define the arrays of tables."""
     for table in tables:
         numbers = [c_number(float(x), single=single) for x in table.coefficients.ravel()]
-        yield f"static const {real} {table_name(table)}[{len(numbers)}] = {{"
+        yield f"static const {real} {table.symbol}[{len(numbers)}] = {{"
         for k in range(0, len(numbers), 8):
             end = "," if k + 8 < len(numbers) else ""
             yield "    " + ", ".join(numbers[k : k + 8]) + end

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from noslip.engines.system import System
 
 
-def _rates(system: System) -> ca.SX:
-    kin, eq = system.kinematics, system.equations
-    return ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates)
-
-
 def _measures(system: System) -> ca.SX:
     values = [h.value for h in system.singularity_measures]
     return stack(values) if values else ca.SX(0, 1)
@@ -28,7 +23,7 @@ def _measures(system: System) -> ca.SX:
 
 #: Output → its expression.
 OUTPUTS: dict[str, Callable[[System], ca.SX]] = {
-    "rates": _rates,
+    "rates": lambda system: system.equations.state_rates,
     "speeds": lambda system: system.kinematics.v,
     "accelerations": lambda system: system.equations.speed_rates,
     "measures": _measures,

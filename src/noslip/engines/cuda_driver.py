@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
-from noslip.engines.llvm import table_name
 from noslip.engines.thread_code import ENTRY, RECORD, capability_for, ptx_of, table_values
 from noslip.errors import DeviceError
 from noslip.lookup_tables import LookupTable
@@ -140,7 +139,7 @@ class CudaDevice(AbstractDevice):
         self.run("cuCtxSynchronize", "work of others on the card")
 
     def kernel(self, text: str, tables: tuple[LookupTable, ...] = ()) -> CudaKernel:
-        """The kernel of an LLVM text, and the tables it looks up; the last ones are kept."""
+        """The kernel of an LLVM text with its lookup tables, from an LRU cache."""
         return _kernel(self, text, tables)
 
     @contextmanager
@@ -254,7 +253,7 @@ class CudaKernel(DeviceKernel):
         self._function, self._record = function, self._global(module, RECORD)
         for table in tables:
             values = table_values(table, text)
-            place = self._global(module, table_name(table))
+            place = self._global(module, table.symbol)
             given = place, c_void_p(values.ctypes.data), c_size_t(values.nbytes)
             device.run("cuMemcpyHtoD_v2", "copy of a table to the card", *given)
         device.run("cuFuncSetCacheConfig", "kernel", function, _PREFER_L1)

@@ -74,7 +74,7 @@ _DESTRUCTOR = CFUNCTYPE(None, c_void_p)
 
 @_DESTRUCTOR
 def _destroy(capsule: int) -> None:
-    """Delete a tensor that nobody took."""
+    """Delete a tensor that no consumer took."""
     api = ctypes.pythonapi
     if api.PyCapsule_IsValid(c_void_p(capsule), b"dltensor"):
         api.PyCapsule_GetPointer.restype = c_void_p
@@ -83,7 +83,7 @@ def _destroy(capsule: int) -> None:
 
 
 class DeviceArray:
-    """Numbers on a device, seen with any strides.
+    """Strided view of numbers on a device.
 
     Parameters
     ----------

@@ -29,7 +29,6 @@ from noslip.engines.native import compile_wide, native_lanes
 from noslip.engines.optimize import hoist, reassociate
 from noslip.engines.program import Program
 from noslip.engines.thread_code import KERNEL, join_texts, record_text, word_of_record
-from noslip.engines.trig_polynomials import shorten
 from noslip.errors import DeviceError
 from noslip.lookup_tables import LookupTable
 
@@ -196,7 +195,7 @@ def print_shared_functions(
         size = program.input_sizes[3]
         own = {k: word_of_record(first + k, number) for k in shared if k < size}
         # a card schedules by itself, and better what is used soon after it is computed
-        functions[name], head = hoist(reassociate(shorten(lower_lookups(program))), own)
+        functions[name], head = hoist(reassociate(lower_lookups(program)), own)
         hoisted = {size + k: word_of_record(at + k, number) for k in range(head.output_size)}
         places[name], at = own | hoisted, at + head.output_size
         heads.append(head)
@@ -211,7 +210,7 @@ def rows_text(program: Program) -> str:
     nt, nx, nu, _ = program.input_sizes
     if nt != 1:
         raise ValueError(f"a row of '{program.name}' has one time, not {nt}")
-    printed = print_thread_functions({"program": reassociate(shorten(lower_lookups(program)))})
+    printed = print_thread_functions({"program": reassociate(lower_lookups(program))})
     loads = []
     for k, name in enumerate(_WORDS):
         kind = "i64" if name in ("n", "p_stride") else "ptr"

@@ -293,6 +293,13 @@ class Flow(IRWriter):
         """Whether it is neither nan nor infinite."""
         return (a - a).equals(0.0)
 
+    def all_finite(self, x: Array, count: int, s: Variables) -> Value:
+        """Whether the first `count` numbers are finite; `s` holds the variable that it takes."""
+        s.off = self.real(0.0)
+        for i in self.rows(count):
+            s.off = s.off + self.total(x[i] - x[i])
+        return s.off.equals(0.0)
+
     def total(self, a: Value) -> Value:
         """Sum over the numbers of a block, in each lane."""
         return self._over_block(a, lambda x, y: x + y)

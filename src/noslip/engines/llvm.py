@@ -211,7 +211,7 @@ class VectorTypes:
             first = f"ptr inttoptr (i64 {address} to ptr)"
         else:
             memory = f" {GLOBAL}"
-            at = f"ptr{memory} @{table_name(table)}, i64 {behind}"
+            at = f"ptr{memory} @{table.symbol}, i64 {behind}"
             first = f"ptr{memory} getelementptr ({self.kind}, {at})"
         lines.append(f"{name}_at = getelementptr {self.kind}, {first}, {places} {whole}")
         if self.lanes == 1:
@@ -279,11 +279,6 @@ class VectorTypes:
         return f"lanes_{kind}" if kind == "sincos" or self._own(kind) else f"each_{kind}"
 
 
-def table_name(table: LookupTable) -> str:
-    """Symbol of a table in the module of a thread."""
-    return f"table_{table.key}"
-
-
 def print_llvm(programs: Iterable[Program], lanes: int = 1) -> str:
     """One LLVM module with functions program0, program0_rows, program1, ... in this order."""
     lines: list[str] = []
@@ -325,7 +320,7 @@ def print_thread_functions(
     """LLVM text of programs for a thread of a GPU: functions of their names, and no C library.
 
     They have no loops over rows, and what they call is in the text. Tables are globals of the
-    module (`table_name`), to be filled before a thread runs.
+    module (`LookupTable.symbol`), to be filled before a thread runs.
 
     Parameters
     ----------
@@ -341,7 +336,7 @@ def print_thread_functions(
     for table in dict.fromkeys(table for program in programs.values() for table in program.tables):
         shape = f"[{table.coefficients.size} x {kind}]"
         lines.append(
-            f"@{table_name(table)} = {GLOBAL} externally_initialized global {shape} "
+            f"@{table.symbol} = {GLOBAL} externally_initialized global {shape} "
             "zeroinitializer, align 8"
         )
     is_inline = all(program.num_operations <= LONGEST_WHOLE for program in programs.values())

@@ -1,10 +1,9 @@
 """Optimization of programs for instruction-level parallelism.
 
 A traced sum adds its terms one after the other, in the order in which they were written, and each
-addition waits for the one before. :func:`optimize` makes four changes, none of which adds an
+addition waits for the one before. :func:`optimize` makes three changes, none of which adds an
 operation:
 
-    p + q cos x                values of one angle are written as such (`trig_polynomials`)
     a b + a c → a (b + c)      common factors are multiplied once (reassociation)
     (a + b) + (c + d)          terms are added in the order of their availability, or by pairs,
                                where that is sooner (reassociation)
@@ -31,7 +30,6 @@ from typing import Any, NamedTuple
 
 from noslip.engines.lookup import lower_lookups
 from noslip.engines.program import Operation, Program
-from noslip.engines.trig_polynomials import shorten
 
 #: Operations up to which a program is scheduled.
 LONGEST_SCHEDULED = 5000
@@ -67,8 +65,8 @@ def optimize(
     Parameters
     ----------
     program : as it was traced.
-    is_scheduled : whether operations are also shortened and scheduled, or left in the order in
-        which they were traced, where a value is used soon after it is computed. If not given, a
+    is_scheduled : whether operations are also scheduled, or left in the order in which they were
+        traced, where a value is used soon after it is computed. If not given, a
         long program is left as it is: its parts are optimized by themselves (`repetition`).
     late : inputs that are available later than others, as from the iteration before.
     """
@@ -79,7 +77,7 @@ def optimize(
         is_scheduled = True
     if not is_scheduled:
         return reassociate(program, late)
-    return schedule(reassociate(shorten(program), late))
+    return schedule(reassociate(program, late))
 
 
 def reassociate(program: Program, late: Collection[int] = ()) -> Program:

@@ -18,14 +18,7 @@ from noslip.model.forces import GRAVITY, SPRING
 
 def rates(equations: Equations, work_rate: ca.SX, health: Iterable[SingularityMeasure]) -> ca.SX:
     """[q̇; η̇; μ̇; ż; Ẇ; health (singularity measures)]; Ẇ is empty where W is left out."""
-    kin = equations.kinematics
-    return ca.vertcat(
-        ca.mtimes(kin.N, kin.v),
-        equations.accelerations,
-        equations.auxiliary_rates,
-        work_rate,
-        *[h.value for h in health],
-    )
+    return ca.vertcat(equations.state_rates, work_rate, *[h.value for h in health])
 
 
 def power(equations: Equations) -> ca.SX:

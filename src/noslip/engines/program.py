@@ -113,7 +113,7 @@ class Program:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Pause Python's garbage collector: a million tuples in the making are no garbage to look for.
+    """Pause Python's garbage collector while a million tuples are made, none of them garbage.
 
     It takes a third of the time of a long program.
     """

@@ -153,7 +153,7 @@ class _Span:
         return self.start + self.period * self.count
 
 
-class _Passed(NamedTuple):
+class _CarriedValue(NamedTuple):
     """A value that an iteration takes from the one before: its place there, and the first one."""
 
     place: int
@@ -170,8 +170,8 @@ class _Body:
 
     span: _Span
     reads: dict[bytes, tuple[int, Integers]]
-    carried: dict[_Passed, int]
-    sources: dict[tuple[int, int], bytes | _Passed]  # of operand o of operation j
+    carried: dict[_CarriedValue, int]
+    sources: dict[tuple[int, int], bytes | _CarriedValue]  # of operand o of operation j
 
 
 class _Cutting:
@@ -229,7 +229,7 @@ class _Cutting:
         for j, o in np.argwhere(~own).tolist():
             values = taken[:, j, o]
             if is_carried[j, o]:
-                passed = _Passed(int(before[0, j, o]), int(values[0]))
+                passed = _CarriedValue(int(before[0, j, o]), int(values[0]))
                 body.carried.setdefault(passed, len(body.carried))
                 body.sources[j, o] = passed
                 continue
@@ -360,7 +360,7 @@ class _Cutting:
         def constant(value: int) -> int:
             return constants.setdefault(value, num_taken + len(constants))
 
-        places: dict[bytes | _Passed, int] = {key: k for key, (k, _) in body.reads.items()}
+        places: dict[bytes | _CarriedValue, int] = {key: k for key, (k, _) in body.reads.items()}
         places |= {passed: num_reads + k for passed, k in body.carried.items()}
         first = self.given + span.start
         listed = program.operations[span.start : span.start + span.period]

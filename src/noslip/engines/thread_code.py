@@ -26,7 +26,7 @@ from noslip.engines.device_math import RECIPROCALS
 from noslip.engines.flow import CONSTANT
 from noslip.engines.interpreter import Array, input_vectors
 from noslip.engines.ir_writer import GLOBAL
-from noslip.engines.llvm import print_thread_functions, table_name
+from noslip.engines.llvm import print_thread_functions
 from noslip.engines.machine_code import (
     COMPILING,
     CONTROL_FLOW_PASSES,
@@ -145,7 +145,7 @@ def for_host(text: str) -> str:
 
 def table_values(table: LookupTable, text: str) -> Array:
     """The entries of a table in the precision that the text of a kernel has it in."""
-    single = f"@{table_name(table)} = {GLOBAL} externally_initialized global "
+    single = f"@{table.symbol} = {GLOBAL} externally_initialized global "
     is_single = f"{single}[{table.coefficients.size} x float]" in text
     values: Array = table.coefficients.astype(np.float32 if is_single else np.float64)
     return values
@@ -154,9 +154,7 @@ def table_values(table: LookupTable, text: str) -> Array:
 def _fill_tables(engine: Any, text: str, tables: Iterable[LookupTable]) -> None:
     for table in tables:
         values = table_values(table, text)
-        memmove(
-            engine.get_global_value_address(table_name(table)), values.ctypes.data, values.nbytes
-        )
+        memmove(engine.get_global_value_address(table.symbol), values.ctypes.data, values.nbytes)
 
 
 class HostKernel:

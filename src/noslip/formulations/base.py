@@ -152,6 +152,12 @@ class Equations:
         return ca.vertcat(self.kinematics.symbols.q, self.kinematics.eta, self.auxiliary_states)
 
     @cached_property
+    def state_rates(self) -> ca.SX:
+        """ẋ = [q̇; η̇; μ̇; ż], of x, the inputs and the parameters."""
+        kin = self.kinematics
+        return ca.vertcat(ca.mtimes(kin.N, kin.v), self.accelerations, self.auxiliary_rates)
+
+    @cached_property
     def inputs(self) -> ca.SX:
         """[u; w; ẇ]: force inputs, speed inputs and their rates."""
         symbols = self.kinematics.symbols

@@ -10,7 +10,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """One line of a certificate: what was compared, and the worst relative disagreement."""
+    """One line of a certificate: the quantity compared, and its worst relative disagreement."""
 
     check: str
     disagreement: float

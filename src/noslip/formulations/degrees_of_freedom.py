@@ -52,14 +52,14 @@ def row_scales(kin: Kinematics, t: float, q: Array) -> Array:
         return scales
     v = 1.0 / kin.probe.scale
     rates = np.abs(np.array(kin.probe.kinematic_map(q))) @ v
-    fixed = {p.name: x for p, x in zip(kin.model.parameters, kin.probe.params, strict=True)}
-    leaves = {name: _Term(x, abs(x), 0.0) for name, x in (fixed | {"t": t}).items()}
-    leaves |= {s.name: _Term(0.0, 0.0, x) for s, x in zip(kin.speeds, v, strict=True)}
+    fixed = kin.model.parameter_values(kin.probe.params)
+    leaves = {name: _BoundedTerm(x, abs(x), 0.0) for name, x in (fixed | {"t": t}).items()}
+    leaves |= {s.name: _BoundedTerm(0.0, 0.0, x) for s, x in zip(kin.speeds, v, strict=True)}
     texts = {d.name: d.expression for d in kin.model.definitions}
     for k, row in enumerate(kin.model.rows):
         moved = rates if row.is_holonomic else np.zeros(len(q))
         places = zip(kin.coordinates, q, moved, strict=True)
-        own = leaves | {c.name: _Term(x, abs(x), d) for c, x, d in places}
+        own = leaves | {c.name: _BoundedTerm(x, abs(x), d) for c, x, d in places}
         measured = _Measured(kin, t, q, is_moved=row.is_holonomic)
         own |= measured.angles()
         for name in in_order(texts)[0]:
@@ -80,31 +80,33 @@ class _Measured(NamedTuple):
     q: Array
     is_moved: bool
 
-    def term(self, measure: expressions.Measure, terms: list[_Term]) -> _Term:
+    def term(self, measure: expressions.Measure, terms: list[_BoundedTerm]) -> _BoundedTerm:
         """The term of a measure."""
         if measure.word == expressions.RATE:
-            return _Term(0.0, 0.0, 1.0)
+            return _BoundedTerm(0.0, 0.0, 1.0)
         has_place, order = expressions.MEASURES[measure.word]
         if order:
-            return _Term(0.0, 0.0, 1.0)
+            return _BoundedTerm(0.0, 0.0, 1.0)
         symbols = self.kin.symbols
         place = [ca.SX(term.value) for term in terms]
         traced = self.kin.measures(ca.SX.zeros(self.kin.num_speeds))(measure, place)
         function = ca.Function("value", [symbols.t, symbols.q, symbols.params], [traced])
         value = float(function(self.t, self.q, self.kin.probe.params))
         size = abs(value) + (self.kin.probe.length if has_place else 1.0)
-        return _Term(value, size, 1.0 if self.is_moved else 0.0)
+        return _BoundedTerm(value, size, 1.0 if self.is_moved else 0.0)
 
-    def angles(self) -> dict[str, _Term]:
+    def angles(self) -> dict[str, _BoundedTerm]:
         """Named angles and their rates."""
         found = {}
         for name in self.kin.measures(ca.SX.zeros(self.kin.num_speeds)).named_angles():
             is_rate = name.endswith("_rate")
-            found[name] = _Term(0.0, 0.0 if is_rate else math.pi, float(is_rate or self.is_moved))
+            found[name] = _BoundedTerm(
+                0.0, 0.0 if is_rate else math.pi, float(is_rate or self.is_moved)
+            )
         return found
 
 
-class _Term(NamedTuple):
+class _BoundedTerm(NamedTuple):
     """A value, and the sizes of it and of its change before terms cancel."""
 
     value: float
@@ -112,33 +114,35 @@ class _Term(NamedTuple):
     change: float
 
 
-def _term(scalar: float | str, leaves: dict[str, _Term], measured: _Measured) -> _Term:
+def _term(
+    scalar: float | str, leaves: dict[str, _BoundedTerm], measured: _Measured
+) -> _BoundedTerm:
     """An expression by (1)."""
 
-    def leaf(node: expressions.Number | expressions.Name) -> _Term:
+    def leaf(node: expressions.Number | expressions.Name) -> _BoundedTerm:
         if isinstance(node, expressions.Number):
-            return _Term(node.value, abs(node.value), 0.0)
+            return _BoundedTerm(node.value, abs(node.value), 0.0)
         if node.name in leaves:
             return leaves[node.name]
         value = expressions.CONSTANTS[node.name]
-        return _Term(value, abs(value), 0.0)
+        return _BoundedTerm(value, abs(value), 0.0)
 
     return expressions.fold(expressions.parse(str(scalar)), leaf, _applied, measured.term)
 
 
-def _applied(function: str, terms: list[_Term]) -> _Term:
+def _applied(function: str, terms: list[_BoundedTerm]) -> _BoundedTerm:
     values = [term.value for term in terms]
     value = expressions.apply_to_numbers(function, values)
     if function in ("+", "-"):
         x, y = terms
-        return _Term(value, x.size + y.size, x.change + y.change)
+        return _BoundedTerm(value, x.size + y.size, x.change + y.change)
     if function == "*":
         x, y = terms
-        return _Term(value, x.size * y.size, x.size * y.change + y.size * x.change)
+        return _BoundedTerm(value, x.size * y.size, x.size * y.change + y.size * x.change)
     change = 0.0
     for k, term in enumerate(terms):
         if term.change:
             above, below = ([*values[:k], values[k] + h, *values[k + 1 :]] for h in (STEP, -STEP))
             difference = [expressions.apply_to_numbers(function, side) for side in (above, below)]
             change += abs(difference[0] - difference[1]) / (2 * STEP) * term.change
-    return _Term(value, abs(value), change)
+    return _BoundedTerm(value, abs(value), change)

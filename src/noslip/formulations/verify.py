@@ -25,10 +25,9 @@ from noslip.formulations.desantis import DeSantis, projected_basis
 from noslip.formulations.tree import inverse_dynamics, kinetic_energy
 from noslip.formulations.vakonomic import Vakonomic
 from noslip.interrupts import interruptible
-from noslip.kinematics.contacts import curved_gaps
+from noslip.kinematics.contacts import curved_gaps, plane_pose
 from noslip.kinematics.kinematics import Kinematics, trace
-from noslip.kinematics.tree import frame_pose, twists
-from noslip.model.contacts import Rolling
+from noslip.kinematics.tree import twists
 from noslip.model.forces import GRAVITY, SPRING
 from noslip.model.model import Model
 
@@ -291,16 +290,11 @@ def _contact_gaps(kin: Kinematics) -> list[ca.SX]:
         middle = contact.wheel_center()
         if middle is None:
             continue
-        if isinstance(contact, Rolling) and not contact.is_flat:
+        if not contact.is_flat:
             gaps += curved_gaps(trace_, kin.tree, kin.symbols.q, kin.reader, kin.length)
             continue
         node = kin.tree.nodes[kin.tree.index(contact.body)]
-        R, p = frame_pose(contact.plane.frame, kin.reader)
-        k = kin.tree.index(contact.plane.body)
-        if k >= 0:
-            plane = kin.tree.nodes[k]
-            p = plane.p_WB + ca.mtimes(plane.R_WB, p)
-            R = ca.mtimes(plane.R_WB, R)
+        R, p = plane_pose(contact.plane, kin.tree, kin.reader)
         n = R[:, 2]
         center = node.p_WB + ca.mtimes(node.R_WB, kin.reader.vector(middle))
         drop = contact.drop(n, node.R_WB, kin.reader)

@@ -60,7 +60,7 @@ CURVE = 241
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitParameter:
-    """A number that is looked for, with what is known of it.
+    """An unknown of a fit: start value, bounds and prior.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def fit(
         definitions=dict(definitions or {}),
         options={"rtol": rtol, "atol": atol},
     )
-    search = _Search(problem, max_evaluations, progress or (lambda word: None))
+    search = _FitSearch(problem, max_evaluations, progress or (lambda word: None))
     theta, sigmas = search.solve(gradients)
     return _result(problem, search, theta, sigmas, level, gradients)
 
@@ -253,7 +253,7 @@ class _Problem(NamedTuple):
         }, own
 
     def simulate(self, theta: Array, run: int, samples: Array) -> tuple[Sensitivities, list[int]]:
-        """A run with the derivatives of what is measured."""
+        """A run with the derivatives of its measured columns."""
         arguments, own = self.arguments(theta, run)
         found = simulate_sensitivities(
             self.system, samples=samples, outputs=self.outputs, **arguments
@@ -479,7 +479,7 @@ def _unknown(
     )
 
 
-class _Search:
+class _FitSearch:
     """The search for θ and for standard deviations that are not given."""
 
     def __init__(
@@ -676,7 +676,7 @@ def _norms(R: Array) -> Array:
 
 
 def _result(
-    problem: _Problem, search: _Search, theta: Array, sigmas: Array, level: float, gradients: str
+    problem: _Problem, search: _FitSearch, theta: Array, sigmas: Array, level: float, gradients: str
 ) -> Fit:
     from scipy.special import chdtrc, ndtri, stdtrit
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from noslip.engines.system import Array
 from noslip.errors import MissingNameError, nearest
+from noslip.numeric import finite_or_none
 from noslip.words import counted
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Fit:
 
     @property
     def correlations(self) -> Array:
-        """(k, k) correlations of what was found; 0 beside what a bound holds."""
+        """(k, k) correlations of the estimates; 0 for those at a bound."""
         errors = np.sqrt(np.diag(self.covariance))
         safe = np.where(errors > 0, errors, 1.0)
         return self.covariance / np.outer(safe, safe)
@@ -230,8 +231,8 @@ class Fit:
                 v.name: {
                     "value": v.value,
                     "unit": v.unit,
-                    "error": _plain(v.error),
-                    "interval": [_plain(v.low), _plain(v.high)],
+                    "error": finite_or_none(v.error),
+                    "interval": [finite_or_none(v.low), finite_or_none(v.high)],
                     "guess": v.guess,
                     "at_bound": v.at_bound,
                 }
@@ -248,13 +249,13 @@ class Fit:
                     "mean": c.mean,
                     "rms": c.rms,
                     "largest": c.largest,
-                    "correlation": _plain(c.correlation),
+                    "correlation": finite_or_none(c.correlation),
                 }
                 for c in self.columns
             },
             "chi_square": self.chi_square,
             "degrees_of_freedom": self.degrees_of_freedom,
-            "probability": _plain(self.probability),
+            "probability": finite_or_none(self.probability),
             "evaluations": self.evaluations,
             "gradients": self.gradients,
             "parameters": self.parameters,
@@ -281,10 +282,6 @@ class Fit:
 
     def __repr__(self) -> str:
         return f"{self.text()}\nnext: .parameters, .covariance, .curves, .to_xarray()"
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _digits(value: float, error: float) -> int:

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from noslip.errors import ModelError
 from noslip.kinematics.symbols import Reader
 from noslip.kinematics.tree import Pair, Tree, frame_pose
 from noslip.model.contacts import (
@@ -45,8 +46,9 @@ from noslip.model.contacts import (
     NORMAL,
     AbstractContact,
     Plane,
-    Rolling,
 )
+from noslip.model.quantities import Vector3
+from noslip.model.surfaces import AbstractSurface
 from noslip.spatial import cross, unit, vector
 
 _ZERO3 = vector([0, 0, 0])
@@ -103,7 +105,7 @@ def trace_contact(
     A `normal` in D axes may stand for the plane's own, as one that is still to be put in. Of the
     coordinates `q` those are taken that are the contact's own, if it has some.
     """
-    if isinstance(contact, Rolling) and not contact.is_flat:
+    if not contact.is_flat:
         place = ca.SX(0, 1) if q is None else q[tree.contact_places(contact.name)[0]]
         return _trace_curved(contact, tree, motion, reader, place)
     node = tree.nodes[tree.index(contact.body)]
@@ -141,13 +143,14 @@ def trace_contact(
 
 
 def _trace_curved(
-    contact: Rolling, tree: Tree, motion: list[Pair], reader: Reader, place: ca.SX
+    contact: AbstractContact, tree: Tree, motion: list[Pair], reader: Reader, place: ca.SX
 ) -> ContactTrace:
     """A contact on curved ground, or of a surface without a closed form; in ground axes G."""
-    node, ground, wheel = tree.nodes[tree.index(contact.body)], contact.ground, contact.wheel
+    wheel, middle = _rolling(contact)
+    node, ground = tree.nodes[tree.index(contact.body)], contact.form
     R_plane, p_plane, w_plane, v_plane, p_origin = _plane(contact.plane, tree, motion, reader)
     R = ca.mtimes(R_plane.T, node.R_WB)
-    center = ca.mtimes(R_plane.T, node.p_WB - p_plane) + ca.mtimes(R, reader.vector(contact.center))
+    center = ca.mtimes(R_plane.T, node.p_WB - p_plane) + ca.mtimes(R, reader.vector(middle))
     closest: list[tuple[str, ca.SX]] = []
     circle = wheel.circle()
     is_closed = ground.closed(circle)
@@ -207,7 +210,7 @@ def _trace_curved(
     # the rest in D axes, as of a plane
     G_to_D = ca.mtimes(node.R_WD.T, R_plane)
     n_D, f_D = ca.mtimes(G_to_D, n), ca.mtimes(G_to_D, f)
-    r = ca.mtimes(node.R_DB, reader.vector(contact.center)) + ca.mtimes(G_to_D, arm)
+    r = ca.mtimes(node.R_DB, reader.vector(middle)) + ca.mtimes(G_to_D, arm)
     w, v = motion[tree.index(contact.body)]
     velocity, turning = v + cross(w, r), w
     point = node.p_WB + ca.mtimes(node.R_WD, r)
@@ -242,13 +245,12 @@ def curved_gaps(
     By the support function of the surface, or its normal, and by the ground's own points, or the
     gradient of its height: nothing of the tangents and rows by which the point was found.
     """
-    contact = trace.contact
-    assert isinstance(contact, Rolling)
-    node, ground, wheel = tree.nodes[tree.index(contact.body)], contact.ground, contact.wheel
+    contact, (wheel, middle) = trace.contact, _rolling(trace.contact)
+    node, ground = tree.nodes[tree.index(contact.body)], contact.form
     still = [(_ZERO3, _ZERO3) for _ in tree.nodes]
     R_plane, p_plane, *_ = _plane(contact.plane, tree, still, reader)
     n = trace.directions[NORMAL]
-    center = node.p_WB + ca.mtimes(node.R_WB, reader.vector(contact.center))
+    center = node.p_WB + ca.mtimes(node.R_WB, reader.vector(middle))
     place = q[tree.contact_places(contact.name)[0]]
     num_u = 0 if ground.closed(wheel.circle()) else len(ground.parameters())
     gaps: list[ca.SX] = []
@@ -285,12 +287,13 @@ def _eigenvalues(tensor: ca.SX, offset: float = 0.0) -> tuple[ca.SX, ca.SX]:
 
 def guess_places(contact: AbstractContact, tree: Tree, motion: list[Pair], reader: Reader) -> ca.SX:
     """Coordinates of a contact's own about where it touches, for the pose of its body."""
-    if not isinstance(contact, Rolling) or not contact.parameters():
+    if not contact.parameters():
         return ca.SX(0, 1)
-    node, ground, wheel = tree.nodes[tree.index(contact.body)], contact.ground, contact.wheel
+    wheel, middle = _rolling(contact)
+    node, ground = tree.nodes[tree.index(contact.body)], contact.form
     R_plane, p_plane, *_ = _plane(contact.plane, tree, motion, reader)
     R = ca.mtimes(R_plane.T, node.R_WB)
-    center = ca.mtimes(R_plane.T, node.p_WB - p_plane) + ca.mtimes(R, reader.vector(contact.center))
+    center = ca.mtimes(R_plane.T, node.p_WB - p_plane) + ca.mtimes(R, reader.vector(middle))
     places: list[ca.SX] = []
     if ground.closed(wheel.circle()):
         n = ground.normal_at(center, None, ca.SX(0))
@@ -310,19 +313,41 @@ def guess_places(contact: AbstractContact, tree: Tree, motion: list[Pair], reade
     return ca.vertcat(*places)
 
 
+def _rolling(contact: AbstractContact) -> tuple[AbstractSurface, Vector3]:
+    """Surface of a contact, and its center in the body frame."""
+    surface, center = contact.surface, contact.wheel_center()
+    if surface is None or center is None:
+        raise ModelError(
+            f"contact '{contact.name}' is on curved ground and has no surface that rolls",
+            f"contacts.{contact.name}",
+            f"put it on a plane, or give {type(contact).__name__} `surface` and `wheel_center`",
+        )
+    return surface, center
+
+
+def plane_pose(plane: Plane, tree: Tree, reader: Reader) -> tuple[ca.SX, ca.SX]:
+    """R and p in the world of the frame of a plane."""
+    R, p = frame_pose(plane.frame, reader)
+    k = tree.index(plane.body)
+    if k < 0:
+        return R, p
+    node = tree.nodes[k]
+    return ca.mtimes(node.R_WB, R), node.p_WB + ca.mtimes(node.R_WB, p)
+
+
 def _plane(
     plane: Plane, tree: Tree, motion: list[Pair], reader: Reader
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Orientation and origin of the plane, and its body's ω, v and origin, all in the world."""
-    R, p = frame_pose(plane.frame, reader)
+    R, p = plane_pose(plane, tree, reader)
     k = tree.index(plane.body)
     if k < 0:
         return R, p, _ZERO3, _ZERO3, _ZERO3
     node = tree.nodes[k]
     w, v = motion[k]
     return (
-        ca.mtimes(node.R_WB, R),
-        node.p_WB + ca.mtimes(node.R_WB, p),
+        R,
+        p,
         ca.mtimes(node.R_WD, w),
         ca.mtimes(node.R_WD, v),
         node.p_WB,

@@ -278,7 +278,7 @@ def _joint_by_joint(
 def _independent_speeds(
     traced: TracedMechanism, independent: tuple[str, ...] | None, kept: tuple[int, ...]
 ) -> tuple[tuple[Quantity, ...], ca.SX]:
-    """Quantities η and the rows E with η = E v: as asked, as the model names them, or chosen."""
+    """Quantities η and the rows E with η = E v: given, named by the model, or chosen."""
     model, speeds, index = traced.model, traced.speeds, traced.index
     unit_rows = ca.SX.eye(len(speeds))
     if independent is None and not model.independent_speeds:

@@ -33,6 +33,7 @@ from noslip.kinematics.linear import block_solve
 from noslip.kinematics.rows import RowTrace
 from noslip.kinematics.tree import Tree
 from noslip.model.bodies import WORLD
+from noslip.model.contacts import SPIN
 from noslip.spatial import cross
 
 Array = NDArray[np.float64]
@@ -159,11 +160,14 @@ def find_elimination(
     for k, row in enumerate(rows):
         owner, _, part = row.name.rpartition(".")
         trace = by_name.get(owner)
-        if row.origin in ("rolling", "knife edge") and trace is not None:
+        if trace is not None and row.origin == trace.contact.origin:
             if trace.contact.plane.body != WORLD:
                 return None
-            axis = trace.axes_D[:, list(trace.slip).index(part)]
-            covector = ca.vertcat(cross(trace.arm_D, axis), axis)
+            if part == SPIN:
+                covector = ca.vertcat(trace.normal_D, ca.SX(3, 1))
+            else:
+                axis = trace.axes_D[:, list(trace.slip).index(part)]
+                covector = ca.vertcat(cross(trace.arm_D, axis), axis)
             waiting.append(_Row(k, tree.index(trace.contact.body), covector, row.is_holonomic))
         elif row.origin == "speed input":
             given[speed_index[next(stated)]] = k

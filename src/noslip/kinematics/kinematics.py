@@ -484,7 +484,7 @@ def trace(
     )
 
 
-class _Motions(NamedTuple):
+class _TracedGeometry(NamedTuple):
     """Geometry of a model: N, twists, contacts and rows, before speeds are partitioned."""
 
     reader: Reader
@@ -501,7 +501,7 @@ def _motions(
     coordinates: tuple[Quantity, ...],
     speeds: tuple[Quantity, ...],
     parameters: Reader,
-) -> _Motions:
+) -> _TracedGeometry:
     """Trace N, twists, contacts and rows; `parameters` reads expressions of parameters."""
     reader = parameters.extended(
         {
@@ -525,7 +525,7 @@ def _motions(
     )
     speed_index = {speed.name: k for k, speed in enumerate(speeds)}
     rows = tuple(trace_rows(model, tree, symbols, N, contacts, reader, speed_index))
-    return _Motions(reader, tree, N, motion, contacts, rows)
+    return _TracedGeometry(reader, tree, N, motion, contacts, rows)
 
 
 def _of_unit_length(model: Model, q: ca.SX) -> tuple[ca.SX, dict[int, ca.SX]]:

@@ -51,7 +51,7 @@ class SphericalByAngles(Spherical):
         return spatial.rotation_from_angles(q, self.angles.sequence), ca.SX.zeros(3)
 
     def kinematic_map(self, q: Traced) -> ca.SX:
-        return rate_map(q, self.angles.sequence)
+        return spatial.angle_rate_map(q, self.angles.sequence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,50 +72,46 @@ class FreeByAngles(Free):
 
     def kinematic_map(self, q: Traced) -> ca.SX:
         R = spatial.rotation_from_angles(q[3:6], self.angles.sequence)
-        turning = rate_map(q[3:6], self.angles.sequence)
+        turning = spatial.angle_rate_map(q[3:6], self.angles.sequence)
         return ca.vertcat(
             ca.horzcat(ca.SX(3, 3), R),
             ca.horzcat(turning, ca.SX(3, 3)),
         )
 
 
+class _Named:
+    """The one coordinate and speed of a joint, as its field `quantities` names them."""
+
+    __slots__ = ()
+
+    quantities: tuple[Quantity, Quantity]
+
+    @property
+    def coordinates(self) -> tuple[Quantity, ...]:
+        return self.quantities[:1]
+
+    @property
+    def speeds(self) -> tuple[Quantity, ...]:
+        return self.quantities[1:]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedHinge(Revolute):
+class NamedHinge(_Named, Revolute):  # type: ignore[misc, override]
     """One angle of a chain, with the names and symbols of its coordinate and rate."""
 
     quantities: tuple[Quantity, Quantity]
 
-    @property
-    def coordinates(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        return self.quantities[:1]
-
-    @property
-    def speeds(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        return self.quantities[1:]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedSlider(Prismatic):
+class NamedSlider(_Named, Prismatic):  # type: ignore[misc, override]
     """One displacement of a chain, with the names and symbols of its coordinate and rate."""
 
     quantities: tuple[Quantity, Quantity]
 
-    @property
-    def coordinates(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        return self.quantities[:1]
-
-    @property
-    def speeds(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        return self.quantities[1:]
-
 
 def angle_joints(model: Model) -> tuple[Joint, ...]:
-    """Joints of the tree whose orientation has named angles."""
-    return tuple(
-        joint
-        for joint in topology(model).tree
-        if isinstance(joint.type, Free | Spherical) and joint.type.angles is not None
-    )
+    """Joints of the tree that can be written in named angles."""
+    return tuple(j for j in topology(model).tree if j.type.by_angles() is not None)
 
 
 def in_angles(model: Model, rates: Collection[str] = ()) -> Model:
@@ -137,24 +133,19 @@ def in_angles(model: Model, rates: Collection[str] = ()) -> Model:
             joints += chain
             bodies += links
         else:
-            joints.append(replace(joint, type=_by_angles(joint.type)))
+            by_angles = joint.type.by_angles()
+            assert by_angles is not None
+            joints.append(replace(joint, type=by_angles))
     return replace(model, joints=tuple(joints), bodies=tuple(bodies))
-
-
-def _by_angles(joint_type: object) -> SphericalByAngles | FreeByAngles:
-    assert isinstance(joint_type, Free | Spherical) and joint_type.angles is not None
-    kind = FreeByAngles if isinstance(joint_type, Free) else SphericalByAngles
-    return kind(angles=joint_type.angles)
 
 
 def _chain(joint: Joint) -> tuple[list[Joint], list[Body]]:
     """Joints of one coordinate each in the joint's place, and the massless bodies between them."""
-    assert isinstance(joint.type, Free | Spherical) and joint.type.angles is not None
-    angles = joint.type.angles
+    angles = joint.type.named_angles()
+    assert angles is not None
     types: list[NamedSlider | NamedHinge] = []
-    if isinstance(joint.type, Free):
-        for place in Free.coordinates[:3]:
-            types.append(NamedSlider(axis=_AXES[place.name], quantities=(place, _rate(place))))
+    for place in joint.type.coordinates[: joint.type.quaternion]:
+        types.append(NamedSlider(axis=_AXES[place.name], quantities=(place, _rate(place))))
     for letter, turn in zip(angles.sequence, angle_quantities(angles), strict=True):
         types.append(NamedHinge(axis=_AXES[letter], quantities=(turn, _rate(turn))))
     last = len(types) - 1
@@ -202,24 +193,3 @@ def angle_quantities(angles: Angles) -> tuple[Quantity, ...]:
         for name, axis, symbol in zip(angles.names, about, symbols, strict=True)
     )
     return first, replace(second, lower=low, upper=high), third
-
-
-def rate_map(angles: Traced, sequence: str) -> ca.SX:
-    """N (3×3): rates of intrinsic angles = N ω, ω in the axes of the turned frame.
-
-    ω = h₁ȧ₁ + h₂ȧ₂ + h₃ȧ₃, so the rows of N are the cross products of two h over the determinant,
-    which does not depend on a₃.
-    """
-    a = ca.vertsplit(ca.SX(angles))
-    unit = [[float(i == k) for i in range(3)] for k in range(3)]
-    h = [
-        ca.vertcat(*spatial.angular_velocity(a, rates, sequence, ca.cos, ca.sin)) for rates in unit
-    ]
-    unturned = [a[0], a[1], ca.SX(0)]
-    g = [
-        ca.vertcat(*spatial.angular_velocity(unturned, rates, sequence, ca.cos, ca.sin))
-        for rates in unit
-    ]
-    determinant = ca.dot(g[0], spatial.cross(g[1], g[2]))
-    rows = [spatial.cross(h[(k + 1) % 3], h[(k + 2) % 3]).T for k in range(3)]
-    return ca.vertcat(*rows) / determinant

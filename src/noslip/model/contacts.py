@@ -107,6 +107,11 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         """Form of the ground in the frame of the plane."""
         return _FLAT
 
+    @property
+    def surface(self) -> AbstractSurface | None:
+        """Surface that rolls, about `wheel_center`; None for a contact on planes alone."""
+        return None
+
     def parameters(self) -> tuple[Quantity, ...]:
         """Coordinates of its own: places of the contact point where there is no closed form."""
         return ()
@@ -114,7 +119,7 @@ class AbstractContact(Member, abc.ABC, family="contact"):
     @property
     def is_flat(self) -> bool:
         """Whether its contact point has a closed form on a plane."""
-        return isinstance(self.form, FlatGround) and not self.parameters()
+        return self.form.is_plane and not self.parameters()
 
     @property
     def ends_at_lift(self) -> bool:
@@ -220,6 +225,10 @@ class Rolling(AbstractContact):
     @property
     def form(self) -> AbstractGround:
         return self.ground
+
+    @property
+    def surface(self) -> AbstractSurface:
+        return self.wheel
 
     @property
     def ends_at_lift(self) -> bool:

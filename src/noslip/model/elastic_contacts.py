@@ -21,7 +21,7 @@ import casadi as ca
 from noslip.model.bodies import WORLD
 from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, Plane, Rolling
 from noslip.model.findings import Finding
-from noslip.model.forces import DISSIPATIVE, SPRING, AbstractForce, Loads
+from noslip.model.forces import DISSIPATIVE, SPRING, AbstractForce, Loads, push_between
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     POSITIVE,
@@ -82,16 +82,13 @@ class ElasticContact(AbstractForce):
         pushed = read.scalar(self.stiffness) * depth
         load = ca.fmax(pushed * (1 - read.scalar(self.damping) * sliding.slip[NORMAL]), 0)  # (1)
         loads.store(pushed * depth / 2)
-        self._push(SPRING, loads, sliding.point, pushed * n)
+        bodies = (self.body, self.plane.body)
+        push_between(loads, SPRING, bodies, sliding.point, pushed * n)
         v = [(sliding.slip[d], sliding.directions[d]) for d in (LONGITUDINAL, LATERAL)]
         speed = ca.sqrt(v[0][0] ** 2 + v[1][0] ** 2 + read.scalar(self.v0) ** 2)
         grip = read.scalar(self.friction) * load / speed
         lost = (load - pushed) * n - grip * (v[0][0] * v[0][1] + v[1][0] * v[1][1])  # (2)
-        self._push(DISSIPATIVE, loads, sliding.point, lost)
-
-    def _push(self, share: str, loads: Loads, place: ca.SX, force: ca.SX) -> None:
-        loads.push_at(share, self.body, place, force)
-        loads.push_at(share, self.plane.body, place, -force)
+        push_between(loads, DISSIPATIVE, bodies, sliding.point, lost)
 
     def planes(self) -> tuple[Plane, ...]:
         return (self.plane,)

@@ -30,8 +30,7 @@ from noslip.model.forces import AbstractForce
 from noslip.model.lines import NestingError, line_numbers
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.parts.expansion import expanded
-from noslip.model.tables import Table, model_from_table
-from noslip.model.to_tables import table_from_model
+from noslip.model.tables import Table, model_from_table, table_from_model
 from noslip.reading import check_plain, names_beside, read_text
 
 #: Files above this size in bytes are not read.

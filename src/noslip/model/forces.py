@@ -154,6 +154,15 @@ class Loads(Protocol):
         """Let a state of a force have a rate, of what else moves and of the states themselves."""
 
 
+def push_between(
+    loads: Loads, share: str, bodies: tuple[str, str], place: ca.SX, force: Traced
+) -> None:
+    """Apply a force at a place in the world to a body, and its reaction to another."""
+    body, other = bodies
+    loads.push_at(share, body, place, force)
+    loads.push_at(share, other, place, -force)
+
+
 class AbstractForce(Member, abc.ABC, family="force type"):
     """A force in a mechanism; see the list at the top of this file."""
 

@@ -20,7 +20,7 @@ import abc
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -88,6 +88,9 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         """Parameters of about the nearest point to a place."""
 
     # fallbacks
+
+    #: Whether it is the x-y plane of its frame.
+    is_plane: ClassVar[bool] = False
 
     def point(self, u: ca.SX, read: Reads) -> ca.SX:
         """The point at two parameters."""
@@ -232,6 +235,7 @@ class FlatGround(AbstractGround):
 
     word = "plane"
     also_called = ("flat",)
+    is_plane = True
 
     def parameters(self) -> tuple[Quantity, ...]:
         return ()

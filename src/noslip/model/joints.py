@@ -103,6 +103,8 @@ class AbstractJointType(Member, abc.ABC, family="joint type"):
 
     #: Whether it moves in the x-y plane of F: coordinates x, y and angle, speeds vx, vy and rate.
     is_planar: ClassVar[bool] = False
+    #: Whether it leaves every motion: position x, y, z, a quaternion, and speeds ω and v in M axes.
+    is_free: ClassVar[bool] = False
     #: What [CameronBook1993] calls it as a nonholonomic joint by itself; empty for none.
     hamel_word: ClassVar[str] = ""
 
@@ -111,7 +113,7 @@ class AbstractJointType(Member, abc.ABC, family="joint type"):
         return ca.SX.eye(len(self.speeds))
 
     def measured(self, R: Traced, p: Traced, read: Reads) -> ca.SX | None:
-        """Coordinates of a pose R, p of M in F; None if they are not told.
+        """Coordinates of a pose R, p of M in F; None if the joint does not define them.
 
         For springs in joints that close a loop, which have no coordinates of their own. Angles
         are within half a turn of rest.
@@ -120,6 +122,10 @@ class AbstractJointType(Member, abc.ABC, family="joint type"):
 
     def named_angles(self) -> Angles | None:
         """Names for its orientation, if it was given some."""
+        return None
+
+    def by_angles(self) -> AbstractJointType | None:
+        """The joint with its named angles as coordinates, to be printed; None to print its own."""
         return None
 
     def rotation_axis(self) -> Vector3 | None:
@@ -454,6 +460,11 @@ class Spherical(AbstractJointType):
     def named_angles(self) -> Angles | None:
         return self.angles
 
+    def by_angles(self) -> AbstractJointType | None:
+        from noslip.model.angle_coordinates import SphericalByAngles
+
+        return None if self.angles is None else SphericalByAngles(angles=self.angles)
+
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
         return spatial.rotation_from_quaternion(q), _ZERO3
 
@@ -482,9 +493,15 @@ class Free(AbstractJointType):
     speeds = _TURNING + _MOVING
     rest = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
     quaternion = 3
+    is_free = True
 
     def named_angles(self) -> Angles | None:
         return self.angles
+
+    def by_angles(self) -> AbstractJointType | None:
+        from noslip.model.angle_coordinates import FreeByAngles
+
+        return None if self.angles is None else FreeByAngles(angles=self.angles)
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
         return spatial.rotation_from_quaternion(q[3:7]), q[0:3]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -111,9 +111,12 @@ class Model:
             "next: noslip.derive(model), or noslip.check(model) for coordinates and constraints"
         )
 
-    def parameter_values(self) -> dict[str, float]:
-        """Nominal values by name."""
-        return {p.name: p.value for p in self.parameters}
+    def parameter_values(self, values: Iterable[float] | None = None) -> dict[str, float]:
+        """Values of the parameters by name: nominal, or those of a vector in their order."""
+        if values is None:
+            return {p.name: p.value for p in self.parameters}
+        named = zip(self.parameters, values, strict=True)
+        return {p.name: float(value) for p, value in named}
 
 
 class PartExpansion(NamedTuple):

@@ -1,9 +1,9 @@
-"""Plain tables, as TOML gives them, to a `Model`.
+"""A `Model` from plain tables, as TOML has them, and back.
 
 The data classes say what a table may hold (`schema.py`). Reading collects every fault instead of
 stopping at the first. Where a field cannot be read, a stand-in takes its place so that the rest can
 still be checked; where the class of a part is unknown, the nearest known type is tried, and a
-part that is like none is left out.
+part that is like none is left out. Written tables leave out what equals its default.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from noslip.errors import ModelError
 from noslip.families import IF_YOUR_OWN, find_member, usual_word, words_of
 from noslip.model.expressions import is_finite
 from noslip.model.findings import NOUNS, Finding, Path, hint, owner, path_text
@@ -340,3 +341,66 @@ def _shown(value: Any) -> str:
         return f"an array of {len(value)}"
     text = f'"{value}"' if isinstance(value, str) else str(value)
     return text if len(text) <= 40 else text[:37] + "…"
+
+
+# writing
+
+
+def table_from_model(model: Model) -> Table:
+    """The table that describes a model; what equals its default is left out."""
+    return {"format": FORMAT, **_table(model)}
+
+
+def _table(part: Any, skip: tuple[str, ...] = ()) -> Table:
+    """Table of a part: the fields that differ from their defaults."""
+    table: Table = {}
+    described: type = type(part)
+    # the type of a joint comes first, before the bodies it connects
+    for key in sorted(keys_of(described), key=lambda key: not key.is_flat):
+        value = getattr(part, key.name)
+        if key.name in skip or (not key.is_required and value == key.default):
+            continue
+        if key.is_flat:
+            table |= {"type": _word(value), **_table(value)}
+        else:
+            table[key.name] = _plain(key, value)
+    return table
+
+
+def _plain(key: Key, value: Any) -> Any:
+    """Value of a field in the types of TOML."""
+    match key.kind:
+        case Kind.PART:
+            return _typed(key, value)
+        case Kind.NAMED:
+            return {item.name: _typed(key, item, ("name",)) for item in value}
+        case Kind.LIST:
+            return [_typed(key, item) for item in value]
+        case Kind.SCALARS | Kind.TEXTS:
+            return [_plain_scalar(item) for item in value]
+        case Kind.SCALAR_TABLE | Kind.TEXT_TABLE:
+            return {name: _plain_scalar(item) for name, item in value.items()}
+        case _:
+            return _plain_scalar(value)
+
+
+def _typed(key: Key, part: Any, skip: tuple[str, ...] = ()) -> Table:
+    """Table of a part, with its word if the key may hold any member of a family."""
+    word = {"type": _word(part)} if key.family is not None else {}
+    return {**word, **_table(part, skip)}
+
+
+def _word(member: Any) -> str:
+    """The word by which a file can name the class of a part."""
+    own = type(member)
+    if "word" not in vars(own):
+        raise ModelError(
+            f"{own.__name__} has no word of its own, so files cannot refer to it",
+            f"class {own.__module__}.{own.__qualname__}",
+            'give it one, as word = "my_word"',
+        )
+    return str(own.word)
+
+
+def _plain_scalar(value: Any) -> Any:
+    return value if isinstance(value, str | int) else float(value)

@@ -40,7 +40,7 @@ from noslip.model.contacts import (
     Rolling,
 )
 from noslip.model.findings import Finding
-from noslip.model.forces import DISSIPATIVE, GIVEN, AbstractForce, Loads, relaxed_slip
+from noslip.model.forces import DISSIPATIVE, GIVEN, AbstractForce, Loads, push_between, relaxed_slip
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     POSITIVE,
@@ -54,7 +54,7 @@ from noslip.model.quantities import (
     Scalar,
 )
 from noslip.model.surfaces import Disk
-from noslip.spatial import Traced, cross
+from noslip.spatial import cross
 
 if TYPE_CHECKING:
     from noslip.model.vocabulary import Vocabulary
@@ -135,13 +135,13 @@ class AbstractWheelTire(AbstractForce):
         size = ca.sqrt(x**2 + y**2 + TINY**2)
         F_x, F_y = self.curves(size, loads)
         force = F_x * x * ahead + F_y * y * aside  # (2)
-        self._push(share, loads, sliding.point, force)
+        bodies = (self.body, self.plane.body)
+        push_between(loads, share, bodies, sliding.point, force)
         axle = cross(n, ahead)
         if self.camber_stiffness != 0.0:
             lean = ca.dot(self._upright(loads, center, sliding.point), aside)
-            self._push(
-                GIVEN, loads, sliding.point, read.scalar(self.camber_stiffness) * lean * aside
-            )
+            thrust = read.scalar(self.camber_stiffness) * lean * aside
+            push_between(loads, GIVEN, bodies, sliding.point, thrust)
         if self.rolling_resistance != 0.0:
             held = read.scalar(self.rolling_resistance) * read.scalar(self.load)
             moment = -held * read.scalar(self.radius) * ca.tanh(v_r / v0) * axle
@@ -161,10 +161,6 @@ class AbstractWheelTire(AbstractForce):
     def _upright(self, loads: Loads, center: ca.SX, point: ca.SX) -> ca.SX:
         """Unit vector from the contact point to the wheel's center."""
         return (center - point) / loads.read.scalar(self.radius)
-
-    def _push(self, share: str, loads: Loads, place: ca.SX, force: Traced) -> None:
-        loads.push_at(share, self.body, place, force)
-        loads.push_at(share, self.plane.body, place, -force)
 
     def planes(self) -> tuple[Plane, ...]:
         return (self.plane,)

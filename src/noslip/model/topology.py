@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noslip.model.bodies import WORLD
+import numpy as np
+
+from noslip.model.bodies import WORLD, Placement
 from noslip.model.joints import Joint
 from noslip.model.model import Model
+from noslip.model.numbers import Array, NumberReader, rotation_about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,3 +45,23 @@ def topology(model: Model) -> Topology:
     loops = tuple(j for j in waiting if j.parent in reached and j.child in reached)
     unreached = tuple(b.name for b in model.bodies if b.name not in reached)
     return Topology(tree=tuple(tree), loops=loops, unreached=unreached)
+
+
+def rest_poses(model: Model, read: NumberReader) -> dict[str, tuple[Array, Array]]:
+    """R and p of every body with all joints at rest, where their two frames coincide."""
+    poses = {"world": (np.eye(3), np.zeros(3))}
+    for joint in topology(model).tree:
+        R, p = poses[joint.parent]
+        R_F, p_F = frame_numbers(joint.parent_frame, read)
+        R_M, p_M = frame_numbers(joint.child_frame, read)
+        R_B = R @ R_F @ R_M.T
+        poses[joint.child] = (R_B, p + R @ p_F - R_B @ p_M)
+    return poses
+
+
+def frame_numbers(frame: Placement, read: NumberReader) -> tuple[Array, Array]:
+    """R and p of a frame on its body."""
+    R = np.eye(3)
+    for letter, angle in zip(frame.sequence, read.vector(frame.angles), strict=True):
+        R = R @ rotation_about(np.eye(3)["xyz".index(letter)], float(angle))
+    return R, read.vector(frame.position)

@@ -190,8 +190,7 @@ class Gear(AbstractTransmission):
         return tuple(term for term in self.terms() if term[0] != self.second)
 
     def pitch_circles(self) -> Terms:
-        radii = (self.first_radius, self.second_radius)
-        return tuple(zip((self.first, self.second), map(_text, radii), strict=True))
+        return ((self.first, _text(self.first_radius)), (self.second, _text(self.second_radius)))
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
         yield from AbstractTransmission.faults(self, known)
@@ -313,8 +312,7 @@ class Belt(AbstractTransmission):
         return found
 
     def pitch_circles(self) -> Terms:
-        radii = (self.first_radius, self.second_radius)
-        return tuple(zip((self.first, self.second), map(_text, radii), strict=True))
+        return ((self.first, _text(self.first_radius)), (self.second, _text(self.second_radius)))
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
         yield from AbstractTransmission.faults(self, known)

@@ -105,6 +105,11 @@ def unit_text(dimension: Dimension) -> str:
     return ("*".join(above) or "1") + (f"/{under}" if below else "")
 
 
+def rate_unit(unit: str) -> str:
+    """Unit of a rate: m becomes m/s, and rad/s becomes rad/s^2."""
+    return f"{unit}^2" if unit.endswith("/s") else f"{unit}/s"
+
+
 def times(a: Dimension, b: Dimension, sign: int = 1) -> Dimension:
     """Dimension of a product, or with `sign` −1 of a quotient."""
     return (

@@ -306,7 +306,7 @@ def gradient_batch(
     SimulationError : for inconsistent arguments, and a start that cannot be completed.
     """
     given = _arguments(locals())
-    motions = _Motions("gradient_batch", given)
+    motions = _DifferentiatedMotions("gradient_batch", given)
     request = motions.request
     check_objective(request.run, terminal, running, measurements)
     code = gradient_code(
@@ -378,7 +378,7 @@ def simulate_sensitivities_batch(
     SimulationError : for inconsistent arguments, and a start that cannot be completed.
     """
     given = _arguments(locals())
-    motions = _Motions("simulate_sensitivities_batch", given)
+    motions = _DifferentiatedMotions("simulate_sensitivities_batch", given)
     texts = dict(outputs or {})
     check_free(motions.request.run.system, texts)
     run = motions.request.run
@@ -416,7 +416,7 @@ def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: x for name, x in given.items() if name not in _OF_BATCHES[1:]}
 
 
-class _Motions:
+class _DifferentiatedMotions:
     """Data that many differentiated motions share, and the values of each."""
 
     def __init__(self, function: str, given: dict[str, Any]) -> None:
@@ -595,7 +595,7 @@ class _Gradients:
     """Gradients of all motions, filled block by block."""
 
     def __init__(
-        self, motions: _Motions, code: GradientCode, measurements: Measurements | None
+        self, motions: _DifferentiatedMotions, code: GradientCode, measurements: Measurements | None
     ) -> None:
         self._motions, self._code, self._measurements = motions, code, measurements
         request = motions.request
@@ -799,7 +799,9 @@ class _Pulled:
 class _Tangents:
     """Sensitivities of all motions, filled block by block."""
 
-    def __init__(self, motions: _Motions, code: TangentCode, texts: dict[str, str]) -> None:
+    def __init__(
+        self, motions: _DifferentiatedMotions, code: TangentCode, texts: dict[str, str]
+    ) -> None:
         self._motions, self._code, self._texts = motions, code, texts
         run = motions.request.run
         check_rounding(code.loop)

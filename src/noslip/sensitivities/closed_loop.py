@@ -328,7 +328,7 @@ def numbers_of(
 
 
 def input_plan(loop: ClosedLoop, numbers: LoopValues) -> InputPlan:
-    """The inputs as :func:`noslip.simulate` knows them."""
+    """The inputs in the form of :func:`noslip.simulate`."""
     function = loop.input_function
     return InputPlan(
         base=numbers.base,

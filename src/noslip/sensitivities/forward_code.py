@@ -99,7 +99,7 @@ class TangentCode:
         return found
 
     def plan(self, numbers: LoopValues) -> InputPlan:
-        """The inputs as a trajectory knows them."""
+        """The inputs in the form of a trajectory."""
         return input_plan(self.loop, numbers)
 
     @property

@@ -25,7 +25,7 @@ from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
 
 class Code(Protocol):
-    """A closed loop as native code: what is integrated, and how it jumps."""
+    """A closed loop as native code: states to integrate, and their jumps."""
 
     @property
     def loop(self) -> ClosedLoop:

@@ -202,7 +202,7 @@ def _not_written(error: Exception, temporary: Path, target: Path) -> Exception:
 
 
 def check_target(folder: Path, *, force: bool) -> Path:
-    """The path of a folder that may be made, without links; what is there is not touched.
+    """The path of a folder that may be made, without links; existing files are not touched.
 
     Raises
     ------

@@ -117,8 +117,8 @@ def ending_directions(system: System, names: Iterable[str]) -> list[float]:
 
 def limit_notes(system: System, q: Array, values: Array) -> tuple[str, ...]:
     """Notes on joints that start beyond their limits, which end no run before they are within."""
-    parameters = dict(zip((p.name for p in system.model.parameters), values, strict=True))
-    read, places = NumberReader(parameters), [c.name for c in system.coordinates]
+    read = NumberReader(system.model.parameter_values(values))
+    places = [c.name for c in system.coordinates]
     notes = []
     for joint in topology(system.model).tree:
         if joint.limits is not None:

@@ -100,7 +100,7 @@ def _named(system: System, k: int) -> str:
 
 
 def singular_sentence(system: System, index: int, t: float, state: Array, values: Array) -> str:
-    """Sentence on what is singular where a health value ended a run.
+    """Sentence on the singularity at which a health value ended a run.
 
     The mass matrix is found in the independent speeds. Where these do not determine the motion,
     because the rows lose rank in the others, it is no number, and inertia is not the cause.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from noslip.errors import MissingNameError, nearest
 from noslip.model.expressions import evaluate, measures_in, names_in, parse
 from noslip.model.model import Model
+from noslip.spatial import angular_velocity
 
 if TYPE_CHECKING:
     from noslip.simulation.trajectory import Trajectory
@@ -171,19 +172,10 @@ def angle_rates(a: Array, sequence: str, omega: Array) -> Array:
 
         ω = R₃ᵀ R₂ᵀ e₁ ȧ₁ + R₃ᵀ e₂ ȧ₂ + e₃ ȧ₃
     """
-    from scipy.spatial.transform import Rotation
-
-    e = [np.eye(3)["xyz".index(letter)] for letter in sequence.lower()]
-    R3 = Rotation.from_rotvec(a[:, 2:] * e[2]).as_matrix()
-    R2 = Rotation.from_rotvec(a[:, 1:2] * e[1]).as_matrix()
-    E = np.stack(
-        [
-            np.einsum("nji,nkj,k->ni", R3, R2, e[0]),
-            np.einsum("nji,j->ni", R3, e[1]),
-            np.broadcast_to(e[2], a.shape),
-        ],
-        axis=-1,
-    )
+    E = np.empty((*a.shape, 3))
+    for k, unit in enumerate(np.eye(3)):
+        for i, part in enumerate(angular_velocity(list(a.T), list(unit), sequence, np.cos, np.sin)):
+            E[:, i, k] = part
     regular = np.abs(np.linalg.det(E)) > 1e-9
     rates = np.full_like(omega, np.nan)
     rates[regular] = np.linalg.solve(E[regular], omega[regular][..., None])[..., 0]

@@ -103,7 +103,7 @@ class RunRequest(NamedTuple):
 
     @property
     def method_number(self) -> int:
-        """The method as the loop knows it."""
+        """The integration method, as the loop names it."""
         return METHODS[self.method]
 
     @property

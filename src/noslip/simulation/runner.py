@@ -150,7 +150,7 @@ def _work(
 
     try:
         threading.Thread(target=work, name="noslip native loop", daemon=True).start()
-        _watch(done, memory.status, report, cancel)
+        watch(done.wait, memory.status, report, cancel)
     except BaseException:
         memory.status[0] = 1.0
         raise
@@ -158,22 +158,28 @@ def _work(
         raise failures[0]
 
 
-def _watch(
-    done: threading.Event,
+def watch(
+    wait: Callable[[float | None], bool],
     status: Array,
     report: Callable[[], object] | None,
     cancel: CancelRequest | None,
 ) -> None:
-    """Wait for the worker, and pass requests and progress on.
+    """Wait for workers, and pass requests and progress on.
 
-    Waiting is for an event of our own: in Python 3.11 a thread whose ``join`` is interrupted counts
-    as ended although it still runs.
+    Parameters
+    ----------
+    wait : for so many seconds, or until all workers have ended; whether they have. It waits for an
+        event or semaphore: in Python 3.11 a thread whose ``join`` is interrupted counts as ended
+        although it still runs.
+    status : of the loop; its first entry ends it after its step.
+    report : called a few times a second, and at the end.
+    cancel : ends the loop once it is set.
     """
     reported = time.monotonic()
     try:
-        while not done.wait(POLL_INTERVAL):
+        while not wait(POLL_INTERVAL):
             if cancel is not None and cancel.is_set():
-                status[0] = 1.0
+                status[0] = 1
             if report is not None and time.monotonic() - reported >= PROGRESS_INTERVAL:
                 report()
                 reported = time.monotonic()
@@ -181,6 +187,7 @@ def _watch(
             report()
     except BaseException:
         # Ctrl-C too: the loop writes into memory that is ours, and ends after its step
-        status[0] = 1.0
-        done.wait()
+        status[0] = 1
+        while not wait(None):
+            pass
         raise

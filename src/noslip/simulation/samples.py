@@ -59,7 +59,7 @@ class Segment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Layout:
+class _SampleLayout:
     """Fields that all trajectories of a system share, and the column layout of their samples.
 
     `shared` are fields of a trajectory; columns of states and outputs are the same in every basis.
@@ -197,13 +197,13 @@ def _trajectory(fields: dict[str, Any]) -> Trajectory:
     return made
 
 
-def _make_layout(system: System) -> _Layout:
+def _make_layout(system: System) -> _SampleLayout:
     kin = system.kinematics
     num_q, num_v = kin.num_coordinates, kin.num_speeds
     after_rows = num_v + 2 + len(kin.rows)
     after_g = after_rows + kin.g.shape[0]
     after_eta = num_q + kin.num_independent_speeds
-    return _Layout(
+    return _SampleLayout(
         where=f"trajectory of model '{system.model.name}'",
         shared={
             "model": system.model,
@@ -387,7 +387,7 @@ def _crossings(
     return times, states
 
 
-def _named_values(layout: _Layout, values: Array) -> dict[str, float]:
+def _named_values(layout: _SampleLayout, values: Array) -> dict[str, float]:
     """Parameters by name; those of the model, mostly."""
     if values.tobytes() == layout.nominal:
         return layout.parameters.copy()
@@ -395,7 +395,7 @@ def _named_values(layout: _Layout, values: Array) -> dict[str, float]:
 
 
 def _extra(
-    layout: _Layout, generator: InputGenerator | None, states: Array, outputs: Array
+    layout: _SampleLayout, generator: InputGenerator | None, states: Array, outputs: Array
 ) -> Sources:
     """Contact points, auxiliary states, and the states of an input law."""
     extra: Sources = {name: ("m", outputs[:, k]) for name, k in layout.contacts}

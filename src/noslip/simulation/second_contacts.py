@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.engines.system import System
+from noslip.kinematics.contacts import plane_pose
 from noslip.kinematics.symbols import parameter_reader
-from noslip.kinematics.tree import frame_pose
-from noslip.model.contacts import Rolling
+from noslip.model.contacts import AbstractContact
 from noslip.model.numbers import Array, NumberReader
 
 #: Samples that are looked at, evenly spaced, and the share of a body's size that counts as depth.
@@ -35,12 +35,11 @@ def second_contact_notes(system: System, t: Array, q: Array, values: Array) -> t
     t, q : (n,) s and (n, nq) samples.
     values : of the parameters.
     """
-    contacts = [c for c in system.model.contacts if isinstance(c, Rolling) and not c.is_flat]
+    contacts = [c for c in system.model.contacts if not c.is_flat]
     if not contacts or not len(t):
         return ()
     chosen = np.unique(np.linspace(0, len(t) - 1, min(len(t), MOST)).round().astype(int))
-    names = [p.name for p in system.model.parameters]
-    read = NumberReader(dict(zip(names, values.tolist(), strict=True)))
+    read = NumberReader(system.model.parameter_values(values))
     notes = []
     for contact in contacts:
         found = _deepest(system, contact, t[chosen], q[chosen], values, read)
@@ -56,16 +55,18 @@ def second_contact_notes(system: System, t: Array, q: Array, values: Array) -> t
 
 
 def _deepest(
-    system: System, contact: Rolling, t: Array, q: Array, values: Array, read: NumberReader
+    system: System, contact: AbstractContact, t: Array, q: Array, values: Array, read: NumberReader
 ) -> tuple[float, float, Array] | None:
     """Time, depth and place in the world at the first sample where a body is within its ground."""
-    net = contact.wheel.picture(read)
+    surface = contact.surface
+    assert surface is not None
+    net = surface.picture(read)
     marks = np.zeros(net.shape[:2], bool)
     marks[::COARSE, ::COARSE] = True
     points, is_coarse = net.reshape(-1, 3), marks.ravel()
     is_known = np.all(np.isfinite(points), axis=1)
     points, is_coarse = points[is_known], is_coarse[is_known]
-    reach = float(ca.DM(ca.evalf(ca.SX(contact.wheel.reach(read)))))
+    reach = float(ca.DM(ca.evalf(ca.SX(surface.reach(read)))))
     poses = np.array(_poses(system, contact).map(len(t))(t, q.T, np.tile(values, (len(t), 1)).T)).T
     R, R_ground = (poses[:, k : k + 9].reshape(-1, 3, 3) for k in (0, 9))  # transposed
     center, ground, touch = (poses[:, k : k + 3] for k in (18, 21, 24))
@@ -75,7 +76,7 @@ def _deepest(
     clearance = np.full(is_far.shape, np.inf)
 
     def look(where: NDArray[np.bool_]) -> None:
-        found = contact.ground.clearance(local[where], read)
+        found = contact.form.clearance(local[where], read)
         clearance[where] = np.where(np.isnan(found), np.inf, found)
 
     look(np.where(is_far, is_coarse, True))
@@ -89,22 +90,18 @@ def _deepest(
     return float(t[k]), float(-deepest[k]), world[k, np.argmin(clearance[k])]
 
 
-def _poses(system: System, contact: Rolling) -> ca.Function:
+def _poses(system: System, contact: AbstractContact) -> ca.Function:
     """(t, q, params) → R of surface and ground by columns, their origins, and the contact point."""
 
     def make() -> ca.Function:
+        middle = contact.wheel_center()
+        assert middle is not None
         kin = system.kinematics
         symbols, tree = kin.symbols, kin.tree
         reader = parameter_reader(system.model, symbols.params)
         node = tree.nodes[tree.index(contact.body)]
-        center = node.p_WB + ca.mtimes(node.R_WB, reader.vector(contact.center))
-        R, p = frame_pose(contact.plane.frame, reader)
-        k = tree.index(contact.plane.body)
-        if k >= 0:
-            R, p = (
-                ca.mtimes(tree.nodes[k].R_WB, R),
-                tree.nodes[k].p_WB + ca.mtimes(tree.nodes[k].R_WB, p),
-            )
+        center = node.p_WB + ca.mtimes(node.R_WB, reader.vector(middle))
+        R, p = plane_pose(contact.plane, tree, reader)
         trace = next(c for c in kin.contacts if c.contact.name == contact.name)
         parts = [node.R_WB, R, center, p, trace.point]
         output = ca.vertcat(*(ca.vec(ca.densify(ca.SX(x))) for x in parts))

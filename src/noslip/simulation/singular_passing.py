@@ -230,7 +230,7 @@ def passage(
 
     def samples(t: Array) -> Sampled:
         times, y = np.concatenate([near.t, far.t]), np.concatenate([near.y, far.y])
-        both = _Fit(times, y, BOTH_DEGREE)
+        both = _PolynomialFit(times, y, BOTH_DEGREE)
         return place.sampled(t, both(t), both.rate(t), num_rest)
 
     def state_at(t: float) -> Array:
@@ -240,7 +240,7 @@ def passage(
     return Passage(before, singular, after, state, samples, reliable, state_at, off)
 
 
-class _Fit:
+class _PolynomialFit:
     """Polynomials of time through a motion, by least squares."""
 
     def __init__(self, t: Array, y: Array, degree: int) -> None:
@@ -260,7 +260,7 @@ class _Fit:
         return np.asarray(rates).T / self._half
 
     @classmethod
-    def best(cls, t: Array, y: Array, at: float) -> _Fit:
+    def best(cls, t: Array, y: Array, at: float) -> _PolynomialFit:
         """Fit of the degree whose extrapolation agrees best with that of the next degree."""
         found = [cls(t, y, degree) for degree in DEGREES]
         off = [float(np.linalg.norm(a(at) - b(at))) for a, b in pairwise(found)]
@@ -281,7 +281,7 @@ def _fitted(
     begin: tuple[float, Array],
     nodes: Array,
     at: float,
-) -> _Fit:
+) -> _PolynomialFit:
     """The motion at some nodes, to be taken to another time."""
     t, states = integrate(*begin, nodes)
     if len(t) < POINTS:
@@ -289,7 +289,7 @@ def _fitted(
     y = place.motion(t, states)
     if not np.isfinite(y).all():
         raise PassageRefused("the motion beside it is not finite")
-    return _Fit.best(t, y, at)
+    return _PolynomialFit.best(t, y, at)
 
 
 def _usual(place: SingularPlace) -> float:
@@ -310,7 +310,7 @@ def _slope(place: SingularPlace, t: float, q: Array, rate: Array) -> tuple[float
     return float((earlier - now) / h), float(now)
 
 
-def _zero(place: SingularPlace, near: _Fit, before: float) -> float:
+def _zero(place: SingularPlace, near: _PolynomialFit, before: float) -> float:
     """The time at which σ vanishes."""
     nq = place.system.kinematics.num_coordinates
     last = len(near.t) // 2

@@ -22,7 +22,6 @@ from noslip.sweeps.layers import Layer, values_at
 from noslip.sweeps.measures import EXCLUDED, PointResults, is_failed
 from noslip.sweeps.store import SweepStore
 from noslip.sweeps.works.base import AbstractWork
-from noslip.sweeps.works.runs import RunWork
 
 #: s that a chunk shall take, and bytes of its results at most.
 CHUNK_TIME, CHUNK_BYTES = 1.0, 2**26
@@ -85,7 +84,7 @@ ProgressCallback = Callable[[SweepProgress], object]
 
 @dataclass(eq=False)
 class Workload:
-    """The chunks that are left of a store, handed out to whoever works at it in this process.
+    """Queue of the unfinished chunks of a store, shared by the threads of this process.
 
     Parameters
     ----------
@@ -278,7 +277,7 @@ def measure_block(
     A chunk lasts about a second, unless there are too few points for all threads.
     """
     size = layer.size
-    in_lanes = work.is_laned or isinstance(getattr(work, "run", None), RunWork)
+    in_lanes = work.is_laned
     num = min(size, 64 if in_lanes else 1)
     known: PointResults | None = None
     taken = 0.0

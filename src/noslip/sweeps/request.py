@@ -1,4 +1,4 @@
-"""`SweepRequest`: what a sweep is asked for, checked before anything runs, and its target.
+"""`SweepRequest`: a sweep's request, checked before anything runs, and its target.
 
 A request is plain data but for its design, which is made from plain data again: a store keeps it as
 JSON, workers read it there. Two requests are the same, an extension of each other, or different;
@@ -207,7 +207,7 @@ def _plain(value: Any) -> Any:
 
 
 def _function(function: Any) -> dict[str, Any]:
-    """Name of a function, and what tells whether it has changed."""
+    """Name of a function, and the hash of its source."""
     name = function if isinstance(function, str) else function_text(function)
     target = function
     if isinstance(function, str):

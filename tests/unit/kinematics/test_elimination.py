@@ -9,10 +9,14 @@ from chains import chain, train
 
 import noslip as ns
 from mechanisms import MECHANISMS
+from noslip.families import isolated
 from noslip.formulations import complement
 from noslip.formulations.complement import NaturalComplement
 from noslip.kinematics import basis, dependent_speeds
 from noslip.kinematics.kinematics import trace
+
+with isolated():
+    from own_vehicle_members import Spike
 
 
 @pytest.fixture
@@ -70,7 +74,10 @@ JOINT_BY_JOINT = [name for name in (*ns.MODELS, *MECHANISMS) if name not in TOGE
 
 @pytest.mark.parametrize("name", JOINT_BY_JOINT)
 def test_both_ways_give_the_same_motion(name, found, monkeypatch, rng):
-    model = MECHANISMS[name]() if name in MECHANISMS else ns.load(name)
+    check_both(MECHANISMS[name]() if name in MECHANISMS else ns.load(name), found, monkeypatch, rng)
+
+
+def check_both(model, found, monkeypatch, rng):
     eliminated = trace(model)
     assert found[-1] is not None
     names = tuple(s.name for s in eliminated.independent_speeds)
@@ -101,6 +108,36 @@ def test_a_train_is_solved_from_its_tractor(found):
     kinematics = trace(train(5))
     assert [s.name for s in kinematics.independent_speeds] == ["tractor.vx", "tractor.rate"]
     assert [len(rows) for rows in found[-1].rows.values()] == [1] * 6
+
+
+def spinning() -> ns.Model:
+    """A ball that may not turn about the vertical, with a pendulum on it."""
+    b = ns.ModelBuilder("spinning", gravity=(0.0, 0.0, -9.81))
+    b.body("ball", mass=1.0, inertia=(0.01, 0.01, 0.01))
+    b.body("bob", mass=0.2, inertia=(1e-3, 1e-3, 1e-3), center_of_mass=(0.0, 0.0, -0.1))
+    b.joint("ball", ns.Free(), parent="world", child="ball")
+    b.joint("bob", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="ball", child="bob")
+    b.contact(ns.Rolling(name="ground", body="ball", wheel=ns.Ball(radius=0.1), spin=True))
+    return b.build()
+
+
+def spiked() -> ns.Model:
+    """A board that turns about a spike, a contact of another kind, with a pendulum on it."""
+    b = ns.ModelBuilder("spiked", gravity=(0.0, 0.0, -9.81))
+    b.body("board", mass=2.0, moment=0.3, center_of_mass=(0.2, 0.0, 0.0))
+    b.body("bob", mass=0.2, inertia=(1e-3, 1e-3, 1e-3), center_of_mass=(0.0, 0.0, -0.1))
+    b.joint("board", ns.Planar(), parent="world", child="board")
+    b.joint("bob", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="board", child="bob")
+    with isolated():
+        b.contact(Spike(name="spike", body="board", point=(0.1, 0.05, 0.0)))
+        return b.build()
+
+
+@pytest.mark.parametrize("model", [spinning, spiked])
+def test_contacts_of_other_directions_and_kinds_give_the_same_motion(
+    model, found, monkeypatch, rng
+):
+    check_both(model(), found, monkeypatch, rng)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 import noslip as ns
 from noslip.families import isolated
 from noslip.model.json_schema import model_schema
-from noslip.model.to_tables import table_from_model
+from noslip.model.tables import table_from_model
 
 LIBRARY = Path(ns.__file__).parent / "library"
 PAGES = sorted((Path(__file__).parents[3] / "docs").glob("*.md"))

@@ -169,7 +169,7 @@ class AdaptiveTracking(AbstractController):
         duration: float,
         parameters: Mapping[str, float] | None = None,
     ) -> AdaptiveTracking:
-        """The same with the start of what is adapted, and the law of a vehicle on its path."""
+        """The same with initial estimates, and the law of a vehicle on its path."""
         known = system.model.parameter_values() | dict(parameters or {})
         missing = [name for name in self.unknown if name not in known]
         if missing:
@@ -248,7 +248,7 @@ class AdaptiveTracking(AbstractController):
         loop: InputGenerator,
         limits: Mapping[str, float],
     ) -> InputGenerator:
-        """The loop with what is adapted as states."""
+        """The loop with the parameter estimates as states."""
         kin = system.kinematics
         u, Y, s = self._parts(system, reference)
         adapted = ca.SX.sym("adapted", len(self.unknown))
@@ -340,7 +340,7 @@ class MotionForce(AbstractController):
         return self._corrected(system, self.motion.forces(system, reference))
 
     def _rows(self, system: System) -> tuple[list[int], ca.SX]:
-        """Places of the reactions, and what they are wanted to be."""
+        """Indices of the reactions, and their reference values."""
         rows = [row.name for row in system.kinematics.rows]
         wanted = []
         for name, text in self.reactions.items():
@@ -381,7 +381,7 @@ class MotionForce(AbstractController):
         loop: InputGenerator,
         limits: Mapping[str, float],
     ) -> InputGenerator:
-        """The loop of the motion, its forces corrected, with what is adapted put in."""
+        """The loop of the motion with corrected forces and the parameter estimates put in."""
         inner = self.motion.with_speed_inputs(system, reference, loop, {})
         names = [i.name for i in system.model.inputs]
         given = (

@@ -145,7 +145,7 @@ class AbstractController(AbstractControllerPlan):
     def next_speed_inputs(
         self, system: System, reference: Reference, speeds: ca.SX, period: float
     ) -> ca.SX | None:
-        """(nw,) speed inputs wanted at the end of a period; None if the law gives none.
+        """(nw,) commanded speed inputs at the end of a period; None if the law gives none.
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ def limited(
 
 
 def accelerate(system: System, wanted: ca.SX) -> ca.SX:
-    """u with which the independent accelerations are those wanted, at the measured state."""
+    """u that produces given independent accelerations at the measured state (inverse dynamics)."""
     eq = system.equations
     needed = ca.mtimes(eq.reduced_mass, wanted) + eq.reduced_bias - eq.reduced_forces
     return solve_inputs(ca.densify(eq.reduced_inputs), needed)

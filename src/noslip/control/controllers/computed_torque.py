@@ -281,7 +281,7 @@ class AccelerationResolved(AbstractController):
         check_gains(self, "kp", "kd")
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
-        """u whose admissible accelerations are nearest to those wanted."""
+        """u whose admissible accelerations are the least-squares fit to the commanded ones."""
         kin = system.kinematics
         symbols = kin.symbols
         motion = reference.motion

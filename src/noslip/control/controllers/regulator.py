@@ -257,7 +257,7 @@ class Regulator(AbstractControllerPlan):
 def _weights(
     system: System, states: Mapping[str, float], inputs: Mapping[str, float]
 ) -> tuple[Array, Array]:
-    """Q (nx, nx) and the diagonal of R (nu + nw,), infinite for what is not fed back."""
+    """Q (nx, nx) and the diagonal of R (nu + nw,), infinite for inputs without feedback."""
     where = f"linear-quadratic control of model '{system.model.name}'"
     forces = [i.name for i in system.model.inputs]
     speeds = [i.name for i in system.model.speed_inputs]

@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.linearize import Linearization, linearize
-from noslip.analysis.local_coordinates import angle_rates, angles_of, turn_axes_at
+from noslip.analysis.local_coordinates import angles_of, turn_axes_at
 from noslip.analysis.steady import SteadyMotion, steady
 from noslip.control.lqr import Regulation, solve_lqr
 from noslip.engines.system import Array, System
@@ -31,7 +31,7 @@ from noslip.model.expressions import nominal
 from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
 from noslip.simulation.starts.completion import Start
-from noslip.spatial import traced_angles
+from noslip.spatial import angle_rate_map, traced_angles
 
 #: Units of the weights: rad (or lengths of the model), 1/s, 1/s².
 ANGLE, RATE, CHANGE = 0.1, 1.0, 10.0
@@ -96,7 +96,7 @@ class Balance:
     def operating_point(
         self, speed: float, turning: float, near: OperatingPoint | None = None
     ) -> OperatingPoint:
-        """The steady motion at a speed and a turning rate, looked for near another.
+        """The steady motion at a speed and a turning rate, by continuation from another.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Balance:
     def steady_turn(
         self, speed: float, turning: float, near: Start | None = None
     ) -> tuple[SteadyMotion, Linearization]:
-        """The steady motion at a speed and a turning rate, and what is small about it.
+        """The steady motion at a speed and a turning rate, and the deviations from it.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class Balance:
         known |= {z.name: eta[k] for k, z in enumerate(own.independent_speeds)}
         at, sequence = _quaternion(self.base), _angles(self.base).sequence
         turned = traced_angles(s.q[at : at + 4], sequence)
-        rates = angle_rates(turned, sequence, kin.v[self.base.speeds][:3])
+        rates = ca.mtimes(angle_rate_map(turned, sequence), kin.v[self.base.speeds][:3])
         for k, name in enumerate(_angle_names(self.base)):
             known |= {name: turned[k], f"{name}_rate": rates[k]}
         return ca.vertcat(*[known[z.name] for z in (*self.coordinates, *self.speeds)])
@@ -211,7 +211,7 @@ def find_balance(
     length : of the model, m.
     """
     base = system.kinematics.tree.nodes[0]
-    known = dict(zip((p.name for p in system.model.parameters), values, strict=True))
+    known = system.model.parameter_values(values)
     pull = np.array([nominal(e, known) for e in system.model.gravity])
     angles = base.joint.type.named_angles() if len(base.joint.type.speeds) == 6 else None
     if angles is None or not np.any(pull) or system.model.speed_inputs:
@@ -295,9 +295,8 @@ def _about(
     motors: tuple[str, ...],
     guess: Start | None,
 ) -> tuple[SteadyMotion, Linearization]:
-    """A steady motion, and what is small about it."""
-    names = [p.name for p in system.model.parameters]
-    parameters = dict(zip(names, values.tolist(), strict=True))
+    """A steady motion, and the deviations from it."""
+    parameters = system.model.parameter_values(values)
     found = steady(system, given, guess=guess, find=motors, parameters=parameters)
     return found, linearize(system, found.start, inputs=found.inputs, parameters=parameters)
 

@@ -385,7 +385,7 @@ def carries_wheel(system: System, node: Node) -> bool:
 def given_force(system: System, name: str, unit: str, values: Array) -> Channel:
     """A force that is given as it is, up to what the model weighs or half its weight on a lever."""
     model = system.model
-    known = dict(zip((p.name for p in model.parameters), values, strict=True))
+    known = model.parameter_values(values)
     mass = sum(nominal(body.mass, known) for body in model.bodies)
     largest = float(f"{max(mass, 1e-3) * (5.0 if unit == 'N' else 1.0):.1g}")
     return Channel(label=name, unit=unit, kind=FORCE, largest=largest, force_input=name)

@@ -305,7 +305,7 @@ def _moderate_speed(balance: Balance, path: AbstractPath) -> float:
 def _gravity(balance: Balance) -> float:
     """m/s²."""
     model = balance.system.model
-    known = dict(zip((p.name for p in model.parameters), balance.values, strict=True))
+    known = model.parameter_values(balance.values)
     return float(np.linalg.norm([nominal(e, known) for e in model.gravity]))
 
 
@@ -392,7 +392,7 @@ class _SteadyTurns:
         return found
 
     def along(self, ways: Iterable[tuple[float, float, float]]) -> list[_SteadyTurn]:
-        """Turns at places (s, V, κ), each looked for near the one before; refused by its place."""
+        """Steady turns at places (s, V, κ), by continuation; a failure names its place."""
         found: list[_SteadyTurn] = []
         for s, speed, bend in ways:
             where = f"ride of model '{self.balance.system.model.name}'"

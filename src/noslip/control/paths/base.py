@@ -1,4 +1,4 @@
-"""Plane curves to follow, traced, and what is known of each at a parameter.
+"""Plane curves to follow, traced: position, heading and curvature at a parameter.
 
 A path is a smooth regular curve r(p) of its own parameter p, which need not be arc length. All else
 follows by differentiation, with primes for d/dp and s the arc length, ds = |r'| dp:

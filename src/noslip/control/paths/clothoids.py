@@ -352,7 +352,7 @@ def _turn(before: complex, after: complex) -> float:
 
 
 def _blend(turn: float, radius: float, blend: str, order: int) -> list[Stretch]:
-    """The stretches that round a corner."""
+    """The segments that round a corner."""
     if turn == 0:
         return []
     kappa, angle = math.copysign(1 / radius, turn), abs(turn)

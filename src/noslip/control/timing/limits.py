@@ -246,7 +246,7 @@ class SegmentLimits:
         return result
 
     def error(self, z: Array, u: Array) -> Array:
-        """Excess of each segment (N,), or what is missing to the highest possible, as a part."""
+        """Relative excess of each segment (N,) over its limit, or its distance from the highest."""
         highest, chord = self.heights(z, u, np.broadcast_to(_DENSE, self.curvature.shape))
         missing = np.max(highest - chord, axis=1) / np.maximum(np.maximum(z[1:], z[:-1]), 1e-300)
         return np.maximum(self.excess(z, u), missing)

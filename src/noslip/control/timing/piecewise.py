@@ -15,6 +15,7 @@ place and the acceleration constant, so the speed is a function of time there:
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,8 +38,26 @@ from noslip.model.quantities import Meaning
 Piece = tuple[float, float, float]
 
 
+class _FromRestToRest(AbstractTiming):
+    """A timing law whose speed is a polynomial of t on each of a few pieces."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def _pieces(self, whole: float) -> list[Piece]:
+        """Pieces along a path of a length."""
+
+    def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
+        """The polynomial of the piece at t."""
+        return _speed(t, 0.0, self._pieces(length))
+
+    def knots(self, path: AbstractPath) -> tuple[float, ...]:
+        """Ends of the pieces, at which acceleration or jerk jumps."""
+        return _ends(self._pieces(length(path)))
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class Trapezoidal(AbstractTiming):
+class Trapezoidal(_FromRestToRest):
     """From rest to rest with constant acceleration, then constant speed, then braking.
 
     A path too short for the full speed is driven with acceleration and braking only.
@@ -63,18 +82,10 @@ class Trapezoidal(AbstractTiming):
             acceleration=positive(acceleration, "acceleration", "Trapezoidal"),
         )
 
-    def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
-        """Linear in t on each of three pieces."""
-        return _speed(t, 0.0, self._pieces(length))
-
     def duration(self, path: AbstractPath) -> float:
         """Both ramps and what is between."""
         _, ramp, cruise = self._phases(length(path))
         return 2 * ramp + cruise
-
-    def knots(self, path: AbstractPath) -> tuple[float, ...]:
-        """Times at which the acceleration begins and ends."""
-        return _ends(self._pieces(length(path)))
 
     def _pieces(self, whole: float) -> list[Piece]:
         v, ramp, cruise = self._phases(whole)
@@ -88,7 +99,7 @@ class Trapezoidal(AbstractTiming):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class SCurve(AbstractTiming):
+class SCurve(_FromRestToRest):
     """From rest to rest like a trapezoid whose acceleration rises and falls at a limited rate.
 
     Parameters
@@ -114,18 +125,10 @@ class SCurve(AbstractTiming):
             jerk=positive(jerk, "jerk", "SCurve"),
         )
 
-    def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
-        """Quadratic in t on each of seven pieces."""
-        return _speed(t, 0.0, self._pieces(length))
-
     def duration(self, path: AbstractPath) -> float:
         """Both ramps and what is between."""
         _, change, hold, cruise = self._phases(length(path))
         return 2 * (2 * change + hold) + cruise
-
-    def knots(self, path: AbstractPath) -> tuple[float, ...]:
-        """Times at which the jerk jumps."""
-        return _ends(self._pieces(length(path)))
 
     def _pieces(self, whole: float) -> list[Piece]:
         v, change, hold, cruise = self._phases(whole)

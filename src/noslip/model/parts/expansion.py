@@ -23,8 +23,9 @@ from noslip.model.expressions import ExpressionError
 from noslip.model.findings import Finding, owner
 from noslip.model.model import Model, ModelBuilder, PartExpansion
 from noslip.model.numbers import Array, NumberReader, rotation_about
-from noslip.model.parts.part import AbstractPart, WheelOutline, rest_poses
+from noslip.model.parts.part import AbstractPart, WheelOutline
 from noslip.model.schema import leaves
+from noslip.model.topology import rest_poses
 from noslip.model.vocabulary import vocabulary
 
 #: How far a wheel may be from the ground, relative to its radius.
@@ -95,7 +96,7 @@ def _name_faults(parts: tuple[AbstractPart, ...]) -> Iterator[Finding]:
 def _retold(
     of_elements: Iterable[Finding], of_parts: list[Finding], expansion: PartExpansion
 ) -> Iterator[Finding]:
-    """Findings about elements; those that parts have added are told of the part, once each."""
+    """Findings about elements; those that a part added are reported for the part, once each."""
     at_fault = {f.path[1] for f in of_parts if len(f.path) > 1}
     told = set[tuple[str, str]]()
     for finding in of_elements:
@@ -195,7 +196,7 @@ def _cylinder(
 
 
 def _overlap(a: _Cylinder, b: _Cylinder) -> bool:
-    """Whether two wheels with parallel axes share space; others are not looked at."""
+    """Whether two wheels with parallel axes overlap; wheels with other axes are not checked."""
     between = b[0] - a[0]
     along = abs(float(between @ a[1]))
     across = float(np.linalg.norm(between - (between @ a[1]) * a[1]))

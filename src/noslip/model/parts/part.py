@@ -25,14 +25,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import numpy as np
-
 from noslip.families import Member
 from noslip.model.bodies import Placement
 from noslip.model.expressions import nominal
 from noslip.model.findings import Finding
 from noslip.model.joints import Fixed
-from noslip.model.numbers import Array, NumberReader, rotation_about
+from noslip.model.numbers import NumberReader
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     POSITIVE,
@@ -41,7 +39,6 @@ from noslip.model.quantities import (
     Scalar,
     Vector3,
 )
-from noslip.model.topology import topology
 
 if TYPE_CHECKING:
     from noslip.model.model import Model, ModelBuilder
@@ -172,23 +169,3 @@ def fix(b: ModelBuilder, name: str, parent: str, frame: Placement) -> None:
         parent_frame=frame,
         description=f"'{name}' is fixed to '{parent}'",
     )
-
-
-def rest_poses(model: Model, read: NumberReader) -> dict[str, tuple[Array, Array]]:
-    """R and p of every body with all joints at rest, where their two frames coincide."""
-    poses = {"world": (np.eye(3), np.zeros(3))}
-    for joint in topology(model).tree:
-        R, p = poses[joint.parent]
-        R_F, p_F = frame_numbers(joint.parent_frame, read)
-        R_M, p_M = frame_numbers(joint.child_frame, read)
-        R_B = R @ R_F @ R_M.T
-        poses[joint.child] = (R_B, p + R @ p_F - R_B @ p_M)
-    return poses
-
-
-def frame_numbers(frame: Placement, read: NumberReader) -> tuple[Array, Array]:
-    """R and p of a frame on its body."""
-    R = np.eye(3)
-    for letter, angle in zip(frame.sequence, read.vector(frame.angles), strict=True):
-        R = R @ rotation_about(np.eye(3)["xyz".index(letter)], float(angle))
-    return R, read.vector(frame.position)

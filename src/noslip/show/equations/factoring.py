@@ -422,7 +422,7 @@ def _with_merged_angles(total: sympy.Add) -> sympy.Expr:
     return sympy.Add(*[term.whole for term in terms])
 
 
-class _Term(NamedTuple):
+class _TrigTerm(NamedTuple):
     """A term of a sum: its number, its sines and cosines with their powers, and the rest."""
 
     whole: sympy.Expr
@@ -431,18 +431,18 @@ class _Term(NamedTuple):
     turns: frozenset[sympy.Expr]
 
 
-def _trigonometric(term: sympy.Expr) -> _Term:
+def _trigonometric(term: sympy.Expr) -> _TrigTerm:
     number, rest = term.as_coeff_Mul()
     factors = sympy.Mul.make_args(rest)
     turns = {f for f in factors if isinstance(_base(f), sympy.sin | sympy.cos)}
-    return _Term(term, number, frozenset(factors) - turns, frozenset(turns))
+    return _TrigTerm(term, number, frozenset(factors) - turns, frozenset(turns))
 
 
 def _base(factor: sympy.Expr) -> sympy.Expr:
     return factor.base if factor.is_Pow else factor
 
 
-def _merged_pair(first: _Term, second: _Term) -> sympy.Expr | None:
+def _merged_pair(first: _TrigTerm, second: _TrigTerm) -> sympy.Expr | None:
     """Two terms as one with the sine or cosine of a sum of angles, if they are that."""
     if first.rest != second.rest or abs(first.number) != abs(second.number):
         return None

@@ -25,7 +25,6 @@ from noslip.show.report.elements import (
     figure,
     heading,
     joined,
-    listing,
     number,
     number_text,
     paragraph,
@@ -37,7 +36,7 @@ from noslip.show.report.elements import (
     verdicts,
     words,
 )
-from noslip.show.report.page import page
+from noslip.show.report.page import command_section, page
 from noslip.show.report.pictures import NAMESPACE
 from noslip.words import counted
 
@@ -73,7 +72,7 @@ def write_fit_report(found: Fit, path: str | Path, *, command: str = "") -> Path
 
 def fit_html(found: Fit, *, command: str = "") -> str:
     """The page of :func:`write_fit_report` as text."""
-    folded = [_residuals(found), _correlations(found), _reproduction(command)]
+    folded = [_residuals(found), _correlations(found), command_section(command)]
     sections = [replace(section, is_folded=True) for section in folded if section is not None]
     return page(
         f"{found.model}: parameters from measurements",
@@ -261,10 +260,3 @@ def _correlations(found: Fit) -> PageSection | None:
     ]
     made = table("Of the estimates", ("", *names), rows, numbers=range(1, len(names) + 1))
     return PageSection(key="correlations", title="Correlations", body=made)
-
-
-def _reproduction(command: str) -> PageSection | None:
-    if not command:
-        return None
-    parts = [paragraph(text(f"With noslip {__version__}:")), listing(command)]
-    return PageSection(key="reproduce", title="Reproduce", body=joined(parts))

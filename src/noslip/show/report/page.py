@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from noslip.show.report.elements import Html, PageSection, joined
+from noslip import __version__
+from noslip.show.report.elements import Html, PageSection, joined, listing, paragraph, text
 
 
 def page(
@@ -263,3 +264,11 @@ PAPER = """
 """
 
 STYLE = "".join((COLORS, TEXT, LAYOUT, BLOCKS, TABLES, PICTURES, MATHEMATICS, PAPER)).strip()
+
+
+def command_section(command: str) -> PageSection | None:
+    """Section with the command that reproduces a report; none without one."""
+    if not command:
+        return None
+    parts = [paragraph(text(f"With noslip {__version__}:")), listing(command)]
+    return PageSection(key="reproduce", title="Reproduce", body=joined(parts))

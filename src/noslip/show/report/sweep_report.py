@@ -29,7 +29,6 @@ from noslip.show.report.elements import (
     figure,
     heading,
     joined,
-    listing,
     number,
     number_text,
     paragraph,
@@ -38,7 +37,7 @@ from noslip.show.report.elements import (
     text,
     verdicts,
 )
-from noslip.show.report.page import page
+from noslip.show.report.page import command_section, page
 from noslip.show.report.pictures import animation
 from noslip.show.units import axis_label, unit_text
 from noslip.simulation.trajectory import Trajectory
@@ -127,7 +126,7 @@ def sweep_html(folder: str | Path, *, command: str = "", motions: bool = True) -
     shown = _measure_sections(subject)
     folded = [*shown[UNFOLDED:], _chosen(subject, motions), _sensitivities(subject)]
     folded += [_parallel(subject), _failures(subject), _design(subject)]
-    folded += [_environment(subject), _reproduction(command)]
+    folded += [_environment(subject), command_section(command)]
     sections = [replace(section, is_folded=True) for section in folded if section is not None]
     return page(
         f"{name}: report of a sweep",
@@ -566,10 +565,3 @@ def _environment(subject: SweepSubject) -> PageSection:
         title="Environment",
         body=facts([(name, text(str(value))) for name, value in target.items()]),
     )
-
-
-def _reproduction(command: str) -> PageSection | None:
-    if not command:
-        return None
-    parts = [paragraph(text(f"With noslip {__version__}:")), listing(command)]
-    return PageSection(key="reproduce", title="Reproduce", body=joined(parts))

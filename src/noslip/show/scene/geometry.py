@@ -7,16 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from noslip.model.bodies import Placement
-from noslip.model.numbers import Array, numbers, rotation_about
+from noslip.model.numbers import Array, NumberReader
+from noslip.model.topology import frame_numbers
 
 
 def placed(placement: Placement, values: Mapping[str, float]) -> tuple[Array, Array]:
     """Orientation (3, 3) and position (3,) of a placed frame: R = R₁(a₁) R₂(a₂) R₃(a₃)."""
-    R = np.eye(3)
-    angles = numbers(placement.angles, values)
-    for letter, angle in zip(placement.sequence, angles, strict=True):
-        R = R @ rotation_about(np.eye(3)["xyz".index(letter)], float(angle))
-    return R, numbers(placement.position, values)
+    return frame_numbers(placement, NumberReader(values))
 
 
 def quaternions_of(R: Array) -> Array:

@@ -22,10 +22,9 @@ import numpy as np
 
 from noslip.model.bodies import WORLD, AbstractShape, Body, Box, Cylinder, Placement
 from noslip.model.contacts import Plane
-from noslip.model.grounds import FlatGround
 from noslip.model.model import Model
 from noslip.model.numbers import Array, NumberReader, angles_of, vector
-from noslip.model.topology import topology
+from noslip.model.topology import rest_poses
 from noslip.show.scene.geometry import placed
 
 #: A cylinder stands on the ground if it is this near to it, as a part of its radius.
@@ -60,7 +59,7 @@ class Roller:
 
 def planes(model: Model) -> tuple[Plane, ...]:
     """Planes of the contacts and tires of a model, each once; curved ground has none."""
-    of_contacts = [c.plane for c in model.contacts if isinstance(c.form, FlatGround)]
+    of_contacts = [c.plane for c in model.contacts if c.form.is_plane]
     of_forces = [plane for force in model.forces for plane in force.planes()]
     found: list[Plane] = []
     for plane in (*of_contacts, *of_forces):
@@ -73,7 +72,7 @@ def rollers(model: Model, values: Mapping[str, float]) -> tuple[Roller, ...]:
     """All cylinders that stand on the world's ground when the joints are at rest."""
     grounds = [placed(plane.frame, values) for plane in planes(model) if plane.body == WORLD]
     rolling = {c.body for c in model.contacts if c.is_wheel}
-    poses = rest_poses(model, values)
+    poses = rest_poses(model, NumberReader(values))
     found: list[Roller] = []
     for body in model.bodies:
         if body.name in rolling or body.name not in poses:
@@ -113,18 +112,6 @@ def rolling_rate(roller: Roller, R: Array, velocity: Array, omega: Array) -> Arr
     touching = velocity - np.cross(omega, roller.radius * roller.normal)
     rate: Array = np.sum(heading * touching, axis=-1) / roller.radius
     return rate
-
-
-def rest_poses(model: Model, values: Mapping[str, float]) -> dict[str, tuple[Array, Array]]:
-    """Pose of every body in the world with all joints at rest, where F and M coincide."""
-    poses = {WORLD: (np.eye(3), np.zeros(3))}
-    for joint in topology(model).tree:
-        R_P, p_P = poses[joint.parent]
-        R_F, p_F = placed(joint.parent_frame, values)
-        R_M, p_M = placed(joint.child_frame, values)
-        R = R_P @ R_F @ R_M.T
-        poses[joint.child] = (R, p_P + R_P @ p_F - R @ p_M)
-    return poses
 
 
 def _roller(

@@ -10,7 +10,6 @@ import numpy as np
 
 from noslip.errors import ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape
-from noslip.model.grounds import FlatGround
 from noslip.model.model import Model
 from noslip.model.numbers import Array, NumberReader, number, numbers
 from noslip.show.scene.defaults import curved_grounds, default_shapes, world_shapes
@@ -135,7 +134,7 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
         untraced=frozenset(f"{name}.center_of_mass" for name in _untraced(model, values)),
         length=_length(parts, turning),
         up=up,
-        is_curved=any(not isinstance(c.form, FlatGround) for c in model.contacts),
+        is_curved=any(not c.form.is_plane for c in model.contacts),
         line_distance=next(iter(_line_distances(model, values)), None),
     )
 

@@ -133,7 +133,7 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
         request.device is None,
     )
 
-    def make() -> _Functions:
+    def make() -> _BatchFunctions:
         return _functions(system, request)
 
     # a law, and a CasADi function, may be another object with the same name the next time
@@ -163,7 +163,7 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
 ROWS = 4096
 
 
-class _Functions(NamedTuple):
+class _BatchFunctions(NamedTuple):
     """Functions that batches with the same columns, events and texts share.
 
     They are compiled for lanes when that is first asked for, which a device does not.
@@ -178,7 +178,7 @@ class _Functions(NamedTuple):
     features: TimeFeatures | None
 
 
-def _functions(system: System, request: BatchRequest) -> _Functions:
+def _functions(system: System, request: BatchRequest) -> _BatchFunctions:
     """Trace and compile all functions of a request."""
     columns, events, lanes = request.columns, request.events, request.lanes
     generator = request.law.generator(system) if request.law else None
@@ -216,7 +216,7 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
     def compiled() -> dict[str, Any]:
         return _compile(list(programs.values()), lanes) | motion_in_lanes(system, lanes)
 
-    return _Functions(
+    return _BatchFunctions(
         programs=programs | motion_programs(system),
         compiled=compiled,
         units=units,

@@ -9,7 +9,6 @@ until they are done or shall end early.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 from noslip.engines.flow import Target
 from noslip.simulation.loop.code import LoopCode, loop_code
 from noslip.simulation.loop.shape import SETUP, Shape, rounded
-from noslip.simulation.runner import POLL_INTERVAL, PROGRESS_INTERVAL, CancelRequest
+from noslip.simulation.runner import CancelRequest, watch
 
 Array = np.ndarray
 UNSETTLED = -1  # code of a trajectory that no worker has taken yet
@@ -315,52 +314,29 @@ def run_lanes(
         finally:
             done.release()
 
-    began: list[threading.Thread] = []
+    left = 0
+
+    def wait(seconds: float | None) -> bool:
+        nonlocal left
+        left -= left > 0 and done.acquire(timeout=seconds)
+        return not left
+
+    def report() -> None:
+        if progress is not None:
+            progress(int(np.count_nonzero(results.codes != UNSETTLED)))
+
+    is_interrupted = False
     try:
         for _ in range(count):
-            thread = threading.Thread(target=work, name="noslip batch worker", daemon=True)
-            thread.start()
-            began.append(thread)
-        is_interrupted = _watch(done, len(began), results, shared.status, progress, cancel)
+            threading.Thread(target=work, name="noslip batch worker", daemon=True).start()
+            left += 1
+        try:
+            watch(wait, shared.status, report, cancel)
+        except KeyboardInterrupt:
+            is_interrupted = True
     except BaseException:
         shared.status[0] = 1
         raise
     if failures:
         raise failures[0]
     return is_interrupted or bool(shared.status[0])
-
-
-def _watch(
-    done: threading.Semaphore,
-    count: int,
-    results: LaneResults,
-    status: Array,
-    progress: Callable[[int], object] | None,
-    cancel: CancelRequest | None,
-) -> bool:
-    """Wait for all workers, pass requests and progress on; whether Ctrl-C was pressed."""
-    left, reported = count, time.monotonic()
-
-    def report() -> None:
-        if progress is not None:
-            progress(int(np.count_nonzero(results.codes != UNSETTLED)))
-
-    try:
-        while left:
-            if done.acquire(timeout=POLL_INTERVAL):
-                left -= 1
-            if cancel is not None and cancel.is_set():
-                status[0] = 1
-            if time.monotonic() - reported >= PROGRESS_INTERVAL:
-                report()
-                reported = time.monotonic()
-        report()
-    except BaseException as error:
-        # the workers write into memory that is ours: wait until they have ended
-        status[0] = 1
-        for _ in range(left):
-            done.acquire()
-        if isinstance(error, KeyboardInterrupt):
-            return True
-        raise
-    return False

@@ -160,7 +160,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
         starts=of("start"),
         parameters=parameters,
         varied=varied,
-        units={name: _unit(system, name) for name in varied},
+        units={name: varied_unit(system, *name.split(".", 1)) for name in varied},
         constants=of("input"),
         tables=tables,
         traced=traced,
@@ -236,9 +236,8 @@ def read_precision(
     return True
 
 
-def _unit(system: System, varied: str) -> str:
-    """Unit of something that differs; numbers among the definitions have none."""
-    kind, _, name = varied.partition(".")
+def varied_unit(system: System, kind: str, name: str) -> str:
+    """Unit of something that differs between variants; numbers among the definitions have none."""
     units = {
         "parameter": {p.name: p.unit for p in system.model.parameters},
         "start": units_by_name(system),

@@ -27,8 +27,8 @@ from noslip.simulation.batches.request import (
     read_count,
     read_device,
     read_numbers,
+    varied_unit,
 )
-from noslip.simulation.expressions import units_by_name
 from noslip.simulation.starts.completion import SpeedInputs, complete_starts
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def read_variants(
         parameters=rows,
         others={kind: given[kind] for kind in others or {}},
         varied={
-            f"{kind}.{name}": (values, _unit(system, kind, name))
+            f"{kind}.{name}": (values, varied_unit(system, kind, name))
             for kind, numbers in given.items()
             for name, values in numbers.items()
             if len(values) > 1
@@ -224,15 +224,6 @@ def _input_rows(system: System, given: Mapping[str, Array]) -> Array:
             )
         table[:, names.index(name)] = values
     return table
-
-
-def _unit(system: System, kind: str, name: str) -> str:
-    """Unit of what differs."""
-    if kind == "parameter":
-        return {p.name: p.unit for p in system.model.parameters}[name]
-    if kind == "input":
-        return {q.name: q.unit for q in system.inputs}[name]
-    return units_by_name(system).get(name, "1") if kind == "start" else "1"
 
 
 def _renumbered(error: SimulationError, first: int) -> SimulationError:

@@ -32,7 +32,7 @@ _TRUTHS = ("may_grow", "is_stale", "is_first", "is_finite")
 _PENDING = ("event_theta", "event_step", "event_last", "event_end")
 
 
-class _Passed:
+class _CallArrays:
     """Arrays in memory through which a thread passes numbers to functions that are not written out.
 
     Arrays whose addresses no function sees are registers.
@@ -109,7 +109,6 @@ class LoopWriter:
         self.s.declare(REAL, *_REALS, *_PENDING)
         self.s.declare(WHOLE, *_WHOLES)
         self.s.declare(TRUTH, *_TRUTHS)
-        self.setup = f.value("%setup", PLACE, 1)
         self._loaded: dict[str, Value] = {}
         n, row = shape.ny, shape.row
         # what a paused run keeps besides its arrays
@@ -150,7 +149,7 @@ class LoopWriter:
         self.is_hot = False
         if f.target.on_stack:
             self.rates = f.array(shape.nx + shape.num_health)
-            self._passed = _Passed(self)
+            self._passed = _CallArrays(self)
 
     # what is given
     def number(self, name: str) -> Value:
@@ -278,11 +277,7 @@ class LoopWriter:
 
     def all_finite(self, x: Array, count: int) -> Value:
         """Whether the first `count` numbers are finite."""
-        f, s = self.f, self.s
-        s.off = f.real(0.0)
-        for i in f.rows(count):
-            s.off = s.off + f.total(x[i] - x[i])
-        return s.off.equals(0.0)
+        return self.f.all_finite(x, count, self.s)
 
     # subroutines
     def subroutine(

@@ -1,4 +1,4 @@
-"""Consistent starts from what is given: of n runs at once, and of one as n = 1.
+"""Consistent starts from given values: of n runs at once, and of one as n = 1.
 
 Coordinates, speeds, named angles and their rates may be given in part. Coordinates that are given
 stay; the others move as little as they must, from the joints' rest positions, to satisfy g(q, t) =
@@ -332,7 +332,7 @@ def complete_start(
     speed_inputs: Callable[[Array], Array] | None = None,
     parameters: Array | None = None,
 ) -> Start:
-    """Consistent coordinates and speeds that keep what is given.
+    """Consistent coordinates and speeds that keep the given values.
 
     Parameters
     ----------
@@ -571,7 +571,7 @@ def _check_guess(
 
 
 def _given_coordinates(task: Task, guess: Mapping[str, float]) -> Array:
-    """(n, nq): rest positions overwritten by what is guessed, then by what is given."""
+    """(n, nq): rest positions overwritten by guesses, then by given values."""
     layout, given, n = task.layout, task.given, len(task.t)
     q = np.empty((n, len(layout.rest)))
     q[:] = layout.rest
@@ -806,7 +806,7 @@ def _next_to_guess(
 
 
 def _assemblies(task: Task, q: Array) -> list[Array]:
-    """Configurations that fit what is given, from some all over the ranges."""
+    """Configurations that satisfy the given values, from starting points all over the ranges."""
     probe, hold, begin = task.layout.kinematics.probe, task.plan.hold, _elsewhere(task.layout)
     n = len(begin)
     begin[:, hold.fixed] = q[0, hold.fixed]
@@ -854,7 +854,7 @@ def _contradiction(task: Task, q: Array, g: Array) -> SimulationError:
 # Speeds
 
 
-class _Fit:
+class _SpeedCompletion:
     """Speeds of n starts: A v + a = 0 and what is asked for, T v = τ."""
 
     def __init__(self, task: Task, q: Array, rows: Rows, rated: tuple[Held, ...]) -> None:
@@ -1012,15 +1012,15 @@ def _fit_speeds(
     partly = task.plan.partly
     for rated in ((), partly) if partly else ((),):
         for way, factors in (
-            (_Fit.by_basis, _Fit.basis_factors),
-            (_Fit.by_singular_values, _Fit.singular_factors),
+            (_SpeedCompletion.by_basis, _SpeedCompletion.basis_factors),
+            (_SpeedCompletion.by_singular_values, _SpeedCompletion.singular_factors),
         ):
             is_all = len(which) == len(q)
             there = rows if is_all else rows.part(which)
-            fit = _Fit(task.part(which), q if is_all else q[which], there, rated)
+            fit = _SpeedCompletion(task.part(which), q if is_all else q[which], there, rated)
             found, is_fit = way(fit)
             if is_all and is_fit.all():
-                return found, fit.asked, partial(factors, fit), way is _Fit.by_basis
+                return found, fit.asked, partial(factors, fit), way is _SpeedCompletion.by_basis
             v[which] = found
             if is_fit.all():
                 return v, fit.asked, partial(factors, fit), False

@@ -55,7 +55,7 @@ class Held:
 
     @property
     def names(self) -> list[str]:
-        """Names of what is held."""
+        """Names of the prescribed angles and rates."""
         o = self.orientation
         names = o.rate_names if self.is_rate else o.angle_names
         return [names[k] for k in self.places]

@@ -348,7 +348,7 @@ def _rate_tangent(
 
 
 def _free_motion(place: _CompletedStart) -> Array:
-    """(nq,): how far each coordinate moves with what is left open, at most."""
+    """(nq,): largest motion of each coordinate along the undetermined directions."""
     matrix, free, inverse = place.held
     return np.abs(place.moved(np.eye(len(free)) - inverse @ matrix)).max(axis=1, initial=0.0)
 

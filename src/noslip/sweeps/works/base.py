@@ -226,7 +226,7 @@ class SystemWork(AbstractWork):
         results: PointResults,
         work: Callable[[NDArray[np.intp]], bool],
     ) -> bool:
-        """Do some points at once; one that cannot be done is told from the others by halving.
+        """Compute some points at once; points that fail are isolated by bisection.
 
         Parameters
         ----------

@@ -129,7 +129,7 @@ class _InstantWork(SystemWork):
         results: PointResults,
         cancel: Any,
     ) -> bool:
-        """Note what is known of many points; whether it was not cancelled."""
+        """Store the results of many points; whether it was not cancelled."""
         own = {n: a[which] for n, a in values.items()}
         try:
             table, is_known = self.many(self._split(own), len(which), cancel)

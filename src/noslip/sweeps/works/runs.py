@@ -517,6 +517,7 @@ class NoisyWork(AbstractWork):
     """
 
     word = "noisy"
+    is_laned = True
     defaults: ClassVar[Mapping[str, Any]] = {**RUN, "noise": {}, "runs": 100, "noise_seed": 0}
 
     def prepare(self, measures: tuple[str, ...]) -> None:
