@@ -577,7 +577,7 @@ def keeps_height(joints: Sequence[Joint], body: str) -> bool:
             return bool(joint.parent == WORLD)
         axis = joint.type.rotation_axis()
         is_upright = axis is not None and tuple(axis[:2]) == (0.0, 0.0)
-        if not is_upright and not isinstance(joint.type, Fixed):
+        if not is_upright and joint.type.speeds:
             return False
         body = joint.parent
     return False
