@@ -350,29 +350,8 @@ def sweep_html(sweep: EigenvalueSweep) -> str:
     return _shown(f"{sweep.model}: eigenvalues over {sweep.name}", "", drawn, paragraph(text(last)))
 
 
-#: Pixels to the inch at which a notebook shows figures, and those of the picture for each.
-SHOWN_DPI, FINER = 104, 2
-#: Colors of the picture that is shown where figures in the ink of the page are not allowed.
-COLORS = 64
-
-
-def figure_html(figure: Figure) -> str:
-    """A figure in the ink of the page, light or dark, in its own fonts and as large as its text.
-
-    Where neither styles nor SVG are allowed, as in a notebook that is not trusted, it is a picture.
-    """
-    from PIL import Image
-
-    from noslip.show.plots.files import png_bytes, svg_text
-
-    width = f"{round(SHOWN_DPI * float(figure.get_figwidth()))}px"
-    with Image.open(io.BytesIO(png_bytes(figure, dpi=SHOWN_DPI))) as picture:
-        plain = _image(picture.quantize(COLORS), "figure")
-    svg = svg_text(figure, name="figure", outlined=True)
-    before, _, after = svg.partition("max-width: ")
-    svg = f"{before}max-width: {width}{after[after.index(';') :]}"
-    styles = "<style>.noslip .untrusted { display: none; }</style>"
-    return f'<div class="noslip">\n{styles}\n<div class="untrusted">{plain}</div>\n{svg}\n</div>'
+#: Pixels of the picture for each pixel on the page.
+FINER = 2
 
 
 def figure_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
@@ -380,7 +359,7 @@ def figure_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
 
     Its text is as large as that of the page, and sharp on screens with twice the pixels.
     """
-    from noslip.show.plots.files import png_bytes
+    from noslip.show.plots.files import SHOWN_DPI, png_bytes
 
     shown = {"width": round(SHOWN_DPI * float(figure.get_figwidth()))}
     return png_bytes(figure, dpi=FINER * SHOWN_DPI), shown

@@ -179,8 +179,8 @@ class Explorer:
             player: Any = animate(run, system=self.system)
             self._shown.value = player.html()
             return
-        from noslip.show.displays import figure_html
         from noslip.show.plots import plot
+        from noslip.show.plots.files import figure_html
         from noslip.show.plots.paths import ground_joints
 
         what = self.what or ("path" if ground_joints(run) else "coordinates")

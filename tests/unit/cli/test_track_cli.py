@@ -173,7 +173,8 @@ def test_the_error_is_of_what_is_tracked(tmp_path, system_of):
     summary = json.loads((folder / "summary.json").read_text("utf-8"))
     assert set(summary["tracking_error_final"]) == {"path.position_error", "path.heading_error"}
     top = (folder / "report.html").read_text("utf-8").split("<h2", 1)[0]
-    assert "path.position_error" in top and "wheel1.angle" not in top
+    (error,) = re.findall(r"Tracking error</span>.*?</a>", top, re.DOTALL)
+    assert f"{np.max(off):.3g}" in error and "; heading " in error and "wheel1.angle" not in top
 
 
 def test_a_loop_that_diverges_does_not_pass_silently(track, system_of):

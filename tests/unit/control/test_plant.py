@@ -87,7 +87,8 @@ def test_what_the_controller_saw_wanted_and_got_are_columns(system):
     named = histories.signal_panels(run)
     assert [p.name for p in named] == ["cart.position", "F"]
     labels = [curve.label for curve in named[0].curves]
-    assert labels == ["seen cart.position", "cart.position", "reference cart.position"]
+    assert labels == ["seen", "true", "reference"]
+    assert [curve.label for curve in named[1].curves] == ["wanted", "got"]
     with pytest.raises(ns.SimulationError, match="measures everything exactly"):
         ns.plot(held(system, None), "signals")
 

@@ -43,7 +43,7 @@ class PlotFigure(Figure):
     """A figure of matplotlib's that a notebook shows in the ink of its page."""
 
     def _repr_html_(self) -> str:
-        from noslip.show.displays import figure_html
+        from noslip.show.plots.files import figure_html
 
         return figure_html(self)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import threading
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 KINDS = (".png", ".svg", ".pdf")
 #: Pixels to the inch of files for people.
 DPI = 150
+#: Pixels to the inch at which a notebook shows figures.
+SHOWN_DPI = 104
+#: Colors of the picture that is shown where figures in the ink of the page are not allowed.
+COLORS = 64
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
@@ -125,6 +130,26 @@ def svg_text(figure: Figure, *, name: str, title: str = "", outlined: bool = Fal
     if title:
         root.set("aria-label", title)
     return _without_prefixes(ElementTree.tostring(root, encoding="unicode"))
+
+
+def figure_html(figure: Figure) -> str:
+    """A figure in the ink of the page, light or dark, in its own fonts and as large as its text.
+
+    Where neither styles nor SVG are allowed, as in a notebook that is not trusted, it is a picture.
+    """
+    from PIL import Image
+
+    width = f"{round(SHOWN_DPI * float(figure.get_figwidth()))}px"
+    data = io.BytesIO()
+    with Image.open(io.BytesIO(png_bytes(figure, dpi=SHOWN_DPI))) as picture:
+        picture.quantize(COLORS).save(data, format="png")
+    source = base64.b64encode(data.getvalue()).decode("ascii")
+    plain = f'<img alt="figure" src="data:image/png;base64,{source}"/>'
+    svg = svg_text(figure, name="figure", outlined=True)
+    before, _, after = svg.partition("max-width: ")
+    svg = f"{before}max-width: {width}{after[after.index(';') :]}"
+    styles = "<style>.noslip .untrusted { display: none; }</style>"
+    return f'<div class="noslip">\n{styles}\n<div class="untrusted">{plain}</div>\n{svg}\n</div>'
 
 
 def _in_ink(style: str) -> str:
