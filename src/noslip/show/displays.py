@@ -388,9 +388,9 @@ def _sheet(drawn: Sheet, name: str, title: str) -> Html:
 
 
 def _figure(drawn: Figure, name: str, title: str) -> Html:
-    from noslip.show.plots.files import svg_text
+    from noslip.show.plots.files import scrolled, svg_text
 
-    return Html(svg_text(drawn, name=name, title=title))
+    return Html(scrolled(drawn, svg_text(drawn, name=name, title=title)))
 
 
 def _image(picture: object, name: str) -> Html:
