@@ -262,7 +262,9 @@ def audit_html(audit: Audit) -> str:
     if audit.loaded:
         from noslip.show.plots.histories import friction_sheet
 
-        parts.insert(0, _sheet(friction_sheet(audit), "friction", f"{audit.model}: friction"))
+        parts.insert(
+            0, _sheet(friction_sheet(audit, size="column"), "friction", f"{audit.model}: friction")
+        )
     return _shown(f"{audit.model}: no-slip audit", "", *parts)
 
 
