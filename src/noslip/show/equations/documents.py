@@ -473,7 +473,7 @@ _PARTS_STYLE = """
 @container (max-width: 30rem) {
   .noslip h1 { font-size: 1.45em; line-height: 1.3; }
   .noslip .wide th, .noslip .wide td { padding-right: 0.5rem; }
-  .noslip .wide td:last-child { overflow-wrap: break-word; hyphens: auto; }
+  .noslip .wide td:last-child { overflow-wrap: anywhere; }
   .noslip .scroll tr { display: block; padding: 0.2rem 0; }
   .noslip .scroll td { display: inline-block; }
   .noslip .scroll td.note { display: block; }
