@@ -73,10 +73,38 @@ def test_figures_are_in_the_ink_of_the_page(new_page, shown, shade, ink):
     assert figure.locator('path[style*="#3264b9"]').count() > 0
 
 
+SHADE = """() => {
+    const said = document.querySelector("#said .time"), config = window.__VISER_EMBED_CONFIG__;
+    return said && config && [config.darkMode, getComputedStyle(said).color];
+}"""
+
+
+def test_players_are_as_dark_as_the_page_around_them(new_page):
+    """By the ink of the page, on a light device, and when another theme is chosen."""
+    light, dark = [False, "rgb(70, 80, 90)"], [True, "rgb(200, 206, 214)"]
+    player = ns.animate(run_of("chaplygin-sleigh"), rate=2.0).html()
+    # a color scheme that Playwright emulates is that of every frame, whatever its page asks
+    page = new_page(pictures=False, color_scheme="null")
+
+    def shade():
+        frame = page.locator("iframe").element_handle().content_frame()
+        return frame.wait_for_function(SHADE).json_value()
+
+    page.set_content(f'<body style="color: #222">{player}</body>')
+    assert shade() == light
+    with page.expect_event("framenavigated"):
+        page.evaluate("document.body.style.color = 'white'")
+    assert shade() == dark
+
+
 def test_displays_fit_a_phone(new_page, shown):
     page = new_page(viewport={"width": 390, "height": 800})
-    page.set_content(shown)
+    figure = ns.plot(run_of("agv"))._repr_html_()
+    page.set_content(shown.replace("</body>", f"<article>{figure}</article></body>"))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    # a figure of 7.2 inches: its text of 7.5 points is 7.5 * 600 px / 7.2 in / 72 pt/in high
+    svg = page.locator("article svg").last
+    assert svg.bounding_box()["width"] == 600
 
 
 def test_columns_open_on_a_click(page, shown):

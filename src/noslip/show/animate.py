@@ -35,6 +35,21 @@ MOST = {".html": 3600, ".gif": 600, ".mp4": 7200}
 RATES = {".html": 30.0, ".gif": 20.0, ".mp4": 30.0}
 #: Pictures a second in a notebook, which carries every player in its file.
 CELL_RATE = 20.0
+#: A frame is as dark as `color-scheme` of its element asks: here dark where the ink of the page is
+#: light. When another theme is chosen, the ink changes in a transition, and the frame with it.
+SHADE = """<script>
+{
+  const box = document.currentScript.parentElement;
+  const shade = () => {
+    const found = getComputedStyle(box).color.match(/^rgba?\\((\\d+), (\\d+), (\\d+)/);
+    if (found) box.style.colorScheme = +found[1] + +found[2] + +found[3] > 382 ? "dark" : "light";
+  };
+  shade();
+  box.addEventListener("transitionend", shade);
+}
+</script>"""
+#: On a phone, where a title and a legend need room, and what the script above waits for.
+ROOM = "min-height: 300px; transition: color 1ms"
 #: s that an animation may last.
 LONGEST = 86400.0
 
@@ -113,6 +128,7 @@ def animate(
             rate=rate,
             speed=speed,
             title=title,
+            dark=None,
         ).page
         write_atomically(target, lambda file: file.write_text(html, encoding="utf-8"))
         return target
@@ -227,8 +243,8 @@ class AnimationPlayer:
         picture = base64.b64encode(self.still).decode("ascii")
         fill = "position: absolute; left: 0; top: 0; width: 100%; height: 100%; border: 0"
         return (
-            f'<div style="position: relative; max-width: {wide}px; aspect-ratio: {wide} / {tall}; '
-            'overflow: hidden; border-radius: 6px">\n'
+            '<div style="position: relative; overflow: hidden; border-radius: 6px; '
+            f'max-width: {wide}px; aspect-ratio: {wide} / {tall}; {ROOM}">{SHADE}\n'
             f'<img alt="{escape(self.title)}" style="width: 100%; height: 100%; margin: 0" '
             f'src="data:image/png;base64,{picture}"/>\n'
             f'<iframe title="{escape(self.title)}" style="{fill}" sandbox="allow-scripts" '
@@ -243,7 +259,7 @@ def _player(
     run: Trajectory, system: System, size: tuple[int, int], *, rate: float, **options: Any
 ) -> AnimationPlayer:
     """Record a run for a notebook, with a picture of its end."""
-    page = recorded(system, run, rate=rate, **options).page
+    page = recorded(system, run, rate=rate, dark=None, **options).page
     shown = {name: options[name] for name in ("forces", "velocities", "traces")}
     title = run.model.name if options["title"] is None else options["title"]
     end = picture(run, system=system, width=size[0], height=size[1], caption=title, **shown)
@@ -263,14 +279,14 @@ def recorded(
     rate: float | None = None,
     speed: float = 1.0,
     title: str | None = None,
-    dark: bool = False,
+    dark: bool | None = False,
     legend: bool = True,
 ) -> Recording:
     """Record an animation as a page, complete in itself; see :func:`animate`.
 
     Parameters
     ----------
-    dark : a dark page.
+    dark : a dark page; None for one that is as dark as the page around it, or as its device asks.
     legend : write the names of the traces into the scene, beside the scale of the grid.
     """
     from noslip.show.scene.stage import recording_html

@@ -262,7 +262,9 @@ def audit_html(audit: Audit) -> str:
     if audit.loaded:
         from noslip.show.plots.histories import friction_sheet
 
-        parts.insert(0, _sheet(friction_sheet(audit), "friction", f"{audit.model}: friction"))
+        parts.insert(
+            0, _sheet(friction_sheet(audit, size="column"), "friction", f"{audit.model}: friction")
+        )
     return _shown(f"{audit.model}: no-slip audit", "", *parts)
 
 
@@ -388,9 +390,9 @@ def _sheet(drawn: Sheet, name: str, title: str) -> Html:
 
 
 def _figure(drawn: Figure, name: str, title: str) -> Html:
-    from noslip.show.plots.files import svg_text
+    from noslip.show.plots.files import scrolled, svg_text
 
-    return Html(svg_text(drawn, name=name, title=title))
+    return Html(scrolled(drawn, svg_text(drawn, name=name, title=title)))
 
 
 def _image(picture: object, name: str) -> Html:

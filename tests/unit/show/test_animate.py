@@ -17,7 +17,7 @@ import noslip as ns
 from noslip.cli import main
 from noslip.show.animate import film_rate, recorded
 from noslip.show.scene.camera import Camera
-from noslip.show.scene.film import still
+from noslip.show.scene.film import Film, still
 from noslip.show.scene.frames import frames
 from noslip.show.scene.render import CameraView, nearest_pixels, shadows, vertex_normals
 from noslip.show.scene.scene import scene
@@ -140,6 +140,22 @@ def test_a_picture_of_several_times_has_the_last_as_it_is_and_the_others_paler(c
     assert np.all(between > dark) and np.all(between < light)
     assert 50 < np.mean(between - dark) < np.mean(light - dark) - 50
     assert np.array_equal(np.asarray(ns.picture(run, time=(), **options)), end)
+
+
+@pytest.mark.parametrize(("width", "height"), [(480, 300), (960, 600), (200, 100)])
+def test_words_have_a_strip_of_their_own(carriage, width, height):
+    """Below them the picture is that of a film without words, and none is cut at the right."""
+    system, run = carriage
+    drawn, motion = scene(run.model), frames(system, run, rate=10.0)
+    options = {"traces": True, "width": width}
+    whole = np.asarray(still(drawn, motion, caption="carriage", height=height, **options))
+    film = Film(scene=drawn, frames=motion, caption="carriage", height=height, **options)
+    strip = height - film._tall
+    assert 0.05 * height < strip < 0.35 * height
+    bare = np.asarray(still(drawn, motion, caption=None, height=height - strip, **options))
+    assert np.array_equal(whole[strip:], bare)
+    is_ink = np.any(whole[:strip] != whole[0, -1], axis=2)
+    assert is_ink.any() and not is_ink[:, -6:].any() and not is_ink[-2:].any()
 
 
 def test_what_stands_still_is_drawn_once(system_of):

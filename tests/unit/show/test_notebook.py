@@ -223,7 +223,7 @@ def test_a_figure_is_in_the_ink_of_its_page():
     figure.axes[0].legend()
     page = figure._repr_html_()
     root = ElementTree.fromstring(page)
-    svg = root.find("{http://www.w3.org/2000/svg}svg")
+    svg = root.find(".//{http://www.w3.org/2000/svg}svg")
     width = displays.figure_png(figure)[1]["width"]
     assert f"max-width: {width}px;" in svg.get("style") and "fill: currentColor" in svg.get("style")
     styles = [element.get("style", "") for element in svg.iter()]

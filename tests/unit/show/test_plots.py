@@ -162,7 +162,7 @@ def test_friction_is_that_of_the_audit():
     # ground that holds a hundred times as much does not flatten the curves
     assert demand.get_ylim()[1] < 0.1
     assert names_beside(demand)[-1] == "ground, μ = 0.5 (above)"
-    # the axis itself is the limit of loads that stay above zero
+    # the axis itself is the limit of loads that stay far above zero
     assert names_beside(load) == [w.name for w in audit.wheels] and load.get_ylim()[0] == 0
 
 
@@ -175,12 +175,19 @@ def test_friction_and_loads_have_their_limits():
     audit = replace(held, friction=0.01, wheels=wheels)
     assert {lift.wheel for lift in audit.lifts} == {"wheel1"}
     demand, load = ns.plot(run, "friction", audit=audit).axes
-    for ax, name, value in ((demand, "ground, μ = 0.01", 0.01), (load, "lifts below zero", 0.0)):
+    for ax, name, value in ((demand, "ground, μ = 0.01", 0.01), (load, "lift-off at 0 N", 0.0)):
         line = ax.lines[-1]
         assert line.get_label() == names_beside(ax)[-1] == name
         np.testing.assert_array_equal(line.get_ydata(), np.full(len(run.t), value))
         low, high = ax.get_ylim()
         assert low < value < high
+    # a load that comes near it without lifting, too
+    least = 0.9 * wheel.normal.min()
+    light = replace(wheel, normal=wheel.normal - least, normal_range=wheel.normal_range - least)
+    near = replace(held, wheels=tuple(light if w is wheel else w for w in held.wheels))
+    assert not near.lifts
+    _, load = ns.plot(run, "friction", audit=near).axes
+    assert names_beside(load)[-1] == "lift-off at 0 N" and load.get_ylim()[0] < 0
     (demand, load) = ns.plot(run, "friction", audit=replace(held, friction=None)).axes
     assert not any("ground" in name for name in names_beside(demand))
 

@@ -66,6 +66,9 @@ def test_a_bicycle_that_fell_starts_again_however_often_the_button_is_pressed():
         page.wait_until(lambda: page.uuid("Stop and show the run"))
         page.wait_until(lambda: FAULT not in page.html())
         page.wait_until(lambda: panel._driver.t > 1.0)
+        # the time bar is that of the drive, and ends where it is
+        before = page.wait_until(lambda: page.value("t [s]"))
+        page.wait_until(lambda: before < page.value("t [s]") <= panel._driver.t)
         assert panel.is_driving and page.uuid("Start again") is None
         # a slider of the panel before says nothing any more
         assert np.all(panel._driver.commands[1:] == 0.0)

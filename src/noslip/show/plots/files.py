@@ -26,6 +26,8 @@ KINDS = (".png", ".svg", ".pdf")
 DPI = 150
 #: Pixels to the inch at which a notebook shows figures.
 SHOWN_DPI = 104
+#: Pixels of a wide figure whose text, of 9 pixels, can be read.
+LEAST = 600
 #: Colors of the picture that is shown where figures in the ink of the page are not allowed.
 COLORS = 64
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -139,17 +141,22 @@ def figure_html(figure: Figure) -> str:
     """
     from PIL import Image
 
-    width = f"{round(SHOWN_DPI * float(figure.get_figwidth()))}px"
     data = io.BytesIO()
     with Image.open(io.BytesIO(png_bytes(figure, dpi=SHOWN_DPI))) as picture:
         picture.quantize(COLORS).save(data, format="png")
     source = base64.b64encode(data.getvalue()).decode("ascii")
     plain = f'<img alt="figure" src="data:image/png;base64,{source}"/>'
-    svg = svg_text(figure, name="figure", outlined=True)
-    before, _, after = svg.partition("max-width: ")
-    svg = f"{before}max-width: {width}{after[after.index(';') :]}"
+    svg = scrolled(figure, svg_text(figure, name="figure", outlined=True))
     styles = "<style>.noslip .untrusted { display: none; }</style>"
     return f'<div class="noslip">\n{styles}\n<div class="untrusted">{plain}</div>\n{svg}\n</div>'
+
+
+def scrolled(figure: Figure, svg: str) -> str:
+    """The SVG of a figure as large as the text of a page; on a phone it scrolls in its own box."""
+    width = round(SHOWN_DPI * float(figure.get_figwidth()))
+    before, _, after = svg.partition("max-width: ")
+    sizes = f"max-width: {width}px; min-width: {min(width, LEAST)}px"
+    return f'<div style="overflow-x: auto">{before}{sizes}{after[after.index(";") :]}</div>'
 
 
 def _in_ink(style: str) -> str:

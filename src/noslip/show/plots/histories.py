@@ -351,13 +351,15 @@ def path_error_panels(t: Array, errors: PathErrors) -> list[Panel]:
 
 #: Ground that holds this many times what is drawn is not drawn.
 FAR = 6.0
+#: Loads below this part of the largest are near lift-off, which is drawn then.
+LIGHT, LIFT_OFF = 0.25, "lift-off at 0 N"
 
 
 def friction_panels(audit: Audit) -> list[Panel]:
     """Friction demand and load of each wheel whose load is known, with their limits.
 
-    Limits are the friction coefficient of the ground, if it is given, and a load of zero where a
-    wheel lifts in the least-norm split or might in another.
+    Limits are the friction coefficient of the ground, if it is given, and a load of zero where one
+    comes near it, in the least-norm split or in another.
     """
     demands, loads = [], []
     top = 0.01
@@ -379,14 +381,15 @@ def friction_panels(audit: Audit) -> list[Panel]:
     # a wheel that lifts asks for no end of friction; a load below zero would have to pull
     known = [x[np.isfinite(x)] for w in audit.loaded for x in (w.normal, w.normal_range)]
     lowest = min((float(x.min()) for x in known if x.size), default=0.0)
-    if any(np.any(w.normal_range[:, 0] < -audit.rounding) for w in audit.loaded):
+    highest = max((float(x.max()) for x in known if x.size), default=0.0)
+    bottom = min(0.0, 1.06 * lowest)
+    if lowest < LIGHT * highest:
         zero = np.zeros(len(audit.t))
-        loads.append(
-            Curve(label="lifts below zero", x=audit.t, y=zero, color=INK, dashes=(4.0, 1.6))
-        )
+        loads.append(Curve(label=LIFT_OFF, x=audit.t, y=zero, color=INK, dashes=(4.0, 1.6)))
+        bottom = min(bottom, -0.06 * highest)  # not on the axis
     return [
         Panel(name="friction demand", unit="1", curves=tuple(demands), bottom=0.0, top=top),
-        Panel(name="normal load", unit="N", curves=tuple(loads), bottom=min(0.0, 1.06 * lowest)),
+        Panel(name="normal load", unit="N", curves=tuple(loads), bottom=bottom),
     ]
 
 

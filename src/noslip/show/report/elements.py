@@ -99,6 +99,7 @@ def table(
     rows: Iterable[Sequence[Html]],
     *,
     numbers: Collection[int] = (),
+    stacks: bool = False,
 ) -> Html:
     """A table in a box of its own, which scrolls where the page is narrow.
 
@@ -108,6 +109,7 @@ def table(
     header : titles of the columns.
     rows : cells; the first of each row names it.
     numbers : which columns hold numbers, to be set flush right.
+    stacks : on a phone, write the cells of a row below each other, each with its column's title.
     """
     cells = [list(row) for row in rows]
     kinds = []
@@ -120,13 +122,18 @@ def table(
         for title, kind in zip(header, kinds, strict=True)
     )
     body = []
+    titles = [f' data-title="{escape(title)}"' if stacks else "" for title in header]
     for name, *rest in cells:
-        others = "".join(f"<td{kind}>{x}</td>" for x, kind in zip(rest, kinds[1:], strict=True))
+        others = "".join(
+            f"<td{kind}{title}>{x}</td>"
+            for x, kind, title in zip(rest, kinds[1:], titles[1:], strict=True)
+        )
         body.append(f'<tr><th scope="row"{kinds[0]}>{name}</th>{others}</tr>')
     lines = "\n".join(body)
     return scrolled(
         Html(
-            f'<table class="data">\n<caption>{escape(caption)}</caption>\n'
+            f'<table class="data{" stacks" if stacks else ""}">\n'
+            f"<caption>{escape(caption)}</caption>\n"
             f"<thead><tr>{head}</tr></thead>\n"
             f"<tbody>\n{lines}\n</tbody>\n</table>"
         ),

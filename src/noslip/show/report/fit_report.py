@@ -159,7 +159,7 @@ def _values(found: Fit) -> PageSection:
             ]
         )
     header = ("name", "value", "standard deviation", f"{share} interval", "unit", "guess", "prior")
-    body = [table("Estimates", header, rows, numbers=(1, 2, 5))]
+    body = [table("Estimates", header, rows, numbers=(1, 2, 5), stacks=True)]
     body += [remark("warn", text(note[0].upper() + note[1:] + ".")) for note in found.notes]
     return PageSection(key="values", title="Values", body=joined(body))
 

@@ -197,6 +197,16 @@ td.number, th.number { text-align: right;
 .data th, .data td { white-space: nowrap; }
 .data .words { white-space: normal; max-width: 32rem; }
 .data td.words, .noslip .wide td:last-child { min-width: 14rem; }
+@media (max-width: 36rem) {
+  .stacks, .stacks :is(caption, tbody, tr, th, td) { display: block; }
+  .stacks thead, .stacks td:empty { display: none; }
+  .wide .stacks { width: 100%; }
+  .stacks tr { padding: 0.3rem 0; }
+  .stacks tbody tr > * { border-top: 0; padding: 0.1rem 0; min-width: 0; }
+  .stacks tbody tr + tr { border-top: 1px solid var(--line); }
+  .stacks td { text-align: right; }
+  .stacks td::before { content: attr(data-title); color: var(--soft); float: left; }
+}
 .changed { color: var(--soft); font-size: 0.85em; white-space: nowrap; }
 """
 
@@ -212,9 +222,10 @@ main section > figure:has(> svg) { max-width: 28rem; margin: 0.8rem 0 1.4rem; }
 .trace.dashes { border-radius: 0; background: linear-gradient(90deg, currentColor 0 42%,
   transparent 42% 58%, currentColor 58%); }
 .figures { columns: 2 22rem; column-gap: 2rem; margin: 0.8rem 0; }
+@media (min-width: 48rem) { .figures svg { max-height: 36rem; } }
 .figures figure { break-inside: avoid; padding-bottom: 1.4rem; }
-.stage { position: relative; aspect-ratio: 16 / 10; max-height: max(54vh, 22rem); width: 100%;
-  overflow: hidden;  border: 1px solid var(--line); border-radius: 8px; background: #ffffff; }
+.stage { position: relative; aspect-ratio: 16 / 10; max-height: max(42vh, 20rem); width: 100%;
+  overflow: hidden; border: 1px solid var(--line); border-radius: 8px; background: #ffffff; }
 .stage img, .stage iframe { position: absolute; inset: 0; width: 100%; height: 100%; border: 0; }
 .stage img { object-fit: contain; }
 @media (scripting: none) { .stage iframe { display: none; } }

@@ -46,16 +46,19 @@ WIDTH, HEIGHT = 1280, 800
 
 #: Figures that answer what people ask first, in this order, as far as there is room for them; those
 #: of other sections are there, the rest is folded.
-FIRST = ("path", "errors", "controller", "adapted", "inputs", "speeds", "coordinates")
-ELSEWHERE = ("energy", "friction")
+FIRST = ("path", "errors", "controller", "adapted", "inputs", "demand", "speeds", "coordinates")
+ELSEWHERE = ("energy", "friction", "demand")
 #: Inches of a column of figures on the second screen of the page; the two figures that are wanted
 #: most are always open, and others beside them as far as there is room.
-ROOM = 5.2
+ROOM = 4.3
 #: Of these, one is wanted most.
 OF_CONTROL = ("controller", "adapted")
 
 #: Titles of figures that only a report has.
-MORE_TITLES = {"controller": "main signals of the controller"}
+MORE_TITLES = {
+    "controller": "main signals of the controller",
+    "demand": "friction that the wheels need",
+}
 NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 NOTHING = "The run has no motion to draw."
 
@@ -177,7 +180,7 @@ def _png(image: Image) -> str:
 def sheets(subject: ReportSubject) -> dict[str, Sheet]:
     """All figures, as narrow as a phone; elsewhere they are side by side."""
     from noslip.show.plots.catalog import run_sheets
-    from noslip.show.plots.histories import main_signals, signal_panels
+    from noslip.show.plots.histories import friction_panels, main_signals, signal_panels
     from noslip.show.plots.panels import lay_out
 
     run = subject.run
@@ -187,6 +190,8 @@ def sheets(subject: ReportSubject) -> dict[str, Sheet]:
         found["controller"] = lay_out(main, size="column")
         if len(main) == len(signal_panels(run)):
             del found["signals"]
+    if "friction" in found and subject.audit is not None:
+        found["demand"] = lay_out(friction_panels(subject.audit)[:1], size="column")
     return found
 
 

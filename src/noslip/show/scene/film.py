@@ -76,8 +76,8 @@ class Film:
     traces, forces, velocities : what is drawn beside the bodies.
     follow : move the camera with the bodies.
     view : camera at the first frame; by default one that has all of the motion in view.
-    caption : in the corner, before the time and over the scale of the grid and the legend of the
-        traces; None for none of them.
+    caption : in a strip above the scene, before the time, the scale of the grid and the legend of
+        the traces; None for none of them.
     speed : seconds of the motion that pass in a second of the film.
     """
 
@@ -99,7 +99,7 @@ class Film:
         from PIL import ImageDraw
 
         at = self._camera_at(index)
-        view = CameraView(camera=at, width=self.width * FINER, height=self.height * FINER)
+        view = CameraView(camera=at, width=self.width * FINER, height=self._tall * FINER)
         now = self._triangles(index)
         past = Triangles.joined([self._triangles(k).mixed(BACKGROUND, PAST) for k in earlier])
         shadows = Triangles.joined([past, now])
@@ -113,9 +113,12 @@ class Film:
         # what does not move is seen once, as it is now
         behind = past.farther(at.position, 1 + BEHIND)
         draw(pixels, view, Triangles.joined([behind, now, cast]), self.scene.up)
-        image = images.fromarray(pixels).reduce(FINER)
-        if self.caption is not None:
-            self._write(ImageDraw.Draw(image), index)
+        drawn = images.fromarray(pixels).reduce(FINER)
+        if self.caption is None:
+            return drawn
+        image = images.new("RGB", (self.width, self.height), BACKGROUND)
+        image.paste(drawn, (0, self.height - self._tall))
+        self._write(ImageDraw.Draw(image), index)
         return image
 
     def _ground(self, view: CameraView, index: int) -> Image:
@@ -142,7 +145,7 @@ class Film:
 
     @cached_property
     def _camera(self) -> Camera:
-        aspect = self.width / self.height
+        aspect = self.width / self._tall
         return self.view or camera(self.scene, self.frames, aspect=aspect, follow=self.follow)
 
     @cached_property
@@ -190,7 +193,7 @@ class Film:
         above = np.all((triangles.corners - ground.position) @ normal > -1e-9, axis=1)
         seen = view.seen(shadows(triangles.corners[above], normal, ground.position, light))
         seen = seen[np.all(seen[..., 2] > view.near, axis=1)]
-        mask = images.new("L", (self.width, self.height), 0)
+        mask = images.new("L", (self.width, self._tall), 0)
         pen = ImageDraw.Draw(mask)
         for corners in (view.pixels(seen) / FINER).reshape(-1, 6).tolist():
             pen.polygon(corners, fill=255)
@@ -299,36 +302,82 @@ class Film:
             for dash in () if trace.dashes is None else trace.dashes:
                 _line(pen, view, dash, trace.color, 1.5 * FINER)
 
-    def _legend(self, fits: Callable[[str], bool]) -> dict[Color, str]:
-        """Color of traces → what they follow, in as many names as fit."""
+    @cached_property
+    def _tall(self) -> int:
+        """Height of the scene, pixels: what its caption leaves."""
+        return self.height if self.caption is None else self.height - self._strip
+
+    @property
+    def _strip(self) -> int:
+        """Height of the caption, pixels."""
+        *_, last = self._heading
+        return round(last.y + 1.8 * self._size)
+
+    @property
+    def _size(self) -> int:
+        """Height of the text, pixels."""
+        return max(12, self.height // 30)
+
+    @cached_property
+    def _heading(self) -> list[Words]:
+        """Caption with time, scale of the grid and legend of the traces, one after the other.
+
+        They are broken into lines; a legend that would take a quarter of a low picture is left out.
+        """
+        from PIL import ImageFont
+
+        size, times = self._size, self.frames.times
+        large, small = ImageFont.load_default(size), ImageFont.load_default(0.8 * size)
+        longest = max((self._title(t) for t in (times[0], times[-1])), key=large.getlength)
+        items = [(large.getlength(longest), longest, None)]
+        if said := scale_text(self.scene, self._grids, self.speed):
+            said = said.replace("\N{NO-BREAK SPACE}", " ")
+            items.append((small.getlength(said), said, None))
+        room = self.width - 2 * size
         found = traces(self.scene, self.frames) if self.traces else ()
-        for most in range(NAMED, 0, -1):
+        for most in range(NAMED, -1, -1):
             names = trace_names(found, most)
-            if all(map(fits, names.values())):
-                return names
-        return trace_names(found, 0)
+            if all(2 * size + small.getlength(text) <= room for text in names.values()):
+                break
+        items += [(2 * size + small.getlength(text), text, c) for c, text in names.items()]
+        placed, x, y = [], float(size), 0.6 * size
+        for wide, text, color in items:
+            if placed and x + wide > size + room:
+                x, y = float(size), y + (1.5 if y < size else 1.15) * size
+            placed.append(Words(x=x, y=y, text=text, color=color))
+            x += wide + 1.2 * size
+        low = [words for words in placed if words.y + 1.8 * size <= self.height / 4]
+        return low or placed[:1]
+
+    def _title(self, t: float) -> str:
+        return f"{self.caption}   t = {t:.2f} s".strip()
 
     def _write(self, pen: ImageDraw, index: int) -> None:
         from PIL import ImageFont
 
-        size = max(12, self.height // 30)
-        text = f"{self.caption}   t = {self.frames.times[index]:.2f} s".strip()
-        pen.text((size, size), text, fill=INK, font=ImageFont.load_default(size))
-        small = ImageFont.load_default(0.8 * size)
-        y = 2.4 * size
-        if said := scale_text(self.scene, self._grids, self.speed):
-            pen.text((size, y), said.replace("\N{NO-BREAK SPACE}", " "), fill=INK, font=small)
-            y += 1.15 * size
-        end = 2.3 * size
-        # half of the width: the middle belongs to the mechanism
-        room = 0.5 * self.width - end - 0.5 * size
-        for color, names in self._legend(lambda text: small.getlength(text) <= room).items():
-            middle = y + 0.5 * size
-            for a, b in DASHES if color == REFERENCE_TRACE else ((0.0, 1.0),):
-                ends = [(size + (end - size) * part, middle) for part in (a, b)]
-                pen.line(ends, fill=color, width=max(2, round(0.15 * size)))
-            pen.text((end + 0.5 * size, y), names, fill=INK, font=small)
-            y += 1.15 * size
+        size = self._size
+        large, small = ImageFont.load_default(size), ImageFont.load_default(0.8 * size)
+        first, *others = self._heading
+        pen.text((first.x, first.y), self._title(self.frames.times[index]), fill=INK, font=large)
+        for words in others:
+            # the smaller text on the line of the larger one
+            x, y = words.x, words.y + (0.2 * size if words.y < size else 0.0)
+            if words.color is not None:
+                for a, b in DASHES if words.color == REFERENCE_TRACE else ((0.0, 1.0),):
+                    ends = [(x + 1.4 * size * part, y + 0.5 * size) for part in (a, b)]
+                    pen.line(ends, fill=words.color, width=max(2, round(0.15 * size)))
+                x += 1.8 * size
+            pen.text((x, y), words.text, fill=INK, font=small)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """Words of a caption: their place in the picture, pixels, and the color of their trace."""
+
+    x: float
+    y: float
+    text: str
+    color: Color | None
 
 
 def still(scene: Scene, frames: Frames, index: int = -1, **options: object) -> Image:

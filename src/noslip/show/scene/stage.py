@@ -9,6 +9,7 @@ needs neither a server nor a network.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 from html import escape
 from itertools import pairwise
@@ -451,6 +452,19 @@ def set_camera(server: Any, view: Camera) -> None:
 
 
 TITLE = "<title>Viser</title>"
+#: The recording in viser's HTML, and a second one for dark pages. A frame is as dark as the page
+#: around it wants its elements (`color-scheme`), a page of its own as the device asks.
+DATA = re.compile(r'window\.__VISER_EMBED_DATA__="([^"]*)"')
+FOLLOWED = """<script>
+{{
+  const shade = matchMedia("(prefers-color-scheme: dark)");
+  if (shade.matches) {{
+    window.__VISER_EMBED_DATA__ = "{data}";
+    window.__VISER_EMBED_CONFIG__ = {{ darkMode: true }};
+  }}
+  shade.addEventListener("change", () => location.reload());
+}}
+</script>"""
 #: Width over height of the least wide window in which all of the motion is in view.
 ASPECT = 1.3
 #: Pieces of a trace that appear one after the other.
@@ -467,7 +481,7 @@ def recording_html(
     velocities: bool = False,
     follow: bool = False,
     speed: float = 1.0,
-    dark: bool = False,
+    dark: bool | None = False,
     legend: bool = True,
 ) -> str:
     """The HTML of a motion.
@@ -477,22 +491,30 @@ def recording_html(
     title : of the page, and in the corner of the scene, with the time of the motion below it.
     traces, forces, velocities, follow : as for :class:`Stage`.
     speed : seconds of the motion that pass in a second.
-    dark : a dark page.
+    dark : a dark page; None for one that is as dark as the page around it, or as its device asks.
     legend : write the names of the traces into the scene, beside the scale of the grid.
     """
+    options = {"traces": traces, "forces": forces, "velocities": velocities, "follow": follow}
+    html = _recording(scene, frames, speed, dark=bool(dark), **options)
+    if dark is None:
+        found = DATA.search(_recording(scene, frames, speed, dark=True, **options))
+        assert found is not None
+        html = html.replace("</head>", FOLLOWED.format(data=found[1]) + "</head>", 1)
+    said = _legend(scene, frames, traces and legend, speed)
+    return _titled(html, title).replace(
+        "</body>", f"{_overlay(title, said, frames, speed, dark)}</body>"
+    )
+
+
+def _recording(
+    scene: Scene, frames: Frames, speed: float, *, follow: bool, dark: bool, **drawn: bool
+) -> str:
+    """A motion in viser's client, in colors for a light or a dark page."""
     # there is no viewer to wake for each message
     with quiet_server() as server, server.atomic():
         server.scene.set_up_direction(scene.up)
         set_camera(server, camera(scene, frames, aspect=ASPECT, follow=follow))
-        stage = Stage(
-            server.scene,
-            traces=traces,
-            forces=forces,
-            velocities=velocities,
-            follow=follow,
-            pieces=PIECES,
-            dark=dark,
-        )
+        stage = Stage(server.scene, follow=follow, pieces=PIECES, dark=dark, **drawn)
         stage.put(scene, frames)
         recorder = server.get_scene_serializer()
         waits = np.diff(frames.times, append=frames.times[-1:]) / speed
@@ -500,10 +522,7 @@ def recording_html(
             stage.show(index)
             recorder.insert_sleep(float(wait))
         html: str = recorder.as_html(dark_mode=dark)
-    said = _legend(scene, frames, traces and legend, speed)
-    return _titled(html, title).replace(
-        "</body>", f"{_overlay(title, said, frames, speed, dark)}</body>"
-    )
+    return html
 
 
 @contextlib.contextmanager
@@ -545,13 +564,17 @@ def _titled(html: str, title: str) -> str:
 OVERLAY = """
 <style>
 #webgl-software-rendering {{ display: none; }}
-#said {{ position: fixed; left: 12px; top: 10px; right: 12px; pointer-events: none; color: {ink};
+#said {{ position: fixed; left: 12px; top: 10px; right: 12px; pointer-events: none; {ink}
   font: 14px/1.45 system-ui, sans-serif; }}
 #said b {{ font-weight: 600; }}
 #said .time {{ font-variant-numeric: tabular-nums; margin-left: 0.8em; }}
 #said .small {{ font-size: 12px; opacity: 0.8; }}
 #said i {{ display: inline-block; width: 1.4em; height: 3px; margin: 0 0.4em 0.25em 0.9em; }}
 #said i.dashes {{ height: 0; border-top: 2px dashed currentColor; }}
+@media (max-width: 480px) {{
+  #said {{ left: 8px; top: 6px; right: 8px; font-size: 12px; }}
+  #said .small {{ font-size: 10px; }}
+}}
 .mantine-NumberInput-root {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); }}
 </style>
@@ -569,12 +592,15 @@ setInterval(() => {{
 LIGHT_INK, DARK_INK = "#46505a", "#c8ced6"
 
 
-def _overlay(title: str, legend: str, frames: Frames, speed: float, dark: bool = False) -> str:
+def _overlay(title: str, legend: str, frames: Frames, speed: float, dark: bool | None) -> str:
     span = float(frames.times[-1] - frames.times[0])
+    ink = f"color-scheme: light dark; color: light-dark({LIGHT_INK}, {DARK_INK});"
+    if dark is not None:
+        ink = f"color: {DARK_INK if dark else LIGHT_INK};"
     return OVERLAY.format(
         title=escape(title),
         legend=legend,
-        ink=DARK_INK if dark else LIGHT_INK,
+        ink=ink,
         start=repr(float(frames.times[0])),
         speed=repr(float(speed)),
         places=2 if span < 10 else 1,

@@ -162,8 +162,8 @@ class DrivePanel:
                 self.start(*self._started)
                 self.page.show_faults(())
 
-    def tick(self, now: float) -> None:
-        """Advance the drive to this time of the wall clock."""
+    def tick(self, now: float, is_slow: bool) -> None:
+        """Advance the drive to this time of the wall clock; its own time is shown now and then."""
         with self._lock:
             driver, recorded, scene = self._driver, self._frames, self._scene
             if driver is None or recorded is None or scene is None or not self.is_driving:
@@ -179,6 +179,8 @@ class DrivePanel:
             grown = recorded.add(driver.piece())
             is_due = now - self._drawn >= REDRAW or ended is not None
             self.page.show_live(scene, grown, is_due)
+            if is_slow or is_due:  # under the lock: not after the time of a run that was stopped
+                self.page.show_live_time(driver.t, now)
             if is_due:
                 self._drawn = now
                 self.page.show_live_plots(driver.trajectory(driver.t - WINDOW), driver.t)

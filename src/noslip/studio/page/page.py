@@ -234,6 +234,11 @@ class Page:
             self.scene_panel.drive(scene, motion, is_first=is_first, is_due=is_due)
             self.panels.set_follow(self.scene_panel.stage.follow)
 
+    def show_live_time(self, t: float, now: float) -> None:
+        """Show how long a drive has lasted."""
+        with self._lock:
+            self.panels.show_drive_time(t, now)
+
     def show_live_plots(self, run: Trajectory, t: float) -> None:
         """Plot the last seconds of a drive."""
         with self._lock:
@@ -471,7 +476,7 @@ class Page:
                 is_slow = now - slow >= SLOW
                 slow = now if is_slow else slow
                 if self.drive_panel.is_driving:
-                    self.drive_panel.tick(now)
+                    self.drive_panel.tick(now, is_slow)
                 else:
                     self._move(now, is_slow)
                 self._update_path(is_slow)

@@ -37,6 +37,8 @@ from noslip.studio.viewer import MAX_STATE
 if TYPE_CHECKING:
     from noslip.studio.page.page import Page
 
+#: s, of the time of a drive.
+DRIVE_STEP = 0.01
 TITLES = {TASK: "Task", PARAMETERS: "Parameters", START: "Start"}
 #: What may be drawn beside the bodies → what it is.
 STAGE = {
@@ -342,14 +344,15 @@ class Panels:
         """Say how to drive; there is no time to choose meanwhile."""
         with self._lock:
             self._about.content = texts.drive_html(model)
-            self.time.disabled = self.play.disabled = True
+            self.time.disabled = self.play.disabled = self._speed.disabled = True
+            self.time.step = DRIVE_STEP
 
     def show_run(self, shown: Shown) -> None:
         """Time bar, the model's line, and start knobs that were not changed."""
         with self._lock:
             run = shown.run
             self._about.content = texts.about_html(shown.mechanism.model, shown)
-            self.time.disabled = self.play.disabled = False
+            self.time.disabled = self.play.disabled = self._speed.disabled = False
             self.time.max = float(run.t[-1])
             self.time.min = float(run.t[0])
             self.time.step = max(float(run.t[-1] - run.t[0]) / 1000, 1e-6)
@@ -514,6 +517,11 @@ class Panels:
         elif within != self._time_shown:
             self.time.value = within
         self._time_shown = within
+
+    def show_drive_time(self, t: float, now: float) -> None:
+        """Show how long a drive has lasted: the bar grows with it."""
+        self.time.max, self.time.min = max(t, DRIVE_STEP), 0.0
+        self.show_time(t, now)
 
 
 def _shown(knob: Knob, value: float) -> float:
