@@ -16,7 +16,10 @@ def write(path):
         "Every command has `--help`; `--json`, where a command has it, prints JSON for programs.",
         "",
     ]
-    lines += ["`--plugin MODULE` loads joints, forces or formats of your own; every command has it.", ""]
+    lines += [
+        "`--plugin MODULE` loads joints, forces or formats of your own; every command has it.",
+        "",
+    ]
     lines += ["`MODEL` is a name from `noslip list` or the path of a model file.", ""]
     for name in main.list_commands(group):
         command = main.get_command(group, name)

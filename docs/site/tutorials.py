@@ -18,6 +18,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from matplotlib.figure import Figure
+from PIL import Image
+
+from noslip.show.animate import AnimationPlayer
+
 FOLDER = Path(__file__).parents[1] / "learn"
 IMAGES = Path(__file__).parents[1] / "images" / "learn"
 #: Lines of output that are shown of each cell.
@@ -107,11 +112,11 @@ def run_cells(path, images):
             )
         lines = printed.getvalue().splitlines()
         picture = None
-        if type(value).__name__ in ("Figure", "Image", "AnimationPlayer"):
+        if isinstance(value, Figure | Image.Image | AnimationPlayer):
             file = f"{path.stem}-{len(results)}.png"
-            if type(value).__name__ == "Figure":
+            if isinstance(value, Figure):
                 value.savefig(images / file, dpi=110)
-            elif type(value).__name__ == "AnimationPlayer":
+            elif isinstance(value, AnimationPlayer):
                 (images / file).write_bytes(value.still)
             else:
                 value.save(images / file, optimize=True)

@@ -5,6 +5,7 @@ Whoever reads a file that a user names reads it here, whatever its format:
     read_bytes, read_text    what a file holds, refused if it is a device, a pipe or a folder, if it
                              is too large, and as text if it is not UTF-8 or holds a NUL
     open_plain               the open file itself, for libraries that read on their own
+    check_hdf5_heaps         refuse an HDF5 file whose damage would keep the library busy forever
     csv_rows                 fields of a text, line by line, none longer than MAX_FIELD
     read_number              a finite number within ±LARGEST
 
@@ -17,9 +18,11 @@ from __future__ import annotations
 import csv
 import itertools
 import math
+import mmap
 import os
 import re
 import stat
+import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -68,6 +71,39 @@ def open_plain(path: Place, error: ErrorType, fix: str) -> BinaryIO:
         ) from problem
     what = "a folder" if stat.S_ISDIR(mode) else "not a plain file"
     raise error(f"'{shown}' is {what}", shown, fix)
+
+
+#: A global heap collection of HDF5: signature, version 1, three zeros, its size in bytes; then an
+#: object after another: index, references, four bytes, length of its data, padded to eight.
+_COLLECTION, _OBJECT = struct.Struct("<4sI Q"), struct.Struct("<HHIQ")
+
+
+def check_hdf5_heaps(file: BinaryIO, error: ErrorType, where: str, fix: str) -> None:
+    """Refuse global heaps whose objects do not fill them one after another.
+
+    HDF5 goes from object to object by their lengths; free space (index 0) of no length is where it
+    stands still, without an end and deaf to Ctrl-C.
+
+    Parameters
+    ----------
+    file : open plain file; its position stays as it is.
+    error, where, fix : to raise if it is damaged.
+    """
+    if not os.fstat(file.fileno()).st_size:
+        return
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        start = data.find(b"GCOL")
+        while start >= 0 and start + _COLLECTION.size <= len(data):
+            _, version, size = _COLLECTION.unpack_from(data, start)
+            at, end = start + _COLLECTION.size, start + size
+            # anything else is text that looks like one, or refused by the library itself
+            is_heap = version == 1 and end <= len(data)
+            while is_heap and at + _OBJECT.size <= end:
+                index, _, _, length = _OBJECT.unpack_from(data, at)
+                at += _OBJECT.size + -(-length // 8) * 8 if index else length
+                if at > end or not (index or length):
+                    raise error("the file is damaged: a heap of HDF5 has no end", where, fix)
+            start = data.find(b"GCOL", start + 4)
 
 
 def names_beside(path: Place) -> list[str]:

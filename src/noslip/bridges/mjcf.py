@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -85,6 +86,7 @@ class _MjcfReader(XmlReader):
         compilers = list(root.all("compiler"))
         self.compiler = {k: v for c in compilers for k, v in c.attributes.items()}
         self.degree = math.radians(1.0) if self.compiler.get("angle", "degree") == "degree" else 1.0
+        self.sequence = self.compiler.get("eulerseq", "xyz")
         self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
         self.meshes = dict(self._mesh_files())
 
@@ -110,6 +112,13 @@ class _MjcfReader(XmlReader):
                 'the compiler has coordinate="global", which MuJoCo no longer supports',
                 "save the model with a current MuJoCo",
             )
+        if not re.fullmatch("[xyzXYZ]{3}", self.sequence):
+            self.fault(
+                list(self.root.all("compiler"))[-1],
+                f"the compiler has eulerseq={self.sequence!r:.40}",
+                "give three axes: x, y, z that turn with the body, X, Y, Z that stand still",
+            )
+            self.sequence = "xyz"
         worlds = list(self.root.all("worldbody"))
         gravity = (0.0, 0.0, -9.81)
         for option in self.root.all("option"):
@@ -372,9 +381,8 @@ class _MjcfReader(XmlReader):
             return rotation_about(_unit(np.array(axis)), angle * self.degree)
         if "euler" in given:
             R = np.eye(3)
-            sequence = self.compiler.get("eulerseq", "xyz")
             angles = self.numbers(element, "euler", (0.0, 0.0, 0.0))
-            for letter, angle in zip(sequence, angles, strict=False):
+            for letter, angle in zip(self.sequence, angles, strict=False):
                 turn = rotation_about(np.eye(3)["xyz".index(letter.lower())], angle * self.degree)
                 R = R @ turn if letter.islower() else turn @ R
             return R

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from noslip.errors import SimulationError
 from noslip.formats import AbstractFormat, check_folder
-from noslip.reading import csv_rows, open_plain, read_text
+from noslip.reading import check_hdf5_heaps, csv_rows, open_plain, read_text
 
 if TYPE_CHECKING:
     from noslip.simulation.trajectory import Trajectory
@@ -70,7 +70,10 @@ class NetCDF(AbstractRunFormat):
         """All columns."""
         import h5py  # h5netcdf fails once more as it is closed after a failure
 
-        with open_plain(path, SimulationError, _FIX) as stream, h5py.File(stream, "r") as file:
+        with contextlib.ExitStack() as opened:
+            stream = opened.enter_context(open_plain(path, SimulationError, _FIX))
+            check_hdf5_heaps(stream, SimulationError, str(path), _FIX)
+            file = opened.enter_context(h5py.File(stream, "r"))
             size = os.fstat(stream.fileno()).st_size
             columns = {name: column for name, column in file.items() if "units" in column.attrs}
             count = sum(math.prod(column.shape) for column in columns.values())

@@ -35,7 +35,7 @@ import numpy as np
 
 from noslip.atomic import reported, write_atomically
 from noslip.errors import SimulationError, StorageError
-from noslip.reading import read_text
+from noslip.reading import check_hdf5_heaps, read_text
 from noslip.simulation.run_files import new_netcdf
 from noslip.sweeps.layers import (
     Layer,
@@ -335,7 +335,10 @@ def read_chunk(path: Path, measures: Sequence[str] = ()) -> ChunkData:
     """
     import h5py
 
+    fix = "remove this file and repeat the command, which runs its points again"
     try:
+        with path.open("rb") as stream:
+            check_hdf5_heaps(stream, StorageError, str(path), fix)
         with h5py.File(path, "r") as file:
             names = {
                 str(x.attrs["measure"]): name for name, x in file.items() if "measure" in x.attrs
@@ -347,11 +350,7 @@ def read_chunk(path: Path, measures: Sequence[str] = ()) -> ChunkData:
     except FileNotFoundError:
         raise
     except (OSError, KeyError, ValueError, RuntimeError) as error:
-        raise StorageError(
-            f"the chunk is damaged: {error}"[:200],
-            str(path),
-            "remove this file and repeat the command, which runs its points again",
-        ) from None
+        raise StorageError(f"the chunk is damaged: {error}"[:200], str(path), fix) from None
 
 
 # claims

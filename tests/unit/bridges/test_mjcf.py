@@ -177,6 +177,15 @@ def test_faults_are_told_with_their_line(tmp_path, case):
     assert fault.where.endswith("line 3" if case == "mass" else "line 4") and fault.fix
 
 
+def test_a_sequence_of_angles_that_is_none_is_a_fault(tmp_path, refuses):
+    (tmp_path / "bad.xml").write_text(
+        '<mujoco>\n<compiler eulerseq="xyw"/>\n<worldbody><body name="a" euler="1 2 3"><joint/>'
+        '<geom size="1"/></body></worldbody></mujoco>'
+    )
+    with refuses(ModelError, "eulerseq='xyw'", "line 2", "three axes"):
+        ns.load(tmp_path / "bad.xml")
+
+
 def test_nothing_outside_the_file_is_read(tmp_path):
     (tmp_path / "more.xml").write_text("<mujoco><worldbody/></mujoco>")
     (tmp_path / "a.xml").write_text(

@@ -329,6 +329,7 @@ class Film:
         size, times = self._size, self.frames.times
         large, small = ImageFont.load_default(size), ImageFont.load_default(0.8 * size)
         longest = max((self._title(t) for t in (times[0], times[-1])), key=large.getlength)
+        items: list[tuple[float, str, tuple[int, int, int] | None]]
         items = [(large.getlength(longest), longest, None)]
         if said := scale_text(self.scene, self._grids, self.speed):
             said = said.replace("\N{NO-BREAK SPACE}", " ")
@@ -340,7 +341,8 @@ class Film:
             if all(2 * size + small.getlength(text) <= room for text in names.values()):
                 break
         items += [(2 * size + small.getlength(text), text, c) for c, text in names.items()]
-        placed, x, y = [], float(size), 0.6 * size
+        placed: list[Words] = []
+        x, y = float(size), 0.6 * size
         for wide, text, color in items:
             if placed and x + wide > size + room:
                 x, y = float(size), y + (1.5 if y < size else 1.15) * size

@@ -494,35 +494,39 @@ def recording_html(
     dark : a dark page; None for one that is as dark as the page around it, or as its device asks.
     legend : write the names of the traces into the scene, beside the scale of the grid.
     """
-    options = {"traces": traces, "forces": forces, "velocities": velocities, "follow": follow}
-    html = _recording(scene, frames, speed, dark=bool(dark), **options)
+
+    def recording(*, is_dark: bool) -> str:
+        """The motion in viser's client, in colors for a light or a dark page."""
+        # there is no viewer to wake for each message
+        with quiet_server() as server, server.atomic():
+            server.scene.set_up_direction(scene.up)
+            set_camera(server, camera(scene, frames, aspect=ASPECT, follow=follow))
+            stage = Stage(
+                server.scene,
+                traces=traces,
+                forces=forces,
+                velocities=velocities,
+                follow=follow,
+                pieces=PIECES,
+                dark=is_dark,
+            )
+            stage.put(scene, frames)
+            recorder = server.get_scene_serializer()
+            waits = np.diff(frames.times, append=frames.times[-1:]) / speed
+            for index, wait in enumerate(waits):
+                stage.show(index)
+                recorder.insert_sleep(float(wait))
+            return str(recorder.as_html(dark_mode=is_dark))
+
+    html = recording(is_dark=bool(dark))
     if dark is None:
-        found = DATA.search(_recording(scene, frames, speed, dark=True, **options))
+        found = DATA.search(recording(is_dark=True))
         assert found is not None
         html = html.replace("</head>", FOLLOWED.format(data=found[1]) + "</head>", 1)
     said = _legend(scene, frames, traces and legend, speed)
     return _titled(html, title).replace(
         "</body>", f"{_overlay(title, said, frames, speed, dark)}</body>"
     )
-
-
-def _recording(
-    scene: Scene, frames: Frames, speed: float, *, follow: bool, dark: bool, **drawn: bool
-) -> str:
-    """A motion in viser's client, in colors for a light or a dark page."""
-    # there is no viewer to wake for each message
-    with quiet_server() as server, server.atomic():
-        server.scene.set_up_direction(scene.up)
-        set_camera(server, camera(scene, frames, aspect=ASPECT, follow=follow))
-        stage = Stage(server.scene, follow=follow, pieces=PIECES, dark=dark, **drawn)
-        stage.put(scene, frames)
-        recorder = server.get_scene_serializer()
-        waits = np.diff(frames.times, append=frames.times[-1:]) / speed
-        for index, wait in enumerate(waits):
-            stage.show(index)
-            recorder.insert_sleep(float(wait))
-        html: str = recorder.as_html(dark_mode=dark)
-    return html
 
 
 @contextlib.contextmanager
