@@ -18,7 +18,6 @@ from __future__ import annotations
 import csv
 import itertools
 import math
-import mmap
 import os
 import re
 import stat
@@ -89,21 +88,46 @@ def check_hdf5_heaps(file: BinaryIO, error: ErrorType, where: str, fix: str) -> 
     file : open plain file; its position stays as it is.
     error, where, fix : to raise if it is damaged.
     """
-    if not os.fstat(file.fileno()).st_size:
-        return
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        start = data.find(b"GCOL")
-        while start >= 0 and start + _COLLECTION.size <= len(data):
-            _, version, size = _COLLECTION.unpack_from(data, start)
-            at, end = start + _COLLECTION.size, start + size
-            # anything else is text that looks like one, or refused by the library itself
-            is_heap = version == 1 and end <= len(data)
-            while is_heap and at + _OBJECT.size <= end:
-                index, _, _, length = _OBJECT.unpack_from(data, at)
-                at += _OBJECT.size + -(-length // 8) * 8 if index else length
-                if at > end or not (index or length):
-                    raise error("the file is damaged: a heap of HDF5 has no end", where, fix)
-            start = data.find(b"GCOL", start + 4)
+    size, before = os.fstat(file.fileno()).st_size, file.tell()
+    starts = _collections(file) if _is_hdf5(file, size) else ()
+    for start in starts:
+        file.seek(start)
+        head = file.read(_COLLECTION.size)
+        _, version, length = _COLLECTION.unpack(head.ljust(_COLLECTION.size, b"\0"))
+        at, end = start + _COLLECTION.size, start + length
+        # anything else is text that looks like one, or refused by the library itself
+        is_heap = version == 1 and end <= size
+        while is_heap and at + _OBJECT.size <= end:
+            file.seek(at)
+            index, _, _, length = _OBJECT.unpack(file.read(_OBJECT.size))
+            at += _OBJECT.size + -(-length // 8) * 8 if index else length
+            if at > end or not (index or length):
+                raise error("the file is damaged: a heap of HDF5 has no end", where, fix)
+    file.seek(before)
+
+
+def _is_hdf5(file: BinaryIO, size: int) -> bool:
+    """Whether a file has the signature of HDF5 at one of the places where the library looks."""
+    at = 0
+    while at < size:
+        file.seek(at)
+        if file.read(8) == b"\x89HDF\r\n\x1a\n":
+            return True
+        at = 2 * at or 512
+    return False
+
+
+def _collections(file: BinaryIO) -> Iterator[int]:
+    """Places in a file where a global heap collection may begin, a megabyte at a time."""
+    done, overlap = 0, b""
+    file.seek(0)
+    while data := file.read(2**20):
+        text = overlap + data
+        first = done - len(overlap)
+        done += len(data)
+        overlap = text[-3:]
+        yield from [first + match.start() for match in re.finditer(b"GCOL", text)]
+        file.seek(done)
 
 
 def names_beside(path: Place) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from color_vision import linear, oklab
 from PIL import Image, ImageFilter
 from PIL.PngImagePlugin import PngInfo
 
@@ -44,22 +45,6 @@ WIDTH_OF = """text => {
     span.remove();
     return width;
 }"""
-
-#: OKLab [Ottosson 2020], from linear sRGB by way of cone responses.
-CONES = np.array(
-    [
-        [0.4122214708, 0.5363325363, 0.0514459929],
-        [0.2119034982, 0.6806995451, 0.1073969566],
-        [0.0883024619, 0.2817188376, 0.6299787005],
-    ]
-)
-OPPONENTS = np.array(
-    [
-        [0.2104542553, 0.7936177850, -0.0040720468],
-        [1.9779984951, -2.4285922050, 0.4505937099],
-        [0.0259040371, 0.7827717662, -0.8086757660],
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +98,7 @@ def compare(reference: Image.Image, got: Image.Image) -> Comparison:
 def _seen(picture: Image.Image) -> np.ndarray:
     """(rows, columns, 3) blurred colors in hundredths of OKLab."""
     picture = picture.convert("RGB").filter(ImageFilter.GaussianBlur(BLUR))
-    values = np.asarray(picture) / 255.0
-    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
-    return 100.0 * np.cbrt(linear @ CONES.T) @ OPPONENTS.T
+    return oklab(linear(np.asarray(picture) / 255.0))
 
 
 def reduced(data: bytes) -> Image.Image:

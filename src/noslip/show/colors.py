@@ -9,7 +9,7 @@ from __future__ import annotations
 #: Text, axes and what has no color of its own; pages of either shade replace it.
 INK = "#16181a"
 #: Blue, orange, green, crimson, violet, ochre.
-PALETTE = ("#3264b9", "#ff640f", "#22a688", "#be1478", "#b575f8", "#786419")
+PALETTE = ("#3264b9", "#fb650f", "#22a688", "#be1478", "#b575f8", "#786419")
 #: Paths of a body and of its contacts, and what an estimator believes.
 BODY_PATH, CONTACT_PATH, ESTIMATE = PALETTE[0], PALETTE[1], PALETTE[4]
 #: Arrows.

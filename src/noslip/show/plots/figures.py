@@ -10,16 +10,19 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
 
+from noslip.show.colors import PALETTE
 from noslip.show.plots.sheets import Area, Frame, Sheet, Stroke, Ticks
 from noslip.show.plots.style import (
     BELOW_AXIS,
     COLUMN_GAP,
+    DASHES,
     EDGE,
     FAINT,
     GAP,
@@ -78,7 +81,7 @@ def figure_of(sheet: Sheet, scale: float = 1.0) -> Figure:
 
 
 def restyle(figure: Figure, style: FigureStyle) -> Figure:
-    """Enlarge a figure with its text and lines, and set its text in the fonts of a style.
+    """Enlarge a figure with its text and lines, set its text in the fonts of a style, dash curves.
 
     The text of legends has its size already, which their layout depends on.
     """
@@ -102,7 +105,24 @@ def restyle(figure: Figure, style: FigureStyle) -> Figure:
             ax.tick_params(labelfontfamily=list(style.fonts))
         for text in _texts(figure):
             text.set_fontfamily(list(style.fonts))
+    if style.is_gray:
+        for ax in figure.axes:
+            _dash_by_color(ax)
     return figure
+
+
+def _dash_by_color(ax: Axes) -> None:
+    """Give each color its dashes, so that curves differ in gray; not where dashes have a meaning.
+
+    Of six colors and four patterns, the two that share one differ in lightness.
+    """
+    lines = [*ax.lines, *_samples(ax, Line2D)]
+    colored = [(line, to_hex(line.get_color())) for line in lines]
+    of_palette = [(line, PALETTE.index(color)) for line, color in colored if color in PALETTE]
+    if not any(line.is_dashed() for line, _ in of_palette):
+        for line, k in of_palette:
+            if pattern := DASHES[k % len(DASHES)]:
+                line.set_dashes(pattern)
 
 
 def _texts(figure: Figure, *, legends: bool = True) -> list[Text]:

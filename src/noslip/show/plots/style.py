@@ -52,17 +52,19 @@ class FigureStyle:
     size : one of `WIDTHS`.
     scale : of text, lines and the figure as a whole.
     fonts : families, the first that has a letter; none for those of matplotlib.
+    is_gray : whether curves differ without their colors, by dashes.
     """
 
     size: str
     scale: float = 1.0
     fonts: tuple[str, ...] = ()
+    is_gray: bool = False
 
 
 #: Word → style. STIX is the font of the equations.
 STYLES = {
     "screen": FigureStyle(size="page"),
-    "paper": FigureStyle(size="column", fonts=("STIXGeneral", "DejaVu Sans")),
+    "paper": FigureStyle(size="column", fonts=("STIXGeneral", "DejaVu Sans"), is_gray=True),
     "slide": FigureStyle(size="slide", scale=2.0),
 }
 
