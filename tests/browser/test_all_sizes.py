@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from studio_page import Studio, server
 from test_notebook_displays import PAGE
 
 import noslip as ns
@@ -204,3 +205,32 @@ def test_nothing_is_cut_or_covered(files, new_page, keep, kind):
             page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
             found[width, scheme] = faults(page)
     assert {at: what for at, what in found.items() if what} == {}
+
+
+@pytest.mark.long
+def test_nothing_is_cut_in_the_studio(new_page, keep):
+    found = {}
+    with server("agv") as running:
+        for scheme in ("light", "dark"):
+            page = new_page(pictures=False, color_scheme=scheme)
+            studio = Studio(page, running.address)
+            # viser's notice of software rendering leaves slowly
+            studio.wait_until(lambda p=page: not p.locator("#webgl-software-rendering").count())
+            for width, height in SIZES.items():
+                page.set_viewport_size({"width": width, "height": height})
+                page.wait_for_timeout(1000)  # panels are laid out anew
+                keep(page, f"studio-{width}-{scheme}")
+                found[width, scheme] = faults(page)
+    assert {at: what for at, what in found.items() if what} == {}
+
+
+def test_what_is_cut_covered_or_too_wide_is_found(page):
+    page.set_content(
+        "<div style='width: 90px; overflow: hidden; white-space: nowrap'>words that go on</div>"
+        "<div style='width: 90px; overflow: auto; white-space: nowrap'>others that scroll</div>"
+        "<svg aria-label='figure' width='99' height='40'><text x='5' y='20'>1.0</text>"
+        "<text x='9' y='20'>2.0</text></svg><div style='width: 3000px'>-</div>"
+    )
+    assert [what.split(":")[0] for what in faults(page)] == [
+        f"the page scrolls sideways by {3000 + 8 - 1200} px", "words that go on", "figure",
+    ]  # fmt: skip
