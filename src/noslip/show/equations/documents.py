@@ -474,6 +474,12 @@ _PARTS_STYLE = """
   .noslip h1 { font-size: 1.45em; line-height: 1.3; }
   .noslip .wide th, .noslip .wide td { padding-right: 0.5rem; }
   .noslip .wide td:last-child { overflow-wrap: anywhere; }
+  .noslip .wide tr:has(> :nth-child(4):last-child) { display: flex; flex-wrap: wrap; }
+  .noslip .wide tr > :first-child:nth-last-child(4) { flex: 0 0 3.4rem; }
+  .noslip .wide tr > :nth-child(2):nth-last-child(3) { flex: 1; }
+  .noslip .wide td:nth-child(4):last-child { flex: 0 0 100%; padding-left: 3.4rem; }
+  .noslip .wide th:nth-child(4):last-child { display: none; }
+  .noslip .wide :is(th, td) { box-sizing: border-box; }
   .noslip .scroll tr { display: block; padding: 0.2rem 0; }
   .noslip .scroll td { display: inline-block; }
   .noslip .scroll td.note { display: block; }
