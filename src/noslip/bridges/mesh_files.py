@@ -89,8 +89,10 @@ def facets_of(name: str, description: Path, scale: tuple[float, ...]) -> Facets:
     if path.suffix.lower() not in readers:
         raise _refusal(name, description, f"'{path.suffix}' is not read, .stl, .obj and .dae are")
     try:
-        points, faces = readers[path.suffix.lower()](path)
-        points = points * np.array(scale)
+        # numbers that are too large become infinite or none, and are refused below
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            points, faces = readers[path.suffix.lower()](path)
+            points = points * np.array(scale)
         if not faces.size or not np.all(np.abs(points) <= LARGEST):
             raise _refusal(name, description, "it has no triangles, or no finite ones")
         if np.prod(scale) < 0:
