@@ -17,8 +17,9 @@ OPPONENTS = np.array(
         [0.0259040371, 0.7827717662, -0.8086757660],
     ]
 )
-#: Linear sRGB as it is seen without cones for green, red and blue [Machado 2009, severity 1].
+#: Linear sRGB as it is seen without cones of a kind [Machado 2009, severity 1].
 WITHOUT = {
+    "none": np.eye(3),
     "green": np.array(
         [
             [0.367322, 0.860646, -0.227968],
