@@ -39,7 +39,13 @@ from noslip.analysis.local_coordinates import (
     turned_sequences,
 )
 from noslip.analysis.modes import Mode, modes_of, modes_text, state_groups
-from noslip.analysis.steady import Relevance, relevance
+from noslip.analysis.steady import (
+    Relevance,
+    allowed_residuals,
+    reference_of,
+    relevance,
+    scale_of,
+)
 from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError
 from noslip.model.model import NamedMode
@@ -48,7 +54,7 @@ from noslip.model.units import rate_unit
 from noslip.simulation.request import check_named, with_regular_rows
 from noslip.simulation.starts.completion import Start, check_completed, complete_start
 
-#: Rates above this (m, rad and s) are a motion that is not steady.
+#: Rates above this beside the forces that act (m, rad and s) are a motion that is not steady.
 STEADY = 1e-8
 #: Slopes of inputs below this, beside the largest, are rounding.
 UNUSED = 1e-10
@@ -233,8 +239,8 @@ def steady_state_at(system: System, start: Start, inputs: Array, params: Array) 
 
 
 def _is_steady(point: LocalState) -> bool:
-    rates, size = _rates_that_vanish(point, relevance(point).coordinates)
-    return all(abs(x) <= STEADY * size for x in rates.values())
+    rates, allowed = _rates_that_vanish(point, relevance(point).coordinates)
+    return all(abs(x) <= allowed[name] for name, x in rates.items())
 
 
 def _complete(
@@ -447,11 +453,10 @@ def _independent(
 
 def _check_steady(point: LocalState, matter: tuple[int, ...]) -> float:
     """The largest rate that should vanish; refused if it does not."""
-    rates, size = _rates_that_vanish(point, matter)
+    rates, allowed = _rates_that_vanish(point, matter)
     units = {q.name: rate_unit(q.unit) for q in (*point.chart.speeds, *point.chart.coordinates)}
-    worst = max(rates, key=lambda name: abs(rates[name]), default="")
-    if worst and not abs(rates[worst]) <= STEADY * size:
-        moving = {n: x for n, x in rates.items() if abs(x) > STEADY * size}
+    moving = {n: x for n, x in rates.items() if not abs(x) <= allowed[n]}
+    if moving:
         listed = ", ".join(f"the rate of {n} is {x:.3g} {units[n]}" for n, x in moving.items())
         raise SimulationError(
             f"the motion is not steady: {listed}",
@@ -459,19 +464,33 @@ def _check_steady(point: LocalState, matter: tuple[int, ...]) -> float:
             "find a steady motion first: steady(system, {…}), and linearize about its start; on "
             "the command line add --steady",
         )
-    return abs(rates[worst]) if worst else 0.0
+    return max(map(abs, rates.values()), default=0.0)
 
 
 def _rates_that_vanish(
     point: LocalState, matter: tuple[int, ...]
-) -> tuple[dict[str, float], float]:
-    """Rates of speeds and of coordinates that matter, by name, and the size they are held to."""
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Rates of speeds and of coordinates that matter, by name, and what they may be at most."""
     zeta_rates, c_rates = point.rates()
     chart = point.chart
     staying = [*chart.speeds, *(chart.coordinates[k] for k in matter)]
     values = [*zeta_rates, *(c_rates[k] for k in matter)]
     rates = {s.name: float(x) for s, x in zip(staying, values, strict=True)}
-    return rates, max(1.0, float(np.max(np.abs(point.zeta), initial=0.0)) ** 2)
+    mass, (by_c, by_zeta, _) = point.values()[5], point.derivatives()
+    r_y, cdot_y = (np.hstack([by_c[k], by_zeta[k]]) for k in (0, 1))
+    y = np.concatenate([point.c, point.zeta])
+    bounds = allowed_rates(
+        *(part[None] for part in (mass, r_y, cdot_y[list(matter)], y)), scale_of(point)
+    )
+    return rates, {s.name: float(x) for s, x in zip(staying, bounds[0], strict=True)}
+
+
+def allowed_rates(mass: Array, r_y: Array, cdot_y: Array, y: Array, scale: Array) -> Array:
+    """(n, …) what ζ̇ and ċ may be of a steady motion at y = (c, ζ), by (5) of `steady.py`."""
+    speeds = y[:, y.shape[1] - r_y.shape[1] :]
+    size = np.maximum(1.0, np.max(np.abs(speeds), axis=1, initial=0.0) ** 2)[:, None, None]
+    reference = reference_of(scale, y)
+    return allowed_residuals(mass, r_y, cdot_y, y, reference, STEADY, size)
 
 
 def _values(point: LocalState, matter: tuple[int, ...]) -> dict[str, float]:

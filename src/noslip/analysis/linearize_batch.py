@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.instant import check_time
-from noslip.analysis.linearize import STEADY, linearize_point, steady_state_at
+from noslip.analysis.linearize import allowed_rates, linearize_point, steady_state_at
 from noslip.analysis.local_coordinates import LocalCoordinates
 from noslip.analysis.modes import NEUTRAL
 from noslip.analysis.stacked import StackedFunction, local_expressions, solve_stacked
-from noslip.analysis.steady import Relevance, relevance
+from noslip.analysis.steady import Relevance, relevance, scale_of
 from noslip.engines.devices import AbstractDevice
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
@@ -162,6 +162,7 @@ class _Plan(NamedTuple):
     speeds_at: StackedFunction
     matrices_at: StackedFunction
     time: float
+    scale: Array
 
 
 def _plan(variants: Variants, time: float) -> _Plan:
@@ -198,6 +199,7 @@ def _plan(variants: Variants, time: float) -> _Plan:
         speeds_at=speeds_at,
         matrices_at=matrices_at,
         time=time,
+        scale=scale_of(point),
     )
 
 
@@ -213,9 +215,10 @@ def _functions(
     r, cdot, _, _, eta = e.values
     rows, matter, free = list(relevant.rows), list(relevant.coordinates), list(free)
     blocks = [
-        *(r, cdot[matter], e.mass),
+        *(r, cdot[matter, :], e.mass),
         *(e.by_c[0][:, matter], e.by_c[1][free, matter], e.by_c[2][rows, matter]),
         *(e.by_zeta[0], e.by_zeta[1][free, :], e.by_inputs[0], e.by_inputs[1][free, :]),
+        *(e.by_c[1][matter, matter], e.by_zeta[1][matter, :]),
     ]
     speeds = e.compile("speeds", [eta, e.by_zeta[4]])
     return speeds, e.compile("matrices", blocks, device)
@@ -236,17 +239,19 @@ def _fill(plan: _Plan, block: range, results: dict[str, np.ndarray]) -> None:
     with np.errstate(all="ignore"):
         x[:, c.shape[1] :] = solve_stacked(slope, eta[:, :, None] - at_rest)[:, :, 0]
         parts = plan.matrices_at(plan.time, x, u, params)
-        r, cdot, mass, K, cdot_c, G, D, cdot_z, r_u, cdot_u = parts
+        r, cdot, mass, K, cdot_c, G, D, cdot_z, r_u, cdot_u, *staying = parts
         T = _coordinate_map(plan, G)
         rates = np.concatenate([solve_stacked(mass, -r), cdot], axis=1)[:, :, 0]
-        size = np.maximum(1.0, np.max(np.abs(x[:, c.shape[1] :]), axis=1, initial=0.0) ** 2)
+        moving = [*plan.matter, *range(c.shape[1], x.shape[1])]
+        r_y, cdot_y = np.concatenate([K, D], axis=2), np.concatenate(staying, axis=2)
+        allowed = allowed_rates(mass, r_y, cdot_y, x[:, moving], plan.scale[moving])
         residual = np.max(np.abs(rates), axis=1, initial=0.0)
         below = solve_stacked(mass, np.concatenate([-K @ T, -D, -r_u], axis=2))
         above = np.concatenate([cdot_c @ T, cdot_z, cdot_u], axis=2)
         both = np.concatenate([above, below], axis=1)
     num_states = len(plan.states)
     A, B = both[:, :, :num_states], both[:, :, num_states:]
-    is_steady = (residual <= STEADY * size) & np.all(np.isfinite(A), axis=(1, 2))
+    is_steady = np.all(np.abs(rates) <= allowed, axis=1) & np.all(np.isfinite(A), axis=(1, 2))
     is_steady &= _is_regular(plan, (q, eta, states), u, params)
     results["residual"][some], results["is_steady"][some] = residual, is_steady
     values = np.linalg.eigvals(A[is_steady]).astype(complex)

@@ -18,7 +18,12 @@ too little is given. So F(y) = 0, the conditions (1) to (4) for y = (c, ζ, inpu
 solved by Gauss–Newton: a step is the least one, in lengths of the model and radians, that makes
 F + (∂F/∂y) δy as small as possible, and it is halved until |F| falls. Accelerations enter F by a
 mass matrix that is held fixed over a step, so that the derivatives are exact and |F| does fall.
-What is left of (1) to (4) is reported.
+What is left of (1) to (4) is reported, and it is small beside the forces that act,
+
+    (5)  |F_i| ≤ ε min(1, a_i) + rounding,  a = |J y| + |J| y₀,  J = ∂F/∂y
+
+with y₀ what was guessed and given, at least a length of the model and a radian: a friction that a
+slope overcomes is not balanced by going so fast that the rest is small beside the speed.
 
 Where nothing is found, the search is repeated in turned coordinates, (5) of `local_coordinates.py`,
 if there is curved ground: in them a body that circles in a bowl or a funnel stays where it is, and
@@ -42,6 +47,7 @@ from noslip.analysis.local_coordinates import (
     local_state_at,
     turned_sequences,
 )
+from noslip.analysis.stacked import solve_stacked
 from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.model.units import rate_unit
@@ -199,14 +205,24 @@ def search_charts(
             point = first_guess(
                 first.system, given, guess, first.inputs, first.parameters, first.time, turned
             )
-        problem = SteadyProblem(
-            relevant=relevance(point), wanted=find_wanted(point, given), searched=searched
-        )
+        problem = problem_at(point, given, searched)
         found = search(point, problem)
         tried.append((point, problem, found))
         if found.is_found and found.is_regular():
             return tried[-1]
     return tried[0]
+
+
+def problem_at(
+    point: LocalState, given: Mapping[str, float], searched: tuple[int, ...]
+) -> SteadyProblem:
+    """The conditions of a motion that is searched from a guess."""
+    return SteadyProblem(
+        relevant=relevance(point),
+        wanted=find_wanted(point, given),
+        searched=searched,
+        reference=reference_of(scale_of(point), unknowns_of(point, searched)),
+    )
 
 
 def input_places(
@@ -473,6 +489,8 @@ def _generic_derivatives(
 
 #: Largest |ζ̇|, |ċ|, |g| and miss of a given value (m, rad, s) that a steady motion may leave.
 TOLERANCE = 1e-10
+#: Rounding of a condition beside the sum of its terms, and the most of the forces that it may hide.
+ROUNDING, HIDDEN = 64 * float(np.finfo(float).eps), 1e-8
 MOST_STEPS = 100
 #: How far the search is moved aside where it gets stuck, try by try, in m, rad and s.
 ASIDE = (0.1, 0.3, 1.0, 3.0)
@@ -496,11 +514,15 @@ class WantedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteadyProblem:
-    """Conditions of a steady motion: relevant coordinates, target values, unknown inputs."""
+    """Conditions of a steady motion: relevant coordinates, target values, unknown inputs.
+
+    `reference` is y₀ of (5).
+    """
 
     relevant: Relevance
     wanted: tuple[WantedValue, ...]
     searched: tuple[int, ...]
+    reference: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -512,6 +534,7 @@ class SteadySolution:
     mass : mass matrix ∂r/∂ζ̇ at the point.
     r, r_y : the equations of motion at ζ̇ = 0.
     rest, rest_y : (2) to (4).
+    y, reference : the unknowns, and y₀ of (5).
     """
 
     point: LocalState
@@ -520,6 +543,8 @@ class SteadySolution:
     r_y: Array
     rest: Array
     rest_y: Array
+    y: Array
+    reference: Array
 
     def F(self, mass: Array | None = None) -> Array:
         """(1) to (4), accelerations by this mass matrix or by another that is held fixed."""
@@ -532,9 +557,11 @@ class SteadySolution:
 
     @property
     def is_found(self) -> bool:
-        """Whether the conditions hold, as well as rounding lets them at these speeds."""
-        size = max(1.0, float(np.max(np.abs(self.point.zeta), initial=0.0)) ** 2)
-        return bool(np.max(np.abs(self.F()), initial=0.0) <= TOLERANCE * size)
+        """Whether the conditions hold by (5)."""
+        allowed = allowed_residuals(
+            *(part[None] for part in (self.mass, self.r_y, self.rest_y, self.y, self.reference))
+        )
+        return bool(np.all(np.abs(self.F()) <= allowed[0]))
 
     def is_regular(self) -> bool:
         """Whether no contact is singular there, as of a body that would be within its ground."""
@@ -545,6 +572,39 @@ class SteadySolution:
         values = system.rates(point.time, x, point.inputs, point.parameters)[system.num_states :]
         measures = zip(system.singularity_measures, values, strict=True)
         return all(abs(value) > m.limit for m, value in measures if m.kind == "contact")
+
+
+def reference_of(scale: Array, y: Array) -> Array:
+    """y₀ of (5): unknowns where a search starts, at least their scale; inputs last, without one."""
+    least = np.zeros(y.shape)
+    least[..., : len(scale)] = scale
+    return np.maximum(least, np.abs(y))
+
+
+def allowed_residuals(
+    mass: Array,
+    r_y: Array,
+    rest_y: Array,
+    y: Array,
+    reference: Array,
+    tolerance: float = TOLERANCE,
+    size: Array | float = 1.0,
+) -> Array:
+    """(n, …) what may be left of (1) to (4) by (5), stacked, one row a variant.
+
+    `tolerance` is ε, and `size`, (n, 1, 1), the number in place of 1 that forces are compared with.
+    """
+    n, num_z = r_y.shape[:2]
+    inverse = solve_stacked(mass, np.tile(np.eye(num_z), (n, 1, 1)))
+    J = np.concatenate([inverse @ r_y, rest_y], axis=1)
+    terms = np.concatenate([np.abs(inverse) @ np.abs(r_y), np.abs(rest_y)], axis=1)
+    acting = np.abs(J @ y[:, :, None]) + np.abs(J) @ reference[:, :, None]
+    rounding = np.minimum(ROUNDING * (terms @ np.abs(y)[:, :, None]), HIDDEN * acting)
+    compared = np.minimum(acting, size)
+    # what is no force, (2) to (4), is compared with 1 at least
+    compared[:, num_z:] = np.maximum(compared[:, num_z:], 1.0)
+    common = ROUNDING * np.max(np.minimum(acting, 1.0), axis=1, initial=0.0, keepdims=True)
+    return np.asarray((tolerance * compared + rounding + common)[:, :, 0])
 
 
 def find_wanted(point: LocalState, given: Mapping[str, float]) -> tuple[WantedValue, ...]:
@@ -613,7 +673,7 @@ def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
 
 def _descend(point: LocalState, problem: SteadyProblem) -> SteadySolution:
     """Gauss–Newton iteration with steps of least length."""
-    scale = scale_of(point, problem)
+    scale = np.append(scale_of(point), np.ones(len(problem.searched)))
     now = _conditions(point, problem)
     inputs = len(scale) - len(problem.searched)
     for _ in range(MOST_STEPS):
@@ -644,12 +704,16 @@ def _shorter(
     return None
 
 
-def scale_of(point: LocalState, problem: SteadyProblem) -> Array:
-    """Scale of each unknown: what counts as a step of 1."""
+def scale_of(point: LocalState) -> Array:
+    """Scale of each coordinate and speed: what counts as a step of 1."""
     length = point.system.kinematics.length
     units = [q.unit for q in (*point.chart.coordinates, *point.chart.speeds)]
-    lengths = [length if unit in ("m", "m/s") else 1.0 for unit in units]
-    return np.array(lengths + [1.0] * len(problem.searched))
+    return np.array([length if unit in ("m", "m/s") else 1.0 for unit in units])
+
+
+def unknowns_of(point: LocalState, searched: Sequence[int]) -> Array:
+    """y: coordinates, speeds and the inputs that are searched for."""
+    return np.concatenate([point.c, point.zeta, point.inputs[list(searched)]])
 
 
 def _conditions(point: LocalState, problem: SteadyProblem) -> SteadySolution:
@@ -682,6 +746,8 @@ def _conditions(point: LocalState, problem: SteadyProblem) -> SteadySolution:
         r_y=by_y[0],
         rest=np.concatenate([cdot[keep], g, miss]),
         rest_y=np.vstack([by_y[1][keep], by_y[2], *rows]),
+        y=unknowns_of(point, problem.searched),
+        reference=problem.reference,
     )
 
 

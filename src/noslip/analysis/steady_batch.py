@@ -28,9 +28,8 @@ from noslip.analysis.steady import (
     ASIDE,
     MOST_STEPS,
     PLACED,
-    TOLERANCE,
     SteadyMotion,
-    SteadyProblem,
+    allowed_residuals,
     find_wanted,
     first_guess,
     guess_configuration,
@@ -38,7 +37,8 @@ from noslip.analysis.steady import (
     is_place,
     missed_conditions,
     place_values,
-    relevance,
+    problem_at,
+    reference_of,
     scale_of,
     search_charts,
 )
@@ -212,13 +212,17 @@ def steady_batch(
 
 
 class _Points(NamedTuple):
-    """States of some variants: c and ζ (n, …), inputs, parameters, values that are wanted."""
+    """States of some variants: c and ζ (n, …), inputs, parameters, values that are wanted.
+
+    `reference` is y₀ of (5) of `steady.py`.
+    """
 
     c: Array
     zeta: Array
     inputs: Array
     parameters: Array
     wanted: Array
+    reference: Array
 
     def take(self, k: NDArray[Any]) -> _Points:
         return _Points(*(part[k] for part in self))
@@ -232,7 +236,8 @@ class _Conditions(NamedTuple):
     r_y: Array
     rest: Array
     rest_y: Array
-    speeds: Array
+    y: Array
+    reference: Array
 
     def take(self, k: NDArray[Any]) -> _Conditions:
         return _Conditions(*(part[k] for part in self))
@@ -245,8 +250,8 @@ class _Conditions(NamedTuple):
         return np.concatenate([-solve_stacked(self.mass, self.r_y), self.rest_y], axis=1)
 
     def is_found(self) -> NDArray[np.bool_]:
-        size = np.maximum(1.0, np.max(np.abs(self.speeds), axis=1, initial=0.0) ** 2)
-        return np.max(np.abs(self.F()), axis=1, initial=0.0) <= TOLERANCE * size
+        allowed = allowed_residuals(self.mass, self.r_y, self.rest_y, self.y, self.reference)
+        return np.asarray(np.all(np.abs(self.F()) <= allowed, axis=1))
 
 
 class _SteadySearch:
@@ -268,12 +273,10 @@ class _SteadySearch:
             self._first, self._problem, _ = search_charts(first, state, guess, searched)
         else:
             self._first = first
-            self._problem = SteadyProblem(
-                relevant=relevance(first), wanted=find_wanted(first, state), searched=searched
-            )
+            self._problem = problem_at(first, state, searched)
         self._system, self._chart = self._first.system, self._first.chart
         self._keep = list(self._problem.relevant.coordinates)
-        self._scale = scale_of(self._first, self._problem)
+        self._scale = np.append(scale_of(self._first), np.ones(len(searched)))
         self._at: StackedFunction = self._system.cached(
             ("steady_batch", self._chart, searched, variants.device),
             lambda: _compile(
@@ -326,6 +329,7 @@ class _SteadySearch:
             inputs=u,
             parameters=params,
             wanted=_table(given, n),
+            reference=np.zeros((n, len(self._scale))),
         )
         found = self._evaluate(points)
         speeds = slice(c.shape[1], c.shape[1] + len(chart.speeds))
@@ -337,7 +341,7 @@ class _SteadySearch:
             rows = np.stack([by_zeta[w.part][:, w.place] for w in wanted], axis=1)
             now = np.stack([at_rest[w.part][:, w.place, 0] for w in wanted], axis=1)
             asked = {name: values[name] for name in speeds_wanted}
-            return points._replace(zeta=least_stacked(rows, _table(asked, n) - now, 1e-10))
+            return self._at_guess(points, least_stacked(rows, _table(asked, n) - now, 1e-10))
         eta = np.zeros((n, len(chart.speeds)))
         if isinstance(guess, Start):
             kin = self._system.kinematics
@@ -345,7 +349,19 @@ class _SteadySearch:
             eta = np.array(moving).reshape(eta.shape)
         # η is affine in ζ
         zeta = solve_stacked(by_zeta[4], eta[:, :, None] - at_rest[4])[:, :, 0]
-        return points._replace(zeta=zeta)
+        return self._at_guess(points, zeta)
+
+    def _at_guess(self, points: _Points, zeta: Array) -> _Points:
+        """States with these speeds, from which the search starts."""
+        points = points._replace(zeta=zeta)
+        inputs = len(self._scale) - len(self._problem.searched)
+        reference = reference_of(self._scale[:inputs], self._unknowns(points))
+        return points._replace(reference=reference)
+
+    def _unknowns(self, points: _Points) -> Array:
+        """(n, …) y: coordinates, speeds and the inputs that are searched for."""
+        searched = points.inputs[:, list(self._problem.searched)]
+        return np.concatenate([points.c, points.zeta, searched], axis=1)
 
     def _configurations(self, values: dict[str, Array], params: Array) -> Array:
         """(n, nq) coordinates with these values that satisfy the holonomic rows, if they can."""
@@ -508,7 +524,8 @@ class _SteadySearch:
             r_y=by_y[0],
             rest=np.concatenate(miss, axis=1),
             rest_y=np.concatenate(rows, axis=1),
-            speeds=points.zeta,
+            y=self._unknowns(points),
+            reference=points.reference,
         )
 
     def _keep_found(self, places: NDArray[Any], points: _Points, best: _Conditions) -> None:
@@ -549,8 +566,7 @@ class _SteadySearch:
             for k, own_q, own_v, params in zip(places, q, v, points.parameters, strict=True):
                 self._eta[k] = kin.independent_rows(self._time, own_q, params) @ own_v
         self._inputs[places] = points.inputs
-        searched = points.inputs[:, list(self._problem.searched)]
-        self._y[places] = np.concatenate([points.c, points.zeta, searched], axis=1)
+        self._y[places] = self._unknowns(points)
 
     def result(self) -> SteadyBatch:
         """All motions, by name."""
