@@ -479,9 +479,8 @@ def _rates_that_vanish(
     mass, (by_c, by_zeta, _) = point.values()[5], point.derivatives()
     r_y, cdot_y = (np.hstack([by_c[k], by_zeta[k]]) for k in (0, 1))
     y = np.concatenate([point.c, point.zeta])
-    bounds = allowed_rates(
-        *(part[None] for part in (mass, r_y, cdot_y[list(matter)], y)), scale_of(point)
-    )
+    cdot_y = cdot_y[list(matter)]
+    bounds = allowed_rates(mass[None], r_y[None], cdot_y[None], y[None], scale_of(point))
     return rates, {s.name: float(x) for s, x in zip(staying, bounds[0], strict=True)}
 
 

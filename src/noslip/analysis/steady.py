@@ -559,7 +559,7 @@ class SteadySolution:
     def is_found(self) -> bool:
         """Whether the conditions hold by (5)."""
         allowed = allowed_residuals(
-            *(part[None] for part in (self.mass, self.r_y, self.rest_y, self.y, self.reference))
+            self.mass[None], self.r_y[None], self.rest_y[None], self.y[None], self.reference[None]
         )
         return bool(np.all(np.abs(self.F()) <= allowed[0]))
 
