@@ -268,9 +268,9 @@ def _figure(model: str, name: str, output: Path | None, as_json: bool) -> Path |
     from noslip.extras import install_command, is_installed
 
     if output is not None:
-        from noslip.show.plots.files import check_file
+        from noslip.show.plots.files import check_figure_file
 
-        return check_file(output)
+        return check_figure_file(output)
     if as_json:
         return None
     if not is_installed("matplotlib"):

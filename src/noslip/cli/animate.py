@@ -66,9 +66,9 @@ def plot(
     target = output if output is not None else Path(f"{Path(source).stem}.png")
     check_target(target, force)
     from noslip.show.plots.catalog import FIGURES
-    from noslip.show.plots.files import check_file
+    from noslip.show.plots.files import check_figure_file
 
-    check_file(target)
+    check_figure_file(target)
     is_named = not what or (len(what) == 1 and ("." not in what[0] or what[0] in FIGURES))
     with ns.ProgressBar("drawing") as bar:
         run = ns.read_run(source) if is_folder else _simulated(source, changes, duration, tolerance)
@@ -117,10 +117,10 @@ def compare(
     if variants and (len(sources) > 1 or Path(sources[0]).is_dir()):
         raise click.UsageError("--with belongs to one model; runs are already made")
     if output is not None:
-        from noslip.show.plots.files import check_file
+        from noslip.show.plots.files import check_figure_file
 
         check_target(output, force)
-        check_file(output)
+        check_figure_file(output)
     elif figure:
         raise click.UsageError("--figure belongs to -o, the file that it is drawn in")
     sets = [(source, "") for source in sources] + [(sources[0], v) for v in variants]
@@ -222,9 +222,9 @@ def animate(
         raise click.UsageError("--set and --duration belong to a model; the run is already made")
     target = output if output is not None else Path(f"{Path(source).stem}.html")
     check_target(target, force)
-    from noslip.show.animate import check_file
+    from noslip.show.animate import check_film_file
 
-    check_file(target)
+    check_film_file(target)
     with ns.ProgressBar("drawing") as bar:
         run = ns.read_run(source) if is_folder else _simulated(source, changes, duration, tolerance)
         bar("drawing")

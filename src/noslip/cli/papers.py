@@ -40,10 +40,10 @@ def papers(words: tuple[str, ...], output: Path | None, force: bool) -> None:
 
 def _draw(paper: str, number: int, output: Path | None, force: bool) -> None:
     from noslip.show.paper_figures import paper_figure
-    from noslip.show.plots.files import check_file, save_figure
+    from noslip.show.plots.files import check_figure_file, save_figure
 
     if output is not None:
-        check_file(output)
+        check_figure_file(output)
     target = output or Path("runs") / f"{paper}-figure-{number}.png"
     check_target(target, force)
     with ns.ProgressBar() as bar:

@@ -115,7 +115,7 @@ def animate(
             title=title,
         )
     target = Path(path)
-    kind = check_file(target)
+    kind = check_film_file(target)
     system = system if system is not None else _system(trajectory)
     if kind == ".html":
         html = recorded(
@@ -166,7 +166,7 @@ def animate(
     return target
 
 
-def check_file(target: Path) -> str:
+def check_film_file(target: Path) -> str:
     """The ending of a file that an animation can be written to, or why it cannot."""
     kind = target.suffix.lower()
     if kind not in (*RATES, ".png"):

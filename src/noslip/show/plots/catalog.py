@@ -14,7 +14,7 @@ from noslip.show.headlines import ground_joints
 from noslip.show.plots import histories
 from noslip.show.plots.curves import Panel
 from noslip.show.plots.eigenvalues import plot_eigenvalues
-from noslip.show.plots.files import check_file, save_figure
+from noslip.show.plots.files import check_figure_file, save_figure
 from noslip.show.plots.histories import friction_sheet, side_by_side
 from noslip.show.plots.panels import lay_out
 from noslip.show.plots.paths import path_sheet
@@ -111,7 +111,7 @@ def plot(
     """
     from noslip.show.plots.figures import figure_of, restyle
 
-    target = None if save is None else check_file(save)
+    target = None if save is None else check_figure_file(save)
     if isinstance(run, EigenvalueSweep):
         return _sweep(run, what, title, size, style, save)
     chosen = style_named(style, size)

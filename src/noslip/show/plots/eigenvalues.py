@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from noslip.analysis.modes import SweptMode, growth_bound, swept_modes
 from noslip.errors import SimulationError
 from noslip.show.plots.curves import Array, Curve, Panel
-from noslip.show.plots.files import check_file, save_figure
+from noslip.show.plots.files import check_figure_file, save_figure
 from noslip.show.plots.panels import lay_out, legend_columns
 from noslip.show.plots.style import (
     EDGE,
@@ -85,7 +85,7 @@ def plot_eigenvalues(
     from noslip.show.plots.figures import figure_of, restyle
 
     chosen = style_named(style, size)
-    target = None if save is None else check_file(save)
+    target = None if save is None else check_figure_file(save)
     x, table = _checked(values, eigenvalues)
     found = modes or swept_modes(x, table, np.zeros((0, 0, 0)), ())
     bound = growth_bound(table)

@@ -37,7 +37,7 @@ _LINK = "{http://www.w3.org/1999/xlink}href"
 _LOCK = threading.RLock()
 
 
-def check_file(path: str | Path) -> Path:
+def check_figure_file(path: str | Path) -> Path:
     """The path of a figure that can be written: its ending is known and its folder is there."""
     target = Path(path)
     if target.suffix.lower() not in KINDS:
@@ -62,7 +62,7 @@ def save_figure(figure: Figure, path: str | Path, *, dpi: int = DPI) -> Path:
     path : of the file.
     dpi : pixels to the inch of a PNG.
     """
-    target = check_file(path)
+    target = check_figure_file(path)
     kind = target.suffix.lower()
 
     def write(temporary: Path) -> None:
