@@ -55,7 +55,7 @@ def number(value: float | ca.SX) -> Interval:
     return Interval(traced, traced)
 
 
-EVERYTHING = Interval(ca.SX(-INF), ca.SX(INF))
+EVERYTHING: Interval = Interval(ca.SX(-INF), ca.SX(INF))
 UNKNOWN = Enclosure(EVERYTHING, EVERYTHING)
 _ZERO, _ONE = number(0.0), number(1.0)
 

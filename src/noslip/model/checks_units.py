@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from noslip.model.checks_expressions import quoted, said_of, texts_of
 from noslip.model.definitions import Definition
@@ -38,7 +38,7 @@ from noslip.model.units import PURE, Dimension, UnitError, power, read_unit, tim
 from noslip.model.vocabulary import Vocabulary, angle_names
 
 #: Dimension of an expression: that of a quantity, a number without one, or not known.
-Found = Dimension | float | None
+Found: TypeAlias = Dimension | float | None
 
 
 class DimensionError(Exception):

@@ -14,7 +14,7 @@ from noslip.model.findings import Finding
 from noslip.model.quantities import Meaning
 
 #: What expressions of the motion may use besides parameters.
-MOVING = ("coordinates", "speeds", "angles", "rates", "definitions", "t")
+MOVING: tuple[str, ...] = ("coordinates", "speeds", "angles", "rates", "definitions", "t")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

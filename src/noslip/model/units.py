@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TypeAlias
 
 from noslip.errors import nearest
 from noslip.model.expressions import ExpressionError, Name, Number, apply_to_numbers, fold, parse
 
 #: Powers of kg, m, s, A and K. An angle counts as a pure number, as in SI.
-Dimension = tuple[float, float, float, float, float]
+Dimension: TypeAlias = tuple[float, float, float, float, float]
 
 PURE: Dimension = (0.0, 0.0, 0.0, 0.0, 0.0)
 

@@ -21,6 +21,7 @@ import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -48,7 +49,7 @@ from noslip.simulation.plan import InputTable
 
 #: Named expressions and named numbers that inputs and outputs may use.
 Definitions = Mapping[str, str | float]
-Inputs = Mapping[str, InputSpec] | AbstractInputLaw | None
+Inputs: TypeAlias = Mapping[str, InputSpec] | AbstractInputLaw | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -191,4 +191,4 @@ class AbstractInputLaw(abc.ABC):
 
 
 #: What an input may be given as.
-InputSpec = float | str | Table | ca.Function | Callable[[float, Array, Array], float]
+InputSpec: TypeAlias = float | str | Table | ca.Function | Callable[[float, Array, Array], float]

@@ -421,7 +421,7 @@ class PointResults:
 #: Variables that every sweep has.
 ENDING, REASON = "ending", "reason"
 #: How a point can end; 0 is one that has not been run.
-ENDINGS = (
+ENDINGS: tuple[str, ...] = (
     "not run",
     "finished",
     "event",

@@ -156,9 +156,9 @@ _SIZES = (
     # random numbers: their seed, the number of the first trajectory and of its first update
     *("seed", "first_run", "first_update"),
 )
-ADDRESSES = (*_FUNCTIONS, *_GIVEN, *_LEFT)
-INTEGERS = (*ADDRESSES, *_SIZES)
-REALS = ("end_time", "max_step", "relative", "projection")
+ADDRESSES: tuple[str, ...] = (*_FUNCTIONS, *_GIVEN, *_LEFT)
+INTEGERS: tuple[str, ...] = (*ADDRESSES, *_SIZES)
+REALS: tuple[str, ...] = ("end_time", "max_step", "relative", "projection")
 #: The record: words, then numbers.
 SETUP = np.dtype([(name, np.int64) for name in INTEGERS] + [(name, np.float64) for name in REALS])
-PLACES = {name: k for k, name in enumerate((*INTEGERS, *REALS))}
+PLACES: dict[str, int] = {name: k for k, name in enumerate((*INTEGERS, *REALS))}
