@@ -33,6 +33,7 @@ from noslip.bridges.gym_kernel import (
 )
 from noslip.bridges.gym_mechanisms import (
     Draws,
+    check_begun,
     check_task,
     completed_states,
     period_shape,
@@ -44,6 +45,7 @@ from noslip.engines.device_function import SharedFunctions, print_shared_functio
 from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
 from noslip.engines.interpreter import interpret_rows
 from noslip.engines.ir_writer import REAL, SINGLE
+from noslip.engines.native_arrays import given_table
 from noslip.engines.program import Program
 from noslip.engines.system import Array, System
 from noslip.engines.thread_code import join_texts, record_text
@@ -53,6 +55,8 @@ from noslip.simulation.starts.traced import TracedStart, trace_start
 
 #: Starts that are compared with those of the processor, and how far apart they may be.
 COMPARED, APART = 32, 1e-9
+#: Steps of a period, at most.
+MOST_STEPS = 1_000_000
 #: Every byte of −1, the number of acts of an episode that is over.
 _OVER = 0xFF
 #: Kinds of numbers that actions may have.
@@ -132,6 +136,13 @@ class DeviceMechanisms:
     ) -> None:
         self.system, self.task, self.count, self._device = system, task, count, device
         check_task(system, task)
+        self.where, self._has_begun = f"environments of model '{system.model.name}'", False
+        if task.steps > MOST_STEPS:
+            raise SimulationError(
+                f"{task.steps} steps in a launch, which nothing can interrupt",
+                self.where,
+                f"give at most {MOST_STEPS} steps in a period, or run on the processor",
+            )
         self._values = system.parameters(parameters)
         self._programs, self._shape = _episode(system, task, self._values)
         nx, nu, no = system.num_states, len(system.inputs), len(task.observation)
@@ -143,7 +154,7 @@ class DeviceMechanisms:
             raise DeviceError(
                 f"{count} environments need {count * needed / 2**20:.0f} MiB, and {device.name} "
                 f"has {device.free_memory() / 2**20:.0f} MiB left",
-                f"environments of model '{system.model.name}'",
+                self.where,
                 "give fewer environments, or free memory of the card",
             )
         self._memory = {name: device.allocate(8 * n * count) for name, n in rows.items()}
@@ -192,7 +203,9 @@ class DeviceMechanisms:
             given = {name: np.array([float(value)]) for name, value in options.items()}
             state = completed_states(self.system, given, 1, self._values)[0]
             self._memory["x"].upload(np.repeat(state, self.count))
-        return self._launch((0, 0, 0), SINGLE, has_states=bool(options))[0]
+        seen = self._launch((0, 0, 0), SINGLE, has_states=bool(options))[0]
+        self._has_begun = True
+        return seen
 
     def step(
         self, actions: Any
@@ -202,19 +215,18 @@ class DeviceMechanisms:
         Those that have ended begin anew instead.
         """
         shape = (self.count, len(self.task.actions))
+        check_begun(self._has_begun, self.where)
         view = device_view(actions)
         if view is None:
-            host = np.ascontiguousarray(np.asarray(actions, dtype=np.float64).reshape(shape))
-            self._memory["given"].upload(host)
+            self._memory["given"].upload(given_table(actions, shape, "actions", self.where))
             return self._launch((self._memory["given"].address, shape[1], 1), REAL)
-        kind = _KINDS.get(view.dtype)
-        if kind is None or view.shape != shape:
+        kind, size = _KINDS.get(view.dtype), view.dtype.itemsize
+        if kind is None or view.shape != shape or any(step % size for step in view.strides):
             raise SimulationError(
                 f"the actions have shape {view.shape} and numbers of type {view.dtype}",
-                f"environments of model '{self.system.model.name}'",
+                self.where,
                 f"give an array {shape} of float32 or float64",
             )
-        size = view.dtype.itemsize
         self._device.synchronize()  # whoever makes the actions may still be at work
         steps = [stride // size for stride in view.strides]
         return self._launch((view.address, steps[0], steps[1]), kind)

@@ -18,6 +18,7 @@ from noslip.bridges.gym_mechanisms import Mechanisms
 from noslip.bridges.gym_tasks import GymTask, register_envs
 from noslip.engines.device_arrays import DeviceArray
 from noslip.engines.devices import AbstractDevice
+from noslip.engines.native_arrays import given_table
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.numeric import is_truth
@@ -58,8 +59,8 @@ class MechanismEnv(gymnasium.Env):
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Act for a period."""
-        given = np.asarray(action, dtype=float).reshape(1, -1)
-        reward, ended, cut, why = self.mechanisms.act(given)
+        given = given_table(action, self.action_space.shape, "actions", self.mechanisms.where)
+        reward, ended, cut, why = self.mechanisms.act(given[None, :])
         info = {"ended": why[0]} if ended[0] else {}
         return self.mechanisms.observe()[0], float(reward[0]), bool(ended[0]), bool(cut[0]), info
 
@@ -103,13 +104,12 @@ class MechanismVectorEnv(VectorEnv):
         self, actions: Any
     ) -> tuple[NDArray[np.float32], Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Act for a period in each; those that have ended begin anew instead."""
-        given = np.asarray(actions, dtype=float).reshape(self.num_envs, -1)
         anew = self._over
         if anew.any():
-            reward, ended, cut, why = self.mechanisms.act(given, ~anew)
+            reward, ended, cut, why = self.mechanisms.act(actions, ~anew)
             self.mechanisms.begin(anew)
         else:
-            reward, ended, cut, why = self.mechanisms.act(given)
+            reward, ended, cut, why = self.mechanisms.act(actions)
         self._over = ended | cut
         info: dict[str, Any] = {}
         if ended.any():

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from collections.abc import Mapping
 from ctypes import CFUNCTYPE, c_void_p
 from typing import NamedTuple
@@ -24,14 +23,17 @@ from noslip.bridges.gym_tasks import GymTask, Range
 from noslip.engines.flow import Target
 from noslip.engines.machine_code import stored_machine_code
 from noslip.engines.native import NativeFunction, compile_native, compile_wide, native_lanes
+from noslip.engines.native_arrays import LINE_WORDS, WHOLES, address, given_table, work_address
 from noslip.engines.program import Program, trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.memory_limits import check_memory
 from noslip.numeric import is_truth
 from noslip.show.animate import picture
 from noslip.simulation.batches.code import motion_in_lanes
 from noslip.simulation.expressions import check_definitions, read_expression, units_by_name
 from noslip.simulation.philox import uniforms
+from noslip.simulation.runner import run_workers
 from noslip.simulation.segments import carried, tree_speeds
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import complete_starts
@@ -40,6 +42,11 @@ from noslip.simulation.starts.completion import complete_starts
 POOL = 256
 #: Operations on vectors for which a thread is worth its start.
 LEAST_WORK = 400_000
+#: Operations on vectors between which Ctrl-C is heard, some tens of milliseconds; but as many
+#: steps at least, whose states are read and written once.
+MOST_WORK, LEAST_STEPS = 40_000_000, 64
+#: Steps of a period, and acts of an episode, at most: what their counters hold.
+MOST_STEPS, MOST_ACTS = 2**31, 2**62
 #: Size of pictures.
 WIDTH, HEIGHT = 640, 400
 
@@ -111,7 +118,16 @@ class Mechanisms:
         parameters: Mapping[str, float] | None = None,
     ) -> None:
         self.system, self.task, self.count = system, task, count
+        self.where = f"environments of model '{system.model.name}'"
         check_task(system, task)
+        ahead = max(1, POOL // count)
+        check_memory(
+            count * _bytes_of_one(system, task, ahead),
+            f"{count} environments",
+            self.where,
+            "give fewer environments",
+        )
+        self._has_begun = False
         self._values = system.parameters(parameters)
         self._base = action_ranges(system, task)[3]
         # bases that occurred, what is seen and what holds in each; the number of each mechanism's
@@ -125,9 +141,9 @@ class Mechanisms:
         self.known = np.tile(np.append(self._values, np.zeros(len(task.variables))), (count, 1))
         self._acts = np.zeros(count, dtype=int)
         self.found = np.zeros((count, 1 + len(task.observation) + len(task.ends)))
+        self._before = [np.empty_like(own) for own in self._moving()]
         self._draws = Draws.of(system, task)
         # starts that are completed ahead: episodes of each mechanism from a first one on
-        ahead = max(1, POOL // count)
         self._seed, self._episodes = 0, np.full(count, -1)
         self._starts = np.zeros((count, ahead, system.num_states))
         self._first = np.full(count, -ahead)
@@ -151,17 +167,36 @@ class Mechanisms:
             self.known[k, len(self._values) :] = drawn[:, -self._draws.num_variables :]
         self.t[k], self._acts[k], self.u[k], self._bases[k] = 0.0, 0, self._base, 0
         self.found[k] = self._look(k)
+        self._has_begun = self._has_begun or bool(np.all(which))
 
     def act(
         self, actions: Array, which: NDArray[np.bool_] | None = None
     ) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_], NDArray[np.object_]]:
         """Rewards, terminations, truncations, and names of the terminations, after a period.
 
-        Where only some act, it is nothing of the others.
+        Where only some act, it is nothing of the others. A period that is interrupted has not
+        happened.
         """
+        given = given_table(actions, (self.count, len(self.task.actions)), "actions", self.where)
+        check_begun(self._has_begun, self.where)
+        for own, before in zip(self._moving(), self._before, strict=True):
+            np.copyto(before, own)
+        try:
+            self._has_begun = False
+            found = self._act(given, np.ones(self.count, dtype=bool) if which is None else which)
+            self._has_begun = True
+        except BaseException:
+            for own, before in zip(self._moving(), self._before, strict=True):
+                np.copyto(own, before)
+            self._has_begun = True
+            raise
+        return found
+
+    def _act(
+        self, actions: Array, is_acting: NDArray[np.bool_]
+    ) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_], NDArray[np.object_]]:
         task, no = self.task, len(self.task.observation)
-        is_acting = np.ones(self.count, dtype=bool) if which is None else which
-        is_bad = ~self._advance(np.ascontiguousarray(actions, dtype=float), is_acting)
+        is_bad = ~self._advance(actions, is_acting)
         found = self.found
         is_bad |= is_acting & ~np.isfinite(found).all(axis=1)
         ends = (found[:, 1 + no :] > 0.0) & is_acting[:, None]
@@ -175,6 +210,10 @@ class Mechanisms:
             why[is_bad] = "singular"
         self._acts += is_acting
         return reward, ended, is_acting & (self._acts >= task.limit) & ~ended, why
+
+    def _moving(self) -> tuple[Array, ...]:
+        """What a step changes."""
+        return self.t, self.x, self.u, self.found, self._bases, self._acts
 
     def observe(self) -> NDArray[np.float32]:
         """(n, no) observations, clipped at the largest magnitude."""
@@ -264,14 +303,13 @@ class Mechanisms:
         if is_out[which].any():
             # those of others that have none left are completed, too
             k = np.flatnonzero(is_out)
-            self._first[k] = needed[k]
-            episodes = (self._first[k, None] + np.arange(ahead)).ravel()
+            episodes = (needed[k, None] + np.arange(ahead)).ravel()
             drawn = self._draws.numbers(self._seed, np.repeat(k, ahead), episodes)
             given = dict(zip(self._draws.names, drawn.T, strict=True))
             for name in self.task.variables:
                 del given[name]
             found = completed_states(self.system, given, len(episodes), self._values)
-            self._starts[k] = found.reshape(len(k), ahead, -1)
+            self._starts[k], self._first[k] = found.reshape(len(k), ahead, -1), needed[k]
         return np.asarray(self._starts[which, self._episodes[which] - self._first[which]])
 
 
@@ -295,7 +333,7 @@ class _LanePeriods:
         self._call = CFUNCTYPE(None, c_void_p, c_void_p)(
             self._engine.get_function_address("period")
         )
-        self._work = np.zeros((os.cpu_count() or 1, size + 8))
+        self._work, self._size = np.zeros((os.cpu_count() or 1, size + LINE_WORDS)), size
 
     def run(
         self, all: Mechanisms, actions: Array, which: NDArray[np.int_], steps: int
@@ -305,30 +343,54 @@ class _LanePeriods:
         One that does not hold is not taken, nor any after it. Times, states, inputs and what is
         seen change.
         """
-        queue = np.ascontiguousarray(which, dtype=np.int64)
         taken, has_ended = np.zeros(all.count, np.int64), np.zeros(all.count, np.int64)
-        vectors = {"queue": queue, "actions": actions, "t": all.t, "x": all.x, "u": all.u}
-        vectors |= {"known": all.known, "found": all.found, "parameters": self._parameters}
-        vectors |= {"taken": taken, "has_ended": has_ended}
-        numbers = {name: vector.ctypes.data for name, vector in vectors.items()}
+        queue, left = np.ascontiguousarray(which, dtype=np.int64), steps
+        while left and len(queue):
+            packs = -(-len(queue) // self._lanes)
+            part = min(left, max(LEAST_STEPS, MOST_WORK // (packs * self._operations + 1)))
+            now = np.zeros(all.count, np.int64)
+            self._run_part(all, actions, queue, part, now, has_ended)
+            taken += now
+            left -= part
+            queue = queue[now[queue] == part]
+        return taken[which], has_ended[which] > 0
+
+    def _run_part(
+        self,
+        all: Mechanisms,
+        actions: Array,
+        queue: NDArray[np.int64],
+        steps: int,
+        taken: NDArray[np.int64],
+        has_ended: NDArray[np.int64],
+    ) -> None:
+        """Steps of those in the queue, in one call of native code on each thread."""
+        n = all.count
+        reals = {"actions": actions, "t": all.t, "x": all.x, "u": all.u}
+        reals |= {"known": all.known, "found": all.found, "parameters": self._parameters}
+        wholes = {"queue": queue, "taken": taken, "has_ended": has_ended}
+        sizes = {"t": n, "x": n * all.x.shape[1], "u": n * all.u.shape[1], "taken": n}
+        sizes |= {"actions": n * len(all.task.actions), "has_ended": n}
+        numbers = {k: address(k, vector, sizes.get(k)) for k, vector in reals.items()}
+        numbers |= {k: address(k, v, sizes.get(k), WHOLES) for k, v in wholes.items()}
         numbers |= {name: function.address for name, function in self._functions.items()}
         numbers |= {"length": len(queue), "steps": steps}
         packs = -(-len(queue) // self._lanes)
         threads = max(1, min(len(self._work), packs * steps * self._operations // LEAST_WORK))
         parts = np.linspace(0, packs, threads + 1).astype(int).tolist()
+        kept = (reals, wholes)
 
-        def work(k: int) -> None:
+        def work(k: int, _: object = kept) -> None:
             own = numbers | {"first": parts[k], "after": parts[k + 1]}
             record = np.array([own.get(name, 0) for name in LANE_WORDS], np.int64)
-            self._call(record.ctypes.data, -(-self._work[k].ctypes.data // 64) * 64)
+            memory = work_address(self._work[k], self._size)
+            self._call(address("record", record, kind=WHOLES), memory)
 
-        others = [threading.Thread(target=work, args=(k,)) for k in range(1, threads)]
-        for thread in others:
-            thread.start()
-        work(0)
-        for thread in others:
-            thread.join()
-        return taken[which], has_ended[which] > 0
+        if threads == 1:
+            work(0)
+        else:
+            # a part is over soon
+            run_workers(work, threads, stop=lambda: None)
 
 
 def period_shape(system: System, task: GymTask, target: Target) -> PeriodShape:
@@ -394,6 +456,28 @@ def task_program(system: System, task: GymTask) -> Program:
     return trace_program("look", (*given, ca.vertcat(kin.symbols.params, symbols)), expression)
 
 
+def check_begun(has_begun: bool, where: str) -> None:
+    """Refuse a step of environments that no reset has begun."""
+    if not has_begun:
+        raise SimulationError(
+            "a step comes before the first reset, or after one that did not end",
+            where,
+            "call reset() first",
+        )
+
+
+def _bytes_of_one(system: System, task: GymTask, ahead: int) -> float:
+    """Memory of an environment, estimated: its rows, starts drawn ahead, and those of a step."""
+    nx, nu, no, na = (
+        *(system.num_states, len(system.inputs)),
+        *(len(task.observation), len(task.actions)),
+    )
+    known = len(system.model.parameters) + len(task.variables)
+    rows = (4 + ahead) * nx + 3 * nu + known + 3 * (1 + no + len(task.ends)) + na + 16
+    # bounds of spaces: lowest and highest, and whether there are any
+    return 8.0 * rows + 10.0 * (no + na) + 4.0 * no
+
+
 def check_task(system: System, task: GymTask) -> None:
     """Refuse a task that does not fit its model, by name."""
     where = f"task for model '{system.model.name}'"
@@ -424,3 +508,8 @@ def check_task(system: System, task: GymTask) -> None:
         whole = name not in ("steps", "limit") or isinstance(value, int)
         if is_truth(value) or not whole or not (value > 0 and math.isfinite(value)):
             raise SimulationError(f"{name} is {value!r:.40}", where, "give a number above zero")
+    for name, most in (("steps", MOST_STEPS), ("limit", MOST_ACTS)):
+        if getattr(task, name) > most:
+            raise SimulationError(
+                f"{name} is {getattr(task, name)!r:.40}", where, f"give at most {most}"
+            )

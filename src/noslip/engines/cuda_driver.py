@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
+from noslip.engines.native_arrays import address
 from noslip.engines.thread_code import ENTRY, RECORD, capability_for, ptx_of, table_values
 from noslip.errors import DeviceError
 from noslip.lookup_tables import LookupTable
@@ -179,21 +180,25 @@ class CudaMemory(DeviceMemory):
     def __init__(self, device: CudaDevice, nbytes: int) -> None:
         self.device, self.nbytes = device, nbytes
         self.is_cuda, self.device_index = True, device.index
-        address = c_void_p()
+        place = c_void_p()
         doing = f"allocation of {max(nbytes, 8) / 2**20:.1f} MiB"
-        device.run("cuMemAlloc_v2", doing, byref(address), c_size_t(max(nbytes, 8)))
-        self.address = int(address.value or 0)
+        device.run("cuMemAlloc_v2", doing, byref(place), c_size_t(max(nbytes, 8)))
+        self.address = int(place.value or 0)
 
     def upload(self, array: Array) -> None:
         """Copy a contiguous array to the beginning."""
         if array.nbytes:
-            sizes = c_void_p(self.address), c_void_p(array.ctypes.data), c_size_t(array.nbytes)
+            self.check(array)
+            given = c_void_p(address("upload", array, kind=None))
+            sizes = c_void_p(self.address), given, c_size_t(array.nbytes)
             self.device.run("cuMemcpyHtoD_v2", "copy to the card", *sizes)
 
     def download(self, array: Array, offset: int = 0) -> None:
         """Copy what begins so many bytes after the beginning into a contiguous array."""
         if array.nbytes:
-            places = c_void_p(array.ctypes.data), c_void_p(self.address + offset)
+            self.check(array, offset)
+            own = c_void_p(address("download", array, kind=None))
+            places = own, c_void_p(self.address + offset)
             size = c_size_t(array.nbytes)
             self.device.run("cuMemcpyDtoH_v2", "copy from the card", *places, size)
 
@@ -205,10 +210,10 @@ class CudaMemory(DeviceMemory):
 
     def __del__(self) -> None:
         # the driver may be gone when the process ends
-        address, self.address = getattr(self, "address", 0), 0
-        if address and not sys.is_finalizing():
+        place, self.address = getattr(self, "address", 0), 0
+        if place and not sys.is_finalizing():
             with self.device.current():
-                _driver().cuMemFree_v2(c_void_p(address))
+                _driver().cuMemFree_v2(c_void_p(place))
 
 
 def download(interface: Mapping[str, Any]) -> Array:
@@ -222,7 +227,8 @@ def download(interface: Mapping[str, Any]) -> Array:
     raw = np.empty(highest - lowest, np.uint8)
     device = cuda_device()
     device.run("cuCtxSynchronize", "copy from the card")
-    places = c_void_p(raw.ctypes.data), c_void_p(interface["data"][0] + lowest)
+    own = c_void_p(address("download", raw, kind=None))
+    places = own, c_void_p(interface["data"][0] + lowest)
     device.run("cuMemcpyDtoH_v2", "copy from the card", *places, c_size_t(raw.nbytes))
     return np.ndarray(shape, kind, raw.data, -lowest, steps).copy()
 
@@ -254,7 +260,8 @@ class CudaKernel(DeviceKernel):
         for table in tables:
             values = table_values(table, text)
             place = self._global(module, table.symbol)
-            given = place, c_void_p(values.ctypes.data), c_size_t(values.nbytes)
+            own = c_void_p(address(table.symbol, values, kind=None))
+            given = place, own, c_size_t(values.nbytes)
             device.run("cuMemcpyHtoD_v2", "copy of a table to the card", *given)
         device.run("cuFuncSetCacheConfig", "kernel", function, _PREFER_L1)
         blocks = c_int()
@@ -279,8 +286,8 @@ class CudaKernel(DeviceKernel):
 
     def launch(self, record: bytes, memory: DeviceMemory, threads: int) -> None:
         """Run threads in whole blocks, and wait for them."""
-        address = c_void_p(memory.address)
-        arguments = (c_void_p * 1)(ctypes.addressof(address))
+        place = c_void_p(memory.address)
+        arguments = (c_void_p * 1)(ctypes.addressof(place))
         grid = (self.rounded(threads) // BLOCK, 1, 1, BLOCK, 1, 1)
         with self._device.current():
             given = self._record, c_char_p(record), c_size_t(len(record))

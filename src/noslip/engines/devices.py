@@ -16,6 +16,7 @@ from ctypes import memmove, memset
 
 import numpy as np
 
+from noslip.engines.native_arrays import address
 from noslip.engines.thread_code import HostKernel
 from noslip.lookup_tables import LookupTable
 
@@ -48,6 +49,11 @@ class DeviceMemory(abc.ABC):
     @abc.abstractmethod
     def fill(self, byte: int) -> None:
         """Set every byte."""
+
+    def check(self, array: Array, offset: int = 0) -> None:
+        """Refuse an array that reaches beyond the block."""
+        if offset < 0 or offset + array.nbytes > self.nbytes:
+            raise ValueError(f"{array.nbytes} bytes from {offset} on in a block of {self.nbytes}")
 
 
 class DeviceKernel(abc.ABC):
@@ -99,13 +105,15 @@ class AbstractDevice(abc.ABC):
 class _HostMemory(DeviceMemory):
     def __init__(self, nbytes: int) -> None:
         self._bytes = np.zeros(max(nbytes, 8) + 64, np.uint8)
-        self.address, self.nbytes = -(-self._bytes.ctypes.data // 64) * 64, nbytes
+        self.address, self.nbytes = -(-address("memory", self._bytes, kind=None) // 64) * 64, nbytes
 
     def upload(self, array: Array) -> None:
-        memmove(self.address, array.ctypes.data, array.nbytes)
+        self.check(array)
+        memmove(self.address, address("upload", array, kind=None), array.nbytes)
 
     def download(self, array: Array, offset: int = 0) -> None:
-        memmove(array.ctypes.data, self.address + offset, array.nbytes)
+        self.check(array, offset)
+        memmove(address("download", array, kind=None), self.address + offset, array.nbytes)
 
     def fill(self, byte: int) -> None:
         memset(self.address, byte, self.nbytes)

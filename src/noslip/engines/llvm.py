@@ -42,6 +42,7 @@ from noslip.engines.ir_writer import (
     splat,
     vector_type,
 )
+from noslip.engines.native_arrays import address as array_address
 from noslip.engines.program import Program
 from noslip.engines.repetition import CONSTANTS, Access, CodePart, cut, whole
 from noslip.engines.vector_math import BODIES, FAR_ANGLES, vector_functions
@@ -207,7 +208,7 @@ class VectorTypes:
         lines = [f"{whole} = fptosi {self.real} {place} to {places}"] if is_new else []
         pointers, memory = vector_type(self.lanes, "ptr"), ""
         if self.has_library:
-            address = table.coefficients.ctypes.data + behind * size
+            address = array_address("table", table.coefficients) + behind * size
             first = f"ptr inttoptr (i64 {address} to ptr)"
         else:
             memory = f" {GLOBAL}"

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike
 from noslip.engines.interpreter import Array, input_tables, input_vector, input_vectors
 from noslip.engines.llvm import library_functions, print_hoisted, print_llvm
 from noslip.engines.machine_code import host, machine_code, require_symbols
+from noslip.engines.native_arrays import place
 from noslip.engines.optimize import hoist, optimize
 from noslip.engines.program import Program, trace_program
 from noslip.engines.target import AbstractTarget, ProgramFunction
@@ -43,7 +44,6 @@ FEW = 256
 
 _DOUBLE = np.dtype(np.float64)
 _double_bytes = struct.Struct("d").pack
-_Place: Any = c_double * 0
 
 
 def compile_expression(name: str, inputs: Sequence[ca.SX], expression: ca.SX) -> NativeFunction:
@@ -227,7 +227,7 @@ class NativeFunction:
             p_stride = self.input_sizes[3] if tables[3].ndim == 2 else 0
             places = [place(table) for table in tables]
         out = np.empty((num_rows, self.output_size))
-        self._call_rows(num_rows, *places, p_stride, _Place.from_buffer(out))
+        self._call_rows(num_rows, *places, p_stride, place(out))
         return out
 
 
@@ -298,12 +298,6 @@ def pack(rows: Array, lanes: int) -> Array:
     num_packs = -(-len(rows) // lanes)
     filled = rows[np.minimum(np.arange(num_packs * lanes), len(rows) - 1)]
     return np.ascontiguousarray(filled.reshape(num_packs, lanes, -1).transpose(0, 2, 1))
-
-
-def place(table: Array) -> object:
-    """Address of a contiguous table, as an argument of ctypes."""
-    # a quarter of the time of table.ctypes, but for read-only tables
-    return _Place.from_buffer(table) if table.flags.writeable else table.ctypes
 
 
 def _input_bytes(name: str, letter: str, size: int, given: ArrayLike) -> bytes:

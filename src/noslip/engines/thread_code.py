@@ -33,6 +33,7 @@ from noslip.engines.machine_code import (
     host,
     machine_code,
 )
+from noslip.engines.native_arrays import address
 from noslip.engines.optimize import optimize
 from noslip.engines.program import Program
 from noslip.engines.target import AbstractTarget, ProgramFunction
@@ -154,7 +155,8 @@ def table_values(table: LookupTable, text: str) -> Array:
 def _fill_tables(engine: Any, text: str, tables: Iterable[LookupTable]) -> None:
     for table in tables:
         values = table_values(table, text)
-        memmove(engine.get_global_value_address(table.symbol), values.ctypes.data, values.nbytes)
+        place = engine.get_global_value_address(table.symbol)
+        memmove(place, address(table.symbol, values, kind=None), values.nbytes)
 
 
 class HostKernel:
@@ -199,7 +201,7 @@ class ThreadTarget(AbstractTarget):
         def one(t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:
             vectors = input_vectors(program.name, program.input_sizes, t, x, u, p)
             out = np.empty(program.output_size)
-            call(*(vector.ctypes.data for vector in vectors), out.ctypes.data)
+            call(*(address(program.name, vector) for vector in (*vectors, out)))
             return out
 
         one.engine = engine  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import casadi as ca
 import numpy as np
 
+from noslip.engines.native_arrays import address
 from noslip.engines.system import Array, System
 from noslip.errors import Fault
 from noslip.kinematics.basis import RANK_LOST
@@ -86,7 +87,8 @@ def current_inputs(plan: InputPlan, t: float, state: Array) -> Array:
         return values
     out = np.empty_like(values)
     given = (np.array([t]), np.ascontiguousarray(state), values.copy(), plan.parameters, out)
-    plan.callback(*(a.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for a in given))
+    kind = ctypes.POINTER(ctypes.c_double)
+    plan.callback(*(ctypes.cast(address("callback", a), kind) for a in given))
     # what one raises only ahead of the end did not end the run
     return values if plan.failure else out
 

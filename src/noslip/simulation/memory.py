@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from noslip.engines.native_arrays import address
 from noslip.engines.system import System
 from noslip.simulation.events import EventCode
 from noslip.simulation.input_plan import InputPlan
@@ -50,7 +51,14 @@ _OUTCOME = ("codes", "which", "num_steps", "num_rejections", "num_evaluations", 
 
 
 class MemoryTemplate:
-    """Layout and shared values of the memory of runs of the same code."""
+    """Layout and shared values of the memory of runs of the same code.
+
+    Attributes
+    ----------
+    kept : objects whose code the loop calls, where nobody else keeps them as long as it runs.
+    """
+
+    kept: object = None
 
     def __init__(self, plan: IntegrationPlan, *, records_steps: bool = False) -> None:
         shared, integers = _shared(plan)
@@ -231,7 +239,9 @@ class Memory:
         times, states : (n,) and (n, ny), of a run whose template records steps.
         """
         words = self.words
-        words[_STEP_TIMES], words[_STEP_STATES] = times.ctypes.data, states.ctypes.data
+        words[_STEP_TIMES] = address("step times", times)
+        size = len(times) * self.template.num_states
+        words[_STEP_STATES] = address("step states", states, size)
         words[_MOST_RECORDED] = len(times)
         self.run_on()
         self.integrate()
@@ -370,7 +380,9 @@ def template_of(
         return MemoryTemplate(laid_out)
 
     if not plan.is_kept:
-        return make()
+        template = make()
+        template.kept = (rates, projection, plan, watched)
+        return template
     # functions stand for themselves, so that they live as long as what has their addresses
     functions = (rates, projection, plan.function, watched)
     return system.cached(("template", functions, method, depth), make)

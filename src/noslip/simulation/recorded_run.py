@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noslip.engines.native import NativeFunction
+from noslip.engines.native_arrays import WHOLES, address, work_address
 from noslip.simulation import rules
 from noslip.simulation.loop.adjoint import PULL, Pull, adjoint_code
 from noslip.simulation.memory import MemoryTemplate
@@ -113,7 +114,7 @@ class RepeatedRun:
         }
         pulls = np.zeros(1, PULL)
         for name, vector in vectors.items():
-            pulls[name] = vector.ctypes.data
+            pulls[name] = address(name, vector)
         pulls["pull"], pulls["begin"] = pull.address, self._start_time
         pulls["pull_project"] = pull_project.address if pull_project else 0
         way = Pull(
@@ -123,8 +124,9 @@ class RepeatedRun:
         )
         step_back, size, _ = adjoint_code(self._memory.template.back_shape, way)
         work = np.zeros(size + 8)
-        aligned = -(-work.ctypes.data // 64) * 64
-        record, pulls_at = self._memory.words.ctypes.data, pulls.ctypes.data
+        aligned = work_address(work, size)
+        record = address("record", self._memory.words, kind=WHOLES)
+        pulls_at = address("pulls", pulls, kind=PULL)
         self._kept_work = work
 
         def go() -> None:
@@ -174,8 +176,10 @@ class RepeatedRun:
         assert self._pulls is not None
         pulls, _, go = self._pulls
         record = pulls[0]
-        record["step_times"] = times.ctypes.data + first * times.itemsize
-        record["step_states"] = states.ctypes.data + first * states.strides[0]
+        steps = end + 1 - first
+        record["step_times"] = address("step times", times[first:], steps)
+        size = steps * self._states.shape[1]
+        record["step_states"] = address("step states", states[first:], size)
         record["count"] = end - first
         go()
 
@@ -239,7 +243,7 @@ class RecordedRun:
         vectors = self._pull_vectors(found)
         pulls = np.zeros(1, PULL)
         for name, vector in vectors.items():
-            pulls[name] = vector.ctypes.data
+            pulls[name] = address(name, vector)
         pulls["pull"], pulls["begin"] = pull.address, self._plan.start_time
         pulls["pull_project"] = pull_project.address if pull_project else 0
         self._way = Pull(
@@ -288,9 +292,12 @@ class RecordedRun:
     def _steps_back(self, chunk: _Chunk, pulls: Array, first: int, end: int) -> None:
         assert chunk.times is not None and chunk.states is not None
         times, states = chunk.times[first : end + 1], chunk.states[first : end + 1]
-        pulls["step_times"], pulls["step_states"] = times.ctypes.data, states.ctypes.data
+        pulls["step_times"] = address("step times", times, end + 1 - first)
+        pulls["step_states"] = address(
+            "step states", states, times.size * self._plan.start_state.size
+        )
         pulls["count"] = end - first
         step_back, size, _ = adjoint_code(self._memory.template.back_shape, self._way)
         work = np.zeros(size + 8)
-        aligned = -(-work.ctypes.data // 64) * 64
-        step_back(self._memory.words.ctypes.data, pulls.ctypes.data, aligned)
+        record = address("record", self._memory.words, kind=WHOLES)
+        step_back(record, address("pulls", pulls, kind=PULL), work_address(work, size))

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from noslip.simulation.runner import run_workers
 from noslip.sweeps.layers import Layer, values_at
 from noslip.sweeps.measures import EXCLUDED, PointResults, is_failed
 from noslip.sweeps.store import SweepStore
@@ -374,7 +375,7 @@ def run_threads(
     workload.cancel = cancel
     failures: list[BaseException] = []
 
-    def work() -> None:
+    def work(_: int) -> None:
         try:
             for layer, block in workload.take():
                 began = time.perf_counter()
@@ -394,21 +395,7 @@ def run_threads(
             failures.append(error)
             ended.set()
 
-    workers = [
-        threading.Thread(target=work, name=f"noslip sweep worker {k}", daemon=True)
-        for k in range(threads)
-    ]
-    for worker in workers:
-        worker.start()
-    try:
-        for worker in workers:
-            while worker.is_alive():
-                worker.join(0.05)
-    except BaseException:
-        ended.set()
-        for worker in workers:
-            worker.join()
-        raise
+    run_workers(work, threads, stop=ended.set, may_hang=True)
     if failures:
         raise failures[0]
     workload.report(now=True)

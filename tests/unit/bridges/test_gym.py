@@ -1,5 +1,7 @@
 """Environments of Gymnasium: its own checker, our own runs, and many against one."""
 
+import dataclasses
+import signal
 import subprocess
 import sys
 
@@ -290,3 +292,83 @@ def test_without_gymnasium_the_extra_is_named(monkeypatch, refuses):
     fix = 'pip install "noslip[gym]"'
     with refuses(ns.NoslipError, "needs the package Gymnasium", "noslip.gym.make_env", fix):
         ns.gym.make_env(task="drive")
+
+
+@pytest.fixture
+def alarm():
+    """`alarm(s)`: whatever runs then is interrupted, as by Ctrl-C."""
+
+    def ring(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_a_step_that_is_interrupted_has_not_happened(alarm, rng, system_of, monkeypatch):
+    from noslip.bridges import gym_mechanisms
+
+    monkeypatch.setattr(gym_mechanisms.os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(gym_mechanisms, "LEAST_WORK", 1)
+    envs, others = (ns.gym.make_vec_env(system_of("carriage"), "drive", 900) for _ in range(2))
+    envs.reset(seed=3), others.reset(seed=3)
+    actions = rng.uniform(-1, 1, (900, 2))
+    interrupted = 0
+    for _ in range(60):
+        mechanisms = envs.mechanisms
+        before = mechanisms.x.copy()
+        try:
+            alarm(rng.uniform(1e-5, 1e-3))
+            mechanisms.act(actions)
+            alarm(0)
+        except KeyboardInterrupt:
+            interrupted += 1
+            if np.array_equal(mechanisms.x, before):
+                continue
+        # what has happened is what happens without an alarm
+        others.mechanisms.act(actions)
+        np.testing.assert_array_equal(mechanisms.x, others.mechanisms.x)
+    assert interrupted > 10
+
+
+@pytest.mark.parametrize("num_envs", [1, 3000])
+def test_a_long_period_hears_an_alarm(alarm, num_envs, system_of):
+    task = dataclasses.replace(ns.gym.TASKS["drive"][1], steps=2**31)
+    envs = ns.gym.make_vec_env(system_of("carriage"), task, num_envs)
+    envs.reset(seed=0)
+    alarm(0.02)
+    with pytest.raises(KeyboardInterrupt):
+        envs.step(np.zeros((num_envs, 2)))
+
+
+def test_periods_in_parts_are_those_in_one(monkeypatch, system_of):
+    from noslip.bridges import gym_mechanisms
+
+    task = dataclasses.replace(ns.gym.TASKS["back_up"][1], steps=100)
+    found = []
+    for most, least in ((1, 1), (1, 7), (10**12, 64)):
+        monkeypatch.setattr(gym_mechanisms, "MOST_WORK", most)
+        monkeypatch.setattr(gym_mechanisms, "LEAST_STEPS", least)
+        envs = ns.gym.make_vec_env(system_of("tractor-trailer"), task, 5)
+        envs.reset(seed=1)
+        for _ in range(3):
+            seen = envs.step(np.linspace(-1, 1, 5)[:, None])
+        found.append((envs.mechanisms.x.copy(), envs.mechanisms.t.copy(), *seen[:2]))
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("num_envs", [10**12, 10**30])
+def test_more_environments_than_memory_are_refused(num_envs, system_of, refuses):
+    with refuses(ns.SimulationError, "environments", "carriage", "fewer"):
+        ns.gym.make_vec_env(system_of("carriage"), "drive", num_envs)
+
+
+@pytest.mark.parametrize("fields", [{"steps": 2**31 + 1}, {"limit": 10**30}])
+def test_counts_that_no_counter_holds_are_refused(fields, system_of, refuses):
+    task = dataclasses.replace(ns.gym.TASKS["drive"][1], **fields)
+    with refuses(ns.SimulationError, next(iter(fields)), "carriage", "at most"):
+        ns.gym.make_env(system_of("carriage"), task)

@@ -17,7 +17,7 @@ from native_runs import native
 from noslip.errors import SimulationError
 from noslip.simulation import rules
 from noslip.simulation.plan import InputTable, IntegrationPlan
-from noslip.simulation.runner import run_native
+from noslip.simulation.runner import WORKER, run_native, run_workers
 
 # A run that is not stopped would end by itself after this many steps, some ten seconds.
 MANY_STEPS = 200_000_000
@@ -236,3 +236,118 @@ class TestChecks:
     def test_changed_plan_is_checked_again(self):
         with pytest.raises(SimulationError, match="sample times"):
             replace(plan(), sample_times=[5.0])
+
+
+def workers_alive():
+    return [thread for thread in threading.enumerate() if thread.name == WORKER]
+
+
+class TestWorkers:
+    """Workers write into arrays of their caller: none may run on when the caller goes on."""
+
+    @pytest.fixture
+    def alarm(self):
+        """`alarm(s)`: whatever runs then is interrupted, as by Ctrl-C."""
+
+        def ring(*_):
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGALRM, ring)
+        yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    def test_all_are_over_whenever_an_interrupt_comes(self, alarm, rng):
+        inside = set()
+        interrupted = 0
+        for _ in range(150):
+            is_ended = threading.Event()
+
+            def work(k, is_ended=is_ended):
+                inside.add(k)
+                is_ended.wait(0.003)
+                inside.discard(k)
+
+            try:
+                alarm(rng.uniform(1e-5, 3e-3))
+                run_workers(work, 3, stop=is_ended.set)
+                alarm(0)
+            except KeyboardInterrupt:
+                interrupted += 1
+            assert not inside
+        assert interrupted > 50
+
+    def test_further_interrupts_leave_none_behind(self, alarm):
+        inside, has_begun = [], threading.Event()
+
+        def work(k):
+            inside.append(k)
+            has_begun.set()
+            threading.Event().wait(0.15)
+            inside.remove(k)
+
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        with pytest.raises(KeyboardInterrupt):
+            run_workers(work, 2, stop=lambda: None)
+        alarm(0)
+        assert has_begun.is_set() and not inside
+
+    def test_one_that_hangs_is_left_by_the_second_interrupt(self, alarm):
+        is_ended = threading.Event()
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            run_workers(lambda _: is_ended.wait(), 1, stop=lambda: None, may_hang=True)
+        alarm(0)
+        assert workers_alive()
+        is_ended.set()
+
+    @pytest.mark.parametrize("which", [0, 2])
+    def test_a_failure_stops_the_others_and_is_raised(self, which):
+        is_ended = threading.Event()
+
+        def work(k):
+            if k == which:
+                raise ZeroDivisionError
+            assert is_ended.wait(10)
+
+        with pytest.raises(ZeroDivisionError):
+            run_workers(work, 3, stop=is_ended.set)
+
+    def test_a_thread_that_cannot_start_ends_those_before(self, monkeypatch):
+        is_ended, inside, start, calls = threading.Event(), [], threading.Thread.start, []
+
+        def starts(thread):
+            calls.append(thread)
+            if len(calls) == 3:
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        def work(k):
+            inside.append(k)
+            assert is_ended.wait(10)
+            inside.remove(k)
+
+        monkeypatch.setattr(threading.Thread, "start", starts)
+        with pytest.raises(RuntimeError):
+            run_workers(work, 4, stop=is_ended.set)
+        assert not inside
+
+    def test_no_other_module_of_these_stages_starts_threads(self):
+        import re
+        from pathlib import Path
+
+        import noslip
+
+        source = Path(noslip.__file__).parent
+        found = {
+            path.relative_to(source).as_posix()
+            for path in source.rglob("*.py")
+            if re.search(r"\bThread\(|start_new_thread|ThreadPool", path.read_text())
+        }
+        allowed = {
+            "simulation/batches/variants.py": "awaits all in its `with`",
+            "cli/interrupt.py": "hears Ctrl-C",
+            "interrupts.py": "repeats Ctrl-C",
+        }
+        own = {path for path in found if not path.startswith("studio/")}
+        assert own - {"simulation/runner.py"} <= set(allowed)

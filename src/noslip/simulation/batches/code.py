@@ -67,7 +67,14 @@ class BatchCode:
     @property
     def functions(self) -> dict[str, int]:
         """Addresses of the programs compiled for lanes; they are valid as long as this lives."""
-        return {name: function.address for name, function in self._compiled().items()}
+        compiled = self._compiled()
+        for name, function in compiled.items():
+            if function.input_sizes[3] > self.parameters.shape[1]:
+                raise ValueError(
+                    f"'{name}' reads {function.input_sizes[3]} parameters, a row has "
+                    f"{self.parameters.shape[1]}"
+                )
+        return {name: function.address for name, function in compiled.items()}
 
     @property
     def num_generator_states(self) -> int:

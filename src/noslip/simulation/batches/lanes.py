@@ -8,7 +8,6 @@ until they are done or shall end early.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +15,21 @@ from typing import Any
 import numpy as np
 
 from noslip.engines.flow import Target
+from noslip.engines.native_arrays import LINE_WORDS, REALS, WHOLES, address, work_address
 from noslip.simulation.loop.code import LoopCode, loop_code
 from noslip.simulation.loop.shape import SETUP, Shape, rounded
-from noslip.simulation.runner import CancelRequest, watch
+from noslip.simulation.runner import CancelRequest, run_workers
 
 Array = np.ndarray
+#: Vectors of whole numbers.
+_WHOLES = frozenset(
+    (
+        *("queue", "counter", "table_sets", "knot_offsets", "first_segments", "end_segments"),
+        *("targets", "codes", "which", "num_steps", "num_rejections", "num_evaluations"),
+        *("num_filled", "event_counts", "fault_counts"),
+    )
+)
 UNSETTLED = -1  # code of a trajectory that no worker has taken yet
-LINE = 8  # words in a cache line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -185,7 +192,9 @@ class Shared:
     def __init__(self, plan: LanePlan, results: LaneResults) -> None:
         vectors = self.vectors(plan, results)
         self.status = vectors["status"]
-        numbers = {k: v.ctypes.data for k, v in vectors.items()} | dict(plan.functions)
+        kinds = {name: WHOLES if name in _WHOLES else REALS for name in vectors}
+        numbers = {k: address(k, v, kind=kinds[k]) for k, v in vectors.items()}
+        numbers |= dict(plan.functions)
         self.record = np.zeros(1, SETUP)
         for name, number in (numbers | self.numbers(plan, results)).items():
             self.record[name] = number
@@ -195,6 +204,7 @@ class Shared:
     @staticmethod
     def vectors(plan: LanePlan, results: LaneResults) -> dict[str, Array]:
         """All vectors that the record points to, by name."""
+        _check_sizes(plan, results)
         tables = plan.tables
         vectors: dict[str, Array] = {
             "queue": _words(plan.queue),
@@ -240,9 +250,41 @@ class Shared:
 
     def work(self) -> None:
         """Run trajectories until there are none left; any number of threads may do so at once."""
-        memory = np.zeros(self.code.work_size + LINE)
-        begin = -(-memory.ctypes.data // 64) * 64
-        self.code.integrate(self.record.ctypes.data, begin)
+        size = self.code.work_size
+        memory = np.zeros(size + LINE_WORDS)
+        record = address("record", self.record, kind=SETUP)
+        self.code.integrate(record, work_address(memory, size))
+
+
+def _check_sizes(plan: LanePlan, results: LaneResults) -> None:
+    """Refuse arrays that are shorter than what the loop reads or writes of them."""
+    n, ny = len(results.codes), plan.num_states + plan.num_generator_states
+    ns, nc, ne = plan.sample_times.size, plan.num_columns, results.event_counts.shape[-1]
+    m, na = results.event_times.shape[-1], results.angles.shape[-1]
+    tables, num_sets = plan.tables, max(1, plan.tables.knot_offsets.size - 1)
+    expected: dict[str, tuple[int, ...]] = dict.fromkeys(LaneResults.__slots__, (n,))
+    expected |= dict.fromkeys(("final", "minimum", "maximum"), (n, nc))
+    expected |= {"states": (n, ny), "samples": (n, ns, nc), "angles": (n, na)}
+    expected |= {"event_counts": (n, ne), "event_times": (n, ne, m)}
+    expected |= dict.fromkeys(("fault_counts", "fault_times"), (n, ne, 2))
+    for name, shape in expected.items():
+        found, is_optional = getattr(results, name), name in ("minimum", "maximum", "samples")
+        if found.shape != shape and not (is_optional and not found.size):
+            raise ValueError(f"{name} of a batch has shape {found.shape}, expected {shape}")
+    num_segments = num_sets * tables.targets.size
+    is_met = {
+        "queue": not plan.queue.size or (plan.queue.min() >= 0 and plan.queue.max() < n),
+        "parameters": plan.parameters.ndim == 2 and len(plan.parameters) in (1, n),
+        "base_inputs": plan.base_inputs.ndim == 2 and len(plan.base_inputs) in (1, n),
+        "absolute_tolerance": plan.absolute_tolerance.size == ny,
+        "tables.sets": tables.sets.size in (0, n),
+        "tables.first_segments": tables.first_segments.size == num_segments,
+        "tables.end_segments": tables.end_segments.size == num_segments,
+        "tables.coefficients": tables.coefficients.size == 4 * tables.starts.size,
+    }
+    for name, is_right in is_met.items():
+        if not is_right:
+            raise ValueError(f"{name} of a batch of {n} trajectories does not fit them")
 
 
 def shape_of(plan: LanePlan, results: LaneResults) -> Shape:
@@ -303,40 +345,19 @@ def run_lanes(
     """
     shared = Shared(plan, results)
     count = max(1, min(threads, -(-len(plan.queue) // plan.lanes)))
-    failures: list[BaseException] = []
-    done = threading.Semaphore(0)
 
-    def work() -> None:
-        try:
-            shared.work()
-        except BaseException as error:
-            failures.append(error)
-        finally:
-            done.release()
+    def work(_: int) -> None:
+        shared.work()
 
-    left = 0
-
-    def wait(seconds: float | None) -> bool:
-        nonlocal left
-        left -= left > 0 and done.acquire(timeout=seconds)
-        return not left
+    def stop() -> None:
+        shared.status[0] = 1.0
 
     def report() -> None:
         if progress is not None:
             progress(int(np.count_nonzero(results.codes != UNSETTLED)))
 
-    is_interrupted = False
     try:
-        for _ in range(count):
-            threading.Thread(target=work, name="noslip batch worker", daemon=True).start()
-            left += 1
-        try:
-            watch(wait, shared.status, report, cancel)
-        except KeyboardInterrupt:
-            is_interrupted = True
-    except BaseException:
-        shared.status[0] = 1
-        raise
-    if failures:
-        raise failures[0]
-    return is_interrupted or bool(shared.status[0])
+        run_workers(work, count, stop=stop, report=report, cancel=cancel)
+    except KeyboardInterrupt:
+        return True
+    return bool(shared.status[0])
