@@ -116,6 +116,21 @@ def turn_vector(R: Traced) -> ca.SX:
     return 2 * skew_part / ca.sqrt(1 + ca.trace(R))
 
 
+def turned_inertia(R: ca.SX, inertia: ca.SX) -> ca.SX:
+    """R I Rᵀ, symmetric by construction."""
+    half = ca.mtimes(R, inertia)
+    result = ca.SX.zeros(3, 3)
+    for j in range(3):
+        for k in range(j + 1):
+            result[j, k] = result[k, j] = ca.dot(half[j, :], R[k, :])
+    return result
+
+
+def is_identity(H: ca.SX) -> bool:
+    """Whether a 6×6 matrix is 1: speeds of a joint that are the twist of its child."""
+    return H.shape == (6, 6) and bool((H - ca.SX.eye(6)).is_zero())
+
+
 def unit(a: Traced) -> ca.SX:
     """a / |a|. A numeric axis along x, y or z stays exactly that."""
     a = traced(a)

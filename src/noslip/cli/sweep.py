@@ -199,15 +199,16 @@ def sweep(
     The folder can be resumed: the same command continues where it stopped, more points or
     measures are added to it, and several processes can share the work.
     """
+    from noslip.engines.machine_code import choose_instruction_set
     from noslip.sweeps.request import read_request
-    from noslip.sweeps.sweep import choose_target, run_request
+    from noslip.sweeps.sweep import run_request
 
     report = _writes_report(report)
     given = _read_file(request_file) if request_file is not None else {}
     name = model or given.get("model")
     if not name:
         raise click.UsageError("name a MODEL, or give a --file that does")
-    choose_target(target)
+    choose_instruction_set(target)
     loaded = ns.load(str(name))
     settings: dict[str, Any] = dict(given.get("settings", {}))
     settings |= {key: _literal(text) for key, text in _pairs("--option", options).items()}

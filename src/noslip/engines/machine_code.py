@@ -28,7 +28,7 @@ from llvmlite import binding
 from noslip import __version__
 from noslip.engines import code_store
 from noslip.engines.cache import LRUCache
-from noslip.errors import CompileError, nearest
+from noslip.errors import CompileError, SimulationError, nearest
 
 #: Held while LLVM compiles. A process that ends must wait for it: a thread that is stopped within
 #: LLVM never releases LLVM's own lock, and the exit handlers then wait forever, or crash.
@@ -182,6 +182,36 @@ def host() -> tuple[Any, str, str]:
             "choose a smaller instruction set, or leave it out",
         )
     return target, word, ",".join(f"+{name}" for name in needed)
+
+
+def choose_instruction_set(word: str) -> None:
+    """Let all code of this process be made for an instruction set, and that of its children.
+
+    Raises
+    ------
+    SimulationError : code has been made for another one by now.
+    CompileError : there is no such instruction set, or this processor lacks it.
+    """
+    if not word:
+        return
+    check_instruction_set(word)
+    before = os.environ.get(TARGET_VARIABLE)
+    os.environ[TARGET_VARIABLE] = word
+    try:
+        _, cpu, _ = host()
+    except BaseException:
+        if before is None:
+            del os.environ[TARGET_VARIABLE]
+        raise
+    if word != "native" and cpu != word:
+        if before is None:
+            del os.environ[TARGET_VARIABLE]
+        raise SimulationError(
+            f"the target '{word}' is requested, but the code of this process is compiled for "
+            f"'{cpu}'",
+            "target",
+            f"start a new process with {TARGET_VARIABLE}={word} in its environment",
+        )
 
 
 def require_symbols(names: Iterable[str]) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-#: Relative disagreement that a certificate tolerates.
-TOLERANCE = 1e-9
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +17,7 @@ class CheckResult:
     @property
     def holds(self) -> bool:
         """Whether it is within the tolerance (a NaN is not)."""
-        return bool(self.disagreement <= TOLERANCE)
+        return bool(self.disagreement <= Certificate.TOLERANCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +39,9 @@ class Certificate:
     findings: tuple[CheckResult, ...]
     vakonomic: float
 
+    #: Relative disagreement that is tolerated.
+    TOLERANCE: ClassVar[float] = 1e-9
+
     @property
     def holds(self) -> bool:
         """Whether every check is within the tolerance."""
@@ -57,13 +58,13 @@ class Certificate:
         verdict = "agree" if self.holds else "DISAGREE"
         lines = [
             f"{self.model}: {len(self.formulations)} formulations {verdict} at {self.states} "
-            f"random states (worst {self.worst:.2g}, tolerance {TOLERANCE:.0e})",
+            f"random states (worst {self.worst:.2g}, tolerance {Certificate.TOLERANCE:.0e})",
             f"  {', '.join(self.formulations)}",
         ]
         for f in self.findings:
             mark = "ok  " if f.holds else "FAIL"
             lines.append(f"  {mark} {f.check:<{width}}  {f.disagreement:<7.2g}  {f.where}".rstrip())
-        if self.vakonomic <= TOLERANCE:
+        if self.vakonomic <= Certificate.TOLERANCE:
             lines.append("  note vakonomic mechanics coincides: the constraints are integrable")
         else:
             lines.append(
@@ -80,7 +81,7 @@ class Certificate:
         return {
             "model": self.model,
             "holds": self.holds,
-            "tolerance": TOLERANCE,
+            "tolerance": Certificate.TOLERANCE,
             "states": self.states,
             "formulations": list(self.formulations),
             "findings": [

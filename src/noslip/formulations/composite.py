@@ -31,10 +31,9 @@ from noslip.kinematics.tree import (
     Tree,
     accelerations,
     generalized_forces,
-    turned_inertia,
     twists,
 )
-from noslip.spatial import cross, vector
+from noslip.spatial import cross, turned_inertia, vector
 
 _ZERO3 = vector([0, 0, 0])
 

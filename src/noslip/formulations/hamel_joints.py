@@ -42,9 +42,8 @@ from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import Node
-from noslip.kinematics.wheel_rows import is_unit
 from noslip.model.surfaces import Touch
-from noslip.spatial import cross
+from noslip.spatial import cross, is_identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +216,7 @@ def _classify(kin: Kinematics, k: int) -> tuple[str, str]:
 
 def _free_body_word(node: Node, trace: ContactTrace) -> str:
     """Name of a free body held by its own contact; empty if it has none."""
-    return trace.contact.hamel_word if is_unit(node.H) else ""
+    return trace.contact.hamel_word if is_identity(node.H) else ""
 
 
 def _not_known(kin: Kinematics, name: str) -> FormulationError:

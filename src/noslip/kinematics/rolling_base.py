@@ -23,7 +23,7 @@ import casadi as ca
 
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Reader
-from noslip.kinematics.tree import Node, Tree, turned_inertia
+from noslip.kinematics.tree import Node, Tree
 from noslip.kinematics.wheel_rows import (
     CarriedBody,
     WheelRows,
@@ -31,7 +31,7 @@ from noslip.kinematics.wheel_rows import (
     path_from_base,
     trace_wheel,
 )
-from noslip.spatial import EYE3, cross
+from noslip.spatial import EYE3, cross, turned_inertia
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -204,16 +204,6 @@ def point_acceleration(w: ca.SX, alpha: ca.SX, p: ca.SX, is_carrier: bool) -> ca
     return ca.mtimes(matrix, p)
 
 
-def turned_inertia(R: ca.SX, inertia: ca.SX) -> ca.SX:
-    """R I Rᵀ, symmetric by construction."""
-    half = ca.mtimes(R, inertia)
-    result = ca.SX.zeros(3, 3)
-    for j in range(3):
-        for k in range(j + 1):
-            result[j, k] = result[k, j] = ca.dot(half[j, :], R[k, :])
-    return result
-
-
 def accelerations(
     tree: Tree, motion: list[Pair], v: ca.SX, vdot: ca.SX, world: ca.SX = _ZERO3
 ) -> list[Pair]:

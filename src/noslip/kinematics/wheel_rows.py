@@ -35,7 +35,7 @@ from noslip.kinematics.symbols import Reader
 from noslip.kinematics.tree import Node, Tree, frame_pose
 from noslip.model.bodies import WORLD
 from noslip.model.contacts import AbstractContact
-from noslip.spatial import EYE3, cross, vector
+from noslip.spatial import EYE3, cross, is_identity, vector
 
 _ZERO3 = vector([0, 0, 0])
 
@@ -109,7 +109,7 @@ def path_from_base(tree: Tree, trace: ContactTrace, reader: Reader) -> tuple[int
     while tree.nodes[path[0]].parent >= 0:
         path.insert(0, tree.nodes[path[0]].parent)
     base, *others = (tree.nodes[k] for k in path)
-    if not is_unit(base.H):
+    if not is_identity(base.H):
         return None
     match others:
         case []:
@@ -203,11 +203,6 @@ def trace_wheel(
         relative=relative,
         rate=rate,
     )
-
-
-def is_unit(H: ca.SX) -> bool:
-    """Whether the speeds of a joint are the twist of its child, as those of a free joint."""
-    return H.shape == (6, 6) and bool((H - ca.SX.eye(6)).is_zero())
 
 
 def _sense(node: Node, contact: AbstractContact, reader: Reader) -> int:

@@ -25,9 +25,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
-from noslip.model.quantities import Scalar
+#: A number in SI units, or the text of an expression of declared parameters, such as ``"l/2"``.
+Scalar: TypeAlias = float | str
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 60

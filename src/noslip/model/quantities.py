@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
 
-#: A number in SI units, or the text of an expression of declared parameters, such as ``"l/2"``.
-Scalar = float | str
+from noslip.model.expressions import Scalar
 
 #: Three scalars: a position in m, a direction, or three angles in rad.
 Vector3 = tuple[Scalar, Scalar, Scalar]

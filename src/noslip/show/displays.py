@@ -14,7 +14,6 @@ import numpy as np
 from noslip.analysis.scenario import scenario_start
 from noslip.engines.system import System
 from noslip.errors import NoslipError
-from noslip.formulations.certificate import TOLERANCE
 from noslip.formulations.derive import derive
 from noslip.model.model import Model
 from noslip.show.comparison import RunComparison
@@ -248,7 +247,7 @@ def certificate_html(certificate: Certificate) -> str:
     checks = table("Checks", ("check", "result", "difference", "where"), rows, numbers={2})
     compared = paragraph(text(", ".join(certificate.formulations)))
     other = paragraph(text("Vakonomic mechanics coincides: the constraints are integrable."))
-    if not certificate.vakonomic <= TOLERANCE:
+    if not certificate.vakonomic <= certificate.TOLERANCE:
         said = text("Vakonomic mechanics is a different theory: its accelerations differ by ")
         other = paragraph(said, number(certificate.vakonomic, 2))
     return _shown(f"{certificate.model}: certificate", "", verdict, compared, checks, other)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines.machine_code import TARGET_VARIABLE, check_instruction_set, host
+from noslip.engines.machine_code import choose_instruction_set
 from noslip.errors import SimulationError, nearest
 from noslip.model.model import Model
 from noslip.sweeps.dataset import StoreReader, to_xarray
@@ -115,7 +115,7 @@ def sweep(
     """
     if not isinstance(model, Model):
         raise TypeError(f"sweep takes a Model, got {type(model).__name__}: write ns.load('agv')")
-    choose_target(target)
+    choose_instruction_set(target)
     request = read_request(
         model,
         work,
@@ -144,36 +144,6 @@ def sweep(
         cancel=cancel,
     )
     return to_xarray(StoreReader(store))
-
-
-def choose_target(word: str) -> None:
-    """Let all code of this process be made for an instruction set, and that of its children.
-
-    Raises
-    ------
-    SimulationError : code has been made for another one by now.
-    CompileError : there is no such instruction set, or this processor lacks it.
-    """
-    if not word:
-        return
-    check_instruction_set(word)
-    before = os.environ.get(TARGET_VARIABLE)
-    os.environ[TARGET_VARIABLE] = word
-    try:
-        _, cpu, _ = host()
-    except BaseException:
-        if before is None:
-            del os.environ[TARGET_VARIABLE]
-        raise
-    if word != "native" and cpu != word:
-        if before is None:
-            del os.environ[TARGET_VARIABLE]
-        raise SimulationError(
-            f"the target '{word}' is requested, but the code of this process is compiled for "
-            f"'{cpu}'",
-            "target",
-            f"start a new process with {TARGET_VARIABLE}={word} in its environment",
-        )
 
 
 def run_request(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from noslip.analysis.audit import Audit
-from noslip.formulations.certificate import TOLERANCE
+from noslip.formulations.certificate import Certificate
 from noslip.show.report.answers import GROUND
 from noslip.show.report.elements import (
     Html,
@@ -171,7 +171,7 @@ def certificate(subject: ReportSubject) -> PageSection:
             text(f"at {found.states} random states of this mechanism: the largest relative "
                  "difference is "),
             number(found.worst, 2),
-            Html(f", the tolerance {number(TOLERANCE, 1)}."),
+            Html(f", the tolerance {number(found.TOLERANCE, 1)}."),
         ),
         paragraph(text(f"Compared: {', '.join(found.formulations)}.")),
         table(
@@ -190,15 +190,16 @@ def certificate(subject: ReportSubject) -> PageSection:
             ),
             numbers={2},
         ),
-        paragraph(*_vakonomic(found.vakonomic)),
+        paragraph(*_vakonomic(found)),
     ]  # fmt: skip
     return PageSection(key=key, title=title, body=joined(parts))
 
 
-def _vakonomic(difference: float) -> tuple[Html, ...]:
+def _vakonomic(found: Certificate) -> tuple[Html, ...]:
+    difference = found.vakonomic
     if math.isnan(difference):
         return (text("Vakonomic mechanics was not compared."),)
-    if difference <= TOLERANCE:
+    if difference <= found.TOLERANCE:
         return (text("Vakonomic mechanics coincides: the constraints are integrable."),)
     return (
         text("Vakonomic mechanics is a different theory; its accelerations differ by a relative "),
