@@ -72,6 +72,8 @@ class Member:
     also_called: ClassVar[tuple[str, ...]] = ()
     #: What one member of the family is called in messages.
     family: ClassVar[str]
+    #: Module that imports all members of the package, where the base class's own does not.
+    home: ClassVar[str] = ""
     #: Whether modules of `BRIDGES` define members of the family.
     has_bridges: ClassVar[bool] = False
 
@@ -99,19 +101,27 @@ def members_of(base: type, *, installed: bool = False) -> tuple[type[Any], ...]:
     """
     if installed:
         load_installed(base)
-    return tuple(_FAMILIES[base].values())
+    return tuple(_own_members(base).values())
 
 
 def words_of(base: type, *, installed: bool = False) -> tuple[str, ...]:
     """The words of all members of a family."""
     if installed:
         load_installed(base)
-    return tuple(_FAMILIES[base])
+    return tuple(_own_members(base))
+
+
+def _own_members(base: type[Any]) -> dict[str, type[Any]]:
+    """Members by their words, with those of the family's home."""
+    if base.home and base.home not in _LOADED:
+        importlib.import_module(base.home)
+        _LOADED.add(base.home)
+    return _FAMILIES[base]
 
 
 def find_member(base: type, word: str) -> type[Any] | None:
     """The member with a word; installed plugins are loaded where it is not known without them."""
-    if word not in _FAMILIES[base]:
+    if word not in _own_members(base):
         load_installed(base)
     return _FAMILIES[base].get(word)
 
@@ -133,8 +143,9 @@ def load_installed(base: type[Any]) -> None:
     with _LOCK:
         if base.has_bridges and BRIDGES not in _LOADED:
             _LOADED.add(BRIDGES)
-            for name in importlib.import_module(BRIDGES).BRIDGES:
-                importlib.import_module(f"{BRIDGES}.{name}")
+            if importlib.util.find_spec(BRIDGES):  # the package works without them
+                for name in importlib.import_module(BRIDGES).BRIDGES:
+                    importlib.import_module(f"{BRIDGES}.{name}")
         if ENTRY_POINTS in _LOADED:
             return
         _LOADED.add(ENTRY_POINTS)

@@ -62,6 +62,8 @@ class AbstractForm(Member):
 
     __slots__ = ()
 
+    home = "noslip.control.text"
+
     #: Whether its text names a file that is read.
     reads_files: ClassVar[bool] = False
     #: Unit of arguments whose types say none.

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import noslip.control.text  # noqa: F401  (all members of the package)
 from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.forms import AbstractForm, form_words, read_form
 from noslip.control.paths.base import AbstractPath, Point

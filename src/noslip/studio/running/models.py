@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-import noslip.control.text  # noqa: F401  (all controllers of the package)
 from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
 from noslip.control.motions.follower_search import find_follower
 from noslip.engines.system import Array, System
