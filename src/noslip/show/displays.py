@@ -18,7 +18,6 @@ from noslip.formulations.derive import derive
 from noslip.model.model import Model
 from noslip.show.comparison import RunComparison
 from noslip.show.equations.documents import UNTRUSTED
-from noslip.show.headlines import ground_joints
 from noslip.show.report.elements import (
     Html,
     code,
@@ -34,7 +33,7 @@ from noslip.show.report.elements import (
     text,
     unit,
 )
-from noslip.show.scene.frames import Frames
+from noslip.show.scene.frames import Frames, ground_joints
 from noslip.show.scene.geometry import quaternions_of
 from noslip.show.scene.scene import scene
 from noslip.show.units import axis_label

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noslip.model.bodies import WORLD
-from noslip.model.joints import Joint
 from noslip.model.vocabulary import angle_names
+from noslip.show.scene.frames import ground_joints
 from noslip.simulation.trajectory import Array, Trajectory, largest_errors
 
 #: What is smaller is zero but for rounding, in its unit or over the largest value.
@@ -48,25 +47,6 @@ class PowerUse(NamedTuple):
     sample: int
     spent: float
     regained: float
-
-
-def ground_joints(run: Trajectory) -> list[Joint]:
-    """Joints on the world that have a place in it, x and y: planar and free ones."""
-    return [
-        joint
-        for joint in run.model.joints
-        if joint.parent == WORLD and {f"{joint.name}.x", f"{joint.name}.y"} <= set(run.columns)
-    ]
-
-
-def reference_path(run: Trajectory) -> Array | None:
-    """(n, 3) places in the world of the reference on its path, on the ground; None without one."""
-    if run.path_errors is None:
-        return None
-    # paths are followed on level ground
-    heights = [name for name in run.columns if name.endswith(".contact_z")]
-    z = run[heights[0]] if heights else np.zeros(len(run.t))
-    return np.column_stack([run.path_errors.x, run.path_errors.y, z])
 
 
 def top_speed(run: Trajectory) -> TopSpeed | None:

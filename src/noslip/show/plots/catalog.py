@@ -10,7 +10,6 @@ import numpy as np
 
 from noslip.analysis.eigenvalue_sweep import EigenvalueSweep
 from noslip.errors import SimulationError, nearest
-from noslip.show.headlines import ground_joints
 from noslip.show.plots import histories
 from noslip.show.plots.curves import Panel
 from noslip.show.plots.eigenvalues import plot_eigenvalues
@@ -20,6 +19,7 @@ from noslip.show.plots.panels import lay_out
 from noslip.show.plots.paths import path_sheet
 from noslip.show.plots.sheets import Sheet
 from noslip.show.plots.style import style_named
+from noslip.show.scene.frames import ground_joints
 from noslip.simulation.measured import MeasuredTable
 from noslip.simulation.trajectory import Trajectory
 

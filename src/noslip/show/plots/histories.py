@@ -11,11 +11,11 @@ from noslip.errors import SimulationError
 from noslip.model.contacts import bears_force
 from noslip.model.vocabulary import angle_names
 from noslip.show.colors import BODY_PATH, ESTIMATE, PALETTE
-from noslip.show.headlines import ground_joints
 from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
 from noslip.show.plots.panels import lay_out
 from noslip.show.plots.sheets import Sheet
 from noslip.show.plots.style import DASHES, INK
+from noslip.show.scene.frames import ground_joints
 from noslip.show.units import quantity_of
 from noslip.simulation.path_errors import PathErrors
 from noslip.simulation.trajectory import Trajectory

@@ -23,7 +23,6 @@ from noslip.kinematics.symbols import parameter_reader
 from noslip.kinematics.tree import build_tree
 from noslip.model.bodies import WORLD
 from noslip.show.colors import CONTACT_PATH, ESTIMATE
-from noslip.show.headlines import ground_joints, reference_path
 from noslip.show.plots.curves import ROUNDING, Array
 from noslip.show.plots.panels import BELOW, NARROW, legend_columns, legend_rows
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks
@@ -43,6 +42,7 @@ from noslip.show.plots.style import (
     tick_texts,
     width_of,
 )
+from noslip.show.scene.frames import ground_joints, reference_path
 from noslip.show.scene.geometry import placed
 from noslip.show.scene.scene import scene
 from noslip.show.units import axis_label

@@ -25,8 +25,8 @@ from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import twists
 from noslip.model.bodies import WORLD
+from noslip.model.joints import Joint
 from noslip.model.numbers import Array
-from noslip.show.headlines import ground_joints, reference_path
 from noslip.show.scene.geometry import (
     placed,
     quaternions_of,
@@ -333,3 +333,22 @@ def part_poses(
     roller = next(r for r in scene.rollers if r.name == part.roller)
     spin = rotations_of(roller_quaternions(roller.axis, frames.rolled[part.roller][index]))
     return R @ spin, p + R @ roller.center
+
+
+def ground_joints(run: Trajectory) -> list[Joint]:
+    """Joints on the world that have a place in it, x and y: planar and free ones."""
+    return [
+        joint
+        for joint in run.model.joints
+        if joint.parent == WORLD and {f"{joint.name}.x", f"{joint.name}.y"} <= set(run.columns)
+    ]
+
+
+def reference_path(run: Trajectory) -> Array | None:
+    """(n, 3) places in the world of the reference on its path, on the ground; None without one."""
+    if run.path_errors is None:
+        return None
+    # paths are followed on level ground
+    heights = [name for name in run.columns if name.endswith(".contact_z")]
+    z = run[heights[0]] if heights else np.zeros(len(run.t))
+    return np.column_stack([run.path_errors.x, run.path_errors.y, z])

@@ -17,9 +17,8 @@ from noslip.engines.system import System
 from noslip.errors import Fault, NoslipError
 from noslip.formulations.certificate import Certificate
 from noslip.model.bodies import WORLD
-from noslip.show.headlines import ground_joints
 from noslip.show.plots.paths import ground_plane
-from noslip.show.scene.frames import Frames
+from noslip.show.scene.frames import Frames, ground_joints
 from noslip.show.scene.scene import Scene
 from noslip.simulation.trajectory import Trajectory
 from noslip.studio.choosing.choice import DRIVE, PATH, Choice
