@@ -341,6 +341,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
 
 
+#: Place in a command's context of the plugins that its user named.
+PLUGINS = "noslip.plugins"
+
+
 def _load_plugins(ctx: click.Context, option: click.Parameter, names: tuple[str, ...]) -> None:
     from noslip.errors import NoslipError
     from noslip.families import load_plugin
@@ -352,6 +356,7 @@ def _load_plugins(ctx: click.Context, option: click.Parameter, names: tuple[str,
         except NoslipError as error:
             click.echo(f"{type(error).__name__}: {error}", err=True)
             ctx.exit(1)
+        ctx.meta.setdefault(PLUGINS, []).append(name)
 
 
 #: Of the program and of every command; read before other options, which may need what it brings.

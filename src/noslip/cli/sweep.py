@@ -13,6 +13,7 @@ import noslip as ns
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
     NUMBER,
+    PLUGINS,
     column_option,
     guess_option,
     json_option,
@@ -39,7 +40,6 @@ KEYS = (
     "sampling",
     "seed",
     "measures",
-    "plugins",
     "settings",
 )
 
@@ -224,7 +224,7 @@ def sweep(
         if found:
             settings[key] = {**settings.get(key, {}), **found}
     word = work or given.get("work", "run")
-    if ":" in word:
+    if work and ":" in work:
         word, settings["function"] = "function", word
     request = read_request(
         loaded,
@@ -238,7 +238,7 @@ def sweep(
         seed=given.get("seed", 0) if seed is None else seed,
         measures=[*given.get("measures", []), *measures],
         settings=settings,
-        plugins=given.get("plugins", []),
+        plugins=click.get_current_context().meta.get(PLUGINS, []),
     )
     folder = output if output is not None else Path("runs") / f"{loaded.name}-sweep"
     retry = {key: _literal(text) for key, text in _pairs("--retry", retries).items()}
@@ -361,6 +361,19 @@ def _read_file(path: Path) -> dict[str, Any]:
     from noslip.sweeps.request import read_toml
 
     data = read_toml(path, max_bytes=MAX_FILE)
+    if "plugins" in data:
+        raise SimulationError(
+            "'plugins' names code to run, which a file must not",
+            str(path),
+            "name it yourself, on the command line: --plugin MODULE",
+        )
+    settings = data.get("settings")
+    if ":" in str(data.get("work", "")) or (isinstance(settings, dict) and "function" in settings):
+        raise SimulationError(
+            "the work is a Python function, code that a file must not name",
+            str(path),
+            "name it yourself, on the command line: --work module:function",
+        )
     for key in data:
         if key not in KEYS:
             raise SimulationError(
@@ -373,7 +386,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         "zip": list,
         "where": list,
     }
-    kinds |= {"measures": list, "plugins": list, "draws": int, "seed": int, "work": str}
+    kinds |= {"measures": list, "draws": int, "seed": int, "work": str}
     for key, kind in kinds.items():
         if key in data and not isinstance(data[key], kind):
             raise SimulationError(

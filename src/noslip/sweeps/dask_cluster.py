@@ -18,12 +18,13 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from noslip.errors import NoslipError, SimulationError
 from noslip.extras import require
+from noslip.families import load_plugin
 from noslip.sweeps.execute import WorkCache, Workload, compute_block, facts_of_process
 from noslip.sweeps.measures import is_failed
 from noslip.sweeps.request import check_target
@@ -51,6 +52,7 @@ def run_dask(
     shared: bool | None,
     device: str,
     mix: bool,
+    plugins: tuple[str, ...] = (),
 ) -> None:
     """Compute all chunks that are left on a cluster.
 
@@ -62,6 +64,7 @@ def run_dask(
     shared : whether workers see the folder; looked for if not given.
     device : that workers compute on.
     mix : accept workers of other targets.
+    plugins : that workers load, as the caller names them.
 
     Raises
     ------
@@ -72,7 +75,12 @@ def run_dask(
             _await_workers(client, on)
         if shared is None:
             shared = _is_shared(client, workload.store.folder)
-        _Submission(client, workload, on, shared, mix, device).run()
+        # workers load what this call names, whatever is in the folder
+        code = {
+            "plugins": list(plugins),
+            "function": workload.store.request.settings.get("function"),
+        }
+        _Submission(client, workload, on, shared, mix, {"device": device, **code}).run()
 
 
 @contextlib.contextmanager
@@ -147,7 +155,13 @@ class _Submission:
     """Chunks on their way through a cluster."""
 
     def __init__(
-        self, client: Any, workload: Workload, on: str, shared: bool, mix: bool, device: str
+        self,
+        client: Any,
+        workload: Workload,
+        on: str,
+        shared: bool,
+        mix: bool,
+        given: Mapping[str, Any],
     ) -> None:
         self._client, self._workload, self._on = client, workload, on
         self._shared, self._mix = shared, mix
@@ -157,9 +171,9 @@ class _Submission:
         store = workload.store
         folder = str(store.folder.resolve())
         if shared:
-            self._spec: Any = json.dumps({"folder": folder, "device": device})
+            self._spec: Any = json.dumps({"folder": folder, **given})
         else:
-            text = json.dumps({"data": store.data, "model": store.request.model, "device": device})
+            text = json.dumps({"data": store.data, "model": store.request.model, **given})
             self._spec = client.scatter(text, broadcast=True, hash=False)
 
     def run(self) -> None:
@@ -315,6 +329,8 @@ def _opened(spec: str) -> tuple[SweepStore, WorkCache]:
     with _GUARD:
         if spec not in _KEPT:
             given = json.loads(spec)
+            for plugin in given["plugins"]:
+                load_plugin(plugin)
             if "folder" in given:
                 store = read_store(given["folder"])
             else:
@@ -322,6 +338,7 @@ def _opened(spec: str) -> tuple[SweepStore, WorkCache]:
                 (folder / MODEL).write_text(given["model"], "utf-8")
                 (folder / REQUEST).write_text(json.dumps(given["data"]), "utf-8")
                 store = read_store(folder)
+            store.take_code(given["function"])
             if len(_KEPT) > 8:
                 _KEPT.clear()
             _KEPT[spec] = (store, WorkCache(store, device=given["device"]))

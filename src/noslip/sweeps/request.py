@@ -47,8 +47,11 @@ class SweepRequest:
     work, settings : what is done at each point.
     design : the points.
     measures : what is kept of each.
-    plugins : modules that define parts of the model, or works, of one's own.
+    plugins : modules that define parts of the model, or works, of one's own. A store keeps their
+        names for people; nothing loads what a file names.
     work_object : the work, if it was made in this process.
+    is_own : whether a call of this process, or of the client of this worker, named the function;
+        that of a file is not looked for.
     """
 
     model: str
@@ -58,6 +61,7 @@ class SweepRequest:
     measures: tuple[str, ...]
     plugins: tuple[str, ...] = ()
     work_object: AbstractWork | None = field(default=None, repr=False)
+    is_own: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -75,10 +79,17 @@ class SweepRequest:
         """The work, with other settings and measures where they are given."""
         if self.work_object is not None and not settings and not measures:
             return self.work_object
-        for plugin in self.plugins:
-            load_plugin(plugin)
         given = {**self.settings, **(settings or {})}
         given.pop("function_source", None)
+        function = given.get("function")
+        is_known = self.is_own and function == self.settings.get("function")
+        if isinstance(function, str) and not is_known:
+            raise SimulationError(
+                f"the work of the sweep is the function '{function:.80}', and a file names no code "
+                "that is run",
+                "sweep",
+                "name it yourself: give the call or command again that made the sweep",
+            )
         if self.work_object is not None and "function" in given:
             given["function"] = self.work_object.settings["function"]
         model, _ = parse_model(self.model, "model.toml")
@@ -149,6 +160,7 @@ def read_request(
         measures=texts,
         plugins=tuple(str(p) for p in plugins),
         work_object=made,
+        is_own=True,
     )
 
 
@@ -169,9 +181,7 @@ def read_toml(path: Path, *, max_bytes: int) -> dict[str, Any]:
 
 
 def request_from_json(data: Mapping[str, Any], model: str) -> SweepRequest:
-    """The request of a store."""
-    for plugin in data["plugins"]:
-        load_plugin(plugin)
+    """The request of a store; what is data runs no code."""
     parsed, _ = parse_model(model, "model.toml")
     constants = parsed.parameter_values()
     if parsed.scenario is not None:
@@ -184,7 +194,7 @@ def request_from_json(data: Mapping[str, Any], model: str) -> SweepRequest:
         settings=dict(data["settings"]),
         design=Design(factors, tuple(again), constants),
         measures=tuple(data["measures"]),
-        plugins=tuple(data["plugins"]),
+        plugins=tuple(str(name) for name in data["plugins"]),
     )
 
 
@@ -254,10 +264,6 @@ def compare(stored: SweepRequest, asked: SweepRequest) -> Comparison:
         found.append(
             f"the conditions are {_listed(new['conditions'])}, in the store "
             f"{_listed(old['conditions'])}"
-        )
-    if old["plugins"] != new["plugins"]:
-        found.append(
-            f"the plugins are {_listed(new['plugins'])}, in the store {_listed(old['plugins'])}"
         )
     missing = [m for m in old["measures"] if m not in new["measures"]]
     if missing:

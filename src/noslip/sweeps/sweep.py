@@ -181,6 +181,7 @@ def run_request(
         )
     check_folder(folder)
     store, known = _opened(request, folder, count, chunk, mix_targets, cancel, device)
+    store.take_code(request.settings.get("function"))
     if retry is not None and retry is not False:
         _retry(store, request, {} if retry is True else dict(retry), chunk)
     workload = Workload(store, progress, cancel)
@@ -191,7 +192,10 @@ def run_request(
     else:
         from noslip.sweeps.dask_cluster import run_dask
 
-        run_dask(workload, on, count, shared=shared, device=device, mix=mix_targets)
+        plugins = request.plugins
+        run_dask(
+            workload, on, count, shared=shared, device=device, mix=mix_targets, plugins=plugins
+        )
     workload.report(now=True)
     return read_store(folder), workload.state()
 
