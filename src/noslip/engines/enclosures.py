@@ -9,8 +9,9 @@ Every symbol has an interval of values and one of rates, in time mostly; every o
 
 Enclosures are again traced expressions, of the ends of the symbols' intervals. They are wider than
 what a value really does, the more so the wider the intervals are, but never narrower, but for
-rounding. A function that jumps within its interval has an unbounded rate there: if a value has a
-rate of one sign, it crosses zero at most once.
+rounding. A function that jumps within its interval, has a pole there or ends its domain has an
+unbounded rate: if a value has a rate of one sign, it crosses zero at most once. Values are enclosed
+where they are defined; what is defined nowhere has the interval [∞, ∞].
 
 References
 ----------
@@ -43,10 +44,24 @@ class Interval(NamedTuple):
 
 
 class Enclosure(NamedTuple):
-    """Intervals of a value and of its rate; none where it does not change."""
+    """Intervals of a value and of its rate; none where it does not change.
+
+    `whole` holds two truths: whether the value is surely defined and without a pole everywhere, and
+    whether it may be defined anywhere; none where both are sure.
+    """
 
     value: Interval
     rate: Interval | None
+    whole: Interval | None = None
+
+    def bounds(self) -> ca.SX:
+        """[lower, upper, least rate, largest rate], of a value with gaps as said above."""
+        value, rate = self.value, self.rate or _ZERO
+        if self.whole is not None:
+            if not self.whole.upper.is_constant():
+                value = _chosen(self.whole.upper, value, Interval(ca.SX(INF), ca.SX(INF)))
+            rate = _chosen(self.whole.lower, rate, EVERYTHING)
+        return ca.vertcat(*value, *rate)
 
 
 def number(value: float | ca.SX) -> Interval:
@@ -58,6 +73,7 @@ def number(value: float | ca.SX) -> Interval:
 EVERYTHING: Interval = Interval(ca.SX(-INF), ca.SX(INF))
 UNKNOWN = Enclosure(EVERYTHING, EVERYTHING)
 _ZERO, _ONE = number(0.0), number(1.0)
+_BOTH = _ONE  # surely, and maybe
 
 
 def enclose(
@@ -86,12 +102,42 @@ def enclose_operation(
     if all(each.value.is_number and each.rate is None for each in given) and kind in _PLAIN:
         return Enclosure(number(_PLAIN[kind](*(each.value.lower for each in given))), None)
     if kind == "mul" and operands[0] == operands[1]:
-        return _square(given[0])
-    if kind == "atan2":
-        return _atan2(given[0], given[1], goes_on)
-    if kind in _RULES:
-        return _RULES[kind](*given)
-    return UNKNOWN
+        found = _square(given[0])
+    elif kind == "atan2":
+        found = _atan2(given[0], given[1], goes_on)
+    elif kind in _RULES:
+        found = _RULES[kind](*given)
+    else:
+        return UNKNOWN
+    return found._replace(whole=_whole(kind, given))
+
+
+def _whole(kind: str, given: Sequence[Enclosure]) -> Interval | None:
+    """Where the result of an operation is defined and without a pole, see :class:`Enclosure`."""
+    if kind == "if_else":
+        condition, *branches = given
+        chosen, other = (branch.whole or _BOTH for branch in branches)
+        if condition.whole is None and chosen is other is _BOTH:
+            return None
+        c = condition.value
+        either = Interval(
+            ca.logic_and(chosen.lower, other.lower), ca.logic_or(chosen.upper, other.upper)
+        )
+        branch = _chosen(c.lower > 0, chosen, _chosen(c.upper > 0, either, other))
+        return _both(condition.whole, branch)
+    whole = None
+    for each in given:
+        whole = _both(whole, each.whole)
+    if kind in _DOMAINS and any(each.rate is not None for each in given):
+        whole = _both(whole, _DOMAINS[kind](*given))
+    return whole
+
+
+def _both(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Truths of two that must both hold."""
+    if a is None or b is None:
+        return b if a is None else a
+    return Interval(ca.logic_and(a.lower, b.lower), ca.logic_and(a.upper, b.upper))
 
 
 # intervals
@@ -220,12 +266,12 @@ def _negative(a: Enclosure) -> Enclosure:
 
 def difference(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclosure of a − b."""
-    return _sum(a, _negative(b))
+    return _sum(a, _negative(b))._replace(whole=_both(a.whole, b.whole))
 
 
 def between_wholes(a: Enclosure) -> Enclosure:
     """Enclosure of sin πa, which is zero where a is a whole number."""
-    return _RULES["sin"](_product(Enclosure(number(math.pi), None), a))
+    return _RULES["sin"](_product(Enclosure(number(math.pi), None), a))._replace(whole=a.whole)
 
 
 def _product(a: Enclosure, b: Enclosure) -> Enclosure:
@@ -392,6 +438,64 @@ def _choice(condition: Enclosure, a: Enclosure, b: Enclosure) -> Enclosure:
     either = _chosen(c.upper > 0, EVERYTHING, second)
     return Enclosure(value, _chosen(c.lower > 0, first, either))
 
+
+# domains
+
+
+def _within(lower: float, upper: float, *, is_open: bool = False) -> Callable[..., Interval]:
+    """Truths of a function that is defined from one number to another."""
+
+    def truths(a: Enclosure) -> Interval:
+        low, high = a.value
+        if is_open:
+            maybe = ca.logic_and(high > lower, low < upper)
+            return Interval(ca.logic_and(low > lower, high < upper), maybe)
+        maybe = ca.logic_and(high >= lower, low <= upper)
+        return Interval(ca.logic_and(low >= lower, high <= upper), maybe)
+
+    return truths
+
+
+def _denominator(a: Enclosure, b: Enclosure) -> Interval | None:
+    """Truths of a quotient: poles where the denominator is zero."""
+    if b.rate is None and b.value.is_number:
+        return None
+    return Interval(ca.logic_not(_holds_zero(b.value)), _ONE.upper)
+
+
+def _one_branch(a: Enclosure) -> Interval:
+    """Truths of a tangent: no pole lies between the ends."""
+    return Interval(ca.eq(*(ca.floor(x / math.pi + 0.5) for x in a.value)), _ONE.upper)
+
+
+def _powers(a: Enclosure, b: Enclosure) -> Interval | None:
+    """Truths of a power: whole ones are defined everywhere, others of what is not negative."""
+    exponent = b.value.lower
+    if b.rate is None and b.value.is_number and exponent.is_constant():
+        power = float(exponent)
+        if power.is_integer():
+            return None if power >= 0.0 else _denominator(_UNIT, a)
+        if power > 0.0:
+            return _within(0.0, INF)(a)
+    elif a.rate is None and a.value.is_number:
+        return None
+    return _within(0.0, INF, is_open=True)(a)
+
+
+_UNIT = Enclosure(_ONE, None)
+
+#: Where functions are defined and without a pole: surely everywhere, and maybe anywhere.
+_DOMAINS: dict[str, Callable[..., Interval | None]] = {
+    "sqrt": _within(0.0, INF),
+    "log": _within(0.0, INF, is_open=True),
+    "asin": _within(-1.0, 1.0),
+    "acos": _within(-1.0, 1.0),
+    "acosh": _within(1.0, INF),
+    "atanh": _within(-1.0, 1.0, is_open=True),
+    "tan": _one_branch,
+    "div": _denominator,
+    "pow": _powers,
+}
 
 #: Functions that numbers alone go through as they are.
 _PLAIN: dict[str, Callable[..., ca.SX]] = {

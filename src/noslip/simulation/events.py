@@ -256,7 +256,7 @@ def enclosures_program(system: System, events: EventValues, params: ca.SX) -> Pr
         )
         turned.append(Enclosure(value, rate))
     all_of_them = [*enclosed(events.values, turned, goes_on=False), *turned]
-    bounds = ca.vertcat(*(ca.vertcat(*e.value, *(e.rate or number(0.0))) for e in all_of_them))
+    bounds = ca.vertcat(*(e.bounds() for e in all_of_them))
     return trace_program("enclosures", (symbols.t, box, inputs, params), ca.densify(bounds))
 
 

@@ -36,6 +36,7 @@ HALF_TURN = 2.0  # rad, within a piece; angles are followed from one end to the 
 CROSSINGS_PER_STEP = 1024  # of an event in one run; where there are more, the step is shortened
 UNRESOLVED, UNDEFINED = range(2)  # faults of events: crossings not excluded; a value that is nan
 START_FRACTION = 2.0**-24  # a run's first signs are taken at this fraction of its first step
+GROWN = 1e3  # a value that grows so much within a piece, towards a change of sign, has a pole
 BESIDE = 1e-4  # secants towards a root begin at this fraction of a step beside it
 VANISHED = 1e-3  # at a root a value is below this share of those beside it, but where it jumps
 SPRINT = 16  # steps of RK4 that a GPU's thread takes before it looks for what else is to be done

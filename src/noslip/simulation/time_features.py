@@ -119,7 +119,7 @@ class TimeFeatures:
         self._num_breaks = len(breaks)
         self._num_parts = len(breaks) + len(pulses)
         parts = (*breaks, *pulses, *levels)
-        bounds = [ca.vertcat(*e.value, *(e.rate or number(0.0))) for e in parts]
+        bounds = [e.bounds() for e in parts]
         self._bounds = (
             ca.Function("bounds", [lower, upper, params], [ca.horzcat(*bounds)]) if bounds else None
         )

@@ -44,8 +44,7 @@ def enclosing(expression):
     ]
     program = trace_program("f", (t, x, NONE, NONE), ca.SX(expression))
     (found,) = enclose(program, [time, *given])
-    bounds = ca.vertcat(*found.value, *(found.rate or number(0.0)))
-    return ca.Function("bounds", [lower, upper, least, most], [bounds])
+    return ca.Function("bounds", [lower, upper, least, most], [found.bounds()])
 
 
 def moving(expression):
@@ -92,3 +91,44 @@ def test_a_jump_in_the_box_has_an_unbounded_rate():
     box = ([0.0, 0.9, 0.0], [0.0, 1.1, 0.0], [1.0, 0.0], [1.0, 0.0])
     low, high, falls, rises = np.array(enclosing(FUNCTIONS["sawtooth"])(*box)).ravel()
     assert low <= 0.0 and high >= 0.9 and falls == -np.inf and rises == np.inf
+
+
+#: Function of the first state, and where it ends its domain or has a pole.
+GAPS = {
+    "log": (ca.log(x[0] - 0.3), 0.3),
+    "root": (ca.sqrt(x[0] - 0.3), 0.3),
+    "power": ((x[0] - 0.3) ** 1.5, 0.3),
+    "root of a power": ((0.3 - x[0]) ** -0.5, 0.3),
+    "arcs": (ca.asin(x[0] + 0.7) * ca.acos(x[0]), 0.3),
+    "hyperbolas": (ca.acosh(x[0] + 0.7) - 1, 0.3),
+    "artanh": (ca.atanh(x[0] + 0.7), 0.3),
+    "pole": (1 / (x[0] - 0.3) + x[1], 0.3),
+    "power with a pole": ((x[0] - 0.3) ** -3, 0.3),
+    "tangent": (ca.tan(5 * x[0]), np.pi / 10),
+    "within a bounded function": (ca.atan(1 / (x[0] - 0.3)), 0.3),
+    "in a sum": (x[1] + ca.sin(ca.sqrt(x[0] - 0.3)), 0.3),
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_a_gap_in_the_box_has_an_unbounded_rate(name):
+    expression, gap = GAPS[name]
+    bounds = enclosing(expression)
+    for radius in (1e-9, 1e-3, 0.1):
+        low, high = [0.0, gap - radius, 0.1], [0.0, gap + 1.5 * radius, 0.2]
+        *_, falls, rises = np.array(bounds(low, high, [1.0, 0.0], [1.0, 0.0])).ravel()
+        assert falls == -np.inf and rises == np.inf
+
+
+def test_what_is_defined_nowhere_is_not_zero():
+    for expression in (ca.sqrt(x[0] - 3), ca.log(x[0] - 3) * 2, x[1] - ca.acosh(x[0])):
+        low, high, *_ = np.array(
+            enclosing(expression)([0.0, -0.5, 0.0], [0.0, 0.5, 1.0], [1.0, 0.0], [1.0, 0.0])
+        ).ravel()
+        assert low == high == np.inf
+
+
+def test_a_branch_that_is_not_taken_has_no_gap():
+    expression = ca.if_else(x[0] < 3, x[0], ca.log(x[0] - 3))
+    box = ([0.0, -0.5, 0.0], [0.0, 0.5, 0.0], [1.0, 0.0], [1.0, 0.0])
+    assert np.array(enclosing(expression)(*box)).ravel().tolist() == [-0.5, 0.5, 1.0, 1.0]

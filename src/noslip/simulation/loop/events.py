@@ -11,7 +11,7 @@ Else the piece is cut in two, down to the resolution of time, or until the looks
 used up; that is noted as a fault. A value that cannot be enclosed, because it has too many
 operations or depends on inputs, is looked at in quarters at least, and on where it is curved and
 near zero. A crossing is located on the dense output; where that misses the tolerance, by partial
-steps.
+steps. A value that changes its sign at a pole or beyond an end of its domain does not cross zero.
 
 References
 ----------
@@ -40,6 +40,7 @@ from noslip.simulation.rules import (
     EPS,
     FINEST,
     FINEST_SAMPLED,
+    GROWN,
     HALF_TURN,
     LOOKS,
     LOOKS_PER_CROSSING,
@@ -51,6 +52,9 @@ from noslip.simulation.rules import (
     UNRESOLVED,
     VANISHED,
 )
+
+#: Of an event of which crossings are not excluded: its value is not enclosed, or not bounded.
+NOT_ENCLOSED, UNBOUNDED = 2.0, 3.0
 
 
 def find_events(w: LoopWriter) -> None:
@@ -137,9 +141,10 @@ def _is_resolved(w: LoopWriter) -> Value:
         least, most = f.fma(step, f.least(falls, 0.0), here), f.fma(step, f.most(rises, 0.0), here)
         is_far = (low > 0.0) | (high < 0.0) | (least > 0.0) | (most < 0.0)
         is_far = (is_far | (falls >= 0.0) | (rises <= 0.0)) & ~is_blind
-        is_nan = ~w.undefined[k].equals(0.0) & is_short
-        w.open[k] = f.where(is_far | is_nan, f.real(0.0), f.where(is_blind, f.real(2.0), 1.0))
-        s.is_sure = s.is_sure & (is_far | is_nan | (is_blind & is_short))
+        is_bounded = (low > -np.inf) & (high < np.inf)
+        kind = f.where(is_blind, f.real(NOT_ENCLOSED), f.where(is_bounded, f.real(1.0), UNBOUNDED))
+        w.open[k] = f.where(is_far, f.real(0.0), kind)
+        s.is_sure = s.is_sure & (is_far | (is_blind & is_short))
         s.is_blind = s.is_blind | is_blind
     with f.when(s.is_blind & s.is_sure):
         _compare_samples(w)
@@ -147,7 +152,10 @@ def _is_resolved(w: LoopWriter) -> Value:
 
 
 def _compare_samples(w: LoopWriter) -> None:
-    """Clear s.is_sure where a value that is not enclosed is near zero and curved in a piece."""
+    """Clear s.is_sure where a value that is not enclosed is near zero and curved in a piece.
+
+    So it is where the piece holds an end of the value's domain.
+    """
     f, s, shape = w.f, w.s, w.shape
     event_values(w, 0.5 * (s.left + s.right), w.probe)
     event_values(w, s.right, w.after)
@@ -155,7 +163,9 @@ def _compare_samples(w: LoopWriter) -> None:
         a, m, b = w.before[k], w.probe[k], w.after[k]
         curved = f.abs(a - 2.0 * m + b)
         near = f.least(f.abs(a), f.least(f.abs(m), f.abs(b)))
-        is_rough = w.open[k].equals(2.0) & (curved > f.most(near, 0.5 * f.abs(b - a)))
+        is_edge = ~w.undefined[k].equals(0.0) ^ b.is_nan() | (m.is_nan() ^ b.is_nan())
+        is_rough = is_edge | (curved > f.most(near, 0.5 * f.abs(b - a)))
+        is_rough = is_rough & w.open[k].equals(NOT_ENCLOSED)
         is_finest = s.right - s.left <= FINEST_SAMPLED
         s.is_sure = s.is_sure & ~(is_rough & ~is_finest)
         with f.when(is_rough & is_finest):
@@ -263,12 +273,13 @@ def _find_crossings(w: LoopWriter) -> None:
         with f.when(_crosses(w, k) & s.verdict.equals(ACCEPTED)):
             s.credit = s.credit + LOOKS_PER_CROSSING
             s.root = locate(w, k)
+            s.is_zero = ~_is_gap(w, k)
             if k < shape.num_endings:
-                is_earlier = s.root < s.first_root
+                is_earlier = (s.root < s.first_root) & s.is_zero
                 s.found = f.where(is_earlier, k, s.found)
-                s.first_root = f.least(s.first_root, s.root)
+                s.first_root = f.where(is_earlier, s.root, s.first_root)
             else:
-                with f.when(s.root <= s.first_root):
+                with f.when((s.root <= s.first_root) & s.is_zero):
                     note_crossing(w, k)
     with f.when((s.found >= 0) & s.verdict.equals(ACCEPTED)):
         s.event, s.theta = s.found, s.first_root
@@ -312,6 +323,27 @@ def locate(w: LoopWriter, event: int) -> Value:
         s.fraction = f.where(is_safe, expected, 0.5)
         s.a, s.f_a, s.b, s.f_b, s.tries = a, f_a, b, f_b, s.tries + 1
     return f.where(s.f_a.equals(0.0), s.a, f.most(s.a, s.b))
+
+
+def _is_gap(w: LoopWriter, event: int) -> Value:
+    """Whether a located change of sign is a pole or an end of the domain, not a zero.
+
+    Between the neighbors that :func:`locate` left, a value is closer to zero than at the ends of
+    the piece; towards a pole it grows. At a jump, which is a crossing, it does not: its enclosure
+    is bounded, and it hardly changes in pieces as short as those around jumps.
+    """
+    f, s = w.f, w.s
+    is_above = w.before[event] > 0.0
+    is_swapped = (s.f_b > 0.0) ^ is_above
+    before, after = f.abs(w.before[event]), f.abs(w.after[event])
+    near_before = f.abs(f.where(is_swapped, s.f_a, s.f_b))
+    near_after = f.abs(f.where(is_swapped, s.f_b, s.f_a))
+    is_undefined = near_before.is_nan() | near_after.is_nan()
+    is_pole = (near_before > GROWN * before) & (near_after > GROWN * after)
+    if w.shape.has_enclosures:
+        is_steep = (near_before >= before) & (near_after >= after)
+        is_pole = is_pole | (is_steep & w.open[event].equals(UNBOUNDED))
+    return is_undefined | (is_pole & ~s.f_a.equals(0.0))
 
 
 def refine(w: LoopWriter, event: int | Value, theta: Value) -> Value:
