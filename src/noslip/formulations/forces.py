@@ -7,6 +7,7 @@ and the energy balance use them by name.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 
@@ -16,7 +17,7 @@ from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.rows import loop_pose
 from noslip.kinematics.tree import NO_WRENCH, Pair, generalized_forces
 from noslip.model.contacts import AbstractContact
-from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING, Sliding
+from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING, Grip, Sliding
 from noslip.model.joints import Joint
 from noslip.model.quantities import ZERO, Reads, Vector3
 from noslip.spatial import Traced, cross, inlined, stack, vector
@@ -38,6 +39,7 @@ class AppliedForces:
     state_rates : (nz,) rates of the states that forces have of their own.
     in_loops : of joints that close a loop: moment and force on the child at the joint's point, in
         world axes, of what acts in them; they are among `wrenches`.
+    grips : name of a force that slides over a plane → what it takes of it.
     """
 
     shares: dict[str, ca.SX]
@@ -46,6 +48,7 @@ class AppliedForces:
     wrenches: tuple[Pair, ...]
     state_rates: ca.SX
     in_loops: dict[str, Pair]
+    grips: dict[str, Grip]
 
     @property
     def Q(self) -> ca.SX:
@@ -91,7 +94,15 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
         in_loops={
             name: (kin.at_speeds(n), kin.at_speeds(f)) for name, (n, f) in loads.in_loops.items()
         },
+        grips={name: _at_speeds(kin, grip) for name, grip in loads.grips.items()},
     )
+
+
+def _at_speeds(kin: Kinematics, grip: Grip) -> Grip:
+    """A grip at v = Sη + s."""
+    given: dict[str, Any] = {n: x for n, x in grip._asdict().items() if isinstance(x, ca.SX)}
+    found = ca.vertsplit(kin.at_speeds(ca.vertcat(*given.values())))
+    return grip._replace(**dict(zip(given, found, strict=True)))
 
 
 class _TracedLoads:
@@ -119,6 +130,7 @@ class _TracedLoads:
             for k, name in enumerate(names)
         }
         self.in_loops: dict[str, Pair] = {}
+        self.grips: dict[str, Grip] = {}
         self._states = {z.name: k for k, z in enumerate(kin.force_states)}
         self.state_rates = [ca.SX(0)] * len(self._states)
 
@@ -201,6 +213,9 @@ class _TracedLoads:
         if k >= 0:
             turning = cross(place - self._kin.tree.nodes[k].p_WB, force)
             self.push(share, body, ZERO, force, turning)
+
+    def grip(self, name: str, grip: Grip) -> None:
+        self.grips[name] = grip
 
     def along_speed(self, share: str, name: str, force: Traced) -> None:
         if name in self._speeds:

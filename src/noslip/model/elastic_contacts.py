@@ -21,7 +21,7 @@ import casadi as ca
 from noslip.model.bodies import WORLD
 from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, Plane, Rolling
 from noslip.model.findings import Finding
-from noslip.model.forces import DISSIPATIVE, SPRING, AbstractForce, Loads, push_between
+from noslip.model.forces import DISSIPATIVE, SPRING, AbstractForce, Grip, Loads, push_between
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     POSITIVE,
@@ -89,6 +89,12 @@ class ElasticContact(AbstractForce):
         grip = read.scalar(self.friction) * load / speed
         lost = (load - pushed) * n - grip * (v[0][0] * v[0][1] + v[1][0] * v[1][1])  # (2)
         push_between(loads, DISSIPATIVE, bodies, sliding.point, lost)
+        along, across = (-grip * part for part, _ in v)
+        slide = ca.sqrt(v[0][0] ** 2 + v[1][0] ** 2)
+        # what is apart from the plane, or has no friction, uses nothing of it
+        is_held = ca.logic_and(load > 0, read.scalar(self.friction) > 0)
+        use = ca.if_else(is_held, slide / speed, ca.SX(0))
+        loads.grip(self.name, Grip(touching, along, across, load, use, slide))
 
     def planes(self) -> tuple[Plane, ...]:
         return (self.plane,)

@@ -98,6 +98,27 @@ class Sliding(NamedTuple):
     slip: dict[str, ca.SX]
 
 
+class Grip(NamedTuple):
+    """What a force that slides over a plane takes of it: a tire, or a body pressed against it.
+
+    Parameters
+    ----------
+    contact : where it touches.
+    longitudinal, lateral : force on the body along the contact's directions, N.
+    load : normal force that its law takes, N; None where it takes none.
+    use : fraction of the largest force of its law, up to the slip that has it, and 1 beyond, where
+        it slides; None where the force has no limit.
+    slide : speed of the contact point over the plane, m/s.
+    """
+
+    contact: AbstractContact
+    longitudinal: ca.SX
+    lateral: ca.SX
+    load: ca.SX | None
+    use: ca.SX | None
+    slide: ca.SX
+
+
 class Loads(Protocol):
     """Interface of a force to the mechanism: reads positions and velocities, applies loads.
 
@@ -138,6 +159,9 @@ class Loads(Protocol):
     def push_at(self, share: str, body: str, place: ca.SX, force: Traced) -> None:
         """Apply a force to a body at a place in the world."""
 
+    def grip(self, name: str, grip: Grip) -> None:
+        """Tell what a force takes of the plane it slides on; the no-slip audit reads it."""
+
     def along_speed(self, share: str, name: str, force: Traced) -> None:
         """Apply a force or torque along a speed of a joint, child against parent."""
 
@@ -161,6 +185,13 @@ def push_between(
     body, other = bodies
     loads.push_at(share, body, place, force)
     loads.push_at(share, other, place, -force)
+
+
+def turn_between(loads: Loads, share: str, bodies: tuple[str, str], moment: Traced) -> None:
+    """Apply a moment to a body, and its reaction to another."""
+    body, other = bodies
+    loads.push(share, body, ZERO, ca.SX.zeros(3), moment)
+    loads.push(share, other, ZERO, ca.SX.zeros(3), -moment)
 
 
 class AbstractForce(Member, abc.ABC, family="force type"):
@@ -418,14 +449,15 @@ class Tire(AbstractForce):
             # what a carcass stores it may give back
             length = read.scalar(self.relaxation_length)
             slip, share = relaxed_slip(loads, self._slip, v_w, speed, length), GIVEN
-        size = read.scalar(self.stiffness) * slip
+        size, use = read.scalar(self.stiffness) * slip, None
         if self.maximum is not None:
             maximum = read.scalar(self.maximum)
+            use = ca.tanh(ca.fabs(size) / maximum)
             size = maximum * ca.tanh(size / maximum)
         force = size * sliding.directions[LATERAL]
-        loads.push(share, self.body, self.point, force)
-        # the plane's body is pushed back at the same place
-        loads.push_at(share, self.plane.body, sliding.point, -force)
+        push_between(loads, share, (self.body, self.plane.body), sliding.point, force)
+        contact = self.without_slip()
+        loads.grip(self.name, Grip(contact, ca.SX(0), size, None, use, ca.fabs(v_w)))
 
     def without_slip(self) -> AbstractContact:
         return KnifeEdge(

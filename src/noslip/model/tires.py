@@ -1,7 +1,8 @@
 """Tires of wheels that spin and slip along and across their heading.
 
 With v_s the velocity of the contact point over the plane (of the wheel's material, spin included),
-v_r = r ω the rolling speed and v0 a small speed that keeps the slip finite at rest,
+v_r = r ω the rolling speed, ω the spin against the plane's body, and v0 a small speed that keeps
+the slip finite at rest,
 
     (1)  σ = −v_s / √(v_r² + v0²),   (σ_x, σ_y) along the heading and to its left
 
@@ -13,7 +14,7 @@ curve over its size says,
 
 so that (F_x/F_x0)² + (F_y/F_y0)² = 1, the friction ellipse. They never add energy. Beside them a
 wheel may have a rolling resistance, a moment f F_z r against its spin, and a camber thrust, a side
-force C_γ sin γ toward the side it leans to.
+force C_γ sin γ toward the side it leans to. All of them act back on the plane's body.
 
 A carcass deflects before it pushes: with a relaxation length the slip of (1) is not taken at once
 but builds up over the way rolled, by (1) of :func:`noslip.model.forces.relaxed_slip`.
@@ -40,7 +41,16 @@ from noslip.model.contacts import (
     Rolling,
 )
 from noslip.model.findings import Finding
-from noslip.model.forces import DISSIPATIVE, GIVEN, AbstractForce, Loads, push_between, relaxed_slip
+from noslip.model.forces import (
+    DISSIPATIVE,
+    GIVEN,
+    AbstractForce,
+    Grip,
+    Loads,
+    push_between,
+    relaxed_slip,
+    turn_between,
+)
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     POSITIVE,
@@ -110,15 +120,20 @@ class AbstractWheelTire(AbstractForce):
     def curves(self, slip: ca.SX, loads: Loads) -> tuple[ca.SX, ca.SX]:
         """F_x0/|σ| and F_y0/|σ| at a size of the slip."""
 
+    @abc.abstractmethod
+    def use(self, slip: ca.SX, loads: Loads) -> ca.SX:
+        """Fraction of its limit that a size of the slip takes, see `Grip`."""
+
     def apply(self, loads: Loads) -> None:
         """Push the wheel at its contact by (2), and the plane's body back."""
         read = loads.read
         sliding = loads.sliding(self.without_slip())
         ahead, aside, n = (sliding.directions[d] for d in (LONGITUDINAL, LATERAL, NORMAL))
-        center, v_center = loads.point(self.body, self.center)
+        center, _ = loads.point(self.body, self.center)
         v_s = [sliding.slip[LONGITUDINAL], sliding.slip[LATERAL]]
-        # rolling speed: what of the center's speed the spin makes good
-        v_r = ca.dot(v_center, ahead) - v_s[0]
+        # rolling speed: how fast the spin against the plane's body carries the center ahead
+        spin = loads.turning(self.body) - loads.turning(self.plane.body)
+        v_r = ca.dot(cross(spin, center - sliding.point), ahead)
         v0 = read.scalar(self.v0)
         scale = ca.sqrt(v_r**2 + v0**2)
         x, y = (-v / scale for v in v_s)  # (1)
@@ -134,18 +149,22 @@ class AbstractWheelTire(AbstractForce):
             )
         size = ca.sqrt(x**2 + y**2 + TINY**2)
         F_x, F_y = self.curves(size, loads)
-        force = F_x * x * ahead + F_y * y * aside  # (2)
+        F_x, F_y = F_x * x, F_y * y  # (2)
         bodies = (self.body, self.plane.body)
-        push_between(loads, share, bodies, sliding.point, force)
-        axle = cross(n, ahead)
+        push_between(loads, share, bodies, sliding.point, F_x * ahead + F_y * aside)
+        axle, across = cross(n, ahead), F_y
         if self.camber_stiffness != 0.0:
             lean = ca.dot(self._upright(loads, center, sliding.point), aside)
-            thrust = read.scalar(self.camber_stiffness) * lean * aside
-            push_between(loads, GIVEN, bodies, sliding.point, thrust)
+            thrust = read.scalar(self.camber_stiffness) * lean
+            push_between(loads, GIVEN, bodies, sliding.point, thrust * aside)
+            across = F_y + thrust
+        slide = ca.sqrt(v_s[0] ** 2 + v_s[1] ** 2)
+        use, load = self.use(size, loads), read.scalar(self.load)
+        loads.grip(self.name, Grip(self.without_slip(), F_x, across, load, use, slide))
         if self.rolling_resistance != 0.0:
             held = read.scalar(self.rolling_resistance) * read.scalar(self.load)
             moment = -held * read.scalar(self.radius) * ca.tanh(v_r / v0) * axle
-            loads.push(DISSIPATIVE, self.body, self.center, ca.SX.zeros(3), moment)
+            turn_between(loads, DISSIPATIVE, bodies, moment)
 
     def without_slip(self) -> AbstractContact:
         # what holds the wheel's height is a contact of the model
@@ -192,6 +211,11 @@ class AbstractWheelTire(AbstractForce):
             )
 
 
+def _bent(x: ca.SX, E: ca.SX) -> ca.SX:
+    """The curved argument of the magic formula, x − E (x − atan x)."""
+    return x - E * (x - ca.atan(x))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MagicTire(AbstractWheelTire):
     """Pacejka's magic formula: F = μ F_z sin(C atan(B σ − E (B σ − atan(B σ)))).
@@ -218,15 +242,32 @@ class MagicTire(AbstractWheelTire):
 
     def curves(self, slip: ca.SX, loads: Loads) -> tuple[ca.SX, ca.SX]:
         read = loads.read
-        given = (self.B, self.C, self.friction, self.E)
-        known = ROADS.get(self.road, ROADS["dry"])
-        B, C, mu, E = (
-            read.scalar(k if own is None else own) for own, k in zip(given, known, strict=True)
-        )
+        B, C, mu, E = self._numbers(loads)
         aside = mu if self.lateral_friction is None else read.scalar(self.lateral_friction)
-        shape = ca.sin(C * ca.atan(B * slip - E * (B * slip - ca.atan(B * slip))))
+        shape = ca.sin(C * ca.atan(_bent(B * slip, E)))
         unit = read.scalar(self.load) * shape / slip
         return mu * unit, aside * unit
+
+    def use(self, slip: ca.SX, loads: Loads) -> ca.SX:
+        """sin of the phase C atan(…) over that of the largest one, or of π/2 where it gets there.
+
+        x − E (x − atan x) rises up to x = 1/√(E − 1) for E > 1, to π/2 for E = 1, else forever.
+        """
+        B, C, _, E = self._numbers(loads)
+        x, turn = B * slip, 1 / ca.sqrt(ca.fmax(E - 1, TINY))
+        highest = ca.if_else(E < 1, ca.SX(ca.inf), ca.if_else(E > 1, _bent(turn, E), ca.pi / 2))
+        top = ca.fmin(C * ca.atan(highest), ca.pi / 2)
+        here = ca.if_else(ca.logic_and(E > 1, x > turn), top, C * ca.atan(_bent(x, E)))
+        return ca.sin(ca.fmin(here, top)) / ca.sin(top)
+
+    def _numbers(self, loads: Loads) -> list[ca.SX]:
+        """B, C, μ and E."""
+        given = (self.B, self.C, self.friction, self.E)
+        known = ROADS.get(self.road, ROADS["dry"])
+        return [
+            ca.SX(loads.read.scalar(k if own is None else own))
+            for own, k in zip(given, known, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,3 +293,8 @@ class BrushTire(AbstractWheelTire):
         x = ca.fmin(loads.read.scalar(self.stiffness) * slip / (3 * most), 1)
         unit = most * x * (3 - 3 * x + x**2) / slip
         return unit, unit
+
+    def use(self, slip: ca.SX, loads: Loads) -> ca.SX:
+        most = loads.read.scalar(self.friction) * loads.read.scalar(self.load)
+        x = ca.fmin(loads.read.scalar(self.stiffness) * slip / (3 * most), 1)
+        return x * (3 - 3 * x + x**2)
