@@ -7,13 +7,17 @@ force and the friction demand |F_t| / N of every wheel, and compares them with t
 Where equilibrium leaves the split of forces between wheels open, three numbers stand side by side:
 that of the least-norm split, its range over the splits that count (`contact_forces.py`), and the
 friction coefficient below which no split whatsoever holds.
+
+A tire has a law of its own: it is judged by what it uses of its own limit, and its force, like that
+of a row, by the friction coefficient. A contact that neither rows nor a tire hold along the ground
+asks for no friction: it is named, and nothing is said of its slip.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +26,7 @@ from numpy.typing import NDArray
 from noslip.analysis.contact_forces import (
     SMALL,
     ContactForces,
+    SampledGrip,
     Unsupported,
     contact_forces,
     friction_demand,
@@ -33,9 +38,13 @@ from noslip.analysis.contact_forces import (
 from noslip.analysis.reactions import simulated_system
 from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
+from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL
 from noslip.numeric import finite_or_none, is_truth
 from noslip.simulation.trajectory import Trajectory
 from noslip.words import counted
+
+#: Fraction of its limit from which on a tire slides; a law with tanh comes near 1 and never there.
+FULL = 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,11 +55,16 @@ class WheelAudit:
     ----------
     name : of the contact.
     body : that the forces act on.
-    kind : ``wheel`` or ``blade``; of a blade only the lateral force means anything.
+    kind : ``wheel``, ``blade``, or ``sliding`` for a tire or an elastic contact that stands for
+        itself; of a blade only the lateral force means anything.
     load_from : ``row`` (its own normal row), the name of the planar joint whose wrench the wheels
-        carry, or empty where the load is not known.
+        carry, ``law`` (of a force that slides), or empty where the load is not known.
+    grip_from : ``row``, the name of the tire that pushes it along the ground, or empty where
+        nothing does, so that it asks for no friction.
     longitudinal, lateral, normal : (n,) N; NaN where they are not known.
     demand : (n,) |F_t| / N; infinite where a force has no load.
+    use : (n,) fraction of the tire's own limit, 1 where it slides; NaN without a limit.
+    slide : (n,) sliding speed of the tire, m/s; NaN where rows hold it.
     longitudinal_range, lateral_range, normal_range, demand_range : (n, 2) least and largest over
         the splits that count; NaN where every split has a negative load. The range of the demand
         combines those of the forces: it is exact where they are shared independently of each
@@ -61,6 +75,7 @@ class WheelAudit:
     body: str
     kind: str
     load_from: str
+    grip_from: str
     longitudinal: Array = field(repr=False)
     lateral: Array = field(repr=False)
     normal: Array = field(repr=False)
@@ -69,6 +84,8 @@ class WheelAudit:
     lateral_range: Array = field(repr=False)
     normal_range: Array = field(repr=False)
     demand_range: Array = field(repr=False)
+    use: Array = field(repr=False)
+    slide: Array = field(repr=False)
 
     @property
     def has_load(self) -> bool:
@@ -90,11 +107,11 @@ class Failure:
     Parameters
     ----------
     wheel : its contact.
-    kind : ``slip`` or ``lift``.
+    kind : ``slip``, ``lift``, or ``slide`` of a tire that uses all of its limit.
     start, end : first and last sample of the interval, s.
     time : of the worst sample, s.
-    value : friction demand, or load in N, there.
-    excess : by how much: demand less friction coefficient, or the pull in N.
+    value : friction demand, load in N, or sliding speed in m/s there.
+    excess : by how much: demand less friction coefficient, the pull in N, or the sliding speed.
     is_certain : whether no split of the forces between the wheels avoids it.
     """
 
@@ -147,6 +164,32 @@ class Audit:
     def loaded(self) -> tuple[WheelAudit, ...]:
         """Wheels whose loads are known."""
         return tuple(wheel for wheel in self.wheels if wheel.has_load)
+
+    @property
+    def judged(self) -> tuple[WheelAudit, ...]:
+        """Wheels whose loads are known and that rows or a tire hold along the ground."""
+        return tuple(wheel for wheel in self.loaded if wheel.grip_from)
+
+    @property
+    def slides(self) -> tuple[Failure, ...]:
+        """Intervals in which tires use all of their own limits."""
+        found: list[Failure] = []
+        for wheel in self.wheels:
+            for interval in _intervals(wheel.use >= FULL):
+                worst = interval.start + int(np.argmax(wheel.slide[interval]))
+                found.append(
+                    Failure(
+                        wheel=wheel.name,
+                        kind="slide",
+                        start=float(self.t[interval.start]),
+                        end=float(self.t[interval.stop - 1]),
+                        time=float(self.t[worst]),
+                        value=float(wheel.slide[worst]),
+                        excess=float(wheel.slide[worst]),
+                        is_certain=True,
+                    )
+                )
+        return tuple(found)
 
     @property
     def slips(self) -> tuple[Failure, ...]:
@@ -202,23 +245,19 @@ class Audit:
         """Whether the motion holds without slip and lift.
 
         ``holds``, whatever the split; ``holds if shared``, as friction lets the wheels share, but
-        not in every split; ``fails``, whatever the split; or ``unknown``: without a friction
-        coefficient, or where loads are not known.
+        not in every split; ``fails``, whatever the split, or because a tire slides; or ``unknown``:
+        without a friction coefficient, where loads are not known, or where nothing is held along
+        the ground.
         """
-        if any(lift.is_certain for lift in self.lifts):
-            return "fails"
-        if self.friction is None:
-            return "unknown"
-        if bool(np.any(self.required > self.friction + SMALL)):
-            return "fails"
-        unknown = [
-            np.isnan(w.normal) & ~np.isnan(w.lateral) for w in self.wheels if w.kind == "wheel"
-        ]
-        if not self.loaded or np.any(unknown):
-            return "unknown"
-        widest = max(largest(wheel.demand_range[:, 1])[0] for wheel in self.loaded)
-        is_open = self.lifts or self.slips or widest > self.friction + SMALL
-        return "holds if shared" if is_open else "holds"
+        friction = np.full(len(self.t), np.nan if self.friction is None else self.friction)
+        cases = verdict_cases(self.wheels, self.required, friction)
+        # samples that are left out say nothing, unless there are no others
+        known = [~np.isnan(wheel.lateral) for wheel in self.wheels]
+        is_known = np.any(known, axis=0) if known else np.zeros(len(self.t), bool)
+        for word, flags in cases:
+            if np.any(flags[is_known] if np.any(is_known) else flags):
+                return word
+        return "holds" if np.any(is_known) else "unknown"
 
     @property
     def rounding(self) -> Array:
@@ -240,6 +279,41 @@ class Audit:
 
     def __repr__(self) -> str:
         return f"No-slip audit of '{self.model}', {counted(len(self.t), 'sample')}\n{self.text()}"
+
+
+def verdict_cases(
+    wheels: tuple[WheelAudit, ...], required: Array, friction: Array
+) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Verdicts other than ``holds``, the first that applies first, and (n,) at which samples.
+
+    Parameters
+    ----------
+    wheels : all wheels, blades and tires.
+    required : (n,) friction coefficient that the best split needs.
+    friction : (n,) of the ground; NaN where it is not given.
+    """
+    n = len(required)
+    loads = np.array([w.normal for w in wheels]).reshape(-1, n)
+    is_loaded = np.isfinite(loads)
+    small = rounding(np.where(is_loaded, loads, 0.0).T) if len(wheels) else np.zeros(n)
+    fails, is_open, unknown, is_judged = (np.zeros(n, bool) for _ in range(4))
+    for wheel, has in zip(wheels, is_loaded, strict=True):
+        lift = has & (wheel.normal < -small)
+        # a range that is NaN: no split has all loads nonnegative
+        fails |= lift & ~(wheel.normal_range[:, 1] >= -small)
+        fails |= wheel.use >= FULL
+        slip = has & (wheel.demand - friction > SMALL)
+        is_open |= lift | slip | (has & (wheel.demand_range[:, 1] > friction + SMALL))
+        is_judged |= has & bool(wheel.grip_from)
+        if wheel.kind != "blade":
+            unknown |= np.isnan(wheel.normal) & ~np.isnan(wheel.lateral)
+    return [
+        ("fails", fails),
+        ("unknown", np.isnan(friction)),
+        ("fails", required > friction + SMALL),
+        ("unknown", unknown | ~is_judged),
+        ("holds if shared", is_open),
+    ]
 
 
 def _intervals(flags: NDArray[np.bool_]) -> list[slice]:
@@ -268,6 +342,11 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     check_formulation(system)
     system = simulated_system(system, run, "audit(system, run)")
     return audit_forces(system, contact_forces(system, run), run.t, friction)
+
+
+def touches_ground(system: System) -> bool:
+    """Whether anything rolls, skates or slides on a plane, which an audit is about."""
+    return bool(system.model.contacts or system.equations.forces.grips)
 
 
 def bad_friction(system: System, friction: object) -> SimulationError:
@@ -302,6 +381,15 @@ def audit_forces(system: System, forces: ContactForces, t: Array, friction: floa
     demand = friction_demand(forces.least)
     demand_range = _demand_ranges(ranges)
     required = least_friction(forces.least, directions, is_wheel)
+    rows = {row.name.rpartition(".")[0] for row in system.kinematics.rows if _is_along(row.name)}
+    grips = {grip.contact: grip for grip in forces.grips if grip.contact}
+    alone = [grip for grip in forces.grips if not grip.contact]
+    for grip in alone:
+        # forces of a law are not shared; without a load they have no demand
+        required = np.fmax(required, friction_demand(grip.forces[:, None])[:, 0])
+    held = {c.name: _grip_from(c.name, rows, grips) for c in forces.contacts}
+    if not alone and not any(held[c.name] for c in forces.contacts if c.is_wheel):
+        required = np.full(n, np.nan)
 
     def at_all(values: Array) -> Array:
         full = np.full((len(t), *values.shape[1:]), np.nan)
@@ -314,6 +402,7 @@ def audit_forces(system: System, forces: ContactForces, t: Array, friction: floa
             body=contact.body,
             kind="wheel" if is_wheel[k] else "blade",
             load_from=forces.load_from.get(contact.name, ""),
+            grip_from=held[contact.name],
             longitudinal=at_all(forces.least[:, k, 0]),
             lateral=at_all(forces.least[:, k, 1]),
             normal=at_all(forces.least[:, k, 2]),
@@ -322,9 +411,11 @@ def audit_forces(system: System, forces: ContactForces, t: Array, friction: floa
             lateral_range=at_all(ranges[:, k, 1]),
             normal_range=at_all(ranges[:, k, 2]),
             demand_range=at_all(demand_range[:, k]),
+            **_tire_columns(grips.get(contact.name), n, at_all),
         )
         for k, contact in enumerate(forces.contacts)
     )
+    wheels += tuple(_audit_alone(grip, at_all) for grip in alone)
     return Audit(
         model=system.model.name,
         t=t,
@@ -335,6 +426,44 @@ def audit_forces(system: System, forces: ContactForces, t: Array, friction: floa
             dataclasses.replace(u, moment=at_all(u.moment)) for u in forces.unsupported
         ),
         notes=tuple(_notes(wheels, forces.unknown, int(np.sum(~ok)))),
+    )
+
+
+def _is_along(row: str) -> bool:
+    """Whether a row of this name holds a contact along the ground."""
+    return row.rpartition(".")[2] in (LONGITUDINAL, LATERAL)
+
+
+def _grip_from(contact: str, rows: set[str], grips: Mapping[str, SampledGrip]) -> str:
+    """What holds a contact along the ground: its tire, its rows, or nothing."""
+    if contact in grips:
+        return grips[contact].name
+    return "row" if contact in rows else ""
+
+
+def _tire_columns(
+    grip: SampledGrip | None, n: int, at_all: Callable[[Array], Array]
+) -> dict[str, Array]:
+    """Use and sliding speed of a tire; NaN where rows hold the wheel."""
+    if grip is None:
+        return {"use": at_all(np.full(n, np.nan)), "slide": at_all(np.full(n, np.nan))}
+    return {"use": at_all(grip.use), "slide": at_all(grip.slide)}
+
+
+def _audit_alone(grip: SampledGrip, at_all: Callable[[Array], Array]) -> WheelAudit:
+    """The audit of a force that slides and has no contact of the model."""
+    forces, demand = grip.forces, friction_demand(grip.forces[:, None])[:, 0]
+    columns = dict(zip((LONGITUDINAL, LATERAL, NORMAL), forces.T, strict=True)) | {"demand": demand}
+    ranges = {f"{k}_range": at_all(np.stack([x, x], axis=-1)) for k, x in columns.items()}
+    return WheelAudit(
+        name=grip.name,
+        body=grip.body,
+        kind="sliding",
+        load_from="law" if np.any(np.isfinite(forces[:, 2])) else "",
+        grip_from=grip.name,
+        **{k: at_all(x) for k, x in columns.items()},
+        **ranges,
+        **_tire_columns(grip, len(forces), at_all),
     )
 
 
@@ -364,6 +493,23 @@ def _notes(wheels: tuple[WheelAudit, ...], unknown: dict[str, str], left_out: in
                 f"the load of '{wheel.name}' is not known: it has no normal row and stands under "
                 "no planar joint; set normal = true"
             )
+        if wheel.kind == "sliding" and not wheel.load_from:
+            yield (
+                f"the load of '{wheel.name}' is not known: its law takes none, and no contact "
+                "holds its wheel up"
+            )
+    free = [f"'{wheel.name}'" for wheel in wheels if not wheel.grip_from]
+    if free:
+        yield (
+            f"nothing holds {', '.join(free)} along the ground (no row, no tire): "
+            f"{'its' if len(free) == 1 else 'their'} slip is not judged"
+        )
+    endless = [f"'{w.grip_from}'" for w in wheels if _has_no_limit(w)]
+    if endless:
+        yield (
+            f"{', '.join(endless)} {'has' if len(endless) == 1 else 'have'} no limit of "
+            f"{'its' if len(endless) == 1 else 'their'} own: give a maximum"
+        )
     blades = [wheel.name for wheel in wheels if wheel.kind == "blade"]
     if blades and any(wheel.kind == "wheel" for wheel in wheels):
         listed = ", ".join(f"'{name}'" for name in blades)
@@ -373,6 +519,11 @@ def _notes(wheels: tuple[WheelAudit, ...], unknown: dict[str, str], left_out: in
             f"{left_out} of the samples left out: the forces cannot be computed there in the "
             "independent speeds of the system"
         )
+
+
+def _has_no_limit(wheel: WheelAudit) -> bool:
+    """Whether a tire pushes a wheel whose law has no largest force."""
+    return bool(np.any(np.isfinite(wheel.slide)) and not np.any(np.isfinite(wheel.use)))
 
 
 def largest(values: Array) -> tuple[float, int]:
@@ -387,7 +538,7 @@ def audit_lines(audit: Audit) -> list[str]:
     """Lines of the audit: demands and loads, then the verdict."""
     if not audit.wheels:
         return [_line("no slip", "nothing rolls or skates: the model has no contacts")]
-    lines = [*_demand_lines(audit), *_blade_lines(audit)]
+    lines = [*_demand_lines(audit), *_tire_lines(audit), *_blade_lines(audit)]
     for moment in audit.unsupported:
         size, k = largest(moment.moment)
         lines.append(
@@ -407,13 +558,13 @@ def _line(label: str, text: str) -> str:
 
 def _demand_lines(audit: Audit) -> list[str]:
     """Largest demand and least load over all wheels."""
-    wheels = audit.loaded
+    wheels, judged = audit.loaded, audit.judged
     if not wheels:
         return []
-    text = _headline(audit)
-    if any(w.is_shared for w in wheels):
-        (demand, k), wheel = max(((largest(w.demand), w) for w in wheels), key=lambda x: x[0][0])
-        widest = max(largest(w.demand_range[:, 1])[0] for w in wheels)
+    text = _headline(audit) if judged else "not known: nothing is held along the ground"
+    if judged and any(w.is_shared for w in wheels):
+        (demand, k), wheel = max(((largest(w.demand), w) for w in judged), key=lambda x: x[0][0])
+        widest = max(largest(w.demand_range[:, 1])[0] for w in judged)
         text += (
             f" if the wheels share the forces best; {_demand(demand)} by least-norm sharing "
             f"({wheel.name}, t = {audit.t[k]:.4g} s), up to {_demand(widest)} otherwise"
@@ -433,12 +584,31 @@ def _headline(audit: Audit) -> str:
     long as some split holds: the best one counts.
     """
     needed, k = largest(audit.required)
-    at = {w.name: float(w.demand[k]) for w in audit.loaded if not math.isnan(w.demand[k])}
+    at = {w.name: float(w.demand[k]) for w in audit.judged if not math.isnan(w.demand[k])}
     wheel = max(at, key=lambda name: at[name], default="")
     where = f"({wheel}, t = {audit.t[k]:.4g} s)" if wheel else ""
     if math.isinf(needed):
         return f"no friction is enough {where}: a force without a load"
     return f"{_demand(needed)} at most {where}"
+
+
+def _tire_lines(audit: Audit) -> list[str]:
+    """What tires use of their own limits: those that slide, else the largest use."""
+    slides = _worst(audit.slides)
+    lines = [
+        _line(
+            "tire grip",
+            f"{slide.wheel} slides at {slide.value:.3g} m/s at t = {slide.time:.4g} s: it uses all "
+            f"of its own limit ({_interval_text(slide)})",
+        )
+        for slide in slides
+    ]
+    limited = [w for w in audit.wheels if np.any(np.isfinite(w.use))]
+    if lines or not limited:
+        return lines
+    (use, k), wheel = max(((largest(w.use), w) for w in limited), key=lambda x: x[0][0])
+    at = f"({wheel.name}, t = {audit.t[k]:.4g} s)"
+    return [_line("tire grip", f"{100 * use:.3g} % of its own limit at most {at}")]
 
 
 def _blade_lines(audit: Audit) -> list[str]:
@@ -455,13 +625,17 @@ def _slip_lines(audit: Audit) -> list[str]:
     """The verdict on slip, the worst of each wheel."""
     if audit.friction is None:
         return []
-    without = [w.name for w in audit.wheels if w.kind == "wheel" and not w.has_load]
-    if not audit.loaded:
+    without = [w.name for w in audit.wheels if w.kind != "blade" and not w.has_load]
+    sliding = list(dict.fromkeys(slide.wheel for slide in audit.slides))
+    ground = f"with friction {audit.friction:g}"
+    if not audit.judged:
         why = "the model has no wheels, and blades hold without friction"
         if without:
             why = f"the loads of {', '.join(without)} are not known"
-        return [_line("no slip", f"no verdict: {why}")]
-    ground = f"with friction {audit.friction:g}"
+        elif audit.loaded:
+            why = "nothing holds its wheels along the ground, neither rows nor tires"
+        said = f"fails: {', '.join(sliding)} slides" if sliding else f"no verdict: {why}"
+        return [_line("no slip", said)]
     slips = _worst(audit.slips)
     is_shared = any(w.is_shared for w in audit.loaded)
     required, k = largest(audit.required)
@@ -482,6 +656,8 @@ def _slip_lines(audit: Audit) -> list[str]:
             f"least-norm sharing {_slip(slip)}"
             for slip in slips
         ]
+    elif sliding:
+        texts.append(f"fails: {', '.join(sliding)} {'slides' if len(sliding) == 1 else 'slide'}")
     elif audit.verdict == "unknown":
         partly = [w.name for w in audit.loaded if np.any(np.isnan(w.normal))]
         texts.append(
@@ -489,8 +665,8 @@ def _slip_lines(audit: Audit) -> list[str]:
             "the run"
         )
     else:
-        margin = audit.friction - max(largest(w.demand)[0] for w in audit.loaded)
-        widest, wheel = max((largest(w.demand_range[:, 1])[0], w.name) for w in audit.loaded)
+        margin = audit.friction - max(largest(w.demand)[0] for w in audit.judged)
+        widest, wheel = max((largest(w.demand_range[:, 1])[0], w.name) for w in audit.judged)
         text = f"holds {ground}: margin {margin:.3g}"
         if widest > audit.friction + SMALL:
             text = (
@@ -550,12 +726,13 @@ def audit_data(audit: Audit, samples: bool) -> dict[str, object]:
     data: dict[str, object] = {
         "friction": audit.friction,
         "verdict": audit.verdict,
-        "headline": _headline(audit) if audit.loaded else None,
+        "headline": _headline(audit) if audit.judged else None,
         "required_friction": finite_or_none(required),
         "required_friction_time": finite_or_none(float(audit.t[k])) if len(audit.t) else None,
         "wheels": {wheel.name: _wheel_data(wheel, audit.t) for wheel in audit.wheels},
         "slips": [_failure_data(failure) for failure in audit.slips],
         "lifts": [_failure_data(failure) for failure in audit.lifts],
+        "slides": [_failure_data(failure) for failure in audit.slides],
         "unsupported": [
             {
                 "joint": u.joint,
@@ -577,13 +754,16 @@ def audit_data(audit: Audit, samples: bool) -> dict[str, object]:
                 for part in ("longitudinal", "lateral", "normal", "demand")
                 for name in (part, f"{part}_range")
             }
+            | {"use": _numbers(wheel.use), "slide": _numbers(wheel.slide)}
             for wheel in audit.wheels
         }
     return data
 
 
 def _wheel_data(wheel: WheelAudit, t: Array) -> dict[str, object]:
-    data: dict[str, object] = {"kind": wheel.kind, "load_from": wheel.load_from}
+    data: dict[str, object] = {
+        "kind": wheel.kind, "load_from": wheel.load_from, "grip_from": wheel.grip_from,
+    }  # fmt: skip
     extremes = {
         "largest_demand": (wheel.demand, wheel.demand_range[:, 1], 1),
         "least_load": (wheel.normal, wheel.normal_range[:, 0], -1),
@@ -598,6 +778,10 @@ def _wheel_data(wheel: WheelAudit, t: Array) -> dict[str, object]:
         data[name] = finite_or_none(sign * value)
         data[f"{name}_time"] = finite_or_none(float(t[k])) if not math.isnan(value) else None
         data[f"{name}_any_split"] = finite_or_none(sign * largest(sign * bound)[0])
+    for name, values in {"largest_use": wheel.use, "largest_slide": wheel.slide}.items():
+        value, k = largest(values)
+        data[name] = finite_or_none(value)
+        data[f"{name}_time"] = finite_or_none(float(t[k])) if not math.isnan(value) else None
     return data
 
 

@@ -20,8 +20,9 @@ from noslip.analysis.audit import (
     audit_forces,
     bad_friction,
     check_formulation,
+    verdict_cases,
 )
-from noslip.analysis.contact_forces import SMALL, Unsupported, contact_forces_at, rounding
+from noslip.analysis.contact_forces import Unsupported, contact_forces_at
 from noslip.analysis.instant import check_time
 from noslip.analysis.reactions import SampledMotion
 from noslip.engines.system import Array, System
@@ -102,6 +103,8 @@ class AuditBatch:
             for part in ("longitudinal", "lateral", "normal"):
                 columns[f"{wheel.name}.{part}"] = (getattr(wheel, part), "N")
             columns[f"{wheel.name}.demand"] = (wheel.demand, "1")
+            if np.any(np.isfinite(wheel.use)):
+                columns[f"{wheel.name}.use"] = (wheel.use, "1")
         columns["required"] = (self.required, "1")
         columns["verdict"] = (self.verdicts, "")
         return dataset(self.variants, columns, "no-slip audit")
@@ -194,7 +197,7 @@ def _joined(
     variants: Variants, parts: Mapping[int, Audit], friction: Array, time: float
 ) -> AuditBatch:
     """Audits of blocks as one; states that were not done are nan."""
-    count, contacts = variants.count, [c.contact for c in variants.system.kinematics.contacts]
+    count = variants.count
 
     def whole(of: Callable[[Audit], Array], tail: tuple[int, ...] = ()) -> Array:
         full = np.full((count, *tail), np.nan)
@@ -203,7 +206,6 @@ def _joined(
         return full
 
     def wheel(k: int) -> WheelAudit:
-        known = [part.wheels[k] for part in parts.values()]
         numbers: dict[str, Array] = {}
         for name in ("longitudinal", "lateral", "normal", "demand"):
             numbers[name] = whole(lambda a, n=name: getattr(a.wheels[k], n))  # type: ignore[misc]
@@ -212,15 +214,12 @@ def _joined(
                 lambda a, n=spread: getattr(a.wheels[k], n),  # type: ignore[misc]
                 (2,),
             )
-        return WheelAudit(
-            name=contacts[k].name,
-            body=contacts[k].body,
-            kind="wheel" if contacts[k].is_wheel else "blade",
-            load_from=known[0].load_from if known else "",
-            **numbers,
-        )
+        for name in ("use", "slide"):
+            numbers[name] = whole(lambda a, n=name: getattr(a.wheels[k], n))  # type: ignore[misc]
+        return dataclasses.replace(known[k], **numbers)  # type: ignore[arg-type]
 
-    wheels = tuple(wheel(k) for k in range(len(contacts)))
+    known = next((part.wheels for part in parts.values()), ())
+    wheels = tuple(wheel(k) for k in range(len(known)))
     unsupported: dict[str, Unsupported] = {}
     for first, part in parts.items():
         for u in part.unsupported:
@@ -244,22 +243,5 @@ def _joined(
 
 def _verdicts(wheels: tuple[WheelAudit, ...], required: Array, friction: Array) -> NDArray[np.str_]:
     """(n,) verdict at each state by itself, as `Audit.verdict` of one sample."""
-    n = len(required)
-    loads = np.array([w.normal for w in wheels]).reshape(-1, n)
-    is_loaded = np.isfinite(loads)
-    small = rounding(np.where(is_loaded, loads, 0.0).T) if len(wheels) else np.zeros(n)
-    lifts, certain = np.zeros(n, bool), np.zeros(n, bool)
-    is_open, unknown = np.zeros(n, bool), np.zeros(n, bool)
-    for k, wheel in enumerate(wheels):
-        has = is_loaded[k]
-        lift = has & (wheel.normal < -small)
-        lifts |= lift
-        certain |= lift & ~(wheel.normal_range[:, 1] >= -small)
-        slip = has & (wheel.demand - friction > SMALL) & ~(wheel.normal < -small)
-        is_open |= slip | (has & (wheel.demand_range[:, 1] > friction + SMALL))
-        if wheel.kind == "wheel":
-            unknown |= np.isnan(wheel.normal) & ~np.isnan(wheel.lateral)
-    unknown |= ~np.any(is_loaded, axis=0) if len(wheels) else True
-    cases = [certain, np.isnan(friction), required > friction + SMALL, unknown, lifts | is_open]
-    words = ["fails", "unknown", "fails", "unknown", "depends"]
+    words, cases = zip(*verdict_cases(wheels, required, friction), strict=True)
     return np.select(cases, words, "holds")

@@ -30,6 +30,9 @@ K = 1 where not all have one. Without a wheel that lifts, N = K Eᵀ μ with E t
 in proportion to stiffness times how far the base sinks there. Where no split has all loads
 nonnegative, they are those without that condition.
 
+**Tires.** What a tire pushes is given by its law and not shared: it is added to f₀ of the contact
+that holds its wheel up. A tire without such a contact stands for itself, with its law's load.
+
 **Splits that count.** Of the family (1) only splits count in which no wheel is pulled down or works
 against the others: loads are not negative, and no other force has the sign opposite to its
 least-norm value (two wheels of one axle carry anything between none and all of its side force). The
@@ -38,14 +41,20 @@ extreme splits are corners of this set: those in which as few wheels as possible
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.reactions import SampledMotion, motion_of, reactions_at, simulated_system
+from noslip.analysis.reactions import (
+    SampledMotion,
+    motion_of,
+    reactions_at,
+    sampled,
+    simulated_system,
+)
 from noslip.engines.system import Array, System
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import frame_pose
@@ -53,6 +62,28 @@ from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, AbstractContact
 from noslip.model.joints import Joint
 from noslip.model.numbers import number
 from noslip.simulation.trajectory import Trajectory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SampledGrip:
+    """What a force that slides, such as a tire, takes of its plane, sampled.
+
+    Parameters
+    ----------
+    name : of the force.
+    body : that it acts on.
+    contact : the contact that holds its wheel up, to whose forces it is added; empty for none.
+    forces : (n, 3) longitudinal, lateral and, by its own law, normal, N; NaN for a load it has not.
+    use : (n,) fraction of its own limit; NaN without one.
+    slide : (n,) sliding speed, m/s.
+    """
+
+    name: str
+    body: str
+    contact: str
+    forces: Array
+    use: Array
+    slide: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,6 +101,7 @@ class ContactForces:
     least : (n, c, 3) f₀, N; NaN where a load is not known.
     family : (n, 3 c, k) D; its columns may depend on each other.
     unsupported : moments that planar joints hold and wheels cannot.
+    grips : tires and other forces that slide; those of a contact are in `least`.
     """
 
     contacts: tuple[AbstractContact, ...]
@@ -79,6 +111,7 @@ class ContactForces:
     least: Array
     family: Array
     unsupported: tuple[Unsupported, ...]
+    grips: tuple[SampledGrip, ...] = ()
 
 
 def contact_forces(system: System, run: Trajectory) -> ContactForces:
@@ -95,12 +128,19 @@ def contact_forces_at(system: System, run: SampledMotion) -> ContactForces:
     parts = [r for r in reactions_at(system, run, "contact") if r.kind == "contact"]
     at = run.arguments(system)
     frames = system.contact_axes.map(*at).reshape(len(run.t), len(contacts), 4, 3)
+    held = _grips(system, run, contacts)
     ok = _determines_motion(system, at)
-    for numbers in (frames, *(r.force for r in (*joints, *parts) if not r.note)):
+    pushes = [grip.forces[:, :2] for grip in held]
+    for numbers in (frames, *pushes, *(r.force for r in (*joints, *parts) if not r.note)):
         ok &= np.all(np.isfinite(numbers.reshape(len(ok), -1)), axis=1)
     frames, n = frames[ok], int(np.sum(ok))
     least = np.array([r.force[ok] for r in parts]).reshape(len(contacts), n, 3)
     least = least.transpose(1, 0, 2).copy()
+    held = tuple(replace(g, forces=g.forces[ok], use=g.use[ok], slide=g.slide[ok]) for g in held)
+    names = [c.name for c in contacts]
+    for grip in held:
+        if grip.contact:
+            least[:, names.index(grip.contact), :2] += grip.forces[:, :2]
     values = run.values if run.values.ndim == 1 else run.values[ok]
     first = run.parameters_of(0)
     shared = _shared_by_rows(system, run.t[ok], run.q[ok], values)
@@ -151,7 +191,38 @@ def contact_forces_at(system: System, run: SampledMotion) -> ContactForces:
         least=least,
         family=family.reshape(n, 3 * len(contacts), family.shape[-1]),
         unsupported=tuple(unsupported),
+        grips=held,
     )
+
+
+def _grips(
+    system: System, run: SampledMotion, contacts: tuple[AbstractContact, ...]
+) -> tuple[SampledGrip, ...]:
+    """What tires and other forces that slide take of their planes."""
+    given = system.equations.forces.grips
+    if not given:
+        return ()
+    numbers = sampled(system, run, "grips").reshape(len(run.t), len(given), 5)
+    found = []
+    for k, (name, grip) in enumerate(given.items()):
+        place = _place(grip.contact)
+        of = [c.name for c in contacts if place[1] is not None and _place(c) == place]
+        found.append(
+            SampledGrip(
+                name=name,
+                body=grip.contact.body,
+                contact=of[0] if of else "",
+                forces=numbers[:, k, :3],
+                use=numbers[:, k, 3],
+                slide=numbers[:, k, 4],
+            )
+        )
+    return tuple(found)
+
+
+def _place(contact: AbstractContact) -> tuple[object, ...]:
+    """Body, center and ground by which a tire is found to be that of a contact."""
+    return contact.body, contact.wheel_center(), contact.plane
 
 
 def _determines_motion(system: System, at: tuple[Array, Array, Array, Array]) -> NDArray[np.bool_]:

@@ -178,13 +178,14 @@ def write_output(
     tell : called with a word on what is being done.
     facts : further words for the report.
     """
+    from noslip.analysis.audit import touches_ground
     from noslip.show.json_text import json_text
     from noslip.show.run_folder import FORMATS, REPORT, summary, summary_text, write_run
 
     command = printable("noslip " + shlex.join(sys.argv[1:]))
     # the multipliers of another theory are no forces of the ground
     is_real = system.equations.formulation.is_dalembert
-    rolls = system.model.contacts and len(run.t) and is_real
+    rolls = touches_ground(system) and len(run.t) and is_real
     found = ns.audit(system, run, friction) if rolls and output.audit else None
     plots, report = _pictures(output)
     target = write_run(
@@ -360,7 +361,11 @@ def run(
         raise SystemExit(EXIT_CODE)
     if run.doubts:
         click.echo(_meaningless(run), err=True)
-    if not run.success:
+    is_lost = run.path_errors is not None and run.path_errors.lost
+    if run.success and run.path_errors is not None and is_lost:
+        fix = "give the scenario another controller, smaller gains, or a slower timing"
+        click.echo(_lost(run.path_errors, fix), err=True)
+    if not run.success or is_lost:
         raise SystemExit(1)
 
 
@@ -599,7 +604,12 @@ def track(
     if run.doubts:
         click.echo(_meaningless(run), err=True)
     if run.success and errors.lost:
-        click.echo(_lost(errors, period, controller), err=True)
+        fix = "give a --controller: without one nothing corrects deviations from the path"
+        if controller != "none":
+            fix = "give smaller gains, or higher limits"
+        if period:
+            fix = f"give a shorter --period: gains times {period:g} s must stay well below 1"
+        click.echo(_lost(errors, fix), err=True)
     if not run.success or errors.lost:
         raise SystemExit(1)
 
@@ -614,16 +624,11 @@ def _meaningless(run: ns.Trajectory) -> str:
     return f"SimulationError: {Fault(what, where, fix).text()}"
 
 
-def _lost(errors: ns.PathErrors, period: float, controller: str) -> str:
+def _lost(errors: ns.PathErrors, fix: str) -> str:
     """Message (what, where, fix) of a vehicle that left its path."""
     from noslip.errors import Fault
 
     begun = math.hypot(errors.along[0], errors.across[0])
-    fix = "give a --controller: without one nothing corrects deviations from the path"
-    if controller != "none":
-        fix = "give smaller gains, or higher limits"
-    if period:
-        fix = f"give a shorter --period: gains times {period:g} s must stay well below 1"
     what = f"the vehicle left its path: it ends {errors.final:.3g} m off"
     where = f"the last tenth of the run, which began {begun:.3g} m off"
     return f"SimulationError: {Fault(what, where, fix).text()}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import casadi as ca
+import numpy as np
 
 from noslip.formulations.base import Equations
 from noslip.formulations.reactions import joint_wrenches
@@ -70,6 +71,14 @@ def contact_axes(kin: Kinematics) -> ca.SX:
     for contact in kin.contacts:
         parts += [contact.point, *contact.directions.values()]
     return kin.at_speeds(_stacked(parts))
+
+
+def grips(equations: Equations) -> ca.SX:
+    """For each force that slides: force along and across, load, use and speed; NaN without one."""
+    parts: list[ca.SX] = []
+    for _, *values in equations.forces.grips.values():
+        parts += [ca.SX(np.nan) if x is None else x for x in values]
+    return _stacked(parts)
 
 
 def samples(equations: Equations) -> ca.SX:

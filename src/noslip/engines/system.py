@@ -240,6 +240,11 @@ class System:
         return self.compile_expression("contact_axes", outputs.contact_axes(self.kinematics))
 
     @cached_property
+    def grips(self) -> NativeFunction:
+        """For each force that slides over a plane: the numbers of its `Grip`."""
+        return self.compile_expression("grips", outputs.grips(self.equations))
+
+    @cached_property
     def joint_wrenches(self) -> NativeFunction:
         """For each joint (tree, then loops): point, force and moment on the child (world)."""
         return self.compile_expression("joint_wrenches", outputs.wrenches(self.equations))

@@ -100,9 +100,10 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
 
 def _at_speeds(kin: Kinematics, grip: Grip) -> Grip:
     """A grip at v = Sη + s."""
-    given: dict[str, Any] = {n: x for n, x in grip._asdict().items() if isinstance(x, ca.SX)}
-    found = ca.vertsplit(kin.at_speeds(ca.vertcat(*given.values())))
-    return grip._replace(**dict(zip(given, found, strict=True)))
+    given = {name: x for name, x in grip._asdict().items() if isinstance(x, ca.SX)}
+    parts = ca.vertsplit(kin.at_speeds(ca.vertcat(*given.values())))
+    found: dict[str, Any] = dict(zip(given, parts, strict=True))
+    return grip._replace(**found)
 
 
 class _TracedLoads:

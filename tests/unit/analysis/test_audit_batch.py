@@ -72,7 +72,7 @@ def test_states_are_audited_as_runs_of_one_sample(system_of, rng, name, state, i
 
 
 def cut(wheels):
-    names = [*FORCES, *(f"{p}_range" for p in FORCES)]
+    names = [*FORCES, *(f"{p}_range" for p in FORCES), "use", "slide"]
     return tuple(
         dataclasses.replace(w, **{name: getattr(w, name)[:1] for name in names}) for w in wheels
     )

@@ -36,7 +36,7 @@ def test_slip_names_wheel_time_and_excess():
         assert slip.value == pytest.approx(needed(2.0), rel=MOTION)
         assert slip.excess == pytest.approx(needed(2.0) - 0.2, rel=MOTION)
     assert found.verdict == "fails"
-    label, _, line = found.text().splitlines()[2].partition("fails with ")
+    label, _, line = found.text().splitlines()[3].partition("fails with ")
     assert label.strip() == "no slip"
     assert line == (
         f"friction 0.2: right needs {needed(2.0):.3g} at t = 2 s, {needed(2.0) - 0.2:.3g} too much "
@@ -104,7 +104,7 @@ def test_verdict_says_whether_it_takes_a_split_between_two_wheels_of_an_axle():
         found = audit(system, run, friction=friction)
         assert found.verdict == verdict
         assert found.required[0] == pytest.approx(demand, rel=MOTION)
-        text = found.text().splitlines()[-1 if verdict != "fails" else 2]
+        text = found.text().splitlines()[-1 if verdict != "fails" else 3]
         if friction < demand:
             assert f"however the wheels share, {demand:.3g} is needed" in text
             assert found.slips[0].is_certain
@@ -195,7 +195,7 @@ def test_a_wheel_without_normal_row_or_planar_joint_has_no_load():
 def test_blades_beside_wheels_are_said_to_carry_nothing():
     system = cart(blades=(("keel", -0.4, 0.0),))
     found = audit(system, still(system), friction=0.5)
-    assert found.notes == ("blades carry no load here ('keel'): the wheels carry all of it",)
+    assert "blades carry no load here ('keel'): the wheels carry all of it" in found.notes
     assert found.verdict == "holds" and found["keel"].load_from == ""
     assert found["caster"].normal[0] == pytest.approx(M * G * E / L)
 

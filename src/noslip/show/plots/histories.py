@@ -364,7 +364,9 @@ def friction_panels(audit: Audit) -> list[Panel]:
     demands, loads = [], []
     top = 0.01
     for wheel in audit.loaded:
-        demands.append(Curve(label=wheel.name, x=audit.t, y=wheel.demand, band=wheel.demand_range))
+        if wheel.grip_from or not audit.judged:
+            label, band = wheel.name, wheel.demand_range
+            demands.append(Curve(label=label, x=audit.t, y=wheel.demand, band=band))
         loads.append(Curve(label=wheel.name, x=audit.t, y=wheel.normal, band=wheel.normal_range))
         steady, widest = _usual(wheel.demand), _usual(wheel.demand_range[:, 1])
         top = max(top, 1.5 * steady, min(1.05 * widest, 3.0 * steady))

@@ -240,7 +240,11 @@ def _demand(audit: Audit) -> Verdict:
             mark=mark,
             label="Friction needed",
             answer=text("not known"),
-            comment=text("the loads of the wheels are not known"),
+            comment=text(
+                "nothing holds the wheels along the ground"
+                if audit.loaded and not audit.judged
+                else "the loads of the wheels are not known"
+            ),
             link="ground",
         )
     k = int(np.argmax(finite))

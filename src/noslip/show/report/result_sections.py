@@ -111,6 +111,8 @@ def _why(audit: Audit) -> Html:
             "The friction coefficient of the ground was not given; "
             f"{code('--friction')} compares the demand with it."
         )
+    if audit.slides:
+        return text("A tire uses all of its own limit: it slides.")
     return {
         "holds": text("However the wheels share the forces, the ground can hold them."),
         "holds if shared": text(
@@ -118,7 +120,11 @@ def _why(audit: Audit) -> Html:
             "ways of sharing would not hold."
         ),
         "fails": text("However the wheels share the forces, a wheel slips or lifts."),
-        "unknown": text("The loads of some wheels are not known."),
+        "unknown": text(
+            "The loads of some wheels are not known."
+            if audit.judged or not audit.loaded
+            else "Nothing holds the wheels along the ground, neither rows nor tires."
+        ),
     }[audit.verdict]
 
 
@@ -126,6 +132,7 @@ def _wheels(data: Mapping[str, Any]) -> Html:
     """Extremes of each wheel and blade; empty columns are left out."""
     columns = {
         "friction demand": ("largest_demand", "1"),
+        "use of own limit": ("largest_use", "1"),
         "least load": ("least_load", "N"),
         "largest load": ("largest_load", "N"),
         "along": ("largest_longitudinal", "N"),
@@ -138,7 +145,8 @@ def _wheels(data: Mapping[str, Any]) -> Html:
         for name, wheel in wheels.items()
         for key, _ in columns.values()
         if (value := wheel[key]) is not None
-        and (wheel["kind"] == "wheel" or key == "largest_lateral")
+        and (wheel["kind"] != "blade" or key == "largest_lateral")
+        and (wheel["grip_from"] or key != "largest_demand")
     }
     shown = {t: column for t, column in columns.items() if column[0] in {k for _, k in known}}
     rows = []

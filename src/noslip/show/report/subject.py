@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from noslip.analysis.audit import Audit, audit
+from noslip.analysis.audit import Audit, audit, touches_ground
 from noslip.engines.system import System
 from noslip.errors import FormulationError
 from noslip.formulations.catalog import dalembert_formulations
@@ -79,7 +79,7 @@ def gather(
     known = dict(facts)
     if run.path_errors is not None and len(run.t):
         known["tracking"] = f"{run.covered()}: {run.path_errors.text()}"
-    if audited is None and run.model.contacts and len(run.t):
+    if audited is None and touches_ground(system) and len(run.t):
         tell("auditing")
         audited = audit(system, run)
     tell("verifying")
