@@ -25,6 +25,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.lookup_tables import Array, LookupTable, held, keyed_table, table_of
+from noslip.spatial import inlined
 
 DEGREE = 5
 #: Quintic B-splines of uniform knots on one cell: weights of powers of s, 0 ≤ s ≤ 1.
@@ -101,13 +102,19 @@ class GridSpline(LookupTable):
         """h(x, y) by (2)."""
         at = held(x), held(y)
         terms = ca.reshape(ca.SX(_function(self.key)(*at)), DEGREE + 1, DEGREE + 1)
-        h = ca.SX(0)
-        for i in range(DEGREE, -1, -1):
-            inner = ca.SX(0)
-            for j in range(DEGREE, -1, -1):
-                inner = inner * (y - at[1]) + held(terms[j, i])
-            h = h * (x - at[0]) + inner
-        return h
+        return _polynomial(x - at[0], y - at[1], held(terms))[0]
+
+
+@inlined
+def _polynomial(x: ca.SX, y: ca.SX, terms: ca.SX) -> tuple[ca.SX]:
+    """Σ terms_ji xⁱ yʲ by Horner's rule."""
+    h = ca.SX(0)
+    for i in range(DEGREE, -1, -1):
+        inner = ca.SX(0)
+        for j in range(DEGREE, -1, -1):
+            inner = inner * y + terms[j, i]
+        h = h * x + inner
+    return (h,)
 
 
 def grid_spline(values: Array, origin: tuple[float, float], step: float) -> GridSpline:

@@ -2,10 +2,6 @@
 
 Every function also takes plain numbers. Structural zeros and ones stay zeros and ones, so that a
 planar mechanism described in three dimensions costs no more than a planar one.
-
-The four operators of `casadi.SX` are made faster here. CasADi's bindings try to read each operand
-as a number and as a numeric matrix before they find that it is traced, which takes 14 µs; where
-both are traced, or one is a number, `SX.binary` does the same in 2 µs.
 """
 
 from __future__ import annotations
@@ -23,39 +19,13 @@ Traced = Any
 EYE3 = ca.SX.eye(3)
 
 
-def _direct(word: str, operation: int) -> None:
-    """Let an operator of SX, and the one with its operands exchanged, find its function at once."""
-    usual, exchanged = getattr(ca.SX, f"__{word}__"), getattr(ca.SX, f"__r{word}__")
-    SX, binary = ca.SX, ca.SX.binary
-
-    @functools.wraps(usual)
-    def operator(a: ca.SX, b: Any) -> Any:
-        kind = b.__class__
-        if kind is SX:
-            return binary(operation, a, b)
-        return binary(operation, a, SX(b)) if kind in (float, int) else usual(a, b)
-
-    @functools.wraps(exchanged)
-    def reflected(b: ca.SX, a: Any) -> Any:
-        return binary(operation, SX(a), b) if a.__class__ in (float, int) else exchanged(b, a)
-
-    setattr(SX, f"__{word}__", operator)
-    setattr(SX, f"__r{word}__", reflected)
-
-
-for _word, _operation in (
-    ("add", ca.OP_ADD), ("sub", ca.OP_SUB), ("mul", ca.OP_MUL), ("truediv", ca.OP_DIV)
-):  # fmt: skip
-    _direct(_word, _operation)
-
-
 def inlined(function: Callable[..., Sequence[ca.SX]]) -> Callable[..., list[ca.SX]]:
     """A function of matrices whose operations are traced once and inlined by CasADi ever after.
 
-    A call of CasADi takes 2 to 30 µs from Python, most of it for choosing the overload; inlining
-    one operation takes 0.1 µs. So a step of a recursion that is taken for every body is traced for
-    symbols of the shapes of its arguments, and that function is called. Structural zeros are filled
-    in, but operations on zeros and ones are left out as usual.
+    A call of CasADi takes 2 to 30 µs from Python, an operator 10 µs, most of it for choosing the
+    overload; inlining one operation takes 0.1 µs. So a step of a recursion that is taken for every
+    body is traced for symbols of the shapes of its arguments, and that function is called.
+    Structural zeros are filled in, but operations on zeros and ones are left out as usual.
     """
 
     @functools.cache
@@ -212,11 +182,18 @@ def angle_rate_map(angles: Traced, sequence: str) -> ca.SX:
 
 def rotation_from_quaternion(quaternion: Traced) -> ca.SX:
     """R of a unit quaternion (w, x, y, z), scalar first."""
-    w, x, y, z = ca.vertsplit(ca.SX(quaternion))
-    return ca.vertcat(
-        ca.horzcat(w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        ca.horzcat(2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)),
-        ca.horzcat(2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z),
+    return _rotation_of(ca.SX(quaternion))[0]
+
+
+@inlined
+def _rotation_of(quaternion: ca.SX) -> tuple[ca.SX]:
+    w, x, y, z = ca.vertsplit(quaternion)
+    return (
+        ca.vertcat(
+            ca.horzcat(w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)),
+            ca.horzcat(2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)),
+            ca.horzcat(2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z),
+        ),
     )
 
 
@@ -258,8 +235,20 @@ def angles_from_quaternion(quaternion: Iterable[float], sequence: str) -> list[f
 
 def traced_angles(quaternion: ca.SX, sequence: str) -> ca.SX:
     """The same angles, traced; differentiable where they are regular."""
-    parts = ca.vertsplit(quaternion)
-    return vector(intrinsic_angles(parts, sequence, ca.atan2, lambda x, y: ca.sqrt(x * x + y * y)))
+    return _angles_of(sequence)(quaternion)[0]
+
+
+@functools.cache
+def _angles_of(sequence: str) -> Callable[..., list[ca.SX]]:
+    def hypot(x: ca.SX, y: ca.SX) -> ca.SX:
+        return ca.sqrt(x * x + y * y)
+
+    @inlined
+    def angles(quaternion: ca.SX) -> tuple[ca.SX]:
+        parts = ca.vertsplit(quaternion)
+        return (vector(intrinsic_angles(parts, sequence, ca.atan2, hypot)),)
+
+    return angles
 
 
 def intrinsic_angles(quaternion: Sequence[Any], sequence: str, atan2: Any, hypot: Any) -> list[Any]:

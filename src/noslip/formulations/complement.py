@@ -175,11 +175,9 @@ def _by_bodies(kin: Kinematics, tree: Tree, applied: ca.SX) -> ReducedSolution:
     columns = unit_speed_twists(kin, tree)
     rates = accelerations(tree, kin.twists, kin.v, kin.vdot0, _world(kin))
     needed = center_wrenches(tree, kin.twists, rates)
+    wrench = ca.vertcat(*[part for pair in needed for part in pair])
     projected = [
-        sum(
-            (ca.dot(w, n) + ca.dot(v, f) for (w, v), (n, f) in zip(column, needed, strict=True)),
-            ca.SX(0),
-        )
+        ca.dot(ca.vertcat(*[part for pair in column for part in pair]), wrench)
         for column in columns
     ]
     applied = applied - rotor_forces(tree, kin.vdot0)

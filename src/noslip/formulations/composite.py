@@ -33,7 +33,7 @@ from noslip.kinematics.tree import (
     generalized_forces,
     twists,
 )
-from noslip.spatial import cross, turned_inertia, vector
+from noslip.spatial import cross, inlined, turned_inertia, vector
 
 _ZERO3 = vector([0, 0, 0])
 
@@ -116,8 +116,8 @@ def composite_inertia(tree: Tree, known: Mapping[int, ca.SX], S: ca.SX) -> ca.SX
             own = known.get(i, own)
             felt = [ca.vertcat(*[_power(f, twist) for f in moved]) for twist in carrier]
             for j, k in entries:
-                mixed = ca.dot(speeds[j], felt[k]) + ca.dot(felt[j], speeds[k])
-                entries[j, k] += mixed + ca.dot(speeds[j], ca.mtimes(own, speeds[k]))
+                of_joint = _joint_inertia(own, speeds[j], speeds[k], felt[j], felt[k])
+                entries[j, k] += of_joint[0]
     for at, armature in tree.armatures():
         for j, k in entries:
             entries[j, k] += armature * S[at, j] * S[at, k]
@@ -125,6 +125,14 @@ def composite_inertia(tree: Tree, known: Mapping[int, ca.SX], S: ca.SX) -> ca.SX
     for (j, k), entry in entries.items():
         inertia[j, k] = inertia[k, j] = entry
     return inertia
+
+
+@inlined
+def _joint_inertia(
+    own: ca.SX, speeds: ca.SX, others: ca.SX, felt: ca.SX, felt_by_others: ca.SX
+) -> tuple[ca.SX]:
+    mixed = ca.dot(speeds, felt_by_others) + ca.dot(felt, others)
+    return (mixed + ca.dot(speeds, ca.mtimes(own, others)),)
 
 
 def motion_forces(
@@ -196,6 +204,11 @@ def _about(node: Node, c: ca.SX, inertia: ca.SX) -> _Composite:
 
 
 def _parallel(p: ca.SX, before: ca.SX, after: ca.SX) -> ca.SX:
+    return _parallel_term(p, before, after)[0]
+
+
+@inlined
+def _parallel_term(p: ca.SX, before: ca.SX, after: ca.SX) -> tuple[ca.SX]:
     """Parallel-axis term that moves an inertia to the point p before it.
 
     With the first moments before and after, after = before + m p:
@@ -208,8 +221,13 @@ def _parallel(p: ca.SX, before: ca.SX, after: ca.SX) -> ca.SX:
         result[j, j] = products[(j + 1) % 3] + products[(j + 2) % 3]
         for k in range(j):
             result[j, k] = result[k, j] = -(p[j] * after[k] + before[j] * p[k])
-    return result
+    return (result,)
 
 
 def _power(wrench: Pair, twist: Pair) -> ca.SX:
-    return ca.dot(wrench[0], twist[0]) + ca.dot(wrench[1], twist[1])
+    return _power_of(*wrench, *twist)[0]
+
+
+@inlined
+def _power_of(n: ca.SX, f: ca.SX, w: ca.SX, v: ca.SX) -> tuple[ca.SX]:
+    return (ca.dot(n, w) + ca.dot(f, v),)

@@ -59,10 +59,10 @@ class AppliedForces:
 def _sums(kin: Kinematics, shares: list[list[Pair]]) -> tuple[Pair, ...]:
     """Wrench on each body, all shares together, at v = Sη + s."""
     num = len(kin.tree.nodes)
-    parts = [sum((share[k][j] for share in shares), _ZERO3) for k in range(num) for j in (0, 1)]
-    if not parts:
+    if not num:
         return ()
-    stacked = kin.at_speeds(ca.vertcat(*parts))
+    columns = [ca.vertcat(*[part for pair in share for part in pair]) for share in shares]
+    stacked = kin.at_speeds(sum(columns, ca.SX(6 * num, 1)))
     split = ca.vertsplit(stacked, 3)
     return tuple((split[2 * k], split[2 * k + 1]) for k in range(num))
 
@@ -247,7 +247,8 @@ class _TracedLoads:
         # Q = Nᵀ f: the x of a planar joint is moved by both of its linear speeds
         at = self._coordinates[name]
         for k in range(self._kin.num_speeds):
-            self.joint[share][k] += force * self._kin.N[at, k]
+            if not self._kin.N[at, k].is_zero():
+                self.joint[share][k] += force * self._kin.N[at, k]
 
     def store(self, energy: Traced) -> None:
         self.energy += energy

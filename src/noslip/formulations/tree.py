@@ -115,16 +115,27 @@ def _joined(parent: Node, child: Node, inertia: ca.SX) -> Node:
 
     c = c_P + m/(m_P + m) d,    I = I_P + I + m_P m/(m_P + m) (|d|² 1 − d dᵀ)
     """
-    mass = parent.mass + child.mass
-    total = parent.inertia_D + ca.mtimes(child.R_PD, ca.mtimes(inertia, child.R_PD.T))
-    if mass.is_zero():
+    if parent.mass.is_zero() and child.mass.is_zero():
+        total = parent.inertia_D + ca.mtimes(child.R_PD, ca.mtimes(inertia, child.R_PD.T))
         return dataclasses.replace(parent, inertia_D=total)
-    d = child.p_PB + ca.mtimes(child.R_PD, child.center_D) - parent.center_D
-    # two bodies without mass have their center anywhere
-    share = child.mass / ca.fmax(mass, TINY)
-    total = total + parent.mass * share * (ca.dot(d, d) * EYE3 - ca.mtimes(d, d.T))
-    center = parent.center_D + share * d
+    mass, center, total = _welded(
+        *(parent.mass, parent.center_D, parent.inertia_D),
+        *(child.mass, child.center_D, inertia, child.R_PD, child.p_PB),
+    )
     return dataclasses.replace(parent, mass=mass, center_D=center, inertia_D=total)
+
+
+@inlined
+def _welded(
+    m_P: ca.SX, c_P: ca.SX, I_P: ca.SX, m: ca.SX, c: ca.SX, inertia: ca.SX, R: ca.SX, p: ca.SX
+) -> tuple[ca.SX, ...]:
+    mass = m_P + m
+    d = p + ca.mtimes(R, c) - c_P
+    # two bodies without mass have their center anywhere
+    share = m / ca.fmax(mass, TINY)
+    total = I_P + ca.mtimes(R, ca.mtimes(inertia, R.T))
+    total = total + m_P * share * (ca.dot(d, d) * EYE3 - ca.mtimes(d, d.T))
+    return mass, c_P + share * d, total
 
 
 def generalized_inertia(tree: Tree, columns: list[list[Pair]], S: ca.SX) -> ca.SX:
@@ -138,19 +149,24 @@ def generalized_inertia(tree: Tree, columns: list[list[Pair]], S: ca.SX) -> ca.S
     """
     n = len(columns)
     inertia = ca.SX.zeros(n, n)
+    # one column of all ω and c̃ each, and of all momenta
+    twist = [ca.vertcat(*[part for pair in column for part in pair]) for column in columns]
     for j in range(n):
         momenta = [
-            (ca.mtimes(node.inertia_D, w), node.mass * v)
+            _momentum(node.mass, node.inertia_D, w, v)[0]
             for node, (w, v) in zip(tree.nodes, columns[j], strict=True)
         ]
         for k in range(j + 1):
-            entry = ca.SX(0)
-            for (h, p), (w, v) in zip(momenta, columns[k], strict=True):
-                entry += ca.dot(h, w) + ca.dot(p, v)
+            entry = ca.dot(ca.vertcat(*momenta), twist[k]) if momenta else ca.SX(0)
             for at, armature in tree.armatures():
                 entry += armature * S[at, j] * S[at, k]
             inertia[j, k] = inertia[k, j] = entry
     return inertia
+
+
+@inlined
+def _momentum(mass: ca.SX, inertia: ca.SX, w: ca.SX, v: ca.SX) -> tuple[ca.SX]:
+    return (ca.vertcat(ca.mtimes(inertia, w), mass * v),)
 
 
 def rotor_forces(tree: Tree, vdot: ca.SX) -> ca.SX:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from noslip.spatial import cross
+from noslip.spatial import cross, inlined
 
 #: Orders of three that are turns of one another, and no exchange.
 TURNS = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
@@ -198,6 +198,20 @@ def _reflected_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
 def symmetric_factors(M: ca.SX) -> tuple[list[list[ca.SX]], list[ca.SX]]:
     """L (unit lower, as rows) and D of a positive definite M = L D Lᵀ, without pivoting."""
     n = M.shape[0]
+    if not n:
+        return [], []
+    L, D = _symmetric_factors(M)
+    return [[L[i, j] for j in range(n)] for i in range(n)], ca.vertsplit(D)
+
+
+@inlined
+def _symmetric_factors(M: ca.SX) -> tuple[ca.SX, ca.SX]:
+    L, D = _factors(M)
+    return ca.vertcat(*[ca.horzcat(*row) for row in L]), ca.vertcat(*D)
+
+
+def _factors(M: ca.SX) -> tuple[list[list[ca.SX]], list[ca.SX]]:
+    n = M.shape[0]
     L = [[ca.SX(0)] * n for _ in range(n)]
     D: list[ca.SX] = []
     for j in range(n):
@@ -216,8 +230,16 @@ def symmetric_factors(M: ca.SX) -> tuple[list[list[ca.SX]], list[ca.SX]]:
 
 def symmetric_solve(M: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
     """Solution X of M X = rhs for a positive definite M, and the pivots D of M = L D Lᵀ."""
+    if not M.shape[0]:
+        return ca.SX(0, rhs.shape[1]), []
+    X, D = _symmetric_solution(M, rhs)
+    return X, ca.vertsplit(D)
+
+
+@inlined
+def _symmetric_solution(M: ca.SX, rhs: ca.SX) -> tuple[ca.SX, ca.SX]:
     n = M.shape[0]
-    L, D = symmetric_factors(M)
+    L, D = _factors(M)
     Y: list[ca.SX] = []
     for i in range(n):
         y = rhs[i, :]
@@ -230,4 +252,4 @@ def symmetric_solve(M: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
         for k in range(i + 1, n):
             x = x - L[k][i] * X[k]
         X[i] = x
-    return (ca.vertcat(*X) if n else ca.SX(0, rhs.shape[1])), D
+    return ca.vertcat(*X), ca.vertcat(*D)
