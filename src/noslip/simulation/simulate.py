@@ -250,8 +250,7 @@ class _SingleRun:
         self._switches: dict[str, str] = {}
         if request.method == "dop853":
             self._switches = border_texts(system)
-            if request.inputs:
-                self._switches |= switch_texts(system, request.inputs, request.definitions)
+            self._switches |= switch_texts(system, request.inputs, request.definitions)
         self._switched: list[float] = []  # s
         self._borders: dict[str, float] = {}  # when borders of cells were crossed, s
 

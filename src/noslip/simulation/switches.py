@@ -1,12 +1,13 @@
-"""Switches of the state in input expressions: where they bend or jump, a run begins a new step.
+"""Switches of the state in expressions: where they bend or jump, a run begins a new step.
 
 An adaptive step sees its inputs at a dozen states. A contact spring of a millimeter's reach that
 is passed within a step it does not see. What switches is in the text,
 
     abs(g), sign(g)  at g = 0        min(a, b), max(a, b)  at a = b        floor(g)  at sin(πg) = 0
 
-so these values are watched like events, and a step ends where one crosses zero. Switches of time
-alone are known before the run (``time_features``).
+so these values are watched like events, and a step ends where one crosses zero. Of forces of the
+model whose expressions jump, sign and floor are watched; their bends are left to the error of the
+steps. Switches of time alone are known before the run (``time_features``).
 
 Ground of a grid has borders of cells, where a high derivative jumps; steps end there as well. What
 runs along a border crosses it without end: it is then no longer watched, since all that it costs is
@@ -15,7 +16,9 @@ accuracy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,11 @@ from noslip.errors import SimulationError
 from noslip.model import expressions
 from noslip.model.expressions import Expression, Measure, Name, Number
 from noslip.simulation.expressions import named_values
+
+#: Functions that bend or jump, and those of them that jump.
+BENDS = frozenset({"abs", "sign", "min", "max", "floor"})
+JUMPS = frozenset({"sign", "floor"})
+_JUMP = re.compile(r"\b(sign|floor)\s*\(")
 
 #: Switches after which a run is judged, and the share of it that they must have covered.
 JUDGED, LEAST = 256, 1e-6
@@ -46,12 +54,41 @@ def switch_texts(
     definitions : of the run, which know nothing of the state.
     """
     if not isinstance(inputs, Mapping):
-        return {}
+        return force_texts(system)
     texts = {name: text for name, text in inputs.items() if isinstance(text, str)}
     if not any("(" in text for text in texts.values()) and not system.model.definitions:
-        return {}
+        return force_texts(system)
     key = ("switches", tuple(texts.items()), tuple(definitions or ()))
-    return system.cached(key, lambda: _switch_texts(system, texts))
+    named = {f"input {name}": [text] for name, text in texts.items()}
+    return system.cached(key, lambda: _switch_texts(system, named, BENDS)) | force_texts(system)
+
+
+def force_texts(system: System) -> dict[str, str]:
+    """Switching functions of forces whose expressions jump, as `switch_texts` gives them."""
+
+    def make() -> dict[str, str]:
+        written = {
+            f"force {force.name}": [text for text in _texts(force) if _JUMP.search(text)]
+            for force in system.model.forces
+        }
+        if any(_JUMP.search(d.expression) for d in system.model.definitions):
+            written = {f"force {force.name}": _texts(force) for force in system.model.forces}
+        return _switch_texts(
+            system, {where: texts for where, texts in written.items() if texts}, JUMPS
+        )
+
+    return system.cached(("force switches",), make)
+
+
+def _texts(force: Any) -> list[str]:
+    """Expressions of a force: texts in those of its fields that may hold any."""
+    found: list[str] = []
+    for field in dataclasses.fields(force):
+        value = getattr(force, field.name)
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, str) and "(" in each:
+                found.append(each)
+    return found
 
 
 def border_texts(system: System) -> dict[str, str]:
@@ -84,20 +121,23 @@ def without_border(
     return {name: text for name, text in watched.items() if not (is_again and name == where)}
 
 
-def _switch_texts(system: System, texts: Mapping[str, str]) -> dict[str, str]:
+def _switch_texts(
+    system: System, texts: Mapping[str, Iterable[str]], kinds: frozenset[str]
+) -> dict[str, str]:
+    """Switching functions of the expressions of each thing, of these functions alone."""
     own = {d.name: d.expression for d in system.model.definitions}
     moving = {q.name for q in (*system.coordinates, *system.speeds)} | set(named_values(system))
     found: dict[str, str] = {}
-    for name, text in texts.items():
+    for name, written in texts.items():
         zeros: dict[str, None] = {}
-        waiting, seen = [text], set[str]()
+        waiting, seen = list(written), set[str]()
         while waiting:
             tree = expressions.parse(waiting.pop())
-            zeros |= dict.fromkeys(_zeros(tree, moving | set(own)))
+            zeros |= dict.fromkeys(_zeros(tree, moving | set(own), kinds))
             used = expressions.names_in(tree) & set(own) - seen
             seen |= used
             waiting += [own[each] for each in sorted(used)]
-        found |= {f"switch {k + 1} of input {name}": zero for k, zero in enumerate(zeros)}
+        found |= {f"switch {k + 1} of {name}": zero for k, zero in enumerate(zeros)}
     return found
 
 
@@ -117,14 +157,14 @@ def check_chatter(
     where, zero = list(watched.items())[index]
     raise SimulationError(
         f"{where}, at {zero} = 0, switches back and forth without end from t = {times[-1]:.9g} s",
-        f"inputs of model '{system.model.name}'",
+        f"{'forces' if ' of force ' in where else 'inputs'} of model '{system.model.name}'",
         "write a sign smoothly, as tanh(v/0.01); dry friction in sticking is not a function "
         "of the state",
     )
 
 
-def _zeros(tree: Expression, moving: set[str]) -> list[str]:
-    """Expressions of the state that are zero where a part of a tree bends or jumps."""
+def _zeros(tree: Expression, moving: set[str], kinds: frozenset[str]) -> list[str]:
+    """Expressions of the state that are zero where functions of these kinds bend or jump."""
     found: list[str] = []
 
     def leaf(node: Number | Name) -> tuple[str, bool]:
@@ -133,7 +173,7 @@ def _zeros(tree: Expression, moving: set[str]) -> list[str]:
 
     def call(function: str, arguments: list[tuple[str, bool]]) -> tuple[str, bool]:
         texts = [text for text, _ in arguments]
-        if any(is_moving for _, is_moving in arguments):
+        if function in kinds and any(is_moving for _, is_moving in arguments):
             if function in ("abs", "sign"):
                 found.append(texts[0])
             elif function in ("min", "max"):
