@@ -26,7 +26,7 @@ RANKS = {
     "families": -1,
     "interrupts": -1,
     "formats": 0,
-    "spatial": 0,
+    "spatial": -1,
     "lookup_tables": -1,
     "grid_spline": 0,
     "step_table": 0,
