@@ -51,8 +51,8 @@ from noslip.simulation.starts.stacks import pseudo_inverse, row_weights
 
 #: A row may be missed by this share of the tangents.
 _MISSED = 1e-7
-#: A completed start may differ by this share from what (1) says; a difference knows no better.
-_OPEN = 1e-4
+#: A completed start may differ by this share from what (1) says: the error of a difference.
+_OPEN = 1e-6
 
 
 class Change(NamedTuple):
@@ -374,41 +374,28 @@ def _is_open(place: _CompletedStart) -> bool:
 def _check_determined(place: _CompletedStart, moving: Sequence[tuple[Change, Array]]) -> None:
     """Refuse a start whose completion moves otherwise than (1), when what is given changes.
 
-    All changes at once, each by its own share, are compared with a difference; one by one only if
-    that fails.
+    Each change is compared with a difference by itself, so that none hides behind others and the
+    verdict on it is the same whatever else is asked for.
     """
-    if len(moving) > 1 and _follows(place, moving):
-        return
     for change, q in moving:
-        if not _follows(place, [(change, q)]):
+        if not _follows(place, change, q):
             raise _left_open(place, change)
 
 
-def _follows(place: _CompletedStart, moving: Sequence[tuple[Change, Array]]) -> bool:
-    """Whether a completion follows some changes together as (1) says."""
+def _follows(place: _CompletedStart, change: Change, q: Array) -> bool:
+    """Whether a completion follows a change as (1) says, which moves q by q'."""
     task = place.completion.task
-    given, params = dict.fromkeys(place.given, 0.0), 0.0 * place.params
-    q, time = np.zeros(place.completion.q.shape[1]), 0.0
-    for k, (change, tangent) in enumerate(moving):
-        sizes = [abs(place.given[name]) for name in change.given]
-        sizes += [abs(x) for x, along in zip(place.params, change.params, strict=True) if along]
-        size = max([1e-3, *sizes]) / (k + 1)
-        params, q, time = (
-            params + size * change.params,
-            q + size * tangent,
-            time + size * change.time,
-        )
-        for name, along in change.given.items():
-            given[name] += size * along
-    step, ends = 1e-4, []
+    sizes = [abs(place.given[name]) for name in change.given]
+    sizes += [abs(x) for x, along in zip(place.params, change.params, strict=True) if along]
+    step, ends = 1e-4 * max([1e-3, *sizes]), []
     for sign in (step, -step):
         moved = complete_one(
             task.system,
-            {name: x + sign * given[name] for name, x in place.given.items()},
+            {name: x + sign * change.given.get(name, 0.0) for name, x in place.given.items()},
             guess=_guess(place),
-            time=float(task.t[0]) + sign * time,
+            time=float(task.t[0]) + sign * change.time,
             speed_inputs=lambda _: task.w[0],
-            parameters=place.params + sign * params,
+            parameters=place.params + sign * change.params,
         )
         ends.append(moved.q[0])
     off = (ends[0] - ends[1]) / (2 * step) - q
