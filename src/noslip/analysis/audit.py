@@ -516,8 +516,7 @@ def _notes(wheels: tuple[WheelAudit, ...], unknown: dict[str, str], left_out: in
         yield f"blades carry no load here ({listed}): the wheels carry all of it"
     if left_out:
         yield (
-            f"{left_out} of the samples left out: the forces cannot be computed there in the "
-            "independent speeds of the system"
+            f"{left_out} of the samples left out: no independent speeds determine the forces there"
         )
 
 

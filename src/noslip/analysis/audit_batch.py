@@ -182,14 +182,12 @@ def audit_batch(
 def _audit_states(variants: Variants, block: range, time: float) -> Audit:
     """The audit of a block of states, which are its samples."""
     system, n = variants.system, len(block)
-    q, eta, mu = variants.completed(block, time)
+    start, t = variants.completed(block, time), np.full(n, time)
     inputs, values = (
         variants.rows(table, block) for table in (variants.inputs, variants.parameters)
     )
-    x, t = variants.state_rows(q, eta, mu), np.full(n, time)
-    v = system.motion.map(t, x, inputs, values)[:, : len(system.speeds)]
-    rest = x[:, q.shape[1] + eta.shape[1] :]
-    motion = SampledMotion(t, q, v, inputs, rest, values, is_one=False)
+    rest = np.concatenate([start.mu, np.zeros((n, int(system.does_work)))], axis=1)
+    motion = SampledMotion(t, start.q, start.v, inputs, rest, values, is_one=False)
     return audit_forces(system, contact_forces_at(system, motion), t, None)
 
 

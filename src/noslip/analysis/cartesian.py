@@ -18,13 +18,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.instant import check_time, speed_input_vectors
+from noslip.analysis.instant import check_time, speed_input_vectors, state_at
 from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import twists
 from noslip.model.forces import GRAVITY
 from noslip.model.quantities import ZERO, Vector3
-from noslip.simulation.starts.completion import complete_start
 from noslip.spatial import cross
 
 COMPONENTS: tuple[str, ...] = ("vx", "vy", "vz", "wx", "wy", "wz")
@@ -94,11 +93,13 @@ def cartesian_model(
     require_system("cartesian_model", system)
     check_time(system, time)
     _check(system, body, components, axes)
+    w, wdot = speed_input_vectors(system, speed_inputs)
+    system, start, params = state_at(
+        system, state, time=time, speed_inputs=w, parameters=parameters
+    )
+    _check(system, body, components, axes)  # another branch has other degrees of freedom
     kin, eq = system.kinematics, system.equations
     symbols = kin.symbols
-    params = system.parameters(parameters)
-    w, wdot = speed_input_vectors(system, speed_inputs)
-    start = complete_start(system, state, time=time, speed_inputs=lambda q: w, parameters=params)
     given = dict(inputs or {})
     u = np.array([float(given.pop(i.name, 0.0)) for i in system.model.inputs])
     if given:

@@ -61,6 +61,7 @@ from noslip.kinematics.tree import frame_pose
 from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, AbstractContact
 from noslip.model.joints import Joint
 from noslip.model.numbers import number
+from noslip.simulation.starts.bases import choose_bases
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -129,7 +130,8 @@ def contact_forces_at(system: System, run: SampledMotion) -> ContactForces:
     at = run.arguments(system)
     frames = system.contact_axes.map(*at).reshape(len(run.t), len(contacts), 4, 3)
     held = _grips(system, run, contacts)
-    ok = _determines_motion(system, at)
+    ok = np.ones(len(run.t), bool)
+    ok[list(choose_bases(system, run.t, run.q, run.values).faults)] = False
     pushes = [grip.forces[:, :2] for grip in held]
     for numbers in (frames, *pushes, *(r.force for r in (*joints, *parts) if not r.note)):
         ok &= np.all(np.isfinite(numbers.reshape(len(ok), -1)), axis=1)
@@ -223,12 +225,6 @@ def _grips(
 def _place(contact: AbstractContact) -> tuple[object, ...]:
     """Body, center and ground by which a tire is found to be that of a contact."""
     return contact.body, contact.wheel_center(), contact.plane
-
-
-def _determines_motion(system: System, at: tuple[Array, Array, Array, Array]) -> NDArray[np.bool_]:
-    """(n,) whether the system's independent speeds determine the motion at each sample."""
-    health = system.rates.map(*at)[:, system.num_states :]
-    return np.all(np.abs(health) > np.array([h.limit for h in system.singularity_measures]), axis=1)
 
 
 def _shared_by_rows(system: System, t: Array, q: Array, params: Array) -> Array:

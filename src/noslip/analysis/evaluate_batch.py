@@ -7,6 +7,7 @@ system do not determine the motion is evaluated alone, in others.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,12 +20,13 @@ from noslip.analysis.instant import (
     Instant,
     bearing_rows,
     check_time,
+    independent_rates,
     instant,
     instant_parts,
     reaction_unit,
     with_outputs,
 )
-from noslip.analysis.instant_kinematics import InverseDynamics
+from noslip.analysis.instant_kinematics import InverseDynamics, inputs_for
 from noslip.engines import outputs as system_outputs
 from noslip.engines.program import Program
 from noslip.engines.system import Array, System
@@ -35,7 +37,10 @@ from noslip.simulation.batches.variants import Variants, dataset, in_blocks, rea
 from noslip.simulation.expressions import check_outputs, output_units, trace_outputs
 from noslip.simulation.input_plan import plan_inputs
 from noslip.simulation.request import check_named
-from noslip.simulation.starts.completion import Start
+from noslip.simulation.starts.bases import KINEMATIC, choose_bases, singular_state, states_in
+from noslip.simulation.starts.completion import Start, Starts
+from noslip.simulation.starts.layout import layout_of
+from noslip.simulation.starts.stacks import apply
 
 if TYPE_CHECKING:
     import xarray
@@ -282,25 +287,61 @@ class _Evaluation:
                 x = variants.state_rows(q, *(np.tile(part, (len(q), 1)) for part in rest))
                 return inputs_at(k, x)[:, num : num + num_w]
 
-        q, eta, mu = variants.completed(
-            block, self._time, guess=self._guess, speed_inputs=speed_inputs
-        )
+        start = variants.completed(block, self._time, guess=self._guess, speed_inputs=speed_inputs)
+        q, eta, mu = start.q, start.eta, start.mu
         x = variants.state_rows(q, eta, mu)
         if inputs_at is not None:
             u = inputs_at(np.arange(len(block)), x)
         values = self._at.map(t, x, u, params)
         some = slice(block.start, block.stop)
         self._q[some], self._values[some] = q, values
-        limits = np.array([measure.limit for measure in system.singularity_measures])
-        is_regular = np.all(np.abs(values[:, self._places["health"]]) > limits, axis=1)
-        is_regular &= np.all(np.isfinite(values[:, self._places["accelerations"]]), axis=1)
-        for k in np.flatnonzero(~is_regular):
-            self._alone(block.start + int(k), q[k], eta[k], mu[k], values[k], u[k], params[k])
+        bases = choose_bases(system, t, q, params, measures=values[:, self._places["health"]])
+        if bases.faults:
+            k = min(bases.faults)
+            number = f", variant {block.start + k}"
+            raise singular_state(system, bases.faults[k], self._time, number)
+        for here, which in bases.groups:
+            if here is system:
+                finite = np.isfinite(values[which, self._places["accelerations"]]).all(axis=1)
+                which = which[~finite]
+            if which.size:
+                self._others_of(here, block.start, which, start, u, params)
         self._is_done[some] = True
 
-    def _inputs_at(self, u: Array, params: Array) -> Callable[[NDArray[np.int64], Array], Array]:
+    def _others_of(
+        self,
+        here: System,
+        first: int,
+        which: NDArray[np.int_],
+        start: Starts,
+        u: Array,
+        params: Array,
+    ) -> None:
+        """Variants of a block in other independent speeds, one by one."""
+        system, t = self._system, np.full(len(which), self._time)
+        q, v, mu = start.q[which], start.v[which], start.mu[which]
+        work = np.zeros((len(which), int(here.does_work)))
+        x = states_in(here, t, q, v, np.concatenate([mu, work], axis=1), params[which])
+        given = u[which]
+        if self._texts:
+            given = self._inputs_at(u, params, here)(which, x)
+        num, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+        rows = layout_of(system).rows(t, q, given[:, num : num + num_w], params[which])
+        missed = apply(rows.A, v) + rows.a
+        for i, k in enumerate(which.tolist()):
+            one = dataclasses.replace(
+                start.one(here, k, self._time, params[k]),
+                position_residual=_largest(rows.g[i]),
+                speed_residual=_largest(missed[i]),
+            )
+            self._alone(here, first + k, one, given[i], params[k])
+            self._values[first + k, self._places["residuals"]] = missed[i]
+
+    def _inputs_at(
+        self, u: Array, params: Array, here: System | None = None
+    ) -> Callable[[NDArray[np.int64], Array], Array]:
         """[u; w; ẇ] of places in a block and states: expressions in place of numbers."""
-        system = self._system
+        system = here or self._system
         plan = plan_inputs(system, self._texts, params[0])
         function = plan.function
         assert function is not None
@@ -322,28 +363,17 @@ class _Evaluation:
 
         return inputs_at
 
-    def _alone(
-        self, k: int, q: Array, eta: Array, mu: Array, values: Array, u: Array, params: Array
-    ) -> None:
-        """A variant in other independent speeds, or the reason why there are none."""
-        start = Start(
-            time=self._time,
-            q=q,
-            v=values[self._places["speeds"]],
-            eta=eta,
-            mu=mu,
-            position_residual=_largest(values[self._places["positions"]]),
-            speed_residual=_largest(values[self._places["residuals"]]),
-            completed={},
-        )
+    def _alone(self, here: System, k: int, start: Start, u: Array, params: Array) -> None:
+        """A variant in other independent speeds."""
         try:
-            found = instant(self._system, start, u, params)
+            found = instant(here, start, u, params)
             if self._outputs:
-                found = with_outputs(self._system, found, start, u, params, self._outputs)
+                found = with_outputs(here, found, start, u, params, self._outputs)
         except SimulationError as error:
             place = f"{error.where}, variant {k}"
             raise SimulationError(error.what, place, error.fix) from None
         row = self._values[k]
+        row[self._places["speeds"]] = start.v
         row[self._places["accelerations"]] = list(found.accelerations.values())
         row[self._places["multipliers"]] = list(found.multipliers.values())
         row[self._places["energies"]] = found.kinetic_energy, found.potential_energy
@@ -442,8 +472,10 @@ class InverseDynamicsBatch:
     model : name of the mechanism.
     count : variants.
     inputs : force input → (n,).
-    unreachable : (n, nf) generalized force on the independent speeds that no inputs can supply.
+    unreachable : (n, nf) generalized force on the independent speeds that no inputs can supply; nan
+        where `others` has the variant.
     independent_speeds : names of these speeds.
+    others : variants in other independent speeds, in which the motion is determined there.
     units : of the inputs.
     """
 
@@ -452,6 +484,7 @@ class InverseDynamicsBatch:
     inputs: dict[str, Array] = field(repr=False)
     unreachable: Array = field(repr=False)
     independent_speeds: tuple[str, ...]
+    others: dict[int, InverseDynamics] = field(repr=False)
     units: dict[str, str] = field(repr=False)
     variants: Variants = field(repr=False)
 
@@ -461,9 +494,12 @@ class InverseDynamicsBatch:
     def __getitem__(self, k: int) -> InverseDynamics:
         """The inputs of one variant."""
         k = _checked_place(k, self.count)
+        if k in self.others:
+            return self.others[k]
         return InverseDynamics(
             inputs={name: float(x[k]) for name, x in self.inputs.items()},
             unreachable=self.unreachable[k],
+            independent_speeds=self.independent_speeds,
         )
 
     def to_xarray(self) -> xarray.Dataset:
@@ -505,7 +541,8 @@ def inverse_dynamics_batch(
     ----------
     system : compiled system.
     state : coordinates and speeds, completed consistently.
-    accelerations_of : rate of every independent speed by name; those not named are zero.
+    accelerations_of : rate of every independent speed by name, or of other speeds, as in
+        :func:`inverse_dynamics`; those not named are zero.
     speed_inputs : such as a steering rate, and their rates, zero by default.
     weights : input name → weight of its square in the norm that is least, 1 by default.
     parameters : values that differ from the nominal ones.
@@ -541,23 +578,30 @@ def inverse_dynamics_batch(
     _check_known(
         variants, speed_inputs, [*speed_names, *(f"{n}_rate" for n in speed_names)], "speed input"
     )
-    etadot = _columns(variants, "acceleration", names, "independent speed", 0.0)
+    known = list(dict.fromkeys([*names, *(s.name for s in kin.speeds)]))
+    etadot = _columns(variants, "acceleration", known, "independent speed", 0.0)[:, : len(names)]
+    is_plain = set(variants.others["acceleration"]) <= set(names)
     weight = _columns(variants, "weight", forces, "force input to weight", 1.0)
-    blocks_at = variants.compile(
-        "inverse_dynamics_batch",
-        lambda: system.program("blocks", system_outputs.blocks(system.equations)),
-    )
-    nf, nu = len(names), len(forces)
+    measures = ca.vertcat(*[m.value for m in system.singularity_measures])
+
+    def trace() -> Program:
+        blocks = system_outputs.blocks(system.equations)
+        return system.program("blocks", ca.vertcat(ca.densify(measures), blocks))
+
+    blocks_at = variants.compile("inverse_dynamics_batch", trace)
+    nf, nu, nh = len(names), len(forces), measures.shape[0]
     inputs = np.full((variants.count, nu), np.nan)
     unreachable = np.full((variants.count, nf), np.nan)
+    others: dict[int, InverseDynamics] = {}
 
     def fill(block: range) -> None:
         n, some = len(block), slice(block.start, block.stop)
         params = variants.rows(variants.parameters, block)
         u = variants.rows(variants.inputs, block)
-        x = variants.state_rows(*variants.completed(block, time))
-        blocks = blocks_at.map(np.full(n, time), x, u, params)
-        mass, bias, force, B = np.split(blocks, np.cumsum([nf * nf, nf, nf]), axis=1)
+        start, t = variants.completed(block, time), np.full(n, time)
+        x = variants.state_rows(start.q, start.eta, start.mu)
+        blocks = blocks_at.map(t, x, u, params)
+        health, mass, bias, force, B = np.split(blocks, np.cumsum([nh, nf * nf, nf, nf]), axis=1)
         mass, B = mass.reshape(n, nf, nf), B.reshape(n, nf, nu)
         needed = np.einsum("nij,nj->ni", mass, variants.rows(etadot, block)) + bias - force
         found = np.zeros((n, nu))
@@ -568,6 +612,41 @@ def inverse_dynamics_batch(
             found = root * np.einsum("nij,nj->ni", inverse, needed)
         inputs[some] = found
         unreachable[some] = needed - np.einsum("nij,nj->ni", B, found)
+        bases = choose_bases(system, t, start.q, params, measures=health, kinds=KINEMATIC)
+        if bases.faults:
+            k = min(bases.faults)
+            raise singular_state(system, bases.faults[k], time, f", variant {block.start + k}")
+        for here, which in bases.groups:
+            if here is not system or not is_plain:
+                alone(here, block.start, which, start, u, params)
+
+    def alone(
+        here: System,
+        first: int,
+        which: NDArray[np.int_],
+        start: Starts,
+        u: Array,
+        params: Array,
+    ) -> None:
+        """Variants of a block in other independent speeds, one by one."""
+        num_w = len(speed_names)
+        for k in which.tolist():
+            one = start.one(here, k, time, params[k])
+            w = u[k, nu : nu + num_w], u[k, nu + num_w :]
+            given = {
+                kind: {n: float(x[min(first + k, len(x) - 1)]) for n, x in values.items()}
+                for kind, values in variants.others.items()
+            }
+            try:
+                rates = independent_rates(system, here, one, given["acceleration"], params[k], w)
+                solved = inputs_for(here, one, rates, w, given["weight"], params[k])
+            except SimulationError as error:
+                place = f"{error.where}, variant {first + k}"
+                raise SimulationError(error.what, place, error.fix) from None
+            inputs[first + k] = list(solved.inputs.values())
+            unreachable[first + k] = solved.unreachable if here is system else np.nan
+            if here is not system:
+                others[first + k] = solved
 
     in_blocks(
         variants.count,
@@ -583,6 +662,7 @@ def inverse_dynamics_batch(
         inputs={name: inputs[:, k] for k, name in enumerate(forces)},
         unreachable=unreachable,
         independent_speeds=tuple(names),
+        others=others,
         units={i.name: i.unit for i in model.inputs},
         variants=variants,
     )

@@ -18,14 +18,16 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.instant_kinematics import BodyMotion, inverse_dynamics
+from noslip.analysis.instant import speed_input_vectors, speed_rows
+from noslip.analysis.instant_kinematics import BodyMotion, inputs_for
 from noslip.analysis.inverse import Reference, reference_program
 from noslip.analysis.motion import AbstractMotion
 from noslip.analysis.reference_motion import integrate_reference
 from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
-from noslip.simulation.request import read_run
+from noslip.simulation.request import read_run, with_regular_rows
+from noslip.simulation.starts.bases import KINEMATIC, choose_bases
 from noslip.simulation.starts.completion import Start, complete_start
 
 
@@ -76,7 +78,8 @@ class DynamicsHistory:
     Parameters
     ----------
     inputs : force input → (n,), least where several do.
-    unreachable : (n, nf) generalized forces that no inputs supply.
+    unreachable : (n, nf) generalized forces that no inputs supply, on the independent speeds; on
+        others at samples at which these do not determine the motion.
     """
 
     inputs: dict[str, Array]
@@ -167,27 +170,28 @@ def dynamics_history(
             (history.speeds, system.speeds),
         )
     )
-    eta = system.kinematics.independent_values(history.t, q, v, system.parameters(parameters))
-    for k, t in enumerate(history.t):
+    vdot = np.column_stack([history.accelerations[x.name] for x in system.speeds])
+    params = system.parameters(parameters)
+    system = with_regular_rows(system, params, parameters)
+    bases = choose_bases(system, history.t, q, params, kinds=KINEMATIC)
+    bases.check(system, history.t, "sample")
+    here_at = {k: here for here, which in bases.groups for k in which.tolist()}
+    for k, t in enumerate(history.t.tolist()):
+        here, speed_inputs = here_at[k], {n: float(x[k]) for n, x in history.speed_inputs.items()}
         # the whole state is known: nothing is to be completed
         state = Start(
-            time=float(t),
+            time=t,
             q=q[k],
             v=v[k],
-            eta=eta[k],
+            eta=here.kinematics.independent_rows(t, q[k], params) @ v[k],
             mu=np.zeros(len(system.auxiliary_states)),
             position_residual=0.0,
             speed_residual=0.0,
             completed={},
         )
-        found = inverse_dynamics(
-            system,
-            state,
-            {n: float(x[k]) for n, x in history.independent_accelerations.items()},
-            speed_inputs={n: float(x[k]) for n, x in history.speed_inputs.items()},
-            weights=weights,
-            parameters=parameters,
-        )
+        E, change = speed_rows(here, t, state, params)
+        given = speed_input_vectors(here, speed_inputs)
+        found = inputs_for(here, state, E @ vdot[k] + change, given, weights, params)
         inputs.append(list(found.inputs.values()))
         missing.append(found.unreachable)
     names = [i.name for i in system.model.inputs]

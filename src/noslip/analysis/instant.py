@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -20,12 +20,8 @@ from noslip.simulation.expressions import check_outputs, output_units, trace_out
 from noslip.simulation.input_plan import plan_inputs
 from noslip.simulation.request import check_named, with_regular_rows
 from noslip.simulation.start import branch_notes, on_own_branch
-from noslip.simulation.starts.completion import (
-    OtherBranchError,
-    Start,
-    complete_start,
-    start_names,
-)
+from noslip.simulation.starts.bases import ALL, regular_start
+from noslip.simulation.starts.completion import OtherBranchError, Start, complete_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -168,8 +164,12 @@ def _evaluate(
     start = complete_start(
         system, state, guess=guess, time=time, speed_inputs=speed_inputs, parameters=params
     )
+    here, start = regular_start(system, start, params)
     if inputs_at is not None:
+        if here is not system:
+            inputs_at = _expressions(here, texts, u, set(given), params, time)
         u = inputs_at(start.q, start.eta, start.mu)
+    system = here
     found = instant(system, start, u, params)
     return found if not outputs else with_outputs(system, found, start, u, params, outputs)
 
@@ -182,12 +182,11 @@ def with_outputs(
     params: Array,
     outputs: Mapping[str, str],
 ) -> Instant:
-    """An instant with the values of expressions, in whose speeds it was found."""
-    here, start = _in_regular_speeds(system, start, u, params)
-    kin = here.kinematics
-    x = np.concatenate([start.q, start.eta, start.mu, np.zeros(1 if here.does_work else 0)])
-    symbols = (kin.symbols.t, here.state, here.equations.inputs, kin.symbols.params)
-    function = ca.Function("outputs", symbols, [trace_outputs(here, outputs)])
+    """An instant with the values of expressions, in the speeds in which it was found."""
+    kin = system.kinematics
+    x = np.concatenate([start.q, start.eta, start.mu, np.zeros(1 if system.does_work else 0)])
+    symbols = (kin.symbols.t, system.state, system.equations.inputs, kin.symbols.params)
+    function = ca.Function("outputs", symbols, [trace_outputs(system, outputs)])
     values = np.array(function(start.time, x, u, params)).ravel()
     return dataclasses.replace(
         found,
@@ -218,6 +217,138 @@ def check_time(system: System, time: float, state: object = None) -> None:
         )
 
 
+def state_at(
+    system: System,
+    state: Mapping[str, float] | Start,
+    *,
+    time: float,
+    speed_inputs: Array,
+    parameters: Mapping[str, float] | None,
+    kinds: Sequence[str] = ALL,
+) -> tuple[System, Start, Array]:
+    """The system at a state, in rows, speeds and on the branch that determine the motion there.
+
+    Parameters
+    ----------
+    system : compiled system.
+    state : coordinates and speeds, completed consistently; or a completed start.
+    time : s.
+    speed_inputs : (nw,).
+    parameters : values that differ from the nominal ones.
+    kinds : of singularity measures that count.
+
+    Returns
+    -------
+    here, start, params : the system, the state in its speeds, and the parameters (np,).
+    """
+    params = system.parameters(parameters)
+    system = with_regular_rows(system, params, parameters)
+    if isinstance(state, Start):
+        return *regular_start(system, state, params, kinds=kinds), params
+
+    def complete(here: System) -> Start:
+        return complete_start(
+            here, state, time=time, speed_inputs=lambda q: speed_inputs, parameters=params
+        )
+
+    try:
+        start = complete(system)
+    except OtherBranchError as other:
+        system = on_own_branch(system, other, params)
+        start = complete(system)
+    return *regular_start(system, start, params, kinds=kinds), params
+
+
+def independent_rates(
+    own: System,
+    here: System,
+    start: Start,
+    given: Mapping[str, float],
+    params: Array,
+    speed_inputs: tuple[Array, Array],
+) -> Array:
+    """η̇ in the speeds of a system at a state, of rates by name.
+
+        v̇ = S η̇ + v̇₀     d(E_k v)/dt = r_k for each name k
+
+    Rates that are not named are zero, if only independent speeds are.
+
+    Parameters
+    ----------
+    own : system whose independent speeds may be named; those of `here` and tree speeds, too.
+    here : in speeds that determine the motion at the state.
+    start : the state, in these.
+    given : rates by name.
+    params, speed_inputs : (np,) parameters; w and ẇ.
+
+    Raises
+    ------
+    SimulationError : for other names; where speeds are named that are not independent at this
+        state, if constraints determine other rates of them, or they leave some rate open.
+    """
+    names = [s.name for s in here.independent_speeds]
+    own_names, tree = ([s.name for s in x] for x in (own.independent_speeds, own.speeds))
+    known = list(dict.fromkeys([*own_names, *names, *tree]))
+    rates = named_vector(dict(given), known, "independent speed", own)
+    if set(given) <= set(names):
+        return rates[[known.index(name) for name in names]]
+    kin, s, t = here.kinematics, here.kinematics.symbols, start.time
+    moving = ca.Function(
+        "v", [s.t, s.q, kin.eta, s.w, s.wdot, s.params], [ca.densify(kin.S), kin.vdot0]
+    )
+    S, vdot0 = (np.array(x) for x in moving(t, start.q, start.eta, *speed_inputs, params))
+    E, change = speed_rows(own, t, start, params)
+    # of each name, d(E_k v)/dt = J_k η̇ + the rest
+    asked, J, right = list(given), np.zeros((len(given), len(names))), np.zeros(len(given))
+    for k, name in enumerate(asked):
+        right[k] = given[name]
+        if name in names:
+            J[k, names.index(name)] = 1.0
+            continue
+        if name in tree:
+            row, moved = np.eye(len(tree))[tree.index(name)], 0.0
+        else:
+            row, moved = E[own_names.index(name)], float(change[own_names.index(name)])
+        J[k] = row @ S
+        right[k] -= row @ vdot0.ravel() + moved
+    found: Array = np.asarray(np.linalg.lstsq(J, right, rcond=1e-10)[0], dtype=float)
+    independent = ", ".join(f"'{name}'" for name in names)
+    off = np.abs(J @ found - right)
+    if off.max() > RATE_ERROR * max(1.0, float(np.abs(right).max())):
+        worst = int(np.argmax(off))
+        raise SimulationError(
+            f"the rate of '{asked[worst]}' is {given[asked[worst]]:.6g}, but the constraints "
+            f"determine {given[asked[worst]] + (J @ found - right)[worst]:.6g} at this state",
+            f"model '{own.model.name}', t = {t:g} s",
+            f"give rates of the speeds that are independent here: {independent}",
+        )
+    if np.linalg.matrix_rank(J, tol=1e-10) < len(names):
+        raise SimulationError(
+            f"the rates of {', '.join(given)} leave others open: these speeds are not all "
+            "independent at this state",
+            f"model '{own.model.name}', t = {t:g} s",
+            f"give rates of the speeds that are independent here: {independent}",
+        )
+    return found
+
+
+#: Share of the given rates by which constraints may miss them.
+RATE_ERROR = 1e-8
+
+
+def speed_rows(system: System, t: float, start: Start, params: Array) -> tuple[Array, Array]:
+    """E (nf, nv) and Ė v (nf,) at a state: η̇ = E v̇ + Ė v."""
+    kin, s = system.kinematics, system.kinematics.symbols
+    eta, qdot = ca.mtimes(kin.E, s.v), ca.mtimes(kin.N, s.v)
+    change = ca.jtimes(eta, s.q, qdot) + ca.jtimes(eta, s.t, ca.SX(1))
+    rows = system.cached(
+        "rates of independent speeds",
+        lambda: ca.Function("E", [s.t, s.q, s.v, s.params], [ca.densify(kin.E), change]),
+    )
+    E, moved = (np.array(x) for x in rows(t, start.q, start.v, params))
+    return E.reshape(kin.num_independent_speeds, kin.num_speeds), moved.ravel()
+
+
 def _expressions(
     system: System, texts: dict[str, str], u: Array, given: set[str], params: Array, time: float
 ) -> Callable[[Array, Array, Array], Array]:
@@ -241,32 +372,8 @@ def _expressions(
     return inputs_at
 
 
-def _in_regular_speeds(
-    system: System, start: Start, u: Array, params: Array
-) -> tuple[System, Start]:
-    """The system in speeds and rows that determine the motion at a start: its own, if they do."""
-    t, work = start.time, np.zeros(1 if system.does_work else 0)
-    rates = system.rates(t, np.concatenate([start.q, start.eta, start.mu, work]), u, params)
-    for health, value in zip(system.singularity_measures, rates[system.num_states :], strict=True):
-        if abs(value) > health.limit:
-            continue
-        if health.kind == "basis":
-            (other,) = system.regular_at(np.array([t]), start.q[None], params[None])
-            if other is not None and other is not system:
-                eta = other.kinematics.independent_rows(t, start.q, params) @ start.v
-                moved = dataclasses.replace(start, eta=eta)
-                return _in_regular_speeds(other, moved, u, params)
-        raise SimulationError(
-            health.sentence,
-            f"model '{system.model.name}' at the given state, t = {t:g} s",
-            f"give another configuration; what can be set: {', '.join(start_names(system))}",
-        )
-    return system, start
-
-
 def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
-    """Evaluate a completed start."""
-    system, start = _in_regular_speeds(system, start, u, params)
+    """Evaluate a completed start, in independent speeds that determine the motion there."""
     kin, t = system.kinematics, start.time
     work = np.zeros(1 if system.does_work else 0)
     x = np.concatenate([start.q, start.eta, start.mu, work])

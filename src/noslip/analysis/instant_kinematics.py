@@ -18,12 +18,18 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.cartesian import COMPONENTS, frame_twist
-from noslip.analysis.instant import check_time, named_vector, speed_input_vectors
+from noslip.analysis.instant import (
+    check_time,
+    independent_rates,
+    speed_input_vectors,
+    state_at,
+)
 from noslip.engines.system import Array, System, require_system
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
 from noslip.model.quantities import ZERO, Vector3
-from noslip.simulation.starts.completion import Start, complete_start
+from noslip.simulation.starts.bases import KINEMATIC
+from noslip.simulation.starts.completion import Start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,10 +76,12 @@ class InverseDynamics:
     ----------
     inputs : force inputs by name.
     unreachable : (nf,) generalized force on the independent speeds that no inputs can supply.
+    independent_speeds : names of these speeds.
     """
 
     inputs: dict[str, float]
     unreachable: Array
+    independent_speeds: tuple[str, ...]
 
 
 def direct_kinematics(
@@ -91,7 +99,9 @@ def direct_kinematics(
     ----------
     system : compiled system.
     state : coordinates and speeds; passive ones are completed.
-    accelerations_of : rates of independent speeds by name, zero by default.
+    accelerations_of : rates of independent speeds by name, zero by default. At a state at which the
+        system's own do not determine the motion they are others, those that :func:`evaluate` names;
+        rates of any speeds that determine the motion are accepted too.
     speed_inputs : such as a steering rate, and their rates (``steering_rate_rate``), zero by
         default.
     parameters : values that differ from the nominal ones.
@@ -99,14 +109,14 @@ def direct_kinematics(
     """
     require_system("direct_kinematics", system)
     check_time(system, time)
-    kin = system.kinematics
-    s = kin.symbols
-    params = system.parameters(parameters)
     w, wdot = speed_input_vectors(system, speed_inputs)
-    start = complete_start(system, state, time=time, speed_inputs=lambda q: w, parameters=params)
-    names = [x.name for x in kin.independent_speeds]
-    etadot = named_vector(dict(accelerations_of or {}), names, "independent speed", system)
-    symbol = ca.SX.sym("etadot", len(names))
+    here, start, params = state_at(
+        system, state, time=time, speed_inputs=w, parameters=parameters, kinds=KINEMATIC
+    )
+    etadot = independent_rates(system, here, start, accelerations_of or {}, params, (w, wdot))
+    kin = here.kinematics
+    s = kin.symbols
+    symbol = ca.SX.sym("etadot", len(etadot))
     motion = twists(kin.tree, kin.v)
     rates = accelerations(kin.tree, motion, kin.v, ca.mtimes(kin.S, symbol) + kin.vdot0)
     parts = []
@@ -181,8 +191,7 @@ def inverse_kinematics(
     for c in components:
         if c not in COMPONENTS:
             raise SimulationError(f"there is no component '{c}'", where, nearest(c, COMPONENTS))
-    kin = system.kinematics
-    known = [x.name for x in kin.speeds]
+    known = [x.name for x in system.speeds]
     for name in (*joints, *rates):
         if name not in known or name not in joints:
             raise SimulationError(
@@ -198,12 +207,12 @@ def inverse_kinematics(
             where,
             f"give one for each of {', '.join(components) or 'the joints in joint_speeds'}",
         )
-    s = kin.symbols
-    params = system.parameters(parameters)
     w, wdot = speed_input_vectors(system, speed_inputs)
-    start = complete_start(
-        system, configuration, time=time, speed_inputs=lambda q: w, parameters=params
+    system, start, params = state_at(
+        system, configuration, time=time, speed_inputs=w, parameters=parameters, kinds=KINEMATIC
     )
+    kin = system.kinematics
+    s = kin.symbols
     parts = [s.v[[known.index(name) for name in joints], :]]
     if body:
         twist = frame_twist(system, body, point, axes, s.v)
@@ -276,7 +285,9 @@ def inverse_dynamics(
     ----------
     system : compiled system.
     state : coordinates and speeds, completed consistently; or a completed start, at its own time.
-    accelerations_of : rate of every independent speed by name; those not named are zero.
+    accelerations_of : rate of every independent speed by name; those not named are zero. At a state
+        at which the system's own do not determine the motion they are others, those that
+        :func:`evaluate` names; rates of any speeds that determine the motion are accepted too.
     speed_inputs : such as a steering rate, and their rates, zero by default.
     weights : input name → weight of its square in the norm that is least, 1 by default.
     parameters : values that differ from the nominal ones.
@@ -284,18 +295,24 @@ def inverse_dynamics(
     """
     require_system("inverse_dynamics", system)
     check_time(system, time, state)
-    kin = system.kinematics
-    params = system.parameters(parameters)
     w, wdot = speed_input_vectors(system, speed_inputs)
-    if isinstance(state, Start):
-        start = state
-    else:
-        start = complete_start(
-            system, state, time=time, speed_inputs=lambda q: w, parameters=params
-        )
-    names = [x.name for x in kin.independent_speeds]
+    here, start, params = state_at(
+        system, state, time=time, speed_inputs=w, parameters=parameters, kinds=KINEMATIC
+    )
+    etadot = independent_rates(system, here, start, accelerations_of, params, (w, wdot))
+    return inputs_for(here, start, etadot, (w, wdot), weights, params)
+
+
+def inputs_for(
+    system: System,
+    start: Start,
+    etadot: Array,
+    speed_inputs: tuple[Array, Array],
+    weights: Mapping[str, float] | None,
+    params: Array,
+) -> InverseDynamics:
+    """Inverse dynamics in independent speeds that determine the motion at a state."""
     inputs = [i.name for i in system.model.inputs]
-    etadot = named_vector(dict(accelerations_of), names, "independent speed", system)
     weight = {name: 1.0 for name in inputs}
     for name, value in (weights or {}).items():
         if name not in weight:
@@ -305,10 +322,10 @@ def inverse_dynamics(
                 nearest(name, inputs),
             )
         weight[name] = float(value)
-    nf, nu = len(names), len(inputs)
+    nf, nu = len(etadot), len(inputs)
     work = np.zeros(1 if system.does_work else 0)
     x = np.concatenate([start.q, start.eta, start.mu, work])
-    u = np.concatenate([np.zeros(nu), w, wdot])
+    u = np.concatenate([np.zeros(nu), *speed_inputs])
     blocks = system.instant(start.time, x, u, params).blocks
     mass = blocks[: nf * nf].reshape(nf, nf)
     bias, force = blocks[nf * nf : nf * nf + nf], blocks[nf * nf + nf : nf * nf + 2 * nf]
@@ -320,4 +337,5 @@ def inverse_dynamics(
     return InverseDynamics(
         inputs=dict(zip(inputs, found.tolist(), strict=True)),
         unreachable=needed - (B @ found if nu else 0.0),
+        independent_speeds=tuple(x.name for x in system.independent_speeds),
     )

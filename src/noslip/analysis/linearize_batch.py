@@ -230,7 +230,8 @@ def _fill(plan: _Plan, block: range, results: dict[str, np.ndarray]) -> None:
     some = slice(block.start, block.stop)
     params = variants.rows(variants.parameters, block)
     u = variants.rows(variants.inputs, block)
-    q, eta, states = variants.completed(block, plan.time)
+    start = variants.completed(block, plan.time)
+    q, eta, states = start.q, start.eta, start.mu
     nf = len(chart.speeds)
     c = chart.from_many_coordinates(q, states)
     x = np.concatenate([c, np.zeros((n, nf))], axis=1)

@@ -53,6 +53,7 @@ from noslip.model.bodies import WORLD
 from noslip.model.contacts import AbstractContact
 from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
+from noslip.simulation.starts.bases import regular_start
 from noslip.simulation.starts.completion import Start
 from noslip.spatial import (
     angle_rate_map,
@@ -705,7 +706,7 @@ def local_state_at(
             f"model '{system.model.name}'",
             "derive the equations by another method, such as NaturalComplement()",
         )
-    here = _in_regular_speeds(system, start, inputs, params)
+    here, start = regular_start(system, start, params)
     chart = local_coordinates_at(here, start.time, start.q, params, turned)
     if chart.depends_on_time:
         raise SimulationError(
@@ -714,7 +715,7 @@ def local_state_at(
             "leave out motions and forces that are expressions of t",
         )
     c = chart.from_coordinates(start.q, _force_states(here, start))
-    eta = here.kinematics.independent_rows(start.time, start.q, params) @ start.v
+    eta = start.eta
     none = np.zeros(len(eta))
     point = LocalState(
         system=here,
@@ -734,29 +735,6 @@ def local_state_at(
 def _force_states(system: System, start: Start) -> Array:
     """States of forces of a start, zero where it has none."""
     return start.mu if len(start.mu) else np.zeros(len(system.kinematics.force_states))
-
-
-def _in_regular_speeds(system: System, start: Start, inputs: Array, params: Array) -> System:
-    """The system in speeds that determine the motion there: its own, if they do."""
-    kin = system.kinematics
-    work = np.zeros(1 if system.does_work else 0)
-    eta = kin.independent_rows(start.time, start.q, params) @ start.v
-    x = np.concatenate([start.q, eta, _force_states(system, start), work])
-    rates = system.rates(start.time, x, inputs, params)
-    for health, value in zip(system.singularity_measures, rates[system.num_states :], strict=True):
-        if abs(value) > health.limit:
-            continue
-        if health.kind == "basis":
-            at = np.array([start.time]), start.q[None], params[None]
-            (other,) = system.regular_at(*at)
-            if other is not None and other is not system:
-                return _in_regular_speeds(other, start, inputs, params)
-        raise SimulationError(
-            health.sentence,
-            f"model '{system.model.name}' at the given state",
-            "choose another configuration",
-        )
-    return system
 
 
 _AXES = {"x": vector([1, 0, 0]), "y": vector([0, 1, 0]), "z": vector([0, 0, 1])}

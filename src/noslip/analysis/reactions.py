@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.engines.system import Array, System, require_system
 from noslip.engines.system import compile as compile_system
@@ -14,6 +15,7 @@ from noslip.formulations.derive import derive
 from noslip.formulations.reactions import unknown_wrenches, why_unknown
 from noslip.model.model import Model
 from noslip.simulation.request import with_regular_rows
+from noslip.simulation.starts.bases import choose_bases
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -98,6 +100,12 @@ class SampledMotion(NamedTuple):
     def parameters_of(self, k: int) -> Array:
         """(np,) parameters of one sample."""
         return self.values if self.values.ndim == 1 else self.values[k]
+
+    def part(self, which: NDArray[np.int_]) -> SampledMotion:
+        """Some of the samples."""
+        t, q, v, inputs, rest = (x[which] for x in (self.t, self.q, self.v, self.inputs, self.rest))
+        values = self.values if self.values.ndim == 1 else self.values[which]
+        return SampledMotion(t, q, v, inputs, rest, values, self.is_one)
 
 
 def simulated_system(system: System, run: Trajectory, where: str) -> System:
@@ -200,21 +208,25 @@ def reactions_at(system: System, run: SampledMotion, axes: str) -> tuple[Reactio
     return tuple(result)
 
 
+#: Functions of a system that no speeds enter.
+OF_COORDINATES = ("poses", "contact_axes")
+
+
 def sampled(system: System, run: SampledMotion, function: str) -> Array:
-    """Evaluate a function of the system along a run, in other speeds where its own are singular."""
+    """Evaluate a function of the system along a run, in other speeds where its own are singular.
+
+    What no speeds determine is nan.
+    """
     if run.values.ndim == 1:
         given = system.model.parameter_values(run.values)
         system = with_regular_rows(system, run.values, given)
     at = run.arguments(system)
-    values = getattr(system, function).map(*at)
-    health = system.rates.map(*at)[:, system.num_states :]
-    floors = [h.floor if h.kind == "basis" else -np.inf for h in system.singularity_measures]
-    for k in np.flatnonzero(~np.all(np.abs(health) >= np.array(floors), axis=1)):
-        params = run.parameters_of(int(k))
-        (other,) = system.regular_at(run.t[k : k + 1], run.q[k : k + 1], params[None])
-        if other is None or other is system:
-            continue
-        eta = other.kinematics.independent_rows(run.t[k], run.q[k], params) @ run.v[k]
-        x = np.concatenate([run.q[k], eta, run.rest[k]])
-        values[k] = getattr(other, function)(float(run.t[k]), x, run.inputs[k], params)
+    values: Array = getattr(system, function).map(*at)
+    if function in OF_COORDINATES:
+        return values
+    bases = choose_bases(system, run.t, run.q, run.values, kinds=("basis",))
+    for here, which in bases.groups:
+        if here is not system:
+            values[which] = getattr(here, function).map(*run.part(which).arguments(here))
+    values[list(bases.faults)] = np.nan
     return values

@@ -379,7 +379,7 @@ class _SteadySearch:
         try:
             return complete_starts(
                 system, places, count=n, time=self._time, parameters=params, speed_inputs=None
-            )[0]
+            ).q
         except SimulationError:
             # some cannot: each as it comes
             one = [guess_configuration(system, of(k), params[k], self._time) for k in range(n)]

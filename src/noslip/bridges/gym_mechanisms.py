@@ -430,9 +430,10 @@ def completed_states(
     system: System, given: Mapping[str, Array], count: int, values: Array
 ) -> Array:
     """(n, nx) consistent states."""
-    q, eta, mu = complete_starts(
+    start = complete_starts(
         system, given, count=count, time=0.0, parameters=values[None, :], speed_inputs=None
     )
+    q, eta, mu = start.q, start.eta, start.mu
     found = np.zeros((count, system.num_states))
     for start, part in zip(np.cumsum([0, q.shape[1], eta.shape[1]]), (q, eta, mu), strict=True):
         found[:, start : start + part.shape[1]] = part

@@ -479,7 +479,7 @@ class _DifferentiatedMotions:
         base, p = self.values(loop, block)
         tangents = self._plain_tangents(loop, variables)
         if tangents is not None:
-            q, eta, mu = self.variants.completed(
+            start = self.variants.completed(
                 block,
                 self.request.run.start_time,
                 guess=self.request.run.guess,
@@ -488,7 +488,7 @@ class _DifferentiatedMotions:
             law = loop.generator.start if loop.generator else np.zeros(0)
             n, num = len(block), loop.num_states
             states = np.zeros((n, num))
-            known = np.concatenate([q, eta, mu], axis=1)
+            known = np.concatenate([start.q, start.eta, start.mu], axis=1)
             states[:, : known.shape[1]] = known
             states[:, loop.num_simulated - len(law) : loop.num_simulated] = law
             return states, np.broadcast_to(tangents, (n, *tangents.shape))
@@ -498,7 +498,7 @@ class _DifferentiatedMotions:
             numbers = dataclasses.replace(shared, base=base[k - block.start], p=p[k - block.start])
             run = self.request.run
             found.append(begin(loop, numbers, variables, own["start"], run.start_time, run.guess))
-        return np.array([state for _, state, _ in found]), np.array([t for *_, t in found])
+        return np.array([state for _, _, state, _ in found]), np.array([t for *_, t in found])
 
     def _plain_tangents(self, loop: ClosedLoop, variables: Sequence[Variable]) -> Array | None:
         """(ny, nθ) derivatives of all starts, if they are plain: what is given is the state.

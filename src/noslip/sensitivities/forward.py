@@ -99,7 +99,7 @@ def simulate_sensitivities(
 
     code = code_of(run.system)
     numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
-    started, state, tangents = begin(
+    started, here, state, tangents = begin(
         code.loop, numbers, request.variables, run.start, run.start_time, run.guess
     )
     settings = tangent_settings(request, numbers, state.size)
@@ -109,8 +109,8 @@ def simulate_sensitivities(
 
     check_rounding(code.loop)
     whole = np.concatenate([state, tangents.T.ravel()])
-    settings = with_switches(code_of, system, whole, settings)
-    pieces = run_segments(code_of, system, whole, settings, integrate)
+    settings = with_switches(code_of, here, whole, settings)
+    pieces = run_segments(code_of, here, whole, settings, integrate)
     result = collect(request, pieces, settings, started, texts)
     if on_failure == "raise" and result.run.ending not in (Ending.FINISHED, Ending.CANCELLED):
         raise SimulationError(

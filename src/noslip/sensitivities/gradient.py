@@ -156,7 +156,7 @@ def gradient(
 
     code = code_of(run.system)
     numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
-    _, state, tangents = begin(
+    _, here, state, tangents = begin(
         code.loop,
         numbers,
         inputs_instead(request.variables),
@@ -174,14 +174,14 @@ def gradient(
         tables=numbers.tables,
     )
     check_rounding(code.loop)
-    settings = with_switches(code_of, system, state, settings)
+    settings = with_switches(code_of, here, state, settings)
     recorded: list[RecordedRun] = []
 
     def record(plan: IntegrationPlan, _: object) -> NativeResult:
         recorded.append(RecordedRun(plan))
         return recorded[-1].forward()
 
-    pieces = run_segments(code_of, system, state, settings, record)
+    pieces = run_segments(code_of, here, state, settings, record)
     _check_ending(system, pieces[-1], run.values)
     back = Adjoint(pieces, recorded, settings, measurements)
     back.go()

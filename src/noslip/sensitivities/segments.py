@@ -20,7 +20,7 @@ from noslip.simulation import rules
 from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
 from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult
-from noslip.simulation.segments import Ends, Indices, SegmentBasis, drive, end_of_one
+from noslip.simulation.segments import ONE, Ends, Indices, SegmentBasis, drive, end_of_one
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
 
@@ -115,7 +115,7 @@ def run_segments(
     run : runs one piece.
     """
     motion = _Pieces(code_of, system, state, settings, run)
-    drive(motion, SegmentBasis(system))
+    drive(motion, [(SegmentBasis(system), ONE)])
     return motion.pieces
 
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from noslip.engines.cache import IdentityKey
 from noslip.engines.native import NativeFunction, compile_expression
-from noslip.engines.system import Array
+from noslip.engines.system import Array, System
 from noslip.sensitivities.closed_loop import ClosedLoop, LoopValues, driven, input_plan
 from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.simulation.start import begin as begin_run
 from noslip.simulation.start import complete, state_at
+from noslip.simulation.starts.bases import run_start
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.starts.tangents import Change, check_kept, start_tangents
 
@@ -26,8 +27,8 @@ def begin(
     start: Mapping[str, float] | Start | None,
     time: float,
     guess: Mapping[str, float] | None = None,
-) -> tuple[Start, Array, Array]:
-    """A completed start, the state y there and its derivatives (ny, n).
+) -> tuple[Start, System, Array, Array]:
+    """A completed start, the system in which its run begins, y there and its derivatives (ny, n).
 
     Parameters
     ----------
@@ -48,7 +49,8 @@ def begin(
     started = (
         completion.start() if completion else begin_run(system, plan, start, time, params, guess)
     )
-    state = state_at(system, started.q, started.eta, started.mu, plan)
+    here, eta = run_start(system, started, params)
+    state = state_at(here, started.q, eta, started.mu, plan)
     padded = np.concatenate([state, np.zeros(loop.num_states - state.size)])
     changes = list(_changes(loop, numbers, variables, started, time))
     tangents = np.zeros((loop.num_states, len(changes)))
@@ -58,11 +60,15 @@ def begin(
             num_u : num_u + num_w
         ]
         check_kept(system, started, w, params, changes)
-        return started, padded, tangents
+        return started, here, padded, tangents
     for k, along in enumerate(start_tangents(completion, changes)):
-        found = np.concatenate([along.q, along.eta, along.mu])
+        along_eta = along.eta
+        if here is not system:
+            # other independent speeds are tree speeds
+            along_eta = here.kinematics.independent_rows(time, started.q, params) @ along.v
+        found = np.concatenate([along.q, along_eta, along.mu])
         tangents[: len(found), k] = found
-    return started, padded, tangents
+    return started, here, padded, tangents
 
 
 def _changes(

@@ -20,7 +20,7 @@ from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchInput, read_batch
 from noslip.simulation.batches.result import Batch, collect
 from noslip.simulation.input_laws import AbstractInputLaw
-from noslip.simulation.segments import SegmentBasis, drive
+from noslip.simulation.segments import drive
 
 
 def simulate_batch(
@@ -110,5 +110,5 @@ def simulate_batch(
     """
     request = read_batch(locals())
     motions = BatchMotions(request, out)
-    drive(motions, SegmentBasis(request.run.system), request.count)
+    drive(motions, motions.begin)
     return collect(request, motions)

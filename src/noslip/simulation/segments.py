@@ -72,16 +72,14 @@ class Motions(Protocol):
         """Convert the states of some motions to another basis, for their next segment."""
 
 
-def drive(motions: Motions, basis: SegmentBasis, count: int = 1) -> None:
+def drive(motions: Motions, groups: list[tuple[SegmentBasis, Indices]]) -> None:
     """Run motions to their ends, segment by segment.
 
     Parameters
     ----------
     motions : what is driven.
-    basis : in which all of them start.
-    count : how many there are.
+    groups : bases in which they start, and the numbers of those that start in each.
     """
-    groups = [(basis, ONE if count == 1 else np.arange(count))]
     while groups:
         following: dict[SegmentBasis, list[Indices]] = {}
         for here, which in groups:

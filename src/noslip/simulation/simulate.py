@@ -39,6 +39,7 @@ from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble, output_function
 from noslip.simulation.second_contacts import second_contact_notes
 from noslip.simulation.segments import (
+    ONE,
     Ends,
     Indices,
     SegmentBasis,
@@ -56,6 +57,7 @@ from noslip.simulation.singular_passing import (
     passage,
 )
 from noslip.simulation.start import begin, branch_notes, on_own_branch, state_at
+from noslip.simulation.starts.bases import run_start
 from noslip.simulation.starts.completion import OtherBranchError, Start
 from noslip.simulation.switches import (
     border_texts,
@@ -150,7 +152,7 @@ def simulate(
     except OtherBranchError as other:
         request = request._replace(system=on_own_branch(request.system, other, request.values))
         motion = _SingleRun(request)
-    drive(motion, SegmentBasis(request.system))
+    drive(motion, [(SegmentBasis(motion.system), ONE)])
     motion.keep_last_state()
     result, here = motion.result, motion.segments[-1].system
     _raise_callback_failure(motion.segments, system)
@@ -221,6 +223,7 @@ class _SingleRun:
     Attributes
     ----------
     start : completed.
+    system : in whose speeds the run begins.
     plan : inputs in the speeds of the present segment.
     watched : events in them.
     segments : samples of the segments that were run.
@@ -237,7 +240,10 @@ class _SingleRun:
             system, self.plan, request.start, request.start_time, request.values, request.guess
         )
         self._time, self._step = request.start_time, request.step
-        self._state = state_at(system, self.start.q, self.start.eta, self.start.mu, self.plan)
+        self.system, eta = run_start(system, self.start, request.values)
+        if self.system is not system:
+            self.plan = self._inputs(self.system)
+        self._state = state_at(self.system, self.start.q, eta, self.start.mu, self.plan)
         self._done, self._angles, self._angles_before = 0, EMPTY, EMPTY
         self.watched: EventCode
         self.result: NativeResult

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -46,7 +47,8 @@ def begin(
             f"pass start_time={start.time:g}, or complete the start at the other time",
         )
     check_completed(system, start, values)
-    return start
+    # it may have been completed with other parameters
+    return dataclasses.replace(start, is_carried=False)
 
 
 def on_own_branch(system: System, other: OtherBranchError, values: Array) -> System:

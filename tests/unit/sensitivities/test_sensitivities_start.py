@@ -82,7 +82,7 @@ def tangents(system, given, names, inputs=None, definitions=None):
     )
     loop = close_loop(system, inputs, definitions)
     numbers = numbers_of(loop, inputs, definitions, params)
-    _, state, found = begin(loop, numbers, variables, given, 0.0)
+    _, _, state, found = begin(loop, numbers, variables, given, 0.0)
     return state, found
 
 

@@ -123,7 +123,10 @@ def test_fast_and_switching_callables_run(block):
 
 
 def test_a_caster_without_trail_loses_rank_not_inertia(system_of, refuses):
-    start = {"wheel1.rate": -5.0, "wheel2.rate": -8.0}
+    turning = {"wheel1.rate": -5.0, "wheel2.rate": -8.0}
+    with refuses(ns.SimulationError, "'wheel3.lateral' is missed", "model 'agv'", "leave out"):
+        ns.simulate(system_of("agv"), duration=1.0, start=turning, parameters={"d": 0.0})
+    start = {"wheel1.rate": -5.0, "wheel2.rate": -5.0}
     with refuses(ns.SimulationError, "the constraints lose rank", "model 'agv'", "on_failure"):
         ns.simulate(system_of("agv"), duration=1.0, start=start, parameters={"d": 0.0})
     batch = ns.simulate_batch(

@@ -20,8 +20,9 @@ from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.segments import Ends, Indices, SegmentBasis, carried, drive, end_of_one
+from noslip.simulation.segments import ONE, Ends, Indices, SegmentBasis, carried, drive, end_of_one
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
+from noslip.simulation.starts.bases import run_start
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Trajectory
 
@@ -62,10 +63,10 @@ class Driver:
             values=values,
         )
         self._end = start.time
-        self._here = system
+        self._here, eta = run_start(system, start, values)
         self._step, self.t = 0.0, start.time
         work = np.zeros(1 if system.does_work else 0)
-        self._state = np.concatenate([start.q, start.eta, start.mu, work])
+        self._state = np.concatenate([start.q, eta, start.mu, work])
         self._take(controls, start.q, start.v)
         self._segments: list[Segment] = []
         self._counts = np.zeros(3, dtype=int)
@@ -109,7 +110,7 @@ class Driver:
         SimulationError : if the motion cannot go on.
         """
         self._end = self.t + min(seconds, PIECE)
-        drive(self, SegmentBasis(self._here))
+        drive(self, [(SegmentBasis(self._here), ONE)])
         assert self._result is not None
         if self._result.code != rules.FINISHED:
             self._refuse(self._result)

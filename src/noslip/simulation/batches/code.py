@@ -129,19 +129,19 @@ class BatchCode:
         return base
 
 
-def compile_batch(system: System, request: BatchRequest) -> BatchCode:
-    """Compile a request for a system."""
+def compile_batch(system: System, request: BatchRequest, *, is_on_device: bool) -> BatchCode:
+    """Compile a request for a system, for lanes or for its device."""
     columns, events, lanes = request.columns, request.events, request.lanes
     start_time, end_time = request.run.start_time, request.run.end_time
     key = (
         *("batch", columns, tuple(events.items()), lanes, tuple(request.numbers)),
         *(tuple(request.definitions.items()), tuple(request.traced.items())),
         tuple(request.run.outputs.items()),
-        request.device is None,
+        is_on_device,
     )
 
     def make() -> _BatchFunctions:
-        return _functions(system, request)
+        return _functions(system, request, is_on_device=is_on_device)
 
     # a law, and a CasADi function, may be another object with the same name the next time
     is_text = all(isinstance(spec, str) for spec in request.traced.values())
@@ -149,7 +149,8 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
     law = made.generator
     update_times = law.update_times(start_time, end_time) if law else np.zeros(0)
     entries = [] if made.generator is not None else _table_entries(system, request)
-    parameters = _parameter_rows(system, request, made.generator, made.num_angles)
+    num_hoisted = _num_hoisted(system, is_on_device)
+    parameters = _parameter_rows(system, request, made.generator, made.num_angles, num_hoisted)
     features = _features(request, made.features, parameters)
     return BatchCode(
         system=system,
@@ -185,7 +186,7 @@ class _BatchFunctions(NamedTuple):
     features: TimeFeatures | None
 
 
-def _functions(system: System, request: BatchRequest) -> _BatchFunctions:
+def _functions(system: System, request: BatchRequest, *, is_on_device: bool) -> _BatchFunctions:
     """Trace and compile all functions of a request."""
     columns, events, lanes = request.columns, request.events, request.lanes
     generator = request.law.generator(system) if request.law else None
@@ -206,7 +207,7 @@ def _functions(system: System, request: BatchRequest) -> _BatchFunctions:
         watched = trace_events(system, texts, definitions)
         expressions["events"], near = watched.expression, watched.near
     own_parameters = generator.parameters if generator else ca.SX(0, 1)
-    hoisted = ca.SX.sym("hoisted", _num_hoisted(system, request))
+    hoisted = ca.SX.sym("hoisted", _num_hoisted(system, is_on_device))
     extra = ca.vertcat(hoisted, *symbols.values(), own_parameters)
     count = system.kinematics.symbols.params.shape[0] + extra.shape[0] + near.shape[0]
     extra = ca.vertcat(extra, ca.SX.sym("unused", rounded(count) - count), near)
@@ -363,17 +364,21 @@ def shared_tables(tables: Sequence[InputTable], knots: Array, run: RunRequest) -
     return _table_sets(entries, 1, np.zeros(0), [knots], run.start_time, run.end_time)
 
 
-def _num_hoisted(system: System, request: BatchRequest) -> int:
+def _num_hoisted(system: System, is_on_device: bool) -> int:
     """Values behind the parameters that follow from them alone; a device computes its own."""
-    return 0 if request.device is not None else system.hoisted_rates.num_hoisted
+    return 0 if is_on_device else system.hoisted_rates.num_hoisted
 
 
 def _parameter_rows(
-    system: System, request: BatchRequest, generator: InputGenerator | None, num_angles: int
+    system: System,
+    request: BatchRequest,
+    generator: InputGenerator | None,
+    num_angles: int,
+    num_hoisted: int,
 ) -> Array:
     """[parameters; hoisted; numbers; the law's; unused; room for angles], one row or many."""
     own = request.parameters
-    if _num_hoisted(system, request):
+    if num_hoisted:
         own = system.hoisted_rates.parameters(own)
     parts = [own, *(array[:, None] for array in request.numbers.values())]
     if generator is not None:

@@ -28,9 +28,10 @@ from noslip.simulation.batches.lanes import (
 )
 from noslip.simulation.batches.request import SINGLE_PROJECTION, BatchRequest
 from noslip.simulation.events import ending_directions, lift_events, pulling_start
-from noslip.simulation.segments import Ends, SegmentBasis, carried
+from noslip.simulation.segments import Ends, Indices, SegmentBasis, carried
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
-from noslip.simulation.starts.completion import complete_starts
+from noslip.simulation.starts.bases import run_starts, states_in
+from noslip.simulation.starts.completion import Starts, complete_starts
 
 #: Trajectories below which those that go on in other speeds do so on the processor: a kernel of
 #: their own would take longer to translate.
@@ -47,6 +48,7 @@ class BatchMotions:
 
     Attributes
     ----------
+    begin : bases in which trajectories start, and which do.
     results : a row for each trajectory.
     systems : in whose speeds trajectories ran, the given one first.
     last : (n,) in which of them each ran last.
@@ -57,7 +59,7 @@ class BatchMotions:
 
     def __init__(self, request: BatchRequest, out: Array | None) -> None:
         self._request = request
-        self._codes: dict[System, BatchCode] = {}
+        self._codes: dict[tuple[System, bool], BatchCode] = {}
         self.systems: list[System] = []
         code = self._code(request.run.system)
         self.units: Mapping[str, str] = code.units
@@ -65,10 +67,25 @@ class BatchMotions:
         self.changed_speeds = np.zeros(request.count, dtype=bool)
         self._is_ended = False
         self.tables: dict[str, DeviceMemory] = {}
-        states = _start_states(code, request)
-        _check_pressed(code, request, states)
+        states, start = _start_states(code, request)
+        groups = run_starts(code.system, start, request.run.start_time, request.parameters)
+        for here, which in groups:
+            if here is not code.system:
+                self._begin_in(here, which, states, start)
+            _check_pressed(self._code(here), request, which, states[which])
+        self.begin = [(SegmentBasis(here), which) for here, which in groups]
         self.results = _make_results(code, request, states.shape[1], out)
         self.restart(states)
+
+    def _begin_in(self, system: System, which: Indices, states: Array, start: Starts) -> None:
+        """Write start states in the speeds of another system."""
+        code, num_q = self._code(system), start.q.shape[1]
+        self.changed_speeds[which] = True
+        self.last[which] = self.systems.index(system)
+        t = np.full(len(which), self._request.run.start_time)
+        rest = states[which, num_q + start.eta.shape[1] :]
+        values = code.model_parameters(which)
+        states[which] = states_in(system, t, start.q[which], start.v[which], rest, values)
 
     def restart(self, states: Array) -> None:
         """Reset all trajectories to start states (n, ny)."""
@@ -120,7 +137,7 @@ class BatchMotions:
         if device is None or (basis.system is not self.systems[0] and which.size < FEW):
             self.tables.clear()
             return run_lanes(
-                self._plan(basis, which),
+                self._plan(basis, which, is_on_device=False),
                 self.results,
                 threads=request.threads,
                 progress=report,
@@ -150,16 +167,22 @@ class BatchMotions:
         v = v[:, : len(here.system.speeds)]
         results.states[which] = carried(here.system, there.system, y, v)
 
-    def _code(self, system: System) -> BatchCode:
-        if system not in self._codes:
-            self._codes[system] = compile_batch(system, self._request)
-            self.systems.append(system)
-        return self._codes[system]
+    def _code(self, system: System, *, is_on_device: bool | None = None) -> BatchCode:
+        """The request in the speeds of a system, for the device of the request if it has one.
 
-    def _plan(self, basis: SegmentBasis, queue: Array, *, is_on_device: bool = False) -> LanePlan:
+        Parameters of lanes have values behind them that a device computes by itself.
+        """
+        place = self._request.device is not None if is_on_device is None else is_on_device
+        if system not in self.systems:
+            self.systems.append(system)
+        if (system, place) not in self._codes:
+            self._codes[system, place] = compile_batch(system, self._request, is_on_device=place)
+        return self._codes[system, place]
+
+    def _plan(self, basis: SegmentBasis, queue: Array, *, is_on_device: bool) -> LanePlan:
         """Plan of the loop for some trajectories in a basis."""
         system, request, run = basis.system, self._request, self._request.run
-        code = self._code(system)
+        code = self._code(system, is_on_device=is_on_device)
         directions = ending_directions(system, request.events)
         return LanePlan(
             lanes=request.lanes,
@@ -192,8 +215,8 @@ class BatchMotions:
         )
 
 
-def _start_states(code: BatchCode, request: BatchRequest) -> Array:
-    """(n, ny) states [q; η; μ; W; z] where all trajectories start, no work done yet."""
+def _start_states(code: BatchCode, request: BatchRequest) -> tuple[Array, Starts]:
+    """(n, ny) states [q; η; μ; W; z] where all trajectories start, no work done yet; the starts."""
     system, count, time = code.system, request.count, request.run.start_time
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
     z = np.zeros(0)
@@ -207,7 +230,7 @@ def _start_states(code: BatchCode, request: BatchRequest) -> Array:
         times = np.full(len(q), time)
         return code.inputs_at(trajectories, times, y)[:, num_u : num_u + num_w]
 
-    q, eta, mu = complete_starts(
+    start = complete_starts(
         system,
         request.starts,
         count=count,
@@ -217,7 +240,7 @@ def _start_states(code: BatchCode, request: BatchRequest) -> Array:
         guess=request.run.guess,
     )
     work = np.zeros((count, 1 if system.does_work else 0))
-    parts = [q, eta, mu, work, np.tile(z, (count, 1))]
+    parts = [start.q, start.eta, start.mu, work, np.tile(z, (count, 1))]
     states = np.concatenate(parts, axis=1)
     is_finite = np.isfinite(states).all(axis=1)
     if not is_finite.all():
@@ -226,21 +249,22 @@ def _start_states(code: BatchCode, request: BatchRequest) -> Array:
             f"start of model '{system.model.name}', trajectory {int(np.argmin(is_finite))}",
             "give another configuration, away from singular ones",
         )
-    return states
+    return states, start
 
 
-def _check_pressed(code: BatchCode, request: BatchRequest, states: Array) -> None:
-    """Refuse starts at which the ground would have to pull a body that may lift."""
+def _check_pressed(code: BatchCode, request: BatchRequest, which: Indices, states: Array) -> None:
+    """Refuse starts of some trajectories at which the ground would have to pull a body."""
     lifts = [name for name in request.events if name in lift_events(code.system)]
     if not lifts:
         return
-    which, t = np.arange(request.count), np.full(request.count, request.run.start_time)
+    t = np.full(len(which), request.run.start_time)
     values = code.events_at(which, t, states, is_compiled=request.device is None)
     for name in lifts:
         forces = values[:, list(request.events).index(name)]
         if np.any(forces < 0):
             k = int(np.argmax(forces < 0))
-            raise pulling_start(code.system, name, float(forces[k]), t[k], f", trajectory {k}")
+            number = f", trajectory {which[k]}"
+            raise pulling_start(code.system, name, float(forces[k]), t[k], number)
 
 
 def _make_results(

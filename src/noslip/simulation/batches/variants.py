@@ -29,7 +29,7 @@ from noslip.simulation.batches.request import (
     read_numbers,
     varied_unit,
 )
-from noslip.simulation.starts.completion import SpeedInputs, complete_starts
+from noslip.simulation.starts.completion import SpeedInputs, Starts, complete_starts
 
 if TYPE_CHECKING:
     import xarray
@@ -104,8 +104,8 @@ class Variants:
         *,
         guess: Mapping[str, float] | None = None,
         speed_inputs: SpeedInputs | None = None,
-    ) -> tuple[Array, Array, Array]:
-        """Consistent states of a block: coordinates, independent speeds and costates.
+    ) -> Starts:
+        """Consistent states of a block.
 
         Parameters
         ----------

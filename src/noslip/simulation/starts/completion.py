@@ -98,6 +98,8 @@ class Start:
     position_residual, speed_residual : largest |g| and |A v + a| that is left.
     completed : coordinates and speeds that were not given and came out different from zero.
     notes : that several assemblies fit, and which was taken.
+    is_carried : whether v is known to be s + S η of the system's own independent speeds; where it
+        is not, `bases.regular_start` finds out.
     """
 
     time: float
@@ -109,6 +111,30 @@ class Start:
     speed_residual: float
     completed: dict[str, float]
     notes: tuple[str, ...] = ()
+    is_carried: bool = False
+
+
+class Starts(NamedTuple):
+    """n consistent starts; the fields are those of :class:`Start`, a row for each."""
+
+    q: Array
+    v: Array
+    eta: Array
+    mu: Array
+    is_carried: NDArray[np.bool_]
+
+    def one(self, system: System, k: int, time: float, params: Array) -> Start:
+        """One of them, in the independent speeds of a system."""
+        return Start(
+            time=time,
+            q=self.q[k],
+            v=self.v[k],
+            eta=system.kinematics.independent_rows(time, self.q[k], params) @ self.v[k],
+            mu=self.mu[k],
+            position_residual=0.0,
+            speed_residual=0.0,
+            completed={},
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,6 +316,7 @@ class Completion:
     first_guess : (n, nq) coordinates with which the completion began.
     is_guessed : whether a guess picked them.
     q, v, eta, mu : (n, …) what was found.
+    is_carried : (n,) whether v is s + S η, up to rounding.
     rows : there.
     hold, asked, factors : of one start; of many, those of the last that took another way.
     """
@@ -301,6 +328,7 @@ class Completion:
     v: Array
     eta: Array
     mu: Array
+    is_carried: NDArray[np.bool_]
     rows: Rows
     hold: Hold
     asked: list[Asked]
@@ -320,6 +348,7 @@ class Completion:
             speed_residual=float(largest(apply(self.rows.A, self.v) + self.rows.a)[0]),
             completed={n: x for n, x in named if n not in task.given and abs(x) > 1e-15},
             notes=() if self.is_guessed else _other_assemblies(task, self.q, self.rows),
+            is_carried=bool(self.is_carried[0]),
         )
 
 
@@ -397,8 +426,8 @@ def complete_starts(
     parameters: Array,
     speed_inputs: SpeedInputs | None,
     guess: Mapping[str, float] | None = None,
-) -> tuple[Array, Array, Array]:
-    """Coordinates (n, nq), independent speeds (n, nf), auxiliary states (n, nc), consistent.
+) -> Starts:
+    """Consistent starts of many trajectories.
 
     Parameters
     ----------
@@ -430,11 +459,13 @@ def complete_starts(
         params = parameters[0] if len(parameters) == 1 else parameters[k]
         is_one = num_starts == 1
         found = _complete(system, own, k, time, params, speed_inputs, guess=guess, is_one=is_one)
-        parts.append((found.q, found.eta, found.mu))
-    q, eta, mu = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        parts.append(Starts(found.q, found.v, found.eta, found.mu, found.is_carried))
+    starts = parts[0]
+    if len(parts) > 1:
+        starts = Starts._make(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     if num_starts < count:
-        q, eta, mu = (np.tile(part, (count, 1)) for part in (q, eta, mu))
-    return q, eta, mu
+        starts = Starts._make(np.repeat(part, count, axis=0) for part in starts)
+    return starts
 
 
 def check_completed(system: System, start: Start, parameters: Array) -> None:
@@ -513,7 +544,7 @@ def _complete(
     for k, name in enumerate(layout.auxiliary_states):
         mu[:, k] = given.get(name, 0.0)
     _check_branch(task, q, faults)
-    if not is_carried:
+    if not is_carried.all():
         _check_carried(task, rows, (q, eta, mu), v, faults)
     if faults:
         raise _first_fault(faults, trajectories, is_one)
@@ -525,6 +556,7 @@ def _complete(
         v=v,
         eta=eta,
         mu=mu,
+        is_carried=is_carried,
         rows=rows,
         hold=hold,
         asked=asked,
@@ -876,10 +908,16 @@ class _SpeedCompletion:
         if self.others:
             T, tau, back = self._others(X)
             v = v + apply(back, tau - apply(T, v))
-            is_fit &= is_within(apply(T, v) - tau, BASIS_ERROR, v)
+            is_fit &= is_within(apply(T, v) - tau, BASIS_ERROR, v) & self.is_in_proportion(v)
         if rows.a.size:
             is_fit &= is_within((apply(rows.A, v) + rows.a) * rows.weight, BASIS_ERROR, v)
         return v, is_fit
+
+    def is_in_proportion(self, v: Array) -> NDArray[np.bool_]:
+        """(n,) whether speeds are not so much larger than what is given that rounding made them."""
+        sizes = [largest(self.rows.a), *(largest(asked.value) for asked in self.asked)]
+        found: NDArray[np.bool_] = largest(v) <= LARGEST_BASIS * np.maximum.reduce(sizes)
+        return found
 
     def _others(self, X: Array) -> tuple[Array, Array, Array]:
         """T, τ, and what takes T v to τ within the speeds that are free."""
@@ -925,7 +963,8 @@ class _SpeedCompletion:
         v = apply(R, d)
         v = v + apply(R, d - apply(C, v))
         v = v - apply(B, apply(self.rows.E, v))
-        return v, is_within((apply(C, v) - d) * weight, 1e-9, v * self.scale)
+        is_fit = is_within((apply(C, v) - d) * weight, 1e-9, d * weight)
+        return v, is_fit & self.is_in_proportion(v)
 
     def _stacked(self) -> tuple[Array, Array, Array]:
         """C v = d, and what gives its rows unit length."""
@@ -944,7 +983,9 @@ class _SpeedCompletion:
         V = Vt.transpose(0, 2, 1) / self.scale[:, None]
         R = (V[:, :, :size] * back[:, None, :]) @ U[:, :, :size].transpose(0, 2, 1)
         null = V * ~is_in[:, None, :]
-        return R * weight[:, None, :], null @ singular_inverse(self.rows.E @ null)
+        # rounding of E on what is free must not be inverted
+        size = float(largest((self.rows.E / self.scale)[None])[0])
+        return R * weight[:, None, :], null @ singular_inverse(self.rows.E @ null, least=size)
 
     def singular_factors(self) -> SpeedFactors:
         """Factors of :meth:`by_singular_values` of one start."""
@@ -957,6 +998,14 @@ class _SpeedCompletion:
         system, (C, d, weight) = self.task.system, self._stacked()
         residual = C[k] @ v - d[k]
         worst = int(np.argmax(np.abs(residual) * weight[k]))
+        if not self.is_in_proportion(v[None])[k]:
+            fastest = int(np.argmax(np.abs(v)))
+            return SimulationError(
+                f"'{system.speeds[fastest].name}' would be {v[fastest]:.3g} with the given speeds, "
+                "which the constraints all but forbid at this configuration",
+                f"start of model '{system.model.name}'",
+                "leave out a given speed, or start in another configuration",
+            )
         labels = [r.name for r in system.kinematics.rows]
         labels += [label for asked in self.asked for label in asked.labels]
         return SimulationError(
@@ -998,14 +1047,14 @@ def _unit_rows(layout: Layout, n: int, first: int, count: int) -> Array:
 
 def _fit_speeds(
     task: Task, q: Array, rows: Rows, faults: dict[int, SimulationError]
-) -> tuple[Array, list[Asked], Callable[[], SpeedFactors], bool]:
+) -> tuple[Array, list[Asked], Callable[[], SpeedFactors], NDArray[np.bool_]]:
     """Tree speeds with A v + a = 0 and the given values; free independent speeds least.
 
-    And whether they all are s + S η of the kinematics, as those of a run are.
+    And (n,) which of them are s + S η of the kinematics, as those of a run are.
 
     Where the rates of only some angles are given, those of the others are zero if they can be.
     """
-    v = np.zeros((len(q), len(task.layout.scale)))
+    v, is_carried = np.zeros((len(q), len(task.layout.scale))), np.zeros(len(q), bool)
     which = np.arange(len(q))
     if faults:
         which = np.delete(which, list(faults))
@@ -1019,15 +1068,16 @@ def _fit_speeds(
             there = rows if is_all else rows.part(which)
             fit = _SpeedCompletion(task.part(which), q if is_all else q[which], there, rated)
             found, is_fit = way(fit)
+            is_carried[which] = is_fit & (way is _SpeedCompletion.by_basis)
             if is_all and is_fit.all():
-                return found, fit.asked, partial(factors, fit), way is _SpeedCompletion.by_basis
+                return found, fit.asked, partial(factors, fit), is_carried
             v[which] = found
             if is_fit.all():
-                return v, fit.asked, partial(factors, fit), False
+                return v, fit.asked, partial(factors, fit), is_carried
             which = which[~is_fit]
     for k, place in zip(which.tolist(), np.flatnonzero(~is_fit).tolist(), strict=True):
         faults[k] = fit.contradiction(v[k], place)
-    return v, fit.asked, partial(factors, fit), False
+    return v, fit.asked, partial(factors, fit), is_carried
 
 
 class OtherBranchError(SimulationError):

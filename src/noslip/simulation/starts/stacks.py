@@ -113,10 +113,13 @@ def _where_regular(function: Any, *stacks: Array) -> Array:
         return np.concatenate([_where_regular(function, *part) for part in parts])
 
 
-def singular_inverse(C: Array, rank: float = RANK) -> Array:
-    """C⁺ by singular values, those below a share of the largest left out; 0 if C is not finite."""
+def singular_inverse(C: Array, rank: float = RANK, least: float = 0.0) -> Array:
+    """C⁺ by singular values, those below a share of the largest left out; 0 if C is not finite.
+
+    `least` is a size that the largest one has at least: a matrix of rounding alone has no inverse.
+    """
     U, sigma, Vt = singular_values(C)
-    keep = sigma > rank * np.max(sigma, axis=1, keepdims=True, initial=0.0)
+    keep = sigma > rank * np.max(sigma, axis=1, keepdims=True, initial=least)
     back = np.divide(1.0, sigma, where=keep, out=np.zeros_like(sigma))
     size = sigma.shape[1]
     return np.asarray(

@@ -1,0 +1,227 @@
+"""Independent speeds for a state: the one place that chooses them, or says why there are none.
+
+    v = S(q, t) η + s(q, t, w)     η = E v
+
+A choice of independent speeds is singular at some configurations: the pivots of S vanish there
+(singularity measures of kind ``basis``), S η + s is not v any more, and every number that follows
+from η is wrong while it looks like one. Whatever takes a state therefore goes through here: it
+hands over q and the tree speeds v, which no choice spoils, and gets the system in the model's own
+independent speeds, or in others that determine the motion there, with η in these. States of a batch
+are grouped by the choice they need; one state is a batch of one.
+
+Measures depend on t, q and parameters alone. A run may come nearer to a singular configuration than
+its start may be: the native loop watches the same measures from then on (``segments``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.kinematics.singularity import SingularityMeasure
+from noslip.simulation.starts.completion import Start, Starts, start_names
+
+Indices = NDArray[np.int_]
+
+#: Kinds of singularity measures: all, and those that matter where no inertia is asked for.
+ALL, KINEMATIC = ("basis", "contact", "mass"), ("basis", "contact")
+
+
+class BasisGroup(NamedTuple):
+    """States whose motion the independent speeds of a system determine."""
+
+    system: System
+    which: Indices
+
+
+class Bases(NamedTuple):
+    """Independent speeds of n states.
+
+    Parameters
+    ----------
+    groups : states by the system that determines their motion; the given system first.
+    faults : measures that are singular at the other states, whatever the speeds.
+    """
+
+    groups: list[BasisGroup]
+    faults: Mapping[int, SingularityMeasure]
+
+    def check(self, system: System, t: Array, where: str = "state") -> None:
+        """Refuse the first state at which nothing determines the motion."""
+        if self.faults:
+            k = min(self.faults)
+            raise singular_state(system, self.faults[k], float(t[k]), f", {where} {k}")
+
+
+def choose_bases(
+    system: System,
+    t: Array,
+    q: Array,
+    params: Array,
+    *,
+    measures: Array | None = None,
+    kinds: Sequence[str] = ALL,
+) -> Bases:
+    """Independent speeds and rows that determine the motion at each of n configurations.
+
+    Parameters
+    ----------
+    system : whose own speeds are kept where they do.
+    t, q : (n,) s and (n, nq).
+    params : (np,), or (n, np).
+    measures : (n, nh) singularity measures of the system there, where they are known.
+    kinds : of measures that count; kinematics need no inertia.
+    """
+    own = measures_at(system, t, q, params) if measures is None else measures
+    is_regular = _is_regular(system, own, kinds)
+    if is_regular.all():
+        return Bases([BasisGroup(system, np.arange(len(t)))], {})
+    groups = [BasisGroup(system, np.flatnonzero(is_regular))] if is_regular.any() else []
+    faults: dict[int, SingularityMeasure] = {}
+    todo = [(BasisGroup(system, np.flatnonzero(~is_regular)), own[~is_regular], {system})]
+    while todo:
+        (here, which), values, tried = todo.pop()
+        failing = [_first_singular(here, row, kinds) for row in values]
+        for k, measure in zip(which.tolist(), failing, strict=True):
+            faults[k] = measure
+        helped = which[[measure.kind == "basis" for measure in failing]]
+        rows = params[helped] if params.ndim > 1 else np.tile(params, (len(helped), 1))
+        found: dict[System, list[int]] = {}
+        others = here.regular_at(t[helped], q[helped], rows) if helped.size else []
+        for k, other in zip(helped.tolist(), others, strict=True):
+            if other is not None and other not in tried:
+                found.setdefault(other, []).append(k)
+        for other, numbers in found.items():
+            some = np.array(numbers)
+            rows = params[some] if params.ndim > 1 else params
+            values = measures_at(other, t[some], q[some], rows)
+            is_regular = _is_regular(other, values, kinds)
+            for k in some[is_regular].tolist():
+                del faults[k]
+            if is_regular.any():
+                groups.append(BasisGroup(other, some[is_regular]))
+            if not is_regular.all():
+                rest = BasisGroup(other, some[~is_regular])
+                todo.append((rest, values[~is_regular], tried | {other}))
+    return Bases(groups, faults)
+
+
+def measures_at(system: System, t: Array, q: Array, params: Array) -> Array:
+    """(n, nh) singularity measures at times (n,) and configurations (n, nq)."""
+    n, nx = len(t), system.num_states
+    x = np.zeros((n, nx))
+    x[:, : q.shape[1]] = q
+    return system.rates.map(t, x, np.zeros((n, len(system.inputs))), params)[:, nx:]
+
+
+def _limits(system: System, kinds: Sequence[str]) -> Array:
+    """(nh,) limits of the measures, below zero for those that do not count."""
+    return system.cached(
+        ("limits of measures", kinds),
+        lambda: np.array(
+            [m.limit if m.kind in kinds else -1.0 for m in system.singularity_measures]
+        ),
+    )
+
+
+def _is_regular(system: System, measures: Array, kinds: Sequence[str]) -> NDArray[np.bool_]:
+    """(n,) whether no measure is within its limit; one that is not a number is."""
+    return np.asarray((np.abs(measures) > _limits(system, kinds)).all(axis=1))
+
+
+def _first_singular(system: System, measures: Array, kinds: Sequence[str]) -> SingularityMeasure:
+    """The first measure within its limit."""
+    is_beyond = np.abs(measures) > _limits(system, kinds)
+    return system.singularity_measures[int(np.argmin(is_beyond))]
+
+
+def singular_state(
+    system: System, measure: SingularityMeasure, t: float, number: str = ""
+) -> SimulationError:
+    """Error for a state at which no independent speeds determine the motion."""
+    return SimulationError(
+        measure.sentence,
+        f"model '{system.model.name}' at the given state, t = {t:g} s{number}",
+        f"give another configuration; what can be set: {', '.join(start_names(system))}",
+    )
+
+
+def regular_start(
+    system: System, start: Start, params: Array, *, kinds: Sequence[str] = ALL
+) -> tuple[System, Start]:
+    """The system in speeds and rows that determine the motion at a start, which is written in them.
+
+    Raises
+    ------
+    SimulationError : where there are none.
+    """
+    if start.eta.size and _is_regular_at(system, start, params, kinds):
+        return system, start
+    groups, faults = choose_bases(system, *_place(start), params, kinds=kinds)
+    if faults:
+        raise singular_state(system, faults[0], start.time)
+    here = groups[0].system
+    if here is system and start.eta.size == len(here.independent_speeds):
+        return system, start
+    eta = here.kinematics.independent_rows(start.time, start.q, params) @ start.v
+    return here, dataclasses.replace(start, eta=eta, is_carried=True)
+
+
+def _is_regular_at(system: System, start: Start, params: Array, kinds: Sequence[str]) -> bool:
+    """Whether the system's own speeds determine the motion at a start, found the short way."""
+    nx = system.num_states
+    x = np.zeros(nx)
+    x[: len(start.q)] = start.q
+    measures = system.rates(start.time, x, np.zeros(len(system.inputs)), params)[nx:]
+    return bool((np.abs(measures) > _limits(system, kinds)).all())
+
+
+def _place(start: Start) -> tuple[Array, Array]:
+    """Time (1,) and coordinates (1, nq) of a start, which users may have made of any numbers."""
+    return np.array([start.time]), np.asarray(start.q, dtype=float)[None]
+
+
+def run_start(system: System, start: Start, params: Array) -> tuple[System, Array]:
+    """The system in which a run begins, and η there: other speeds where its own do not carry v.
+
+    Where no speeds do, the run ends at once in its own, with the reason.
+    """
+    if start.is_carried:
+        return system, start.eta
+    groups, _ = choose_bases(system, *_place(start), params, kinds=("basis",))
+    if not groups or groups[0].system is system:
+        return system, start.eta
+    here = groups[0].system
+    return here, here.kinematics.independent_rows(start.time, start.q, params) @ start.v
+
+
+def run_starts(system: System, starts: Starts, time: float, params: Array) -> list[BasisGroup]:
+    """Systems in which the runs of a batch begin; see :func:`run_start`.
+
+    Parameters
+    ----------
+    system : whose own speeds are kept where they carry the starts.
+    starts, time, params : n starts at a time, s, with parameters (1, np) or (n, np).
+    """
+    doubtful = np.flatnonzero(~starts.is_carried)
+    own = BasisGroup(system, np.arange(len(starts.q)))
+    if not doubtful.size:
+        return [own]
+    rows = params[0] if len(params) == 1 else params[doubtful]
+    t = np.full(doubtful.size, time)
+    found = choose_bases(system, t, starts.q[doubtful], rows, kinds=("basis",)).groups
+    others = [BasisGroup(here, doubtful[which]) for here, which in found if here is not system]
+    left = np.setdiff1d(own.which, np.concatenate([own.which[:0], *(g.which for g in others)]))
+    return [BasisGroup(system, left), *others] if left.size else others
+
+
+def states_in(system: System, t: Array, q: Array, v: Array, rest: Array, params: Array) -> Array:
+    """(n, …) states [q; η; rest] in the independent speeds of a system, from tree speeds."""
+    eta = system.kinematics.independent_values(t, q, v, params)
+    return np.concatenate([q, eta, rest], axis=1)
