@@ -199,6 +199,31 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
+def absolute(path: str | os.PathLike[str]) -> Path:
+    """The path of a file or folder without links.
+
+    Raises
+    ------
+    StorageError : it is relative to a working folder that no longer exists.
+    """
+    if not is_working_folder() and not os.path.isabs(path):
+        raise StorageError(
+            "the working folder no longer exists",
+            os.fspath(path),
+            "change to a folder that exists, or give the path from the root",
+        )
+    return Path(os.path.realpath(path))
+
+
+def is_working_folder() -> bool:
+    """Whether the working folder still exists."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def remove_stale(folder: Path, *, once: bool = False) -> None:
     """Remove what processes that are gone left unfinished in a folder.
 
@@ -207,7 +232,7 @@ def remove_stale(folder: Path, *, once: bool = False) -> None:
     folder : to look in, but not below it.
     once : look only if this process has not done so before.
     """
-    key = os.path.abspath(folder)
+    key = str(absolute(folder))
     with _LOCK:
         if once and key in _CLEANED:
             return

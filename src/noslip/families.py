@@ -39,6 +39,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
+from noslip.atomic import absolute
 from noslip.errors import NoslipError
 from noslip.reading import read_bytes
 
@@ -241,7 +242,7 @@ def _load_file(text: str) -> ModuleType:
     path = Path(text).expanduser()
     fix = "give the path of a Python file, or the name of an importable module"
     code = read_bytes(path, NoslipError, fix, max_bytes=MAX_BYTES)
-    path = path.resolve()
+    path = absolute(path)
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     known = sys.modules.get(name)
     if known is not None and getattr(known, "__noslip_code__", None) == code:

@@ -208,6 +208,10 @@ def way(text: str) -> Make:
     return lambda folder: (folder / "way.csv").write_text(text)
 
 
+def xml(text: str, name: str) -> Make:
+    return lambda folder: (folder / name).write_text(text)
+
+
 COMMANDS: dict[str, BadInput] = {
     "a pipe as way-points": BadInput(
         makes=lambda folder: os.mkfifo(folder / "way.csv"),
@@ -300,6 +304,25 @@ COMMANDS: dict[str, BadInput] = {
     "a model's name with a NUL": BadInput(
         command=("check", "a\0b.toml"), words=("cannot be read", "a\\0b.toml")
     ),
+    **{
+        f"an option of an export that is {value}": BadInput(
+            command=("export", "knife-edge", "--to", to, "--option", f"{name}={value}"),
+            words=(f"option '{name}' of target '{to}' is", "expected"),
+        )
+        for to, name, value in (
+            *(("c", "prefix", "1"), ("c", "precision", "true"), ("c", "own_sine", "2")),
+            *(("fmu", "version", "three"), ("casadi", "outputs", "1.5")),
+        )
+    },
+    **{
+        f"XML in {encoding}": BadInput(
+            makes=xml(f'<?xml version="1.0" encoding="{encoding}"?>\n<{root}/>', name),
+            command=("check", name),
+            words=("encoding", f"{name}, line 1", "UTF-8"),
+        )
+        for encoding in ("utf-7", "nosuch", "shift_jis", "idna", "zlib")
+        for root, name in (("robot", "a.urdf"), ("mujoco", "a.xml"))
+    },
     "an expression without end": BadInput(
         command=("run", "knife-edge", "--set", "m=" + "(" * 100_000), code=2, words=("--set",)
     ),

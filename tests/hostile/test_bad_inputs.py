@@ -79,6 +79,45 @@ def test_calls_refuse_bad_inputs(name, place):
     assert snapshot(place) == before
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "knife-edge", "--no-plots", "--duration", "0.1"),
+        ("run", "knife-edge", "--no-plots", "--duration", "0.1", "-o", "out"),
+        ("track", "agv", "--path", "circle:2", "--timing", "quintic:1", "--no-plots"),
+        ("sweep", "knife-edge", "--vary", "m=1:2:2", "--measure", "final:skate.x"),
+        ("linearize", "whipple-bicycle", "--sweep", "speed=0:1:3"),
+        ("export", "knife-edge", "--to", "c"),
+        ("export", "run", "--to", "csv"),
+        ("animate", "knife-edge"),
+        ("new", "robot.toml"),
+        ("import", "robot.urdf"),
+        ("check", "robot.toml"),
+        ("check", "knife-edge", "--plugin", "part.py"),
+    ],
+    ids=" ".join,
+)
+def test_a_working_folder_that_is_gone_is_said(words, place):
+    (place / "gone").mkdir()
+    os.chdir(place / "gone")
+    (place / "gone").rmdir()
+    result = CliRunner().invoke(main, list(words))
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (1, 2), result.output
+    assert "where" in result.output and "fix" in result.output
+
+
+@pytest.mark.slow
+def test_a_working_folder_that_is_gone_hinders_nothing_else(place):
+    (place / "gone").mkdir()
+    os.chdir(place / "gone")
+    (place / "gone").rmdir()
+    words = ["run", "knife-edge", "--no-plots", "--duration", "0.1", "-o", str(place / "out")]
+    for chosen in (["list"], ["check", "knife-edge"], words):
+        assert CliRunner().invoke(main, chosen).exit_code == 0
+    assert ns.read_run(place / "out").model.name == "knife-edge"
+
+
 # consoles and names of every kind
 
 

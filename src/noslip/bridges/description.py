@@ -434,6 +434,9 @@ class _Building:
                     where,
                     "leave it out",
                 )
+        for name, value in (*under.locked.items(), *under.rollers.items()):
+            if not math.isfinite(value):
+                self._fault(f"'{name}' has the value {value:g}", where, "give a finite number")
         for name in set(under.driven or ()) & set(under.locked):
             self._fault(f"joint '{name}' is both driven and locked", where, "choose one")
         for name, radius in (*under.wheels.items(), *under.casters.items()):

@@ -17,6 +17,7 @@ import abc
 import dataclasses
 import functools
 import os
+import typing
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -107,14 +108,27 @@ def make_target(word: str, options: Mapping[str, Any], where: str) -> AbstractFo
             f"there is no target '{word}'", where, f"{nearest(word, targets)}; {IF_YOUR_OWN}"
         )
     cls = targets[word]
-    known: list[str] = []
+    known: dict[str, Any] = {}
     if dataclasses.is_dataclass(cls):
-        known = [field.name for field in dataclasses.fields(cls)]
-    for name in options:
+        hints = typing.get_type_hints(cls)
+        known = {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    for name, value in options.items():
         if name not in known:
             fix = nearest(name, known) if known else f"leave it out: '{word}' has no options"
             raise NoslipError(f"target '{word}' has no option '{name}'", where, fix)
+        kind, said = known[name], _KINDS.get(known[name])
+        is_right = isinstance(value, kind) if said else True
+        if not is_right or (isinstance(value, bool) and said and kind is not bool):
+            raise NoslipError(
+                f"option '{name}' of target '{word}' is {value!r:.60}, expected {said}",
+                where,
+                f"give {said}, or leave it out for its default",
+            )
     return cls(**options)
+
+
+#: Types of options that are checked here → their names.
+_KINDS = {str: "a text", bool: "true or false", int: "a whole number"}
 
 
 def export(

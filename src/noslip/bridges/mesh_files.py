@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.atomic import absolute
 from noslip.bridges.xml_text import XmlElement, parse_xml
 from noslip.errors import ModelError, NoslipError
 from noslip.model.bodies import Facets
@@ -42,7 +43,7 @@ def mesh_path(name: str, description: Path) -> Path:
     ------
     ModelError : it is not there, or outside of the description's folder and package.
     """
-    folder = Path(os.path.realpath(description)).parent
+    folder = absolute(description).parent
     around = [folder, *folder.parents][: ABOVE + 1]
     package = next((place for place in around if (place / "package.xml").is_file()), folder)
     # some write a third slash

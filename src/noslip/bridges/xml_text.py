@@ -95,6 +95,12 @@ def parse_xml(text: str, file: str) -> XmlElement:
             f"{file}, line {error.lineno}",
             "correct it there",
         ) from error
+    except (LookupError, ValueError) as error:
+        raise ModelError(
+            f"the encoding that the document declares cannot be read: {error}",
+            f"{file}, line 1",
+            'write the file in UTF-8, and encoding="UTF-8" in its first line',
+        ) from error
     return roots[0]
 
 

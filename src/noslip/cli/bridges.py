@@ -162,6 +162,7 @@ def export(
 
     A run is a folder written by `noslip run` or `noslip track`; a model is a name or a file.
     """
+    from noslip.atomic import absolute
     from noslip.bridges.exports import make_target
     from noslip.simulation.run_files import AbstractRunFormat
 
@@ -172,7 +173,7 @@ def export(
     given: ns.Trajectory | ns.Model
     if isinstance(target, AbstractRunFormat):
         given = ns.read_run(Path(thing))
-        name = Path(thing).resolve().name or "run"
+        name = absolute(thing).name or "run"
     else:
         given = ns.load(thing)
         name = given.name

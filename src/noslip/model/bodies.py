@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from noslip.families import Member
 from noslip.model import triangles
+from noslip.model.findings import Finding, Path, owner
 from noslip.model.numbers import Array, NumberReader, angles_of, vector
 from noslip.model.quantities import (
     NOT_NEGATIVE,
@@ -75,6 +77,10 @@ class AbstractShape(Member, abc.ABC, family="shape"):
     def wheel(self, read: NumberReader) -> tuple[float, float] | None:
         """Radius and width if it may be a wheel about the z axis of its frame."""
         return None
+
+    def faults(self, path: Path) -> Iterator[Finding]:
+        """Findings about its fields together; `path` is that of the shape."""
+        return iter(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +166,15 @@ class Turned(AbstractShape):
     word = "turned"
     also_called = ("lathe",)
 
+    def faults(self, path: Path) -> Iterator[Finding]:
+        if len(self.radii) != len(self.heights) or len(self.radii) < 2:
+            yield Finding(
+                (*path, "heights"),
+                f"{owner(path)} has a shape of {len(self.radii)} radii and "
+                f"{len(self.heights)} heights",
+                "give a radius and a height for each of two points of its profile or more",
+            )
+
     def triangles(self, read: NumberReader) -> Triangles:
         r, z = read.vector(self.radii), read.vector(self.heights)
         count = min(len(r), len(z))
@@ -181,12 +196,30 @@ class Facets(AbstractShape):
     """
 
     points: Annotated[tuple[Scalar, ...], Meaning(unit="m")]
-    faces: Annotated[tuple[Scalar, ...], Meaning(sign=NOT_NEGATIVE)]
+    faces: Annotated[tuple[float, ...], Meaning(sign=NOT_NEGATIVE)]
     frame: Placement = Placement()
     color: str = "#9d9d9d"
 
     word = "facets"
     also_called = ("mesh", "triangles")
+
+    def faults(self, path: Path) -> Iterator[Finding]:
+        for name, noun in (("points", "point"), ("faces", "face")):
+            count = len(getattr(self, name))
+            if count % 3 or not count:
+                yield Finding(
+                    (*path, name),
+                    f"{owner(path)} has a shape with {count} numbers for its {name}",
+                    f"give three numbers for each {noun}",
+                )
+        last = len(self.points) // 3 - 1
+        wrong = [corner for corner in self.faces if corner != round(corner) or corner > last]
+        if wrong:
+            yield Finding(
+                (*path, "faces"),
+                f"{owner(path)} has a shape with a face at point {wrong[0]:g}, which there is not",
+                f"give whole numbers from 0 to {last}, the numbers of its points",
+            )
 
     def triangles(self, read: NumberReader) -> Triangles:
         points = read.vector(self.points)

@@ -11,6 +11,8 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from noslip.errors import Fault, ModelError
 from noslip.model.checks_expressions import check_expressions
 from noslip.model.checks_inertia import check_inertia, check_moment
@@ -19,8 +21,9 @@ from noslip.model.checks_names import (
     check_references,
     check_symbols,
     check_unused,
+    findings_of_members,
 )
-from noslip.model.checks_numbers import check_numbers
+from noslip.model.checks_numbers import check_numbers, check_type
 from noslip.model.checks_scenario import check_scenario
 from noslip.model.checks_topology import check_motion, check_single_joints, check_topology
 from noslip.model.checks_units import check_units
@@ -91,6 +94,7 @@ def find_faults(model: Model, expanded: Expansion | None = None) -> list[Finding
     return [*expanded.findings, *moved]
 
 
+@np.errstate(all="ignore")  # numbers without a meaning are findings, not warnings of NumPy
 def _find_faults(model: Model) -> list[Finding]:
     fields = tuple(leaves(model))
     # nothing can be said of texts and tables that are none
@@ -99,6 +103,8 @@ def _find_faults(model: Model) -> list[Finding]:
         return findings
     known = vocabulary(model, fields)
     found = {check: list(check(model, known)) for check in CHECKS}
+    is_faulty = any(not finding.warning for some in found.values() for finding in some)
+    found[check_references] += _findings_of_members(model, known, is_faulty)
     # of a field that is at fault otherwise, its dimension says nothing new
     others = [f for check, some in found.items() if check is not check_units for f in some]
     wrong = {finding.path for finding in others if not finding.warning}
@@ -106,9 +112,27 @@ def _find_faults(model: Model) -> list[Finding]:
     return [finding for some in found.values() for finding in some]
 
 
+def _findings_of_members(model: Model, known: Vocabulary, is_faulty: bool) -> Iterator[Finding]:
+    """Findings of the members themselves, which may compute with their fields.
+
+    In a model that is refused anyway a field may have no value; its member then stays silent.
+    """
+    for findings in findings_of_members(model, known):
+        try:
+            yield from findings
+        except (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError):
+            if not is_faulty:
+                raise
+
+
 def check_kinds(fields: Fields) -> list[Finding]:
-    """Findings about fields that must be texts, truth values or tables and are not."""
-    return [finding for path, key, _, value in fields for finding in _check_kind(path, key, value)]
+    """Findings about fields that must be texts, truth values, tables or numbers and are not."""
+    return [
+        finding
+        for path, key, _, value in fields
+        for check in (_check_kind, check_type)
+        for finding in check(path, key, value)
+    ]
 
 
 _TYPES: dict[Kind, type] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from noslip.errors import nearest
@@ -290,7 +291,7 @@ def _as_identifier(name: str) -> str:
 
 
 def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
-    """All names by which parts of the model refer to each other, and what parts say of theirs."""
+    """All names by which parts of the model refer to each other."""
     names: dict[str, Collection[str]] = {
         "coordinate": known.coordinates,
         "coordinate or angle": (*known.coordinates, *known.angles),
@@ -307,18 +308,30 @@ def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
             yield from check_reference(path, value, kind, names[kind], known)
         if key.meaning.choices and value not in key.meaning.choices:
             yield _not_among(path, value, key.meaning.choices)
-    for joint in model.joints:
-        yield from joint.type.faults(("joints", joint.name), known)
     for contact in model.contacts:
         yield from _check_contact(contact)
-        yield from contact.faults(known)
-    for row in model.rows:
-        yield from row.faults(known)
-    yield from contradictions(model.rows, known)
-    for force in model.forces:
-        yield from force.faults(known)
     yield from _check_speed_inputs(model)
     yield from _check_independent_speeds(model, known)
+
+
+def findings_of_members(model: Model, known: Vocabulary) -> Iterator[Iterable[Finding]]:
+    """What each shape, joint type, contact, row and force says of its own fields together."""
+    for body in model.bodies:
+        for k, shape in enumerate(body.shapes):
+            yield shape.faults(("bodies", body.name, "shapes", k))
+    for joint in model.joints:
+        yield joint.type.faults(("joints", joint.name), known)
+    for contact in model.contacts:
+        yield contact.faults(known)
+    for row in model.rows:
+        yield row.faults(known)
+    yield contradictions(model.rows, known)
+    for force in model.forces:
+        yield force.faults(known)
+    if model.scenario is not None and model.scenario.plant is not None:
+        at = ("scenario", "plant")
+        for force in model.scenario.plant.forces:
+            yield (replace(f, path=(*at, *f.path)) for f in force.faults(known))
 
 
 def check_reference(

@@ -44,16 +44,34 @@ def check_numbers(model: Model, known: Vocabulary) -> Iterator[Finding]:
 def _check_entries(path: Path, key: Key, value: Any) -> Iterator[Finding]:
     """The right count of entries, each a finite number or a text."""
     match key.kind:
-        case Kind.NUMBER | Kind.WHOLE:
-            yield from _check_number(path, value)
-        case Kind.SCALAR if not isinstance(value, str):
-            yield from _check_number(path, value)
-        case Kind.SCALAR_TABLE:
-            for name, entry in value.items():
-                if not isinstance(entry, str):
-                    yield from _check_number((*path, name), entry)
-        case Kind.SCALARS | Kind.TEXTS:
+        case Kind.SCALARS | Kind.NUMBERS | Kind.TEXTS:
             yield from _check_array(path, key, value)
+    for at, entry in numbers_of(path, key, value):
+        yield from _check_number(at, entry)
+
+
+def numbers_of(path: Path, key: Key, value: Any) -> Iterator[tuple[Path, Any]]:
+    """The numbers in a field, or what should be numbers, each with its own path."""
+    match key.kind:
+        case Kind.NUMBER | Kind.WHOLE:
+            yield path, value
+        case Kind.SCALAR if not isinstance(value, str):
+            yield path, value
+        case Kind.SCALAR_TABLE if isinstance(value, dict):
+            yield from (((*path, k), v) for k, v in value.items() if not isinstance(v, str))
+        case Kind.SCALARS if isinstance(value, tuple):
+            yield from (((*path, k), v) for k, v in enumerate(value) if not isinstance(v, str))
+        case Kind.NUMBERS if isinstance(value, tuple):
+            yield from (((*path, k), v) for k, v in enumerate(value))
+
+
+def check_type(path: Path, key: Key, value: Any) -> Iterator[Finding]:
+    """Findings about numbers of a field that no float can hold: another type, or too large."""
+    if key.kind is Kind.NUMBERS:
+        yield from _check_array(path, key, value)
+    for at, entry in numbers_of(path, key, value):
+        if not (isinstance(entry, float) or is_finite(entry)):
+            yield from _check_number(at, entry)
 
 
 def _check_array(path: Path, key: Key, value: Any) -> Iterator[Finding]:
@@ -70,10 +88,6 @@ def _check_array(path: Path, key: Key, value: Any) -> Iterator[Finding]:
             f"{owner(path)} has {field(path)} with {len(value)} values, expected {key.size}",
             f"give {key.size} values",
         )
-    if key.kind is Kind.SCALARS:
-        for k, entry in enumerate(value):
-            if not isinstance(entry, str):
-                yield from _check_number((*path, k), entry)
 
 
 def _check_number(path: Path, value: Any) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ stage: its module `TASKS` is imported by name where a scenario has such texts.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -120,8 +119,6 @@ def _check_plant(
             yield Finding(
                 path, f"the model has a force '{force.name}', too", "give this one another name"
             )
-        for finding in force.faults(known):
-            yield dataclasses.replace(finding, path=(*at, *finding.path))
 
 
 def _check_times(scenario: Scenario) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import noslip.model.parts.arms
 import noslip.model.parts.hitches  # noqa: F401  with those it imports, so that files know all words
+from noslip.atomic import absolute
 from noslip.errors import Fault, ModelError
 from noslip.formats import AbstractFormat, find_format, format_of, listed_suffixes, write_file
 from noslip.model.checks import check_model
@@ -253,7 +254,7 @@ def save_model(
         )
     format = format_of(AbstractModelFormat, file, "write")
     try:
-        write_file(format, model, FilePath(os.path.realpath(file)))
+        write_file(format, model, absolute(file))
     except (OSError, ValueError) as error:
         raise ModelError(
             f"'{file}' cannot be written: {_reason(error)}",

@@ -559,10 +559,10 @@ class GridGround(AbstractHeight):
     origin : x and y of the first point, m.
     """
 
-    heights: Annotated[tuple[Scalar, ...], Meaning(unit="m")]
+    heights: Annotated[tuple[float, ...], Meaning(unit="m")]
     columns: int
     step: Annotated[float, Meaning(unit="m")]
-    origin: Annotated[tuple[Scalar, Scalar], Meaning(unit="m")] = (0.0, 0.0)
+    origin: Annotated[tuple[float, float], Meaning(unit="m")] = (0.0, 0.0)
 
     word = "grid"
     also_called = ("heightmap", "heightfield", "dem")
@@ -651,12 +651,6 @@ class GridGround(AbstractHeight):
                 f"{self.columns}",
                 "give a height for every point of the grid; fill gaps by interpolation",
             )
-        if any(isinstance(h, str) for h in self.heights):
-            yield Finding(
-                (*path, "heights"),
-                f"{said} has an expression among its heights",
-                'give numbers in m; ground with parameters is of type "height"',
-            )
         if not self.step > 0:
             yield Finding(
                 (*path, "step"), f"{said} has step = {self.step}", "give a positive number in m"
@@ -675,8 +669,8 @@ class ParametricGround(AbstractGround):
     """
 
     position: Annotated[Vector3, Meaning(unit="m", own=("u", "v"))]
-    u_range: tuple[Scalar, Scalar]
-    v_range: tuple[Scalar, Scalar]
+    u_range: tuple[float, float]
+    v_range: tuple[float, float]
     is_reversed: bool = False
 
     word = "parametric"

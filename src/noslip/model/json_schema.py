@@ -13,7 +13,7 @@ from typing import Any
 from noslip.families import base_of
 from noslip.model import files  # noqa: F401  with all parts that files know
 from noslip.model.model import Model
-from noslip.model.schema import FORMAT, Key, Kind, keys_of
+from noslip.model.schema import FORMAT, ITEMS, Key, Kind, keys_of
 from noslip.model.tables import PARTS
 
 Schema = dict[str, Any]
@@ -80,8 +80,8 @@ def _value(key: Key, definitions: dict[str, Schema]) -> Schema:
     """The schema of what a key holds."""
     if key.kind in _PLAIN:
         return _PLAIN[key.kind]
-    if key.kind in (Kind.SCALARS, Kind.TEXTS):
-        items = _SCALAR if key.kind is Kind.SCALARS else {"type": "string"}
+    if key.kind in ITEMS:
+        items = _PLAIN[ITEMS[key.kind]]
         size = {} if key.size is None else {"minItems": key.size, "maxItems": key.size}
         array: Schema = {"type": "array", "items": items, **size}
         is_one_enough = key.kind is Kind.TEXTS and key.size is None

@@ -39,12 +39,17 @@ class Kind(Enum):
     TEXT = "text"
     SCALAR = "a number or the text of an expression"
     SCALARS = "an array of numbers or expressions"
+    NUMBERS = "an array of numbers"
     TEXTS = "an array of texts"
     SCALAR_TABLE = "a table of numbers or expressions"
     TEXT_TABLE = "a table of expressions"
     PART = "a table"
     LIST = "an array of tables"
     NAMED = "tables under their names"
+
+
+#: Kind of an array → kind of its entries.
+ITEMS = {Kind.SCALARS: Kind.SCALAR, Kind.NUMBERS: Kind.NUMBER, Kind.TEXTS: Kind.TEXT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +189,7 @@ def _kind(members: list[Any]) -> tuple[Kind, int | None, type | None]:
     if part is not None:
         is_named = "name" in typing.get_type_hints(part) and part is not IndependentSpeed
         return (Kind.NAMED if is_named else Kind.LIST), None, part
-    return {Kind.SCALAR: Kind.SCALARS, Kind.TEXT: Kind.TEXTS}[item], size, None
+    return {held: array for array, held in ITEMS.items()}[item], size, None
 
 
 def unwrapped(hint: Any) -> tuple[list[Any], Meaning]:

@@ -529,8 +529,8 @@ class ParametricSurface(AbstractSurface):
     """
 
     position: Annotated[Vector3, Meaning(unit="m", own=("u", "v"))]
-    u_range: tuple[Scalar, Scalar]
-    v_range: tuple[Scalar, Scalar]
+    u_range: tuple[float, float]
+    v_range: tuple[float, float]
     is_reversed: bool = False
 
     word = "parametric"

@@ -20,7 +20,7 @@ from noslip.model.findings import NOUNS, Finding, Path, hint, owner, path_text
 from noslip.model.joints import Fixed
 from noslip.model.model import Model
 from noslip.model.parts.part import AbstractPart
-from noslip.model.schema import FORMAT, Key, Kind, keys_of
+from noslip.model.schema import FORMAT, ITEMS, Key, Kind, keys_of
 
 Table = dict[str, Any]
 
@@ -200,7 +200,7 @@ class _TableReader:
                 )
             case Kind.TEXTS if isinstance(value, str) and key.size is None:
                 return (value,)  # one of them needs no brackets
-            case Kind.SCALARS | Kind.TEXTS if isinstance(value, list):
+            case Kind.SCALARS | Kind.NUMBERS | Kind.TEXTS if isinstance(value, list):
                 return self.array(key, value, path)
             case Kind.SCALAR_TABLE if isinstance(value, dict):
                 return self.dotted(value, path)
@@ -221,9 +221,9 @@ class _TableReader:
             )
             self.is_whole &= key.kind is not Kind.TEXTS
             return _stand_in(key)
-        kind = Kind.SCALAR if key.kind is Kind.SCALARS else Kind.TEXT
+        kind = ITEMS[key.kind]
         # a name that cannot be read is missed wherever it is used
-        self.is_whole &= kind is Kind.SCALAR or all(isinstance(v, str) for v in value)
+        self.is_whole &= kind is not Kind.TEXT or all(isinstance(v, str) for v in value)
         return tuple(self.plain(kind, v, (*path, k)) for k, v in enumerate(value))
 
     def dotted(self, table: Table, path: Path, prefix: str = "") -> dict[str, Any]:
@@ -284,6 +284,7 @@ _EXAMPLES = {
     Kind.TEXT: '"…" with the text in quotes',
     Kind.SCALAR: '1.5, or an expression in quotes such as "l/2"',
     Kind.SCALARS: "[0, 0, 1]",
+    Kind.NUMBERS: "[0, 1]",
     Kind.TEXTS: '["a", "b", "c"]',
     Kind.SCALAR_TABLE: '{angle = 0.5} or {angle = "l/2"}',
     Kind.TEXT_TABLE: '{angle = "0.5*t"}',
@@ -307,7 +308,7 @@ _STAND_INS: dict[Kind, Any] = {
 
 
 def _stand_in(key: Key) -> Any:
-    if key.kind is Kind.SCALARS:
+    if key.kind in (Kind.SCALARS, Kind.NUMBERS):
         return (1.0,) * (key.size or 3)
     if key.kind is Kind.TEXTS:
         return tuple("abcdef"[: key.size or 0])
@@ -376,7 +377,7 @@ def _plain(key: Key, value: Any) -> Any:
             return {item.name: _typed(key, item, ("name",)) for item in value}
         case Kind.LIST:
             return [_typed(key, item) for item in value]
-        case Kind.SCALARS | Kind.TEXTS:
+        case Kind.SCALARS | Kind.NUMBERS | Kind.TEXTS:
             return [_plain_scalar(item) for item in value]
         case Kind.SCALAR_TABLE | Kind.TEXT_TABLE:
             return {name: _plain_scalar(item) for name, item in value.items()}

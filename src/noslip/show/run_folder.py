@@ -21,6 +21,8 @@ from noslip import __version__
 from noslip.analysis.reactions import motion_of, simulated_system
 from noslip.atomic import (
     MANIFEST,
+    absolute,
+    is_working_folder,
     publish_folder,
     read_manifest,
     reported,
@@ -135,7 +137,7 @@ def write_run(
         )
     system = None if system is None else simulated_system(system, run, "write_run")
     target = Path(folder)
-    real = Path(os.path.realpath(target)) if numbered else check_target(target, force=force)
+    real = absolute(target) if numbered else check_target(target, force=force)
     chosen = run_formats(formats)
     say = tell or (lambda word: None)
     with reported(target):
@@ -209,8 +211,8 @@ def check_target(folder: Path, *, force: bool) -> Path:
     SimulationError : there is something that is not replaced, or no folder can be made there.
     """
     try:
-        target = Path(os.path.realpath(folder))
-        if Path.cwd().is_relative_to(target):
+        target = absolute(folder)
+        if is_working_folder() and Path.cwd().is_relative_to(target):
             raise SimulationError(
                 "the folder is the current one or one above it, but a run needs its own",
                 str(folder),
@@ -221,6 +223,8 @@ def check_target(folder: Path, *, force: bool) -> Path:
     except FileNotFoundError:
         _check_parent(target, folder)
         return target
+    except StorageError:
+        raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SimulationError(

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip.atomic import reported, write_atomically
+from noslip.atomic import absolute, reported, write_atomically
 from noslip.errors import SimulationError, StorageError
 from noslip.reading import check_hdf5_heaps, read_text
 from noslip.simulation.run_files import new_netcdf
@@ -244,7 +244,7 @@ def check_folder(folder: Path) -> None:
         with os.scandir(folder) as entries:
             others = [e.name for e in entries if e.name not in _OWN and not e.name.startswith(".")]
     except FileNotFoundError:
-        parent = Path(os.path.abspath(folder)).parent
+        parent = absolute(folder).parent
         while not parent.exists() and parent != parent.parent:
             parent = parent.parent
         if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
@@ -461,7 +461,7 @@ _CLAIMS_GUARD = threading.Lock()
 
 
 def _claims_of(folder: Path) -> Claims:
-    key = os.path.realpath(folder)
+    key = str(absolute(folder))
     with _CLAIMS_GUARD:
         found = _CLAIMS.get(key)
         if found is None or not found.is_of(folder / LOCK):

@@ -123,7 +123,7 @@ class Arm(AbstractPart):
             link=f"{self.name}.link{k}",
             mass=m,
             center_of_mass=link.center_of_mass or middle,
-            inertia=link.inertia or (along, across, across),
+            inertia=(along, across, across) if link.inertia is None else link.inertia,
             a=link.a,
             alpha=link.alpha,
             d=link.d,

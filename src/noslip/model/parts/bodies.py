@@ -87,8 +87,8 @@ class Base(AbstractPart):
         b.body(
             self.name,
             mass=self.mass,
-            inertia=self.inertia or box_inertia(self.mass, self.size),
-            center_of_mass=self.center_of_mass or self.position,
+            inertia=box_inertia(self.mass, self.size) if self.inertia is None else self.inertia,
+            center_of_mass=self.position if self.center_of_mass is None else self.center_of_mass,
             shapes=hull(self.size, self.position, self.color),
         )
         if self.motion == "carried":

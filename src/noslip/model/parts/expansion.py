@@ -19,7 +19,6 @@ from noslip.model.checks_names import check_identifier, check_references
 from noslip.model.checks_numbers import check_numbers
 from noslip.model.checks_units import check_units
 from noslip.model.composite_joints import expand
-from noslip.model.expressions import ExpressionError
 from noslip.model.findings import Finding, owner
 from noslip.model.model import Model, ModelBuilder, PartExpansion
 from noslip.model.numbers import Array, NumberReader, rotation_about
@@ -47,21 +46,25 @@ def checked(builder: ModelBuilder) -> tuple[Model, tuple[Fault, ...]]:
     return model, tuple(finding.fault() for finding in findings)
 
 
+@np.errstate(all="ignore")  # numbers without a meaning are findings, not warnings of NumPy
 def expanded(builder: ModelBuilder) -> tuple[Model, list[Finding]]:
     """The expanded model of a builder, and everything that is found about it."""
     parts = builder.parts
     plain = builder.plain()
+    fields = tuple(field for part in parts for field in leaves(part, ("parts", part.name)))
+    findings = [*check_kinds((*leaves(plain), *fields)), *_name_faults(parts)]
+    if findings:
+        return plain, findings
     if not parts:
         joints = expand(plain)
         return joints.model, find_faults(joints.model, joints)
-    fields = tuple(field for part in parts for field in leaves(part, ("parts", part.name)))
-    findings = [*check_kinds(fields), *_name_faults(parts)]
-    if findings:
-        return plain, findings
     findings += check_numbers(plain, vocabulary(plain, fields))
+    bare = Model(name=plain.name, gravity=plain.gravity)
     try:
         expansion = builder.expand()
-    except (TypeError, ValueError, ExpressionError):
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        # a part that computes with a field that has no value
+        findings += check_expressions(bare, vocabulary(plain, fields))
         if not findings:
             raise
         return plain, findings
@@ -70,7 +73,6 @@ def expanded(builder: ModelBuilder) -> tuple[Model, list[Finding]]:
     expansion = expansion._replace(model=model)
     known = vocabulary(model, fields)
     # only the fields of the parts are looked at, with the names of everything
-    bare = Model(name=plain.name, gravity=plain.gravity)
     findings += check_references(bare, known)
     findings += check_expressions(bare, known)
     findings += check_units(model, known)
