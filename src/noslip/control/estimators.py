@@ -11,10 +11,16 @@ and follows the holonomic rows for coordinates that these determine. With Φ one
 under the inputs that were wanted (Runge–Kutta, on the constraints), all derivatives exact,
 
     (2)  x⁻ = Φ(x, u),   F = T⁺(x⁻) Φ_x T(x),   Γ = T⁺(x⁻) Φ_u
-    (3)  P⁻ = F P Fᵀ + Γ Σ Γᵀ + D T_s
+    (3)  P⁻ = F P Fᵀ + Γ Σ Γᵀ + Q,   Q = ∫ e^{As} D e^{Aᵀs} ds from 0 to T_s
     (4)  S = H P⁻ Hᵀ + R,   K = P⁻ Hᵀ S⁻¹,   x = x⁻ ⊕ K (y − h(x⁻)),   P = P⁻ − K S Kᵀ,   H = h_x T
 
-Σ is the covariance of the noise of inputs, held over a period T_s, and D a density that is added.
+Σ is the covariance of the noise of inputs, held over a period T_s, and D the density of white noise
+that is added to the rates of ξ, whose derivative is A. Q is the integral of Van Loan (IEEE Trans.
+Autom. Control 23, 1978, 395), for each Runge–Kutta step with the A of its middle.
+
+The force f of an actuator with a lag or a largest rate is a state too, behind the biases in x, and
+u is then what it aims at; f over a step is known in closed form (`Actuator.over`).
+
 The values of a sample are taken in one by one, which is (4) without a matrix to invert since their
 noise is independent: each with the innovation that those before it leave. Then νᵀS⁻¹ν, the
 normalized innovation squared, is the sum of theirs.
@@ -34,7 +40,7 @@ import abc
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 import numpy as np
@@ -48,6 +54,8 @@ from noslip.model.quantities import ZERO, Point, Vector3
 from noslip.simulation.expressions import read_expression
 from noslip.simulation.starts.completion import complete_start
 
+#: Terms of the series of Van Loan's integral: with |A| h below 0.1 the rest is below 1e-15 of it.
+TERMS = 10
 #: Share of a variance below which what is left of it, given others, is rounding.
 KNOWN = 1e-9
 
@@ -332,10 +340,11 @@ class ExtendedKalman:
         of it at the start; of those that are not named it is known. Of a quaternion
         ``JOINT.turn_x`` …, rad. With ``bias.SENSOR``, such as ``bias.gyroscope.base``, the bias of
         a sensor is estimated, from 0 on; by default those that have a `bias_sigma` are.
+        ``got.INPUT`` is the force of an actuator with a lag or a largest rate.
     input_sigma : input → standard deviation of its noise, held over each period, in its unit; that
         of its actuator by default.
-    drift : name of a coordinate, a speed or a bias → density of further noise of its rate, in its
-        unit over √s: for what the model does not know.
+    drift : name of a coordinate, a speed or a bias → density of further white noise of its rate, in
+        its unit over √s: for what the model does not know.
     steps : of the Runge–Kutta method in a period.
     """
 
@@ -364,6 +373,19 @@ class ExtendedKalman:
         return tuple(self.input_sigma.items()), tuple(self.drift.items()), self.steps
 
 
+class ActuatorDynamics(Protocol):
+    """An actuator whose force is a state."""
+
+    @property
+    def of(self) -> str:
+        """Its input."""
+
+    def over(
+        self, force: ca.SX, aim: ca.SX, step: float, left: float
+    ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+        """Forces of a Runge–Kutta step at its start, middle and end, and the force after it."""
+
+
 class KalmanFilter:
     """The filter of a model: its steps as CasADi functions, and what its states are called.
 
@@ -374,6 +396,7 @@ class KalmanFilter:
     channels : what is measured.
     period : s.
     believed : (nq + nf,) x at the start; that of the model at rest by default.
+    actuators : those whose forces are states, 0 at the start.
     """
 
     def __init__(
@@ -383,6 +406,7 @@ class KalmanFilter:
         channels: Sequence[SensorChannel],
         period: float,
         believed: Array | None = None,
+        actuators: Sequence[ActuatorDynamics] = (),
     ) -> None:
         where = f"estimator of model '{model.model.name}'"
         if model.model.speed_inputs:
@@ -409,11 +433,22 @@ class KalmanFilter:
         self.biased = [
             k for k, c in enumerate(channels) if c.bias_sigma or f"bias.{c.name}" in named
         ]
-        self.believed: Array = np.concatenate([believed, np.zeros(len(self.biased))])
+        self.actuators = actuators
+        #: Names of the states behind q and η: biases, then forces of actuators.
+        self.further = [f"bias.{channels[k].name}" for k in self.biased]
+        self.further += [f"got.{a.of}" for a in actuators]
+        self.believed: Array = np.concatenate([believed, np.zeros(len(self.further))])
         self._errors()
         self.initial = self._initial(where)
         self.density = np.array([settings.drift.get(n, 0.0) ** 2 for n in self.names])
         self._check_names(settings.drift, where, "drift")
+        for name in settings.drift:
+            if name.startswith("got."):
+                raise SimulationError(
+                    f"'{name}' is the force of an actuator",
+                    f"{where}, drift",
+                    f"give its noise as input_sigma of '{name.removeprefix('got.')}'",
+                )
         inputs = [i.name for i in model.model.inputs]
         for name in settings.input_sigma:
             if name not in inputs:
@@ -436,12 +471,8 @@ class KalmanFilter:
         """Units of errors by name."""
         known = {x.name: x.unit for x in (*self.model.coordinates, *self.model.independent_speeds)}
         known |= {f"bias.{c.name}": c.unit for c in self.channels}
+        known |= {f"got.{i.name}": i.unit for i in self.model.model.inputs}
         return {name: known.get(name, "rad") for name in self.names}
-
-    @property
-    def bias_names(self) -> list[str]:
-        """Names of the biases that are states."""
-        return [f"bias.{self.channels[k].name}" for k in self.biased]
 
     # errors ----------------------------------------------------------------------------------
 
@@ -489,8 +520,8 @@ class KalmanFilter:
             back0 = back0[independent, :]
         self.names = [names[j] for j in independent]
         self.names += [x.name for x in self.model.independent_speeds]
-        self.names += self.bias_names
-        plain = nf + len(self.biased)
+        self.names += self.further
+        plain = nf + len(self.further)
         T = ca.diagcat(T0, ca.SX.eye(plain))
         back = ca.diagcat(back0, ca.SX.eye(plain))
         self.tangent, self.cotangent = self._function("T", T), self._function("back", back)
@@ -499,8 +530,8 @@ class KalmanFilter:
         """(t, x, p) → an expression of the model's symbols."""
         kin = self.model.kinematics
         s = kin.symbols
-        biases = ca.SX.sym("beta", len(self.biased))
-        return ca.Function(name, [s.t, ca.vertcat(s.q, kin.eta, biases), s.params], [expression])
+        further = ca.SX.sym("further", len(self.further))
+        return ca.Function(name, [s.t, ca.vertcat(s.q, kin.eta, further), s.params], [expression])
 
     def _numeric(self, expression: ca.SX) -> Array:
         """An expression of q at the start."""
@@ -556,36 +587,87 @@ class KalmanFilter:
         return x
 
     def _predict(self) -> ca.Function:
-        """(t, x, u, p) → x⁻, F, Γ of (2)."""
-        model = self.model
+        """(t, x, u, p) → x⁻, F, Γ and Q of (2) and (3)."""
+        model, count = self.model, self.settings.steps
         t, x = ca.SX.sym("t"), ca.SX.sym("x", len(self.believed))
         u = ca.SX.sym("u", model.equations.inputs.shape[0])
         p = ca.SX.sym("p", model.kinematics.symbols.params.shape[0])
-        rates, h = self._rates(), self.period / self.settings.steps
-        after, biases = x[: self.nq + self.nf], x[self.nq + self.nf :]
-        for k in range(self.settings.steps):
-            at = t + k * h
-            k1 = rates(at, after, u, p)
-            k2 = rates(at + h / 2, after + h / 2 * k1, u, p)
-            k3 = rates(at + h / 2, after + h / 2 * k2, u, p)
-            k4 = rates(at + h, after + h * k3, u, p)
-            after = after + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        after = self.project(t + self.period, ca.vertcat(after, biases), p, 1)
+        after, h = x, self.period / count
+        F, G, Q = ca.SX.eye(self.size), ca.SX(self.size, u.shape[0]), ca.SX(self.size, self.size)
+        for k in range(count):
+            after, F_k, G_k, Q_k = self._step(h, self.period - k * h)(t + k * h, after, u, p)
+            F, G = ca.mtimes(F_k, F), ca.mtimes(F_k, G) + G_k
+            Q = ca.mtimes(F_k, ca.mtimes(Q, F_k.T)) + Q_k
+        return ca.Function("predict", [t, x, u, p], [ca.densify(e) for e in (after, F, G, Q)])
+
+    def _step(self, h: float, left: float) -> ca.Function:
+        """(t, x, u, p) → the same of one Runge–Kutta step, `left` seconds before the sample."""
+        model, n = self.model, self.nq + self.nf
+        t, x = ca.SX.sym("t"), ca.SX.sym("x", len(self.believed))
+        u = ca.SX.sym("u", model.equations.inputs.shape[0])
+        p = ca.SX.sym("p", model.kinematics.symbols.params.shape[0])
+        rates, now, biases = self._rates(), x[:n], x[n : n + len(self.biased)]
+        stages, forces = [[*ca.vertsplit(u)] for _ in range(3)], []
+        inputs = [i.name for i in model.model.inputs]
+        for k, actuator in enumerate(self.actuators):
+            j = inputs.index(actuator.of)
+            *given, force = actuator.over(x[n + len(self.biased) + k], u[j], h, left)
+            for stage, value in zip(stages, given, strict=True):
+                stage[j] = value
+            forces.append(force)
+        first, middle, last = (ca.vertcat(ca.SX(0, 1), *stage) for stage in stages)
+        k1 = rates(t, now, first, p)
+        k2 = rates(t + h / 2, now + h / 2 * k1, middle, p)
+        k3 = rates(t + h / 2, now + h / 2 * k2, middle, p)
+        k4 = rates(t + h, now + h * k3, last, p)
+        after = ca.vertcat(now + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4), biases, *forces)
+        after = self.project(t + h, after, p, 1)
         back = self.cotangent(t, after, p)
         by_state = ca.mtimes(ca.jacobian(after, x), self.tangent(t, x, p))
         F, G = ca.mtimes(back, by_state), ca.mtimes(back, ca.jacobian(after, u))
-        found = [ca.densify(e) for e in (after, F, G)]
-        return ca.Function("predict", [t, x, u, p], found)
+        half = ca.vertcat(now + h / 2 * k2, x[n:])
+        Q = self._noise(t + h / 2, half, middle, p, h)
+        return ca.Function("step", [t, x, u, p], [after, F, G, Q])
+
+    def _noise(self, t: ca.SX, x: ca.SX, u: ca.SX, p: ca.SX, h: float) -> ca.SX:
+        """Q of (3) over a step, with A of one state.
+
+        (5)  A = T⁺(ẋ_x T − Ṫ),   Q = Σ hᵏ⁺¹/(k+1)! M_k,   M_0 = D,   M_k+1 = A M_k + M_k Aᵀ
+
+        is Van Loan's integral as a series. Biases and forces of actuators do not depend on ξ.
+        """
+        D = ca.SX(ca.diag(ca.sparsify(ca.DM(self.density))))
+        if not self.density.any():
+            return ca.SX(self.size, self.size)
+        n, moving = self.nq + self.nf, ca.SX.sym("x", len(self.believed))
+        inputs = ca.SX.sym("u", u.shape[0])
+        rates = ca.vertcat(
+            self._rates()(t, moving[:n], inputs, p), ca.SX.zeros(len(self.further), 1)
+        )
+        T = self.tangent(t, moving, p)
+        turned = ca.reshape(ca.jtimes(ca.vec(ca.densify(T)), moving, rates), *T.shape)
+        change = ca.mtimes(ca.jacobian(rates, moving), T) - turned
+        A = ca.mtimes(self.cotangent(t, moving, p), change)
+        A = ca.substitute(
+            [A], [moving, inputs] if u.shape[0] else [moving], [x, u][: 1 + bool(u.shape[0])]
+        )[0]
+        Q, M, share = ca.SX(self.size, self.size), D, 1.0
+        for k in range(TERMS):
+            share *= h / (k + 1)
+            Q = Q + share * M
+            step = ca.mtimes(A, M)
+            M = step + step.T
+        return Q
 
     def _measure(self) -> ca.Function:
         """(t, x, p) → h and H of (4)."""
         kin = self.model.kinematics
         s = kin.symbols
-        biases = ca.SX.sym("beta", len(self.biased))
-        x = ca.vertcat(s.q, kin.eta, biases)
+        further = ca.SX.sym("further", len(self.further))
+        x = ca.vertcat(s.q, kin.eta, further)
         texts = [read_expression(self.model, c.text, f"sensor '{c.name}'") for c in self.channels]
         for j, k in enumerate(self.biased):
-            texts[k] = texts[k] + biases[j]
+            texts[k] = texts[k] + further[j]
         h = ca.vertcat(*texts)
         H = ca.mtimes(ca.jacobian(h, x), self.tangent(s.t, x, s.params))
         return ca.Function("measure", [s.t, x, s.params], [ca.densify(h), ca.densify(H)])

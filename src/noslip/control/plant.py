@@ -19,6 +19,7 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+from scipy.special import ive
 
 from noslip.control.estimators import (
     AbstractInstrument,
@@ -149,6 +150,41 @@ class Actuator:
     def is_dynamic(self) -> bool:
         """Whether what it gives is a state."""
         return self.lag > 0 or math.isfinite(self.fastest)
+
+    def over(
+        self, force: ca.SX, aim: ca.SX, step: float, left: float
+    ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+        """What it gives in a Runge–Kutta step: at its start, middle and end, and after it.
+
+        With a lag τ alone f = aim + (f₀ − aim) e^{−s/τ}. The first three values are those of the
+        quadratic polynomial nearest to it (of least squares), whose moments of order 0, 1 and 2
+        are those of f: impulse and displacement are right for a lag far shorter than the step.
+        With a largest rate too, f moves at it until |aim − f| = rate·τ.
+
+        Parameters
+        ----------
+        force, aim : f₀ at the start of the step, and what it aims at.
+        step : s.
+        left : s from the start of the step to the next sample.
+        """
+        if not self.lag:
+            rate = _limited((aim - force) / left, self.fastest)
+            end = force + step * rate
+            return force, force + step / 2 * rate, end, end
+        away = force - aim
+        if not math.isfinite(self.fastest):
+            first, middle, last = decay_fit(step / self.lag)
+            after = aim + math.exp(-step / self.lag) * away
+            return aim + first * away, aim + middle * away, aim + last * away, after
+        near = _limited(away, self.fastest * self.lag)
+        until = (away - near) / (ca.sign(away) * self.fastest + (away == 0))
+
+        def at(s: float) -> ca.SX:
+            moved = ca.fmin(until, s)
+            tail = ca.exp(-(s - moved) / self.lag)
+            return aim + (away - ca.sign(away) * self.fastest * moved) * tail
+
+        return force, at(step / 2), at(step), at(step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -492,15 +528,21 @@ class PlantLaw(AbstractInputLaw):
         forces = [n for n in loop.given if n in {i.name for i in model.model.inputs}]
         speeds = [n for n in loop.given if n in {i.name for i in model.model.speed_inputs}]
         held = ca.SX.sym("wanted", len(forces))
+        actuators = {a.of: a for a in self.plant.actuators}
+        inside = {n: _ActuatorStates() for n in actuators}
         if self.plant.estimator is None:
             sight = self._direct(loop, tick)
         else:
             before = {n: held[k] for k, n in enumerate(forces)}
-            sight = self._estimated(loop, tick, before)
+            # what actuators aimed at in the period, but for their noise
+            for own in self.plant.actuators:
+                command = inside[own.of].play if own.backlash else before[own.of]
+                before[own.of] = own.static(command)
+            given = {n: s.force for n, s in inside.items() if actuators[n].is_dynamic}
+            sight = self._estimated(loop, tick, before, given)
         noise = list(sight.noise)
         wanted, _ = loop.call(sight.new_seen, loop.z)
         _, law_rates = loop.call(sight.seen, loop.z)
-        actuators = {a.of: a for a in self.plant.actuators}
         commands = [wanted[loop.given[n]] for n in forces]
         states = [sight.states, tick, held]
         updates = [sight.updates, tick + 1, ca.vertcat(ca.SX(0, 1), *commands)]
@@ -517,7 +559,7 @@ class PlantLaw(AbstractInputLaw):
                 u = ca.SX.sym(f"u_{name}", 2)
                 noise.append(u)
                 extra = actuator.sigma * _normal(u)
-            parts = _actuated(actuator, commands[k], extra, period)
+            parts = _actuated(actuator, commands[k], extra, period, inside[name])
             inputs[name] = parts.inputs[name]
             states.append(parts.states)
             updates.append(ca.SX(0, 1) if parts.update is None else parts.update)
@@ -587,15 +629,21 @@ class PlantLaw(AbstractInputLaw):
             noise=(*noise, *biases.noise),
         )
 
-    def _estimated(self, loop: _Loop, tick: ca.SX, before: Mapping[str, ca.SX]) -> _Sight:
-        """The estimate of a filter, from measurements and the commands of the period."""
+    def _estimated(
+        self, loop: _Loop, tick: ca.SX, before: Mapping[str, ca.SX], given: Mapping[str, ca.SX]
+    ) -> _Sight:
+        """The estimate of a filter, from measurements and what actuators aimed at in the period.
+
+        `given` are the forces of actuators that are states.
+        """
         assert self.plant.estimator is not None
         model, t = self.model, loop.t
         channels = self.plant.channels(model, self.period)
         noisy = {a.of: a.sigma for a in self.plant.actuators if a.sigma}
         settings = self.plant.estimator
         settings = replace(settings, input_sigma=noisy | dict(settings.input_sigma))
-        ekf = KalmanFilter(model, settings, channels, self.period, self.believed)
+        dynamic = [a for a in self.plant.actuators if a.of in given]
+        ekf = KalmanFilter(model, settings, channels, self.period, self.believed, dynamic)
         pairs, units = ekf.pairs(), ekf.units()
         p = loop.known[: model.kinematics.symbols.params.shape[0], :]
         inputs = ca.vertcat(ca.SX(0, 1), *(before.get(i.name, 0) for i in model.model.inputs))
@@ -620,9 +668,8 @@ class PlantLaw(AbstractInputLaw):
         kept: list[ca.SX] = []
         for age in range(late, -1, -1):
             then, index = t - age * self.period, tick - age
-            x_next, F, G = ekf.predict(then - self.period, x_new, all_inputs[:, age], p)
-            Q = ca.mtimes(ca.mtimes(G, ca.diag(ca.DM(ekf.input_variance))), G.T)
-            Q = Q + ca.diag(ca.DM(self.period * ekf.density))
+            x_next, F, G, Q = ekf.predict(then - self.period, x_new, all_inputs[:, age], p)
+            Q = Q + ca.mtimes(ca.mtimes(G, ca.diag(ca.DM(ekf.input_variance))), G.T)
             is_moved = index > 0.5
             P_new = ca.if_else(is_moved, ca.mtimes(F, ca.mtimes(P_new, F.T)) + Q, P_new)
             x_new = ca.if_else(is_moved, x_next, x_new)
@@ -642,6 +689,7 @@ class PlantLaw(AbstractInputLaw):
             for k, c in enumerate(channels)
         ]
         true = ca.vertcat(loop.true, *(biases.values[channels[k].name] for k in ekf.biased))
+        true = ca.vertcat(true, *(given[a.of] for a in dynamic))
         error = ekf.error(t, x_new, true, p)
         nees = normalized_square(P_new, error)
         extra = ca.SX.sym("normalized", 4 + ekf.size)
@@ -652,7 +700,7 @@ class PlantLaw(AbstractInputLaw):
             )
             for i, j in pairs
         }
-        believed = [f"estimate.{n}" for n in (*_seen_names(model), *ekf.bias_names)]
+        believed = [f"estimate.{n}" for n in (*_seen_names(model), *ekf.further)]
         entries = [P_new[i, j] for i, j in pairs]
         states, updates = [x, packed], [x_new, *entries]
         names, start = [*believed, *square], ekf.start()
@@ -683,7 +731,7 @@ class PlantLaw(AbstractInputLaw):
             ),
             noise=(*noise, *biases.noise),
             start=start,
-            units=square | off | shown_units | {f"estimate.{n}": units[n] for n in ekf.bias_names},
+            units=square | off | shown_units | {f"estimate.{n}": units[n] for n in ekf.further},
         )
 
 
@@ -800,18 +848,27 @@ def _law_function(model: System, own: InputGenerator) -> ca.Function:
     return ca.Function("law", [s.t, seen, z, known], [ca.densify(inputs), ca.densify(rates)])
 
 
-def _actuated(actuator: Actuator, command: ca.SX, noise: ca.SX, period: float) -> _Parts:
+class _ActuatorStates:
+    """Symbols of an actuator's states: command past its backlash, aim, and force."""
+
+    def __init__(self) -> None:
+        self.play, self.aim, self.force = (ca.SX.sym(n) for n in ("play", "aim", "force"))
+
+
+def _actuated(
+    actuator: Actuator, command: ca.SX, noise: ca.SX, period: float, symbols: _ActuatorStates
+) -> _Parts:
     """An actuator whose command changes at samples: states, updates and rates."""
     states, updates, rates, names = [], [], [], []
     if actuator.backlash:
-        play, half = ca.SX.sym("play"), actuator.backlash / 2
+        play, half = symbols.play, actuator.backlash / 2
         command = ca.fmin(ca.fmax(play, command - half), command + half)
         states.append(play)
         updates.append(command)
         rates.append(ca.SX(0))
         names.append(f"play.{actuator.of}")
-    aim, target = ca.SX.sym("aim"), actuator.static(command) + noise
-    force = ca.SX.sym("force")
+    aim, target = symbols.aim, actuator.static(command) + noise
+    force = symbols.force
     if actuator.lag:
         states += [aim, force]
         updates += [target, force]
@@ -838,6 +895,20 @@ def _actuated(actuator: Actuator, command: ca.SX, noise: ca.SX, period: float) -
         names=tuple(names),
         update=ca.vertcat(*updates),
     )
+
+
+def decay_fit(decay: float) -> tuple[float, float, float]:
+    """Values at 0, 1/2 and 1 of the quadratic polynomial nearest to e^{−decay·s} on [0, 1].
+
+    Its Legendre coefficients are c_j = (2j + 1)(−1)ʲ e^{−z} i_j(z), z = decay/2, with the modified
+    spherical Bessel functions i_j(z) = √(π/2z) I_{j+1/2}(z).
+    """
+    z = decay / 2
+    c = [
+        (2 * j + 1) * (-1) ** j * math.sqrt(math.pi / (2 * z)) * float(ive(j + 0.5, z))
+        for j in range(3)
+    ]
+    return c[0] - c[1] + c[2], c[0] - c[2] / 2, c[0] + c[1] + c[2]
 
 
 def _limited(rate: ca.SX, fastest: float) -> ca.SX:

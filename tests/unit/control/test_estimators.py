@@ -5,7 +5,7 @@ import math
 import casadi as ca
 import numpy as np
 import pytest
-from scipy.linalg import solve_discrete_are
+from scipy.linalg import expm, solve_continuous_are, solve_discrete_are
 from scipy.stats import chi2
 from small_mechanisms import cart
 
@@ -34,6 +34,13 @@ def discrete(steps=1):
     for _ in range(steps):
         for_all_F, for_all_G = F @ for_all_F, F @ for_all_G + G
     return for_all_F, for_all_G
+
+
+def white_noise(A, D, period=PERIOD):
+    """∫ e^{As} D e^{Aᵀs} ds over a period, and e^{A period}: Van Loan's exponential."""
+    n = len(A)
+    both = expm(period * np.block([[-A, D], [np.zeros((n, n)), A.T]]))
+    return both[n:, n:].T @ both[:n, n:], both[n:, n:].T
 
 
 def law(system, motion, controller, plant, period, believed=None):
@@ -88,11 +95,12 @@ def test_on_a_linear_plant_it_is_the_kalman_filter(system, steps):
     )
     F, G = discrete(steps)
     R = np.diag([POSITION**2, 0.1**2 + 0.05**2 / 12])
+    Q, _ = white_noise(np.array([[0.0, 1.0], [0.0, -D / M]]), np.diag([0.0, 0.2**2]))
     x, P, u = np.zeros(2), np.diag([0.1**2, 0.3**2]), 0.0
     for k in range(100):
         if k:
             x = F @ x + G[:, 0] * u
-            P = F @ P @ F.T + G @ G.T * FORCE**2 + np.diag([0.0, 0.2**2 * PERIOD])
+            P = F @ P @ F.T + G @ G.T * FORCE**2 + Q
         rows = [0, 1] if k % 3 == 0 else [0]
         H = np.eye(2)[rows]
         y = np.array([run[f"measured.cart.{name}"][k] for name in ("position", "speed")])[rows]
@@ -188,6 +196,147 @@ def test_its_steady_covariance_solves_the_discrete_riccati_equation(system):
         assert found == pytest.approx(after[i, j], rel=1e-12)
 
 
+@pytest.mark.parametrize("period", [PERIOD, 0.4])
+def test_the_steady_covariance_under_white_noise_is_that_of_the_exact_riccati_equation(
+    system, period
+):
+    """`drift` on the speed of the cart: Q of the exact exponential, to 1e-8."""
+    A, density = np.array([[0.0, 1.0], [0.0, -D / M]]), 0.7
+    Q, F = white_noise(A, np.diag([0.0, density**2]), period)
+    H = np.array([[1.0, 0.0]])
+    before = solve_discrete_are(F.T, H.T, Q, np.array([[POSITION**2]]))
+    K = before @ H.T / (before[0, 0] + POSITION**2)
+    after = before - K @ H @ before
+    filter_ = ns.ExtendedKalman(drift={"cart.speed": density}, steps=4)
+    plant = noisy_cart(estimator=filter_, actuators=())
+    motion = ns.ExpressionMotion(coordinates={"cart.position": 0.0})
+    controller = ns.ProportionalDerivative(kp=(1.0,), kd=(2.0,))
+    made, _ = law(system, motion, controller, plant, period)
+    run = ns.simulate(system, duration=40.0, inputs=made, samples=2)
+    names = ("cart.position", "cart.speed")
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        found = run[f"covariance.{names[i]},{names[j]}"][-1]
+        assert found == pytest.approx(after[i, j], rel=1e-8)
+
+
+def test_often_sampled_it_is_the_filter_of_continuous_time(system):
+    """Kalman–Bucy: a sensor of density d, sampled every T, approaches it with T."""
+    A, density, blur = np.array([[0.0, 1.0], [0.0, -D / M]]), 0.7, 0.02
+    H = np.array([[1.0, 0.0]])
+    P = solve_continuous_are(A.T, H.T, np.diag([0.0, density**2]), np.array([[blur**2]]))
+    errors = []
+    for period in (0.02, 0.01):
+        plant = noisy_cart(
+            estimator=ns.ExtendedKalman(drift={"cart.speed": density}),
+            sensors=(ns.Sensor(of="cart.position", density=blur),),
+            actuators=(),
+        )
+        motion = ns.ExpressionMotion(coordinates={"cart.position": 0.0})
+        controller = ns.ProportionalDerivative(kp=(1.0,), kd=(2.0,))
+        made, _ = law(system, motion, controller, plant, period)
+        run = ns.simulate(system, duration=8.0, inputs=made, samples=2)
+        errors.append(run["covariance.cart.speed,cart.speed"][-1] / P[1, 1] - 1)
+    # of first order in the period
+    assert abs(errors[1]) < 0.05 and errors[1] / errors[0] == pytest.approx(0.5, abs=0.05)
+
+
+def test_white_noise_of_a_state_on_constraints_is_that_of_its_linearization(system_of):
+    """A of (5) against differences of the filter's F over a short period, of a rolling disk."""
+    system, short = system_of("rolling-disk"), 2e-4
+    begin = ns.complete_start(
+        system, {"disk.tilt": 1.1, "disk.yaw_rate": 0.5, "disk.spin_rate": -3.0}
+    )
+    x = np.concatenate([begin.q, begin.eta])
+    sensor = ns.PoseSensor(body=system.model.bodies[0].name).channels(system)
+    made = KalmanFilter(system, ns.ExtendedKalman(), sensor, short, x)
+    drift = {n: 0.1 * (k + 1) for k, n in enumerate(made.names)}
+    ekf = KalmanFilter(system, ns.ExtendedKalman(drift=drift), sensor, short, x)
+    _, F, _, Q = (np.array(e) for e in ekf.predict(0.0, x, [], system.parameters()))
+    D = np.diag(ekf.density)
+    # the trapezoidal rule of ∫ F D Fᵀ: off by T³/12 of the second derivative
+    by_ends = short / 2 * (F @ D @ F.T + D)
+    A = (F - np.eye(len(F))) / short
+    bound = short**3 / 12 * 8 * np.linalg.norm(A) ** 2 * np.linalg.norm(D)
+    assert np.abs(Q - by_ends).max() < bound
+    assert np.abs(Q - short * D).max() > 20 * bound
+
+
+@pytest.mark.parametrize("lag", [0.002, 0.04, 0.5])
+def test_a_lag_is_in_the_model_of_the_filter(system, lag):
+    """The linear filter with the force as a third state, whatever the lag is beside the period."""
+    run = ns.simulate(
+        system,
+        duration=4.0,
+        start={"cart.position": 0.15, "cart.speed": -0.2},
+        inputs=held_cart(
+            system,
+            noisy_cart(actuators=(ns.Actuator(of="F", sigma=FORCE, lag=lag, largest=1.0),)),
+            kp=2.0,
+            kd=2.0,
+        ),
+        samples=np.arange(80) * PERIOD + PERIOD / 2,
+    )
+    A = np.array([[0.0, 1.0, 0.0], [0.0, -D / M, 1 / M], [0.0, 0.0, -1 / lag]])
+    both = np.zeros((4, 4))
+    both[:3, :3], both[2, 3] = A, 1 / lag
+    both = expm(PERIOD * both)
+    F, G = both[:3, :3], both[:3, 3:]
+    x, P, u = np.zeros(3), np.diag([0.1**2, 0.3**2, 0.0]), 0.0
+    names = ("cart.position", "cart.speed", "got.F")
+    for k in range(80):
+        if k:
+            x = F @ x + G[:, 0] * np.clip(u, -1.0, 1.0)
+            P = F @ P @ F.T + G @ G.T * FORCE**2
+        S = P[0, 0] + POSITION**2
+        K = P[:, :1] / S
+        x, P = x + K[:, 0] * (run["measured.cart.position"][k] - x[0]), P - S * K @ K.T
+        u = -2.0 * x[0] - 2.0 * x[1]
+        # moments of the force above the second are felt through damping: (D T/M)²/24 = 6.5e-6
+        for i, name in enumerate(names):
+            assert run[f"estimate.{name}"][k] == pytest.approx(x[i], abs=6.5e-6)
+            for j in range(i, 3):
+                found = run[f"covariance.{name},{names[j]}"][k]
+                assert found == pytest.approx(P[i, j], abs=6.5e-6 * math.sqrt(P[i, i] * P[j, j]))
+    assert run["nees_count"][-1] == 3
+
+
+@pytest.mark.parametrize(
+    "actuator",
+    [
+        {"lag": 0.1},
+        {"lag": 0.1, "fastest": 4.0},
+        {"fastest": 4.0},
+        {"backlash": 0.4},
+        {"dead_zone": 0.3, "largest": 0.8},
+        {"backlash": 0.2, "dead_zone": 0.1, "largest": 1.0, "lag": 0.03, "fastest": 10.0},
+    ],
+    ids=lambda a: "+".join(a),
+)
+def test_without_noise_the_filter_follows_any_actuator(system, actuator):
+    """Its model of the actuator is exact: what it believes stays the truth, a value hardly helps.
+
+    Kinks of a rate that is limited, within a step of 1/20 of the period, are what is left.
+    """
+    plant = noisy_cart(
+        sensors=(ns.Sensor(of="cart.position", sigma=100.0),),
+        actuators=(ns.Actuator(of="F", **actuator),),
+        estimator=ns.ExtendedKalman(steps=20, input_sigma={"F": 1e-9}),
+    )
+    motion = ns.ExpressionMotion(coordinates={"cart.position": "sin(3*t)/3 + t*t"})
+    controller = ns.ProportionalDerivative(kp=(KP,), kd=(KD,))
+    made, start = law(system, motion, controller, plant, PERIOD)
+    run = ns.simulate(
+        system,
+        duration=3.0,
+        start={"cart.position": start[0], "cart.speed": start[1]},
+        inputs=made,
+    )
+    for name in ("position", "speed"):
+        assert np.abs(run[f"estimate_error.cart.{name}"]).max() < 2e-5
+    plain = run["wanted.F"] - run["got.F"]
+    assert np.abs(plain).max() > 0.05
+
+
 def test_the_cost_of_regulator_and_filter_is_that_of_two_riccati_equations(system):
     """LQG: E[xᵀQx + ru²] = tr(S W) + tr(Kᵀ(r + GᵀSG)K P), over 2000 runs within 4 errors."""
     F, G = discrete()
@@ -238,7 +387,7 @@ def test_errors_live_on_the_constraints_and_move_as_motions_do(system_of, name, 
     ekf, x = pose_filter(system, start)
     assert ekf.size == size == len(ekf.names)
     p, u = system.parameters(), np.zeros(len(system.model.inputs))
-    after, F, _ = (np.array(part) for part in ekf.predict(0.0, x, u, p))
+    after, F, *_ = (np.array(part) for part in ekf.predict(0.0, x, u, p))
     T, back = np.array(ekf.tangent(0.0, x, p)), np.array(ekf.cotangent(0.0, after, p))
     assert np.abs(np.array(ekf.cotangent(0.0, x, p)) @ T - np.eye(size)).max() < 1e-15
     symbol = ca.SX.sym("x", len(x))
@@ -286,14 +435,14 @@ def late_instruments():
     )
 
 
-def driven_batch(system, count, believed_sigma=1.0, sensors=None, **believed):
+def driven_batch(system, count, believed_sigma=1.0, sensors=None, lag=0.0, **believed):
     """A vehicle on a circle, 2 s, starts drawn from what the filter believes of them."""
     sigma = {"platform.x": 0.05, "platform.y": 0.05, "platform.angle": 0.03}
     sigma |= {name: 0.05 for name in ("wheel1.rate", "wheel2.rate", "bracket.angle")}
     sigma |= {f"wheel{k}.angle": 0.02 for k in (1, 2, 3)}
     plant = ns.Plant(
         sensors=instruments() if sensors is None else sensors,
-        actuators=tuple(ns.Actuator(of=f"torque{k}", sigma=0.02) for k in (1, 2)),
+        actuators=tuple(ns.Actuator(of=f"torque{k}", sigma=0.02, lag=lag) for k in (1, 2)),
         estimator=ns.ExtendedKalman(
             start_sigma={n: believed_sigma * x for n, x in sigma.items()} | believed
         ),
@@ -349,6 +498,20 @@ def test_normalized_errors_with_late_sensors_and_a_bias_are_chi_square(system_of
     sure = {"bias.gyroscope.platform": 0.01}
     wrong = driven_batch(system_of("agv"), 100, sensors=late_instruments(), **sure)
     assert wrong["nees"][:, 0].sum() > chi2.ppf(1 - 1e-6, 100 * 10)
+
+
+def test_normalized_errors_beside_an_actuator_lag_are_chi_square(system_of, pytestconfig):
+    """Forces of both motors are two further errors; NEES and NIS of 50 seeds (200 with --long)."""
+    runs = 200 if pytestconfig.getoption("--long") else 50
+    found = driven_batch(system_of("agv"), runs, lag=0.15)
+    assert np.all(found["nees_count"][:, 1:] == 11)
+    for word in ("nees", "nis"):
+        total, count = found[word].sum(axis=0), found[f"{word}_count"].sum(axis=0)
+        low, high = chi2.ppf(5e-6, count), chi2.ppf(1 - 5e-6, count)
+        assert np.all((low < total) & (total < high)), total / count
+    # over all samples, which depend on each other: the last of each run within 95 %
+    last, count = found["nees"][:, -1].sum(), 11 * runs
+    assert chi2.ppf(0.025, count) < last < chi2.ppf(0.975, count), last / runs
 
 
 def test_a_filter_that_believes_too_much_is_not_consistent(system_of):
@@ -425,6 +588,14 @@ def test_the_controller_uses_the_estimate_and_ellipses_are_drawn(system_of):
             noisy_cart(estimator=ns.ExtendedKalman(start_sigma={"cart.x": 0.1})),
             PERIOD,
             "there is no coordinate or independent speed 'cart.x'",
+        ),
+        (
+            noisy_cart(
+                actuators=(ns.Actuator(of="F", lag=0.1),),
+                estimator=ns.ExtendedKalman(drift={"got.F": 0.1}),
+            ),
+            PERIOD,
+            "'got.F' is the force of an actuator",
         ),
         (
             noisy_cart(estimator=ns.ExtendedKalman(input_sigma={"G": 0.1})),
