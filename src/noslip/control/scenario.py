@@ -146,8 +146,8 @@ def run_scenario(
     reference = reference_motion(system, motion, start=start, parameters=split.parameters)
     run = simulate(system, start=reference.start, inputs=reference.law, **options)
     miss = reference.admissibility(run, f"scenario of model '{system.model.name}', motion")
-    notes = run.notes + _kinks(system, motion, values, time)
-    return run.replaced(scenario=ran, admissibility=miss, notes=notes)
+    kinks = _kinks(system, motion, values, time)
+    return run.also_noted(*kinks, scenario=ran, admissibility=miss)
 
 
 def _refuse_inputs(system: System, split: Changes) -> None:

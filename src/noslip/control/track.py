@@ -137,7 +137,7 @@ def track(
     begins_on = not options.get("start") and driven_plant is None
     if feedback.is_open and begins_on and np.max(errors.distance) > KEPT:
         said += _growth(wanted, motion, loop, feedback, run, errors, options)
-    return run.replaced(path_errors=errors, admissibility=admissibility, notes=(*run.notes, *said))
+    return run.also_noted(*said, path_errors=errors, admissibility=admissibility)
 
 
 #: Error without feedback, m, from which on its growth is looked at.
@@ -257,7 +257,7 @@ def _ridden(
         system = driven
     said = [*notes, f"follows the path: {ride.text()}"]
     said += [] if timing is not None else [f"timing: {ride.motion.timing.text()}"]
-    return run.replaced(path_errors=ride.errors(system, run), notes=(*run.notes, *said))
+    return run.also_noted(*said, path_errors=ride.errors(system, run))
 
 
 def _on_tires(
@@ -285,7 +285,7 @@ def _on_tires(
         **options,
     )
     said = f"on tires: controller '{word}' is that of the vehicle without slip"
-    return run.replaced(notes=(*run.notes, said))
+    return run.also_noted(said)
 
 
 #: Arguments that are part of another one → what to write.

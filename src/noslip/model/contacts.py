@@ -126,6 +126,11 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         """Whether a run ends where the ground would have to pull."""
         return False
 
+    @property
+    def notes_lift(self) -> bool:
+        """Whether a run that goes on where the ground would have to pull notes it."""
+        return NORMAL in self.directions() and not self.ends_at_lift
+
     def wheel_center(self) -> Vector3 | None:
         """Center of a wheel in the body frame; None for what touches with a point."""
         return None
@@ -196,7 +201,7 @@ class Rolling(AbstractContact):
     ground : its form in that frame; by default the plane itself.
     spin : whether turning about the normal is locked.
     lift : what a run does where the ground would have to pull: ``end``, or ``keep`` holding the
-        body down; ``auto`` ends on curved ground and keeps on a plane.
+        body down; ``auto`` ends on curved ground, and on a plane holds it down with a note.
     stiffness : of wheel and ground against load, by which wheels share a load that statics leaves
         open, N/m; equal shares of stiffness by default. Nothing moves by it.
     """
@@ -233,6 +238,10 @@ class Rolling(AbstractContact):
     @property
     def ends_at_lift(self) -> bool:
         return self.normal and (self.lift == END or (self.lift == AUTO and not self.is_flat))
+
+    @property
+    def notes_lift(self) -> bool:
+        return self.normal and self.lift == AUTO and self.is_flat
 
     def parameters(self) -> tuple[Quantity, ...]:
         of_ground: tuple[Quantity, ...] = ()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -19,7 +20,8 @@ from noslip.simulation.batches.lanes import Array
 from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchInput, read_batch
 from noslip.simulation.batches.result import Batch, collect
-from noslip.simulation.input_laws import AbstractInputLaw
+from noslip.simulation.input_laws import AbstractInputLaw, Table
+from noslip.simulation.lifting import FEWEST_STEPS
 from noslip.simulation.segments import drive
 
 
@@ -108,7 +110,47 @@ def simulate_batch(
     ------
     SimulationError : for inconsistent arguments.
     """
-    request = read_batch(locals())
+    given = locals()
+    request = read_batch(given)
     motions = BatchMotions(request, out)
     drive(motions, motions.begin)
-    return collect(request, motions)
+
+    def again(number: int, events: dict[str, str], columns: tuple[str, ...]) -> Batch:
+        steps = {"max_step": min(max_step, duration / FEWEST_STEPS)}
+        asked = {"events": events, "columns": columns, **steps}
+        return simulate_batch(**given | _AGAIN | _first(given, number, request.count) | asked)
+
+    return collect(request, motions, again)
+
+
+#: Arguments of a batch that is repeated for further events.
+_AGAIN: dict[str, Any] = {
+    "keep": ("final", "samples"),
+    "samples": 2,
+    "max_events": 1,
+    "outputs": None,
+    "out": None,
+    "device": "cpu",
+    "precision": "double",
+    "arrays": "numpy",
+    "progress": None,
+    "cancel": None,
+}
+
+
+def _first(given: Mapping[str, Any], number: int, count: int) -> dict[str, Any]:
+    """Arguments that differ between trajectories, of the first so many of them."""
+    found: dict[str, Any] = {"count": number}
+    for word in ("starts", "parameters", "inputs", "definitions"):
+        values = given[word]
+        if isinstance(values, Mapping):
+            found[word] = {name: _cut(value, number, count) for name, value in values.items()}
+    return found
+
+
+def _cut(value: Any, number: int, count: int) -> Any:
+    """The first of as many values as there are trajectories; what is one for all stays."""
+    if isinstance(value, str | Table | ca.Function) or not hasattr(value, "__len__"):
+        return value
+    is_each = len(value) == count and number < count
+    return value[:number] if is_each else value

@@ -251,6 +251,11 @@ def _read(segment: Segment, values: Array, reactions: bool) -> _Samples:
     return _Samples(t, segment.states, inputs, outputs, multipliers)
 
 
+def sampled_multipliers(segments: list[Segment], values: Array) -> Array:
+    """(n, nc) λ of all rows at the samples, each in its own basis."""
+    return np.concatenate([_read(segment, values, True).multipliers for segment in segments])
+
+
 def _accelerations(segments: list[Segment], values: Array) -> Array:
     """v̇ at the samples, each in its own basis."""
     parts = []

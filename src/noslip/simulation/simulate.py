@@ -32,11 +32,17 @@ from noslip.simulation.failures import broken_guard, current_inputs, undefined_i
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.lazy_columns import LazyValue
+from noslip.simulation.lifting import FEWEST_STEPS, held_contacts, lift_notes
 from noslip.simulation.memory import template_of
 from noslip.simulation.plan import EMPTY, RunValues
 from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
-from noslip.simulation.samples import Segment, assemble, output_function
+from noslip.simulation.samples import (
+    Segment,
+    assemble,
+    output_function,
+    sampled_multipliers,
+)
 from noslip.simulation.second_contacts import second_contact_notes
 from noslip.simulation.segments import (
     ONE,
@@ -178,6 +184,9 @@ def simulate(
         trajectory = trajectory.replaced(notes=trajectory.notes + notes)
     if not all(c.is_flat for c in system.model.contacts if c.is_wheel):
         trajectory = trajectory.replaced(notes=_with_second_contacts(request, trajectory))
+    if held_contacts(request.system):
+        # a frozen class takes as long for its fields as a short run for its steps
+        vars(trajectory)["notes"] = _with_lifts(request, motion, trajectory, given)
     if trajectory.ending in _AS_ASKED:
         return trajectory
     if trajectory.ending is Ending.SINGULAR and motion.why_not:
@@ -205,6 +214,32 @@ def _with_second_contacts(request: RunRequest, run: Trajectory) -> LazyValue[tup
     system, values, t, q, known = request.system, request.values, run.t, run.q, run.notes
     return LazyValue(lambda: known + second_contact_notes(system, t, q, values))
 
+
+def _with_lifts(
+    request: RunRequest, motion: _SingleRun, run: Trajectory, given: dict[str, Any]
+) -> LazyValue[tuple[str, ...]]:
+    """The notes of a run and those on contacts that would lift, searched for when first read."""
+    known, segments, t = vars(run)["notes"], motion.segments, run.t
+    # a Python function need not give the same once more
+    is_repeatable = not any(segment.plan.callback for segment in segments)
+
+    def again(events: dict[str, str]) -> Trajectory:
+        duration = max(float(t[-1]) - request.start_time, MOMENT) if len(t) else MOMENT
+        asked: dict[str, Any] = {"samples": 2, "events": events, "reactions": True}
+        asked["duration"] = duration = min(duration, given["duration"])
+        asked["max_step"] = min(given["max_step"], duration / FEWEST_STEPS)
+        return simulate(**given | _AGAIN | asked)
+
+    def find() -> tuple[str, ...]:
+        notes: tuple[str, ...] = known() if callable(known) else known
+        multipliers = sampled_multipliers(segments, request.values)
+        return notes + lift_notes(request.system, multipliers, again if is_repeatable else None, t)
+
+    return LazyValue(find)
+
+
+#: Shortest run that is repeated, s.
+MOMENT = 1e-9
 
 #: Arguments of a run that is repeated for its coordinates at other times.
 _AGAIN: dict[str, Any] = {

@@ -23,6 +23,7 @@ from noslip.simulation.lazy_columns import (
     Columns,
     Given,
     LazyField,
+    LazyValue,
     Sources,
     column,
     named_columns,
@@ -88,7 +89,8 @@ class Trajectory:
     extra : further columns by name: unit and values, or what finds them (contact points, states of
         an input law, outputs).
     ending : how it ended; `message` says it with the place.
-    notes : what else there is to know of it; second contacts are searched for when first read.
+    notes : what else there is to know of it; second contacts and contacts that would lift off are
+        searched for when first read.
     ended_by : name of the expression in `stop` that ended it, if one did.
     event_times, event_states : event → (k,) when its value crossed zero, and (k, nq + nv) [q; v].
     scenario : as it was run, changes included; None for a run of another kind.
@@ -402,6 +404,13 @@ class Trajectory:
     def replaced(self, **changes: Any) -> Trajectory:
         """A copy with other fields; what is computed when first asked for stays so."""
         return Trajectory(**{f.name: vars(self)[f.name] for f in fields(self)} | changes)
+
+    def also_noted(self, *more: str, **changes: Any) -> Trajectory:
+        """A copy with further notes, and other fields; what is still searched for stays so."""
+        known = vars(self)["notes"]
+        if callable(known):
+            return self.replaced(notes=LazyValue(lambda: (*known(), *more)), **changes)
+        return self.replaced(notes=(*known, *more), **changes)
 
     def __getstate__(self) -> dict[str, Any]:
         """All fields as they are read, for copies and other processes."""

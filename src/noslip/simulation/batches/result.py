@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,14 @@ from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.events import fault_notes
 from noslip.simulation.expressions import angle_names
 from noslip.simulation.failures import not_passed, singular_sentence
-from noslip.simulation.lazy_columns import NO_EVENTS, Named
+from noslip.simulation.lazy_columns import NO_EVENTS, LazyField, Named
+from noslip.simulation.lifting import (
+    first_lifts,
+    held_contacts,
+    lift_events,
+    normal_columns,
+    usual_force,
+)
 from noslip.simulation.run_files import NetCDF, add_variable, check_file, new_netcdf
 from noslip.simulation.samples import ENDINGS
 from noslip.simulation.second_contacts import second_contact_notes
@@ -40,6 +47,10 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 #: Dimensions, values and attributes of a variable of a dataset.
 _Variable: TypeAlias = tuple[tuple[str, ...], NDArray, dict[str, str]]
+
+
+#: The first so many trajectories once more, with these events and columns.
+Again: TypeAlias = "Callable[[int, dict[str, str], tuple[str, ...]], Batch]"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,7 +76,9 @@ class Batch:
     t : (n,) when each ended, s.
     steps, rejections, nfev : (n,) what each took.
     changed_speeds : (n,) whether it went on in other independent speeds, as :func:`simulate` does.
-    notes : what is not known, such as crossings of events that may have been missed.
+    notes : what is not known, such as crossings of events that may have been missed; contacts that
+        would lift off are searched for when first read, in the first thousand trajectories.
+    lift_search : finds contacts that would lift off, by running the batch again; pickling drops it.
     contact_search : finds second contacts on curved ground, see `second_contacts`; pickling drops
         it, since systems are not pickled.
     """
@@ -92,7 +105,8 @@ class Batch:
     method: str
     rtol: float
     atol: float
-    notes: tuple[str, ...] = ()
+    notes: LazyField[tuple[str, ...]] = LazyField()
+    lift_search: LiftSearch | None = field(default=None, repr=False)
     contact_search: ContactSearch | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +119,10 @@ class Batch:
             object.__setattr__(self, kind, table)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "contact_search": None}
+        # what was not searched for before is not searched for in order to be sent
+        notes = self.__dict__["notes"]
+        known = notes.known if isinstance(notes, _LiftNotes) else notes
+        return {**self.__dict__, "contact_search": None, "lift_search": None, "notes": known}
 
     @cached_property
     def success(self) -> NDArray[np.bool_]:
@@ -143,8 +160,9 @@ class Batch:
             )
         ending, cause = self.endings[trajectory], self.ended_by[trajectory]
         at = f" (t = {self.t[trajectory]:.9g} s)"
-        touching = self._second_contact(trajectory % self.count)
-        also = f" Note: {touching}." if touching else ""
+        number = trajectory % self.count
+        said = [note for note in (self._second_contact(number), self._lift(number)) if note]
+        also = f" Note: {'; '.join(said)}." if said else ""
         if ending is Ending.FINISHED:
             return f"{ending.value}{also}"
         if ending is Ending.EVENT:
@@ -160,6 +178,19 @@ class Batch:
         """
         found = {k: self._second_contact(k) for k in range(self.count)}
         return {k: note for k, note in found.items() if note}
+
+    @cached_property
+    def lifts(self) -> dict[int, str]:
+        """Trajectory → its first contact that the ground would have to pull on, and since when.
+
+        Searched for when first read, by running the batch again with the normal forces as events.
+        """
+        return {} if self.lift_search is None else self.lift_search(self.count)
+
+    def _lift(self, trajectory: int) -> str:
+        if self.lift_search is None or "lifts" in vars(self):
+            return self.lifts.get(trajectory, "")
+        return self.lift_search.first.get(trajectory, "")
 
     def _second_contact(self, trajectory: int) -> str:
         return "" if self.contact_search is None else self.contact_search(trajectory)
@@ -256,8 +287,14 @@ class Batch:
         )
 
 
-def collect(request: BatchRequest, motions: BatchMotions) -> Batch:
-    """The results under their names."""
+def collect(request: BatchRequest, motions: BatchMotions, again: Again) -> Batch:
+    """The results under their names.
+
+    Parameters
+    ----------
+    request, motions : what was asked for, and what it gave.
+    again : the first so many trajectories once more, with these events and columns.
+    """
     run, system, names, keep = request.run, request.run.system, request.columns, request.keep
     results = motions.results
 
@@ -271,6 +308,7 @@ def collect(request: BatchRequest, motions: BatchMotions) -> Batch:
     def left(word: str, columns: dict[str, Any]) -> dict[str, Any]:
         return _on_device(request, motions, word, columns) if request.stays_on_device else columns
 
+    lifts = LiftSearch(system, request, again) if held_contacts(system) else None
     noted = [(k, n) for k, n in enumerate(request.events) if n not in request.terminal]
     for table, bound in ((results.minimum, np.inf), (results.maximum, -np.inf)):
         table[table == bound] = np.nan  # of trajectories without a sample
@@ -297,9 +335,66 @@ def collect(request: BatchRequest, motions: BatchMotions) -> Batch:
         method=run.method,
         rtol=run.rtol,
         atol=run.atol,
-        notes=_notes(request, results),
+        notes=_LiftNotes(_notes(request, results), lifts) if lifts else _notes(request, results),
+        lift_search=lifts,
         contact_search=_contact_search(request, results),
     )
+
+
+#: Trajectories of which contacts that would lift off are searched for without being asked.
+MOST_SEARCHED = 1000
+
+
+class LiftSearch:
+    """Search for contacts that the ground would have to pull on: the batch with further events.
+
+    Parameters
+    ----------
+    system : that was run.
+    request : what was asked for.
+    again : the first so many trajectories once more, with these events and columns.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        request: BatchRequest,
+        again: Again,
+    ) -> None:
+        self._system, self._count, self._again = system, request.count, again
+        self._scale = usual_force(system)
+
+    def __call__(self, count: int) -> dict[int, str]:
+        """Trajectory → note, of the first `count` trajectories."""
+        held = held_contacts(self._system)
+        columns = tuple(normal_columns(held).values())
+        found = self._again(count, lift_events(held, self._scale), columns)
+        return first_lifts(self._system, self._scale, found.samples, found.event_times)
+
+    @cached_property
+    def first(self) -> dict[int, str]:
+        """Trajectory → note, of the first thousand trajectories."""
+        return self(min(self._count, MOST_SEARCHED))
+
+    def text(self) -> str:
+        """What was found, as one note; empty if nothing was."""
+        if not self.first:
+            return ""
+        k, note = next(iter(self.first.items()))
+        more = f" and {len(self.first) - 1} more" if len(self.first) > 1 else ""
+        of = f" of the first {MOST_SEARCHED}" if self._count > MOST_SEARCHED else ""
+        return f"trajectory {k}{more}{of}: {note}"
+
+
+class _LiftNotes:
+    """Notes of a batch, with those on contacts that would lift off once they are read."""
+
+    def __init__(self, known: tuple[str, ...], search: LiftSearch) -> None:
+        self.known, self._search = known, search
+
+    def __call__(self) -> tuple[str, ...]:
+        text = self._search.text()
+        return (*self.known, text) if text else self.known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
