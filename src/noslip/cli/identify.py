@@ -45,8 +45,9 @@ from noslip.cli.options import (
     multiple=True,
     metavar="NAME=EXPRESSION",
     help=(
-        "What a column measures, as in gps=platform.x+a; by default columns with the names of "
-        "coordinates, speeds and angles are used. Repeatable."
+        "A column to compare and what it measures, as in gps=platform.x+a; then only columns so "
+        "named are used, by default all with the names of coordinates, speeds and angles. "
+        "Repeatable."
     ),
 )
 @click.option(

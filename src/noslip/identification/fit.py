@@ -16,6 +16,14 @@ are the covariance and the intervals: q is a quantile of the normal distribution
 given, else of Student's with as many degrees of freedom as there are values beyond unknowns. A σ_j
 that is not given is found with θ: σ_j² = Σ_k r_jk²/(n_j − l_j), where l_j is the leverage of the
 column, its share in the number of unknowns that are determined, until neither changes.
+
+(2) is that of independent noise of the right size. Where successive residuals of a column are
+correlated, or chi-square is far too large, something is not modeled, and it is replaced by
+
+    (3)  C′ = C (Σ_j s_j R_jᵀR_j + Π) C,      s_j = τ_j max(1, Σ_k r_jk²/n_j)
+
+with Π of the priors and τ_j = 1 + 2 Σ_k ρ_jk the autocorrelation time of the residuals: n_j values
+are worth n_j/τ_j independent ones. The degrees of freedom of Student's distribution are those too.
 """
 
 from __future__ import annotations
@@ -36,7 +44,7 @@ from noslip.identification.measured_runs import (
     unwrapped,
     used_columns,
 )
-from noslip.identification.result import ColumnFit, Fit, FittedCurve, FittedValue
+from noslip.identification.result import ColumnFit, Fit, FittedCurve, FittedValue, unexplained
 from noslip.numeric import is_truth
 from noslip.sensitivities.forward import simulate_sensitivities
 from noslip.sensitivities.gradient import gradient
@@ -54,6 +62,8 @@ UNDETERMINED = 1e-6
 ROUNDS, SETTLED = 30, 1e-4
 #: A standard deviation that is found is at least this share of a column's spread.
 LEAST_SIGMA = 1e-9
+#: Autocorrelation times over which correlations are summed.
+WINDOW = 5
 #: Times of the curves that are compared with the data.
 CURVE = 241
 
@@ -134,7 +144,7 @@ def fit(
     parameters : what is looked for, the same in all runs: parameters of the model, constant inputs,
         numbers of the definitions; as names, or as :class:`FitParameter` with bounds and priors.
     columns : measured column → expression of what it measures, as in ``{"gps": "platform.x + a"}``;
-        by default those that are named as coordinates, speeds or angles are.
+        only these are compared. By default all that are named as coordinates, speeds or angles.
     sigma : column → standard deviation of its noise; of those that are not named it is found.
     unknown_starts : start values that are looked for in each run by itself.
     start, inputs, held : of runs that say none: see :class:`MeasuredRun`.
@@ -324,12 +334,11 @@ def _problem(
             )
     inputs = tuple(_inputs(system, run) for run in runs)
     channels, notes = _channels(runs, used, [derived[name] for name in used], where)
-    if columns is None:
-        known = {*used, *settable_inputs(system)}
-        others = list(dict.fromkeys(n for run in runs for n in run.columns if n not in known))
-        if others:
-            more = f" and {len(others) - 6} more" if len(others) > 6 else ""
-            notes.append(f"columns that were not used: {', '.join(others[:6])}{more}")
+    known = {*used, *settable_inputs(system)}
+    others = list(dict.fromkeys(n for run in runs for n in run.columns if n not in known))
+    if others:
+        more = f" and {len(others) - 6} more" if len(others) > 6 else ""
+        notes.append(f"columns that were not used: {', '.join(others[:6])}{more}")
     unknowns = _unknowns(
         system, runs, inputs, parameters, unknown_starts, fixed, definitions, channels, used
     )
@@ -684,14 +693,45 @@ def _result(
     r, R = problem.weighted(theta, misses, slopes, sigmas)
     free = _inside(problem, theta, R.T @ r)
     check_determined(problem, R[:, free], [problem.unknowns[k] for k in free], theta[free])
-    covariance = np.full((len(theta), len(theta)), 0.0)
-    scale = _norms(R[:, free])
-    inverse = np.linalg.pinv(R[:, free] / scale, rcond=1e-14)
-    covariance[np.ix_(free, free)] = inverse @ inverse.T / np.outer(scale, scale)
     is_found = np.isnan(problem.sigmas)
     dof = len(r) - len(free)
+    chi_square = float(r @ r)
+    given = not is_found.any()
+    probability = float(chdtrc(dof, chi_square)) if given and dof > 0 else math.nan
+    columns = []
+    for j, name in enumerate(problem.columns):
+        miss = _joined(problem, misses, j)
+        parts = [m for c, m in zip(problem.channels, misses, strict=True) if c.column == j]
+        columns.append(
+            ColumnFit(
+                name=name,
+                expression=problem.columns[name],
+                unit=problem.units[j],
+                num_values=len(miss),
+                sigma=float(sigmas[j]),
+                is_sigma_found=bool(is_found[j]),
+                mean=float(miss.mean()),
+                rms=float(math.sqrt(np.mean(miss**2))),
+                largest=float(np.abs(miss).max()),
+                correlation=_correlation(parts, 1),
+                time=_autocorrelation_time(parts),
+            )
+        )
+    covariance = np.full((len(theta), len(theta)), 0.0)
+    scale = _norms(R[:, free])
+    inverse = np.linalg.pinv(R[:, free] / scale, rcond=1e-14) / scale[:, None]
+    # (3), or (2) where nothing speaks against it
+    doubtful = unexplained(columns, probability)
+    spreads = [columns[ch.column].spread if doubtful else 1.0 for ch in problem.channels]
+    rows = np.repeat(spreads, [len(ch.at) for ch in problem.channels])
+    rows = np.concatenate([rows, np.ones(len(r) - len(rows))])
+    covariance[np.ix_(free, free)] = (inverse * rows) @ inverse.T
+    plain = np.einsum("ij,ij->i", inverse, inverse)
+    ratios = np.diag(covariance)[free] / plain if doubtful else np.ones(1)
+    widened = math.sqrt(ratios.max(initial=1.0))
     upper = 0.5 + level / 2
-    wide = float(stdtrit(max(dof, 1), upper) if is_found.any() else ndtri(upper))
+    worth = dof if not doubtful else sum(col.num_values / col.time for col in columns) - len(free)
+    wide = float(stdtrit(max(worth, 1), upper) if is_found.any() or doubtful else ndtri(upper))
     values = []
     for k, u in enumerate(problem.unknowns):
         error = math.sqrt(covariance[k, k])
@@ -710,26 +750,6 @@ def _result(
                 at_bound=k not in free,
             )
         )
-    columns = []
-    for j, name in enumerate(problem.columns):
-        miss = _joined(problem, misses, j)
-        parts = [m for c, m in zip(problem.channels, misses, strict=True) if c.column == j]
-        columns.append(
-            ColumnFit(
-                name=name,
-                expression=problem.columns[name],
-                unit=problem.units[j],
-                num_values=len(miss),
-                sigma=float(sigmas[j]),
-                is_sigma_found=bool(is_found[j]),
-                mean=float(miss.mean()),
-                rms=float(math.sqrt(np.mean(miss**2))),
-                largest=float(np.abs(miss).max()),
-                correlation=_correlation(parts),
-            )
-        )
-    chi_square = float(r @ r)
-    given = not is_found.any()
     return Fit(
         model=problem.system.model.name,
         values=tuple(values),
@@ -740,7 +760,8 @@ def _result(
         level=level,
         chi_square=chi_square,
         degrees_of_freedom=dof,
-        probability=float(chdtrc(dof, chi_square)) if given and dof > 0 else math.nan,
+        probability=probability,
+        widened=widened,
         evaluations=search.evaluations,
         gradients=gradients,
         fixed=dict(problem.fixed),
@@ -815,11 +836,28 @@ def _said(unit: str) -> str:
     return "" if unit in ("", "1") else unit
 
 
-def _correlation(parts: Sequence[Array]) -> float:
-    """Correlation of successive residuals; white noise leaves ±2/√n."""
-    above = sum(float((p[1:] - p.mean()) @ (p[:-1] - p.mean())) for p in parts if len(p) > 2)
-    below = sum(float((p - p.mean()) @ (p - p.mean())) for p in parts if len(p) > 2)
+def _correlation(parts: Sequence[Array], lag: int) -> float:
+    """Correlation of residuals `lag` values apart; white noise leaves ±2/√n.
+
+    About zero, not about their mean: residuals of the right model have none.
+    """
+    above = sum(float(p[lag:] @ p[:-lag]) for p in parts if len(p) > lag)
+    below = sum(float(p @ p) for p in parts)
     return above / below if below > 0 else math.nan
+
+
+def _autocorrelation_time(parts: Sequence[Array]) -> float:
+    """τ = 1 + 2 Σ ρ_k up to the first window of 5 τ values (Sokal), at least 1."""
+    longest, total, time = max(len(p) for p in parts), 1.0, 1.0
+    for lag in range(1, longest):
+        rho = _correlation(parts, lag)
+        if not math.isfinite(rho):
+            break
+        total += 2 * rho
+        time = max(time, total)
+        if lag >= WINDOW * max(total, 1.0):
+            break
+    return time
 
 
 def _curves(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,10 @@ from noslip.words import counted
 
 if TYPE_CHECKING:
     import xarray
+
+
+#: Probability of chi-square below which it is not chance, and beyond 1 less this too small.
+UNLIKELY = 1e-3
 
 
 class FittedValue(NamedTuple):
@@ -45,7 +50,8 @@ class FittedValue(NamedTuple):
 class ColumnFit(NamedTuple):
     """Residuals of a column: measured minus fitted, in all runs.
 
-    ``correlation`` is that of successive residuals, about 0 for white noise.
+    ``correlation`` is that of successive residuals, about 0 for white noise; ``time`` their
+    autocorrelation time, in values: so many are worth one independent value.
     """
 
     name: str
@@ -58,6 +64,12 @@ class ColumnFit(NamedTuple):
     rms: float
     largest: float
     correlation: float
+    time: float = 1.0
+
+    @property
+    def spread(self) -> float:
+        """Variance of an independent value of such residuals, over that of the noise."""
+        return self.time * max(1.0, (self.rms / self.sigma) ** 2)
 
     @property
     def shown_mean(self) -> float:
@@ -68,6 +80,18 @@ class ColumnFit(NamedTuple):
     def is_white(self) -> bool:
         """Whether successive residuals look independent: within 3/√n."""
         return not abs(self.correlation) > 3 / math.sqrt(self.num_values)
+
+
+def unexplained(columns: Sequence[ColumnFit], probability: float) -> list[str]:
+    """What says that the model does not explain the data; `probability` is that of chi-square."""
+    said = [
+        f"successive residuals of '{c.name}' are correlated ({c.correlation:+.2f})"
+        for c in columns
+        if not c.is_white
+    ]
+    if probability < UNLIKELY:
+        said.append(f"chi-square is too large (probability {probability:.2g})")
+    return said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,7 +127,8 @@ class Fit:
     ----------
     model : name of it.
     values : what was looked for, in order.
-    covariance : (k, k) of the values; zero for those that a bound holds.
+    covariance : (k, k) of the values; zero for those that a bound holds. Wider than that of
+        independent noise where the model does not explain the data (`is_explained`).
     columns : residuals by column.
     curves : fit and data by run and column.
     runs : names of the measured runs.
@@ -115,6 +140,7 @@ class Fit:
     gradients : ``"forward"`` or ``"adjoint"``.
     fixed : parameters that were given.
     starts : start values of each run, those that were found among them.
+    widened : largest factor by which a standard deviation is wider than that of independent noise.
     notes : remarks on the data.
     """
 
@@ -132,6 +158,7 @@ class Fit:
     gradients: str
     fixed: dict[str, float]
     starts: tuple[dict[str, float], ...]
+    widened: float = 1.0
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> float:
@@ -166,6 +193,30 @@ class Fit:
         """Chi-square over its degrees of freedom: 1 where the model explains the data."""
         return self.chi_square / max(self.degrees_of_freedom, 1)
 
+    @property
+    def is_explained(self) -> bool:
+        """Whether nothing says that the model does not explain the data."""
+        return not unexplained(self.columns, self.probability)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the model explains the data, and what was done with the intervals if not."""
+        doubts = unexplained(self.columns, self.probability)
+        if doubts:
+            more = [f"and {len(doubts) - 3} more"] if len(doubts) > 3 else []
+            return (
+                f"something is not modeled: {'; '.join([*doubts[:3], *more])}; intervals are "
+                f"widened up to {self.widened:.2g}-fold, and values may be off by more"
+            )
+        if math.isnan(self.probability):
+            return (
+                "residuals are white; their size is not tested, since standard deviations were "
+                "found from them"
+            )
+        if self.probability > 1 - UNLIKELY:
+            return "the noise is smaller than its standard deviations say"
+        return "the model explains the data within their noise"
+
     def text(self) -> str:
         """Fitted values, quality of the fit, and comparison with the priors, as text."""
         count = sum(c.num_values for c in self.columns)
@@ -192,7 +243,8 @@ class Fit:
             lines.append(f"  {v.name:<{wide}}  {said}")
         lines += [f"  {c.name:<{wide}}  {_column_text(c)}" for c in self.columns]
         lines += self._correlated(wide)
-        lines.append(f"  {'chi-square':<{wide}}  {self._verdict()}")
+        lines.append(f"  {'chi-square':<{wide}}  {self._chi_square()}")
+        lines.append(f"  {'verdict':<{wide}}  {self.verdict}")
         lines.append(
             f"  {'search':<{wide}}  {counted(self.evaluations, 'evaluation')}, {self.gradients} "
             "derivatives"
@@ -210,16 +262,11 @@ class Fit:
             for _, i, j in sorted(pairs, reverse=True)[:3]
         ]
 
-    def _verdict(self) -> str:
+    def _chi_square(self) -> str:
         said = f"{self.chi_square:.5g} for {self.degrees_of_freedom} degrees of freedom"
         if math.isnan(self.probability):
-            return said + ", standard deviations found from the residuals"
-        said += f", ratio {self.reduced_chi_square:.3g}, probability {self.probability:.2g}"
-        if self.probability < 1e-3:
-            return said + ": the model does not explain the data within their noise"
-        if self.probability > 1 - 1e-3:
-            return said + ": the noise is smaller than its standard deviations say"
-        return said
+            return said + ", which says nothing: standard deviations are those of the residuals"
+        return said + f", ratio {self.reduced_chi_square:.3g}, probability {self.probability:.2g}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for programs."""
@@ -250,12 +297,16 @@ class Fit:
                     "rms": c.rms,
                     "largest": c.largest,
                     "correlation": finite_or_none(c.correlation),
+                    "autocorrelation_time": c.time,
                 }
                 for c in self.columns
             },
             "chi_square": self.chi_square,
             "degrees_of_freedom": self.degrees_of_freedom,
             "probability": finite_or_none(self.probability),
+            "explained": self.is_explained,
+            "verdict": self.verdict,
+            "widened": self.widened,
             "evaluations": self.evaluations,
             "gradients": self.gradients,
             "parameters": self.parameters,

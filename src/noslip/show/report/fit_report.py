@@ -12,7 +12,13 @@ from noslip import __version__
 from noslip.atomic import write_atomically
 from noslip.errors import SimulationError
 from noslip.formats import check_folder
-from noslip.identification.result import ColumnFit, Fit, FittedCurve, FittedValue
+from noslip.identification.result import (
+    UNLIKELY,
+    ColumnFit,
+    Fit,
+    FittedCurve,
+    FittedValue,
+)
 from noslip.show.plots.curves import Curve, Panel
 from noslip.show.plots.painting import sheet_svg
 from noslip.show.plots.panels import lay_out
@@ -85,34 +91,23 @@ def fit_html(found: Fit, *, command: str = "") -> str:
 
 def _answers(found: Fit) -> list[Verdict]:
     given = not math.isnan(found.probability)
-    explained = given and 1e-3 <= found.probability <= 1 - 1e-3
     white = all(c.is_white for c in found.columns)
+    ratio = f"chi-square ratio {number_text(found.reduced_chi_square, 3)}"
+    known = found.is_explained and given and found.probability <= 1 - UNLIKELY
     answers = [
         *map(_value_answer, found.values[:ANSWERS]),
         Verdict(
-            mark="good" if explained else "bad" if given else "open",
+            mark="bad" if not found.is_explained else "good" if known else "open",
             label="The model explains the data",
-            answer=text(
-                f"chi-square ratio {number_text(found.reduced_chi_square, 3)}"
-                if given
-                else "not tested"
-            ),
-            comment=text(
-                f"probability {found.probability:.2g}"
-                if given
-                else "standard deviations were estimated from the residuals themselves"
-            ),
+            answer=text("no" if not found.is_explained else ratio if given else "not tested"),
+            comment=text(found.verdict + (f"; {ratio}" if given and not known else "")),
             link="residuals",
         ),
         Verdict(
             mark="good" if white else "warn",
             label="Residuals are white",
             answer=text("yes" if white else "no"),
-            comment=text(
-                "successive ones are independent"
-                if white
-                else "they are correlated: something is not modeled, and intervals are too narrow"
-            ),
+            comment=text("successive ones are " + ("independent" if white else "correlated")),
             link="residuals",
         ),
         Verdict(
