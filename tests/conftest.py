@@ -96,6 +96,7 @@ LONGEST = (
     "test_curved_everywhere.py",
     "test_random_mechanisms.py",
     "test_motor_limits_resisted.py",
+    "test_least_time_random.py",
     "test_papers_page.py",
     "test_examples.py",
     "test_own_members.py",

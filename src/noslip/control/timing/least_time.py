@@ -1,18 +1,28 @@
 """Least time along a path within limits, by reachability analysis.
 
-The path is cut at arc lengths s_0 … s_N. The acceleration u_k is constant on each segment, so that
-z = ṡ² is linear there and ṡ linear in time: z_{k+1} = z_k + 2 h_k u_k. Two passes give the highest
-speed everywhere (H. Pham and Q.-C. Pham, "A new approach to time-optimal path parameterization
-based on reachability analysis", IEEE Transactions on Robotics 34, 2018):
+The path is cut at arc lengths s_0 … s_N. On each segment the acceleration u is linear in s, with
+values of its own at both ends, so that z = ṡ² is a parabola. Its tangents at the ends meet in the
+middle, at y:
 
-    backward  the interval of z_k from which some u_k leads into the interval of z_{k+1}
-    forward   from the start, the largest u_k that stays in these intervals
+    (1)  y = z_k + h u_k⁺ = z_{k+1} − h u_{k+1}⁻,   h = s_{k+1} − s_k
 
-Departures: every limit is imposed at both ends of each segment; the two unknowns are eliminated in
-closed form instead of by a solver; where the acceleration switches inside a segment the place is
-found and becomes a cut of its own, so that bang-bang motions are exact; where a limit is exceeded
-between the cuts, the segment is halved; what little excess is left is taken off the limit; and what
-is not linear in z (dampers, friction) is linearized again and again at the motion found last.
+Limits are imposed at both ends of each segment: (z_k, u_k⁺) and (z_{k+1}, u_{k+1}⁻) are in convex
+sets, and only y ties them together. Two passes give the highest speed everywhere (H. Pham and Q.-C.
+Pham, "A new approach to time-optimal path parameterization based on reachability analysis", IEEE
+Transactions on Robotics 34, 2018):
+
+    backward  the interval of y from which some u_{k+1}⁻ leads into the interval of z_{k+1}, and the
+              interval of z_k from which some u_k⁺ leads into that
+    forward   from the start, the largest z_{k+1} that stays in these intervals
+
+Each of these intervals is an intersection of half-lines, in closed form, and contains z = 0 to the
+last bit where the limits allow a vehicle to stand: then no rounding makes them empty.
+
+Departures from the article: u is linear on segments instead of constant, so that what is lost is of
+the second order; where the acceleration switches inside a segment the place is found and becomes a
+cut of its own, so that bang-bang motions are exact; where a limit is exceeded between the cuts, the
+segment is halved; what little excess is left is taken off the limit; and what is not linear in z
+(dampers, friction in joints) is linearized again and again at the motion found last.
 
 `least_time` takes limits as numbers along the path. Those of the ground and of motors depend on the
 vehicle: :class:`LeastTime` names them, and `track` finds the timing for its vehicle and path.
@@ -21,6 +31,7 @@ vehicle: :class:`LeastTime` names them, and `track` finds the timing for its veh
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,13 +46,7 @@ from noslip.control.forms import Acceleration, Pure, read_entries, read_number
 from noslip.control.paths.arc_length import arc_table, length, where
 from noslip.control.paths.base import AbstractPath, Array, number, positive
 from noslip.control.timing.laws import AbstractTimingPlan
-from noslip.control.timing.limits import (
-    LimitRows,
-    Limits,
-    SegmentLimits,
-    friction_limits,
-    join_limits,
-)
+from noslip.control.timing.limits import EndLimits, LimitRows, Limits, SegmentLimits, SegmentMotion
 from noslip.control.timing.motor_limits import motor_limits
 from noslip.control.timing.piecewise import SpeedSchedule
 from noslip.engines.system import System
@@ -51,9 +56,9 @@ from noslip.model.expressions import nominal
 CUTTING_ROUNDS = 20
 MOST_CUTS = 50  # for each of the first segments
 TIGHTENING_ROUNDS = 60
-COARSE = 1e-3  # relative error of z between two cuts above which others are made
+COARSE = 1e-5  # relative excess of a limit between two cuts above which others are made
+LOSS = 1e-7  # part of the whole time lost on a segment above which it is cut
 EXCESS = 1e-7  # relative excess that is left
-SWITCH = 1e-10  # relative gain of z for which a switch is made a cut
 CLOSEST = 1e-7  # distance of two cuts, as a part of the length
 TANGENTS = 60  # how often what resists the motion is linearized again,
 SETTLED = 1e-9  # until z changes by less than this part of it;
@@ -61,8 +66,8 @@ SHRINKING = 0.1  # z at which it is linearized becomes no smaller part of itself
 HALVES = 10  # how often the first and the last segment are halved for it, where ṡ changes fast
 LOWEST, BISECTIONS = 1e-8, 20  # part of z that is looked at for one that can be held, and how often
 
-#: A limit A u + B z + C ≤ 0.
-Row = tuple[float, float, float]
+#: Lines p z + q that bound u, and (|κ|, a) of a disk or nothing, at one end of a segment.
+Side = tuple[list[tuple[float, float]], list[tuple[float, float]], tuple[float, float] | None]
 
 
 def least_time(
@@ -80,12 +85,12 @@ def least_time(
     path : what is driven along.
     limits : what is exceeded at no place and no time.
     start_speed, end_speed : at the ends of the path, m/s.
-    count : number of segments to begin with; more are made where they are needed. With `rows` the
-        acceleration on a segment suits both its ends, so some part in `count` of the time is lost.
+    count : number of segments to begin with; more are made where they are needed.
 
     Returns
     -------
-    timing : SpeedSchedule with the speeds and times at the cuts; its last time is the duration.
+    timing : SpeedSchedule with the speeds and times at the cuts, and the gradients of the
+        acceleration between them; its last time is the duration.
 
     Raises
     ------
@@ -107,17 +112,16 @@ def least_time(
         segments = SegmentLimits.on(path, limits, cuts, near)
         if (free := segments.unlimited()) is not None:
             _refuse(segments, free, "nothing limits the acceleration, or nothing the braking")
-        z, u = _settle(segments, ends)
-        finer = _merged(cuts, _more_cuts(segments, z, u))
+        motion = _settle(segments, ends)
+        finer = _merged(cuts, _more_cuts(segments, motion))
         if len(finer) == len(cuts) or len(finer) > MOST_CUTS * count:
             break
-        cuts, near = finer, np.interp(finer, cuts, z)
-    segments = SegmentLimits.on(path, limits, cuts, near)
+        cuts, near = finer, _between(motion, finer)
     for _ in range(TIGHTENING_ROUNDS):
-        z, u = _settle(segments, ends)
-        if np.all(segments.excess(z, u) <= EXCESS):
-            return _schedule(cuts, z)
-        segments.tighten(z, u, EXCESS)
+        if np.all(segments.excess(motion) <= EXCESS):
+            return _schedule(motion)
+        segments.tighten(motion, EXCESS)
+        motion = _settle(segments, ends)
     raise SimulationError(
         f"limits are still exceeded between {len(cuts)} grid points",
         f"fastest motion on {type(path).__name__}",
@@ -139,7 +143,7 @@ def _first_guess(
         return rest
     free = dataclasses.replace(limits, rows=dataclasses.replace(rows, resistance=None))
     try:
-        z, _ = _solve(SegmentLimits.on(path, free, cuts, rest), ends)
+        z = _solve(SegmentLimits.on(path, free, cuts, rest), ends).z
     except SimulationError:
         # only with what resists it there is a motion, if at all
         z = np.full(len(cuts), 1.0 if limits.speed is None else limits.speed**2)
@@ -154,105 +158,135 @@ def _first_guess(
     return np.where(is_held, z, low * z)
 
 
-def _settle(segments: SegmentLimits, ends: tuple[float, float]) -> tuple[Array, Array]:
-    """Highest z (N + 1,) at the cuts and u (N,) between them, with resistance as it is there."""
-    z, u = _solve(segments, ends)
+def _settle(segments: SegmentLimits, ends: tuple[float, float]) -> SegmentMotion:
+    """The fastest motion on the segments, with resistance as it is there."""
+    motion = _solve(segments, ends)
     rows = segments.limits.rows
     if rows is not None and rows.resistance is not None:
         for _ in range(TANGENTS):
+            z = motion.z
             is_settled = np.all(np.abs(z - segments.near) <= SETTLED * z)
             # tangents that do not agree with each other yet may bring it nearly to rest
             segments.near = np.maximum(z, SHRINKING * segments.near)
             if is_settled:
                 break
-            z, u = _solve(segments, ends)
-    still = np.flatnonzero((z[:-1] <= 0) & (z[1:] <= 0))
+            motion = _solve(segments, ends)
+    still = np.flatnonzero((motion.z[:-1] <= 0) & (motion.z[1:] <= 0))
     if len(still):
         _refuse(segments, int(still[0]), "the limits allow no motion away from rest")
-    return z, u
+    return motion
 
 
-def _solve(segments: SegmentLimits, ends: tuple[float, float]) -> tuple[Array, Array]:
-    """Highest z (N + 1,) at the cuts and u (N,) between them."""
-    h = np.diff(segments.cuts).tolist()
+def _solve(segments: SegmentLimits, ends: tuple[float, float]) -> SegmentMotion:
+    """The fastest motion on the segments, with resistance by its tangents."""
+    steps, speed = np.diff(segments.cuts), segments.speed
     first, last = ends[0] ** 2, ends[1] ** 2
-    if last > segments.cap[-1] * (1 + 1e-12):
-        allowed = f"the limits allow {np.sqrt(segments.cap[-1]):.6g} m/s"
-        _refuse(segments, len(h), f"the end speed is {ends[1]:g} m/s, and {allowed}")
-    rows, names = segments.rows()
-    own_low, own_high = (x.tolist() for x in _own_intervals(rows))
-    above, below = _leading_on(rows, np.array(h))
-    low, high = [last] * len(segments.cuts), [last] * len(segments.cuts)
+    start, end = segments.ends()
+    if last > end.high[-1] * (1 + 1e-12) and end.low[-1] <= end.high[-1]:
+        allowed = f"the limits allow {np.sqrt(max(end.high[-1], 0.0)):.6g} m/s"
+        _refuse(segments, len(steps), f"the end speed is {ends[1]:g} m/s, and {allowed}")
+    h, low, high = steps.tolist(), [last] * (len(steps) + 1), [last] * (len(steps) + 1)
+    starts, finals = _sides(start), _sides(end)
+    own_low, own_high = start.low.tolist(), start.high.tolist()
+    end_low, end_high = end.low.tolist(), end.high.tolist()
+    lowest, highest = end.turning(steps, 1).tolist(), end.turning(steps, -1).tolist()
     for k in range(len(h) - 1, -1, -1):
-        next_low, next_high = low[k + 1], high[k + 1]
-        least, most = own_low[k], own_high[k]
-        for p, q, is_high in above[k]:
-            most = min(most, p + q * (next_high if is_high else next_low))
-        for p, q, is_high in below[k]:
-            least = max(least, p + q * (next_high if is_high else next_low))
-        if least > most + 1e-12 * abs(most):
-            following = [(2 * h[k], 1.0, -next_high), (-2 * h[k], -1.0, next_low)]
-            known = [*names, *["what lies ahead"] * 2]
-            reasons = _reasons([(r[0], r[1], r[2]) for r in rows[k].tolist()] + following)
-            listed = " and ".join(dict.fromkeys(known[i] for i in sorted(reasons)))
-            _refuse(segments, k, f"no motion satisfies the limits: {listed}")
-        low[k], high[k] = min(least, most), most
+        # z at the end of the segment, y in its middle, z at its start
+        z0, z1 = max(low[k + 1], end_low[k]), min(high[k + 1], end_high[k])
+        if z0 > z1 + 1e-12 * abs(z1):
+            _refuse_conflict(segments, k, ends)
+        y0 = max(_tangent(finals[k], -h[k], min(max(lowest[k], z0), z1), True), 0.0)
+        y1 = min(_tangent(finals[k], -h[k], min(max(highest[k], z0), z1), False), speed)
+        z0, z1 = _through(starts[k], h[k], y0, y1, own_low[k], own_high[k])
+        if z0 > z1 + 1e-12 * abs(z1):
+            _refuse_conflict(segments, k, ends)
+        low[k], high[k] = min(z0, z1), z1
     tolerance = 1e-12 * max(first, high[0])
     if not low[0] - tolerance <= first <= high[0] + tolerance:
+        _refuse_standing(segments)
         bound = f"from {np.sqrt(max(low[0], 0)):.6g} to {np.sqrt(high[0]):.6g} m/s"
         _refuse(segments, 0, f"the start speed is {ends[0]:g} m/s, and the limits allow {bound}")
-    z, here, pulls = [first], first, _pulls(rows)
+    found, here = [first], first
     for k in range(len(h)):
-        # the largest u that every row allows, and the way ahead
-        most = np.inf
-        for p, q in pulls[k]:
-            most = min(most, p + q * here)
-        here = max(min(here + 2 * h[k] * most, high[k + 1]), low[k + 1])
-        z.append(here)
-    return np.array(z), np.diff(z) / (2 * np.array(h))
+        y1 = min(_tangent(starts[k], h[k], here, True), speed)
+        y0 = max(_tangent(starts[k], h[k], here, False), 0.0)
+        least, most = max(low[k + 1], end_low[k]), min(high[k + 1], end_high[k])
+        _, here = _through(finals[k], -h[k], y0, y1, least, most)
+        here = max(here, least)
+        found.append(here)
+    z = np.array(found)
+    # the acceleration is constant where that is allowed
+    floor = np.maximum(z[:-1] + steps * start.least(z[:-1]), z[1:] - steps * end.most(z[1:]))
+    roof = np.minimum(z[:-1] + steps * start.most(z[:-1]), z[1:] - steps * end.least(z[1:]))
+    even = np.minimum(np.minimum((z[:-1] + z[1:]) / 2, roof), speed)
+    return SegmentMotion(segments.cuts, z, np.maximum(np.maximum(even, floor), 0.0))
 
 
-def _own_intervals(rows: Array) -> tuple[Array, Array]:
-    """Lowest and highest z (N,) for which some u satisfies the rows (N, m, 3) of each segment."""
-    low, high = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
-    a, b, c = (rows[:, :, k] for k in range(3))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for i in range(rows.shape[1]):
-            # with itself where A_i = 0, else with every A_j of the other sign
-            alone = (a[:, [i]] == 0) & (np.arange(rows.shape[1]) == i)
-            pair = (a[:, [i]] > 0) & (a < 0)
-            beta = np.where(alone, b, a[:, [i]] * b - a * b[:, [i]])
-            gamma = np.where(alone, c, a[:, [i]] * c - a * c[:, [i]])
-            size = np.where(alone, np.abs(b), np.abs(a[:, [i]] * b) + np.abs(a * b[:, [i]]))
-            at, used = -gamma / beta, alone | pair
-            above, below = used & (beta > 1e-13 * size), used & (beta < -1e-13 * size)
-            high = np.minimum(high, np.min(np.where(above, at, np.inf), axis=1))
-            low = np.maximum(low, np.max(np.where(below, at, -np.inf), axis=1))
-    return low, high
+def _sides(limits: EndLimits) -> list[Side]:
+    """Limits at one end of each segment, as plain numbers."""
+    above, below = (_listed(np.isfinite(q), p, q) for p, q in (limits.above, limits.below))
+    disks = zip(limits.bend.tolist(), limits.disk.tolist(), strict=True)
+    round_ = [(bend, disk) if disk < np.inf else None for bend, disk in disks]
+    return list(zip(above, below, round_, strict=True))
 
 
-def _leading_on(
-    rows: Array, h: Array
-) -> tuple[list[list[tuple[float, float, bool]]], list[list[tuple[float, float, bool]]]]:
-    """By segment: bounds p + q z_next of z from above and from below, by each row by itself.
+def _tangent(side: Side, h: float, z: float, is_most: bool) -> float:
+    """z + h u with the highest u at z, or the lowest; it is y where h is negative at an end."""
+    above, below, disk = side
+    room = np.inf if disk is None else math.sqrt(max(disk[1] ** 2 - (disk[0] * z) ** 2, 0.0))
+    if is_most:
+        return z + h * min([room, *(p * z + q for p, q in above)])
+    return z + h * max([-room, *(p * z + q for p, q in below)])
 
-    With u = (z_next − z)/2h a row is (2h B − A) z + A z_next + 2h C ≤ 0. The end of the interval of
-    z_next that suits it is put in: the highest, as the third value says, or the lowest.
+
+def _through(
+    side: Side, h: float, y0: float, y1: float, low: float, high: float
+) -> tuple[float, float]:
+    """Lowest and highest z from low to high with z + h u from y0 to y1, for some allowed u.
+
+    With lines p z + q over u this is (1 + h p) z + h q ≥ y0, and ≤ y1 with lines under it; the
+    other way round where h is negative. With a disk it is between the roots of
+    z ± |h| √(a² − κ² z²) = y:
+
+        z = (y ± |h| √(a² (1 + h² κ²) − κ² y²)) / (1 + h² κ²)
     """
-    a, b, c = (rows[:, :, k] for k in range(3))
-    beta = 2 * h[:, None] * b - a
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p, q = -2 * h[:, None] * c / beta, -a / beta
-    above = _listed((a != 0) & (beta > 1e-13 * np.abs(a)), p, q, a < 0)
-    below = _listed((a != 0) & (beta < -1e-13 * np.abs(a)), p, q, a < 0)
-    return above, below
-
-
-def _pulls(rows: Array) -> list[list[tuple[float, float]]]:
-    """By segment: bounds p + q z of u from above."""
-    a, b, c = (rows[:, :, k] for k in range(3))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _listed(a > 0, -c / a, -b / a)
+    above, below, disk = side
+    for lines, y, sign in (
+        ((above, y0, 1.0), (below, y1, -1.0))
+        if h > 0
+        else (
+            (above, y1, -1.0),
+            (below, y0, 1.0),
+        )
+    ):
+        for p, q in lines:
+            # sign · ((1 + h p) z + h q − y) ≥ 0
+            slope, rest = sign * (1 + h * p), sign * (y - h * q)
+            if slope > 0:
+                low = max(low, rest / slope)
+            elif slope < 0:
+                high = min(high, rest / slope)
+            elif rest > 1e-12 * abs(y):
+                return np.inf, -np.inf
+    if disk is not None:
+        bend, most = disk
+        square = 1 + (h * bend) ** 2
+        for y, sign in ((y0, -1.0), (y1, 1.0)):
+            whole = most**2 * square
+            left = whole - (bend * y) ** 2
+            # the highest y of all is known to rounding
+            if left < -1e-9 * whole:
+                if sign < 0:
+                    return np.inf, -np.inf
+                continue
+            reach = abs(h) * math.sqrt(max(left, 0.0))
+            if sign < 0:
+                low = max(low, (y - reach) / square)
+                if bend * y > most:
+                    high = min(high, (y + reach) / square)
+            elif bend * y < most:
+                high = min(high, (y + reach) / square)
+    return low, high
 
 
 def _listed(chosen: NDArray[np.bool], *columns: NDArray[Any]) -> list[list[Any]]:
@@ -262,38 +296,21 @@ def _listed(chosen: NDArray[np.bool], *columns: NDArray[Any]) -> list[list[Any]]
     return [values[start:end] for start, end in pairwise([0, *ends])]
 
 
-def _reasons(rows: list[Row]) -> set[int]:
-    """Rows that bound z from below and from above.
-
-    Two rows with A_i > 0 > A_j leave room for u where A_i (B_j z + C_j) ≤ A_j (B_i z + C_i).
-    """
-    low, high = -np.inf, np.inf
-    at_low: tuple[int, ...] = ()
-    at_high: tuple[int, ...] = ()
-    up = [(i, row) for i, row in enumerate(rows) if row[0] > 0]
-    down = [(j, row) for j, row in enumerate(rows) if row[0] < 0]
-    sums = [((i,), b, c, abs(b)) for i, (a, b, c) in enumerate(rows) if a == 0]
-    for i, (ai, bi, ci) in up:
-        for j, (aj, bj, cj) in down:
-            size = abs(ai * bj) + abs(aj * bi)
-            sums.append(((i, j), ai * bj - aj * bi, ai * cj - aj * ci, size))  # type: ignore[arg-type]
-    for which, beta, gamma, size in sums:
-        if beta > 1e-13 * size:
-            if -gamma / beta < high:
-                high, at_high = -gamma / beta, which
-        elif beta < -1e-13 * size and -gamma / beta > low:
-            low, at_low = -gamma / beta, which
-    return {*at_low, *at_high}
-
-
-def _schedule(cuts: Array, z: Array) -> SpeedSchedule:
-    """Times and speeds at the cuts at which the acceleration changes."""
-    v = np.sqrt(z)
-    times = np.concatenate([[0.0], np.cumsum(2 * np.diff(cuts) / (v[1:] + v[:-1]))])
-    u = np.diff(z) / (2 * np.diff(cuts))
-    changes = np.abs(np.diff(u)) > 1e-9 * np.max(np.abs(u))
+def _schedule(motion: SegmentMotion) -> SpeedSchedule:
+    """Times and speeds at the cuts at which the acceleration is not as before."""
+    times = np.concatenate([[0.0], np.cumsum(motion.steps())])
+    u0, u1 = motion.u_at(np.array([0.0, 1.0])).T
+    scale = 1e-9 * max(np.max(np.abs(u0)), np.max(np.abs(u1)))
+    # one piece where the acceleration is the same constant
+    even = np.abs(u1 - u0) <= scale
+    changes = ~(even[1:] & even[:-1] & (np.abs(np.diff(u0)) <= scale))
     kept = np.concatenate([[True], changes, [True]])
-    return SpeedSchedule(times=tuple(times[kept].tolist()), speeds=tuple(v[kept].tolist()))
+    gradients = np.where(even, 0.0, motion.gradients())[kept[:-1]]
+    return SpeedSchedule(
+        times=tuple(times[kept].tolist()),
+        speeds=tuple(np.sqrt(motion.z[kept]).tolist()),
+        gradients=tuple(gradients.tolist()) if np.any(gradients) else (),
+    )
 
 
 def _first_cuts(path: AbstractPath, limits: Limits, count: int) -> Array:
@@ -328,35 +345,72 @@ def _merged(cuts: Array, more: Array) -> Array:
     return np.sort(np.concatenate([cuts, more[distance > close]]))
 
 
-def _more_cuts(segments: SegmentLimits, z: Array, u: Array) -> Array:
+def _between(motion: SegmentMotion, at: Array) -> Array:
+    """z of a motion at arc lengths (n,)."""
+    k = np.clip(np.searchsorted(motion.cuts, at, side="right") - 1, 0, len(motion.cuts) - 2)
+    part = (at - motion.cuts[k]) / np.diff(motion.cuts)[k]
+    rest = 1 - part
+    z = motion.z[k] * rest**2 + 2 * motion.middle[k] * (part * rest) + motion.z[k + 1] * part**2
+    return np.maximum(z, 0.0)
+
+
+def _more_cuts(segments: SegmentLimits, motion: SegmentMotion) -> Array:
     """Cuts where the acceleration switches inside a segment, and of segments that are too coarse.
 
-    No motion within the limits runs above the hardest acceleration from the start of a segment (1),
-    the hardest braking to its end (2), or the highest speed (3). Where two of these meet above the
-    chord, and nothing else is lower, the acceleration switches.
+    No motion within the limits runs much above the hardest acceleration from the start of a segment
+    (1), the hardest braking to its end (2), or the highest speed on it (3). Where two of these meet
+    above the parabola, the acceleration switches; the time to be won there says whether it counts.
     """
     left, h = segments.cuts[:-1], np.diff(segments.cuts)
-    z0, z1 = z[:-1], z[1:]
-    most, least = segments.bounds(z)
-    top = segments.tops()
+    z0, z1 = motion.z[:-1], motion.z[1:]
+    start, end = segments.ends()
+    most, least = start.most(z0), end.least(z1)
+    top = np.minimum.reduce([np.min(segments.caps(), axis=1), start.high, end.high])
+    # neither the hardest acceleration nor the hardest braking all along
+    loose = 1e-9 * np.maximum(z0, z1)
+    free = (z1 - z0 < h * (most + end.most(z1)) - loose) & (
+        z1 - z0 > h * (start.least(z0) + least) + loose
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         meet = (z1 - z0 - 2 * least * h) / (2 * (most - least) * h)  # (1) and (2)
         reach, leave = (top - z0) / (2 * most * h), 1 + (top - z1) / (2 * least * h)  # (3)
         corners = ((meet, z0 + 2 * most * h * meet), (reach, top), (leave, top))
+    whole = np.sum(motion.steps())
     cuts, switches = [], np.zeros(len(h), dtype=bool)
     for part, height in corners:
-        inside = (part > 0) & (part < 1)
+        inside = (part > 0) & (part < 1) & free
         at = np.where(inside, part, 0.5)
-        highest, chord = (x[:, 0] for x in segments.heights(z, u, at[:, None]))
-        inside &= (height <= highest * (1 + 1e-9)) & (height > chord * (1 + SWITCH))
-        for hardest in (most, least):
-            inside &= segments.allows(at, np.where(inside, height, 0.0), hardest)
+        z = motion.z_at(at[:, None])[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # half of a triangle's area, δt = −½ z^(−3/2) δz
+            won = np.where(inside, (height - z) * h / (4 * z**1.5), 0.0)
+        inside &= (height <= top * (1 + 1e-9)) & (won > LOSS / 1000 * whole)
         cuts.append((left + at * h)[inside])
         switches |= inside
-    error = np.where(switches, segments.excess(z, u), segments.error(z, u))
-    num = np.clip(np.ceil(np.sqrt(np.maximum(error, 0.0) / COARSE)), 1, 8).astype(int)
+    excess = np.maximum(segments.excess(motion), 0.0) / COARSE
+    # along the fastest motion some limit is used up everywhere
+    lost = np.where(switches, 0.0, segments.slack(motion) * motion.steps() / (LOSS * whole))
+    num = np.clip(np.ceil(np.sqrt(np.maximum(excess, lost))), 1, 8).astype(int)
     cuts += [left[k] + h[k] * np.arange(1, num[k]) / num[k] for k in np.flatnonzero(num > 1)]
     return np.sort(np.concatenate(cuts))
+
+
+def _refuse_conflict(segments: SegmentLimits, k: int, ends: tuple[float, float]) -> NoReturn:
+    """Refuse limits that leave nothing on a segment, and name those that conflict at rest.
+
+    Where a vehicle may stand everywhere, it is the end speed that is out of reach.
+    """
+    _refuse_standing(segments)
+    _refuse(segments, k, f"the limits allow no motion that ends at {ends[1]:g} m/s")
+
+
+def _refuse_standing(segments: SegmentLimits) -> None:
+    """Refuse limits that allow a vehicle neither to stand nor to creep at some place."""
+    found = segments.conflict_at_rest()
+    if found is not None:
+        k, names = found
+        listed = " and ".join(dict.fromkeys(names))
+        _refuse(segments, k, f"no motion satisfies the limits: {listed}")
 
 
 def _refuse(segments: SegmentLimits, k: int, what: str) -> NoReturn:
@@ -369,20 +423,10 @@ def _refuse(segments: SegmentLimits, k: int, what: str) -> NoReturn:
     )
 
 
-#: Places on the path between which the acceleration is constant.
-PLACES = 301
-#: As many times more are looked at for the limits of the ground and of motors (the next one, where
-#: motors are not known well enough between them),
-FINER = (4, 16, 64)
-#: by which part of them they may be exceeded there,
-FIRST_EXCESS = 1e-4
-#: and how often they are lowered for it;
-ROUNDS = 5
-#: the part that is let pass after that, and how often they are lowered at most.
-PROMISED, MOST_ROUNDS = 1e-3, 20
-
-#: Distance, as a part of the path's length, at which one is on one side of a place.
-HAIR = 1e-9
+#: Places on the path at which motors are known, and how many times more where these are too few.
+PLACES, FINER = 1201, (1, 4, 16)
+#: Part of a limit of a motor by which it may be exceeded between them.
+PROMISED = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -454,13 +498,20 @@ class LeastTime(AbstractTimingPlan):
             reference=reference,
             parameters=parameters,
         )
+        limits = Limits(
+            speed=self.speed,
+            acceleration=self.acceleration,
+            lateral_acceleration=self.lateral_acceleration,
+            total_acceleration=self._ground(system, parameters),
+            rows=self._motors(vehicle, PLACES),
+        )
+        ends = (self.start_speed, self.end_speed)
         for finer in FINER:
             count = finer * (PLACES - 1) + 1
-            motors = self._motors(vehicle, count)
-            rows = self._ground(system, path, parameters, count)
-            rows = motors if rows is None else rows if motors is None else join_limits(rows, motors)
-            timing = self._within(system, path, rows, finer)
-            if motors is None or _missed(timing, motors) <= PROMISED:
+            if finer > 1:
+                limits = dataclasses.replace(limits, rows=self._motors(vehicle, count))
+            timing = least_time(path, limits, start_speed=ends[0], end_speed=ends[1])
+            if limits.rows is None or _missed(timing, limits.rows) <= PROMISED:
                 return timing
         raise SimulationError(
             f"the required motor forces change too fast along the path for {count} points",
@@ -468,50 +519,12 @@ class LeastTime(AbstractTimingPlan):
             "smooth the path, or start what it leaves open near where it settles: reference={…}",
         )
 
-    def _within(
-        self, system: System, path: AbstractPath, fine: LimitRows | None, finer: int
-    ) -> SpeedSchedule:
-        """The timing within rows that are known at more places than are driven by."""
-        rows = None if fine is None else fine.thinned(finer)
-        for k in range(MOST_ROUNDS):
-            limits = Limits(
-                speed=self.speed,
-                acceleration=self.acceleration,
-                lateral_acceleration=self.lateral_acceleration,
-                rows=rows,
-            )
-            ends = (self.start_speed, self.end_speed)
-            timing = least_time(
-                path, limits, start_speed=ends[0], end_speed=ends[1], count=PLACES - 1
-            )
-            if fine is None or rows is None:
-                return timing
-            # what the limits are between the places is taken off them
-            over = _excess(timing, fine)
-            part = over / np.max(np.abs(fine.constant), axis=0)
-            worst = int(np.argmax(part))
-            if part[worst] <= (FIRST_EXCESS if k < ROUNDS - 1 else PROMISED):
-                return timing
-            rows = dataclasses.replace(rows, constant=rows.constant + over)
-            what = f"{fine.names[worst]} is still exceeded by {100 * part[worst]:.2g} %"
-        raise SimulationError(
-            f"{what} between {PLACES} places",
-            f"least time of model '{system.model.name}' on {type(path).__name__}",
-            "smooth the path, or find rows at more places by motor_limits and use least_time",
-        )
-
-    def _ground(
-        self,
-        system: System,
-        path: AbstractPath,
-        parameters: Mapping[str, float] | None,
-        count: int,
-    ) -> LimitRows | None:
-        """Limits of the ground."""
+    def _ground(self, system: System, parameters: Mapping[str, float] | None) -> float | None:
+        """Highest acceleration in all directions that the ground allows, m/s²."""
         if self.friction is None:
             return None
         friction = positive(self.friction, "friction", "LeastTime")
-        return friction_limits(path, friction * _gravity(system, parameters), count)
+        return friction * _gravity(system, parameters)
 
     def _motors(self, vehicle: Callable[..., LimitRows], count: int) -> LimitRows | None:
         """Limits of motors."""
@@ -521,35 +534,18 @@ class LeastTime(AbstractTimingPlan):
         return vehicle(limits=bounds, count=count)
 
 
-def _excess(timing: SpeedSchedule, rows: LimitRows) -> Array:
-    """(m,) highest value of each row along a motion, 0 if it holds everywhere."""
-    # s̈ jumps at places: it is looked at on both sides of them
-    both = [rows.values(rows.arc_lengths, *_driven(timing, rows.arc_lengths, k)) for k in (-1, 1)]
-    return np.maximum(np.max(both, axis=(0, 1)), 0.0)
-
-
 def _missed(timing: SpeedSchedule, rows: LimitRows) -> float:
     """Largest violation of the rows between their places, as a fraction of their limits.
 
     Every other place is interpolated from the next ones, which is off by four times as much.
     """
     s = rows.arc_lengths
-    z, u = (x[1:-1:2] for x in _driven(timing, s))
+    z, u = (x[1:-1:2] for x in timing.along(s))
     before, here, after = s[:-2:2], s[1:-1:2], s[2::2]
     part = ((here - before) / (after - before))[:, None]
     between = (1 - part) * rows.values(before, z, u) + part * rows.values(after, z, u)
     off = np.abs(rows.values(here, z, u) - between) / 4
     return float(np.max(off / np.max(np.abs(rows.constant), axis=0)))
-
-
-def _driven(timing: SpeedSchedule, arc_lengths: Array, side: int = 1) -> tuple[Array, Array]:
-    """ṡ² and s̈ at arc lengths of a motion, s̈ just after them or, with side −1, before."""
-    t, v = np.array(timing.times), np.array(timing.speeds)
-    s = np.concatenate([[0.0], np.cumsum(np.diff(t) * (v[1:] + v[:-1]) / 2)])
-    u = np.diff(v) / np.diff(t)
-    aside = arc_lengths + side * HAIR * s[-1]
-    k = np.clip(np.searchsorted(s, aside, side="right") - 1, 0, len(u) - 1)
-    return np.maximum(v[k] ** 2 + 2 * u[k] * (arc_lengths - s[k]), 0.0), u[k]
 
 
 def _gravity(system: System, parameters: Mapping[str, float] | None) -> float:

@@ -1,6 +1,6 @@
-"""Limits of motion along a path: speed, acceleration, lateral acceleration, and motors.
+"""Limits of motion along a path: speed, acceleration, friction, and motors.
 
-With z = ṡ² and u = s̈ = z'/2 (primes for d/ds) every limit is linear in u and z at each place:
+With z = ṡ² and u = s̈ = z'/2 (primes for d/ds) most limits are linear in u and z at each place:
 
     (1)  z ≤ v²,  |u| ≤ a,  |κ| z ≤ a_lateral,  and rows  a(s) u + b(s) z + c(s) ≤ 0
 
@@ -12,10 +12,10 @@ motion that was found last,
 which is exact where the motion does not change any more.
 
 Friction bounds the force of the ground in all directions. A vehicle that is driven, braked and led
-sideways as a whole needs the friction coefficient √(s̈² + (κ ṡ²)²) / g ≤ μ. The circle is replaced
-by a polygon inside it, whose sides are rows:
+sideways as a whole needs the friction coefficient √(s̈² + (κ ṡ²)²) / g ≤ μ, a disk in the plane of
+u and κ z:
 
-    (3)  cos α_k u + sin α_k |κ| z ≤ μ g cos(π/2n),   α_k from 0 to π in n steps
+    (3)  u² + (κ z)² ≤ a_total²
 
 Single wheels may need more, where loads are not equal: the audit of a run shows it.
 """
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.control.paths.arc_length import arc_table, length
+from noslip.control.paths.arc_length import arc_table
 from noslip.control.paths.base import AbstractPath, Array, assign, positive
 from noslip.errors import SimulationError
 
@@ -107,17 +107,6 @@ class LimitRows:
             value = value + self.resistance(s, np.sqrt(np.maximum(z, 0.0)))[0]
         return value
 
-    def thinned(self, step: int) -> LimitRows:
-        """Every `step`-th place of the rows, and the last."""
-        kept = np.unique([*range(0, len(self.arc_lengths), step), len(self.arc_lengths) - 1])
-        columns = {name: getattr(self, name)[kept] for name in _COLUMNS}
-        return LimitRows(
-            arc_lengths=self.arc_lengths[kept],
-            names=self.names,
-            resistance=self.resistance,
-            **columns,
-        )
-
 
 _COLUMNS = ("inertia", "squared", "constant")
 
@@ -131,25 +120,27 @@ class Limits:
     speed : highest ṡ, m/s.
     acceleration : highest |s̈| along the path, m/s².
     lateral_acceleration : highest |κ| ṡ², m/s².
+    total_acceleration : highest √(s̈² + (κ ṡ²)²), m/s²: a friction coefficient times g.
     rows : limits of motors and the like.
     """
 
     speed: float | None = None
     acceleration: float | None = None
     lateral_acceleration: float | None = None
+    total_acceleration: float | None = None
     rows: LimitRows | None = None
 
     def __post_init__(self) -> None:
         given: dict[str, Any] = {}
-        for name in ("speed", "acceleration", "lateral_acceleration"):
+        for name in ("speed", "acceleration", "lateral_acceleration", "total_acceleration"):
             value = getattr(self, name)
             if value is not None:
                 given[name] = positive(value, name, "Limits")
-        if self.acceleration is None and self.rows is None:
+        if self.acceleration is None and self.total_acceleration is None and self.rows is None:
             raise SimulationError(
                 "nothing limits the acceleration, so the fastest motion has none",
                 "Limits",
-                "give acceleration in m/s², or rows of motor limits",
+                "give acceleration in m/s² (or total_acceleration), or rows of motor limits",
             )
         assign(self, **given)
 
@@ -161,13 +152,164 @@ _DENSE = np.array([1e-9, *np.linspace(0.0, 1.0, 65)[1:-1], 1 - 1e-9])
 _RESAMPLE = np.polynomial.chebyshev.chebvander(2 * _DENSE - 1, 9) @ np.linalg.inv(
     np.polynomial.chebyshev.chebvander(2 * _KNOWN - 1, 9)
 )
-#: Where in a segment r is looked at: also near its ends, one of which may be at rest.
+#: Where in a segment rows are evaluated: also near its ends, one of which may be at rest.
 _INNER = np.array([0.0, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0])
+#: z that no motion has, m²/s²: stands for none where nothing limits it.
+ENDLESS = 1e12
+#: Speeds at which it is looked for one that can be held: lowest and highest, m/s, and how many.
+CREEPING = (1e-4, 1e2, 25)
+#: Thirds by which an interval shrinks to 1e-11 of itself.
+THIRDS = 60
+
+#: Bounds p z + q of u at one end of a segment, (N, m) each.
+_Lines = tuple[Array, Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EndLimits:
+    """The set of (z, u) allowed at one end of each segment, which is convex:
+
+        (4)  max_j (p_j z + q_j) ≤ u ≤ min_i (p_i z + q_i),  u² + (κ z)² ≤ a²,  low ≤ z ≤ high
+
+    Parameters
+    ----------
+    above, below : lines over and under u; q is ±∞ where there is none.
+    bend, disk : (N,) |κ| and a of (3); a is ∞ where nothing is said of it.
+    low, high : (N,) lowest and highest z for which some u is allowed; low > high if there is none.
+    """
+
+    above: _Lines
+    below: _Lines
+    bend: Array
+    disk: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(
+        cls, a: Array, b: Array, c: Array, cap: Array, bend: Array, disk: Array, pull: float | None
+    ) -> EndLimits:
+        """From rows a u + b z + c ≤ 0 (N, m), the highest z (N,), (3) and the highest |u|."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p, q, at = -b / a, -c / a, -c / b
+            above = [np.where(a > 0, p, 0.0), np.where(a > 0, q, np.inf)]
+            below = [np.where(a < 0, p, 0.0), np.where(a < 0, q, -np.inf)]
+        if pull is not None:
+            edge = np.full((len(cap), 1), pull)
+            above = [np.hstack(x) for x in ((above[0], 0 * edge), (above[1], edge))]
+            below = [np.hstack(x) for x in ((below[0], 0 * edge), (below[1], -edge))]
+        # what does not contain u
+        alone = a == 0
+        tops = np.where(alone & (b > 0), at, np.inf)
+        floors = np.where(alone & (b < 0), at, -np.inf)
+        never = np.any(alone & (b == 0) & (c > 0), axis=1)
+        high = np.minimum(np.minimum(cap, ENDLESS), np.min(tops, axis=1, initial=np.inf))
+        low = np.maximum(0.0, np.max(floors, axis=1, initial=-np.inf))
+        low = np.where(never, np.inf, low)
+        lines = (above[0], above[1]), (below[0], below[1])
+        low, high = _between_lines(*lines, low, high)
+        low, high = _within_disk(*lines, bend, disk, low, high)
+        return cls(*lines, bend, disk, low, high)
+
+    def most(self, z: Array) -> Array:
+        """Highest u (N,)."""
+        u = np.min(self.above[0] * z[:, None] + self.above[1], axis=1, initial=np.inf)
+        return np.minimum(u, self._side(z))
+
+    def least(self, z: Array) -> Array:
+        """Lowest u (N,)."""
+        u = np.max(self.below[0] * z[:, None] + self.below[1], axis=1, initial=-np.inf)
+        return np.maximum(u, -self._side(z))
+
+    def _side(self, z: Array) -> Array:
+        """√(a² − κ² z²) (N,)."""
+        left = (self.disk - self.bend * z) * (self.disk + self.bend * z)
+        return np.sqrt(np.maximum(np.where(np.isfinite(self.disk), left, np.inf), 0.0))
+
+    def turning(self, h: Array, side: int) -> Array:
+        """z (N,) at which z − h u is highest, u the lowest (side −1), or lowest, u the highest (1).
+
+        Both rise with z up to where (4) bends by more than 1/h, which is found by thirds.
+        """
+        low = np.where(self.low <= self.high, self.low, 0.0)
+        high = np.where(self.low <= self.high, self.high, 0.0)
+        u = self.least if side < 0 else self.most
+
+        def y(z: Array) -> Array:
+            return z - h * u(z)
+
+        span = high - low
+        found, tiny = (high if side < 0 else low).copy(), 1e-9 * span
+        end = high - tiny if side < 0 else low
+        bends = (span > 0) & (y(end + tiny) < y(end))
+        if not np.any(bends):
+            return found
+        few = self._at(bends)
+        h, low, high = h[bends], low[bends], high[bends]
+        u = few.least if side < 0 else few.most
+        for _ in range(THIRDS):
+            one, other = low + (high - low) / 3, high - (high - low) / 3
+            is_first = side * (y(one) - y(other)) < 0
+            low, high = np.where(is_first, low, one), np.where(is_first, other, high)
+        found[bends] = (low + high) / 2
+        return found
+
+    def _at(self, chosen: NDArray[np.bool]) -> EndLimits:
+        """The limits of some segments."""
+        above, below = ((p[chosen], q[chosen]) for p, q in (self.above, self.below))
+        parts = (self.bend, self.disk, self.low, self.high)
+        return EndLimits(above, below, *(x[chosen] for x in parts))
+
+
+def _between_lines(above: _Lines, below: _Lines, low: Array, high: Array) -> tuple[Array, Array]:
+    """Lowest and highest z (N,) at which every line above u is over every line below it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for i in range(above[0].shape[1]):
+            slope = above[0][:, [i]] - below[0]
+            gap = above[1][:, [i]] - below[1]
+            real = np.isfinite(gap)
+            size = np.abs(above[0][:, [i]]) + np.abs(below[0])
+            at = -gap / slope
+            up, down = real & (slope < -1e-13 * size), real & (slope > 1e-13 * size)
+            high = np.minimum(high, np.min(np.where(up, at, np.inf), axis=1, initial=np.inf))
+            low = np.maximum(low, np.max(np.where(down, at, -np.inf), axis=1, initial=-np.inf))
+            closed = real & ~up & ~down & (gap < 0)
+            low = np.where(np.any(closed, axis=1), np.inf, low)
+    return low, high
+
+
+def _within_disk(
+    above: _Lines, below: _Lines, bend: Array, disk: Array, low: Array, high: Array
+) -> tuple[Array, Array]:
+    """Lowest and highest z (N,) at which the disk (3) reaches between the lines.
+
+    A line p z + q over u leaves something of the disk where p z + q + √(a² − κ² z²) ≥ 0: between
+    the roots of (p² + κ²) z² + 2 p q z + q² − a², as far as p z + q is negative there.
+    """
+    if not np.any(np.isfinite(disk)):
+        return low, high
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        edge = disk / bend
+        high = np.minimum(high, edge)
+        k, a, edge = bend[:, None], disk[:, None], edge[:, None]
+        for p, q in (above, (-below[0], -below[1])):
+            real = np.isfinite(q) & np.isfinite(a)
+            square = p**2 + k**2
+            root = np.sqrt(np.maximum(a**2 * square - (k * q) ** 2, 0.0))
+            far, near = (-p * q + root) / square, (-p * q - root) / square
+            at_edge = np.where(np.isfinite(edge), p * edge + q, np.where(p < 0, -1.0, 1.0))
+            over = real & (at_edge < 0) & (square > 0)
+            under = real & (q < -a)
+            misses = under & ((square == 0) | (a**2 * square < (k * q) ** 2) | (p <= 0))
+            high = np.minimum(high, np.min(np.where(over, far, np.inf), axis=1, initial=np.inf))
+            low = np.maximum(low, np.max(np.where(under, near, 0.0), axis=1, initial=0.0))
+            low = np.where(np.any(misses, axis=1), np.inf, low)
+    return low, high
 
 
 @dataclass(slots=True, eq=False)
 class SegmentLimits:
-    """Limits (1) on segments of a path, on each of which u is constant and z linear.
+    """Limits on segments of a path, on each of which u is linear in s.
 
     Parameters
     ----------
@@ -175,7 +317,8 @@ class SegmentLimits:
     cuts : (N + 1,) arc lengths of the ends of the segments.
     curvature : (N, 65) |κ| within each segment.
     near : (N + 1,) z at the cuts of the motion found last, at which (2) is taken.
-    cap : (N + 1,) highest z at the cuts; lowered by `tighten`.
+    sharper : (N,) factor of |κ|, raised by `tighten`.
+    weaker : (N,) divisor of a of (3), raised by `tighten`.
     margin : (N, m) by which the rows are raised; raised by `tighten`.
     """
 
@@ -184,240 +327,207 @@ class SegmentLimits:
     cuts: Array
     curvature: Array
     near: Array
-    cap: Array
+    sharper: Array
+    weaker: Array
     margin: Array
 
     @classmethod
     def on(cls, path: AbstractPath, limits: Limits, cuts: Array, near: Array) -> SegmentLimits:
         """The limits on given segments, near a motion with given z at the cuts."""
         num = len(cuts) - 1
-        cap = np.full(num + 1, np.inf if limits.speed is None else limits.speed**2)
         kappa = np.zeros((num, len(_DENSE)))
-        if limits.lateral_acceleration is not None:
+        if limits.lateral_acceleration is not None or limits.total_acceleration is not None:
             s = cuts[:-1, None] + np.diff(cuts)[:, None] * _KNOWN
             table = arc_table(path)
             p = table.parameter(s.ravel())
             kappa = np.abs(table.curvature(p).reshape(s.shape) @ _RESAMPLE.T)
-            sharpest = np.append(kappa[:, 0], 0.0)
-            sharpest[1:] = np.maximum(sharpest[1:], kappa[:, -1])
-            with np.errstate(divide="ignore"):
-                cap = np.minimum(cap, limits.lateral_acceleration / sharpest)
         num_rows = len(limits.rows.names) if limits.rows else 0
-        return cls(path, limits, cuts, kappa, near, cap, np.zeros((num, num_rows)))
+        one = np.ones(num)
+        return cls(path, limits, cuts, kappa, near, one, one, np.zeros((num, num_rows)))
 
-    def rows(self) -> tuple[Array, list[str]]:
-        """(N, m, 3) A, B, C of A u + B z + C ≤ 0 on each segment, z at its start, and names."""
-        h, num = np.diff(self.cuts)[:, None], len(self.cuts) - 1
-        one, zero = np.ones((num, 1)), np.zeros((num, 1))
-        # 0 ≤ z ≤ cap
-        A, B, C = [zero, zero], [-one, one], [zero, -self.cap[:-1, None]]
-        names = ["speed of 0 or more", "speed and lateral acceleration"]
-        if self.limits.acceleration is not None:
-            A += [one, -one]
-            B += [zero, zero]
-            C += [-self.limits.acceleration * one] * 2
-            names += ["acceleration", "acceleration"]
+    @property
+    def speed(self) -> float:
+        """Highest z that the speed leaves."""
+        return ENDLESS if self.limits.speed is None else self.limits.speed**2
+
+    def ends(self) -> tuple[EndLimits, EndLimits]:
+        """Limits at the start and at the end of each segment."""
+        num = len(self.cuts) - 1
         if self.limits.rows is not None:
             a, b, c = self.limits.rows.near(self.cuts, self.near)
-            # at the end of the segment z + 2 h u stands for z
-            A += [a[:-1], a[1:] + 2 * h * b[1:]]
-            B += [b[:-1], b[1:]]
-            C += [c[:-1] + self.margin, c[1:] + self.margin]
-            names += [*self.limits.rows.names] * 2
-        return np.stack([np.hstack(x) for x in (A, B, C)], axis=2), names
+        else:
+            a, b, c = (np.zeros((num + 1, 0)) for _ in range(3))
+        disk = np.full(num, self.limits.total_acceleration or np.inf) / self.weaker
+        found = []
+        for side, column in ((slice(0, -1), 0), (slice(1, None), -1)):
+            cap, bend = np.full(num, self.speed), self.curvature[:, column]
+            if self.limits.lateral_acceleration is not None:
+                with np.errstate(divide="ignore"):
+                    cap = np.minimum(cap, self.limits.lateral_acceleration / (bend * self.sharper))
+            rows = a[side], b[side], c[side] + self.margin
+            found.append(EndLimits.of(*rows, cap, bend, disk, self.limits.acceleration))
+        return found[0], found[1]
+
+    def conflict_at_rest(self) -> tuple[int, list[str]] | None:
+        """The last segment where a vehicle can neither stand nor creep, and the limits broken.
+
+        At rest rows are a u + c + r(s, 0) ≤ 0; with resistance they must hold at some speed too.
+        """
+        rows = self.limits.rows
+        if rows is None:
+            return None
+        c = rows.at(self.cuts)[2]
+        value, still = c, np.zeros_like(self.cuts)
+        if rows.resistance is not None:
+            speeds = np.geomspace(*CREEPING)
+            moving = [rows.values(self.cuts, still + v**2, still) for v in speeds]
+            held = [np.all(x <= 0, axis=1) for x in moving]
+            stuck = ~np.any(held, axis=0)[:, None]
+            value = np.where(stuck, moving[0], c + rows.resistance(self.cuts, still)[0])
+        value = np.maximum(value[:-1], value[1:]) + self.margin
+        broken = np.flatnonzero(np.any(value > 0, axis=1))
+        if not len(broken):
+            return None
+        k = int(broken[-1])
+        return k, [rows.names[i] for i in np.flatnonzero(value[k] > 0)]
 
     def unlimited(self) -> int | None:
         """The first segment on which nothing bounds u from above or from below, if there is one."""
-        if self.limits.acceleration is not None or self.limits.rows is None:
+        limits = self.limits
+        if limits.acceleration or limits.total_acceleration or limits.rows is None:
             return None
-        a = self.limits.rows.at(self.cuts)[0]
+        a = limits.rows.at(self.cuts)[0]
         for bounded in (np.any(a > 0, axis=1), np.any(a < 0, axis=1)):
             free = ~(bounded[1:] | bounded[:-1])
             if np.any(free):
                 return int(np.argmax(free))
         return None
 
-    def excess(self, z: Array, u: Array) -> Array:
+    def excess(self, motion: SegmentMotion) -> Array:
         """By how much a limit is exceeded within each segment (N,), as a part of it."""
-        result = self._lateral(z) - 1
+        result = np.maximum(self._lateral(motion), self._total(motion)) - 1
         if self.limits.rows is not None:
-            over, size = self._rows_excess(z, u)
-            result = np.maximum(result, np.max(over / size, axis=1))
+            over, size = self._rows_excess(motion)
+            result = np.maximum(result, np.max(over / size, axis=1, initial=-np.inf))
         return result
 
-    def error(self, z: Array, u: Array) -> Array:
-        """Relative excess of each segment (N,) over its limit, or its distance from the highest."""
-        highest, chord = self.heights(z, u, np.broadcast_to(_DENSE, self.curvature.shape))
-        missing = np.max(highest - chord, axis=1) / np.maximum(np.maximum(z[1:], z[:-1]), 1e-300)
-        return np.maximum(self.excess(z, u), missing)
+    def slack(self, motion: SegmentMotion) -> Array:
+        """What is left of the nearest limit in the middle of each segment (N,), as a part."""
+        half = np.array([0.5])
+        z, u = motion.z_at(half), motion.u_at(half)
+        bend = self.curvature[:, [self.curvature.shape[1] // 2]]
+        limits = self.limits
+        used = [z / self.speed]
+        if limits.acceleration is not None:
+            used.append(np.abs(u) / limits.acceleration)
+        if limits.lateral_acceleration is not None:
+            used.append(bend * z / limits.lateral_acceleration)
+        if limits.total_acceleration is not None:
+            used.append(np.hypot(u, bend * z) / limits.total_acceleration)
+        if limits.rows is not None:
+            s = (self.cuts[1:] + self.cuts[:-1]) / 2
+            a, b, c = limits.rows.at(s)
+            value = limits.rows.values(s, z[:, 0], u[:, 0])
+            used.append(1 + value / (np.abs(a * u) + np.abs(b * z) + np.abs(c) + 1e-300))
+        return np.maximum(1 - np.max(np.hstack(used), axis=1), 0.0)
 
-    def heights(self, z: Array, u: Array, part: Array) -> tuple[Array, Array]:
-        """The highest z that is possible, and the chord's, at parts (N, m) of each segment."""
-        h, z0, z1 = np.diff(self.cuts)[:, None], z[:-1, None], z[1:, None]
-        most, least = (x[:, None] for x in self.bounds(z))
-        highest = np.minimum(z0 + 2 * most * h * part, z1 - 2 * least * h * (1 - part))
-        if self.limits.speed is not None:
-            highest = np.minimum(highest, self.limits.speed**2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.limits.lateral_acceleration is not None:
-                x = part * (len(_DENSE) - 1)
-                k = np.clip(x.astype(int), 0, len(_DENSE) - 2)
-                near, far = (np.take_along_axis(self.curvature, i, axis=1) for i in (k, k + 1))
-                kappa = near + (x - k) * (far - near)
-                highest = np.minimum(highest, self.limits.lateral_acceleration / kappa)
-            if self.limits.rows is not None:
-                a, b, c = self._rows_within(part, z0 + (z1 - z0) * part)
-                bound = np.where(b > 0, -(c + a * u[:, None, None]) / b, np.inf)
-                highest = np.minimum(highest, np.min(bound, axis=2))
-        return highest, z0 + (z1 - z0) * part
+    def caps(self) -> Array:
+        """Highest z (N, 65) that speed and curvature leave within each segment."""
+        cap = np.full(self.curvature.shape, self.speed)
+        with np.errstate(divide="ignore"):
+            for most in (self.limits.lateral_acceleration, self.limits.total_acceleration):
+                if most is not None:
+                    cap = np.minimum(cap, most / self.curvature)
+        return cap
 
-    def allows(self, part: Array, z: Array, u: Array) -> NDArray[np.bool_]:
-        """Whether the rows allow u and z (N,) at a part of each segment (N,)."""
-        if self.limits.rows is None:
-            return np.ones(len(z), dtype=bool)
-        terms = self._rows_within(part[:, None], z[:, None])
-        a, b, c = (x[:, 0, :] for x in terms)
-        value, size = a * u[:, None] + b * z[:, None] + c, np.abs(b * z[:, None]) + np.abs(c)
-        return np.all(value <= 1e-9 * size, axis=1)
-
-    def _rows_within(self, part: Array, z: Array) -> tuple[Array, Array, Array]:
-        """a, b and c, each (N, m, number of rows), at parts (N, m) of each segment, near z."""
-        assert self.limits.rows is not None
-        s = self.cuts[:-1, None] + np.diff(self.cuts)[:, None] * part
-        terms = self.limits.rows.near(s.ravel(), np.broadcast_to(z, s.shape).ravel())
-        a, b, c = (x.reshape(*s.shape, -1) for x in terms)
-        return a, b, c
-
-    def tops(self) -> Array:
-        """The highest z that speed and curvature leave everywhere on each segment (N,)."""
-        top = np.full(len(self.cuts) - 1, np.inf)
-        if self.limits.lateral_acceleration is not None:
-            with np.errstate(divide="ignore"):
-                top = self.limits.lateral_acceleration / np.max(self.curvature, axis=1)
-        return top if self.limits.speed is None else np.minimum(top, self.limits.speed**2)
-
-    def bounds(self, z: Array) -> tuple[Array, Array]:
-        """The highest and the lowest u that is possible at both ends of each segment (N,)."""
-        most = np.full(len(z) - 1, self.limits.acceleration or np.inf)
-        least = -most
-        if self.limits.rows is not None:
-            a, b, c = self.limits.rows.near(self.cuts, z)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                u = -(b * z[:, None] + c) / a
-            up = np.min(np.where(a > 0, u, np.inf), axis=1)
-            down = np.max(np.where(a < 0, u, -np.inf), axis=1)
-            most = np.minimum.reduce([most, up[:-1], up[1:]])
-            least = np.maximum.reduce([least, down[:-1], down[1:]])
-        return most, least
-
-    def tighten(self, z: Array, u: Array, tolerance: float) -> None:
+    def tighten(self, motion: SegmentMotion, tolerance: float) -> None:
         """Lower the limits where they are exceeded between the cuts by more than a part."""
-        ratio = self._lateral(z)
-        lower = np.where(ratio > 1 + tolerance, ratio * (1 + tolerance / 10), 1.0)
-        self.cap[:-1] /= lower
-        self.cap[1:] /= lower
+        for name, ratio in (("sharper", self._lateral(motion)), ("weaker", self._total(motion))):
+            more = np.where(ratio > 1 + tolerance, ratio * (1 + tolerance / 10), 1.0)
+            setattr(self, name, getattr(self, name) * more)
         if self.limits.rows is not None:
-            over, size = self._rows_excess(z, u)
-            self.margin += np.where(over > tolerance * size, over, 0.0)
+            over, size = self._rows_excess(motion)
+            self.margin = self.margin + np.where(over > tolerance * size, over, 0.0)
 
-    def _lateral(self, z: Array) -> Array:
+    def _lateral(self, motion: SegmentMotion) -> Array:
         """Highest |κ| z over its limit (N,): of the values, or of the parabola at their top."""
         if self.limits.lateral_acceleration is None:
-            return np.zeros(len(z) - 1)
-        f = self.curvature * (z[:-1, None] + np.diff(z)[:, None] * _DENSE)
-        at, k = np.clip(np.argmax(f, axis=1), 1, f.shape[1] - 2), np.arange(len(f))
-        f0, f1, f2 = f[k, at - 1], f[k, at], f[k, at + 1]
-        bend = 2 * f1 - f0 - f2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            top = np.where(
-                bend > np.abs(f2 - f0) / 2, f1 + (f2 - f0) ** 2 / (8 * bend), np.max(f, axis=1)
-            )
-        return top / self.limits.lateral_acceleration
+            return np.zeros(len(self.cuts) - 1)
+        f = self.curvature * motion.z_at(_DENSE)
+        return _highest(f) / self.limits.lateral_acceleration
 
-    def _rows_excess(self, z: Array, u: Array) -> tuple[Array, Array]:
-        """The highest value of each row within each segment (N, m), and the size of its terms.
+    def _total(self, motion: SegmentMotion) -> Array:
+        """Highest √(u² + (κ z)²) over its limit (N,)."""
+        if self.limits.total_acceleration is None:
+            return np.zeros(len(self.cuts) - 1)
+        f = np.hypot(motion.u_at(_DENSE), self.curvature * motion.z_at(_DENSE))
+        return _highest(f) / self.limits.total_acceleration
 
-        With a, b, c and z linear in λ from 0 to 1, a row is a quadratic in λ. What it has of r is
-        looked at on the way.
-        """
+    def _rows_excess(self, motion: SegmentMotion) -> tuple[Array, Array]:
+        """The highest value of each row within each segment (N, m), and the size of its terms."""
         assert self.limits.rows is not None
-        a, b, c = self.limits.rows.at(self.cuts)
-        u, z0, dz = u[:, None], z[:-1, None], np.diff(z)[:, None]
-        da, db, dc = (np.diff(x, axis=0) for x in (a, b, c))
-        q0 = a[:-1] * u + b[:-1] * z0 + c[:-1]
-        q1 = da * u + b[:-1] * dz + db * z0 + dc
-        q2 = db * dz
+        s = self.cuts[:-1, None] + np.diff(self.cuts)[:, None] * _INNER
+        z, u = motion.z_at(_INNER), motion.u_at(_INNER)
+        values = self.limits.rows.values(s.ravel(), z.ravel(), u.ravel())
+        values = values.reshape(*s.shape, -1)
+        a, b, c = (x[:-1] for x in self.limits.rows.at(self.cuts))
+        size = np.abs(a * u[:, [0]]) + np.abs(b * z[:, [0]]) + np.abs(c) + 1e-300
+        return np.max(values, axis=1), size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentMotion:
+    """A motion along segments on each of which u is linear in s, and z a parabola.
+
+    Parameters
+    ----------
+    cuts : (N + 1,) arc lengths of the ends of the segments.
+    z : (N + 1,) at the cuts.
+    middle : (N,) z₀ + h u₀ = z₁ − h u₁, where the tangents at both ends of a segment meet.
+    """
+
+    cuts: Array
+    z: Array
+    middle: Array
+
+    def z_at(self, part: Array) -> Array:
+        """z at parts of each segment, (N, m)."""
+        rest = 1 - part
+        return (
+            self.z[:-1, None] * rest**2
+            + 2 * self.middle[:, None] * (part * rest)
+            + self.z[1:, None] * part**2
+        )
+
+    def u_at(self, part: Array) -> Array:
+        """u at parts of each segment, (N, m)."""
+        h = np.diff(self.cuts)[:, None]
+        start = (self.middle - self.z[:-1])[:, None] / h
+        end = (self.z[1:] - self.middle)[:, None] / h
+        return start + (end - start) * part
+
+    def steps(self) -> Array:
+        """Time on each segment (N,): tanh(ω t/2)/ω = h/(v₀ + v₁) with ω² = du/ds, tan below 0."""
+        h, v = np.diff(self.cuts), np.sqrt(self.z)
+        way, rate = h / (v[:-1] + v[1:]), self.gradients()
+        x = np.sqrt(np.abs(rate)) * way
         with np.errstate(divide="ignore", invalid="ignore"):
-            top = np.where(q2 < 0, np.clip(-q1 / (2 * q2), 0.0, 1.0), 0.0)
-        worst = np.maximum.reduce([q0, q0 + q1 + q2, q0 + top * (q1 + top * q2)])
-        size = np.abs(a[:-1] * u) + np.abs(b[:-1] * z0) + np.abs(c[:-1]) + 1e-300
-        if self.limits.rows.resistance is not None:
-            along = np.diff(self.cuts)[:, None] * _INNER
-            s, z_in = self.cuts[:-1, None] + along, z0 + dz * _INNER
-            values = self.limits.rows.values(
-                s.ravel(), z_in.ravel(), np.repeat(u[:, 0], len(_INNER))
-            )
-            worst = np.max(values.reshape(*s.shape, -1), axis=1)
-        return worst, size
+            bent = np.where(rate > 0, np.arctanh(np.minimum(x, 1.0)), np.arctan(x)) / x
+        # x²/3 and no more below 1e-4
+        return 2 * way * np.where(x > 1e-4, bent, 1 + np.sign(rate) * x**2 / 3)
+
+    def gradients(self) -> Array:
+        """du/ds on each segment (N,), 1/s²."""
+        h = np.diff(self.cuts)
+        return (self.z[:-1] - 2 * self.middle + self.z[1:]) / h**2
 
 
-SIDES = 12  # of half the polygon: it loses 0.9 % at most
-
-
-def friction_limits(path: AbstractPath, acceleration: float, count: int = 400) -> LimitRows:
-    """Rows (3) of a path, for `Limits(rows=…)`.
-
-    Parameters
-    ----------
-    path : what is driven along.
-    acceleration : highest √(s̈² + (κ ṡ²)²), m/s²: the friction coefficient times g.
-    count : number of places on the path.
-    """
-    table, whole = arc_table(path), length(path)
-    breaks = table.arc_length(np.array(path.breaks))
-    # the curvature may jump at a break: it is read on both sides
-    hair = 1e-9 * whole
-    inner = breaks[1:-1]
-    s = np.unique([*np.linspace(0.0, whole, count), *(inner - hair), *(inner + hair)])
-    bend = np.abs(table.curvature(table.parameter(s)))[:, None]
-    alpha = np.linspace(0.0, np.pi, SIDES + 1)
-    shape = (len(s), len(alpha))
-    bound = acceleration * np.cos(np.pi / (2 * SIDES))
-    return LimitRows(
-        arc_lengths=s,
-        inertia=np.broadcast_to(np.cos(alpha), shape),
-        squared=bend * np.sin(alpha),
-        constant=np.full(shape, -bound),
-        names=("friction",) * len(alpha),
-    )
-
-
-def join_limits(first: LimitRows, second: LimitRows) -> LimitRows:
-    """Both limits at once, on the places of both.
-
-    Parameters
-    ----------
-    first, second : rows of one path.
-    """
-    end = min(first.arc_lengths[-1], second.arc_lengths[-1])
-    s = np.unique(np.concatenate([first.arc_lengths, second.arc_lengths]))
-    s = np.append(s[s < end * (1 - 1e-12)], end)
-    columns = [np.hstack(both) for both in zip(first.at(s), second.at(s), strict=True)]
-    parts = (first, second)
-
-    def resistance(at: Array, v: Array) -> tuple[Array, Array]:
-        none = [np.zeros((len(at), len(rows.names))) for rows in parts]
-        found = [
-            (zero, zero) if rows.resistance is None else rows.resistance(at, v)
-            for rows, zero in zip(parts, none, strict=True)
-        ]
-        return np.hstack([r for r, _ in found]), np.hstack([rate for _, rate in found])
-
-    return LimitRows(
-        arc_lengths=s,
-        inertia=columns[0],
-        squared=columns[1],
-        constant=columns[2],
-        names=(*first.names, *second.names),
-        resistance=resistance if any(rows.resistance for rows in parts) else None,
-    )
+def _highest(f: Array) -> Array:
+    """Highest value (N,) of each row, or that of the parabola at its top."""
+    at, k = np.clip(np.argmax(f, axis=1), 1, f.shape[1] - 2), np.arange(len(f))
+    f0, f1, f2 = f[k, at - 1], f[k, at], f[k, at + 1]
+    bend = 2 * f1 - f0 - f2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(
+            bend > np.abs(f2 - f0) / 2, f1 + (f2 - f0) ** 2 / (8 * bend), np.max(f, axis=1)
+        )

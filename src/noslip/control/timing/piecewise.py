@@ -20,7 +20,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import casadi as ca
 import numpy as np
@@ -163,34 +163,67 @@ class SCurve(_FromRestToRest):
 class SpeedSchedule(AbstractTiming):
     """Given speeds at given times, linear in between: the acceleration is constant on each piece.
 
+    With gradients c = ds̈/ds the acceleration of a piece is linear in the arc length instead, which
+    is what the fastest motions along a path have. From a speed v₀ and an acceleration a₀,
+
+        (1)  ṡ = v₀ C₀(x) + a₀ t C₁(x),  s = v₀ t C₁(x) + a₀ t² C₂(x),  x = c t²
+
+    where C_n(x) = Σ x^k/(2k + n)!: cosh √x, sinh √x/√x and (cosh √x − 1)/x.
+
     Parameters
     ----------
     times : (n,) rising from 0, s.
     speeds : (n,) m/s, not negative; the first and the last hold before and after.
+    gradients : (n − 1,) of the acceleration by the arc length on each piece, 1/s²; none for 0.
     """
 
     word = "schedule"
 
     times: Annotated[tuple[float, ...], Meaning(unit="s")]
     speeds: tuple[float, ...]
+    gradients: Annotated[tuple[float, ...], Meaning(unit="1/s**2")] = ()
 
     def __post_init__(self) -> None:
-        _, speeds = _rising(self, "times")
+        times, speeds = _rising(self, "times")
         if min(speeds) < 0:
             raise SimulationError(
                 f"speeds[{int(np.argmin(speeds))}] is {min(speeds):g}, expected 0 or more",
                 "SpeedSchedule(speeds=…)",
                 "give speeds along the path, and reversed_path to drive it from its end",
             )
+        gradients = numbers(self.gradients, "gradients", "SpeedSchedule")
+        if gradients and len(gradients) != len(times) - 1:
+            raise SimulationError(
+                f"{len(gradients)} gradients are given for {len(times) - 1} pieces",
+                "SpeedSchedule(gradients=…)",
+                "give one gradient for each piece between two times, or none",
+            )
+        bend = np.abs(gradients) * np.diff(times) ** 2 if gradients else np.zeros(1)
+        if np.max(bend) > STEEPEST:
+            k = int(np.argmax(bend))
+            raise SimulationError(
+                f"the acceleration changes {np.max(bend):.3g} times over on the piece from "
+                f"{times[k]:g} s, more than {STEEPEST:g}",
+                "SpeedSchedule(gradients=…)",
+                "give more times there",
+            )
+        assign(self, gradients=gradients)
 
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
-        """Linear in t between the times."""
-        return _speed(t, self.speeds[0], self._pieces())
+        """Linear in t between the times, or (1)."""
+        if not self.gradients:
+            return _speed(t, self.speeds[0], self._pieces())
+        v, a, c = self._rows()
+        end = 0.0 if self.speeds[-1] < 1e-9 * max(self.speeds) else self.speeds[-1]
+        rows = np.column_stack([self.times, [*v, end], [*a, 0.0], [*c, 0.0]])
+        start, v0, a0, rate = look_up(t, self.times, rows)
+        tau = t - start
+        x = rate * tau**2
+        return v0 * _cosine_like(x, 0) + a0 * tau * _cosine_like(x, 1)
 
     def duration(self, path: AbstractPath) -> float:
         """The last time, after checking that these speeds bring one to the end of `path`."""
-        t, v = np.array(self.times), np.array(self.speeds)
-        driven, whole = float(np.sum(np.diff(t) * (v[1:] + v[:-1]) / 2)), length(path)
+        driven, whole = float(self.places()[-1]), length(path)
         if abs(driven - whole) > 1e-6 * whole:
             raise SimulationError(
                 f"these speeds cover {driven:.9g} m, and the path is {whole:.9g} m long",
@@ -200,13 +233,50 @@ class SpeedSchedule(AbstractTiming):
         return self.times[-1]
 
     def knots(self, path: AbstractPath) -> tuple[float, ...]:
-        """The times, at each of which the acceleration jumps."""
+        """The times, at each of which the acceleration jumps or its gradient does."""
         return _ends(self._pieces())
+
+    def places(self) -> Array:
+        """(n,) arc lengths at the times, m."""
+        v, a, c = self._rows()
+        step = np.diff(self.times)
+        x = c * step**2
+        way = v * step * _cosine_like(x, 1) + a * step**2 * _cosine_like(x, 2)
+        return np.concatenate([[0.0], np.cumsum(way)])
+
+    def along(self, arc_lengths: Array) -> tuple[Array, Array]:
+        """ṡ² and s̈ at arc lengths (n,), just after them: ṡ² = v₀² + 2 a₀ s + c s² on a piece."""
+        v, a, c = self._rows()
+        start = self.places()
+        k = np.clip(np.searchsorted(start, arc_lengths, side="right") - 1, 0, len(v) - 1)
+        way = arc_lengths - start[k]
+        z = v[k] ** 2 + way * (2 * a[k] + c[k] * way)
+        return np.maximum(z, 0.0), a[k] + c[k] * way
+
+    def _rows(self) -> tuple[Array, Array, Array]:
+        """v₀, a₀ and c of each piece."""
+        step, v = np.diff(self.times), np.array(self.speeds)
+        c = np.array(self.gradients) if self.gradients else np.zeros(len(step))
+        x = c * step**2
+        a = (v[1:] - v[:-1] * _cosine_like(x, 0)) / (step * _cosine_like(x, 1))
+        return v[:-1], a, c
 
     def _pieces(self) -> list[Piece]:
         steps = np.diff(self.times)
         slopes = np.diff(self.speeds) / steps
         return [(float(h), float(a), 0.0) for h, a in zip(steps, slopes, strict=True)]
+
+
+#: Highest |c| t² of a piece of a schedule, up to which its series is exact to rounding.
+STEEPEST, TERMS = 4.0, 12
+
+
+def _cosine_like(x: Any, n: int) -> Any:
+    """C_n of (1): Σ x^k/(2k + n)! by Horner's rule."""
+    result = 0.0 * x + 1 / math.factorial(2 * TERMS + n)
+    for k in range(TERMS - 1, -1, -1):
+        result = result * x + 1 / math.factorial(2 * k + n)
+    return result
 
 
 def _rising(
