@@ -85,6 +85,8 @@ class Fmu(AbstractSystemFormat):
     ----------
     version : 3 or 2.
     step : s, longest internal step of co-simulation, by the classical Runge–Kutta method.
+    tolerance : largest local error of two steps, of 1 + the size of a state; steps are shortened to
+        it.
     binary : whether to compile it for this computer, if it has a C compiler.
     identifier : name of its library and prefix of its functions; made of the model's name by
         default.
@@ -94,6 +96,7 @@ class Fmu(AbstractSystemFormat):
 
     version: int = 3
     step: float = 1e-3
+    tolerance: float = 1e-8
     binary: bool = True
     identifier: str = ""
     start: dict[str, float] | None = None
@@ -133,9 +136,13 @@ class Fmu(AbstractSystemFormat):
         where = self._where(system)
         if self.version not in (2, 3) or isinstance(self.version, bool):
             raise CompileError(f"the version is {self.version!r:.40}", where, "give 2 or 3")
-        is_number = isinstance(self.step, int | float) and not isinstance(self.step, bool)
-        if not (is_number and 0 < self.step < np.inf):
-            raise CompileError(f"the step is {self.step!r:.40}", where, "give a positive time, s")
+        for word, value, unit in (
+            ("step", self.step, "time, s"),
+            ("tolerance", self.tolerance, "number, such as 1e-8"),
+        ):
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (is_number and 0 < value < np.inf):
+                raise CompileError(f"the {word} is {value!r:.40}", where, f"give a positive {unit}")
 
     def _where(self, system: System) -> str:
         return f"FMU of model '{system.model.name}'"
@@ -187,6 +194,7 @@ class Fmu(AbstractSystemFormat):
             "ne": "1" if has_margin(source) else "0",
             "residual": source.number(LARGEST_RESIDUAL),
             "step": source.number(float(self.step)),
+            "tolerance": source.number(float(self.tolerance)),
             "printed": "\n".join(_printed(source)),
             **fmu_code.SPELLINGS[self.version],
         }

@@ -39,12 +39,19 @@ enum {
 static const double LARGEST_RESIDUAL = @residual@;
 /* longest internal step of co-simulation, s */
 static const double LONGEST_STEP = @step@;
+/* largest local error of a pair of steps, of 1 + the size of a state */
+static const double TOLERANCE = @tolerance@;
+/* shortest step over the longest, taken whatever its error is, as across a jump of a force; so
+ * many in a row are no jump */
+static const double SHORTEST = 1.0 / 16384.0;
+enum { LARGEST_COUNT = 1000, TOO_STIFF = -1000 };
 
 @printed@
 typedef struct {
     double time;
     int basis;
     double x[NX + 1], u[NU + 1], p[NP + 1];
+    double span; /* length of the next pair of steps, 0 for the longest */
     int is_evaluated;
     double xdot[NX + 1], y[NY + 1];
     int code;
@@ -65,6 +72,7 @@ static const char *message_of(int code)
     case @N@_SINGULAR: return "no independent speeds determine the motion here";
     case @N@_NOT_FINITE: return "a result is nan or infinite";
     case @N@_STEP_TOO_LONG: return "a step leaps over the end of its independent speeds";
+    case TOO_STIFF: return "the motion needs steps too short for co-simulation";
     case @N@_OFF_CONSTRAINTS: return "the state is too far off the constraints";
     default: return "there is no such basis";
     }
@@ -156,25 +164,64 @@ static int update(Values *s, int *is_changed)
     return @N@_OK;
 }
 
-/* fixed steps to a later time; shorter ones where a basis ends */
+/* steps of one length; speed inputs move at their rates */
+static int take(Values *s, double step, int count)
+{
+    int i, j, code = @N@_OK;
+    for (i = 0; i < count && code == @N@_OK; ++i) {
+        code = @P@_step(&s->basis, s->time, step, s->x, s->u, parameters_of(s));
+        for (j = NF; j < NF + NW; ++j) s->u[j] += step * s->u[j + NW];
+        s->time += step;
+    }
+    return code;
+}
+
+/* largest error of a pair of steps over what is allowed, from one step of the same length: its
+ * error is 16 times as large; infinite where that has none */
+static double error_of(const Values *pair, const Values *one)
+{
+    double largest = 0.0;
+    int j;
+    /* independent speeds of two bases are not the same quantities */
+    for (j = 0; j < (pair->basis == one->basis ? NX : 0); ++j) {
+        const double off = fabs(pair->x[j] - one->x[j]) / 15.0;
+        const double share = off / (TOLERANCE * (1.0 + fabs(pair->x[j])));
+        if (!(share <= largest)) largest = share;
+    }
+    return largest;
+}
+
+/* pairs of steps to a later time, as long as their errors allow; shorter where a basis ends */
 static int advance(Values *s, double step)
 {
-    const double end = s->time + step;
-    const int count = (int)ceil(step / LONGEST_STEP - 1e-9);
-    double h = step / (count > 0 ? count : 1);
-    int j, code, tries = 0;
+    const double end = s->time + step, longest = 2.0 * LONGEST_STEP, least = longest * SHORTEST;
+    int bad = 0;
+    if (!(s->span > 0.0)) s->span = longest;
     while (s->time < end) {
-        const double left = end - s->time;
-        const double now = left < h * (1.0 + 1e-9) ? left : h;
-        code = @P@_step(&s->basis, s->time, now, s->x, s->u, parameters_of(s));
-        if (code == @N@_STEP_TOO_LONG && ++tries <= 12) {
-            h = 0.5 * now;
+        Values pair = *s, one = *s;
+        const double left = end - s->time, parts = ceil(left / s->span - 1e-9);
+        const double now = parts > 1.0 ? left / parts : left;
+        const int code = take(&pair, 0.5 * now, 2);
+        double error = HUGE_VAL, factor, next;
+        if (code == @N@_OK && take(&one, now, 1) == @N@_OK) error = error_of(&pair, &one);
+        /* of order 4: the error of a step goes with the fifth power of its length */
+        factor = error > 0.0 ? 0.9 * pow(error, -0.2) : 4.0;
+        next = now * (factor > 4.0 ? 4.0 : factor > 0.1 ? factor : 0.1);
+        next = next > longest ? longest : next > least ? next : least;
+        if (now > least && !(error <= 1.0)) {
+            s->span = next;
             continue;
         }
-        s->is_evaluated = 0;
-        if (code != @N@_OK) return code;
-        for (j = NF; j < NF + NW; ++j) s->u[j] += now * s->u[j + NW];
-        s->time = now == left ? end : s->time + now;
+        if (code == @N@_OK) bad = error <= 1.0 ? 0 : bad + 1;
+        if (code != @N@_OK || bad > LARGEST_COUNT) {
+            s->is_evaluated = 0;
+            return code == @N@_OK ? TOO_STIFF : code;
+        }
+        /* a pair that the end of a step cuts short says little of the next */
+        pair.span = now >= 0.5 * s->span ? next : s->span;
+        pair.is_evaluated = 0;
+        pair.time = parts > 1.0 ? s->time + now : end;
+        *s = pair;
     }
     return @N@_OK;
 }

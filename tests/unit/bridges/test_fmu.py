@@ -10,6 +10,7 @@ import zipfile
 import casadi as ca
 import numpy as np
 import pytest
+from small_mechanisms import cart
 
 import noslip as ns
 from noslip.bridges import fmu as target
@@ -91,6 +92,38 @@ def test_co_simulation_equals_our_own_run(version, system_of, tmp_path):
     for name in names:
         # steps of 1 ms of a method of order 4, with a caster that settles within 10 ms
         np.testing.assert_allclose(found[name], run[name], atol=2e-7, err_msg=name)
+
+
+@needs_compiler
+@pytest.mark.parametrize("step", [1e-2, 1e-3])
+def test_co_simulation_keeps_its_tolerance_where_tires_are_stiff(step, system_of, tmp_path):
+    """Fixed steps of 1 ms are 11 % off at walking pace."""
+    system = system_of("tractor-trailer-tires")
+    start, inputs = {"tractor.vx": 0.4}, {"left.torque": 0.3, "right.torque": 0.3}
+    run = ns.simulate(
+        system, start=start, inputs=inputs, duration=0.5, samples=6, rtol=1e-11, atol=1e-11
+    )
+    path, _ = write(system, tmp_path, start=start, step=step)
+    names = [q.name for q in (*system.coordinates, *system.speeds)]
+    found = fmpy.simulate_fmu(
+        path, fmi_type="CoSimulation", stop_time=0.5, output_interval=0.1, output=names,
+        start_values=inputs,
+    )  # fmt: skip
+    for name in names:
+        # errors of 1e-8 a step decay with the slip of the tires
+        np.testing.assert_allclose(found[name], run[name], atol=1e-6, rtol=1e-6, err_msg=name)
+
+
+@needs_compiler
+def test_a_motion_that_no_explicit_step_follows_is_refused(tmp_path):
+    """A damper of 1e9 N s/m on 2 kg wants steps of 5 ns; 0.1 N s/m any."""
+    path, _ = write(ns.compile(ns.derive(cart())), tmp_path)
+    drive = {"fmi_type": "CoSimulation", "stop_time": 0.1, "output": ["cart.speed"]}
+    found = fmpy.simulate_fmu(path, start_values={"F": 1.0, "d": 0.1}, **drive)
+    exact = 1 / 0.1 * (1 - np.exp(-0.1 / 2.0 * 0.1))
+    assert found["cart.speed"][-1] == pytest.approx(exact, rel=1e-9)
+    with pytest.raises(fmpy.fmi1.FMICallException, match="DoStep"):
+        fmpy.simulate_fmu(path, start_values={"F": 1.0, "d": 1e9, "eta[1]": 1.0}, **drive)
 
 
 @needs_compiler
@@ -321,6 +354,8 @@ def test_hostile_names_are_refused_or_quoted(system_of, tmp_path, refuses):
         ns.export(model, tmp_path / "b.fmu", version=1)
     with refuses(ns.CompileError, "the step is 0", "FMU of", "positive"):
         ns.export(model, tmp_path / "b.fmu", step=0)
+    with refuses(ns.CompileError, "the tolerance is 0", "FMU of", "positive"):
+        ns.export(model, tmp_path / "b.fmu", tolerance=0)
     assert not (tmp_path / "b.fmu").exists()
 
 
