@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from noslip.model.dependence import Dependence, dependence
 from noslip.model.expressions import (
@@ -35,6 +35,8 @@ from noslip.model.rows import AbstractRow
 from noslip.model.schema import Key, Kind
 from noslip.model.vocabulary import TIME, Vocabulary
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -58,9 +60,15 @@ def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
         if path[0] == "scenario" and path[1:3] != ("plant", "forces"):
             continue
         scope = scopes[key.meaning.scope, key.meaning.own]
+        given = beside(key.meaning.own, values)
         for at, text in texts_of(path, key, value):
-            findings = list(check_text(at, text, scope, known, values))
+            findings = list(check_text(at, text, scope, known, given))
             yield from findings or _check_dependence(at, key, part, parse(text), known)
+
+
+def beside(own: tuple[str, ...], values: Mapping[str, T]) -> Mapping[str, T]:
+    """What names of the model stand for in a field, where its own variables hide theirs."""
+    return {k: x for k, x in values.items() if k not in own} if own else values
 
 
 def _scope(known: Vocabulary, kinds: tuple[str, ...], own: tuple[str, ...]) -> Scope:

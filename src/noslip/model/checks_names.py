@@ -124,7 +124,7 @@ def check_unused(model: Model, known: Vocabulary) -> Iterator[Finding]:
             used.add(value)
         for _, text in texts_of(path, key, value):
             try:
-                used |= names_of(text)
+                used |= names_of(text) - set(key.meaning.own)
             except ExpressionError:
                 continue
     declared: list[Path] = [("parameters", p.name) for p in model.parameters]

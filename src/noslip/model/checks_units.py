@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from noslip.model.checks_expressions import quoted, said_of, texts_of
+from noslip.model.checks_expressions import beside, quoted, said_of, texts_of
 from noslip.model.definitions import Definition
 from noslip.model.expressions import (
     CONSTANTS,
@@ -60,7 +60,7 @@ def check_units(model: Model, known: Vocabulary) -> Iterator[Finding]:
             for at, text in texts_of(path, key, value):
                 unit = _unit_of_field(at, key, part, units)
                 if unit:
-                    yield from _check_expression(at, text, unit, scope)
+                    yield from _check_expression(at, text, unit, beside(key.meaning.own, scope))
 
 
 def _units_by_name(model: Model) -> dict[str, str]:

@@ -5,11 +5,17 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, LOOP, faults, more, swap
 
+from noslip.families import members_of
 from noslip.model.bodies import Box, Placement
 from noslip.model.checks import check_model
+from noslip.model.contacts import Rolling
 from noslip.model.forces import JointDamper, SpeedInput, Wrench
+from noslip.model.grounds import AbstractGround, HeightGround, ParametricGround, RevolvedGround
 from noslip.model.model import IndependentSpeed
+from noslip.model.quantities import Parameter
 from noslip.model.rows import PositionRow, VelocityRow
+from noslip.model.schema import keys_of
+from noslip.model.surfaces import AbstractSurface, Ball, ParametricSurface, RevolvedSurface
 
 
 def position(expression, model=CART):
@@ -257,3 +263,45 @@ def test_expressions_that_are_fine(model):
 def test_every_name_that_is_not_known_is_a_fault():
     found = faults(swap(CART, "bodies", mass="a + b*l"))
     assert [fault.what.split("which uses ")[1][:3] for fault in found] == ["'a'", "'b'"]
+
+
+#: Grounds and surfaces with variables of their own, by the class that has them.
+OWN = {
+    RevolvedGround: {"ground": RevolvedGround(z="sqrt(r - 0.1[m])*rr", inner=0.15)},
+    HeightGround: {"ground": HeightGround(z="log(4 + x + 2*y)")},
+    ParametricGround: {
+        "ground": ParametricGround(
+            position=("u", "v", "1/(1000 - u)/(1000 - v)"), u_range=(-1, 1), v_range=(-1, 1)
+        )
+    },
+    RevolvedSurface: {
+        "wheel": RevolvedSurface(profile="sqrt(0.01 - z^2)", lower=-0.05, upper=0.05)
+    },
+    ParametricSurface: {
+        "wheel": ParametricSurface(
+            position=("0.1*cos(u)*cos(v)", "0.1*sin(u)*cos(v)", "0.1*sin(v)/(1000 - u)*1000"),
+            u_range=(0, 6.28),
+            v_range=(-1.5, 1.5),
+        )
+    },
+}
+
+
+def own_variables(cls):
+    return {name for key in keys_of(cls) for name in key.meaning.own}
+
+
+def test_every_ground_and_surface_with_own_variables_is_in_the_table():
+    kinds = members_of(AbstractGround) + members_of(AbstractSurface)
+    assert {c for c in kinds if c.__module__.startswith("noslip.") and own_variables(c)} == set(OWN)
+
+
+@pytest.mark.parametrize("cls", OWN, ids=lambda cls: cls.__name__)
+def test_own_variables_hide_parameters_of_the_same_name(cls):
+    contact = Rolling(name="touch", body="disk", **{"wheel": Ball(radius=0.05)} | OWN[cls])
+    plain = more(FLYER, "contacts", contact)
+    # as a parameter each would have another unit, and a value at which nothing is defined
+    hidden = [Parameter(name=n, value=1000.0, unit="kg") for n in sorted(own_variables(cls))]
+    model = replace(plain, parameters=(*plain.parameters, *hidden))
+    before, after = ({f.what for f in check_model(m)} for m in (plain, model))
+    assert after - before == {f"parameter '{p.name}' is never used" for p in hidden}
