@@ -413,6 +413,13 @@ def _check(system: System, trace: MotionTrace, inputs: tuple[str, ...]) -> None:
 def _check_inputs(system: System, inputs: tuple[str, ...]) -> None:
     model, dof = system.model, system.kinematics.num_independent_speeds
     states, where = system.kinematics.force_states, f"motion of model '{model.name}'"
+    if system.costates:
+        raise SimulationError(
+            "vakonomic equations have costates, so that the inputs for a motion depend on their "
+            "history",
+            where,
+            "derive by another formulation for the motion, or give inputs instead of the motion",
+        )
     if states:
         raise SimulationError(
             f"a force has the state '{states[0].name}', so that the inputs for a motion "

@@ -245,12 +245,12 @@ def turning_term(kin: Kinematics, p: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def _turned(kin: Kinematics, p: ca.SX, v: ca.SX) -> ca.SX:
-    """turn(p, v), zero for joints of one speed."""
+    """turn(p, v), zero for joints of one speed and for the rates that contacts own."""
     parts = [
         node.joint.type.hamel_terms(v[node.speeds], p[node.speeds], kin.reader)
         for node in kin.tree.nodes
     ]
-    return ca.vertcat(*parts) if parts else ca.SX(0, 1)
+    return ca.vertcat(*parts, ca.SX.zeros(kin.num_places, 1))
 
 
 def _offset(kin: Kinematics) -> ca.SX:

@@ -431,6 +431,6 @@ def _numbers(
             )
         m, n = o.value.shape
         is_column = n == 1 and not o.columns
-        shape = () if is_column and not o.rows else (m,) if is_column else (m, n)
+        shape = () if m == 1 and is_column and not o.rows else (m,) if is_column else (m, n)
         result[o.name] = number.reshape(shape)
     return result
