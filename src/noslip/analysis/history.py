@@ -12,6 +12,7 @@ least ones are found, where there are fewer what is missing is reported.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -122,12 +123,24 @@ def kinematic_history(
     values = system.parameters(parameters)
     span = start_time, start_time + duration
     q = _start(system, reference, start or {}, start_time, values)
-    states = integrate_reference(program, q, times, span, values, tolerance)
-    arguments = _arguments(system, reference)
-    given = [times[None, :], states.T, values, reference.motion.parameter_values]
-    columns = _columns(system, reference)
-    function = ca.Function("columns", arguments, list(columns.values()))
-    found = dict(zip(columns, (x.full() for x in function.call(given)), strict=True))
+    at_start = choose_bases(system, np.array([start_time]), q[None], values, kinds=KINEMATIC)
+    at_start.check(system, np.array([start_time]), "sample")
+    there = at_start.groups[0].system
+    in_start = program if there is system else reference_program(there, motion, is_driven=False)
+    states = integrate_reference(in_start, q, times, span, values, tolerance)
+    found = _sampled(system, reference, times, states, values)
+    bases = choose_bases(system, times, found["coordinates"].T, values, kinds=KINEMATIC)
+    bases.check(system, times, "sample")
+    for here, which in bases.groups:
+        if here is not system:
+            other = reference_program(here, motion, is_driven=False).reference
+            own = _sampled(here, other, times[which], states[which], values)
+            for name in ("speeds", "accelerations", "bodies", "speed inputs", "residual"):
+                found[name][:, which] = own[name]
+            for k in which.tolist():
+                state = _state(system, times[k], found["coordinates"][:, k], found["speeds"][:, k])
+                E, change = speed_rows(system, state.time, state, values)
+                found["independent accelerations"][:, k] = E @ found["accelerations"][:, k] + change
     kin, model = system.kinematics, system.model
     inputs = [i.name for i in model.speed_inputs]
     prescribed = [system.coordinates[k].name for k in reference.motion.at]
@@ -178,17 +191,9 @@ def dynamics_history(
     here_at = {k: here for here, which in bases.groups for k in which.tolist()}
     for k, t in enumerate(history.t.tolist()):
         here, speed_inputs = here_at[k], {n: float(x[k]) for n, x in history.speed_inputs.items()}
-        # the whole state is known: nothing is to be completed
-        state = Start(
-            time=t,
-            q=q[k],
-            v=v[k],
-            eta=here.kinematics.independent_rows(t, q[k], params) @ v[k],
-            mu=np.zeros(len(system.auxiliary_states)),
-            position_residual=0.0,
-            speed_residual=0.0,
-            completed={},
-        )
+        state = _state(system, t, q[k], v[k])
+        eta = here.kinematics.independent_rows(t, q[k], params) @ v[k]
+        state = dataclasses.replace(state, eta=eta)
         E, change = speed_rows(here, t, state, params)
         given = speed_input_vectors(here, speed_inputs)
         found = inputs_for(here, state, E @ vdot[k] + change, given, weights, params)
@@ -196,6 +201,30 @@ def dynamics_history(
         missing.append(found.unreachable)
     names = [i.name for i in system.model.inputs]
     return DynamicsHistory(inputs=_named(names, np.array(inputs).T), unreachable=np.array(missing))
+
+
+def _sampled(
+    system: System, reference: Reference, times: Array, states: Array, values: Array
+) -> dict[str, Array]:
+    """Columns (…, n) of samples in the independent speeds of a system, by name."""
+    columns = _columns(system, reference)
+    function = ca.Function("columns", _arguments(system, reference), list(columns.values()))
+    given = [times[None, :], states.T, values, reference.motion.parameter_values]
+    return dict(zip(columns, (x.full() for x in function.call(given)), strict=True))
+
+
+def _state(system: System, t: float, q: Array, v: Array) -> Start:
+    """A whole state: nothing is to be completed."""
+    return Start(
+        time=float(t),
+        q=q,
+        v=v,
+        eta=np.zeros(0),
+        mu=np.zeros(len(system.auxiliary_states)),
+        position_residual=0.0,
+        speed_residual=0.0,
+        completed={},
+    )
 
 
 def _arguments(system: System, reference: Reference) -> list[ca.SX]:

@@ -12,6 +12,7 @@ C is refused (:func:`check_c_name`); text of the model stands in comments only, 
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ from noslip.errors import CompileError, SimulationError
 from noslip.model.quantities import Quantity
 from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
 from noslip.simulation.input_plan import inputs_expression
+from noslip.simulation.starts.bases import run_start
 from noslip.simulation.starts.completion import Start, complete_start
 from noslip.words import counted
 
@@ -118,7 +120,8 @@ class CSource:
     prefix : of all names.
     cover : choices of independent speeds, in the order of their numbers.
     single : whether numbers are of single precision.
-    start : state at the start in the first basis, and its time.
+    start : state at the start, and its time.
+    start_basis : number of the basis that it is in.
     laws : a controller's law in each basis; none without a controller.
     parameters : (np,) values of `PREFIX_nominal`.
     own_sine : whether sine and cosine are functions of the code itself.
@@ -128,6 +131,7 @@ class CSource:
     cover: BasisCover
     single: bool
     start: Start
+    start_basis: int
     laws: tuple[InputGenerator, ...] = ()
     parameters: Array = field(default_factory=lambda: np.zeros(0))
     own_sine: bool = False
@@ -291,11 +295,22 @@ def c_source(
     cover = cover_ranges(system)
     laws = tuple(_law(s, controller, where) for s in cover.systems) if controller else ()
     parameters = system.parameters()
+    begin = start_of(system, start)
+    here, eta = run_start(system, begin, parameters)
+    if here not in cover.systems:
+        raise CompileError(
+            "none of the choices of independent speeds in the code determines the motion at the "
+            "start",
+            where,
+            "give another start, or derive the equations in speeds that do: "
+            + ", ".join(s.name for s in here.independent_speeds),
+        )
     return CSource(
         prefix=name,
         cover=cover,
         single=precision == "single",
-        start=start_of(system, start),
+        start=dataclasses.replace(begin, eta=eta),
+        start_basis=cover.systems.index(here),
         laws=laws,
         parameters=parameters,
         own_sine=own_sine,
@@ -443,7 +458,8 @@ def header_text(source: CSource) -> str:
         "/* the model's own values */",
         f"extern const {p}_parameters {p}_nominal;",
         "",
-        f"/* A start with the model's own values, in basis 0, at t = {source.start.time:g} s. */",
+        f"/* A start with the model's own values, in basis {source.start_basis}, at "
+        f"t = {source.start.time:g} s. */",
         f"void {p}_start(int *basis, {real} *x);",
         "",
         "/* dx/dt. */",
@@ -641,7 +657,7 @@ def _constants(source: CSource) -> list[str]:
         "",
         f"void {p}_start(int *basis, {real} *x)",
         "{",
-        "    *basis = 0;",
+        f"    *basis = {source.start_basis};",
         *(f"    x[{k}] = {number(float(value))};" for k, value in enumerate(x)),
         *([] if x else ["    (void)x;"]),
         "}",

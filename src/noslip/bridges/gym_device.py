@@ -201,7 +201,7 @@ class DeviceMechanisms:
         self._memory["acts"].fill(_OVER)
         if options:
             given = {name: np.array([float(value)]) for name, value in options.items()}
-            state = completed_states(self.system, given, 1, self._values)[0]
+            state = _own_states(self.system, given, 1, self._values)[0]
             self._memory["x"].upload(np.repeat(state, self.count))
         seen = self._launch((0, 0, 0), SINGLE, has_states=bool(options))[0]
         self._has_begun = True
@@ -345,6 +345,18 @@ def _change(system: System, bases: tuple[System, ...]) -> Program:
     return system.program("change", ca.vertcat(*margins, *speeds))
 
 
+def _own_states(system: System, given: Mapping[str, Array], count: int, values: Array) -> Array:
+    """(n, nx) consistent states in the system's own speeds, in which a kernel begins."""
+    states, groups = completed_states(system, given, count, values)
+    if any(here is not system for here, _ in groups):
+        raise SimulationError(
+            "the independent speeds of the system do not determine the motion at a start",
+            f"environments of model '{system.model.name}' on a device",
+            "run them on the processor, or derive the equations in other independent speeds",
+        )
+    return states
+
+
 @np.errstate(all="ignore")  # what is not finite is refused
 def _completing(
     system: System, draws: Draws, traced: TracedStart, values: Array
@@ -357,9 +369,9 @@ def _completing(
     """
     n, names = COMPARED, draws.names[: len(draws.names) - draws.num_variables]
     drawn = draws.numbers(0, np.arange(n), np.zeros(n, dtype=int))[:, : len(names)]
-    exact = completed_states(system, dict(zip(names, drawn.T, strict=True)), n, values)
+    exact = _own_states(system, dict(zip(names, drawn.T, strict=True)), n, values)
     middles = {k: np.array([(a + b) / 2]) for k, (a, b) in zip(names, draws.ranges, strict=False)}
-    state = completed_states(system, middles, 1, values)[0]
+    state = _own_states(system, middles, 1, values)[0]
     nq, nf = len(system.coordinates), len(system.independent_speeds)
     listed = [q.name for q in (*system.coordinates, *system.independent_speeds)]
     listed += [q.name for q in system.auxiliary_states]

@@ -36,6 +36,7 @@ from noslip.simulation.philox import uniforms
 from noslip.simulation.runner import run_workers
 from noslip.simulation.segments import carried, tree_speeds
 from noslip.simulation.simulate import simulate
+from noslip.simulation.starts.bases import BasisGroup, run_starts, states_in
 from noslip.simulation.starts.completion import complete_starts
 
 #: Starts that are completed together, at least.
@@ -146,6 +147,7 @@ class Mechanisms:
         # starts that are completed ahead: episodes of each mechanism from a first one on
         self._seed, self._episodes = 0, np.full(count, -1)
         self._starts = np.zeros((count, ahead, system.num_states))
+        self._start_bases = np.zeros((count, ahead), dtype=int)
         self._first = np.full(count, -ahead)
 
     def seed(self, seed: int) -> None:
@@ -159,13 +161,14 @@ class Mechanisms:
         self._episodes[k] += 1
         if options:
             given = {name: np.array([float(value)]) for name, value in options.items()}
-            self.x[k] = completed_states(self.system, given, 1, self._values)
+            self.x[k], groups = completed_states(self.system, given, 1, self._values)
+            bases = np.full(len(k), self._number_of(groups[0].system))
         else:
-            self.x[k] = self._next_starts(k)
+            self.x[k], bases = self._next_starts(k)
         if self._draws.num_variables:
             drawn = self._draws.numbers(self._seed, k, self._episodes[k])
             self.known[k, len(self._values) :] = drawn[:, -self._draws.num_variables :]
-        self.t[k], self._acts[k], self.u[k], self._bases[k] = 0.0, 0, self._base, 0
+        self.t[k], self._acts[k], self.u[k], self._bases[k] = 0.0, 0, self._base, bases
         self.found[k] = self._look(k)
         self._has_begun = self._has_begun or bool(np.all(which))
 
@@ -274,11 +277,9 @@ class Mechanisms:
         there = here.regular_at(np.array([t]), q, self._values[None, :])[0]
         if there is None or there is here:
             return False
-        if there not in self._systems:
-            self._add_basis(there)
         v = tree_speeds(here, float(t), x, u, self._values)
         self.x[k] = carried(here, there, x, v)
-        self._bases[k] = self._systems.index(there)
+        self._bases[k] = self._number_of(there)
         return True
 
     def _look(self, which: NDArray[np.int_]) -> Array:
@@ -294,8 +295,8 @@ class Mechanisms:
             found[own] = self._seen[number].map(*at)
         return found
 
-    def _next_starts(self, which: NDArray[np.int_]) -> Array:
-        """(k, nx) starts of the present episodes of some mechanisms."""
+    def _next_starts(self, which: NDArray[np.int_]) -> tuple[Array, NDArray[np.int_]]:
+        """(k, nx) starts of the present episodes of some mechanisms, and (k,) their bases."""
         ahead = self._starts.shape[1]
         needed = self._episodes + 1
         needed[which] -= 1
@@ -308,9 +309,20 @@ class Mechanisms:
             given = dict(zip(self._draws.names, drawn.T, strict=True))
             for name in self.task.variables:
                 del given[name]
-            found = completed_states(self.system, given, len(episodes), self._values)
+            found, groups = completed_states(self.system, given, len(episodes), self._values)
             self._starts[k], self._first[k] = found.reshape(len(k), ahead, -1), needed[k]
-        return np.asarray(self._starts[which, self._episodes[which] - self._first[which]])
+            bases = np.zeros(len(episodes), dtype=int)
+            for here, some in groups:
+                bases[some] = self._number_of(here)
+            self._start_bases[k] = bases.reshape(len(k), ahead)
+        now = self._episodes[which] - self._first[which]
+        return np.asarray(self._starts[which, now]), np.asarray(self._start_bases[which, now])
+
+    def _number_of(self, system: System) -> int:
+        """Number of a basis, whose code is made when it is first met."""
+        if system not in self._systems:
+            self._add_basis(system)
+        return self._systems.index(system)
 
 
 class _LanePeriods:
@@ -428,16 +440,18 @@ def action_ranges(system: System, task: GymTask) -> tuple[list[int], Array, Arra
 
 def completed_states(
     system: System, given: Mapping[str, Array], count: int, values: Array
-) -> Array:
-    """(n, nx) consistent states."""
+) -> tuple[Array, list[BasisGroup]]:
+    """(n, nx) consistent states, and the systems in whose independent speeds they are."""
     start = complete_starts(
         system, given, count=count, time=0.0, parameters=values[None, :], speed_inputs=None
     )
-    q, eta, mu = start.q, start.eta, start.mu
+    groups = run_starts(system, start, 0.0, values[None, :])
     found = np.zeros((count, system.num_states))
-    for start, part in zip(np.cumsum([0, q.shape[1], eta.shape[1]]), (q, eta, mu), strict=True):
-        found[:, start : start + part.shape[1]] = part
-    return found
+    for here, which in groups:
+        q, v, mu = start.q[which], start.v[which], start.mu[which]
+        state = states_in(here, np.zeros(len(which)), q, v, mu, values)
+        found[which, : state.shape[1]] = state
+    return found, groups
 
 
 def task_program(system: System, task: GymTask) -> Program:

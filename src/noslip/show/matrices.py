@@ -416,6 +416,7 @@ def _numbers(
     num_u, num_w = len(kin.model.inputs), len(kin.model.speed_inputs)
     w = given[num_u : num_u + num_w]
     start = complete_start(system, state, time=time, speed_inputs=lambda q: w, parameters=params)
+    _check_regular(equations, start.time, start.q, params)
     columns = [s.t, s.q, kin.eta, equations.auxiliary_states, equations.inputs, s.params]
     values: list[float | Array] = [time, start.q, start.eta, start.mu, given, params]
     whole = ca.Function("objects", columns, [ca.densify(o.value) for o in objects.values()])
@@ -434,3 +435,20 @@ def _numbers(
         shape = () if m == 1 and is_column and not o.rows else (m,) if is_column else (m, n)
         result[o.name] = number.reshape(shape)
     return result
+
+
+def _check_regular(equations: Equations, t: float, q: Array, params: Array) -> None:
+    """Refuse a state at which the speeds that the objects are written in are singular."""
+    kin, s = equations.kinematics, equations.kinematics.symbols
+    measures = [m for m in kin.singularity_measures if m.kind == "basis"]
+    if not measures:
+        return
+    values = ca.Function("h", [s.t, s.q, s.params], [ca.vertcat(*[m.value for m in measures])])
+    found = np.abs(np.array(values(t, q, params)).ravel())
+    if not np.all(found > np.array([m.limit for m in measures])):
+        names = ", ".join(x.name for x in kin.independent_speeds)
+        raise SimulationError(
+            f"the independent speeds {names} do not determine the motion at this state",
+            f"matrices of model '{kin.model.name}'",
+            "give another configuration, or other independent speeds in the model",
+        )

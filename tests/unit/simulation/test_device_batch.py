@@ -277,3 +277,22 @@ class TestArrays:
         ):
             with pytest.raises(ns.SimulationError, match=text):
                 ns.simulate_batch(system_of("agv"), duration=0.1, **given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("few", [0, motions.FEW])
+def test_trajectories_that_go_on_in_lanes_are_those_of_lanes(system_of, monkeypatch, few):
+    """A device hoists by itself; the parameters of lanes have hoisted values behind them."""
+    monkeypatch.setattr(motions, "FEW", few)
+    system = system_of("tractor-trailer")
+    given = {
+        "duration": 4.0,
+        "starts": {"tractor.vx": [1.0, 1.2, 0.9]},
+        "inputs": {"steering_rate": 0.5},
+        "parameters": {"m1": [3000.0, 3100.0, 2900.0]},
+    }
+    lanes = ns.simulate_batch(system, **given)
+    threads = ns.simulate_batch(system, device=HostDevice(), **given)
+    assert lanes.changed_speeds.all() and threads.changed_speeds.all()
+    for name, values in lanes.final.items():
+        assert threads.final[name] == pytest.approx(values, rel=1e-9, abs=1e-9)
