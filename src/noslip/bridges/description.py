@@ -28,7 +28,7 @@ from noslip.errors import Fault, ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import Rolling
 from noslip.model.expressions import CONSTANTS, FUNCTIONS
-from noslip.model.forces import JointDamper, JointFriction, JointSpring, Motor
+from noslip.model.forces import JointDamper, JointFriction, JointSpring, Motor, Wrench
 from noslip.model.joints import (
     AbstractJointType,
     Fixed,
@@ -94,7 +94,10 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A rigid body: inertia (3, 3) about its mass center, in link axes."""
+    """A rigid body: inertia (3, 3) about its mass center, in link axes.
+
+    `lift` is the part of its weight that a force on its mass center compensates.
+    """
 
     name: str
     where: str
@@ -103,6 +106,7 @@ class Link:
     inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))
     visuals: tuple[Geometry, ...] = ()
     collisions: tuple[Geometry, ...] = ()
+    lift: float = 0.0
 
     def scaled(self, factor: float) -> Link:
         """The same with another mass."""
@@ -600,6 +604,16 @@ class _Building:
                 center_of_mass=_numbers(link.center),
                 shapes=tuple(self._shapes(link)),
             )
+            if link.lift and link.mass:
+                weight = -link.lift * link.mass * np.array(robot.gravity)
+                b.force(
+                    Wrench(
+                        name=f"{link_name[name]}_lift",
+                        body=link_name[name],
+                        point=_numbers(link.center),
+                        force=_numbers(weight),
+                    )
+                )
         if is_world:
             link_name[root] = WORLD
         else:
@@ -676,33 +690,47 @@ class _Building:
             child_frame=_placement(child),
             **self._own_values(joint, kind),
         )
-        if kind not in ("revolute", "prismatic"):
-            return
-        coordinate, speed = _NAMES[kind]
-        if joint.damping:
+        self._add_losses(b, joint, name, kind)
+        if joint.stiffness and kind in _NAMES:
             b.force(
-                JointDamper(
-                    name=f"{name}_damping", speed=f"{name}.{speed}", damping=_number(joint.damping)
+                JointSpring(
+                    name=f"{name}_spring",
+                    coordinate=f"{name}.{_NAMES[kind][0]}",
+                    stiffness=_number(joint.stiffness),
+                    rest=_number(joint.rest),
                 )
             )
-        if joint.friction:
+        elif joint.stiffness and kind != "fixed":
+            self.notes.append(f"the stiffness of joint '{joint.name}' ({kind}) is left out")
+
+    def _add_losses(self, b: ModelBuilder, joint: LinkJoint, name: str, kind: str) -> None:
+        """Damping and dry friction along every speed of a joint.
+
+        Dry friction of a free joint acts along the axes of its parent, which its speeds are not,
+        and those of a planar joint are a turn and two lengths.
+        """
+        speeds = _speeds_of(kind)
+        for speed in speeds if joint.damping else ():
+            b.force(
+                JointDamper(
+                    name=f"{name}_damping" + f"_{speed}" * (len(speeds) > 1),
+                    speed=f"{name}.{speed}",
+                    damping=_number(joint.damping),
+                )
+            )
+        for speed in speeds if joint.friction and kind != "free" else ():
             b.force(
                 JointFriction(
-                    name=f"{name}_friction",
+                    name=f"{name}_friction" + f"_{speed}" * (len(speeds) > 1),
                     speed=f"{name}.{speed}",
                     level=_number(joint.friction),
                     smoothing=FRICTION_SMOOTHING,
                 )
             )
-        if joint.stiffness:
-            b.force(
-                JointSpring(
-                    name=f"{name}_spring",
-                    coordinate=f"{name}.{coordinate}",
-                    stiffness=_number(joint.stiffness),
-                    rest=_number(joint.rest),
-                )
-            )
+        if kind != "fixed" and joint.damping and not speeds:
+            self.notes.append(f"the damping of joint '{joint.name}' ({kind}) is left out")
+        if kind != "fixed" and joint.friction and (kind == "free" or not speeds):
+            self.notes.append(f"dry friction of joint '{joint.name}' ({kind}) is left out")
 
     def _own_values(self, joint: LinkJoint, kind: str) -> dict[str, Any]:
         """Armature and limits of a joint in the model."""
@@ -865,6 +893,14 @@ def joined_link(link: Link, mass: float, center: Array, inertia: Array) -> Link:
 
     joined = link.inertia + about(link.mass, link.center) + inertia + about(mass, center)
     return replace(link, mass=total, center=common, inertia=joined)
+
+
+def _speeds_of(kind: str) -> tuple[str, ...]:
+    """Names of the speeds of a joint of a description that have losses of one kind."""
+    if kind in _NAMES:
+        return (_NAMES[kind][1],)
+    types: dict[str, AbstractJointType] = {"spherical": Spherical(), "free": Free()}
+    return tuple(speed.name for speed in types[kind].speeds) if kind in types else ()
 
 
 #: Coordinate and speed of a joint with one degree of freedom.

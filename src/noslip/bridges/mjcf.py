@@ -5,7 +5,15 @@ after the other, each about a point and an axis of the body at zero; a geom's si
 length; what has no mass weighs 1000 kg/m³. Angles are degrees unless the compiler says radian.
 
 Contacts, tendons and the softness of equalities are not carried: an equality holds exactly here.
-Files that a document includes are not read.
+Files that a document includes are not read. What a file has and this reader does not use is listed.
+
+A <frame> turns and moves what is in it; a <replicate> repeats it, the k-th time in the frame with
+
+    (1)  R_k = R(k · euler),  p_k = p_(k−1) + R_(k−1) offset,  p_0 = 0.
+
+A shell of unit density has what a solid gains as its surface moves outwards by ε,
+
+    (2)  m = dV/dε,  I = dI_V/dε.
 """
 
 from __future__ import annotations
@@ -13,8 +21,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +39,7 @@ from noslip.bridges.description import (
     least_turn,
 )
 from noslip.bridges.robots import AbstractRobotFormat
-from noslip.bridges.xml_text import XmlElement, XmlReader, read_document
+from noslip.bridges.xml_text import Attributes, XmlElement, XmlReader, left_out, read_document
 from noslip.errors import nearest
 from noslip.model.bodies import WORLD
 from noslip.model.numbers import Array, rotation_about, rotation_to
@@ -47,6 +57,24 @@ _IGNORED = {
     "deformable": "deformable bodies",
     "extension": "plugins",
 }
+_TRUTHS = ("true", "false")
+_CHOICES = (*_TRUTHS, "auto")
+#: Elements of the tree that are read.
+_READ = ("body", "joint", "freejoint", "geom")
+#: What a flag of <option> disables.
+_FLAGS = {
+    "gravity": ("gravity",),
+    "spring": ("stiffness",),
+    "damper": ("damping",),
+    "passive": ("stiffness", "damping", "gravcomp"),
+    "frictionloss": ("frictionloss",),
+    "limit": ("range",),
+    "equality": ("equality",),
+    "constraint": ("equality", "range", "frictionloss"),
+    "actuation": ("actuator",),
+}
+#: Copies of what is in a <replicate>.
+MAX_COPIES = 10_000
 #: Actuators that are a force or torque; others have a controller of their own.
 _FORCES = ("motor",)
 _ACTUATORS = ("motor", "general", "position", "velocity", "intvelocity", "damper", "cylinder")
@@ -72,6 +100,23 @@ def read_mjcf(path: str | os.PathLike[str]) -> RobotDescription:
     return _MjcfReader(file, root).robot()
 
 
+class _Item(NamedTuple):
+    """An element of the tree, the frame it stands in, its class, and what its name ends in."""
+
+    element: XmlElement
+    frame: Pose
+    class_name: str
+    suffix: str
+
+
+class _Part(NamedTuple):
+    """A geom, its mass, kg, and the inertia (3, 3) of 1 kg of it about its center, m²."""
+
+    solid: Geometry
+    mass: float
+    inertia: Array
+
+
 class _MjcfReader(XmlReader):
     """One file being read."""
 
@@ -84,9 +129,23 @@ class _MjcfReader(XmlReader):
         self.poses: dict[str, Pose] = {WORLD: Pose()}
         self.bodies = 0
         compilers = list(root.all("compiler"))
-        self.compiler = {k: v for c in compilers for k, v in c.attributes.items()}
-        self.degree = math.radians(1.0) if self.compiler.get("angle", "degree") == "degree" else 1.0
+        merged = {k: v for c in compilers for k, v in c.attributes.items()}
+        line = compilers[-1].line if compilers else root.line
+        self.settings = XmlElement("compiler", Attributes(merged), line)
+        for element in compilers:
+            element.attributes.used = self.settings.attributes.used
+        self.compiler = self.settings.attributes
+        angle = self._word(self.settings, "angle", "degree", ("degree", "radian"))
+        self.degree = math.radians(1.0) if angle == "degree" else 1.0
         self.sequence = self.compiler.get("eulerseq", "xyz")
+        self.disabled: set[str] = set()
+        self.has_limits = self._word(self.settings, "autolimits", "true", _TRUTHS) == "true"
+        self.is_balanced = self._word(self.settings, "balanceinertia", "false", _TRUTHS) == "true"
+        self.geom_inertia = self._word(self.settings, "inertiafromgeom", "auto", _CHOICES)
+        self.least_mass = self.number(self.settings, "boundmass")
+        self.least_moment = self.number(self.settings, "boundinertia")
+        self.groups = self.numbers(self.settings, "inertiagrouprange", (0.0, 5.0))
+        self.copies = 0
         self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
         self.meshes = dict(self._mesh_files())
 
@@ -103,9 +162,9 @@ class _MjcfReader(XmlReader):
     def robot(self) -> RobotDescription:
         for element in self.root.all("default"):
             self._read_defaults(element, "main", self.defaults["main"])
-        for tag, what in _IGNORED.items():
-            if any(True for _ in self.root.all(tag)):
-                self.notes.append(f"{what} are left out")
+        for element in self.root.all(*_IGNORED):
+            self.notes.append(f"{_IGNORED[element.tag]} are left out")
+            element.take()
         if self.compiler.get("coordinate", "local") != "local":
             self.fault(
                 self.root,
@@ -114,7 +173,7 @@ class _MjcfReader(XmlReader):
             )
         if not re.fullmatch("[xyzXYZ]{3}", self.sequence):
             self.fault(
-                list(self.root.all("compiler"))[-1],
+                self.settings,
                 f"the compiler has eulerseq={self.sequence!r:.40}",
                 "give three axes: x, y, z that turn with the body, X, Y, Z that stand still",
             )
@@ -126,17 +185,25 @@ class _MjcfReader(XmlReader):
             gravity = (x, y, z)
             if self.number(option, "density") or self.number(option, "viscosity"):
                 self.notes.append("forces of the medium (density, viscosity) are left out")
+            for flag in option.all("flag"):
+                for word, what in _FLAGS.items():
+                    if self._word(flag, word, "enable", ("enable", "disable")) == "disable":
+                        self.disabled.update(what)
+        if "gravity" in self.disabled:
+            gravity = (0.0, 0.0, 0.0)
         self.links.append(Link(name=WORLD, where=f"{self.file}, line {self.root.line}"))
         for world in worlds:
             self._children(world, WORLD, "main")
         loops = tuple(self._equalities())
         driven = tuple(self._driven())
-        total = self._number_text(self.compiler.get("settotalmass", "-1"))
+        total = self.number(self.settings, "settotalmass", -1.0)
         if total > 0.0:
             self._scale(total)
+        name = self.root.attributes.get("model", "model")
+        self.notes += left_out(self.root)
         self.raise_faults()
         return RobotDescription(
-            name=self.root.attributes.get("model", "model"),
+            name=name,
             file=self.file,
             links=tuple(self.links),
             joints=tuple(self.joints),
@@ -146,8 +213,25 @@ class _MjcfReader(XmlReader):
             notes=tuple(dict.fromkeys(self.notes)),
         )
 
-    def _number_text(self, text: str) -> float:
-        return self.number(XmlElement("compiler", {"v": text}, self.root.line), "v")
+    def _word(self, element: XmlElement, name: str, usual: str, known: tuple[str, ...]) -> str:
+        """One of some words; another is a fault."""
+        word = str(element.attributes.get(name, usual))
+        if word not in known:
+            self.fault(element, f'<{element.tag}> has {name}="{word:.40}"', nearest(word, known))
+            return usual
+        return word
+
+    def _bounded(self, link: Link) -> Link:
+        """A link with the least mass and inertia, and the balance, that the compiler asks for."""
+        is_bounded = self.least_mass > 0.0 or self.least_moment > 0.0
+        if not (is_bounded or self.is_balanced):
+            return link
+        moments, axes = np.linalg.eigh(link.inertia)
+        moments = np.maximum(moments, self.least_moment)
+        if self.is_balanced and moments[0] + moments[1] < moments[2]:
+            moments[:] = moments.mean()
+        inertia = axes @ np.diag(moments) @ axes.T
+        return replace(link, mass=max(link.mass, self.least_mass), inertia=inertia)
 
     def _scale(self, total: float) -> None:
         now = sum(link.mass for link in self.links)
@@ -160,8 +244,10 @@ class _MjcfReader(XmlReader):
         self, element: XmlElement, name: str, above: Mapping[str, dict[str, str]]
     ) -> None:
         own = {tag: dict(attributes) for tag, attributes in above.items()}
+        element.attributes.get("class")
         for child in element.children:
             if child.tag != "default":
+                child.is_reached = True
                 own.setdefault(child.tag, {}).update(child.attributes)
         self.defaults[name] = own
         for child in element.all("default"):
@@ -176,38 +262,76 @@ class _MjcfReader(XmlReader):
         given = self.defaults[name].get(tag, {})
         if not given:
             return element
-        return XmlElement(
-            element.tag, {**given, **element.attributes}, element.line, element.children
-        )
+        merged = Attributes({**given, **element.attributes}, element.attributes.used)
+        return XmlElement(element.tag, merged, element.line, element.children)
 
     # the tree
 
     def _children(self, element: XmlElement, parent: str, class_name: str) -> None:
         # a stack, since bodies may be nested deeper than Python calls
-        waiting = [(child, parent, class_name) for child in element.children]
+        waiting = [(item, parent) for item in self._items(element, class_name)]
         waiting.reverse()
         while waiting:
-            child, above, inherited = waiting.pop()
-            if child.tag == "frame":
-                self.fault(
-                    child, "<frame> is not supported", "save the model with MuJoCo's mj_saveXML"
-                )
-            if child.tag == "geom" and above == WORLD:
-                continue  # the ground and what stands on it
-            if child.tag != "body":
-                continue
-            used = child.attributes.get("childclass", inherited)
-            name = self._body(child, above, used)
-            waiting.extend((c, name, used) for c in reversed(child.children) if c.tag == "body")
+            item, above = waiting.pop()
+            if item.element.tag != "body":
+                continue  # of the world: the ground and what stands on it
+            used = item.element.attributes.get("childclass", item.class_name)
+            inner = list(self._items(item.element, used, item.suffix))
+            name = self._body(item, above, inner)
+            waiting.extend((i, name) for i in reversed(inner) if i.element.tag == "body")
 
-    def _body(self, element: XmlElement, parent: str, class_name: str) -> str:
+    def _items(self, element: XmlElement, class_name: str, suffix: str = "") -> Iterator[_Item]:
+        """Bodies, joints and geoms of an element; those in frames and replicates in their place."""
+        waiting = [_Item(c, Pose(), class_name, suffix) for c in reversed(element.children)]
+        while waiting:
+            item = waiting.pop()
+            child = item.element
+            if child.tag in _READ:
+                child.is_reached = True
+                yield item
+            elif child.tag in ("frame", "replicate"):
+                child.is_reached = True
+                copies = list(self._copies(item))
+                inner = [copy._replace(element=c) for copy in copies for c in child.children]
+                waiting.extend(reversed(inner))
+
+    def _copies(self, item: _Item) -> Iterator[_Item]:
+        """Frames in which what is in a <frame> or <replicate> is read, by equation (1)."""
+        child, inherited = item.element, item.class_name
+        inherited = child.attributes.get("childclass", inherited)
+        if child.tag == "frame":
+            yield item._replace(frame=item.frame.at(self._pose(child)), class_name=inherited)
+            return
+        count = self.number(child, "count")
+        self.copies += max(1, int(min(count, 1e9)))
+        if count != round(count) or not 0 <= count or self.copies > MAX_COPIES:
+            self.fault(
+                child,
+                f"a <replicate> has count={child.attributes.get('count', '')!r:.40}",
+                f"give a whole number; a file may have {MAX_COPIES} copies",
+            )
+            return
+        offset = np.array(self.numbers(child, "offset", (0.0, 0.0, 0.0)))
+        angles = np.array(self.numbers(child, "euler", (0.0, 0.0, 0.0)))
+        place = Pose()
+        separator, digits = child.attributes.get("sep", ""), len(str(max(int(count) - 1, 0)))
+        for k in range(int(count)):
+            suffix = f"{separator}{k:0{digits}d}{item.suffix}"
+            yield _Item(child, item.frame.at(place), inherited, suffix)
+            place = Pose(place.at(Pose(offset)).p, self._turned((k + 1) * angles))
+
+    def _body(self, item: _Item, parent: str, inner: list[_Item]) -> str:
+        element = item.element
         self.bodies += 1
-        name = element.attributes.get("name") or f"body_{self.bodies}"
-        pose = self._pose(element)
+        given = element.attributes.get("name")
+        name = f"{given}{item.suffix}" if given else f"body_{self.bodies}"
+        pose = item.frame.at(self._pose(element))
         self.poses[name] = self.poses[parent].at(pose)
         where = f"{self.file}, line {element.line}"
         joints = [
-            self._filled(child, "joint", class_name) for child in element.all("joint", "freejoint")
+            i._replace(element=self._filled(i.element, "joint", i.class_name))
+            for i in inner
+            if i.element.tag in ("joint", "freejoint")
         ]
         above = parent
         for k, joint in enumerate(joints):
@@ -215,9 +339,9 @@ class _MjcfReader(XmlReader):
             child = name if is_last else f"{name}_{k + 1}"
             if not is_last:
                 self.links.append(Link(name=child, where=where))
-            own = joint.attributes.get("name") or (
-                f"{name}_joint" if len(joints) == 1 else f"{name}_joint{k + 1}"
-            )
+            given = joint.element.attributes.get("name")
+            own = f"{given}{joint.suffix}" if given else f"{name}_joint"
+            own += f"{k + 1}" if not given and len(joints) > 1 else ""
             self.joints.append(self._joint(joint, own, above, child, pose if k == 0 else Pose()))
             above = child
         if not joints:
@@ -231,12 +355,11 @@ class _MjcfReader(XmlReader):
                     pose=pose,
                 )
             )
-        self.links.append(self._link(element, name, class_name))
+        self.links.append(self._bounded(self._link(element, name, inner)))
         return name
 
-    def _joint(
-        self, element: XmlElement, name: str, parent: str, child: str, pose: Pose
-    ) -> LinkJoint:
+    def _joint(self, item: _Item, name: str, parent: str, child: str, pose: Pose) -> LinkJoint:
+        element = item.element
         word = "free" if element.tag == "freejoint" else element.attributes.get("type", "hinge")
         if word not in _KINDS:
             self.fault(element, f"joint '{name}' has the type '{word}'", nearest(word, _KINDS))
@@ -253,9 +376,18 @@ class _MjcfReader(XmlReader):
             self.notes.append(
                 f"joint '{name}' has ref = {ref:g}: its coordinate here is 0 where it is that there"
             )
-        low, high = self.numbers(element, "range", (0.0, 0.0))
-        limited = element.attributes.get("limited", "auto")
-        is_limited = limited == "true" or (limited == "auto" and low < high)
+        low, high, is_limited = self._range(element, name)
+        # a <freejoint> takes nothing from defaults
+        passive = ("damping", "frictionloss", "stiffness", "armature")
+        is_free = element.tag == "freejoint"
+        own = {
+            key: self.number(element, key) * (not is_free and key not in self.disabled)
+            for key in passive
+        }
+        if "springdamper" in element.attributes and not is_free:
+            self.notes.append(
+                f"the springdamper of joint '{name}' is left out: give stiffness and damping"
+            )
         return LinkJoint(
             name=name,
             where=f"{self.file}, line {element.line}",
@@ -265,33 +397,55 @@ class _MjcfReader(XmlReader):
             pose=pose,
             anchor=np.zeros(3)
             if word == "free"
-            else np.array(self.numbers(element, "pos", (0.0, 0.0, 0.0))),
-            axis=axis / length if length else np.array([0.0, 0.0, 1.0]),
-            damping=self.number(element, "damping"),
-            friction=self.number(element, "frictionloss"),
-            stiffness=self.number(element, "stiffness"),
+            else item.frame.at(Pose(np.array(self.numbers(element, "pos", (0.0, 0.0, 0.0))))).p,
+            axis=item.frame.R @ axis / length if length else np.array([0.0, 0.0, 1.0]),
+            damping=own["damping"],
+            friction=own["frictionloss"],
+            stiffness=own["stiffness"],
             rest=self.number(element, "springref") * unit - ref,
-            # a <freejoint> takes nothing from defaults
-            armature=0.0 if element.tag == "freejoint" else self.number(element, "armature"),
+            armature=own["armature"],
             lower=low * unit - ref if is_limited else -math.inf,
             upper=high * unit - ref if is_limited else math.inf,
         )
 
-    def _link(self, element: XmlElement, name: str, class_name: str) -> Link:
-        geoms = [self._filled(child, "geom", class_name) for child in element.all("geom")]
-        parts = [part for geom in geoms if (part := self._geometry(geom)) is not None]
+    def _range(self, element: XmlElement, name: str) -> tuple[float, float, bool]:
+        """Ends of a joint's range, and whether they limit it."""
+        low, high = self.numbers(element, "range", (0.0, 0.0))
+        limited = self._word(element, "limited", "auto", _CHOICES)
+        if limited == "true" and not low < high:
+            self.fault(
+                element,
+                f"joint '{name}' is limited to {low:g} to {high:g}",
+                "give the lower end of the range first",
+            )
+        elif low > high or low == high != 0.0:
+            self.notes.append(
+                f"joint '{name}' has a range from {low:g} to {high:g}, which limits nothing"
+            )
+        is_limited = limited == "true" or (limited == "auto" and self.has_limits and low < high)
+        return low, high, is_limited and "range" not in self.disabled
+
+    def _link(self, element: XmlElement, name: str, inner: list[_Item]) -> Link:
+        geoms = [
+            (self._filled(item.element, "geom", item.class_name), item.frame)
+            for item in inner
+            if item.element.tag == "geom"
+        ]
+        parts = [part for geom, at in geoms if (part := self._geometry(geom, at)) is not None]
+        gravcomp = self.number(element, "gravcomp")
         link = Link(
             name=name,
             where=f"{self.file}, line {element.line}",
-            visuals=tuple(solid for solid, _ in parts),
+            visuals=tuple(part.solid for part in parts),
+            lift=0.0 if "gravcomp" in self.disabled else gravcomp,
         )
-        inertial, how = element.first("inertial"), self.compiler.get("inertiafromgeom", "auto")
+        inertial, how = element.first("inertial"), self.geom_inertia
         if inertial is not None and how != "true":
             return self._with_inertial(link, inertial)
-        for solid, mass in parts if how != "false" else ():
-            if mass:
-                link = joined_link(link, mass, solid.pose.p, mass * _unit_inertia(solid))
-        for geom in geoms:
+        for part in parts if how != "false" else ():
+            if part.mass:
+                link = joined_link(link, part.mass, part.solid.pose.p, part.mass * part.inertia)
+        for geom, _ in geoms:
             if geom.attributes.get("type") == "mesh" or "mesh" in geom.attributes:
                 if how != "false":
                     self.notes.append(
@@ -309,7 +463,7 @@ class _MjcfReader(XmlReader):
             own = np.diag(self.numbers(element, "diaginertia", (0.0, 0.0, 0.0)))
         return joined_link(link, mass, pose.p, pose.R @ own @ pose.R.T)
 
-    def _geometry(self, element: XmlElement) -> tuple[Geometry, float] | None:
+    def _geometry(self, element: XmlElement, frame: Pose) -> _Part | None:
         """A geom and its mass; None for what is neither drawn nor has mass."""
         word = element.attributes.get("type", "mesh" if "mesh" in element.attributes else "sphere")
         pose, size = self._pose(element), self._size(element)
@@ -319,6 +473,7 @@ class _MjcfReader(XmlReader):
             length = float(np.linalg.norm(along))
             pose = Pose(ends.mean(axis=0), rotation_to(along) if length else np.eye(3))
             size = (*(size[:1] * 2 if word in ("box", "ellipsoid") else size[:1]), length / 2)
+        pose = frame.at(pose)
         count = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}.get(word)
         if count is None:
             if word == "mesh":
@@ -326,7 +481,7 @@ class _MjcfReader(XmlReader):
                 file, scale = self.meshes.get(name, (name, (1.0, 1.0, 1.0)))
                 color = self._color(element)
                 made = Geometry(kind="mesh", size=scale, pose=pose, file=file, color=color)
-                return made, 0.0
+                return _Part(made, 0.0, np.zeros((3, 3)))
             if word not in ("plane", "hfield"):
                 self.fault(element, f"a <geom> has the type '{word}'", nearest(word, _VOLUMES))
             return None
@@ -341,9 +496,19 @@ class _MjcfReader(XmlReader):
         full = {"box": (2.0, 2.0, 2.0), "capsule": (1.0, 2.0), "cylinder": (1.0, 2.0)}
         size = tuple(f * s for f, s in zip(full.get(word, (1.0,) * 3), size, strict=False))
         made = Geometry(kind=word, size=size, pose=pose, color=self._color(element))
-        if "mass" in element.attributes:
-            return made, self.number(element, "mass")
-        return made, self.number(element, "density", DENSITY) * _VOLUMES[word](*size)
+        is_shell = self._word(element, "shellinertia", "false", _TRUTHS) == "true"
+        if is_shell and word not in _OUTWARDS:
+            self.notes.append(f"a shell of type {word} is taken as a solid")
+            is_shell = False
+        volume, inertia = _unit_solid(made) if not is_shell else _unit_shell(made)
+        mass = self.number(element, "density", DENSITY) * volume
+        mass = self.number(element, "mass", mass)
+        if mass < 0.0:
+            self.fault(element, f"a <geom> has the mass {mass:g} kg", "give 0 or more")
+        lowest, highest = self.groups
+        if not lowest <= self.number(element, "group") <= highest:
+            mass = 0.0
+        return _Part(made, mass, inertia)
 
     def _size(self, element: XmlElement) -> tuple[float, ...]:
         text = element.attributes.get("size", "")
@@ -362,6 +527,9 @@ class _MjcfReader(XmlReader):
 
     def _orientation(self, element: XmlElement) -> Array:
         given = element.attributes
+        ways = [way for way in ("quat", "axisangle", "euler", "xyaxes", "zaxis") if way in given]
+        if len(ways) > 1:
+            self.fault(element, f"<{element.tag}> has {ways[0]} and {ways[1]}", "keep one of them")
         if "quat" in given:
             w, x, y, z = self.numbers(element, "quat", (1.0, 0.0, 0.0, 0.0))
             length = math.sqrt(w * w + x * x + y * y + z * z)
@@ -378,29 +546,51 @@ class _MjcfReader(XmlReader):
             )
         if "axisangle" in given:
             *axis, angle = self.numbers(element, "axisangle", (0.0, 0.0, 1.0, 0.0))
-            return rotation_about(_unit(np.array(axis)), angle * self.degree)
+            return rotation_about(self._unit(element, axis), angle * self.degree)
         if "euler" in given:
-            R = np.eye(3)
-            angles = self.numbers(element, "euler", (0.0, 0.0, 0.0))
-            for letter, angle in zip(self.sequence, angles, strict=False):
-                turn = rotation_about(np.eye(3)["xyz".index(letter.lower())], angle * self.degree)
-                R = R @ turn if letter.islower() else turn @ R
-            return R
+            return self._turned(np.array(self.numbers(element, "euler", (0.0, 0.0, 0.0))))
         if "xyaxes" in given:
             both = np.array(self.numbers(element, "xyaxes", (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)))
-            first = _unit(both[:3])
-            second = _unit(both[3:] - first * float(first @ both[3:]))
+            first = self._unit(element, both[:3])
+            across = both[3:] - first * float(first @ both[3:])
+            # axes that are parallel leave rounding alone
+            is_across = np.linalg.norm(across) > 1e-12 * np.linalg.norm(both[3:])
+            second = self._unit(element, across if is_across else np.zeros(3))
             return np.column_stack([first, second, np.cross(first, second)])
         if "zaxis" in given:
-            return least_turn(_unit(np.array(self.numbers(element, "zaxis", (0.0, 0.0, 1.0)))))
+            return least_turn(self._unit(element, self.numbers(element, "zaxis", (0.0, 0.0, 1.0))))
         return np.eye(3)
+
+    def _turned(self, angles: Array) -> Array:
+        """The rotation by three angles about the axes of the compiler's sequence."""
+        R = np.eye(3)
+        for letter, angle in zip(self.sequence, angles, strict=True):
+            turn = rotation_about(np.eye(3)["xyz".index(letter.lower())], angle * self.degree)
+            R = R @ turn if letter.islower() else turn @ R
+        return R
+
+    def _unit(self, element: XmlElement, v: Array | Sequence[float]) -> Array:
+        """The unit vector along a direction; x where it has none, which is a fault."""
+        length = float(np.linalg.norm(v))
+        if length == 0.0:
+            self.fault(
+                element,
+                f"the orientation of <{element.tag}> has an axis without a direction",
+                "give axes of some length, and x and y that are not parallel",
+            )
+            return np.array([1.0, 0.0, 0.0])
+        result: Array = np.asarray(v) / length
+        return result
 
     # equalities and actuators
 
     def _equalities(self) -> Iterator[LinkLoop]:
         names = {joint.name: k for k, joint in enumerate(self.joints)}
         for owner in self.root.all("equality"):
-            for k, element in enumerate(owner.children):
+            if "equality" in self.disabled:
+                owner.take()
+                continue
+            for k, element in enumerate(owner.all()):
                 given = element.attributes
                 if given.get("active", "true") == "false":
                     continue
@@ -446,7 +636,11 @@ class _MjcfReader(XmlReader):
     def _driven(self) -> Iterator[str]:
         known = {joint.name for joint in self.joints}
         for owner in self.root.all("actuator"):
-            for element in owner.children:
+            if "actuator" in self.disabled:
+                self.notes.append("actuators are disabled and left out")
+                owner.take()
+                continue
+            for element in owner.all():
                 joint = element.attributes.get("joint", "")
                 if element.tag not in _ACTUATORS or joint not in known:
                     self.notes.append(f"an actuator ({element.tag}) is left out")
@@ -458,14 +652,8 @@ class _MjcfReader(XmlReader):
                 yield joint
 
 
-def _unit(v: Array) -> Array:
-    length = float(np.linalg.norm(v))
-    result: Array = v / length if length else np.array([0.0, 0.0, 1.0])
-    return result
-
-
 #: Volume of a geom by its full size, m³.
-_VOLUMES: dict[str, Callable[..., float]] = {
+_VOLUMES: dict[str, Callable[..., Any]] = {
     "sphere": lambda r: 4 / 3 * math.pi * r**3,
     "capsule": lambda r, length: math.pi * r**2 * (length + 4 / 3 * r),
     "cylinder": lambda r, length: math.pi * r**2 * length,
@@ -474,26 +662,41 @@ _VOLUMES: dict[str, Callable[..., float]] = {
 }
 
 
-def _unit_inertia(part: Geometry) -> Array:
-    """Inertia of a solid of 1 kg about its center, in link axes."""
-    size = part.size
-    if part.kind == "sphere":
-        moments = np.full(3, 0.4 * size[0] ** 2)
-    elif part.kind == "box":
-        squares = np.array(size) ** 2
-        moments = (squares.sum() - squares) / 12
-    elif part.kind == "ellipsoid":
-        squares = np.array(size) ** 2
-        moments = (squares.sum() - squares) / 5
-    elif part.kind == "cylinder":
-        r, h = size
-        across = (3 * r**2 + h**2) / 12
-        moments = np.array([across, across, r**2 / 2])
-    else:  # capsule: a cylinder and two half spheres, whose centers are 3 r/8 from their bases
-        r, h = size
-        total = h + 4 / 3 * r
-        m_c, m_s = h / total, 4 / 3 * r / total
-        across = m_c * (3 * r**2 + h**2) / 12 + m_s * (0.4 * r**2 + h**2 / 4 + 3 / 8 * r * h)
-        moments = np.array([across, across, m_c * r**2 / 2 + m_s * 0.4 * r**2])
+#: How the full size of a geom grows as its surface moves outwards.
+_OUTWARDS = {"sphere": (1,), "box": (2, 2, 2), "cylinder": (1, 2), "capsule": (1, 0)}
+
+
+def _unit_solid(part: Geometry) -> tuple[float, Array]:
+    """Volume, and inertia of 1 kg about its center, in link axes, of a solid."""
+    turned: Array = part.pose.R @ np.diag(_moments(part.kind, part.size)) @ part.pose.R.T
+    return _VOLUMES[part.kind](*part.size), turned
+
+
+def _unit_shell(part: Geometry) -> tuple[float, Array]:
+    """Area, and inertia of 1 kg about its center, in link axes, of a shell, by equation (2)."""
+    # the derivatives of polynomials by a complex step, which has no error of its own
+    step = 1e-30
+    moved = tuple(s + 1j * step * k for s, k in zip(part.size, _OUTWARDS[part.kind], strict=True))
+    volume = _VOLUMES[part.kind](*moved)
+    area = volume.imag / step
+    moments = (volume * _moments(part.kind, moved)).imag / step / area
     turned: Array = part.pose.R @ np.diag(moments) @ part.pose.R.T
-    return turned
+    return area, turned
+
+
+def _moments(kind: str, size: tuple[Any, ...]) -> Any:
+    """Principal moments of inertia of a solid of 1 kg about its center, along its own axes."""
+    if kind == "sphere":
+        return np.full(3, 0.4 * size[0] ** 2)
+    if kind in ("box", "ellipsoid"):
+        squares = np.array(size) ** 2
+        return (squares.sum() - squares) / (12 if kind == "box" else 5)
+    r, h = size
+    if kind == "cylinder":
+        across = (3 * r**2 + h**2) / 12
+        return np.array([across, across, r**2 / 2])
+    # capsule: a cylinder and two half spheres, whose centers are 3 r/8 from their bases
+    total = h + 4 / 3 * r
+    m_c, m_s = h / total, 4 / 3 * r / total
+    across = m_c * (3 * r**2 + h**2) / 12 + m_s * (0.4 * r**2 + h**2 / 4 + 3 / 8 * r * h)
+    return np.array([across, across, m_c * r**2 / 2 + m_s * 0.4 * r**2])

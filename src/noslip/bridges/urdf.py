@@ -26,7 +26,7 @@ from noslip.bridges.description import (
     RobotDescription,
 )
 from noslip.bridges.robots import AbstractRobotFormat
-from noslip.bridges.xml_text import XmlElement, XmlReader, read_document
+from noslip.bridges.xml_text import XmlElement, XmlReader, left_out, read_document, walk
 from noslip.errors import ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.expressions import names_of, nominal
@@ -87,7 +87,7 @@ def read_urdf(path: str | os.PathLike[str]) -> RobotDescription:
 
 
 def _refuse_xacro(root: XmlElement, file: str) -> None:
-    for element in _walk(root):
+    for element in walk(root):
         if element.tag.startswith("xacro:") or any(
             mark in value for value in element.attributes.values() for mark in ("${", "$(")
         ):
@@ -96,14 +96,6 @@ def _refuse_xacro(root: XmlElement, file: str) -> None:
                 f"{file}, line {element.line}",
                 "expand it first: xacro robot.urdf.xacro > robot.urdf",
             )
-
-
-def _walk(element: XmlElement) -> Iterator[XmlElement]:
-    waiting = [element]
-    while waiting:
-        now = waiting.pop()
-        yield now
-        waiting.extend(now.children)
 
 
 class _UrdfReader(XmlReader):
@@ -122,20 +114,24 @@ class _UrdfReader(XmlReader):
         actuated = [
             element.attributes["name"]
             for owner in root.all("transmission", "ros2_control")
-            for element in _walk(owner)
+            for element in walk(owner)
             if element.tag == "joint" and "name" in element.attributes
         ]
-        notes = [
-            f"{what} are left out" for tag, what in _IGNORED.items() if root.first(tag) is not None
-        ]
+        notes = []
+        for owner in root.all("transmission", *_IGNORED):
+            if owner.tag in _IGNORED:
+                notes.append(f"{_IGNORED[owner.tag]} are left out")
+            owner.take()
+        name = root.attributes.get("name", "robot")
+        notes += left_out(root)
         self.raise_faults()
         return RobotDescription(
-            name=root.attributes.get("name", "robot"),
+            name=name,
             file=self.file,
             links=links,
             joints=joints,
             driven=tuple(dict.fromkeys(actuated)) or None,
-            notes=tuple(notes),
+            notes=tuple(dict.fromkeys(notes)),
         )
 
     def _name(self, element: XmlElement) -> str:
@@ -177,7 +173,7 @@ class _UrdfReader(XmlReader):
                 named = colors.get(material.attributes.get("name", ""), "")
                 color = self._color(material) or named
             holder = element.first("geometry")
-            for shape in holder.children if holder is not None else ():
+            for shape in holder.all() if holder is not None else ():
                 kind, file = shape.tag, shape.attributes.get("filename", "")
                 size: tuple[float, ...] = ()
                 if kind == "box":

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from xml.parsers import expat
 
 from noslip.errors import Fault, ModelError
@@ -21,23 +23,97 @@ MAX_ELEMENTS, MAX_DEPTH = 200_000, 200
 MAX_BYTES = 20_000_000
 
 
+class Attributes(dict[str, str]):
+    """Attributes of an element, which know what was asked for; `used` are their names."""
+
+    def __init__(self, given: Mapping[str, str], used: set[str] | None = None) -> None:
+        super().__init__(given)
+        self.used = set[str]() if used is None else used
+
+    def __getitem__(self, name: str) -> str:
+        self.used.add(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self.used.add(str(name))
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The text of an attribute, or the default."""
+        self.used.add(name)
+        return super().get(name, default)
+
+
 @dataclass(slots=True)
 class XmlElement:
-    """An element: its tag, attributes, children, and the line it begins on."""
+    """An element: its tag, attributes, children, and the line it begins on.
+
+    It knows which of its attributes were asked for, and whether it was reached itself.
+    """
 
     tag: str
-    attributes: dict[str, str]
+    attributes: Attributes
     line: int
     children: list[XmlElement] = field(default_factory=list)
     text: str = ""
+    is_reached: bool = False
 
     def all(self, *tags: str) -> Iterator[XmlElement]:
-        """Children with one of some tags."""
-        return (child for child in self.children if child.tag in tags)
+        """Children with one of some tags, or all; they count as reached."""
+        for child in self.children:
+            if not tags or child.tag in tags:
+                child.is_reached = True
+                yield child
+
+    def take(self) -> None:
+        """Count the element and all in it as used."""
+        for element in walk(self):
+            element.is_reached = True
+            element.attributes.used.update(element.attributes)
 
     def first(self, tag: str) -> XmlElement | None:
         """The first child with a tag."""
         return next(self.all(tag), None)
+
+
+def walk(element: XmlElement) -> Iterator[XmlElement]:
+    """An element and all in it, in the order of the file."""
+    waiting = [element]
+    while waiting:
+        now = waiting.pop()
+        yield now
+        waiting.extend(reversed(now.children))
+
+
+def left_out(root: XmlElement) -> Iterator[str]:
+    """Sentences on what a reader did not use of a document: elements, and attributes by tag.
+
+    An attribute of a default counts as used if any element of its tag uses it.
+    """
+    elements = Counter[str]()
+    used: dict[str, set[str]] = {}
+    unused: dict[str, dict[str, None]] = {}
+    waiting = [root]
+    while waiting:
+        now = waiting.pop()
+        used.setdefault(now.tag, set()).update(now.attributes.used)
+        unused.setdefault(now.tag, {}).update(dict.fromkeys(now.attributes))
+        for child in now.children:
+            if child.is_reached:
+                waiting.append(child)
+            else:
+                elements[child.tag] += 1
+    if elements:
+        listed = ", ".join(f"<{tag}>" + f" ({n})" * (n > 1) for tag, n in sorted(elements.items()))
+        yield f"elements that are not carried over: {listed}"
+    for tag in sorted(unused):
+        names = [
+            name
+            for name in sorted(unused[tag])
+            if name not in used[tag] and name != "name" and not name.startswith("xmlns")
+        ]
+        if names:
+            yield f"attributes of <{tag}> that are not carried over: {', '.join(names)}"
 
 
 def parse_xml(text: str, file: str) -> XmlElement:
@@ -65,7 +141,7 @@ def parse_xml(text: str, file: str) -> XmlElement:
                 where(),
                 "remove what does not belong to the robot",
             )
-        made = XmlElement(tag, attributes, parser.CurrentLineNumber)
+        made = XmlElement(tag, Attributes(attributes), parser.CurrentLineNumber)
         (stack[-1].children if stack else roots).append(made)
         stack.append(made)
 
