@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from maximal import Maximal
-from repeating import CRANK, ROD, WHEEL, plate_at_height, side_rods, tied_sliders
+from repeating import CRANK, RADIUS, ROD, WHEEL, plate_at_height, side_rods, tied_sliders
+from scipy.integrate import solve_ivp
 
 import noslip as ns
 
@@ -51,10 +52,19 @@ def test_they_turn_a_thousand_times(wheels):
     assert_turns_as_its_energy_says(run, 1e-6)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["on axles", "rolling"])
+KINDS = {
+    "on axles": {},
+    "one rolls": {"treads": 1},
+    "one rod, both roll": {"rods": 1, "treads": 2},
+    "one rod with the pin, both roll": {"rods": 1, "treads": 2, "pin_on_rod": True},
+    "both roll": {"treads": 2},
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def both(request):
     """The wheels by noslip and by the oracle."""
-    model = side_rods(rolls=request.param)
+    model = side_rods(**KINDS[request.param])
     return ns.compile(ns.derive(model)), Maximal(model)
 
 
@@ -75,6 +85,38 @@ def test_accelerations_are_those_of_maximal_coordinates(both, angle):
     answer = oracle.at(x, V, 0.0, none, none, none, q)
     assert answer.freedoms == 1
     assert list(at.accelerations.values()) == pytest.approx(answer.speed_rates, abs=1e-10)
+
+
+def rolled(times, angle, rate):
+    """Angle and rate of two wheels that roll with one rod: x = Rθ, the pin at c(cos θ, −sin θ).
+
+    2K/θ̇² = 3R² + 2I + m((R − c sin θ)² + c² cos² θ) and U = −m g c sin θ; dE/dt = 0.
+    """
+
+    def rates(t, y):
+        sin, cos = np.sin(y[0]), np.cos(y[0])
+        inertia = 3 * RADIUS**2 + 2 * WHEEL
+        inertia += ROD * ((RADIUS - CRANK * sin) ** 2 + (CRANK * cos) ** 2)
+        slope = -2 * ROD * RADIUS * CRANK * cos
+        return [y[1], (ROD * 9.81 * CRANK * cos - slope * y[1] ** 2 / 2) / inertia]
+
+    span = times[0], times[-1]
+    return solve_ivp(rates, span, [angle, rate], "DOP853", times, rtol=1e-13, atol=1e-13).y
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 0.7, np.pi])
+@pytest.mark.parametrize("pin_on_rod", [False, True])
+def test_treads_lead_one_rod_through_its_dead_centers(pin_on_rod, angle):
+    model = side_rods(rods=1, treads=2, pin_on_rod=pin_on_rod)
+    start = turned(angle, **{"wheel0.rate": -3.0, "rod0.angle": -angle, "frame.position": 0.0})
+    held = {"duration": 12.0, "samples": 61, "rtol": 1e-11, "atol": 1e-11}
+    run = ns.simulate(ns.compile(ns.derive(model)), start=start, **held)
+    wanted, rate = rolled(run.t, angle, -3.0)
+    assert wanted[-1] < -8 * np.pi
+    assert run["wheel0.angle"] == pytest.approx(wanted, abs=1e-8)
+    assert run["wheel0.rate"] == pytest.approx(rate, abs=1e-8)
+    assert run["wheel1.angle"] == pytest.approx(run["wheel0.angle"], abs=1e-12)
+    assert run.gap < 1e-12 and not run.notes
 
 
 @pytest.mark.parametrize("angle", [0.0, np.pi / 2])

@@ -7,30 +7,35 @@ import noslip as ns
 CRANK, RADIUS, ROD, WHEEL = 0.3, 0.5, 0.5, 0.1  # m, m, kg, kg·m² about an axle
 
 
-def side_rods(*, rods: int = 2, rolls: bool = False, gravity: float = 9.81) -> ns.Model:
+def side_rods(
+    *, rods: int = 2, treads: int = 0, pin_on_rod: bool = False, gravity: float = 9.81
+) -> ns.Model:
     """Two wheels coupled by side rods at a right angle, on fixed axles or on a carriage.
 
     One rod says nothing of the second wheel where its pins are in line with the axles; the other
-    then says everything. The wheel of a carriage rolls.
+    then says everything, or the tread of the second wheel. One wheel of a carriage rolls, or both.
     """
     b = ns.ModelBuilder("side-rods", gravity=(0.0, 0.0, -gravity))
     b.body("frame", mass=1.0, inertia=(0.1, 0.1, 0.1))
     raised, slide = ns.Placement(position=(0.0, 0.0, RADIUS)), ns.Prismatic(axis=(1, 0, 0))
-    carried = slide if rolls else ns.Fixed()
+    carried = slide if treads else ns.Fixed()
     b.joint("frame", carried, parent="world", child="frame", parent_frame=raised)
     hinge, disk = ns.Revolute(axis=(0, 1, 0)), ns.Disk(radius=RADIUS, axis=(0, 1, 0))
     for k in (0, 1):
         wheel, at = f"wheel{k}", ns.Placement(position=(1.0 * k, 0.0, 0.0))
         b.body(wheel, mass=1.0, inertia=(WHEEL, WHEEL, WHEEL))
         b.joint(wheel, hinge, parent="frame", child=wheel, parent_frame=at)
-    if rolls:
-        b.contact(ns.Rolling(name="tread", body="wheel0", wheel=disk, lateral=False, normal=False))
+    for k in range(treads):
+        rolling = {"wheel": disk, "lateral": False, "normal": False}
+        b.contact(ns.Rolling(name=f"tread{k}", body=f"wheel{k}", **rolling))
     end = ns.Placement(position=(1.0, 0.0, 0.0))
     for k, place in enumerate([(CRANK, 0.0, 0.0), (0.0, 0.0, CRANK)][:rods]):
         pin, rod = ns.Placement(position=place), f"rod{k}"
         b.body(rod, mass=ROD, inertia=(0.1, 0.1, 0.1))
         b.joint(rod, hinge, parent="wheel0", child=rod, parent_frame=pin)
-        b.joint(f"pin{k}", hinge, parent="wheel1", child=rod, parent_frame=pin, child_frame=end)
+        ends = [("wheel1", pin), (rod, end)]
+        (parent, at), (child, there) = ends[::-1] if pin_on_rod else ends
+        b.joint(f"pin{k}", hinge, parent=parent, child=child, parent_frame=at, child_frame=there)
     return b.build()
 
 

@@ -50,6 +50,10 @@ NEARLY = 0.5
 #: Least singular value of all rows on the dependent speeds, over the rows' usual sizes, below which
 #: no speeds determine the motion.
 RANK_LOST = 1e-8
+#: Share of the usual conditioning at which kept rows lose rank that all rows have. First step of
+#: the search for such a place, in rad and lengths of the model, halved where it gains nothing, and
+#: steps from each sample.
+LOST, FIRST_STEP, SEARCHED = 0.05, 0.5, 12
 #: Largest way, in lengths of the model, from a configuration to others on its branch.
 NEAR_BRANCH = 3.0
 #: Tries without success after which no configuration is expected.
@@ -409,9 +413,6 @@ def independent_rows(
             for k, row in enumerate(rows)
             if k not in kept
         ]
-    varying = [r.row for r in redundant if r.varies]
-    if varying and not _is_weakened(kept, varying, numbers):
-        redundant = [dataclasses.replace(r, varies=False) for r in redundant]
     return IndependentRows(tuple(kept), tuple(redundant), ranks)
 
 
@@ -457,7 +458,10 @@ def moving_branch(
     ]
     if not branch:
         return probe, samples
-    return dataclasses.replace(probe, rank=least), branch
+    probe = dataclasses.replace(probe, rank=least)
+    # as many as there were: what a few of them do not show is decided on them
+    more = probe.configurations(len(samples))
+    return probe, more if len(more) > len(branch) else branch
 
 
 def _floors(probe: Probe, samples: list[tuple[float, Array]], scales: Array) -> Array:
@@ -505,16 +509,57 @@ def _redundancy(
     return Redundancy(row=k, follows_from=tuple(names), varies=spread > DEPENDENT * most)
 
 
-def _is_weakened(kept: list[int], varying: list[int], numbers: list[tuple[Array, Array]]) -> bool:
-    """Whether the kept rows come nearer to losing rank, from sample to sample, than all rows do."""
-    A = np.array([A for A, _ in numbers])
-    A = A / np.maximum(np.median(np.linalg.norm(A, axis=2), axis=0), SELF_SATISFIED)[:, None]
-    shares = [
-        np.linalg.svd(A[:, rows], compute_uv=False)[:, len(kept) - 1]
-        for rows in (kept, [*kept, *varying])
-    ]
-    share = shares[0] / np.maximum(shares[1], 1e-300)
-    return bool(share.min() < NEARLY * share.max())
+def needed_rows(
+    probe: Probe, samples: list[tuple[float, Array]], found: IndependentRows
+) -> tuple[Redundancy, ...]:
+    """Redundant rows, of which none vary where the kept rows hold as well as all of them."""
+    varying = [r.row for r in found.redundant if r.varies]
+    if not varying or _is_weakened(probe, samples, found, varying):
+        return found.redundant
+    return tuple(dataclasses.replace(r, varies=False) for r in found.redundant)
+
+
+def _is_weakened(
+    probe: Probe, samples: list[tuple[float, Array]], found: IndependentRows, varying: list[int]
+) -> bool:
+    """Whether the kept rows come nearer to losing rank, from place to place, than all rows do.
+
+    From sample to sample, or at a place where they lose it, in line with the motion from a sample.
+    """
+    kept = list(found.kept)
+    matrices = np.array([probe.matrix(q, t)[0] for t, q in samples])
+    usual = np.maximum(np.median(np.linalg.norm(matrices, axis=2), axis=0), SELF_SATISFIED)
+
+    def share(A: Array) -> float:
+        own, every = (
+            np.linalg.svd(A[rows] / usual[rows, None], compute_uv=False)[len(kept) - 1]
+            for rows in (kept, [*kept, *varying])
+        )
+        return float(own / max(every, 1e-300))
+
+    shares = [share(A) for A in matrices]
+    if min(shares) < NEARLY * max(shares):
+        return True
+    rng = np.random.default_rng(8)
+    for k, (t, q) in enumerate(samples):
+        A, least, step = matrices[k], shares[k], FIRST_STEP * probe.length
+        for _ in range(SEARCHED):
+            free = np.linalg.svd(A)[2][found.ranks[k] :]
+            along = rng.normal(size=len(free)) @ free
+            along *= step / max(float(np.linalg.norm(along)), 1e-300)
+            move = np.array(probe.kinematic_map(q)) @ (along / probe.scale)
+            tried = []
+            for x in (probe.on_manifold(q + move, t), probe.on_manifold(q - move, t)):
+                if x is not None and np.isfinite(B := probe.matrix(x, t)[0]).all():
+                    tried.append((share(B), x, B))
+            best = min(tried, key=lambda one: one[0], default=(np.inf, q, A))
+            if best[0] < least and probe.is_on(best[1], t):
+                least, q, A = best
+            else:
+                step /= 2
+            if least < LOST * max(shares):
+                return True
+    return False
 
 
 def usual_sizes(probe: Probe, samples: list[tuple[float, Array]]) -> Array:

@@ -24,6 +24,7 @@ from noslip.kinematics.basis import (
     independent_columns,
     independent_rows,
     moving_branch,
+    needed_rows,
     usual_sizes,
 )
 from noslip.kinematics.contacts import ContactTrace
@@ -128,11 +129,12 @@ def partition_speeds(
         choice = _joint_by_joint(traced, independent)
         if choice is not None:
             return choice
-    kept, redundant, ranks = independent_rows(traced.probe, traced.rows, traced.samples, wanted)
-    probe, samples = moving_branch(traced.probe, traced.samples, ranks)
+    found = independent_rows(traced.probe, traced.rows, traced.samples, wanted)
+    probe, samples = moving_branch(traced.probe, traced.samples, found.ranks)
     if probe is not traced.probe:
         traced = dataclasses.replace(traced, probe=probe, samples=samples)
-        kept, redundant, _ = independent_rows(probe, traced.rows, samples, wanted)
+        found = independent_rows(probe, traced.rows, samples, wanted)
+    kept, redundant = found.kept, needed_rows(probe, samples, found)
     names, E = _independent_speeds(traced, independent, kept)
     _check_determined(traced, E, kept, names)
     group = _repeating(traced, kept, redundant, names)
