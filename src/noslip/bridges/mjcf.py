@@ -100,7 +100,7 @@ def read_mjcf(path: str | os.PathLike[str]) -> RobotDescription:
     return _MjcfReader(file, root).robot()
 
 
-class _Item(NamedTuple):
+class _TreeItem(NamedTuple):
     """An element of the tree, the frame it stands in, its class, and what its name ends in."""
 
     element: XmlElement
@@ -109,7 +109,7 @@ class _Item(NamedTuple):
     suffix: str
 
 
-class _Part(NamedTuple):
+class _WeighedGeom(NamedTuple):
     """A geom, its mass, kg, and the inertia (3, 3) of 1 kg of it about its center, m²."""
 
     solid: Geometry
@@ -280,9 +280,9 @@ class _MjcfReader(XmlReader):
             name = self._body(item, above, inner)
             waiting.extend((i, name) for i in reversed(inner) if i.element.tag == "body")
 
-    def _items(self, element: XmlElement, class_name: str, suffix: str = "") -> Iterator[_Item]:
+    def _items(self, element: XmlElement, class_name: str, suffix: str = "") -> Iterator[_TreeItem]:
         """Bodies, joints and geoms of an element; those in frames and replicates in their place."""
-        waiting = [_Item(c, Pose(), class_name, suffix) for c in reversed(element.children)]
+        waiting = [_TreeItem(c, Pose(), class_name, suffix) for c in reversed(element.children)]
         while waiting:
             item = waiting.pop()
             child = item.element
@@ -295,7 +295,7 @@ class _MjcfReader(XmlReader):
                 inner = [copy._replace(element=c) for copy in copies for c in child.children]
                 waiting.extend(reversed(inner))
 
-    def _copies(self, item: _Item) -> Iterator[_Item]:
+    def _copies(self, item: _TreeItem) -> Iterator[_TreeItem]:
         """Frames in which what is in a <frame> or <replicate> is read, by equation (1)."""
         child, inherited = item.element, item.class_name
         inherited = child.attributes.get("childclass", inherited)
@@ -317,10 +317,10 @@ class _MjcfReader(XmlReader):
         separator, digits = child.attributes.get("sep", ""), len(str(max(int(count) - 1, 0)))
         for k in range(int(count)):
             suffix = f"{separator}{k:0{digits}d}{item.suffix}"
-            yield _Item(child, item.frame.at(place), inherited, suffix)
+            yield _TreeItem(child, item.frame.at(place), inherited, suffix)
             place = Pose(place.at(Pose(offset)).p, self._turned((k + 1) * angles))
 
-    def _body(self, item: _Item, parent: str, inner: list[_Item]) -> str:
+    def _body(self, item: _TreeItem, parent: str, inner: list[_TreeItem]) -> str:
         element = item.element
         self.bodies += 1
         given = element.attributes.get("name")
@@ -358,7 +358,7 @@ class _MjcfReader(XmlReader):
         self.links.append(self._bounded(self._link(element, name, inner)))
         return name
 
-    def _joint(self, item: _Item, name: str, parent: str, child: str, pose: Pose) -> LinkJoint:
+    def _joint(self, item: _TreeItem, name: str, parent: str, child: str, pose: Pose) -> LinkJoint:
         element = item.element
         word = "free" if element.tag == "freejoint" else element.attributes.get("type", "hinge")
         if word not in _KINDS:
@@ -425,7 +425,7 @@ class _MjcfReader(XmlReader):
         is_limited = limited == "true" or (limited == "auto" and self.has_limits and low < high)
         return low, high, is_limited and "range" not in self.disabled
 
-    def _link(self, element: XmlElement, name: str, inner: list[_Item]) -> Link:
+    def _link(self, element: XmlElement, name: str, inner: list[_TreeItem]) -> Link:
         geoms = [
             (self._filled(item.element, "geom", item.class_name), item.frame)
             for item in inner
@@ -463,7 +463,7 @@ class _MjcfReader(XmlReader):
             own = np.diag(self.numbers(element, "diaginertia", (0.0, 0.0, 0.0)))
         return joined_link(link, mass, pose.p, pose.R @ own @ pose.R.T)
 
-    def _geometry(self, element: XmlElement, frame: Pose) -> _Part | None:
+    def _geometry(self, element: XmlElement, frame: Pose) -> _WeighedGeom | None:
         """A geom and its mass; None for what is neither drawn nor has mass."""
         word = element.attributes.get("type", "mesh" if "mesh" in element.attributes else "sphere")
         pose, size = self._pose(element), self._size(element)
@@ -481,7 +481,7 @@ class _MjcfReader(XmlReader):
                 file, scale = self.meshes.get(name, (name, (1.0, 1.0, 1.0)))
                 color = self._color(element)
                 made = Geometry(kind="mesh", size=scale, pose=pose, file=file, color=color)
-                return _Part(made, 0.0, np.zeros((3, 3)))
+                return _WeighedGeom(made, 0.0, np.zeros((3, 3)))
             if word not in ("plane", "hfield"):
                 self.fault(element, f"a <geom> has the type '{word}'", nearest(word, _VOLUMES))
             return None
@@ -508,7 +508,7 @@ class _MjcfReader(XmlReader):
         lowest, highest = self.groups
         if not lowest <= self.number(element, "group") <= highest:
             mass = 0.0
-        return _Part(made, mass, inertia)
+        return _WeighedGeom(made, mass, inertia)
 
     def _size(self, element: XmlElement) -> tuple[float, ...]:
         text = element.attributes.get("size", "")
