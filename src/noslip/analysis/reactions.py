@@ -13,6 +13,7 @@ from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError
 from noslip.formulations.derive import derive
 from noslip.formulations.reactions import unknown_wrenches, why_unknown
+from noslip.model.contacts import NORMAL, SPIN
 from noslip.model.model import Model
 from noslip.simulation.request import with_regular_rows
 from noslip.simulation.starts.bases import choose_bases
@@ -31,7 +32,7 @@ class Reaction:
     axes : ``world``, ``body`` (of `on`) or ``contact`` (longitudinal, lateral, normal).
     point : (n, 3) where it acts, in the world, m.
     force : (n, 3), N.
-    moment : (n, 3), N·m; zero for contacts.
+    moment : (n, 3), N·m; of contacts about the normal, where a row holds their spin.
     note : why force and moment are NaN, where they are not known; else empty.
     """
 
@@ -191,9 +192,16 @@ def reactions_at(system: System, run: SampledMotion, axes: str) -> tuple[Reactio
         for j, part in enumerate(trace.directions):
             if f"{name}.{part}" in index:
                 parts[:, j] = lam[:, index[f"{name}.{part}"]]
-        force = parts if axes == "contact" else np.einsum("nj,njk->nk", parts, frames[:, k, 1:])
+        # a row against spin holds a moment about the normal
+        turning = np.zeros((n, 3))
+        if f"{name}.{SPIN}" in index:
+            turning[:, list(trace.directions).index(NORMAL)] = lam[:, index[f"{name}.{SPIN}"]]
+        force, moment = parts, turning
+        if axes != "contact":
+            force, moment = (np.einsum("nj,njk->nk", x, frames[:, k, 1:]) for x in (parts, turning))
         if axes == "body":
-            force = np.einsum("nji,nj->ni", turn[trace.contact.body], force)
+            R = turn[trace.contact.body]
+            force, moment = (np.einsum("nji,nj->ni", R, x) for x in (force, moment))
         result.append(
             Reaction(
                 name=name,
@@ -202,7 +210,7 @@ def reactions_at(system: System, run: SampledMotion, axes: str) -> tuple[Reactio
                 axes=axes,
                 point=frames[:, k, 0],
                 force=force,
-                moment=np.zeros((n, 3)),
+                moment=moment,
             )
         )
     return tuple(result)

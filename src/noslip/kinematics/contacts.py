@@ -180,6 +180,8 @@ def _trace_curved(
             normals = ca.mtimes(own.tangents.T, n_B)
         else:
             normals = own.gradient + w_place[3] * n_B
+        if (axis_B := wheel.wheel_axis()) is not None:
+            f = unit(cross(ca.mtimes(R, reader.direction(axis_B)), n))
         closest += [("m", g) for g in ca.vertsplit(normals)]
         closest += [("m", g) for g in own.conditions]
         # the normals are opposite; where they are alike the body would be below its ground

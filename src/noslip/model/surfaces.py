@@ -125,6 +125,10 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
         """Parameters of its point at u after a turn about its axis of symmetry, if it has one."""
         return u
 
+    def wheel_axis(self) -> Vector3 | None:
+        """Axis that no normal of it is along, in the body frame: its heading is axis × normal."""
+        return None
+
     def guess(self, direction: ca.SX, read: Reads) -> ca.SX:
         """Parameters about where its outward normal is along a direction of the body frame."""
 
@@ -378,6 +382,9 @@ class CylinderSurface(AbstractSurface):
     def parameters(self) -> tuple[Quantity, ...]:
         return angle(symbol="ϕ", description="place round the axis"), _ALONG
 
+    def wheel_axis(self) -> Vector3 | None:
+        return self.axis
+
     def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
         return ca.vertcat(u[0] + angle, u[1])
 
@@ -410,6 +417,9 @@ class ConeSurface(AbstractSurface):
 
     def parameters(self) -> tuple[Quantity, ...]:
         return angle(symbol="ϕ", description="place round the axis"), _ALONG
+
+    def wheel_axis(self) -> Vector3 | None:
+        return self.axis
 
     def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
         return ca.vertcat(u[0] + angle, u[1])
