@@ -116,7 +116,7 @@ def cartesian_model(
     J = ca.mtimes(per_speed, kin.S)
     J_dot_eta = kin.at_speeds(rate) + ca.mtimes(per_speed, kin.vdot0)
     shares = eq.forces.shares
-    others = eq.forces.Q - shares[GRAVITY] + ca.mtimes(eq.forces.B, symbols.u)
+    others = eq.forces.Q - shares[GRAVITY] + ca.mtimes(eq.forces.B, kin.acting_inputs)
     numbers = ca.Function(
         "cartesian",
         [

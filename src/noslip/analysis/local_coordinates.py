@@ -561,7 +561,7 @@ def _trace(
     here = ([s.q, kin.eta, s.z], [q, eta, ca.reshape(states, s.z.shape)])
     blocks = [eq.reduced_mass, eq.reduced_bias, eq.reduced_forces, eq.reduced_inputs, cdot, kin.v]
     mass, bias, forces, inputs, cdot, v = ca.substitute(blocks, *here)
-    r = ca.mtimes(mass, etadot) + bias - forces - ca.mtimes(inputs, s.u)
+    r = ca.mtimes(mass, etadot) + bias - forces - ca.mtimes(inputs, kin.acting_inputs)
     r = block_solve(back.T, r)[0] if len(speeds) else ca.SX(0, 1)
     g = ca.substitute([kin.independent_positions[1]], [s.q], [q])[0]
     parts = [ca.densify(e) for e in (r, cdot, g, v, eta)]

@@ -30,7 +30,7 @@ def power(equations: Equations) -> ca.SX:
     eq, kin = equations, equations.kinematics
     shares = eq.forces.shares
     f = sum((share for name, share in shares.items() if name not in (GRAVITY, SPRING)), ca.SX(0))
-    f = f + ca.mtimes(eq.forces.B, kin.symbols.u)
+    f = f + ca.mtimes(eq.forces.B, kin.acting_inputs)
     if not ca.sparsify(kin.a).is_zero():
         f = f + ca.substitute([eq.generalized_reactions], [eq.etadot], [eq.accelerations])[0]
     return ca.dot(kin.v, ca.densify(f)) if kin.num_speeds else ca.SX(0)
@@ -42,7 +42,7 @@ def input_powers(equations: Equations) -> ca.SX:
     What holds a given speed is the multiplier λ of its row v − w = 0.
     """
     eq, kin = equations, equations.kinematics
-    u, w = kin.symbols.u, kin.symbols.w
+    u, w = kin.acting_inputs, kin.symbols.w
     forces = u * ca.mtimes(eq.forces.B.T, kin.v) if u.shape[0] else ca.SX(0, 1)
     rows = [row.name for row in kin.rows]
     held = [rows.index(i.name) for i in kin.model.speed_inputs]

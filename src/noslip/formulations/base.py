@@ -171,7 +171,7 @@ class Equations:
     @cached_property
     def block_solution(self) -> ReducedSolution:
         """Solution of the reduced equations from their blocks."""
-        u = self.kinematics.symbols.u
+        u = self.kinematics.acting_inputs
         right = self.reduced_forces + ca.mtimes(self.reduced_inputs, u) - self.reduced_bias
         return solution_of(self.reduced_mass, right)
 

@@ -116,7 +116,12 @@ class BoltzmannHamel(AbstractFormulation):
         B = ca.mtimes(inverse.T, forces.B)
         # the equations of the dependent quasi-velocities have the multipliers on their right
         etadot = ca.SX.sym("etadot", num_free)
-        full = fixed + ca.mtimes(mass[:, independent], etadot) - pushed - ca.mtimes(B, symbols.u)
+        full = (
+            fixed
+            + ca.mtimes(mass[:, independent], etadot)
+            - pushed
+            - ca.mtimes(B, kin.acting_inputs)
+        )
         lam = full[:num_kept] if num_kept else ca.SX(0, 1)
         return Equations(
             formulation=self,
@@ -160,13 +165,13 @@ class BoltzmannHamel(AbstractFormulation):
         v = ca.mtimes(inverse, w)
         energy = kinetic_energy(kin.tree, twists(kin.tree, v), v)
         momenta = ca.substitute([ca.gradient(energy, w)], [w], [values])[0]
-        forces = equations.reduced_forces + ca.mtimes(equations.reduced_inputs, kin.symbols.u)
+        forces = equations.reduced_forces + ca.mtimes(equations.reduced_inputs, kin.acting_inputs)
         quasi = (*solved_names(kin), *(s.name for s in kin.independent_speeds))
         q, eta = tuple(c.name for c in kin.coordinates), quasi[kept:]
 
         columns = unit_speed_twists(kin, kin.tree)
         bias = ca.mtimes(kin.S.T, inverse_dynamics(kin, kin.vdot0))
-        pushed = equations.forces.Q + ca.mtimes(equations.forces.B, kin.symbols.u)
+        pushed = equations.forces.Q + ca.mtimes(equations.forces.B, kin.acting_inputs)
 
         def made(name: str, letter: str, value: ca.SX, meaning: str, **others: Any) -> MethodObject:
             return MethodObject(name=name, letter=letter, value=value, meaning=meaning, **others)

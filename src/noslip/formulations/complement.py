@@ -129,7 +129,7 @@ class NaturalComplement(AbstractFormulation):
         def reactions() -> ca.SX:
             # w^N = M V̇ + W M V − w^W, projected on the tree speeds
             needed = inverse_dynamics(kin, ca.mtimes(kin.S, etadot) + kin.vdot0)
-            return needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u)
+            return needed - forces.Q - ca.mtimes(forces.B, kin.acting_inputs)
 
         return Equations(
             formulation=self,
@@ -210,4 +210,4 @@ def _world(kin: Kinematics) -> ca.SX:
 def _without_weights(kin: Kinematics, forces: AppliedForces) -> ca.SX:
     """Generalized forces on the tree speeds, inputs included, but for weights."""
     others = sum((share for name, share in forces.shares.items() if name != GRAVITY), ca.SX(0))
-    return others + ca.mtimes(forces.B, kin.symbols.u)
+    return others + ca.mtimes(forces.B, kin.acting_inputs)

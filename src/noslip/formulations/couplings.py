@@ -330,7 +330,7 @@ def complement_objects(
     T_dot = ca.mtimes(turn, T_dot)
     I = equations.reduced_mass  # noqa: E741
     V = ca.mtimes(turn, _in_world(kin, at_mass_centers(kin.tree, kin.twists)))
-    pushed = forces.shares[GIVEN] + ca.mtimes(forces.B, kin.symbols.u)
+    pushed = forces.shares[GIVEN] + ca.mtimes(forces.B, kin.acting_inputs)
 
     def on_speeds(force: ca.SX) -> ca.SX:
         return ca.mtimes(kin.S.T, ca.densify(force) + ca.SX.zeros(kin.num_speeds))

@@ -113,7 +113,7 @@ class DeSantis(AbstractFormulation):
             ),
             forces=forces,
             etadot=etadot,
-            reactions=lambda: needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u),
+            reactions=lambda: needed - forces.Q - ca.mtimes(forces.B, kin.acting_inputs),
             energy=lambda: kinetic_energy(kin.tree, kin.twists, kin.v),
         )
 
@@ -179,8 +179,8 @@ class DeSantis(AbstractFormulation):
             self.matrices(kin, (kin.S, kin.s)),
             ca.mtimes(kin.S.T, inverse_dynamics(kin, kin.vdot0)),
         )
-        pushed = equations.forces.Q + ca.mtimes(equations.forces.B, kin.symbols.u)
-        tau = equations.reduced_forces + ca.mtimes(equations.reduced_inputs, kin.symbols.u)
+        pushed = equations.forces.Q + ca.mtimes(equations.forces.B, kin.acting_inputs)
+        tau = equations.reduced_forces + ca.mtimes(equations.reduced_inputs, kin.acting_inputs)
         own |= {"tau_a": tau, "g_u": ca.mtimes(own["g_wa"], equations.reduced_inputs)}
         short |= {"tau_a": ca.mtimes(kin.S.T, pushed)}
         short |= {"g_u": ca.mtimes(short["g_wa"], ca.mtimes(kin.S.T, equations.forces.B))}

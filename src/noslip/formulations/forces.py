@@ -56,13 +56,20 @@ class AppliedForces:
         return sum(self.shares.values(), ca.SX(0))
 
 
+def _acting(kin: Kinematics, expression: ca.SX) -> ca.SX:
+    """An expression of the inputs u, at those that act."""
+    if not any(force.pressed() for force in kin.model.forces):
+        return expression
+    return ca.substitute([expression], [kin.symbols.u], [kin.acting_inputs])[0]
+
+
 def _sums(kin: Kinematics, shares: list[list[Pair]]) -> tuple[Pair, ...]:
     """Wrench on each body, all shares together, at v = Sη + s."""
     num = len(kin.tree.nodes)
     if not num:
         return ()
     columns = [ca.vertcat(*[part for pair in share for part in pair]) for share in shares]
-    stacked = kin.at_speeds(sum(columns, ca.SX(6 * num, 1)))
+    stacked = _acting(kin, kin.at_speeds(sum(columns, ca.SX(6 * num, 1))))
     split = ca.vertsplit(stacked, 3)
     return tuple((split[2 * k], split[2 * k + 1]) for k in range(num))
 
@@ -92,7 +99,8 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
         wrenches=_sums(kin, list(loads.wrenches.values())),
         state_rates=kin.at_speeds(stack(loads.state_rates)),
         in_loops={
-            name: (kin.at_speeds(n), kin.at_speeds(f)) for name, (n, f) in loads.in_loops.items()
+            name: (_acting(kin, kin.at_speeds(n)), _acting(kin, kin.at_speeds(f)))
+            for name, (n, f) in loads.in_loops.items()
         },
         grips={name: _at_speeds(kin, grip) for name, grip in loads.grips.items()},
     )

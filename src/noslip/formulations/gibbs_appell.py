@@ -73,7 +73,7 @@ class GibbsAppell(AbstractFormulation):
             ),
             forces=forces,
             etadot=etadot,
-            reactions=lambda: needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u),
+            reactions=lambda: needed - forces.Q - ca.mtimes(forces.B, kin.acting_inputs),
             energy=lambda: kinetic_energy(kin.tree, kin.twists, kin.v),
         )
 

@@ -96,7 +96,7 @@ class Multipliers(AbstractFormulation):
         reduced, _ = symmetric_solve(
             inverse_mass, ca.horzcat(response[:, : 2 + num_u], ca.SX.eye(num_free))
         )
-        acting = ca.vertcat(ca.SX(1), ca.SX(1), kin.symbols.u)
+        acting = ca.vertcat(ca.SX(1), ca.SX(1), kin.acting_inputs)
         return Equations(
             formulation=self,
             kinematics=kin,

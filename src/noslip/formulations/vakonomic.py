@@ -63,7 +63,7 @@ class Vakonomic(AbstractFormulation):
         F = curl_force(kin, mu)
         reactions = blocks.generalized_reactions - F
         rhs = blocks.reduced_forces + ca.mtimes(kin.S.T, F) - blocks.reduced_bias
-        rhs = rhs + ca.mtimes(blocks.reduced_inputs, kin.symbols.u)
+        rhs = rhs + ca.mtimes(blocks.reduced_inputs, kin.acting_inputs)
         etadot, _ = symmetric_solve(blocks.reduced_mass, rhs)
         f = ca.substitute([reactions], [blocks.etadot], [ca.densify(etadot)])[0]
         lam = ca.mtimes(kin.P.T, block_solve(kin.K.T, f)[0][:num]) if num else ca.SX(0, 1)
@@ -99,7 +99,7 @@ class Vakonomic(AbstractFormulation):
         speeds = tuple(s.name for s in kin.speeds)
         pull = ca.mtimes(kin.S.T, curl_force(kin, equations.costates))
         forces = equations.reduced_forces - pull
-        forces = forces + ca.mtimes(equations.reduced_inputs, kin.symbols.u)
+        forces = forces + ca.mtimes(equations.reduced_inputs, kin.acting_inputs)
 
         def made(
             name: str, letter: str, value: ca.SX, words: tuple[str, str], *labels: tuple[str, ...]

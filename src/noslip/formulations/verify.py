@@ -226,7 +226,7 @@ def _scales(kin: Kinematics, eq: Equations, points: list[_State]) -> list[dict[s
     """
     pushes = [
         inverse_dynamics(kin, eq.speed_rates),
-        eq.forces.Q + ca.mtimes(eq.forces.B, kin.symbols.u),
+        eq.forces.Q + ca.mtimes(eq.forces.B, kin.acting_inputs),
         eq.kinetic_energy,
     ]
     found = []
@@ -344,7 +344,7 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Chec
     acting = [
         inverse_dynamics(kin, vdot),
         inverse_dynamics(kin, ca.SX.zeros(kin.num_speeds)),
-        ca.densify(eq.forces.Q + ca.mtimes(eq.forces.B, s.u)),
+        ca.densify(eq.forces.Q + ca.mtimes(eq.forces.B, eq.kinematics.acting_inputs)),
     ]
     scale = ca.norm_2(v) * sum((ca.norm_2(force) for force in acting), ca.SX(0))
     # constraint power = −λᵀa
@@ -358,7 +358,7 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Chec
     gained = kin.at_speeds(moving) + ca.mtimes(kin.at_speeds(ca.jacobian(energy, s.v)), vdot)
     shares = eq.forces.shares.items()
     given = sum((f for name, f in shares if name not in (GRAVITY, SPRING)), ca.SX(0))
-    given = given + ca.mtimes(eq.forces.B, s.u)
+    given = given + ca.mtimes(eq.forces.B, eq.kinematics.acting_inputs)
     done = ca.dot(v, ca.densify(given + ca.SX.zeros(kin.num_speeds))) + power
     yield _equal("energy rate = power done", kin, gained, done, points, scale=scale)
     # Ḋ − 2C̃ is skew

@@ -318,6 +318,19 @@ class Kinematics:
             tree=self.tree, twists=self.motion, symbols=self.symbols, N=self.N, vdot=vdot
         )
 
+    @cached_property
+    def acting_inputs(self) -> ca.SX:
+        """u as it acts: inputs of brakes count only where they are positive."""
+        pressed = {name for force in self.model.forces for name in force.pressed()}
+        u = self.symbols.u
+        return ca.vertcat(
+            ca.SX(0, 1),
+            *(
+                ca.fmax(u[k], 0) if i.name in pressed else u[k]
+                for k, i in enumerate(self.model.inputs)
+            ),
+        )
+
     def at_speeds(self, expression: ca.SX) -> ca.SX:
         """An expression of the tree speeds v, at v = Sη + s."""
         return ca.substitute([expression], [self.symbols.v], [self.v])[0]

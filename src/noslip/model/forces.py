@@ -211,6 +211,10 @@ class AbstractForce(Member, abc.ABC, family="force type"):
         """Tree speeds that it drives as a motor, each with its force input."""
         return {}
 
+    def pressed(self) -> tuple[str, ...]:
+        """Force inputs that act only where they are positive, as that of a brake."""
+        return ()
+
     def planes(self) -> tuple[Plane, ...]:
         """Planes that the force acts on, such as the ground of a tire."""
         return ()
@@ -249,10 +253,12 @@ class Motor(AbstractForce):
 class Brake(AbstractForce):
     """A brake in a joint: force −input · tanh(speed / smoothing), against the motion.
 
+    A brake never drives: where its input is negative it counts as 0, and a run notes that.
+
     Parameters
     ----------
     speed : that it slows, child against parent.
-    input : its force or torque, N or N·m; 0 or more.
+    input : its force or torque, N or N·m; wherever it is used, 0 where it is negative.
     smoothing : speed at which it has reached tanh 1 = 76 % of that, m/s or rad/s.
     """
 
@@ -269,6 +275,9 @@ class Brake(AbstractForce):
     def apply(self, loads: Loads) -> None:
         grip = ca.tanh(loads.speed(self.speed) / loads.read.scalar(self.smoothing))
         loads.along_speed(GIVEN, self.speed, -(loads.read.scalar(self.input) * grip))
+
+    def pressed(self) -> tuple[str, ...]:
+        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

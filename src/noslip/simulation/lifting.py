@@ -1,4 +1,4 @@
-"""Notes on contacts that the ground would have to pull on.
+"""Notes on contacts that the ground would have to pull on, and on brakes that would have to drive.
 
 A normal row holds a body on a plane whatever its force: a run on flat ground goes on where a wheel
 would lift. Where that begins is found when the notes of a run are first read, by the same run with
@@ -137,3 +137,29 @@ def first_lifts(
         for k in np.flatnonzero(~np.isnan(first)).tolist():
             found[k] = min(found.get(k, (np.inf, "")), (float(first[k]), contact))
     return {k: lift_text(system, contact, time) for k, (time, contact) in sorted(found.items())}
+
+
+def brake_inputs(system: System) -> dict[str, int]:
+    """Inputs that act only where they are positive, as those of brakes, with their places."""
+
+    def find() -> dict[str, int]:
+        pressed = {name for force in system.model.forces for name in force.pressed()}
+        return {i.name: k for k, i in enumerate(system.model.inputs) if i.name in pressed}
+
+    return system.cached("inputs of brakes", find)
+
+
+def brake_notes(system: System, t: Array, inputs: Array) -> tuple[str, ...]:
+    """A note for each brake whose input is negative at a sample; (n,) s and (n, nu)."""
+    notes = []
+    for name, k in brake_inputs(system).items():
+        values = inputs[:, k]
+        below = np.flatnonzero(values < -ROUNDING * np.max(np.abs(values), initial=0.0))
+        if below.size:
+            notes.append(brake_text(name, f" at t = {t[below[0]]:.6g} s"))
+    return tuple(notes)
+
+
+def brake_text(name: str, when: str = "") -> str:
+    """The note on an input of a brake that is negative."""
+    return f"input '{name}' of a brake is negative{when}: a brake never drives, it counts as 0"

@@ -32,7 +32,7 @@ from noslip.simulation.failures import broken_guard, current_inputs, undefined_i
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.lazy_columns import LazyValue
-from noslip.simulation.lifting import FEWEST_STEPS, held_contacts, lift_notes
+from noslip.simulation.lifting import FEWEST_STEPS, brake_notes, held_contacts, lift_notes
 from noslip.simulation.memory import template_of
 from noslip.simulation.plan import EMPTY, RunValues
 from noslip.simulation.request import RunRequest, read_run
@@ -179,6 +179,7 @@ def simulate(
         *motion.fault_notes(),
         *_passages(motion, request, reactions=reactions),
         *_small_motion(request, trajectory),
+        *brake_notes(request.system, trajectory.t, trajectory.inputs),
     )
     if notes:
         trajectory = trajectory.replaced(notes=trajectory.notes + notes)

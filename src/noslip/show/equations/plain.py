@@ -153,7 +153,8 @@ class _Draft:
             ],
             mass=equations.reduced_mass,
             bias=equations.reduced_bias,
-            forces=equations.reduced_forces + ca.mtimes(equations.reduced_inputs, kin.symbols.u),
+            forces=equations.reduced_forces
+            + ca.mtimes(equations.reduced_inputs, kin.acting_inputs),
             costates=[
                 (entry.glyph.rate, equations.costate_rates[k])
                 for k, entry in enumerate(notation.costates)

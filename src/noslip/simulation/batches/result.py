@@ -28,6 +28,8 @@ from noslip.simulation.expressions import angle_names
 from noslip.simulation.failures import not_passed, singular_sentence
 from noslip.simulation.lazy_columns import NO_EVENTS, LazyField, Named
 from noslip.simulation.lifting import (
+    brake_inputs,
+    brake_text,
     first_lifts,
     held_contacts,
     lift_events,
@@ -464,6 +466,17 @@ def _notes(request: BatchRequest, results: LaneResults) -> tuple[str, ...]:
             f"{what}: steps of a batch do not end on switches of the state; if one is narrow, "
             "give max_step=…, or run it alone"
         )
+    for name in brake_inputs(system):
+        tables = request.tables.get(name, ())
+        lowest = [float(np.min(request.constants.get(name, np.zeros(1))))]
+        lowest += [float(np.min(table.values)) for table in tables]
+        if min(lowest) < 0.0:
+            notes.append(brake_text(name))
+        elif name in request.traced or request.law is not None:
+            notes.append(
+                f"input '{name}' of a brake counts as 0 where it is negative; where that is, is "
+                "not looked at in a batch"
+            )
     for k, name in enumerate(request.events):
         what = f"{'stop' if name in request.terminal else 'event'} '{name}'"
         counts, times = results.fault_counts[:, k], results.fault_times[:, k]

@@ -174,7 +174,7 @@ def _collected(subject: Subject) -> tuple[list[Draft], Drafted]:
         other = other if share in (GRAVITY, SPRING) else other + force
     given = ca.mtimes(kin.S.T, other)
     h = [e.reduced_bias - e.reduced_forces + given for e in routes]
-    N = [given + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
+    N = [given + ca.mtimes(e.reduced_inputs, kin.acting_inputs) for e in routes]
     mass = reduced_mass(subject, subject.letter("M"))
     bias, forces = (
         column(subject, subject.letter("h"), h[0], h[1]),
@@ -202,7 +202,7 @@ def gibbs_appell(subject: Subject) -> list[Drafted]:
     rest = ca.substitute([G], [etadot], [ca.SX.zeros(etadot.shape)])[0]
     M, h = routes[0].reduced_mass, routes[0].reduced_bias
     shown = ca.dot(etadot, ca.mtimes(M, etadot)) / 2 + ca.dot(etadot, h)
-    Q = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
+    Q = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.acting_inputs) for e in routes]
     mass = reduced_mass(subject, subject.letter("G"), subject.formula("∂²G / ∂η̇∂η̇"))
     bias = column(subject, subject.letter("h"), h, routes[1].reduced_bias)
     forces = column(subject, subject.letter("Q"), Q[0], Q[1])

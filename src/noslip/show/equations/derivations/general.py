@@ -19,7 +19,7 @@ def general(subject: Subject) -> list[Drafted]:
     """M η̇ + h = f, with M, h and f as the formulation fills them."""
     kin, routes = subject.kin, (subject.simplest, subject.equations)
     formulation = subject.equations.formulation
-    f = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
+    f = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.acting_inputs) for e in routes]
     mass = reduced_mass(subject, subject.letter("M"))
     bias = column(subject, subject.letter("h"), routes[0].reduced_bias, routes[1].reduced_bias)
     forces = column(subject, subject.letter("f"), f[0], f[1])

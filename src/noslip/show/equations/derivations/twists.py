@@ -102,7 +102,7 @@ def _shares(subject: Subject) -> list[tuple[str, str, ca.SX]]:
     ):
         force = ca.mtimes(kin.S.T, shares[share])
         if share == GIVEN:
-            force = force + ca.mtimes(equations.reduced_inputs, kin.symbols.u)
+            force = force + ca.mtimes(equations.reduced_inputs, kin.acting_inputs)
         if share != SPRING or not ca.sparsify(ca.simplify(force)).is_zero():
             found.append((letter, meaning, force))
     return found
@@ -117,7 +117,7 @@ def desantis(subject: Subject) -> list[Drafted]:
     J_h = body_jacobian(kin)
     J = ca.mtimes(J_h, ca.densify(kin.S))
     C = _velocity_matrix(subject, J_h, J)
-    tau = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
+    tau = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.acting_inputs) for e in routes]
     blocks: list[Draft] = [
         words(
             "The independent speeds are ",
