@@ -50,10 +50,10 @@ def mesh_path(name: str, description: Path) -> Path:
     found = re.fullmatch(r"(package|model):///?([^/]+)/(.+)", name, flags=re.DOTALL)
     if found is not None:
         roots = [place for place in around if place.name == found[2]]
-        roots += [place / found[2] for place in around if (place / found[2]).is_dir()]
+        roots += [place / found[2] for place in around if _is_package(place, found[2], package)]
         candidates = [(root, root / found[3]) for root in roots]
         if not roots:
-            raise _refusal(name, description, f"there is no folder '{found[2]}' around it")
+            raise _refusal(name, description, f"there is no package '{found[2]:.60}' around it")
     else:
         plain = name.removeprefix("file://")
         if "://" in plain:
@@ -68,6 +68,21 @@ def mesh_path(name: str, description: Path) -> Path:
         if real.is_file():
             return real
     raise _refusal(name, description, "there is no such file")
+
+
+def _is_package(place: Path, name: str, package: Path) -> bool:
+    """Whether a folder is a package beside or around a description, or lies within its own.
+
+    One that is neither is some folder of the computer that has the name by chance, or by intent.
+    """
+    found = place / name
+    if name in (".", "..") or "\0" in name or not found.is_dir():
+        return False
+    # a link out of the place is none of its folders
+    if not Path(os.path.realpath(found)).is_relative_to(place):
+        return False
+    is_marked = any((found / mark).is_file() for mark in ("package.xml", "model.config"))
+    return is_marked or place.is_relative_to(package)
 
 
 def _refusal(name: str, description: Path, why: str) -> ModelError:

@@ -97,7 +97,7 @@ def test_packages_are_found_around_the_file(tmp_path):
         ("package://r/../../secret.stl", "outside of the folder"),
         ("http://example.org/a.stl", "it is an address"),
         ("link.stl", "outside of the folder"),
-        ("package://other/a.stl", "there is no folder 'other'"),
+        ("package://other/a.stl", "there is no package 'other'"),
         ("none.stl", "there is no such file"),
         ("text.stl", "neither binary nor text STL"),
         ("wrong.obj", "refers to a missing vertex"),
@@ -132,3 +132,45 @@ def test_meshes_of_mjcf_come_from_its_assets(tmp_path):
     model, _ = ns.import_robot(tmp_path / "m.xml")
     (shape,) = model.bodies[0].shapes
     assert triangles(shape).volume == pytest.approx(8 * 0.006, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "package://../outside/secret.stl",
+        "package://./../outside/secret.stl",
+        "package:///../outside/secret.stl",
+        "model://../outside/secret.stl",
+        "package://outside/secret.stl",
+        "package://linked/secret.stl",
+        "package://pkg/linked/secret.stl",
+        "package://pkg/../../outside/secret.stl",
+        "package://..%2foutside/secret.stl",
+        "file://{}/outside/secret.stl",
+        "{}/outside/secret.stl",
+        "../../../outside/secret.stl",
+    ],
+)
+def test_no_name_leads_out_of_packages(tmp_path, name):
+    """Folders around a description are packages, or they are not looked at."""
+    outside, home = tmp_path / "outside", tmp_path / "work" / "pkg" / "urdf"
+    outside.mkdir()
+    home.mkdir(parents=True)
+    trimesh.creation.box((1, 1, 1)).export(outside / "secret.stl")
+    (home / "linked").symlink_to(outside)
+    (home.parent / "linked").symlink_to(outside)
+    (home.parent / "package.xml").write_text("<package/>")
+    file = robot(home, name.format(tmp_path))
+    with pytest.raises(ns.ModelError, match="is not drawn"):
+        mesh_path(name.format(tmp_path), file)
+
+
+def test_packages_beside_that_of_the_description_are_found(tmp_path):
+    home = tmp_path / "src" / "pkg" / "urdf"
+    home.mkdir(parents=True)
+    for other, mark in (("arms", "package.xml"), ("worlds", "model.config")):
+        (tmp_path / "src" / other).mkdir()
+        (tmp_path / "src" / other / mark).write_text("<package/>")
+        trimesh.creation.box((1, 1, 1)).export(tmp_path / "src" / other / "a.stl")
+        name = f"package://{other}/a.stl"
+        assert mesh_path(name, robot(home, name)).parent.name == other

@@ -1,5 +1,7 @@
 """The four formats: the same content, well formed, and nothing that needs a network."""
 
+import dataclasses
+import html
 import re
 import shutil
 import subprocess
@@ -12,6 +14,8 @@ from sled_with_rotor import METHODS, model, sled_with_rotor
 import noslip as ns
 from noslip.cli import main
 from noslip.formats import known_formats
+from noslip.show.equations.blocks import Paragraph, Section
+from noslip.show.equations.documents import markdown_document
 from noslip.show.equations.equations_text import equations_text
 from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.linear import linear_equations
@@ -225,3 +229,56 @@ def test_the_command_prints_what_the_function_gives(format_):
     assert printed.exit_code == 0
     expected = equations_text(ns.derive(ns.load("agv"), METHODS["multipliers"]), format_)
     assert printed.output.rstrip("\n") == expected.rstrip("\n")
+
+
+HOSTILE = (
+    "EVIL<script>alert(1)</script><img src=x onerror=y> */ \\input{a} % _u_ *b* `t` "
+    "[l](js:z) ![p](x) &amp; | $q$ ~~s~~ base_x [kg] a < b <!-- c --> __w__ # ^ {j}"
+)
+
+
+class TestHostileTexts:
+    """A description is text in every format, whatever it contains."""
+
+    @pytest.fixture
+    def equations(self):
+        model = ns.load("knife-edge")
+        told = [dataclasses.replace(p, description=HOSTILE) for p in model.parameters]
+        model = dataclasses.replace(model, description=HOSTILE, parameters=tuple(told))
+        return ns.derive(model)
+
+    def test_markdown_shows_it_as_it_is(self, equations):
+        markdown = pytest.importorskip("markdown_it")
+        written = ns.equations_text(equations, format="markdown")
+        parser = markdown.MarkdownIt("commonmark", {"html": True})
+        tokens = parser.enable(["table", "strikethrough"]).parse(written)
+        inner = [token for outer in tokens for token in (outer.children or [outer])]
+        kinds = {token.type for token in inner}
+        assert not kinds & {
+            "html_inline",
+            "html_block",
+            "link_open",
+            "image",
+            "code_inline",
+        }
+        shown = [token.content for token in inner if token.content.startswith("EVIL")]
+        assert len(shown) > 1 and set(shown) == {HOSTILE}
+
+    def test_html_has_no_element_of_it(self, equations):
+        page = ns.equations_text(equations, format="html")
+        assert html.escape(HOSTILE) in page and "<script>alert" not in page and "<img" not in page
+
+    def test_latex_runs_no_command_of_it(self, equations):
+        assert r"\input" not in ns.equations_text(equations, format="latex")
+
+    @pytest.mark.parametrize(
+        "text", ["# a", "- a", "+ a", "> a", "1. a", "2) a", "===", "a\n\n# b", "a\n- b\n\n    c"]
+    )
+    def test_no_line_of_it_becomes_a_heading_or_a_list(self, text):
+        markdown = pytest.importorskip("markdown_it")
+        section = Section("s", (Paragraph((text,)),))
+        written = markdown_document(text, [section])
+        tokens = [t.type for t in markdown.MarkdownIt("commonmark").parse(written)]
+        assert [t for t in tokens if t.endswith("_open")] == [
+            *("heading_open", "heading_open", "paragraph_open"),
+        ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from html import escape
@@ -375,33 +376,51 @@ def _latex_line(line: EquationLine) -> str:
 
 def markdown_document(title: str, sections: list[Section]) -> str:
     """Markdown with $ and $$ for mathematics."""
-    lines = [f"# {title}"]
+    lines = [f"# {escape_markdown(title)}"]
     for section in sections:
-        lines += ["", f"## {section.title}"]
+        lines += ["", f"## {escape_markdown(section.title)}"]
         for block in section.blocks:
             lines += ["", _markdown_block(block)]
     return "\n".join(lines)
 
 
+#: What Markdown reads as something else than text: emphasis, code, tables, mathematics, HTML,
+#: entities and links. Letters on both sides of an underscore keep it one.
+_MARKUP = re.compile(
+    r"(?P<mark>[\\`*|$~])|(?P<edge>(?<![^\W_])_|_(?![^\W_]))|(?P<tag><(?=[A-Za-z/!?]))"
+    r"|(?P<entity>&(?=#?\w+;))|(?P<link>\](?=[(\[:])|!(?=\[))|(?P<line>\s*[\n\r\v\f\u2028\u2029]\s*)"
+)
+
+
+def escape_markdown(text: str) -> str:
+    """Text that Markdown shows as it is, in one line."""
+    shown = {"tag": "&lt;", "entity": "&amp;", "line": " "}
+    return _MARKUP.sub(lambda m: shown.get(m.lastgroup or "", f"\\{m[0]}"), text)
+
+
 def _markdown_block(block: Block) -> str:
     match block:
         case Paragraph(parts):
-            return "".join(p if isinstance(p, str) else f"${to_latex(p)}$" for p in parts)
+            said = "".join(
+                escape_markdown(p) if isinstance(p, str) else f"${to_latex(p)}$" for p in parts
+            )
+            # what would begin a heading, a list or a quotation
+            return re.sub(r"\A(\s*\d*)([#>+=.)-])", r"\1\\\2", said)
         case CellTable(header, rows):
             body = ["| " + " | ".join(_markdown_cell(c) for c in r) + " |" for r in (header, *rows)]
             return "\n".join([body[0], "|" + "---|" * len(header), *body[1:]])
         case Lines(lines):
-            inside = " \\\\\n".join(_latex_line(x) for x in lines)
+            inside = " \\\\\n".join(_latex_line(x) for x in lines).replace("<", r"\lt ")
             return f"$$\n\\begin{{aligned}}\n{inside}\n\\end{{aligned}}\n$$"
         case MatrixBlock() if _is_wide(block):
-            said = [
+            listing = [
                 f"| ${to_latex(name)}$ | "
                 + "; ".join(f"${to_latex(column)}$: ${to_latex(e)}$" for column, e in entries)
                 + " |"
                 for name, entries in listed(block)
             ]
             head = f"${to_latex(block.left)}$ row by row, without zeros:"
-            return "\n".join([head, "", "| row | entries by column |", "|---|---|", *said])
+            return "\n".join([head, "", "| row | entries by column |", "|---|---|", *listing])
         case MatrixBlock():
             return "$$\n" + _latex_block(block)[3:-3] + "\n$$"
     raise TypeError(block)
@@ -409,7 +428,7 @@ def _markdown_block(block: Block) -> str:
 
 def _markdown_cell(cell: str | Node) -> str:
     if isinstance(cell, str):
-        return cell.replace("|", r"\|").replace("*", r"\*")
+        return escape_markdown(cell)
     return f"${to_latex(cell).replace('|', chr(92) + 'vert ')}$"
 
 
