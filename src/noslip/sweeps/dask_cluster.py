@@ -46,8 +46,8 @@ _GUARD = threading.Lock()
 
 def run_dask(
     workload: Workload,
+    client: Any,
     on: str,
-    count: int,
     *,
     shared: bool | None,
     device: str,
@@ -59,8 +59,8 @@ def run_dask(
     Parameters
     ----------
     workload : what is left.
-    on : ``dask`` for a cluster of local processes, or the address of a scheduler.
-    count : processes of a local cluster.
+    client : as :func:`connected` gives it.
+    on : as it was connected to.
     shared : whether workers see the folder; looked for if not given.
     device : that workers compute on.
     mix : accept workers of other targets.
@@ -68,24 +68,31 @@ def run_dask(
 
     Raises
     ------
-    SimulationError : Dask is not installed, there is no scheduler, or it is gone.
+    SimulationError : the scheduler is gone.
     """
-    with _client(on, count) as client:
-        if not client.scheduler_info(n_workers=-1)["workers"]:
-            _await_workers(client, on)
-        if shared is None:
-            shared = _is_shared(client, workload.store.folder)
-        # workers load what this call names, whatever is in the folder
-        code = {
-            "plugins": list(plugins),
-            "function": workload.store.request.settings.get("function"),
-        }
-        _Submission(client, workload, on, shared, mix, {"device": device, **code}).run()
+    if shared is None:
+        shared = _is_shared(client, workload.store.folder)
+    # workers load what this call names, whatever is in the folder
+    code = {
+        "plugins": list(plugins),
+        "function": workload.store.request.settings.get("function"),
+    }
+    _Submission(client, workload, on, shared, mix, {"device": device, **code}).run()
 
 
 @contextlib.contextmanager
-def _client(on: str, count: int) -> Iterator[Any]:
-    """Context with a connected client."""
+def connected(on: str, count: int) -> Iterator[Any]:
+    """Context with a connected client of a cluster that has workers.
+
+    Parameters
+    ----------
+    on : ``dask`` for a cluster of local processes, or the address of a scheduler.
+    count : processes of a local cluster.
+
+    Raises
+    ------
+    SimulationError : Dask is not installed, or there is no scheduler, or no worker.
+    """
     require("distributed", "a cluster", f"on='{on}'")
     import dask
     import distributed
@@ -114,6 +121,8 @@ def _client(on: str, count: int) -> Iterator[Any]:
                 "start one (dask scheduler), and workers (dask worker tcp://…), or give on='dask'",
             ) from None
         stack.callback(_close, client)
+        if not client.scheduler_info(n_workers=-1)["workers"]:
+            _await_workers(client, on)
         yield client
 
 

@@ -45,7 +45,7 @@ from noslip.sweeps.layers import (
     row_maps,
     whole,
 )
-from noslip.sweeps.measures import PointResults, is_failed
+from noslip.sweeps.measures import ENDINGS, PointResults, is_failed
 from noslip.sweeps.request import SweepRequest, compare, request_from_json, target_of_host
 
 REQUEST, MODEL, CHUNKS, LOCK = "sweep.json", "model.toml", "chunks", "claims.lock"
@@ -348,14 +348,33 @@ def read_chunk(path: Path, measures: Sequence[str] = ()) -> ChunkData:
             names = {
                 str(x.attrs["measure"]): name for name, x in file.items() if "measure" in x.attrs
             }
-            values = {m: file[names[m]][...] for m in measures if m in names}
+            missing = [m for m in measures if m not in names]
+            if missing:
+                raise ValueError(f"it has no measure '{missing[0]:.60}'")
+            values = {m: file[names[m]][...] for m in measures}
             endings = file["ending"][...]
             text = file["reasons"][...].tobytes().decode("utf-8")
-        return ChunkData(values, endings, {int(k): x for k, x in json.loads(text).items()})
+        reasons = {int(k): str(x) for k, x in json.loads(text).items()}
+        _check_chunk(values, endings, reasons)
+        return ChunkData(values, endings, reasons)
     except FileNotFoundError:
         raise
-    except (OSError, KeyError, ValueError, RuntimeError) as error:
+    except (OSError, LookupError, ValueError, RuntimeError, TypeError, AttributeError) as error:
         raise StorageError(f"the chunk is damaged: {error}"[:200], str(path), fix) from None
+
+
+def _check_chunk(
+    values: Mapping[str, np.ndarray], endings: np.ndarray, reasons: Mapping[int, str]
+) -> None:
+    """Refuse arrays that are none of a chunk: other types, numbers of points, unknown endings."""
+    if endings.ndim != 1 or endings.dtype != np.uint8 or endings.max(initial=0) >= len(ENDINGS):
+        raise ValueError("the endings of its points are none")
+    count = len(endings)
+    for measure, found in values.items():
+        if found.dtype != np.float64 or found.ndim not in (1, 2) or len(found) != count:
+            raise ValueError(f"'{measure:.60}' has shape {found.shape} of {found.dtype}")
+    if any(not 0 <= k < count for k in reasons):
+        raise ValueError("reasons of points that are not in it")
 
 
 # claims

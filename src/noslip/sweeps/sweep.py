@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -179,24 +180,34 @@ def run_request(
             "sweep",
             "give a whole number from 1 on",
         )
+    tried = None if retry is None or retry is False else {} if retry is True else dict(retry)
+    if tried:
+        request.make(tried, request.measures)  # refuses wrong settings
     check_folder(folder)
-    store, known = _opened(request, folder, count, chunk, mix_targets, cancel, device)
-    store.take_code(request.settings.get("function"))
-    if retry is not None and retry is not False:
-        _retry(store, request, {} if retry is True else dict(retry), chunk)
-    workload = Workload(store, progress, cancel)
-    works = WorkCache(store, request.work_object, device)
-    workload.report(now=True)
-    if on == "threads":
-        run_threads(workload, works, count, known)
-    else:
-        from noslip.sweeps.dask_cluster import run_dask
+    with contextlib.ExitStack() as stack:
+        client: Any = None
+        if on != "threads":
+            from noslip.sweeps.dask_cluster import connected
 
-        plugins = request.plugins
-        run_dask(
-            workload, on, count, shared=shared, device=device, mix=mix_targets, plugins=plugins
-        )
-    workload.report(now=True)
+            # before there is a folder: nothing is left where there is no scheduler
+            client = stack.enter_context(connected(on, count))
+        store, known = _opened(request, folder, count, chunk, mix_targets, cancel, device)
+        store.take_code(request.settings.get("function"))
+        if tried is not None:
+            _retry(store, tried, chunk)
+        workload = Workload(store, progress, cancel)
+        works = WorkCache(store, request.work_object, device)
+        workload.report(now=True)
+        if client is None:
+            run_threads(workload, works, count, known)
+        else:
+            from noslip.sweeps.dask_cluster import run_dask
+
+            plugins = request.plugins
+            run_dask(
+                workload, client, on, shared=shared, device=device, mix=mix_targets, plugins=plugins
+            )
+        workload.report(now=True)
     return read_store(folder), workload.state()
 
 
@@ -265,13 +276,10 @@ def _measured(request: SweepRequest, threads: int, cancel: Any) -> tuple[int, Po
     return measure_block(request.make(), layer, threads, stop)
 
 
-def _retry(
-    store: SweepStore, request: SweepRequest, settings: dict[str, Any], chunk: int | None
-) -> None:
+def _retry(store: SweepStore, settings: dict[str, Any], chunk: int | None) -> None:
     """Add a layer with the points that failed, unless these settings were tried before."""
     if any(layer.listed is not None and layer.settings == settings for layer in store.layers):
         return
-    request.make(settings, request.measures)  # refuses wrong settings
     points = StoreReader(store).failed_points()
     if not len(points):
         return

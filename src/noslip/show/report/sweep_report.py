@@ -42,7 +42,7 @@ from noslip.show.report.pictures import animation
 from noslip.show.units import axis_label, unit_text
 from noslip.simulation.trajectory import Trajectory
 from noslip.sweeps.dataset import StoreReader, point_values
-from noslip.sweeps.design import AxisFactor
+from noslip.sweeps.design import Array, AxisFactor
 from noslip.sweeps.measures import (
     ENDING,
     ENDINGS,
@@ -364,14 +364,27 @@ def _mean_over(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
+def histogram_edges(values: Array) -> Array:
+    """Edges of the bars of a histogram: √n bars, and one about values that differ by rounding."""
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    count = int(np.clip(np.sqrt(len(values)), 5, 60))
+    size = max(abs(low), abs(high))
+    if high / 2 - low / 2 <= 4 * count * np.spacing(size):
+        half = 0.05 * size or 0.5
+        return np.array([low - half, high + half])
+    part = np.linspace(0.0, 1.0, count + 1)
+    edges = low * (1.0 - part) + high * part
+    edges[[0, -1]] = low, high
+    return edges
+
+
 def _histogram(subject: SweepSubject, measure: str) -> Html:
     values = subject.measures[measure]
 
     def draw(made: Any) -> None:
         axes = made.add_subplot()
         good = values[np.isfinite(values)]
-        bins = int(np.clip(np.sqrt(len(good)), 5, 60))
-        axes.hist(good, bins=bins, color=PALETTE[0], rwidth=0.94)
+        axes.hist(good, bins=histogram_edges(good), color=PALETTE[0], rwidth=0.94)
         axes.yaxis.get_major_locator().set_params(integer=True)
         axes.set_xlabel(_label(subject, measure))
         axes.set_ylabel("points")

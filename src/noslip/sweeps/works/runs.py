@@ -10,14 +10,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from noslip.analysis.scenario import scenario_start, settable_names
-from noslip.control.scenario import run_scenario
+from noslip.control.scenario import driven_system, run_scenario
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.sensitivities.forward import simulate_sensitivities
 from noslip.simulation.batch import simulate_batch
 from noslip.simulation.batches.columns import known_columns
 from noslip.simulation.batches.result import Batch
-from noslip.simulation.expressions import output_units, units_by_name
+from noslip.simulation.events import trace_events
+from noslip.simulation.expressions import output_units, read_expression, units_by_name
+from noslip.simulation.request import read_run
 from noslip.simulation.switches import switch_texts
 from noslip.simulation.trajectory import Ending, Trajectory
 from noslip.sweeps.design import Array, read_distribution
@@ -122,6 +124,28 @@ class RunWork(SystemWork):
             and not any(m.word == "gradient" for m in self.measures)
             and settings["lanes"] != 0
         )
+        self._check_run()
+
+    def _check_run(self) -> None:
+        """Refuse settings that no run takes, once, before any point is run."""
+        given = {"system": self.system, "start_time": 0.0, "duration": self.duration}
+        words = ("guess", "stop", "events")
+        read_run("sweep", given | self._options() | {w: self.settings[w] or None for w in words})
+        events = self.settings["events"]
+        for name in sorted(set(self.stop) & set(events)):
+            raise SimulationError(
+                f"'{name}' both stops the run and is an event of it",
+                self.where,
+                "give the two different names",
+            )
+        texts = {f"stop '{name}'": text for name, text in self.settings["stop"].items()}
+        texts |= {f"event '{name}'": text for name, text in events.items()}
+        has_motion = self.scenario is not None and self.scenario.has_reference
+        system = driven_system(self.system) if has_motion else self.system
+        if texts:
+            trace_events(system, texts, self._definitions())
+        for name, text in self.settings["columns"].items():
+            read_expression(system, text, f"output '{name}'", self._definitions(), is_output=True)
 
     def further_columns(self) -> dict[str, str]:
         """Columns of single runs that batches do not have."""
