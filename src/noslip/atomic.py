@@ -90,18 +90,35 @@ def write_atomically(
                 with whole.open("rb") as source, path.open("wb") as target:
                     shutil.copyfileobj(source, target)
             return
-        path.parent.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
-        remove_stale(path.parent, once=True)
-        temporary = hidden_name(path, suffix=suffix)
-        with _registered(temporary):
-            mode = 0o600 if private else 0o666
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-            write(temporary)
-            if durable:
-                _flush(temporary)
-            os.replace(temporary, path)
-            if durable:
-                _flush(path.parent)
+        with made_parents(path, mode=0o700 if private else 0o777):
+            remove_stale(path.parent, once=True)
+            temporary = hidden_name(path, suffix=suffix)
+            with _registered(temporary):
+                mode = 0o600 if private else 0o666
+                os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+                write(temporary)
+                if durable:
+                    _flush(temporary)
+                os.replace(temporary, path)
+                if durable:
+                    _flush(path.parent)
+
+
+@contextlib.contextmanager
+def made_parents(path: Path, mode: int = 0o777) -> Iterator[None]:
+    """Context with the folders above a path; those made for it are removed where it fails."""
+    missing, place = list[Path](), path.parent
+    while not place.exists() and place != place.parent:
+        missing.append(place)
+        place = place.parent
+    path.parent.mkdir(mode=mode, parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for place in missing:
+            with contextlib.suppress(OSError):  # somebody else uses it by now
+                place.rmdir()
+        raise
 
 
 def _flush(path: Path) -> None:

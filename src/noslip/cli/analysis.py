@@ -10,7 +10,9 @@ import click
 import noslip as ns
 from noslip.cli.console import fitted
 from noslip.cli.options import (
+    check_target,
     column_option,
+    force_option,
     guess_option,
     json_option,
     named_values,
@@ -142,6 +144,7 @@ def steady(
     type=click.Path(path_type=Path),
     help="Figure of the sweep: .png, .svg or .pdf; in runs/ by default.",
 )
+@force_option
 @click.option(
     "--style",
     type=click.Choice(["screen", "paper", "slide"]),
@@ -160,6 +163,7 @@ def linearize(
     sweeps: tuple[str, ...],
     ties: tuple[str, ...],
     output: Path | None,
+    force: bool,
     style: str,
     time: float,
     as_json: bool,
@@ -190,7 +194,7 @@ def linearize(
         click.echo(json_text(result.to_json()) if as_json else fitted(result.text()))
         return
     name, points = _range(sweeps[0])
-    target = _figure(loaded.name, name, output, as_json)
+    target = _figure(loaded.name, name, output, force, as_json)
     with ns.ProgressBar("linearizing") as bar:
         system = ns.System(equations=ns.derive(loaded))
         about, inputs, parameters = named_values(system, changes)
@@ -209,7 +213,10 @@ def linearize(
             time=time,
         )
         if target is not None:
-            ns.plot(swept, title=swept.model, style=style, save=target)
+            from noslip.atomic import made_parents
+
+            with made_parents(target):
+                ns.plot(swept, title=swept.model, style=style, save=target)
     click.echo(json_text(swept.to_json()) if as_json else fitted(swept.text()))
     if target is not None and not as_json:
         click.echo(f"  figure  {target}")
@@ -263,21 +270,22 @@ def _range(text: str) -> tuple[str, list[float]]:
     return name, [low + (high - low) * k / (count - 1) for k in range(count)]
 
 
-def _figure(model: str, name: str, output: Path | None, as_json: bool) -> Path | None:
+def _figure(model: str, name: str, output: Path | None, force: bool, as_json: bool) -> Path | None:
     """Path of the figure; None with --json or without Matplotlib, unless --output asks for one."""
     from noslip.extras import install_command, is_installed
 
     if output is not None:
         from noslip.show.plots.files import check_figure_file
 
-        return check_figure_file(output)
+        check_figure_file(output)
+        check_target(output, force)
+        return output
     if as_json:
         return None
     if not is_installed("matplotlib"):
         click.echo(f"note: a chart needs more packages: {install_command('show')}", err=True)
         return None
     folder = Path("runs")
-    folder.mkdir(exist_ok=True)
     stem, number = f"{model}-{name}", 2
     target = folder / f"{stem}.png"
     while target.exists():

@@ -222,9 +222,10 @@ def animate(
         raise click.UsageError("--set and --duration belong to a model; the run is already made")
     target = output if output is not None else Path(f"{Path(source).stem}.html")
     check_target(target, force)
-    from noslip.show.animate import check_film_file
+    from noslip.show.animate import check_film_file, check_rate
 
     check_film_file(target)
+    check_rate(rate, speed, str(target))
     with ns.ProgressBar("drawing") as bar:
         run = ns.read_run(source) if is_folder else _simulated(source, changes, duration, tolerance)
         bar("drawing")

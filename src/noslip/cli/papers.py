@@ -39,6 +39,7 @@ def papers(words: tuple[str, ...], output: Path | None, force: bool) -> None:
 
 
 def _draw(paper: str, number: int, output: Path | None, force: bool) -> None:
+    from noslip.atomic import made_parents
     from noslip.show.paper_figures import paper_figure
     from noslip.show.plots.files import check_figure_file, save_figure
 
@@ -49,7 +50,6 @@ def _draw(paper: str, number: int, output: Path | None, force: bool) -> None:
     with ns.ProgressBar() as bar:
         bar("simulating and drawing")
         figure = paper_figure(paper, number)
-        if output is None:
-            target.parent.mkdir(exist_ok=True)
-        written = save_figure(figure, target)
+        with made_parents(target):
+            written = save_figure(figure, target)
     click.echo(written)

@@ -50,12 +50,16 @@ from noslip.engines.projection import is_projected, projected_state
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import block_solve
+from noslip.memory_limits import check_memory
 from noslip.model.quantities import ZERO, Point, Vector3
 from noslip.simulation.expressions import read_expression
 from noslip.simulation.starts.completion import complete_start
 
 #: Terms of the series of Van Loan's integral: with |A| h below 0.1 the rest is below 1e-15 of it.
 TERMS = 10
+#: Samples that a measurement may be late. Each is a state of a line that is traced, compiled and
+#: carried, which takes 5 ms and so many bytes.
+LONGEST_DELAY, DELAY_BYTES = 10_000, 1e5
 #: Share of a variance below which what is left of it, given others, is rounding.
 KNOWN = 1e-9
 
@@ -323,6 +327,25 @@ def check_sensor(sensor: AbstractInstrument, sizes: Sequence[str]) -> None:
                 f"{sensor.word}",
                 "give it as samples of the controller",
             )
+    check_delay(getattr(sensor, "delay", 0), sensor.word)
+
+
+def check_delay(samples: int, where: str) -> None:
+    """Refuse a delay whose line takes more memory than is free, or minutes to compile.
+
+    Raises
+    ------
+    SimulationError : it does not fit, or is longer than `LONGEST_DELAY`.
+    """
+    fix = "give a shorter delay, or a longer period of the controller"
+    check_memory(DELAY_BYTES * samples, f"a delay of {samples} samples", where, fix)
+    if samples > LONGEST_DELAY:
+        raise SimulationError(
+            f"a delay of {samples} samples is a line of as many states, and at most "
+            f"{LONGEST_DELAY} are carried",
+            where,
+            fix,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

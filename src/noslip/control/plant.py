@@ -26,6 +26,7 @@ from noslip.control.estimators import (
     ExtendedKalman,
     KalmanFilter,
     SensorChannel,
+    check_delay,
     normalized_square,
 )
 from noslip.control.forms import read_entries, read_form, read_number
@@ -91,6 +92,7 @@ class Sensor:
                     f"Sensor(of='{self.of}')",
                     f"give {name} as samples of the controller; sensors are read with its period",
                 )
+        check_delay(self.delay, f"Sensor(of='{self.of}')")
 
     @property
     def is_sampled(self) -> bool:

@@ -50,6 +50,8 @@ SHADE = """<script>
 </script>"""
 #: On a phone, where a title and a legend need room, and what the script above waits for.
 ROOM = "min-height: 300px; transition: color 1ms"
+#: Pictures a second that a film may have: more than any display shows.
+FASTEST = 1000.0
 #: s that an animation may last.
 LONGEST = 86400.0
 
@@ -364,16 +366,27 @@ def picture(
     return film.picture(last, earlier)
 
 
+def check_rate(rate: float | None, speed: float, where: str) -> None:
+    """Refuse pictures a second and a speed that no film has.
+
+    Raises
+    ------
+    SimulationError : one is not positive, or the rate is higher than `FASTEST`.
+    """
+    for name, value, most in (("rate", rate, FASTEST), ("speed", speed, np.finfo(float).max)):
+        if value is not None and not 0 < value <= most:
+            bound = f" up to {most:g}" if name == "rate" else ""
+            raise SimulationError(
+                f"the {name} of the animation is {value:g}",
+                where,
+                f"give a positive number{bound}",
+            )
+
+
 def film_rate(run: Trajectory, rate: float | None, speed: float, kind: str) -> float:
     """Frames per second of a file: the given rate, or less where there would be too many."""
     wanted = RATES.get(kind, 30.0) if rate is None else rate
-    for name, value in (("rate", wanted), ("speed", speed)):
-        if not 0 < value < np.inf:
-            raise SimulationError(
-                f"the {name} of the animation is {value:g}",
-                f"animation of model '{run.model.name}'",
-                "give a positive number",
-            )
+    check_rate(wanted, speed, f"animation of model '{run.model.name}'")
     seconds = float(run.t[-1] - run.t[0]) / speed if len(run.t) else 0.0
     most = MOST.get(kind, 3600)
     if seconds > LONGEST:

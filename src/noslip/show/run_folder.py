@@ -23,6 +23,7 @@ from noslip.atomic import (
     MANIFEST,
     absolute,
     is_working_folder,
+    made_parents,
     publish_folder,
     read_manifest,
     reported,
@@ -141,8 +142,7 @@ def write_run(
     chosen = run_formats(formats)
     say = tell or (lambda word: None)
     with reported(target):
-        real.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(real) as temporary:
+        with made_parents(real), temporary_folder(real) as temporary:
             try:
                 say("writing")
                 _fill(temporary, run, chosen, command, audit)

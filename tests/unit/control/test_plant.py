@@ -295,6 +295,9 @@ def test_what_a_plant_cannot_be_is_refused(system, plant, what):
         lambda: ns.Sensor(of="x", sigma=-1.0),
         lambda: ns.Sensor(of="x", sigma=1.0, density=1.0),
         lambda: ns.Sensor(of="x", delay=0.5),
+        lambda: ns.Sensor(of="x", delay=10_001),
+        lambda: ns.Sensor(of="x", delay=10**9),
+        lambda: ns.Sensor(of="x", delay=10**30),
         lambda: ns.Sensor(of="x", every=0),
         lambda: ns.Sensor(of="x", bias=math.inf),
         lambda: ns.Actuator(of="F", lag=-0.1),
@@ -305,6 +308,11 @@ def test_sizes_that_sensors_and_actuators_cannot_have_are_refused(make):
     with pytest.raises(ns.SimulationError) as caught:
         make()
     assert "of=" in caught.value.where
+
+
+def test_delays_of_instruments_are_bounded_too():
+    with pytest.raises(ns.SimulationError, match="delay"):
+        ns.PoseSensor(body="b", sigma=0.1, angle_sigma=0.1, delay=10**9)
 
 
 def test_derivatives_of_noise_are_refused(system):

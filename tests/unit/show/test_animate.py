@@ -89,7 +89,9 @@ def test_following_moves_the_whole_stage_against_the_bodies(carriage):
 def test_a_long_run_gets_fewer_pictures_a_second(carriage):
     _, run = carriage
     assert film_rate(run, None, 1.0, ".html") == 30.0
-    assert film_rate(run, 1e6, 1.0, ".gif") == pytest.approx(300.0)
+    assert film_rate(run, 1e3, 1.0, ".gif") == pytest.approx(300.0)
+    with pytest.raises(ns.SimulationError, match="rate"):
+        film_rate(run, 1e6, 1.0, ".gif")
     assert film_rate(run, None, 1e-4, ".html") == pytest.approx(3600 / 2e4)
 
 
