@@ -17,7 +17,6 @@ import pytest
 from maximal import Maximal
 
 import noslip as ns
-from conftest import system_of as library_system
 from noslip.engines.devices import HostDevice
 from noslip.kinematics.basis import RANK_LOST
 from noslip.simulation.starts.bases import measures_at
@@ -539,8 +538,8 @@ OF_LIBRARY = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ns.MODELS)
-def test_library_models_where_their_speeds_are_singular(name):
-    system = library_system(name)
+def test_library_models_where_their_speeds_are_singular(name, request):
+    system = request.getfixturevalue("system_of")(name)
     place = singular_place(system)
     if place is None:
         pytest.skip("no measure of its speeds changes its sign")

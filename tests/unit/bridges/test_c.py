@@ -509,5 +509,5 @@ def test_code_with_its_own_sine_equals_that_with_the_librarys(precision, system_
 
 
 def test_own_sine_is_true_or_false(system_of, tmp_path, refuses):
-    with refuses(ns.CompileError, "own_sine is 'yes'", "model 'agv'", "True or False"):
+    with refuses(ns.NoslipError, "'own_sine' of target 'c' is 'yes'", "agv.c", "true or false"):
         ns.export(system_of("agv"), tmp_path / "agv.c", own_sine="yes")
