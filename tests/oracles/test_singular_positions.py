@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 import noslip as ns
 
@@ -59,6 +60,64 @@ def test_a_parallelogram_turns_through_its_flat_positions(parallelogram, turns, 
     assert "went through a singular configuration at t = 0.249315" in " ".join(run.notes)
 
 
+def reached(angle):
+    """Time at which the crank is at an angle, and its rate there."""
+    time = brentq(lambda t: by_hand([0.0, t], 0.4, 12.0)[0][-1] - angle, 0.01, 1.0, xtol=1e-15)
+    return time, float(by_hand([0.0, time], 0.4, 12.0)[1][-1])
+
+
+#: Angles at a flat position and so near that a run passes them together with it.
+FLAT = [np.pi, np.pi + 1e-9, np.pi - 1e-4, np.pi + 0.01, 2 * np.pi]
+TURNING = {"start": {"crank.angle": 0.4, "crank.rate": 12.0}, "guess": {"rocker.angle": 0.4}}
+
+
+@pytest.mark.parametrize(
+    ("angle", "text"),
+    [(angle, "crank.angle - {angle!r}") for angle in FLAT]
+    + [(angle, "{rate!r} - rocker.rate") for angle in FLAT[:-1]],  # it is not that fast before
+)
+def test_a_stop_at_a_flat_position_ends_the_run_there(parallelogram, angle, text):
+    time, rate = reached(angle)
+    stop = {"there": text.format(angle=float(angle), rate=rate)}
+    run = ns.simulate(parallelogram, duration=0.9, stop=stop, **TURNING)
+    assert run.ended_by == "there" and run.ending is ns.Ending.EVENT
+    assert run.t[-1] == pytest.approx(time, abs=1e-9) and np.all(np.diff(run.t) > 0.0)
+    for name, value in {"angle": angle, "rate": rate}.items():
+        assert run[f"crank.{name}"][-1] == pytest.approx(value, rel=2e-9)
+        assert run[f"rocker.{name}"][-1] == pytest.approx(value, rel=2e-9)
+
+
+@pytest.mark.parametrize("samples", [2, 501])
+def test_events_at_flat_positions_are_recorded_once(parallelogram, samples):
+    events = {"flat": "sin(rocker.angle)", "never": "crank.angle + 1"}
+    given = {"duration": 2.5, "events": events, "samples": samples}
+    run = ns.simulate(parallelogram, **given, **TURNING)
+    states, turns = run.event_states["flat"], int(run["crank.angle"][-1] // np.pi)
+    assert states[:, 0] == pytest.approx(np.pi * np.arange(1, turns + 1), abs=1e-9)
+    angle, rate = by_hand(np.append(0.0, run.event_times["flat"]), 0.4, 12.0)
+    assert states[:, 0] == pytest.approx(angle[1:], abs=1e-7)
+    for k in (3, 5):  # rates of crank and rocker
+        assert states[:, k] == pytest.approx(rate[1:], rel=1e-8)
+    assert run.success and not len(run.event_times["never"])
+
+
+@pytest.mark.parametrize("late", [0.0, -1e-5, 1e-5])
+def test_a_run_may_end_at_a_flat_position(parallelogram, late):
+    end = reached(np.pi)[0] + late
+    run = ns.simulate(parallelogram, duration=end, samples=[end / 2, end], **TURNING)
+    angle, rate = by_hand([0.0, end / 2, end], 0.4, 12.0)
+    assert run.success and run.t.tolist() == [end / 2, end]
+    assert run["rocker.angle"] == pytest.approx(angle[1:], abs=1e-9)
+    assert run["rocker.rate"] == pytest.approx(rate[1:], rel=1e-9)
+
+
+def test_a_joint_limit_at_a_flat_position_ends_the_run():
+    system = plane("y.position*(y.position - x.position)", limits=(-2.0, 0.0))
+    run = ns.simulate(system, duration=2.0, start={"x.position": -1.0, "x.speed": 1.0})
+    assert run.ended_by == "x reaches its limit"
+    assert run.t[-1] == pytest.approx(1.0, abs=1e-9)
+
+
 def crossed_inertia(angle, other, step=1e-6):
     """2K/θ̇² and U of the branch on which the rocker turns the other way, by plane geometry."""
     tip = CRANK * np.exp(1j * angle)
@@ -109,13 +168,14 @@ def test_a_slider_crank_with_a_rod_as_long_as_its_crank():
     assert any(note.startswith("reactions") for note in run.notes)
 
 
-def plane(text, row=ns.PositionRow, **speeds):
+def plane(text, row=ns.PositionRow, limits=None):
     """A point in a plane held by one row, and how it starts."""
     b = ns.ModelBuilder("point", gravity=(0.0, 0.0, 0.0))
     for name, axis in (("x", (1, 0, 0)), ("y", (0, 1, 0))):
         b.body(name, mass=1.0, moment=1.0)
         parent = "world" if name == "x" else "x"
-        b.joint(name, ns.Prismatic(axis=axis), parent=parent, child=name)
+        held = limits if name == "x" else None
+        b.joint(name, ns.Prismatic(axis=axis), parent=parent, child=name, limits=held)
     b.row(row(name="curve", expression=text, unit="m" if row is ns.PositionRow else "m/s"))
     return ns.compile(ns.derive(b.build()))
 

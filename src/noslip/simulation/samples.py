@@ -46,7 +46,8 @@ ENDINGS = {
 class Segment(NamedTuple):
     """A part of the run in one basis: its system, inputs, and the samples it recorded.
 
-    Those of a passage through a singular configuration have no basis, and no reactions.
+    Those of a passage through a singular configuration have no basis, and no reactions; its
+    crossings hold q and v instead of states.
     """
 
     system: System
@@ -380,7 +381,10 @@ def _crossings(
         for segment in segments:
             here, rows = segment.system, segment.crossings
             rows = rows[rows[:, 0] == len(stop) + k]
-            if len(rows):
+            if len(rows) and segment.passage is not None:
+                found_t.append(rows[:, 1])
+                found_y.append(rows[:, 2:])
+            elif len(rows):
                 t, x = rows[:, 1].copy(), np.ascontiguousarray(rows[:, 2 : 2 + here.num_states])
                 inputs = np.array(
                     [inputs_at(segment.plan, *at) for at in zip(t, rows[:, 2:], strict=True)]

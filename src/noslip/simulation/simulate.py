@@ -12,6 +12,7 @@ runs, and its samples are evaluated.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -328,7 +329,7 @@ class _SingleRun:
                 return ends
             if not self._pass(basis.system):
                 return ends
-            if self._time >= self._request.end_time:
+            if self.result.code != rules.SINGULAR:
                 return None
 
     def _pass(self, system: System) -> bool:
@@ -359,11 +360,11 @@ class _SingleRun:
                 (result.time, result.state),
                 request.rtol,
             )
-            self._check_no_event(result.time, result.state, found)
+            crossings = self._crossings_within(found)
         except PassageRefused as reason:
             self.why_not = str(reason)
             return False
-        self._resume(system, found)
+        self._resume(system, found, crossings)
         return True
 
     def _marks(self) -> list[tuple[float, Array, System, InputPlan]]:
@@ -379,22 +380,32 @@ class _SingleRun:
         """[u; w; ẇ] at a time and a state."""
         return current_inputs(self.plan, t, state)
 
-    def _check_no_event(self, time: float, state: Array, found: Passage) -> None:
-        """Refuse a passage within which an event's value changes its sign."""
+    def _crossings_within(self, found: Passage) -> list[tuple[float, int]]:
+        """Times of stops and events within a passage, s, with their places; ends with a stop."""
         watched = self.watched
         if watched.function is None:
-            return
+            return []
         numbers = np.concatenate([self._angles, self._request.values])
         num = watched.num_endings + watched.num_events
-        signs = []
-        for t, y in ((time, state), (found.after, found.state)):
-            u = self.inputs_at(t, y)
-            signs.append(np.sign(watched.function(t, y, u, numbers)[:num]))
-        if (signs[0] != signs[1]).any():
-            raise PassageRefused("an event lies so near to it that it cannot be located")
+        of_run, num_switches = len(self._request.stop), watched.num_endings
+        num_switches -= of_run
+        values = [
+            watched.function(t, y, self.inputs_at(t, y), numbers)[:num]
+            for t, y in zip(*found.beside, strict=True)
+        ]
+        crossings: list[tuple[float, int]] = []
+        for time, k, sense in found.crossings(np.array(values), self.result.time):
+            if time > self._request.end_time or (watched.falling[k] and sense > 0.0):
+                continue
+            if of_run <= k < watched.num_endings:
+                raise PassageRefused("what acts on it switches there")
+            crossings.append((time, k if k < of_run else k - num_switches))
+            if k < of_run:
+                break
+        return crossings
 
-    def _resume(self, system: System, found: Passage) -> None:
-        """Take over a passage: its samples, and the state from which the run goes on."""
+    def _resume(self, system: System, found: Passage, crossings: list[tuple[float, int]]) -> None:
+        """Take over a passage: its samples, and the state from which the run goes on or ends."""
         request, last = self._request, self.segments[-1]
         good = last.t < found.before
         self._done -= len(last.t) - int(good.sum())
@@ -402,20 +413,38 @@ class _SingleRun:
         for k in np.flatnonzero(last.t[good] > found.reliable):
             states[k] = found.state_at(float(last.t[k]))
         self.segments[-1] = last._replace(t=last.t[good], states=states, inputs=last.inputs[good])
-        times = request.times[self._done :]
-        times = times[times <= found.after]
         self._time, self._state, self._step = found.after, found.state, 0.0
         self.passed.append(found)
         self._begun.clear()
-        if not len(times):
-            return
+        is_stopped = bool(crossings) and crossings[-1][1] < len(request.stop)
+        end = crossings[-1][0] if is_stopped else min(found.after, request.end_time)
+        times = request.times[self._done :]
+        times = times[times <= end]
+        self._done += len(times)
+        if is_stopped:
+            times = np.append(times[times < end], end)
         sampled = found.samples(times)
         u = [current_inputs(self.plan, *at) for at in zip(times, sampled.states, strict=True)]
         inputs = np.array(u).reshape(len(times), last.inputs.shape[1])
-        self.segments.append(
-            Segment(system, self.plan, times, sampled.states, inputs, last.crossings[:0], sampled)
+        there = found.samples(np.array([time for time, _ in crossings]))
+        nq, nv = len(system.coordinates), len(system.speeds)
+        rows = np.hstack(
+            [
+                np.array([(k, time) for time, k in crossings], float).reshape(-1, 2),
+                there.states[:, :nq],
+                there.outputs[:, :nv],
+            ]
         )
-        self._done += len(times)
+        self.segments.append(
+            Segment(system, self.plan, times, sampled.states, inputs, rows, sampled)
+        )
+        if is_stopped:
+            ended = {"code": rules.EVENT, "index": crossings[-1][1], "state": sampled.states[-1]}
+            self.result = dataclasses.replace(self.result, time=end, **ended)
+        elif found.after >= request.end_time:
+            at_end = found.samples(np.array([end])).states[0]
+            ended = {"code": rules.FINISHED, "index": -1, "state": at_end}
+            self.result = dataclasses.replace(self.result, time=end, **ended)
 
     def _fitted(self, system: System, t: float, state: Array, times: Array) -> NativeResult:
         """The motion from a state to some times, beside a singular configuration."""

@@ -11,7 +11,8 @@ every row satisfied. Along the motion q(t) and v(t) are smooth, though:
     (4)  the polynomials that fit what follows, taken back to t* − δ, must give the state there
 
 Only (4) shows that it was the same branch: rows hold on both. Samples between t* − δ and t* + δ are
-the polynomials through both sides. Reactions are not determined there and are never interpolated.
+the polynomials through both sides, and events the zeros of those through their values on both.
+Reactions are not determined there and are never interpolated.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ SUFFERS = 16.0
 FIT_TOLERANCE = 1e-12
 #: Error of the way back that is accepted: this, or so many tolerances of the run.
 RETURNED, RETURNED_TOLERANCES = 2e-8, 10.0
+#: Points at which values of events are looked at, and the misfit, over their range beside it, of
+#: those that no polynomial fits.
+LOOKS, NOT_SMOOTH = 65, 1e-7
 #: Share of a row in what loses rank that is none.
 NO_SHARE = 1e-4
 #: Slope of σ where it vanishes, over that before, below which two branches have a common tangent.
@@ -76,6 +80,7 @@ class Passage(NamedTuple):
     samples : the motion at times between them.
     reliable : time, s, after which states of the run suffer from the place ahead.
     state_at : states at times before, as they were fitted.
+    beside : times and states on both sides that were fitted.
     error : of the way back.
     """
 
@@ -86,7 +91,42 @@ class Passage(NamedTuple):
     samples: Callable[[Array], Sampled]
     reliable: float
     state_at: Callable[[float], Array]
+    beside: tuple[Array, Array]
     error: float
+
+    def crossings(self, values: Array, begin: float) -> list[tuple[float, int, float]]:
+        """Time, place and sense, ±1, of zeros after `begin`, s, in the order of time.
+
+        Parameters
+        ----------
+        values : (n, ne) of what is watched, at the times of `beside`.
+        begin : from when to look, to the end of the passage.
+
+        Raises
+        ------
+        PassageRefused : if a value that changes its sign is not smooth.
+        """
+        t = self.beside[0]
+        found = []
+        for k, own in enumerate(values.T):
+            before, after = own[t < self.singular], own[t > self.singular]
+            if not np.isfinite(own).all():
+                raise PassageRefused("an event has no value beside it")
+            fit = _PolynomialFit(t, own[:, None], BOTH_DEGREE)
+            off = float(np.abs(fit(t)[:, 0] - own).max())
+            if off > NOT_SMOOTH * float(np.ptp(own)):
+                if np.sign(before[-1]) != np.sign(after[0]):
+                    raise PassageRefused("an event lies so near to it that it cannot be located")
+                continue
+            looks = np.linspace(begin, self.after, LOOKS)
+            signs = np.sign(fit(looks)[:, 0])
+            for j in np.flatnonzero((signs[:-1] != 0.0) & (signs[1:] != signs[:-1])):
+                low, high = float(looks[j]), float(looks[j + 1])
+                while low < (middle := (low + high) / 2) < high:
+                    is_before = np.sign(fit(np.array([middle]))[0, 0]) == signs[j]
+                    low, high = (middle, high) if is_before else (low, middle)
+                found.append((high, k, -float(signs[j])))
+        return sorted(found)
 
 
 class PassageRefused(Exception):
@@ -155,10 +195,15 @@ class SingularPlace:
             y[: self._nq] = self.system.projection(t, state[:nx], u, self.values)[: self._nq]
         return self._unprojected(t, y, num_rest)
 
+    def states(self, t: Array, y: Array, num_rest: int) -> Array:
+        """(n, ny) states of what `motion` gives."""
+        found = [self._unprojected(*at, num_rest) for at in zip(t, y, strict=True)]
+        return np.array(found).reshape(len(t), self._nq + self._nf + num_rest)
+
     def sampled(self, t: Array, y: Array, rates: Array, num_rest: int) -> Sampled:
         """Samples of what `motion` gives, with the residuals that they have."""
         kin, probe = self._kin, self._kin.probe
-        states = np.array([self._unprojected(*at, num_rest) for at in zip(t, y, strict=True)])
+        states = self.states(t, y, num_rest)
         outputs = y[:, self._nq : y.shape[1] - num_rest].copy()
         at = kin.num_speeds + 2
         for k, time in enumerate(t):
@@ -228,8 +273,9 @@ def passage(
             "may be on another branch"
         )
 
+    times, y = np.concatenate([near.t, far.t]), np.concatenate([near.y, far.y])
+
     def samples(t: Array) -> Sampled:
-        times, y = np.concatenate([near.t, far.t]), np.concatenate([near.y, far.y])
         both = _PolynomialFit(times, y, BOTH_DEGREE)
         return place.sampled(t, both(t), both.rate(t), num_rest)
 
@@ -237,7 +283,8 @@ def passage(
         return place.state(t, near(t), num_rest)
 
     reliable = max(first, singular - SUFFERS * (singular - before))
-    return Passage(before, singular, after, state, samples, reliable, state_at, off)
+    beside = times, place.states(times, y, num_rest)
+    return Passage(before, singular, after, state, samples, reliable, state_at, beside, off)
 
 
 class _PolynomialFit:
