@@ -36,7 +36,7 @@ from noslip.analysis.instant import check_time, input_vector
 from noslip.analysis.local_coordinates import (
     LocalState,
     local_state_at,
-    turned_sequences,
+    moving_axes,
 )
 from noslip.analysis.modes import Mode, modes_of, modes_text, state_groups
 from noslip.analysis.steady import (
@@ -231,7 +231,7 @@ def steady_state_at(system: System, start: Start, inputs: Array, params: Array) 
     plain = local_state_at(system, start, inputs, params)
     if _is_steady(plain):
         return plain
-    for turned in turned_sequences(system, start.q):
+    for turned in moving_axes(system, start.q):
         point = local_state_at(system, start, inputs, params, turned)
         if _is_steady(point):
             return point

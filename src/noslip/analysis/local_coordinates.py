@@ -29,6 +29,14 @@ with x₀ on the axis of the ground. Then ψ is ignored where ground and forces 
 that axis, and σ where the body is symmetric about its own; no place is singular, the axis neither.
 Linear speeds among η are replaced by rates of x′ as well, since a body that tumbles has no constant
 ones in its own axes.
+
+A wheel that rolls along a pipe, a rail or a ridge moves steadily although its place on the ground
+does not stay. Carried coordinates show it: with x the place of the free body, in axes of a ground
+that is the same all along d,
+
+    (6)  u = u′ + d (d·x) on the ground,   w = R(−σ) w′ on a surface
+
+Then d·x is ignored, and σ as before.
 """
 
 from __future__ import annotations
@@ -91,8 +99,15 @@ class _CoordinateLayout(NamedTuple):
     groups: tuple[tuple[slice, tuple[int, ...]], ...]
 
 
+class MovingAxes(NamedTuple):
+    """Turned coordinates (5), or carried ones (6), with the angles of the body that moves them."""
+
+    sequence: str
+    is_carried: bool = False
+
+
 class _TurnedAxes(NamedTuple):
-    """(5): c of turned coordinates from plain ones, and back."""
+    """(5) or (6): c of turned or carried coordinates from plain ones, and back."""
 
     to_plain: ca.Function
     from_plain: ca.Function
@@ -207,11 +222,11 @@ _charts: WeakKeyDictionary[System, dict[tuple[object, ...], LocalCoordinates]] =
 
 
 def local_coordinates_at(
-    system: System, t: float, q: Array, params: Array, turned: str | None = None
+    system: System, t: float, q: Array, params: Array, turned: MovingAxes | None = None
 ) -> LocalCoordinates:
     """The chart whose angles and speeds are regular at a configuration, traced once and cached.
 
-    With a sequence of angles of `turned_sequences` it is in turned coordinates.
+    With one of `moving_axes` it is in turned or carried coordinates.
     """
     kin = system.kinematics
     layout = _layout(system, q, turned)
@@ -219,8 +234,8 @@ def local_coordinates_at(
     if turned is None:
         rows = _angle_rows(system, layout, t, q, params)
     else:
-        axes = _turned_axes(system, layout)
-        layout = _renamed(layout, axes)
+        axes = _turned_axes(system, layout, turned.is_carried)
+        layout = _renamed(layout, axes, "carried" if turned.is_carried else "turned")
         rows = _turned_rows(system, layout, axes, t, q, params)
     speeds = _choose_speeds(system, layout, rows)
     known = _charts.setdefault(system, {})
@@ -241,7 +256,7 @@ def local_coordinates_at(
     return known[key]
 
 
-def _layout(system: System, q: Array, turned: str | None) -> _CoordinateLayout:
+def _layout(system: System, q: Array, turned: MovingAxes | None) -> _CoordinateLayout:
     """Layout of c: orientations in regular angles, that of the turning body in its sequence."""
     kin = system.kinematics
     base = _turning_node(system) if turned is not None else None
@@ -262,7 +277,8 @@ def _layout(system: System, q: Array, turned: str | None) -> _CoordinateLayout:
         coordinates += own[:start]
         named = joint.type.named_angles()
         if node is base and turned is not None:
-            sequence, names = turned, _names_of(joint.name, turned, named)
+            sequence = turned.sequence
+            names = _names_of(joint.name, sequence, named)
         else:
             sequence, names = regular_angles(q, at + start, joint.name, named)
         speed = node.speeds.start
@@ -288,10 +304,14 @@ def _layout(system: System, q: Array, turned: str | None) -> _CoordinateLayout:
 _TURNING = ("zxz", "zyz", "zxy", "zyx")
 
 
-def turned_sequences(system: System, q: Array) -> tuple[str, ...]:
-    """Sequences of angles for turned coordinates that are regular at q; none on planes alone."""
+#: Those of carried ones: the last turn is the spin, about any axis of the body.
+_CARRYING = ("zxy", "zyx", "xzy", "xyz", "yxz", "yzx")
+
+
+def moving_axes(system: System, q: Array) -> tuple[MovingAxes, ...]:
+    """Turned and carried coordinates that are regular at q; none on planes alone."""
     node = _turning_node(system)
-    if node is None or _axis_of_ground(system, node) is None:
+    if node is None:
         return ()
     named = node.joint.type.named_angles()
     choices = [named.sequence] if named is not None and named.sequence[0] == "z" else []
@@ -301,7 +321,14 @@ def turned_sequences(system: System, q: Array) -> tuple[str, ...]:
         axes = turn_axes_at(angles_of(q, at, sequence), sequence)
         return abs(float(np.linalg.det(axes))) > _REGULAR
 
-    return tuple(s for s in dict.fromkeys((*choices, *_TURNING)) if is_regular(s))
+    found: list[MovingAxes] = []
+    if _axis_of_ground(system, node) is not None:
+        found += [MovingAxes(s) for s in dict.fromkeys((*choices, *_TURNING)) if is_regular(s)]
+    if any(_carried_along(system, node, contact) is not None for contact in system.model.contacts):
+        own = [] if named is None else [named.sequence]
+        carrying = [s for s in dict.fromkeys((*own, *_CARRYING)) if is_regular(s)]
+        found += [MovingAxes(s, is_carried=True) for s in carrying]
+    return tuple(found)
 
 
 def _turning_node(system: System) -> Node | None:
@@ -329,8 +356,57 @@ def _axis_of_ground(system: System, node: Node) -> tuple[float, float] | None:
     return float(x), float(y)
 
 
-def _turned_axes(system: System, layout: _CoordinateLayout) -> _TurnedAxes:
-    """(5), for all places and for the headings of all free bodies."""
+def _carried_along(system: System, node: Node, contact: AbstractContact) -> Array | None:
+    """(3, 3) from the place of a free joint to the directions along which a ground is the same.
+
+    In axes of the ground; None where it has no such direction, a body carries it, or its
+    orientation depends on parameters.
+    """
+    if contact.is_flat or contact.plane.body != WORLD:
+        return None
+    reader = parameter_reader(system.model, system.kinematics.symbols.params)
+    R_plane, _ = plane_pose(contact.plane, system.kinematics.tree, reader)
+    R, _ = frame_pose(node.joint.parent_frame, reader)
+    turn = ca.mtimes(R_plane.T, R)
+    along = contact.form.unchanged_along(reader)
+    if not any(along) or ca.symvar(turn):
+        return None
+    return np.diag(np.array(along, dtype=float)) @ np.array(ca.evalf(turn))
+
+
+def _carried_axes(system: System, layout: _CoordinateLayout) -> _TurnedAxes:
+    """(6), for all contacts."""
+    node = _turning_node(system)
+    assert node is not None
+    place = _place(layout, node.coordinates.start)
+    c = ca.SX.sym("c", len(layout.coordinates))
+
+    def carried(given: ca.SX, sign: int) -> ca.SX:
+        """Plain coordinates of carried ones (1), or carried ones of plain ones (−1)."""
+        found = ca.vertsplit(given)
+        here = given[place : place + 3]
+        for contact in system.model.contacts:
+            if not contact.parameters():
+                continue
+            along = _carried_along(system, node, contact)
+            at, num_u = _ground_places(system, layout, contact)
+            if along is not None and num_u:
+                u = ca.vertcat(*found[at : at + num_u])
+                there = contact.form.carried(u, sign * ca.mtimes(ca.DM(along), here))
+                found[at : at + num_u] = ca.vertsplit(there)
+            _turn_surface(system, layout, contact, found, sign)
+        return ca.vertcat(*found)
+
+    return _TurnedAxes(
+        to_plain=ca.Function("plain", [c], [ca.densify(carried(c, 1))]),
+        from_plain=ca.Function("carried", [c], [ca.densify(carried(c, -1))]),
+    )
+
+
+def _turned_axes(system: System, layout: _CoordinateLayout, is_carried: bool) -> _TurnedAxes:
+    """(5), for all places and for the headings of all free bodies; or (6)."""
+    if is_carried:
+        return _carried_axes(system, layout)
     node = _turning_node(system)
     assert node is not None
     axis = _axis_of_ground(system, node)
@@ -389,21 +465,47 @@ def _turn_contact(
     sign: int,
 ) -> None:
     """Turn the places of a contact on its ground and on its surface."""
-    kin = system.kinematics
-    at = _place(layout, kin.tree.contact_places(contact.name)[0].start)
-    ground, wheel = contact.form, contact.surface
-    assert wheel is not None
-    num_u = 0 if ground.closed(wheel.circle()) else len(ground.parameters())
+    at, num_u = _ground_places(system, layout, contact)
     if num_u:
         heading = _heading_of_ground(system, layout, contact, found)
-        there = ground.turned(ca.vertcat(*found[at : at + num_u]), angle - sign * heading)
+        there = contact.form.turned(ca.vertcat(*found[at : at + num_u]), angle - sign * heading)
         found[at : at + num_u] = ca.vertsplit(there)
-    if num_w := len(wheel.parameters()):
-        first = at + num_u + int(num_u == 3)
-        spin = _spin_place(system, layout, contact.body)
-        if spin is not None:
-            there = wheel.turned(ca.vertcat(*found[first : first + num_w]), -sign * found[spin])
-            found[first : first + num_w] = ca.vertsplit(there)
+    _turn_surface(system, layout, contact, found, sign)
+
+
+def _ground_places(
+    system: System, layout: _CoordinateLayout, contact: AbstractContact
+) -> tuple[int, int]:
+    """Place in c of what a contact owns, and how many of it are places on its ground."""
+    at = _place(layout, system.kinematics.tree.contact_places(contact.name)[0].start)
+    assert contact.surface is not None
+    is_closed = contact.form.closed(contact.surface.circle())
+    return at, 0 if is_closed else len(contact.form.parameters())
+
+
+def _turn_surface(
+    system: System,
+    layout: _CoordinateLayout,
+    contact: AbstractContact,
+    found: list[ca.SX],
+    sign: int,
+) -> None:
+    """Turn the places of a contact on the surface of its body back by the body's spin."""
+    at, num_u = _ground_places(system, layout, contact)
+    wheel = contact.surface
+    assert wheel is not None
+    num_w = len(wheel.parameters())
+    spin = _spin_of(system, layout, contact.body) if num_w else None
+    if spin is None:
+        return
+    first, (place, about) = at + num_u + int(num_u == 3), spin
+    kin = system.kinematics
+    read = parameter_reader(system.model, ca.SX(kin.probe.params))
+    # what has no axis of its own is symmetric about z
+    axis = ca.DM(read.direction(wheel.wheel_axis() or (0.0, 0.0, 1.0)))
+    way = 1.0 if float(ca.dot(axis, about)) >= 0 else -1.0
+    there = wheel.turned(ca.vertcat(*found[first : first + num_w]), -sign * way * found[place])
+    found[first : first + num_w] = ca.vertsplit(there)
 
 
 def _heading_of_ground(
@@ -425,18 +527,23 @@ def _heading_of_ground(
     return ca.substitute(ca.atan2(R[1, 0], R[0, 0]), kin.symbols.q, values)
 
 
-def _spin_place(system: System, layout: _CoordinateLayout, body: str) -> int | None:
-    """Place in c of the last angle of a body: of its orientation, or of the joint it turns in."""
+def _spin_of(
+    system: System, layout: _CoordinateLayout, body: str
+) -> tuple[int, tuple[float, ...]] | None:
+    """Place in c of the last angle of a body, of its orientation or its joint, and its axis."""
     node = system.kinematics.tree.nodes[system.kinematics.tree.index(body)]
     for turn in layout.turns:
         if turn.joint == node.joint.name:
-            return turn.coordinate + 2
-    if node.joint.type.rotation_axis() is not None and len(node.joint.type.coordinates) == 1:
-        return _place(layout, node.coordinates.start)
+            return turn.coordinate + 2, tuple(float(a == turn.sequence[2]) for a in "xyz")
+    axis = node.joint.type.rotation_axis()
+    if axis is not None and len(node.joint.type.coordinates) == 1:
+        read = parameter_reader(system.model, ca.SX(system.kinematics.probe.params))
+        about = np.array(ca.DM(read.direction(axis))).ravel()
+        return _place(layout, node.coordinates.start), tuple(about.tolist())
     return None
 
 
-def _renamed(layout: _CoordinateLayout, axes: _TurnedAxes) -> _CoordinateLayout:
+def _renamed(layout: _CoordinateLayout, axes: _TurnedAxes, word: str) -> _CoordinateLayout:
     """The layout with names of its own for what is turned."""
     c = ca.SX.sym("c", len(layout.coordinates))
     plain = axes.to_plain(c)
@@ -444,7 +551,7 @@ def _renamed(layout: _CoordinateLayout, axes: _TurnedAxes) -> _CoordinateLayout:
     for k, quantity in enumerate(coordinates):
         if not ca.is_equal(plain[k], c[k]):
             owner, _, name = quantity.name.rpartition(".")
-            coordinates[k] = dataclasses.replace(quantity, name=f"{owner}.turned_{name}")
+            coordinates[k] = dataclasses.replace(quantity, name=f"{owner}.{word}_{name}")
     return layout._replace(coordinates=tuple(coordinates))
 
 
@@ -694,11 +801,11 @@ class LocalState:
 
 
 def local_state_at(
-    system: System, start: Start, inputs: Array, params: Array, turned: str | None = None
+    system: System, start: Start, inputs: Array, params: Array, turned: MovingAxes | None = None
 ) -> LocalState:
     """The state of a start, in independent speeds that determine the motion.
 
-    With a sequence of angles of `turned_sequences` it is in turned coordinates.
+    With one of `moving_axes` it is in turned or carried coordinates.
     """
     if system.costates:
         raise SimulationError(

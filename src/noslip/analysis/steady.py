@@ -25,9 +25,10 @@ What is left of (1) to (4) is reported, and it is small beside the forces that a
 with y₀ what was guessed and given, at least a length of the model and a radian: a friction that a
 slope overcomes is not balanced by going so fast that the rest is small beside the speed.
 
-Where nothing is found, the search is repeated in turned coordinates, (5) of `local_coordinates.py`,
-if there is curved ground: in them a body that circles in a bowl or a funnel stays where it is, and
-only the heading of its axes grows.
+Where nothing is found, the search is repeated in turned and carried coordinates, (5) and (6) of
+`local_coordinates.py`, if there is curved ground: in them a body that circles in a bowl or a funnel
+and a wheel that rolls along a pipe stay where they are, and only the heading of the axes, or the
+place along the pipe, grows.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ from noslip.analysis.instant import check_time, input_vector
 from noslip.analysis.local_coordinates import (
     LocalCoordinates,
     LocalState,
+    MovingAxes,
     angles_of,
     local_state_at,
-    turned_sequences,
+    moving_axes,
 )
 from noslip.analysis.stacked import solve_stacked
 from noslip.engines.system import Array, System, require_system
@@ -193,8 +195,8 @@ def search_charts(
     is found, the first ones are returned.
     """
     tried: list[tuple[LocalState, SteadyProblem, SteadySolution]] = []
-    charts: list[str | None] = [
-        *turned_sequences(first.system, first.chart.to_coordinates(first.c))
+    charts: list[MovingAxes | None] = [
+        *moving_axes(first.system, first.chart.to_coordinates(first.c))
     ]
     moving = first.values()[1][list(relevance(first).coordinates)]
     is_moving = bool(np.max(np.abs(moving), initial=0.0) > TOLERANCE)
@@ -255,11 +257,11 @@ def first_guess(
     u: Array,
     params: Array,
     time: float,
-    turned: str | None = None,
+    turned: MovingAxes | None = None,
 ) -> LocalState:
     """Initial guess: given and guessed values, the others as they follow or at rest.
 
-    With a sequence of angles of `turned_sequences` it is in turned coordinates.
+    With one of `moving_axes` it is in turned or carried coordinates.
     """
     kin = system.kinematics
     values = {**({} if guess is None or isinstance(guess, Start) else guess), **given}

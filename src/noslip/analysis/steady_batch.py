@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.instant import check_time
-from noslip.analysis.local_coordinates import turned_sequences
+from noslip.analysis.local_coordinates import moving_axes
 from noslip.analysis.stacked import (
     LocalExpressions,
     StackedFunction,
@@ -268,7 +268,7 @@ class _SteadySearch:
         self._time = guess.time if isinstance(guess, Start) else time
         state, u, params = variants.at(0)
         first = first_guess(variants.system, state, guess, u.copy(), params, self._time)
-        if turned_sequences(first.system, first.chart.to_coordinates(first.c)):
+        if moving_axes(first.system, first.chart.to_coordinates(first.c)):
             # in turned coordinates where the first variant circles on curved ground
             self._first, self._problem, _ = search_charts(first, state, guess, searched)
         else:

@@ -135,6 +135,17 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         """
         return u
 
+    def unchanged_along(self, read: Reads) -> tuple[bool, bool, bool]:
+        """Along which of the axes of its frame it is the same everywhere.
+
+        By this bodies that roll along it are found to move steadily.
+        """
+        return False, False, False
+
+    def carried(self, u: ca.SX, by: ca.SX) -> ca.SX:
+        """Parameters of its point at u after a shift along the directions of `unchanged_along`."""
+        return u
+
     def cells(self) -> tuple[tuple[str, float, float], ...]:
         """Parameters with borders of cells where a high derivative jumps: name, first one, step."""
         return ()
@@ -289,6 +300,12 @@ class CylinderGround(AbstractGround):
     def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
         return ca.vertcat(u[0] + angle, u[1])
 
+    def unchanged_along(self, read: Reads) -> tuple[bool, bool, bool]:
+        return False, False, True
+
+    def carried(self, u: ca.SX, by: ca.SX) -> ca.SX:
+        return ca.vertcat(u[0], u[1] + by[2])
+
     def side(self) -> float:
         return -1.0 if self.inside else 1.0
 
@@ -409,6 +426,15 @@ class AbstractHeight(AbstractGround):
 
     def turned(self, u: ca.SX, angle: ca.SX) -> ca.SX:
         return turn_about_z(u, angle)
+
+    def unchanged_along(self, read: Reads) -> tuple[bool, bool, bool]:
+        """A ridge or a gutter: h depends on one of x and y alone."""
+        x, y = ca.SX.sym("x"), ca.SX.sym("y")
+        h = self.elevation(x, y, read)
+        return not ca.depends_on(h, x), not ca.depends_on(h, y), False
+
+    def carried(self, u: ca.SX, by: ca.SX) -> ca.SX:
+        return u + by[:2]
 
     def guess(self, place: ca.SX, read: Reads) -> ca.SX:
         return place[:2]
