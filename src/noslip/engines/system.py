@@ -147,6 +147,16 @@ class System:
         return not bool(ca.sparsify(self._power).is_zero())
 
     @cached_property
+    def work_apart(self) -> int:
+        """Place of the work in x if its error is measured by itself, else −1.
+
+        Steps that the motion chooses are too long for the power of a contact that separates: it
+        bends where what is lost and what is stored cancel, and the motion is smooth.
+        """
+        is_apart = self.does_work and any(f.loses_stored() for f in self.model.forces)
+        return self.num_states - 1 if is_apart else -1
+
+    @cached_property
     def state(self) -> ca.SX:
         """x, traced."""
         work = ca.SX.sym("W", 1 if self.does_work else 0)

@@ -96,6 +96,9 @@ class ElasticContact(AbstractForce):
         use = ca.if_else(is_held, slide / speed, ca.SX(0))
         loads.grip(self.name, Grip(touching, along, across, load, use, slide))
 
+    def loses_stored(self) -> bool:
+        return True
+
     def planes(self) -> tuple[Plane, ...]:
         return (self.plane,)
 

@@ -223,6 +223,10 @@ class AbstractForce(Member, abc.ABC, family="force type"):
         """The contact that it stands for if nothing slips; None for what is no tire."""
         return None
 
+    def loses_stored(self) -> bool:
+        """Whether it may lose what it has stored without any force, as where bodies separate."""
+        return False
+
     def states(self) -> tuple[Quantity, ...]:
         """States of its own, which `apply` reads by `Loads.state` and moves by `Loads.evolve`."""
         return ()

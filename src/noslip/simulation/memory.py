@@ -295,6 +295,7 @@ def shape_of(plan: IntegrationPlan, *, has_knots: bool, records_steps: bool = Fa
         has_samples=True,
         is_multistep=plan.is_smooth,
         records_steps=records_steps,
+        apart=plan.apart,
     )
 
 
@@ -374,6 +375,7 @@ def template_of(
             num_endings=watched.num_endings,
             health_floors=np.array(floors),
             method=METHODS[method],
+            apart=system.work_apart,
             # where Python is called back, none on the calling thread
             direct_steps=0 if plan.callback else direct_steps(len(numbers.start_state)),
         )

@@ -138,6 +138,7 @@ class IntegrationPlan:
     max_steps : of the whole run.
     num_noise : channels of random numbers of the update, whose place is behind the base inputs.
     seed, first_run, first_update : of these numbers.
+    apart : state whose error is measured by itself, with the tolerance of the first; −1: none.
     direct_steps : how many steps to take on the calling thread before a worker takes over; 0: none.
     """
 
@@ -174,6 +175,7 @@ class IntegrationPlan:
     seed: int = 0
     first_run: int = 0
     first_update: int = 0
+    apart: int = -1
     direct_steps: int = 0
 
     def __post_init__(self) -> None:

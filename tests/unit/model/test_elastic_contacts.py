@@ -46,6 +46,34 @@ def test_damping_and_friction_only_take_energy():
     assert run.energy_drift < 1e-7
 
 
+def parting(stiffness):
+    """A ball without weight, which leaves its floor along z faster than the floor follows."""
+    b = ns.ModelBuilder(name="ball", gravity=(0.0, 0.0, 0.0))
+    b.body("ball", mass=1.0, inertia=(0.01, 0.01, 0.01))
+    b.joint("up", ns.Prismatic(axis=(0, 0, 1)), parent="world", child="ball")
+    pressed = {"wheel": ns.Ball(radius=0.1), "stiffness": stiffness, "damping": 2.0}
+    b.force(ns.ElasticContact(name="floor", body="ball", **pressed))
+    return ns.compile(ns.derive(b.build()))
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("speed", [0.5, 1.0, 3.7])
+@pytest.mark.parametrize("stiffness", [50.0, 2e3])
+def test_what_was_stored_is_lost_without_a_force(stiffness, speed, tolerance):
+    """The ball moves uniformly, where d v ≥ 1 there is no force: W = U(t) − U(0), in every run."""
+    system, depth = parting(stiffness), 0.1
+    given = {"duration": 0.37, "rtol": tolerance, "atol": tolerance}
+    start = {"up.position": 0.1 - depth, "up.speed": speed}
+    run = ns.simulate(system, start=start, samples=38, **given)
+    left = stiffness * np.maximum(depth - speed * run.t, 0.0) ** 2 / 2
+    enough = 100 * tolerance * max(1.0, left[0])
+    assert run["up.position"] == pytest.approx(speed * run.t, abs=1e-12)
+    assert run.work[-1] == pytest.approx(left[-1] - left[0], abs=enough)
+    assert run.work == pytest.approx(left - left[0], abs=10 * enough)
+    batch = ns.simulate_batch(system, starts=start, count=3, columns=["work"], **given)
+    assert batch.final["work"] == pytest.approx(left[-1] - left[0], abs=enough)
+
+
 def test_five_formulations_and_faults():
     assert ns.verify(ball(damping=0.5, friction=0.3).model).worst < 1e-12
     b = ns.ModelBuilder.from_model(ball().model)

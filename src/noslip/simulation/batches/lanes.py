@@ -80,6 +80,7 @@ class LanePlan:
     projection_tolerance : residual that is left alone.
     num_noise, seed, first_run : channels of random numbers of the update, their seed, and the
         number of the first trajectory.
+    apart : state whose error is measured by itself, with the tolerance of the first; −1: none.
     """
 
     lanes: int
@@ -107,6 +108,7 @@ class LanePlan:
     num_noise: int = 0
     seed: int = 0
     first_run: int = 0
+    apart: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -314,6 +316,7 @@ def shape_of(plan: LanePlan, results: LaneResults) -> Shape:
         has_enclosures=bool(plan.functions.get("enclosures")),
         has_knots=plan.tables.knots.size > 0 or plan.tables.targets.size > 0,
         has_samples=plan.sample_times.size > 0,
+        apart=plan.apart,
     )
 
 

@@ -204,6 +204,7 @@ class BatchMotions:
             health_floors=basis.floors,
             relative_tolerance=run.rtol,
             absolute_tolerance=run.absolute(system.num_states + code.num_generator_states),
+            apart=system.work_apart,
             max_step=run.longest_step,
             max_steps=run.max_steps,
             projection_tolerance=SINGLE_PROJECTION

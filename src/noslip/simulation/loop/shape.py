@@ -45,6 +45,7 @@ class Shape:
     has_samples : whether states within steps are asked for.
     is_multistep : whether samples are taken from several steps, see `multistep_output.py`.
     records_steps : whether the end of every step is kept.
+    apart : state whose error is measured by itself, beside that of all others; −1: none.
     """
 
     target: Target = ONE
@@ -72,6 +73,7 @@ class Shape:
     has_samples: bool = False
     is_multistep: bool = False
     records_steps: bool = False
+    apart: int = -1
 
     @property
     def ny(self) -> int:

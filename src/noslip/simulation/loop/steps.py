@@ -197,7 +197,23 @@ def _measure_error(w: LoopWriter, is_near: Value) -> None:
     error = s.h_try * s.sum5 / f.sqrt(float(n) * total)
     # a step must not leap over a singular place: it is tried shorter, down to a smallest approach
     error = f.where(total.equals(0.0), 0.0, error)
+    if w.shape.apart >= 0:
+        error = f.most(error, _error_apart(w, totals))
     s.error = f.where(~is_near & is_long(w), TOO_FAR, error)
+
+
+def _error_apart(w: LoopWriter, totals: list[Array] | None) -> Value:
+    """Norm of the error of one state by itself, with the absolute tolerance of the first.
+
+    In one sum with those of the others, the larger of two orders would hide what these say.
+    """
+    f, s, i = w.f, w.s, Block(w.shape.apart)
+    most = f.most(f.abs(w.y[i]), f.abs(w.end[i]))
+    share = 1.0 / f.fma(w.number("relative"), most, tolerances(w, Block(0)))
+    found = [total[i] for total in totals[1:]] if totals else [weighted(w, E, i) for E in (E5, E3)]
+    e5, e3 = (f.total(e * share * e * share) for e in found)
+    total = f.fma(e3, 0.01, e5)
+    return f.where(total.equals(0.0), 0.0, s.h_try * e5 / f.sqrt(total))
 
 
 def is_long(w: LoopWriter) -> Value:
