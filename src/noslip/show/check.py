@@ -11,6 +11,7 @@ import casadi as ca
 
 from noslip.errors import Fault
 from noslip.formulations.derive import derive
+from noslip.formulations.vakonomic import row_kinds
 from noslip.kinematics.kinematics import Kinematics
 from noslip.model.checks import check_model
 from noslip.model.model import Model
@@ -26,7 +27,12 @@ _BRANCH_SAMPLES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """A model that passed its checks, in words."""
+    """A model that passed its checks, in words.
+
+    Of rows that restrict speeds, `integrable_rows` integrate to constraints on coordinates,
+    `nonholonomic_rows` do not, and of `velocity_rows` combinations may: one by one they leave it
+    open.
+    """
 
     model: str
     description: str
@@ -34,7 +40,9 @@ class CheckReport:
     coordinates: tuple[tuple[str, str], ...]
     speeds: tuple[tuple[str, str], ...]
     holonomic_rows: tuple[str, ...]
+    integrable_rows: tuple[str, ...]
     nonholonomic_rows: tuple[str, ...]
+    velocity_rows: tuple[str, ...]
     redundant_rows: tuple[tuple[str, tuple[str, ...]], ...]
     degrees_of_freedom: int
     other_branches: tuple[int, ...]
@@ -59,8 +67,10 @@ class CheckReport:
             f"  tree speeds          {len(self.speeds)}: {listed(self.speeds)}",
             f"  holonomic rows       {len(self.holonomic_rows)}: "
             f"{', '.join(self.holonomic_rows) or 'none'}",
-            f"  nonholonomic rows    {len(self.nonholonomic_rows)}: "
-            f"{', '.join(self.nonholonomic_rows) or 'none'}",
+            *(
+                f"  {words:<20} {len(names)}: {', '.join(names)}"
+                for words, names in self.velocity_constraints().items()
+            ),
             f"  redundant rows       {len(self.redundant_rows)}",
         ]
         for name, others in self.redundant_rows:
@@ -93,6 +103,15 @@ class CheckReport:
             lines += [f"  warning: {first}", *(f"  {line}" for line in rest)]
         return "\n".join(lines)
 
+    def velocity_constraints(self) -> dict[str, tuple[str, ...]]:
+        """Rows that restrict speeds by what is known of them; kinds without rows are left out."""
+        kinds = {
+            "integrable rows": self.integrable_rows,
+            "nonholonomic rows": self.nonholonomic_rows,
+            "velocity constraints": self.velocity_rows,
+        }
+        return {words: names for words, names in kinds.items() if names}
+
     def to_json(self) -> dict[str, object]:
         """Plain data."""
         return {
@@ -102,7 +121,9 @@ class CheckReport:
             "coordinates": [{"name": n, "unit": u} for n, u in self.coordinates],
             "speeds": [{"name": n, "unit": u} for n, u in self.speeds],
             "holonomic_rows": list(self.holonomic_rows),
+            "integrable_rows": list(self.integrable_rows),
             "nonholonomic_rows": list(self.nonholonomic_rows),
+            "velocity_rows": list(self.velocity_rows),
             "redundant_rows": [
                 {"name": n, "follows_from": list(others)} for n, others in self.redundant_rows
             ],
@@ -144,6 +165,11 @@ def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
     redundant = {r.row for r in kin.redundant}
     rows = [(k, row) for k, row in enumerate(kin.rows) if k not in redundant]
     units = {s.name: s.unit for s in kin.speeds}
+    kinds = row_kinds(kin)
+
+    def named(found: Iterable[int]) -> tuple[str, ...]:
+        return tuple(kin.rows[k].name for k in found)
+
     return CheckReport(
         model=model.name,
         description=model.description,
@@ -151,7 +177,9 @@ def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
         coordinates=tuple((c.name, c.unit) for c in kin.coordinates),
         speeds=tuple((s.name, s.unit) for s in kin.speeds),
         holonomic_rows=tuple(row.name for _, row in rows if row.is_holonomic),
-        nonholonomic_rows=tuple(row.name for _, row in rows if not row.is_holonomic),
+        integrable_rows=named(kinds.integrable),
+        nonholonomic_rows=named(kinds.nonholonomic),
+        velocity_rows=named(kinds.undecided),
         redundant_rows=tuple((kin.rows[r.row].name, r.follows_from) for r in kin.redundant),
         degrees_of_freedom=kin.num_independent_speeds,
         other_branches=_other_branches(kin),

@@ -209,7 +209,7 @@ def check_html(report: CheckReport) -> str:
         ("tree speeds", listed(report.speeds)),
         ("independent speeds", listed(report.independent_speeds)),
         ("holonomic rows", named(report.holonomic_rows)),
-        ("nonholonomic rows", named(report.nonholonomic_rows)),
+        *((words, named(names)) for words, names in report.velocity_constraints().items()),
         ("redundant rows", named(name for name, _ in report.redundant_rows)),
         ("force inputs", listed(report.inputs)),
         ("speed inputs", listed(report.speed_inputs)),

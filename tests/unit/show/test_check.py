@@ -46,3 +46,49 @@ def test_a_wheel_that_is_held_off_its_plane(height, off, fix):
 def test_ready_models_touch_the_ground(name):
     """On joints that hold them there, or on normal rows that lift them, as the disk."""
     assert warnings(ns.load(name)) == []
+
+
+def particle(expression):
+    b = ns.ModelBuilder(name="particle", gravity=(0.0, 0.0, 0.0))
+    b.body("p", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("p", ns.Translation(), parent="world", child="p")
+    b.row(ns.VelocityRow(name="c", expression=expression))
+    return b.build()
+
+
+def rack():
+    b = ns.ModelBuilder(name="rack", gravity=(0.0, 0.0, 0.0))
+    b.body("cart", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.body("wheel", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("cart", ns.Prismatic(axis=(1, 0, 0)), parent="world", child="cart")
+    b.joint("wheel", ns.Revolute(axis=(0, 1, 0)), parent="cart", child="wheel")
+    b.row(ns.VelocityRow(name="c", expression="cart.speed - 0.3*wheel.rate"))
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        (rack(), "integrable rows"),
+        # d(xy) and, with the factor 1 + x², x dy + y dx again
+        (particle("p.vz - p.y*p.vx - p.x*p.vy"), "integrable rows"),
+        (particle("(1 + p.x^2)*(p.vz - p.y*p.vx - p.x*p.vy)"), "integrable rows"),
+        # Heisenberg's and Martinet's constraints
+        (particle("p.vz - p.y*p.vx"), "nonholonomic rows"),
+        (particle("p.vz - p.y^2*p.vx"), "nonholonomic rows"),
+    ],
+)
+def test_velocity_rows_are_called_by_whether_they_integrate(model, kind):
+    report = ns.check(model)
+    assert report.velocity_constraints() == {kind: ("c",)}
+    assert kind in report.text()
+    is_same = ns.verify(model, states=2).to_json()["vakonomic_difference"] < 1e-9
+    assert is_same == (kind == "integrable rows")
+
+
+def test_rows_of_which_combinations_may_integrate_are_velocity_constraints():
+    # of the wheels' longitudinal rows the difference integrates: heading and wheel angles
+    found = ns.check(ns.load("differential-robot")).to_json()
+    assert found["nonholonomic_rows"] == ["left.lateral", "caster.lateral"]
+    assert "right.longitudinal" in found["velocity_rows"]
+    assert not found["integrable_rows"]
