@@ -17,6 +17,7 @@ import pytest
 from maximal import Maximal
 
 import noslip as ns
+from noslip.bridges.differentiable import RatesFunction
 from noslip.engines.devices import HostDevice
 from noslip.kinematics.basis import RANK_LOST
 from noslip.simulation.starts.bases import measures_at
@@ -322,6 +323,44 @@ def _complete_start(system, name, k, there, whole, at):
     close(found.v, list(at.speeds.values()))
 
 
+def _functions_of_states(system, name, k, there, whole, at):
+    """Functions of [q; η] cannot take other speeds: they refuse there, and answer elsewhere."""
+    q = [whole[c.name] for c in system.coordinates]
+    speeds = [at.speeds[s.name] for s in there.independent_speeds]
+    u, p = np.zeros(len(system.inputs)), system.parameters()
+
+    def state(here):
+        x = np.zeros(here.num_states)
+        x[: len(q) + len(speeds)] = [*q, *speeds]
+        return x
+
+    own, other = state(system), state(there)
+    rates = RatesFunction(system)
+    nx = rates.sizes[1]
+    for of in (None, {"K": "kinetic_energy"}):
+        d = ns.derivatives(system, of)
+        for call in (
+            lambda d=d: d(0.0, own, u, p),
+            lambda d=d: d.map([0.0, 0.0], [own, own], [u, u], p),
+        ):
+            with pytest.raises(ns.SimulationError, match="do not determine"):
+                call()
+    for call in (rates.values, rates.jacobian):
+        with pytest.raises(ns.SimulationError, match="do not determine"):
+            call(0.0, own[:nx], u, p)
+    names = [f"rate of {s.name}" for s in (*there.coordinates, *there.independent_speeds)]
+    found = ns.derivatives(there)
+    answer = dict(zip([x.name for x in found.of], found(0.0, other, u, p).values, strict=True))
+    close(
+        [answer[n] for n in names[len(q) :]],
+        [at.accelerations[s.name] for s in there.independent_speeds],
+    )
+    close(
+        RatesFunction(there).values(0.0, other[:nx], u, p)[: len(names)],
+        list(answer.values())[: len(names)],
+    )
+
+
 #: Function → how it is called at a singular state.
 CALLS = {
     "evaluate": _evaluate,
@@ -337,6 +376,7 @@ CALLS = {
     "reactions": _of_runs,
     "matrices": _matrices,
     "complete_start": _complete_start,
+    "derivatives": _functions_of_states,
 }
 _WITH = "called with simulate_sensitivities"
 #: Functions that are not called above, and why.
@@ -368,7 +408,7 @@ def test_every_function_of_a_state_is_here():
         of_system = arguments[:1] == ["system"] or name == "matrices"
         if of_system and STATES & set(arguments[1:]):
             taken.add(name)
-    assert taken == {*CALLS, *OTHERS} - {"reactions"}
+    assert taken == {*CALLS, *OTHERS} - {"reactions", "derivatives"}
 
 
 @pytest.mark.slow

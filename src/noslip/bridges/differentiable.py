@@ -6,6 +6,7 @@ Jacobian, and for a run with many unknowns the product of weights with its Jacob
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from noslip.sensitivities.forward import simulate_sensitivities
 from noslip.sensitivities.gradient import gradient
 from noslip.sensitivities.objective import Measurements
 from noslip.simulation.simulate import simulate
+from noslip.simulation.starts.bases import check_own_speeds
 
 #: Ways to differentiate a run.
 MODES = ("forward", "adjoint")
@@ -33,7 +35,10 @@ def check_request(mode: str, options: Mapping[str, Any], where: str) -> None:
 
 
 class RatesFunction:
-    """The right-hand side without the work, and its Jacobian by [t; x; u; p], at rows of points."""
+    """The right-hand side without the work, and its Jacobian by [t; x; u; p], at rows of points.
+
+    Both bring the singularity measures with them: points that η does not carry are refused.
+    """
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -43,9 +48,12 @@ class RatesFunction:
         rates = eq.state_rates
         self.size = int(rates.shape[0])
         slopes = ca.jacobian(rates, ca.vertcat(*given))
-        self._values = compile_expression("rates", given, system.fold(rates))
+        measures = [h.value for h in system.singularity_measures]
+        values = ca.vertcat(rates, *measures)
+        self._values = compile_expression("rates", given, system.fold(ca.densify(values)))
         # by rows
-        self._slopes = compile_expression("slopes", given, system.fold(ca.vec(slopes.T)))
+        rows = ca.vertcat(ca.vec(ca.densify(slopes.T)), *measures)
+        self._slopes = compile_expression("slopes", given, system.fold(rows))
 
     def completed(self, u: Any, p: Any) -> tuple[Any, Any]:
         """Inputs and parameters; zeros and the nominal values for those that are None."""
@@ -55,12 +63,22 @@ class RatesFunction:
     def values(self, t: Any, x: Any, u: Any, p: Any) -> Array:
         """(…, nx) rates at (…,), (…, nx), (…, nu) and (…, np)."""
         shape, rows = self._rows(t, x, u, p)
-        return self._values.map(*rows).reshape(*shape, self.size)
+        return self._checked(self._values.map(*rows), self.size, rows).reshape(*shape, self.size)
 
     def jacobian(self, t: Any, x: Any, u: Any, p: Any) -> Array:
         """(…, nx, 1 + nx + nu + np) derivatives."""
         shape, rows = self._rows(t, x, u, p)
-        return self._slopes.map(*rows).reshape(*shape, self.size, sum(self.sizes))
+        number = self.size * sum(self.sizes)
+        found = self._checked(self._slopes.map(*rows), number, rows)
+        return found.reshape(*shape, self.size, sum(self.sizes))
+
+    def _checked(self, found: Array, number: int, rows: list[Array]) -> Array:
+        """The first numbers of each row; points at which the measures behind them vanish refuse."""
+        t, x, _, p = rows
+        q = x[:, : len(self.system.coordinates)]
+        where = f"rates of model '{self.system.model.name}'"
+        check_own_speeds(self.system, t, q, p, found[:, number:], where)
+        return found[:, :number]
 
     def _rows(self, *given: Any) -> tuple[tuple[int, ...], list[Array]]:
         """Leading dimensions that all share, and tables of rows."""
@@ -74,7 +92,11 @@ class RatesFunction:
                     "give x = [q; eta], u = system.inputs and p = system.parameters(), in order",
                 )
         shape = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-        rows = [np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
+        count = math.prod(shape)
+        rows = [
+            np.broadcast_to(a, (*shape, size)).reshape(count, size)
+            for a, size in zip(arrays, self.sizes, strict=True)
+        ]
         rows[0] = rows[0][:, 0]
         return shape, rows
 

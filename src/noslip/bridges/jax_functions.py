@@ -23,7 +23,8 @@ def to_jax(system: System) -> Callable[..., Any]:
     """The right-hand side as a function (t, x, u, p) → rates of JAX, which can be differentiated.
 
     x = [q; η; μ; z] without the work, u as `system.inputs`; p, `system.parameters()`, may be left
-    out for the nominal values. Its second derivatives are not there.
+    out for the nominal values. Its second derivatives are not there, and it refuses states at which
+    η does not determine the motion.
 
     Parameters
     ----------

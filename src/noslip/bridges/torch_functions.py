@@ -20,7 +20,8 @@ def to_torch(system: System) -> Callable[..., Any]:
     """The right-hand side as a function (t, x, u, p) → rates of PyTorch, with a backward pass.
 
     Leading dimensions of t (…,), x (…, nx), u (…, nu) and p (…, np) are a batch. u and p may be
-    left out, for zeros and the nominal values.
+    left out, for zeros and the nominal values. States at which the independent speeds do not
+    determine the motion are refused.
 
     Parameters
     ----------

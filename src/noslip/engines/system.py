@@ -403,9 +403,9 @@ class System:
         Parameters
         ----------
         outputs : of ``rates`` (of x), ``speeds`` (v), ``accelerations`` (v̇), ``measures`` (of
-            singularities: the independent speeds end where one is below its floor), ``energies``
-            (K, U), ``residuals`` (A v + a, then g), ``multipliers`` (λ) and ``poses`` (of a body,
-            R_WB by rows and p_WB).
+            singularities: the independent speeds end where one is below its floor, and all other
+            outputs are wrong where it is zero; constrain them), ``energies`` (K, U), ``residuals``
+            (A v + a, then g), ``multipliers`` (λ) and ``poses`` (of a body, R_WB by rows and p_WB).
         name : of the function.
         parameters : values that differ from the nominal ones; all are numbers then, and there is no
             ``p``. None: they stay an input.

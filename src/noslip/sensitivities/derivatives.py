@@ -4,7 +4,7 @@
 
 x = [q; η; μ; W] and u = [u; w; ẇ] as in `engines/system.py`. Everything is traced by CasADi's
 automatic differentiation and compiled as one native function; only what can differ from zero is
-computed.
+computed. States at which η does not determine the motion are refused.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
 from noslip.sensitivities.closed_loop import close_loop
 from noslip.simulation.request import check_named
+from noslip.simulation.starts.bases import check_own_speeds
 
 
 class DerivativeValues(NamedTuple):
@@ -45,7 +46,8 @@ class Derivatives:
     ----------
     of : what is differentiated: rates of the states, or outputs; n of them.
     states, inputs, parameters : what it is differentiated by.
-    function : native [values; derivatives that can differ from zero] of (t, x, u, p).
+    function : native [values; derivatives that can differ from zero; singularity measures] of
+        (t, x, u, p).
     """
 
     of: tuple[Quantity, ...]
@@ -54,15 +56,22 @@ class Derivatives:
     parameters: tuple[Quantity, ...]
     function: NativeFunction = field(repr=False)
     _places: tuple[Array, ...] = field(repr=False)  # of the nonzeros in each matrix, by rows
+    _system: System = field(repr=False)
 
     def __call__(
         self, time: float, state: ArrayLike, inputs: ArrayLike, parameters: ArrayLike
     ) -> DerivativeValues:
-        """Values and derivatives at a time, state, inputs and parameters."""
+        """Values and derivatives at a time, state, inputs and parameters.
+
+        Raises
+        ------
+        SimulationError : for arrays of other shapes, and where the independent speeds are singular.
+        """
         try:
             values = self.function(time, state, inputs, parameters)[None]
         except (TypeError, ValueError):
             raise self._refusal(False, time, state, inputs, parameters) from None
+        self._check(values, [time], [state], parameters)
         return DerivativeValues(*(array[0] for array in self._scattered(values)))
 
     def map(
@@ -71,12 +80,31 @@ class Derivatives:
         """Values and derivatives for k times (k,), states and inputs (k, …), a row for each.
 
         Parameters may be (np,), the same for all.
+
+        Raises
+        ------
+        SimulationError : for arrays of other shapes, and where the independent speeds are singular
+            at one of the states.
         """
         try:
             values = self.function.map(time, state, inputs, parameters)
         except (TypeError, ValueError):
             raise self._refusal(True, time, state, inputs, parameters) from None
+        self._check(values, time, state, parameters)
         return self._scattered(values)
+
+    def _check(self, values: Array, time: Any, state: Any, parameters: Any) -> None:
+        """Refuse states that the independent speeds do not carry."""
+        system = self._system
+        measures = values[:, len(self.of) + sum(map(len, self._places)) :]
+        t, x, params = (np.asarray(a, dtype=float) for a in (time, state, parameters))
+        q = x[:, : len(system.coordinates)]
+        times = np.broadcast_to(t, len(values))
+        check_own_speeds(system, times, q, params, measures, self._where)
+
+    @property
+    def _where(self) -> str:
+        return f"derivatives of {self.of[0].name}, … of model '{self._system.model.name}'"
 
     def _refusal(self, is_many: bool, *given: ArrayLike) -> SimulationError:
         """Error for values that the code did not accept."""
@@ -99,7 +127,7 @@ class Derivatives:
                 f"{fix}; a row for each time" if is_many else fix,
             )
             break
-        return SimulationError(found[0], f"derivatives of {self.of[0].name}, …", found[1])
+        return SimulationError(found[0], self._where, found[1])
 
     def _scattered(self, values: Array) -> DerivativeValues:
         n, at = len(self.of), len(self.of)
@@ -157,6 +185,7 @@ def _make(system: System, outputs: Mapping[str, str]) -> Derivatives:
         i, j = (np.array(k, dtype=int) for k in matrix.sparsity().get_triplet())
         places.append(i * matrix.shape[1] + j)
         nonzeros += matrix.nonzeros()
+    nonzeros.append(system.rates_expression[system.num_states :, :])
     return Derivatives(
         of=of,
         states=states,
@@ -167,6 +196,7 @@ def _make(system: System, outputs: Mapping[str, str]) -> Derivatives:
         ),
         function=system.compile_expression("derivatives", ca.vertcat(*nonzeros)),
         _places=tuple(places),
+        _system=system,
     )
 
 

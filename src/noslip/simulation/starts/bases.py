@@ -152,6 +152,41 @@ def singular_state(
     )
 
 
+def check_own_speeds(
+    system: System, t: Array, q: Array, params: Array, measures: Array, where: str
+) -> None:
+    """Refuse the first of n states that the system's own independent speeds do not carry.
+
+    For functions of the state [q; η], which cannot take others.
+
+    Parameters
+    ----------
+    system : in whose speeds the states are written.
+    t, q, params : (n,) s, (n, nq) and (np,) or (n, np).
+    measures : (n, nh) singularity measures of the system there; nan passes, as numbers do there.
+    where : the function, for the error.
+    """
+    is_singular = np.any(np.abs(measures) <= _limits(system, ALL), axis=1)
+    if not is_singular.any():
+        return
+    k = int(np.argmax(is_singular))
+    number = f", state {k}" if len(measures) > 1 else ""
+    measure = _first_singular(system, measures[k], ALL)
+    row = params[k] if params.ndim > 1 else params
+    others = choose_bases(system, t[k : k + 1], q[k : k + 1], row)
+    if measure.kind != "basis" or others.faults:
+        raise singular_state(system, measure, float(t[k]), number)
+    own, found = (
+        ", ".join(s.name for s in here.independent_speeds)
+        for here in (system, others.groups[0].system)
+    )
+    raise SimulationError(
+        f"the independent speeds {own} do not determine the motion at this state",
+        f"{where}, t = {t[k]:g} s{number}",
+        f"declare others in the model ({found} do), or give another configuration",
+    )
+
+
 def regular_start(
     system: System, start: Start, params: Array, *, kinds: Sequence[str] = ALL
 ) -> tuple[System, Start]:
