@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,7 @@ from noslip.model.bodies import Body
 from noslip.model.checks import check_model
 from noslip.model.checks_expressions import texts_of
 from noslip.model.checks_numbers import LARGEST, SMALLEST
-from noslip.model.expressions import CONSTANTS, Name, Number, apply, fold, parse
+from noslip.model.expressions import CONSTANTS, Name, Number, apply, fold, nominal, parse
 from noslip.model.model import Model
 from noslip.model.quantities import NOT_NEGATIVE, POSITIVE, Meaning
 from noslip.model.schema import leaves
@@ -113,10 +113,13 @@ class ParameterChecker:
     Parameters
     ----------
     model : whose parameters they are.
+    inertia : check of the degrees of freedom at a vector of them.
     """
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(
+        self, model: Model, inertia: Callable[[NDArray[np.float64]], None] | None = None
+    ) -> None:
+        self.model, self._inertia = model, inertia
         # a run checks the same ones several times
         self._accepted: deque[tuple[float, ...]] = deque(maxlen=16)
 
@@ -130,6 +133,7 @@ class ParameterChecker:
         Raises
         ------
         ModelError : if the checks of the model refuse them.
+        FormulationError : if a degree of freedom has no inertia with them.
         """
         key = tuple(values.values())
         vector = np.array(key, dtype=float)
@@ -137,6 +141,8 @@ class ParameterChecker:
             is_often = len(self._accepted) >= OFTEN
             if not (is_often and self._condition.holds(vector)):
                 check_values(self.model, values)
+                if self._inertia is not None:
+                    self._inertia(vector)
             self._accepted.append(key)
         return vector
 
@@ -173,7 +179,8 @@ class SufficientCondition:
 def trace_condition(model: Model) -> SufficientCondition:
     """The condition for other parameter values of a model that passes its checks."""
     params = ca.SX.sym("p", len(model.parameters))
-    checked = _CheckedTerms({p.name: params[k] for k, p in enumerate(model.parameters)})
+    symbols = {p.name: params[k] for k, p in enumerate(model.parameters)}
+    checked = _CheckedTerms(symbols, model.parameter_values())
     for path, key, _, value in leaves(model):
         if path[0] != "scenario":
             for _, text in texts_of(path, key, value):
@@ -192,7 +199,8 @@ def trace_condition(model: Model) -> SufficientCondition:
 class _CheckedTerms:
     """Terms that the checks of a model test, in the symbols of its parameters."""
 
-    def __init__(self, parameters: Mapping[str, ca.SX]) -> None:
+    def __init__(self, parameters: Mapping[str, ca.SX], nominal: Mapping[str, float]) -> None:
+        self._nominal = nominal
         self._known = {**{name: ca.SX(x) for name, x in CONSTANTS.items()}, **parameters}
         self._values: dict[str, ca.SX | None] = {}
         self.positive: list[ca.SX] = []
@@ -235,15 +243,23 @@ class _CheckedTerms:
     def add_body(self, body: Body) -> None:
         """Mass and inertia: with three moments each has a sign, with products the minors do."""
         moments = self._values_of(body.inertia or ())
-        self.not_negative += self._values_of((body.mass, body.moment))
+        self._add_inertia((body.mass, body.moment))
         if len(moments) == 3 == len(body.inertia or ()):
-            self.not_negative += moments
+            self._add_inertia(body.inertia or ())
         if len(moments) == 6:
             xx, yy, zz, xy, xz, yz = moments
             size, minor = ca.fabs(xx) + ca.fabs(yy) + ca.fabs(zz), xx * yy - xy * xy
             whole = zz * minor - yz * (xx * yz - xy * xz) + xz * (xy * yz - yy * xz)
             minors = (xx, minor, whole)
             self.positive += [m - CLOSE * size ** (k + 1) for k, m in enumerate(minors)]
+
+    def _add_inertia(self, scalars: Iterable[Any]) -> None:
+        """Masses or moments: those that vanish at other values may leave a freedom without one."""
+        for scalar in scalars:
+            value = self.value(scalar)
+            if value is not None:
+                has_one = nominal(scalar, self._nominal) > 0.0
+                (self.positive if has_one else self.not_negative).append(value)
 
     def _values_of(self, scalars: Iterable[Any]) -> list[ca.SX]:
         """Values of the scalars that depend on parameters alone."""

@@ -40,6 +40,7 @@ from noslip.engines.parameters import (
 from noslip.engines.program import Program, trace_program
 from noslip.engines.projection import is_projected, projected_state
 from noslip.formulations.base import Equations
+from noslip.formulations.derive import InertiaCheck
 from noslip.interrupts import interruptible
 from noslip.kinematics.basis import RANK_LOST
 from noslip.kinematics.kinematics import Kinematics, trace
@@ -178,7 +179,7 @@ class System:
 
     @cached_property
     def _checker(self) -> ParameterChecker:
-        return ParameterChecker(self.model)
+        return ParameterChecker(self.model, InertiaCheck(self.equations).check)
 
     def parameters(self, values: Mapping[str, float] | None = None) -> Array:
         """Parameter vector: nominal values, changed where `values` says so."""

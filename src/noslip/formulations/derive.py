@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.errors import FormulationError
 from noslip.formulations.base import AbstractFormulation, Equations
@@ -40,35 +43,57 @@ def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equa
 
 def check_inertia(equations: Equations) -> None:
     """Refuse a degree of freedom without inertia, and name it."""
-    kin = equations.kinematics
-    if kin.num_independent_speeds == 0:
-        return
-    symbols, solution = kin.symbols, equations.solution
-    if solution.mass is None:
-        pivots = ca.Function("d", [symbols.q, symbols.params], [ca.vertcat(*solution.pivots)])
-        samples = kin.probe.configurations(1)
-        numbers = np.array([pivots(q, kin.probe.params) for _, q in samples]).ravel()
-        if numbers.min() > 1e-9 * numbers.max():
+    InertiaCheck(equations).check(equations.kinematics.probe.params)
+
+
+class InertiaCheck:
+    """Finds degrees of freedom without inertia at parameter values; its functions are kept."""
+
+    def __init__(self, equations: Equations) -> None:
+        self.equations = equations
+        kin, solution = equations.kinematics, equations.solution
+        symbols = kin.symbols
+        self._pivots: ca.Function | None = None
+        if solution.mass is None and kin.num_independent_speeds:
+            pivots = ca.vertcat(*solution.pivots)
+            self._pivots = ca.Function("d", [symbols.q, symbols.params], [pivots])
+
+    @cached_property
+    def _mass(self) -> ca.Function:
+        symbols, solution = self.equations.kinematics.symbols, self.equations.solution
+        matrix = self.equations.reduced_mass if solution.mass is None else solution.mass
+        return ca.Function("m", [symbols.t, symbols.q, symbols.params], [matrix])
+
+    def check(self, params: NDArray[np.float64]) -> None:
+        """Refuse parameter values at which a degree of freedom has no inertia, and name it."""
+        kin = self.equations.kinematics
+        if kin.num_independent_speeds == 0:
             return
-    matrix = equations.reduced_mass if solution.mass is None else solution.mass
-    mass = ca.Function("m", [symbols.t, symbols.q, symbols.params], [matrix])
-    for t, q in kin.probe.configurations(3):
-        M = np.array(mass(t, q, kin.probe.params))
-        scale = np.array([kin.length if s.unit == "rad/s" else 1.0 for s in kin.independent_speeds])
-        M = M / np.outer(scale, scale)
-        values, vectors = np.linalg.eigh(M)
-        if values[0] > 1e-12 * max(values[-1], 1e-300):
-            return
-        direction = vectors[:, 0] / np.max(np.abs(vectors[:, 0]))
-    involved = [
-        f"{c:+.3g} {s.name}"
-        for c, s in zip(direction, kin.independent_speeds, strict=True)
-        if abs(c) > 1e-6
-    ]
-    raise FormulationError(
-        f"the degree of freedom {' '.join(involved)} has no inertia: nothing resists its "
-        "acceleration",
-        f"model '{kin.model.name}'",
-        "give mass or inertia to a body that moves with it, prescribe its motion, or make it a "
-        "speed input",
-    )
+        if self._pivots is not None:
+            samples = kin.probe.configurations(1)
+            numbers = np.array([self._pivots(q, params) for _, q in samples]).ravel()
+            if numbers.min() > 1e-9 * numbers.max():
+                return
+        for t, q in kin.probe.configurations(3):
+            M = np.array(self._mass(t, q, params))
+            turns = [s.unit == "rad/s" for s in kin.independent_speeds]
+            scale = np.where(turns, kin.length, 1.0)
+            M = M / np.outer(scale, scale)
+            if not np.isfinite(M).all():
+                return  # told by the run
+            values, vectors = np.linalg.eigh(M)
+            if values[0] > 1e-12 * max(values[-1], 1e-300):
+                return
+            direction = vectors[:, 0] / np.max(np.abs(vectors[:, 0]))
+        involved = [
+            f"{c:+.3g} {s.name}"
+            for c, s in zip(direction, kin.independent_speeds, strict=True)
+            if abs(c) > 1e-6
+        ]
+        raise FormulationError(
+            f"the degree of freedom {' '.join(involved)} has no inertia: nothing resists its "
+            "acceleration",
+            f"model '{kin.model.name}'",
+            "give mass or inertia to a body that moves with it, prescribe its motion, or make it a "
+            "speed input",
+        )

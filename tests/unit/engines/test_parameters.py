@@ -1,11 +1,15 @@
 """Values of parameters that are accepted in one evaluation, against the checks of the model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from small_mechanisms import cart
 
 import noslip as ns
 from noslip.engines.parameters import check_values, trace_condition
 from noslip.errors import ModelError
+from noslip.model.expressions import nominal as value_of
 from noslip.model.schema import leaves
 
 
@@ -16,6 +20,13 @@ def _passes(model, values):
     except ModelError:
         return False
     return True
+
+
+def _vanishes(model, values):
+    """Whether a mass or a moment of inertia becomes zero."""
+    named = {p.name: x for p, x in zip(model.parameters, values.tolist(), strict=True)}
+    own = [x for b in model.bodies for x in (b.mass, b.moment, *(b.inertia or ())[:3])]
+    return any(isinstance(x, str) and value_of(x, named) == 0.0 for x in own)
 
 
 @pytest.mark.parametrize("name", ["rolling-disk", "agv", "manipulator-6r", "lhd"])
@@ -30,8 +41,9 @@ def test_accepted_values_are_those_that_pass_the_checks(name):
         is_changed = rng.random(nominal.size) < min(0.2, 2.0 / nominal.size)
         values = nominal * np.where(is_changed, rng.choice(factors, nominal.size), 1.0)
         passes = _passes(model, values)
-        # no model here is close to what is refused, so that both always agree
-        assert condition.holds(values) == passes
+        # no model here is close to what is refused, so that both always agree; whether a freedom is
+        # left without inertia is not for the condition to say
+        assert condition.holds(values) == (passes and not _vanishes(model, values))
         outcomes.add(passes)
     assert outcomes == {True, False}
 
@@ -100,3 +112,22 @@ def test_every_kind_of_field_that_has_a_sign_is_looked_at():
         system.parameters({"r": 0.05 + 0.001 * k})
     with pytest.raises(ModelError, match="radius"):
         system.parameters({"r": -0.05})
+
+
+@pytest.mark.parametrize("often", [0, 20])
+def test_values_without_inertia_are_refused_as_in_a_file(often):
+    """However often other values were accepted before, in single runs, batches and sweeps."""
+    model = cart()
+    values = [replace(p, value=0.0 if p.name == "m" else p.value) for p in model.parameters]
+    with pytest.raises(ns.FormulationError, match="no inertia"):
+        ns.derive(replace(model, parameters=tuple(values)))
+    system = ns.compile(ns.derive(model))
+    for k in range(often):
+        system.parameters({"m": 1.0 + k})
+    with pytest.raises(ns.FormulationError, match=r"cart\.speed has no inertia"):
+        ns.simulate(system, duration=0.1, parameters={"m": 0.0})
+    with pytest.raises(ns.FormulationError, match="no inertia"):
+        ns.simulate_batch(system, duration=0.1, parameters={"m": [1.0, 0.0]})
+    # what has inertia by others may have no mass
+    disk = ns.compile(ns.derive(ns.load("rolling-disk")))
+    assert disk.parameters({"m": 0.0})[0] == 0.0
