@@ -243,6 +243,33 @@ COMMANDS: dict[str, BadInput] = {
         command=("track", "agv", "--path", "circle:radius=2", "--timing", "quintic:1e300"),
         words=("duration is 1e+300",),
     ),
+    "a hinge that is no coordinate": BadInput(
+        command=(*TRACK, "--path", "circle:2", "--hinge", "x"), words=("hinge is 'x'", "fix")
+    ),
+    "a hinge without steering": BadInput(
+        command=(*TRACK, "--path", "circle:2", "--hinge", "bracket.angle"),
+        words=("no steering is named",),
+    ),
+    "a hitch without a hinge": BadInput(
+        command=(*TRACK, "--path", "circle:2", "--hitch", "0.3"), words=("without the hinge",)
+    ),
+    "a heading of nothing": BadInput(
+        command=(*TRACK, "--path", "circle:2", "--heading", "nothing"),
+        words=("heading is 'nothing'", "fix"),
+    ),
+    "half a heading": BadInput(
+        command=(*TRACK, "--path", "circle:2", "--heading", "1+"), words=("heading is '1+'",)
+    ),
+    "a point of names": BadInput(
+        command=(*TRACK, "--path", "circle:2", "--point", "x,y,z"), words=("point is 'x'",)
+    ),
+    "a direction of names": BadInput(
+        command=(*TRACK, "--path", "circle:2", "--direction", "x,y,z"),
+        words=("direction is 'x'",),
+    ),
+    "a steering that is no coordinate": BadInput(
+        command=(*TRACK, "--path", "circle:2", "--steering", "x"), words=("steering is 'x'",)
+    ),
     "the folder we are in": BadInput(command=(*RUN, "-o", "."), words=("is the current one",)),
     "no folder": BadInput(command=(*RUN, "-o", ""), words=("is the current one",)),
     "the folder above": BadInput(command=(*RUN, "-o", ".."), words=("or one above it",)),

@@ -16,11 +16,15 @@ from noslip.control.paths.smoothness import curvature_jumps
 from noslip.control.timing.laws import AbstractTiming, timing_law
 from noslip.engines.system import Array, System
 from noslip.engines.system import compile as compile_system
-from noslip.errors import SimulationError
+from noslip.errors import SimulationError, nearest
 from noslip.formulations.derive import derive
+from noslip.model.expressions import CONSTANTS, ExpressionError, names_of
 from noslip.model.model import ModelBuilder
+from noslip.model.quantities import Scalar
 from noslip.words import counted
 
+#: Variable of a heading.
+ARC_LENGTH = "s"
 #: Rate at which a steering turns at a standstill if no other is known, rad/s.
 TURNING = 0.5
 
@@ -35,6 +39,7 @@ def choose_follower(system: System, values: Array, follower: Follower | str | No
     follower : what of it is known, or the name of the body whose axle follows.
     """
     given = Follower(body=follower) if isinstance(follower, str) else follower or Follower()
+    _check_given(system, given)
     chosen = {
         f.name: value
         for f in fields(Follower)
@@ -45,6 +50,50 @@ def choose_follower(system: System, values: Array, follower: Follower | str | No
         given = replace(found, **chosen)
     held = tuple((name, given.reference.get(name, value)) for name, value in given.held)
     return replace(given, held=held)
+
+
+def _check_given(system: System, follower: Follower) -> None:
+    """Refuse names that the model does not have, and fields that nothing would use."""
+    where = f"follower of model '{system.model.name}'"
+    coordinates = [c.name for c in system.coordinates]
+    for word in ("steering", "hinge"):
+        name = getattr(follower, word)
+        if name and name not in coordinates:
+            raise SimulationError(
+                f"{word} is '{name}', which is not a coordinate", where, nearest(name, coordinates)
+            )
+    parameters = [p.name for p in system.model.parameters]
+    for word in ("point", "direction", "heading", "wheelbase", "hitch", "trailer"):
+        value = getattr(follower, word)
+        known = [*parameters, ARC_LENGTH] if word == "heading" else parameters
+        for text in value if isinstance(value, tuple) else (value,):
+            for name in sorted(_names(text, word, where) - {*known, *CONSTANTS}):
+                raise SimulationError(
+                    f"{word} is '{text}', and there is no '{name}'", where, nearest(name, known)
+                )
+    if follower.hinge and not follower.steering:
+        raise SimulationError(
+            f"the axle behind '{follower.hinge}' follows the path, and no steering is named",
+            where,
+            "name the steering, with its wheelbase, or give the body whose axle follows instead",
+        )
+    unused = [word for word in ("hitch", "trailer") if getattr(follower, word)]
+    if unused and not follower.hinge and follower.links is None:
+        raise SimulationError(
+            f"{unused[0]} is given without the hinge that it belongs to", where, "name the hinge"
+        )
+
+
+def _names(value: Scalar | None, word: str, where: str) -> frozenset[str]:
+    """Names of a scalar."""
+    if not isinstance(value, str):
+        return frozenset()
+    try:
+        return names_of(value)
+    except ExpressionError as error:
+        raise SimulationError(
+            f"{word} is '{value}': {error}", where, "give a number or an expression of parameters"
+        ) from None
 
 
 def _is_known(system: System, follower: Follower) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from noslip.model.checks_expressions import Scope, check_text, quoted, scope_of, value_at
 from noslip.model.checks_names import check_identifier, check_reference, check_reserved
-from noslip.model.expressions import ExpressionError, nominal, parse
+from noslip.model.expressions import ExpressionError, names_of, nominal, parse
 from noslip.model.findings import Finding, Path, field, number_text
 from noslip.model.model import Model
 from noslip.model.quantities import Scalar
@@ -45,7 +45,7 @@ def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
         yield from _check_keys("follower.reference", reference, "coordinate", starting, known)
     if scenario.plant is not None:
         yield from _check_plant(model, scenario.plant, starting, known)
-    yield from _check_texts(scenario, known, named)
+    yield from _check_texts(scenario, known, named, _reactions(model, scenario, known))
     if scenario.path or scenario.controller or scenario.timing or scenario.plant is not None:
         yield from importlib.import_module(TASKS).text_faults(model, known)
 
@@ -199,8 +199,30 @@ def _check_start_orientation(model: Model, scenario: Scenario) -> Iterator[Findi
             )
 
 
+def _reactions(model: Model, scenario: Scenario, known: Vocabulary) -> set[str]:
+    """Constraint forces that outputs may use.
+
+    Only the equations know which rows a loop has; a wrong one is told when they are compiled.
+    """
+    rows = {row.name for row in model.rows} | {given.name for given in model.speed_inputs}
+    rows |= {f"{c.name}.{direction}" for c in model.contacts for direction in c.directions()}
+    parts = [f"{kind}{axis}" for kind in ("", "moment_", "point_") for axis in "xyz"]
+    joints = {f"joint_reaction.{joint.name}.{part}" for joint in model.joints for part in parts}
+    loops = tuple(f"reaction.{joint.name}." for joint in known.topology.loops)
+    used = {name for text in scenario.outputs.values() for name in _names(text)}
+    return joints | {f"reaction.{row}" for row in rows} | {n for n in used if n.startswith(loops)}
+
+
+def _names(text: object) -> frozenset[str]:
+    """Names of an expression; none of a text that cannot be read."""
+    try:
+        return names_of(text) if isinstance(text, str) else frozenset()
+    except ExpressionError:
+        return frozenset()
+
+
 def _check_texts(
-    scenario: Scenario, known: Vocabulary, named: tuple[str, ...]
+    scenario: Scenario, known: Vocabulary, named: tuple[str, ...], reactions: set[str]
 ) -> Iterator[Finding]:
     """Expressions use parameters, t and definitions, which see only those declared before them."""
     own = {p.name: p.value for p in scenario.parameters}
@@ -217,7 +239,7 @@ def _check_texts(
     seen |= set(known.definitions)
     stop = scope_of(known, moving, definitions={*seen, *named})
     inputs = {*known.inputs, *known.speed_inputs}
-    outputs = scope_of(known, moving, definitions={*seen, *named, *inputs})
+    outputs = scope_of(known, moving, definitions={*seen, *named, *inputs, *reactions})
     scopes = {
         **{"start": given, "inputs": given, "motion": given},
         **{"stop": stop, "outputs": outputs},

@@ -59,7 +59,8 @@ def check_units(model: Model, known: Vocabulary) -> Iterator[Finding]:
         else:
             for at, text in texts_of(path, key, value):
                 unit = _unit_of_field(at, key, part, units)
-                if unit:
+                # one that cannot be read is told where it is declared
+                if unit and _readable(unit) is not None:
                     yield from _check_expression(at, text, unit, beside(key.meaning.own, scope))
 
 

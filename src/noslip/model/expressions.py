@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from noslip.errors import MissingNameError, nearest
+
 #: A number in SI units, or the text of an expression of declared parameters, such as ``"l/2"``.
 Scalar: TypeAlias = float | str
 
@@ -250,7 +252,7 @@ def evaluate(
     def leaf(node: Number | Name) -> Any:
         if isinstance(node, Number):
             return literal(node.value)
-        return values[node.name] if node.name in values else literal(CONSTANTS[node.name])
+        return values[node.name] if node.name in values else literal(_constant(node, values))
 
     def call(function: str, arguments: list[Any]) -> Any:
         return apply(function, arguments, algebra)
@@ -312,7 +314,7 @@ def nominal(scalar: Scalar, values: Mapping[str, float]) -> float:
     Raises
     ------
     ExpressionError : the text cannot be read.
-    KeyError : it uses a name that has no value.
+    MissingNameError : it uses a name that has no value.
     """
     if not isinstance(scalar, str):
         return float(scalar)
@@ -320,9 +322,21 @@ def nominal(scalar: Scalar, values: Mapping[str, float]) -> float:
     def leaf(node: Number | Name) -> float:
         if isinstance(node, Number):
             return node.value
-        return values[node.name] if node.name in values else CONSTANTS[node.name]
+        return values[node.name] if node.name in values else _constant(node, values)
 
     return fold(parse(scalar), leaf, apply_to_numbers)
+
+
+def _constant(node: Name, values: Mapping[str, Any]) -> float:
+    """Value of a constant; a name that is none is refused."""
+    if node.name not in CONSTANTS:
+        known = [*values, *CONSTANTS]
+        raise MissingNameError(
+            f"there is no '{node.name}'",
+            f"expression with '{node.name}'",
+            nearest(node.name, known),
+        )
+    return CONSTANTS[node.name]
 
 
 _CASADI_NAMES = {"abs": "fabs", "min": "fmin", "max": "fmax"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, LOOP, faults, more, parameter
 
-from noslip.errors import Fault
+from noslip.errors import Fault, ModelError
 from noslip.model.checks import check_model
 from noslip.model.forces import SpeedInput
 from noslip.model.model import IndependentSpeed
@@ -226,3 +226,20 @@ def test_what_a_scenario_declares_and_never_uses_is_a_warning():
         Fault("scenario parameter 'R' is never used", "scenario.parameters.R", fix),
         Fault("definition 'a' is never used", "scenario.definitions.a", fix),
     )
+
+
+@pytest.mark.parametrize("name", ["agv", "rolling-disk", "tractor-trailer", "vehicle-on-hills"])
+def test_outputs_may_use_every_constraint_force_that_a_run_knows(name, system_of):
+    """All names of `reaction_values`, and none beside them."""
+    from noslip.simulation.expressions import reaction_values
+
+    system = system_of(name)
+    names = list(reaction_values(system))
+    outputs = {f"o{k}": f"2*{name}" for k, name in enumerate(names)}
+    check_model(run(system.model, outputs=outputs))
+    with pytest.raises(ModelError, match="not declared"):
+        check_model(run(system.model, outputs={"o": "reaction.none.lateral"}))
+
+
+def test_outputs_may_use_the_forces_of_a_loop():
+    check_model(run(LOOP, outputs={"o": "reaction.pin.shift_x"}))

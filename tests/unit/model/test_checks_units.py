@@ -242,3 +242,16 @@ def test_a_motor_of_its_own_input_is_fine():
     model = more(CART, "inputs", ForceInput(name="turn", unit="N*m"))
     model = more(model, "forces", Motor(name="turner", speed="swing.rate", input="turn"))
     assert said_of(model) == []
+
+
+def test_an_unknown_unit_is_one_fault_whatever_uses_what_has_it():
+    """An expression cannot be compared with a unit that cannot be read."""
+    wrong = replace(
+        CART,
+        inputs=(ForceInput(name="push", unit="Nm"),),
+        parameters=(*CART.parameters, parameter("k", 1.0, "N*m/rad")),
+        forces=(Motor(name="motor", input="push", speed="rail.speed"),),
+        scenario=Scenario(duration=1.0, inputs={"push": "2*k"}),
+    )
+    found = [f for f in find_faults(wrong) if not f.warning]
+    assert [f.path[:2] for f in found] == [("inputs", "push")]
