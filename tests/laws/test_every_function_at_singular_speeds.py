@@ -393,8 +393,8 @@ OTHERS = {
     "sweep_eigenvalues": "calls steady and linearize",
     "canonical_form": "of a nominal straight motion, by linearize",
     "fit": "calls simulate_sensitivities",
-    "reference_motion": "linearizes along a motion, whose conditioning it watches",
-    "start_on_motion": "completes a start from a motion",
+    "reference_motion": "along a motion, below",
+    "start_on_motion": "called by reference_motion, in speeds that are regular there",
     "run_scenario": "calls simulate",
 }
 
@@ -487,6 +487,34 @@ def test_histories_with_a_sample_across_the_slides():
         close(found.independent_accelerations["x.speed"], -np.sin(0.5 * found.t))
         forces = ns.dynamics_history(system, found)
         close(forces.unreachable, 0 * forces.unreachable)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("begin", [0.0, pi / 2, -pi / 2, pi / 2 - 1e-5])
+def test_motions_that_begin_and_pass_across_the_slides(begin):
+    """A circle driven at 2 m/s by the inputs of its reference alone."""
+    system = system_of("skate")
+    heading = f"(0.5*t + {begin!r})"
+    motion = ns.ExpressionMotion(
+        coordinates={
+            "x.position": f"4*sin{heading}",
+            "y.position": f"-4*cos{heading}",
+            "th.angle": heading,
+        }
+    )
+    run = ns.follow(system, motion, duration=2 * pi, samples=9)
+    close(run["x.position"], 4 * np.sin(0.5 * run.t + begin), MOTION)
+    close(run["y.position"], -4 * np.cos(0.5 * run.t + begin), MOTION)
+    found = ns.reference_motion(system, motion).samples(np.linspace(0.0, 2 * pi, 9))
+    heading = 0.5 * found.t + begin
+    close(found.speeds["y.speed"], 2 * np.sin(heading))
+    # along the blade: both slides and the skate, 1.6 kg along x and 1.3 kg along y, turning at
+    # 0.5 rad/s; the power of the inputs is the rate of K = ½ 1.6 ẋ² + ½ 1.3 ẏ² + const
+    power = found.inputs["Fx"] * 2 * np.cos(heading) + found.inputs["Fy"] * 2 * np.sin(heading)
+    power += 0.5 * found.inputs["T"]
+    close(power, -0.3 * np.sin(2 * heading))
+    # of the inputs that do so these are least: none across the blade
+    close(found.inputs["Fx"] * np.sin(heading), found.inputs["Fy"] * np.cos(heading))
 
 
 @pytest.mark.parametrize("sign", [1, -1])

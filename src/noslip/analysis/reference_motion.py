@@ -24,6 +24,7 @@ from noslip.errors import SimulationError
 from noslip.simulation import rules
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
+from noslip.simulation.starts.bases import choose_bases
 from noslip.simulation.starts.completion import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
 
@@ -77,6 +78,10 @@ class ReferenceMotion:
         ----------
         times : (n,) s.
         tolerance : of the integration of the coordinates that the motion leaves open.
+
+        Raises
+        ------
+        SimulationError : if nothing determines the motion at a sample.
         """
         t = np.asarray(times, dtype=float)
         span = self.start.time, float(t[-1])
@@ -84,6 +89,13 @@ class ReferenceMotion:
         z = integrate_reference(program, self.start.q, t, span, self.parameters, tolerance)
         _, q, v, eta, u, given, miss = program.evaluate(t, z, self.parameters)
         system, motion = self.system, program.reference.motion
+        bases = choose_bases(system, t, q, self.parameters)
+        bases.check(system, t, "sample")
+        for here, k in bases.groups:
+            if here is not system:
+                own = self.law.program(here).evaluate(t[k], z[k], self.parameters)
+                v[k], u[k], given[k], miss[k] = own[2], *own[4:]
+                eta[k] = system.kinematics.independent_values(t[k], q[k], v[k], self.parameters)
         inputs = [x.name for x in system.inputs]
         used = self.law.inputs or tuple(inputs[: u.shape[1]])
         driven = inputs[len(inputs) - given.shape[1] :]
@@ -174,8 +186,9 @@ def _regular_on(
     nothing of how fast a straight train goes.
     """
     q, eta = _configuration(system, law, start, values, time)
-    if np.all(np.isfinite(eta)):
-        return system
+    groups, _ = choose_bases(system, np.array([time]), q[None], values, kinds=("basis",))
+    if groups and (groups[0].system is not system or np.all(np.isfinite(eta))):
+        return groups[0].system
     other = system.regular_at(np.array([time]), q[None], values[None])[0]
     return system if other is None else other
 
