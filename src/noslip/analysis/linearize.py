@@ -80,6 +80,8 @@ class Linearization:
     eigenvalues : (n,) of A, those that grow fastest first.
     eigenvectors : (n, n), a column for each.
     named_modes : names that the model gives to modes.
+    turning : angles that turn steadily, and with them the axes of other states → rate, rad/s; what
+        swings at f Hz in these axes, in the world swings at f ± rate/2π.
     """
 
     model: str
@@ -101,6 +103,7 @@ class Linearization:
     eigenvectors: np.ndarray = field(repr=False)
     law_states: tuple[Quantity, ...] = ()
     named_modes: tuple[NamedMode, ...] = field(default=(), repr=False)
+    turning: dict[str, float] = field(default_factory=dict)
 
     @property
     def states(self) -> tuple[Quantity, ...]:
@@ -134,7 +137,18 @@ class Linearization:
             lines.append(f"  dependent  {', '.join(c.name for c in self.dependent)}")
         if self.ignored:
             lines.append(f"  ignored    {', '.join(c.name for c in self.ignored)}")
-        return "\n".join([*lines, *modes_text(self.modes)])
+        return "\n".join([*lines, *self.axes_notes, *modes_text(self.modes)])
+
+    @property
+    def axes_notes(self) -> tuple[str, ...]:
+        """A line for each angle whose turning axes the frequencies are seen in."""
+        if not any(mode.is_oscillating for mode in self.modes):
+            return ()
+        return tuple(
+            f"  axes       turn with {name} at {rate:.6g} rad/s: a motion of f Hz in them has "
+            f"|f ± {abs(rate) / (2 * np.pi):.4g}| Hz in axes that do not"
+            for name, rate in self.turning.items()
+        )
 
     def to_json(self) -> dict[str, object]:
         """Plain numbers, lists and dictionaries; an eigenvalue is [real, imaginary]."""
@@ -148,6 +162,7 @@ class Linearization:
             "inputs": listed(self.inputs),
             "dependent": [c.name for c in self.dependent],
             "ignored": [c.name for c in self.ignored],
+            "turning": self.turning,
             "about": self.values,
             "residual": self.residual,
             "A": self.A.tolist(),
@@ -370,7 +385,22 @@ def linearize_point(
         eigenvectors=vectors[:, order],
         law_states=law.states if law is not None else (),
         named_modes=point.system.model.modes,
+        turning=_turning(point),
     )
+
+
+#: Rates of angles below this are rounding, rad/s.
+STILL = 1e-9
+
+
+def _turning(point: LocalState) -> dict[str, float]:
+    """Angles that turn the axes of other states, and turn steadily, with their rates."""
+    rates = point.values()[1]
+    return {
+        point.chart.coordinates[k].name: float(rates[k])
+        for k in point.chart.turning()
+        if abs(rates[k]) > STILL
+    }
 
 
 def _with_law(near: SmallMotions, law: LawSlopes, T: Array) -> SmallMotions:

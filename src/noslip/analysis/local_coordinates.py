@@ -208,6 +208,10 @@ class LocalCoordinates:
         found = np.array(self.placing.map(len(c))(c.T))
         return found[place].reshape(len(c), -1)
 
+    def turning(self) -> list[int]:
+        """Places of angles that turn the axes of other angles, and of places: all but the last."""
+        return [turn.coordinate + k for turn in self._turns for k in (0, 1)]
+
     def split(self, stacked: Array) -> list[Array]:
         """Stacked rows of r, ċ, g, v and η, apart."""
         return np.split(stacked, np.cumsum(self.sizes)[:-1])
