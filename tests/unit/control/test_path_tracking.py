@@ -117,9 +117,17 @@ def test_trailers_that_go_first_are_led(system_of, name, path):
     assert off[-1] < 0.02 and np.max(off) < 0.4 and not run.path_errors.lost
 
 
-def test_a_chain_without_bounded_gains_is_refused():
-    """A fork without mass on a truck that is pushed: modes of kHz, which no regulator leads."""
-    system = ns.compile(ns.derive(vehicles.truck((0.0, 0.0), (3.0, 2.5))))
-    with pytest.raises(ns.SimulationError, match="no gains lead this chain of axles") as caught:
-        ns.track(system, "circle:radius=15", follower=ns.Follower(reverse=True), controller="path")
-    assert "'trailer'" in caught.value.fix
+def test_a_chain_whose_speeds_are_singular_at_the_start_is_led():
+    """Rates of fork and trailer, the model's own speeds, say nothing of how fast a truck goes."""
+    system, back = (
+        ns.compile(ns.derive(vehicles.truck((0.0, 0.0), (3.0, 2.5)))),
+        ns.Follower(reverse=True),
+    )
+    base = next(c.name for c in system.coordinates if c.name.endswith(".y"))
+    on = ns.track(system, "circle:radius=15", follower=back, controller="path")
+    assert on.tracking_error < 1e-6
+    beside = {base: on[base][0] + 0.2}
+    run = ns.track(system, "circle:radius=15", follower=back, controller="path", start=beside)
+    off = run.path_errors.distance
+    assert off[0] == pytest.approx(0.2, abs=1e-6)
+    assert off[-1] < 1e-6 and np.max(off) < 0.21 and not run.path_errors.lost
