@@ -30,7 +30,7 @@ from noslip.simulation.batches.request import read_batch
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
 from noslip.simulation.segments import SegmentBasis
-from noslip.simulation.simulate import PROJECTION_TOLERANCE
+from noslip.simulation.single_run import PROJECTION_TOLERANCE
 from right_hand_side import NUM_ROWS, generic_rows
 
 LANES = 8

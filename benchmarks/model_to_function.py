@@ -19,7 +19,7 @@ import noslip as ns
 from measuring import Measure, leave, shortest
 from noslip.engines.interpreter import interpret
 from noslip.engines.native import compile_native
-from noslip.formulations.derive import check_inertia
+from noslip.formulations.derivation import check_inertia
 
 REPETITIONS = 25
 BUILDS = 3

@@ -25,7 +25,7 @@ from kane_disk import CONTACT, PARAMETERS, Rates, derive_disk, start_state
 from measuring import Measure, leave, shortest
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
-from noslip.simulation.simulate import PROJECTION_TOLERANCE
+from noslip.simulation.single_run import PROJECTION_TOLERANCE
 
 DURATION = 10.0
 REFERENCE_TOLERANCE = 1e-13

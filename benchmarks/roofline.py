@@ -4,8 +4,8 @@ Measured here: the clock, by a chain of whole-number operations that take one cy
 by independent fused multiplications and additions; and the time of a right-hand side. Counted:
 operations of the program as it is compiled, instructions of its machine code (straight-line code
 runs each once; those inside the C library's functions are not counted), and the longest chain of
-operations that wait for each other, by `noslip.engines.optimize`. The share of the limit takes an
-operation as one of the two in a fused one.
+operations that wait for each other, by `noslip.engines.optimization`. The share of the limit takes
+an operation as one of the two in a fused one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from noslip.engines.interpreter import interpret_rows
 from noslip.engines.llvm import print_llvm
 from noslip.engines.machine_code import machine_code, optimized_module
 from noslip.engines.native import CALL_ROWS
-from noslip.engines.optimize import FUSED, LATENCIES, optimize
+from noslip.engines.optimization import FUSED, LATENCIES, optimize
 from noslip.engines.program import Program
 from right_hand_side import NUM_ROWS, generic_rows, loop_call
 

@@ -20,18 +20,19 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave, shortest
-from noslip.analysis.reference_motion import start_on_motion
 from noslip.control.controllers.computed_torque import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.path import PathMotion
 from noslip.control.paths.curves import Circle
+from noslip.control.reference.reference_motion import start_on_motion
 from noslip.control.timing.laws import Quintic
 from noslip.control.track import track
 from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.input_plan import InputPlan, plan_inputs
-from noslip.simulation.runner import IntegrationPlan, run_native
-from noslip.simulation.simulate import PROJECTION_TOLERANCE
+from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.runner import run_native
+from noslip.simulation.single_run import PROJECTION_TOLERANCE
 
 DURATION = 60.0
 TOLERANCE = 1e-9

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
+from noslip.base.families import isolated, load_plugin, members_of
 from noslip.cli import main
-from noslip.families import isolated, load_plugin, members_of
 from noslip.model.joints import AbstractJointType
 
 ROOT = Path(__file__).parent.parent

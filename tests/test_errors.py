@@ -6,7 +6,7 @@ import math
 import pytest
 
 import noslip as ns
-from noslip.errors import nearest
+from noslip.base.errors import nearest
 
 MANY = [f"wheel{k}" for k in range(1, 21)]
 

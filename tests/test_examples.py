@@ -19,7 +19,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq, fsolve
 
-from noslip.families import isolated
+from noslip.base.families import isolated
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 MAX_LINES = 80

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
+from noslip.base.extras import EXTRAS
 from noslip.cli import main
-from noslip.extras import EXTRAS
 from noslip.formulations.catalog import known_formulations
 from noslip.show.equations.plain import plain_document
 

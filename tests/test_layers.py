@@ -1,11 +1,13 @@
-"""Imports go one way: a package is a stage and imports only from earlier ones.
+"""Imports go one way, through doors: a package is a stage and imports only from earlier ones.
 
-The same holds for the folders and the modules within a package. No module uses private names of
-another, and no two classes have the same name.
+A package is entered by its door, the names of its ``__init__.pyi``. The same direction holds for
+the folders and the modules within a package. No module uses private names of another, and no two
+classes have the same name.
 """
 
 import ast
 import gc
+import importlib
 from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -15,65 +17,46 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "noslip"
 
-#: Lower ranks never import higher ones. What shares a rank imports nothing of each other.
-RANKS = {
-    "errors": -3,
-    "reading": -2,
-    "memory_limits": -2,
-    "atomic": -2,
-    "extras": -2,
-    "progress": -1,
-    "families": -1,
-    "interrupts": -1,
-    "formats": 0,
-    "spatial": -1,
-    "lookup_tables": -1,
-    "grid_spline": 0,
-    "step_table": 0,
-    "words": 0,
-    "numeric": 0,
-    "model": 1,
-    "kinematics": 2,
-    "library": 2,
-    "formulations": 3,
-    "engines": 4,
-    "simulation": 5,
-    "sensitivities": 6,
-    "analysis": 7,
-    "control": 8,
-    "sweeps": 9,
-    "identification": 9,
-    "show": 10,
-    "bridges": 11,
-    "studio": 11,
-    "cli": 12,
-}
+#: The stages, in the order data flows. A package imports only from earlier ones.
+CORE = (
+    *("base", "algebra", "expressions", "model", "kinematics", "formulations"),
+    *("engines", "simulation", "analysis", "control"),
+)
+#: What stands around the core, on its doors and the public names alone. The same order.
+SATELLITES = (
+    *("library", "identification", "sweeps", "scene", "show"),
+    *("bridges", "environments", "studio", "cli"),
+)
+ORDER = (*CORE, *SATELLITES)
 
-#: What a package may import beyond or short of its rank, and why.
-ONLY = {
-    # ready models are descriptions, the same as a user's own
-    "library": {"errors", "model"},
+#: Widest that a door may be: names that a package lends to others. Doors only become narrower.
+WIDTHS = {
+    "model": 120,
+    "kinematics": 27,
+    "formulations": 29,
+    "engines": 80,
+    "simulation": 86,
+    "analysis": 34,
+    "control": 30,
+    "show": 39,
 }
 
 #: (importer, what) → reason. The package itself holds nothing but its version and the lazy names.
 ALLOWED = {
-    ("__init__", "extras"): "a name whose package is missing is told with the extra to install",
-    ("__init__", "errors"): "a name that does not exist is told with its nearest",
-    ("__init__", "show"): "in a notebook the import itself lets equations show as mathematics",
-    ("cli", ""): "a command is the public function of that name",
+    ("", "base"): "errors of names that do not exist, and of packages that are missing",
+    ("", "show"): "in a notebook the import itself lets equations show as mathematics",
     ("simulation", ""): "run.plot() and run.animate() are the public functions of that name",
     ("analysis", ""): "sweep.plot() is the public function of that name",
-    ("bridges", "__version__"): "code that is written says by which version it was",
-    ("engines", "__version__"): "object code on disk is loaded by the version that stored it",
-    ("show", "__version__"): "the summary of a run says by which version it was made",
+    ("engines", ""): "object code on disk is loaded by the version that stored it",
+    ("control", "library"): "a plant may be named as a model of the library",
 }
 
 #: The folders of each package, in the order data flows: none imports from a later one.
 FOLDERS = {
     "model": ["parts"],
-    "simulation": ["loop", "starts", "batches"],
-    "control": ["paths", "timing", "motions", "controllers", "driving"],
-    "show": ["scene", "equations", "plots", "report"],
+    "simulation": ["loop", "starts", "batches", "sensitivities"],
+    "control": ["paths", "reference", "timing", "motions", "controllers", "driving"],
+    "show": ["equations", "plots", "report"],
     "sweeps": ["works"],
     "studio": ["choosing", "running", "page"],
 }
@@ -81,6 +64,7 @@ FOLDERS = {
 #: Packages in which imports within functions may close a cycle, and why.
 LAZY = {
     "model": "ModelBuilder.build() runs the checks of the whole model",
+    "expressions": "a number in an expression may have a unit, and a unit is an expression",
 }
 
 #: Private attributes of other modules that are used, and why.
@@ -124,42 +108,93 @@ def nodes_of(path):
 
 
 def package_of(path):
-    """The stage a file belongs to: its folder, or its own name at the top."""
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    """The package a file belongs to; "" for the front door itself."""
+    first, *rest = path.relative_to(SOURCE).parts
+    return first if rest else ""
 
 
 def imports(path):
-    """(line, first part below noslip) of every import in a file, those within functions too."""
+    """(line, module below noslip, name or None) of every import, those within functions too."""
     for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
             assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
-            if module == "noslip":
-                yield from ((node.lineno, alias.name) for alias in node.names)
-            elif module.startswith("noslip."):
-                yield node.lineno, module.split(".")[1]
+            if module.split(".")[0] == "noslip":
+                home = module.removeprefix("noslip").removeprefix(".")
+                yield from ((node.lineno, home, alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.split(".")[0] == "noslip":
-                    yield node.lineno, (alias.name.split(".") + [""])[1]
+                    yield node.lineno, alias.name.removeprefix("noslip").removeprefix("."), None
 
 
-def test_every_package_has_a_rank():
-    packages = {package_of(path) for path in FILES} - {"__init__"}
-    assert packages == set(RANKS)
+def imports_of_others():
+    """(place, importer, package, module, name) of every import of another package."""
+    for path in FILES:
+        here = package_of(path)
+        for line, module, name in imports(path):
+            there = module.split(".")[0] or (name if name in ORDER else "")
+            if there != here:
+                yield f"{path.relative_to(SOURCE)}:{line}", here, there, module, name
+
+
+@cache
+def door_of(package):
+    """Names that a package lends: those of its ``__init__.pyi``."""
+    stub = ast.parse((SOURCE / package / "__init__.pyi").read_text())
+    found = [a for n in ast.walk(stub) if isinstance(n, ast.ImportFrom) for a in n.names]
+    assert all(alias.asname == alias.name for alias in found), package
+    return [alias.name for alias in found]
+
+
+def test_every_package_has_a_place():
+    assert {package_of(path) for path in FILES} - {""} == set(ORDER)
+    assert [path.name for path in SOURCE.glob("*.py")] == ["__init__.py"]
 
 
 def test_imports_go_one_way():
-    for path in FILES:
-        here = package_of(path)
-        for line, there in imports(path):
-            place = f"{path.relative_to(SOURCE)}:{line}: {here} imports {there or 'noslip'}"
-            if (here, there) in ALLOWED or here == there:
-                continue
-            assert there in RANKS, place
-            assert here in RANKS, f"{place}, but __init__.py imports nothing of the package"
-            assert RANKS[there] < RANKS[here], f"{place}, which comes after it"
-            assert there in ONLY.get(here, RANKS), f"{place}, which it must not know"
+    for place, here, there, _, _ in imports_of_others():
+        if (here, there) in ALLOWED or (here in SATELLITES and not there):
+            continue
+        says = f"{place}: {here or 'noslip'} imports {there or 'noslip'}"
+        assert here and there, f"{says}: the core knows no public names"
+        assert ORDER.index(there) < ORDER.index(here), f"{says}, which comes after it"
+
+
+def test_packages_are_entered_by_their_doors():
+    for place, here, there, module, name in imports_of_others():
+        if there and here:
+            assert module == there, f"{place}: {here} goes past the door of {there}: {module}"
+            assert name in door_of(there), f"{place}: {there} does not lend '{name}'"
+
+
+def test_doors_lend_what_somebody_takes():
+    taken = {(there, name) for _, _, there, _, name in imports_of_others()}
+    public = {
+        alias.name
+        for node in ast.walk(ast.parse((SOURCE / "__init__.pyi").read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    for package in ORDER:
+        if (SOURCE / package / "__init__.pyi").exists():
+            names = door_of(package)
+            assert len(names) == len(set(names)), f"{package} lends a name twice"
+            idle = {n for n in names if (package, n) not in taken} - public
+            assert not idle, f"nobody takes {', '.join(sorted(idle))} of {package}"
+
+
+@pytest.mark.parametrize("package", WIDTHS)
+def test_doors_are_narrow(package):
+    assert len(door_of(package)) <= WIDTHS[package]
+
+
+def test_doors_open_to_what_they_list():
+    for package in ORDER:
+        if (SOURCE / package / "__init__.pyi").exists():
+            room = importlib.import_module(f"noslip.{package}")
+            assert (room.__doc__ or "").strip(), f"{package} does not say what it is for"
+            assert all(hasattr(room, name) for name in door_of(package))
 
 
 def module_of(path):
@@ -197,7 +232,7 @@ def imported_modules(path, *, is_lazy_counted=True):
     return set(visit(tree_of(path))) - {""}
 
 
-@pytest.mark.parametrize("package", RANKS)
+@pytest.mark.parametrize("package", ORDER)
 def test_modules_of_a_package_do_not_import_each_other_in_a_circle(package):
     own = [path for path in FILES if package_of(path) == package]
     graph = {
@@ -292,8 +327,7 @@ def test_classes_have_different_names():
 
 
 def test_every_exception_is_still_needed():
-    found = {(package_of(path), there) for path in FILES for _, there in imports(path)}
-    assert set(ALLOWED) <= found
+    assert set(ALLOWED) <= {(here, there) for _, here, there, _, _ in imports_of_others()}
 
 
 def test_heavy_libraries_stay_in_their_place():
@@ -301,12 +335,11 @@ def test_heavy_libraries_stay_in_their_place():
     homes = {
         "llvmlite": {"engines"},
         "sympy": {"engines", "show"},
-        "matplotlib": {"show"},
-        "PIL": {"show"},
-        "viser": {"show", "studio"},
+        "matplotlib": {"show", "scene"},
+        "PIL": {"scene", "show"},
+        "viser": {"scene", "show", "studio"},
         "xarray": {
             "simulation",
-            "sensitivities",
             "analysis",
             "sweeps",
             "identification",
@@ -316,9 +349,9 @@ def test_heavy_libraries_stay_in_their_place():
         "dask": {"sweeps"},
         "distributed": {"sweeps"},
         "click": {"cli"},
-        "rich": {"cli", "progress", "show"},
+        "rich": {"base", "cli", "scene", "show"},
         "pydantic": {"model"},
-        "tomllib": {"model", "simulation", "sweeps", "show", "bridges"},
+        "tomllib": {"model", "simulation", "identification", "sweeps", "show", "bridges"},
         "tomli_w": {"model"},
     }
     for path in FILES:

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
+from noslip.base.families import isolated, load_plugin
+from noslip.base.formats import AbstractFormat, find_format, known_formats
 from noslip.cli import main
-from noslip.families import isolated, load_plugin
-from noslip.formats import AbstractFormat, find_format, known_formats
 from noslip.model.files import AbstractModelFormat, AbstractModelText, load_model
 from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.simulation.run_files import AbstractRunFormat

@@ -19,21 +19,15 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
+from noslip.base.families import find_member, isolated, load_plugin, members_of, words_of
 from noslip.cli import main
-from noslip.families import (
-    find_member,
-    isolated,
-    load_plugin,
-    members_of,
-    words_of,
-)
 from noslip.formulations.catalog import known_formulations
 from noslip.kinematics.symbols import Reader
 from noslip.model.bodies import AbstractShape
 from noslip.model.files import load_model, model_to_toml, parse_model
 from noslip.model.forces import AbstractForce
 from noslip.model.joints import AbstractJointType
-from noslip.model.numbers import NumberReader
+from noslip.model.number_reader import NumberReader
 from noslip.model.surfaces import AbstractSurface
 
 PLUGIN = Path(__file__).parent / "models" / "own_members.py"
@@ -225,7 +219,7 @@ def test_it_is_animated(scenario_run, tmp_path):
 
 
 def test_it_is_drawn_by_its_own_triangles_and_its_support_function(model, own):
-    from noslip.show.scene.scene import scene
+    from noslip.scene.assembly import scene
 
     parts = {part.body: part for part in scene(model).parts if part.body != "world"}
     assert {"stone", "nut"} <= set(parts)
@@ -354,7 +348,7 @@ def test_a_batch_on_the_ground_is_its_single_runs(fairground):
 
 
 def test_it_is_reported_animated_and_in_the_scene(fairground, fairground_run, tmp_path):
-    from noslip.show.scene.scene import scene
+    from noslip.scene.assembly import scene
     from noslip.studio.running.models import Mechanism
 
     ns.write_run(fairground_run, tmp_path / "run", system=fairground, plots=False)
@@ -498,7 +492,7 @@ def test_installed_plugins_are_loaded_when_a_word_is_not_known(tmp_path):
     (tmp_path / "rods.py").write_text(PLUGIN.read_text().replace("own_", "installed_"))
     code = (
         "import sys; import noslip as ns\n"
-        "from noslip.families import find_member, words_of\n"
+        "from noslip.base.families import find_member, words_of\n"
         "from noslip.model.joints import AbstractJointType\n"
         "assert 'rods' not in sys.modules\n"
         "assert find_member(AbstractJointType, 'revolute') and 'rods' not in sys.modules\n"
@@ -537,7 +531,7 @@ def installed_words(tmp_path_factory):
     for module, name in FAMILIES:
         text = f"from {module} import {name}\nclass Member{name}({name}):\n    word = 'installed'\n"
         (folder / f"installed_{name}.py").write_text(text)
-    code = "import importlib, json, sys\nfrom noslip.families import find_member, words_of\n"
+    code = "import importlib, json, sys\nfrom noslip.base.families import find_member, words_of\n"
     code += f"bases = [getattr(importlib.import_module(m), n) for m, n in {FAMILIES}]\n"
     code += "before = [n for n in sys.modules if n.startswith('installed_')]\n"
     code += "found = {b.__name__: find_member(b, 'installed').__module__ for b in bases}\n"

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
+from noslip.base.families import isolated, load_plugin
 from noslip.cli import main
 from noslip.control.estimators import AbstractInstrument
 from noslip.control.forms import read_form
-from noslip.families import isolated, load_plugin
 from noslip.model.scenario import ScenarioPlant
 
 PLUGIN = Path(__file__).parent / "models" / "own_studies.py"

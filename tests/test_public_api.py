@@ -419,7 +419,7 @@ def test_no_text_is_ever_run_as_code():
         modules = set(all_modules)
         # ffmpeg, with our own arguments, reads pictures and no text; a C compiler reads code that
         # is printed from operations, with texts of the model in comments alone
-        if path.relative_to(SOURCE).as_posix() in ("show/scene/film.py", "bridges/fmu.py"):
+        if path.relative_to(SOURCE).as_posix() in ("scene/film.py", "bridges/fmu.py"):
             modules.remove("subprocess")
         for node in ast.walk(ast.parse(text, str(path))):
             place = f"{path}:{getattr(node, 'lineno', 0)}"

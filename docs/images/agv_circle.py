@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import noslip as ns
-from noslip.show.colors import PALETTE
+from noslip.scene.colors import PALETTE
 
 BLUE, ORANGE, GREEN, GRAY = *PALETTE[:3], "#8a8f98"
 HERE = Path(__file__).parent

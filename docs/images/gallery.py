@@ -15,11 +15,12 @@ import numpy as np
 from PIL import Image
 
 import noslip as ns
-from noslip.atomic import write_atomically
-from noslip.show.scene.camera import camera
-from noslip.show.scene.film import Film, write_gif
-from noslip.show.scene.frames import frames
-from noslip.show.scene.scene import scene
+from noslip.base.atomic import write_atomically
+from noslip.scene.cameras import camera
+from noslip.scene.film import Film
+from noslip.scene.film import write_gif
+from noslip.scene.poses import frames
+from noslip.scene.assembly import scene
 
 HERE = Path(__file__).parent
 #: Of the pictures: pixels, and colors.

@@ -21,7 +21,7 @@ def __getattr__(name):  # type: ignore[no-untyped-def]
     try:
         return _find(name)
     except ImportError as error:
-        from noslip.extras import missing_package
+        from noslip.base import missing_package
 
         missing = missing_package(error, f"noslip.{name}")
         if missing is None:
@@ -30,14 +30,14 @@ def __getattr__(name):  # type: ignore[no-untyped-def]
     except AttributeError:
         if name in __all__ or name.startswith("_"):
             raise
-        from noslip.errors import nearest
+        from noslip.base import nearest
 
         raise AttributeError(f"noslip has no name '{name}'; {nearest(name, __all__)}") from None
 
 
 # in a notebook, equations show as mathematics without anybody asking
 if "IPython" in sys.modules:
-    from noslip.show.notebook import install_displays
+    from noslip.show import install_displays
 
     install_displays()
     del install_displays

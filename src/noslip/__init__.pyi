@@ -1,7 +1,7 @@
 """Every public name, in the order data flows; read at run time too, so it is the only list."""
 
 # errors
-from .errors import (
+from .base.errors import (
     NoslipError as NoslipError,
     ModelError as ModelError,
     FormulationError as FormulationError,
@@ -13,7 +13,7 @@ from .errors import (
     Fault as Fault,
 )
 
-from .families import (
+from .base.families import (
     load_plugin as load_plugin,
 )
 
@@ -195,7 +195,7 @@ from .formulations.base import (
     Equations as Equations,
     MethodObject as MethodObject,
 )
-from .formulations.derive import (
+from .formulations.derivation import (
     derive as derive,
 )
 from .formulations.complement import (
@@ -254,7 +254,7 @@ from .simulation.trajectory import (
     Trajectory as Trajectory,
     Ending as Ending,
 )
-from .simulation.simulate import (
+from .simulation.single_run import (
     simulate as simulate,
 )
 from .simulation.batches.result import (
@@ -263,7 +263,7 @@ from .simulation.batches.result import (
 from .simulation.batch import (
     simulate_batch as simulate_batch,
 )
-from .progress import (
+from .base.progress import (
     ProgressBar as ProgressBar,
 )
 
@@ -280,13 +280,13 @@ from .analysis.cartesian import (
     CartesianModel as CartesianModel,
     cartesian_model as cartesian_model,
 )
-from .analysis.motion import (
+from .control.reference.motion import (
     ExpressionMotion as ExpressionMotion,
 )
-from .analysis.inverse import (
+from .control.reference.inverse import (
     FollowMotion as FollowMotion,
 )
-from .analysis.reference_motion import (
+from .control.reference.reference_motion import (
     ReferenceMotion as ReferenceMotion,
     ReferenceSamples as ReferenceSamples,
     reference_motion as reference_motion,
@@ -306,10 +306,10 @@ from .analysis.evaluate_batch import (
     evaluate_batch as evaluate_batch,
     inverse_dynamics_batch as inverse_dynamics_batch,
 )
-from .simulation.measured import (
+from .identification.measured import (
     MeasuredTable as MeasuredTable,
 )
-from .analysis.history import (
+from .control.reference.history import (
     DynamicsHistory as DynamicsHistory,
     KinematicHistory as KinematicHistory,
     dynamics_history as dynamics_history,
@@ -323,11 +323,11 @@ from .analysis.audit_batch import (
     AuditBatch as AuditBatch,
     audit_batch as audit_batch,
 )
-from .analysis.linearize import (
+from .analysis.linearization import (
     Linearization as Linearization,
     linearize as linearize,
 )
-from .analysis.linearize_batch import (
+from .analysis.linearization_batch import (
     LinearizationBatch as LinearizationBatch,
     linearize_batch as linearize_batch,
 )
@@ -335,11 +335,11 @@ from .analysis.canonical import (
     CanonicalForm as CanonicalForm,
     canonical_form as canonical_form,
 )
-from .analysis.steady import (
+from .analysis.steady_motion import (
     SteadyMotion as SteadyMotion,
     steady as steady,
 )
-from .analysis.steady_batch import (
+from .analysis.steady_motion_batch import (
     SteadyBatch as SteadyBatch,
     steady_batch as steady_batch,
 )
@@ -347,24 +347,24 @@ from .analysis.eigenvalue_sweep import (
     EigenvalueSweep as EigenvalueSweep,
     sweep_eigenvalues as sweep_eigenvalues,
 )
-from .sensitivities.derivatives import (
+from .simulation.sensitivities.derivatives import (
     Derivatives as Derivatives,
     derivatives as derivatives,
 )
-from .sensitivities.result import (
+from .simulation.sensitivities.result import (
     Sensitivities as Sensitivities,
 )
-from .sensitivities.forward import (
+from .simulation.sensitivities.forward import (
     simulate_sensitivities as simulate_sensitivities,
 )
-from .sensitivities.objective import (
+from .simulation.sensitivities.objective import (
     Measurements as Measurements,
 )
-from .sensitivities.gradient import (
+from .simulation.sensitivities.gradient import (
     Gradient as Gradient,
     gradient as gradient,
 )
-from .sensitivities.batch import (
+from .simulation.sensitivities.batch import (
     GradientBatch as GradientBatch,
     SensitivitiesBatch as SensitivitiesBatch,
     gradient_batch as gradient_batch,
@@ -502,7 +502,7 @@ from .control.track import (
 )
 
 # to other programs
-from .simulation.measured_files import (
+from .identification.measured_files import (
     read_measured as read_measured,
 )
 from .bridges.vda5050_orders import (
@@ -515,7 +515,7 @@ from .bridges.exports import (
     Exported as Exported,
     export as export,
 )
-from .bridges import (
+from .environments import (
     gym as gym,
 )
 from .bridges.jax_functions import (

@@ -9,11 +9,11 @@ from PIL import Image
 from watch import Watch
 
 import noslip as ns
-from noslip.show.scene.camera import camera
-from noslip.show.scene.frames import frames
-from noslip.show.scene.render import CameraView
-from noslip.show.scene.scene import scene
-from noslip.show.scene.stage import ASPECT
+from noslip.scene.assembly import scene
+from noslip.scene.cameras import camera
+from noslip.scene.poses import frames
+from noslip.scene.render import CameraView
+from noslip.scene.stage import ASPECT
 
 SIZE = {"width": 360, "height": 260}
 #: A software renderer on a busy machine draws a picture a second.

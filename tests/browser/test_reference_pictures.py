@@ -96,7 +96,7 @@ def test_what_people_see_is_a_difference(sweep_page):
 
 def test_a_line_of_a_figure_is_a_difference(page):
     """A thin curve alone, in the paler colors of the palette."""
-    from noslip.show.colors import PALETTE
+    from noslip.scene.colors import PALETTE
 
     drawn = """<svg width=600 height=300><path d="M0 20 C 200 300 400 -100 590 280" fill="none"
         stroke="{}" stroke-width="1.4"/></svg>"""

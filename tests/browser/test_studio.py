@@ -19,7 +19,7 @@ from watch import Watch
 
 import noslip as ns
 from noslip.control.scenario import run_scenario
-from noslip.show.scene.scene import scene
+from noslip.scene.assembly import scene
 from noslip.studio.choosing.forms import first_points
 from noslip.studio.choosing.link import PageLink, changed_choice, read_link, write_link
 from noslip.studio.running.models import Mechanism

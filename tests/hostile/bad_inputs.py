@@ -16,7 +16,7 @@ from typing import Any
 from limits import MEBIBYTE
 
 import noslip as ns
-from noslip.families import load_plugin
+from noslip.base.families import load_plugin
 
 Make = Callable[[Path], Any]
 

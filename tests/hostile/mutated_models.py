@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import noslip as ns
-from noslip.families import base_of, find_member
+from noslip.base.families import base_of, find_member
 from noslip.model.files import model_to_toml
 from noslip.model.model import Model
 from noslip.model.schema import ITEMS, Key, Kind, keys_of

@@ -10,8 +10,8 @@ import pytest
 from limits import largest_file, snapshot
 
 import noslip as ns
-from noslip.atomic import MANIFEST
-from noslip.show.plots import save_figure
+from noslip.base.atomic import MANIFEST
+from noslip.show.plots.files import save_figure
 
 
 @pytest.fixture(scope="module")

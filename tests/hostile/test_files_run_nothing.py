@@ -41,7 +41,7 @@ ALLOWED = {
     ("sweeps/works/functions.py", "find_function"): "the call of ns.sweep",
     ("engines/cuda_driver.py", "CDLL"): "the driver of the card",
     ("atomic.py", "CDLL"): "the C library",
-    ("show/scene/film.py", "Popen"): "ffmpeg",
+    ("scene/film.py", "Popen"): "ffmpeg",
 }
 #: Modules that make objects of bytes, which may run anything.
 UNSAFE = {"pickle", "cloudpickle", "dill", "marshal", "shelve", "joblib", "runpy", "code", "yaml"}

@@ -23,9 +23,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import noslip as ns
-from noslip.atomic import foreign, read_manifest
+from noslip.base.atomic import foreign, read_manifest
 from noslip.bridges.mesh_files import facets_of
-from noslip.model import expressions
+from noslip.expressions import arithmetic as expressions
 from noslip.model.files import parse_model
 
 CORPUS = Path(__file__).with_name("corpus")

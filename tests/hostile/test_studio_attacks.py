@@ -579,7 +579,7 @@ class FakeClient:
 
 def test_an_unknown_viser_is_not_served_unguarded(monkeypatch):
     """Where viser is served by other means than the one that is guarded, nothing is served."""
-    from noslip.errors import SimulationError
+    from noslip.base.errors import SimulationError
 
     @contextlib.contextmanager
     def absent(_):

@@ -15,7 +15,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import noslip as ns
-from noslip.families import members_of
+from noslip.base.families import members_of
 from noslip.model.forces import AbstractForce
 
 PLATE, WHEEL = (3.0, (0.5, 0.7, 0.9)), (1.0, (0.03, 0.05, 0.04))

@@ -6,11 +6,11 @@ import casadi as ca
 import pytest
 
 import noslip as ns
+from noslip.algebra.linear import symmetric_solve
+from noslip.algebra.spatial import cross
 from noslip.formulations.base import AbstractFormulation
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import kinetic_energy
-from noslip.kinematics.linear import symmetric_solve
-from noslip.spatial import cross
 
 
 def failed(certificate):

@@ -12,6 +12,8 @@ import casadi as ca
 import numpy as np
 
 import noslip as ns
+from noslip.algebra.spatial import cross, rotation_about
+from noslip.expressions.arithmetic import Scalar
 from noslip.formulations.base import Blocks, Equations
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import inverse_dynamics, kinetic_energy
@@ -26,11 +28,9 @@ from noslip.model.quantities import (
     Point,
     PositiveLength,
     Quantity,
-    Scalar,
     Vector3,
 )
 from noslip.model.triangles import joined, patch
-from noslip.spatial import cross, rotation_about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

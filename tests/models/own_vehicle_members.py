@@ -12,20 +12,14 @@ import casadi as ca
 import numpy as np
 
 import noslip as ns
+from noslip.algebra.spatial import unit
+from noslip.expressions.arithmetic import Scalar
 from noslip.model.contacts import LATERAL, LONGITUDINAL, AbstractContact, Plane
 from noslip.model.definitions import MOVING
 from noslip.model.grounds import AbstractHeight
-from noslip.model.quantities import (
-    ZERO,
-    BodyName,
-    Meaning,
-    Point,
-    PositiveLength,
-    Scalar,
-)
+from noslip.model.quantities import ZERO, BodyName, Meaning, Point, PositiveLength
 from noslip.model.rows import AbstractRow, speed_faults
 from noslip.model.surfaces import Touch
-from noslip.spatial import unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from noslip import atomic
-from noslip.atomic import (
+from noslip.base import atomic
+from noslip.base.atomic import (
     ABANDONED,
     MANIFEST,
     hidden_name,
@@ -22,7 +22,7 @@ from noslip.atomic import (
     temporary_folder,
     write_atomically,
 )
-from noslip.errors import StorageError
+from noslip.base.errors import StorageError
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
@@ -83,7 +83,7 @@ def test_the_longest_names_can_be_written(tmp_path):
 LEAVES = """
 import os, signal, sys
 from pathlib import Path
-from noslip.atomic import temporary_folder, write_atomically
+from noslip.base.atomic import temporary_folder, write_atomically
 
 def write(path):
     path.write_text("half")

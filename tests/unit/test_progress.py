@@ -7,7 +7,7 @@ import time
 import pytest
 
 import noslip as ns
-from noslip import progress as module
+from noslip.base import progress as module
 
 
 class Terminal(io.StringIO):

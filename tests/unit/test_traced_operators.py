@@ -5,7 +5,7 @@ import sys
 
 import casadi as ca
 
-from noslip.spatial import inlined, traced
+from noslip.algebra.spatial import inlined, traced
 
 x, y = ca.SX.sym("x"), ca.SX.sym("y")
 v, A = ca.SX.sym("v", 3), ca.SX.sym("A", 3, 3)

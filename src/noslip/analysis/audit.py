@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.contact_forces import (
+from noslip.analysis.contact_loads import (
     SMALL,
     ContactForces,
     SampledGrip,
@@ -36,12 +36,10 @@ from noslip.analysis.contact_forces import (
     split_ranges,
 )
 from noslip.analysis.reactions import simulated_system
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError, nearest
-from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL
-from noslip.numeric import finite_or_none, is_truth
-from noslip.simulation.trajectory import Trajectory
-from noslip.words import counted
+from noslip.base import Array, SimulationError, counted, finite_or_none, is_truth, nearest
+from noslip.engines import System, require_system
+from noslip.model import LATERAL, LONGITUDINAL, NORMAL
+from noslip.simulation import Trajectory
 
 #: Fraction of its limit from which on a tire slides; a law with tanh comes near 1 and never there.
 FULL = 0.99

@@ -22,12 +22,12 @@ from noslip.analysis.audit import (
     check_formulation,
     verdict_cases,
 )
-from noslip.analysis.contact_forces import Unsupported, contact_forces_at
+from noslip.analysis.contact_loads import Unsupported, contact_forces_at
 from noslip.analysis.instant import check_time
 from noslip.analysis.reactions import SampledMotion
-from noslip.engines.system import Array, System
-from noslip.simulation.batches.variants import Variants, dataset, in_blocks, read_variants
-from noslip.words import counted
+from noslip.base import Array, counted
+from noslip.engines import System
+from noslip.simulation import Variants, dataset, in_blocks, read_variants
 
 if TYPE_CHECKING:
     import xarray

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip.analysis.linearize import Linearization, linearize
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError, nearest
-from noslip.model.quantities import Quantity
+from noslip.analysis.linearization import Linearization, linearize
+from noslip.base import Array, SimulationError, nearest
+from noslip.engines import System, require_system
+from noslip.model import Quantity
 
 #: What may differ from the form (1), relative to the largest entry.
 _AGREE = 1e-10

@@ -18,13 +18,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from noslip.algebra import cross
 from noslip.analysis.instant import check_time, speed_input_vectors, state_at
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError, nearest
-from noslip.kinematics.tree import twists
-from noslip.model.forces import GRAVITY
-from noslip.model.quantities import ZERO, Vector3
-from noslip.spatial import cross
+from noslip.base import Array, SimulationError, nearest
+from noslip.engines import System, require_system
+from noslip.kinematics import twists
+from noslip.model import GRAVITY, ZERO, Vector3
 
 COMPONENTS: tuple[str, ...] = ("vx", "vy", "vz", "wx", "wy", "wz")
 

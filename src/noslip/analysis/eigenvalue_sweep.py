@@ -11,24 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.analysis.feedback import StateInputs, depends_on_state
-from noslip.analysis.linearize import Linearization, linearize
-from noslip.analysis.linearize_batch import linearize_batch
+from noslip.analysis.linearization import Linearization, linearize
+from noslip.analysis.linearization_batch import linearize_batch
 from noslip.analysis.modes import SweptMode, growth_bound, neutral_bound, state_groups, swept_modes
 from noslip.analysis.scenario import split_changes
-from noslip.analysis.steady import steady
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError, nearest
-from noslip.model.expressions import (
-    CONSTANTS,
-    ExpressionError,
-    names_in,
-    nominal,
-    parse,
-)
-from noslip.model.model import NamedMode
-from noslip.numeric import is_truth
-from noslip.simulation.input_laws import AbstractInputLaw
-from noslip.simulation.starts.completion import Start
+from noslip.analysis.steady_motion import steady
+from noslip.base import Array, SimulationError, is_truth, nearest
+from noslip.engines import System, require_system
+from noslip.expressions import CONSTANTS, ExpressionError, names_in, nominal, parse
+from noslip.model import NamedMode
+from noslip.simulation import AbstractInputLaw, Start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

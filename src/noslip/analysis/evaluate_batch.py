@@ -27,20 +27,29 @@ from noslip.analysis.instant import (
     with_outputs,
 )
 from noslip.analysis.instant_kinematics import InverseDynamics, inputs_for
-from noslip.engines import outputs as system_outputs
-from noslip.engines.program import Program
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError, nearest
-from noslip.formulations.reactions import unknown_notes
-from noslip.memory_limits import check_memory
-from noslip.simulation.batches.variants import Variants, dataset, in_blocks, read_variants
-from noslip.simulation.expressions import check_outputs, output_units, trace_outputs
-from noslip.simulation.input_plan import plan_inputs
-from noslip.simulation.request import check_named
-from noslip.simulation.starts.bases import KINEMATIC, choose_bases, singular_state, states_in
-from noslip.simulation.starts.completion import Start, Starts
-from noslip.simulation.starts.layout import layout_of
-from noslip.simulation.starts.stacks import apply
+from noslip.base import Array, SimulationError, check_memory, nearest
+from noslip.engines import Program, System, contact_axes, energies, motion, residuals, wrenches
+from noslip.engines import blocks as blocks_of
+from noslip.formulations import unknown_notes
+from noslip.simulation import (
+    KINEMATIC,
+    Start,
+    Starts,
+    Variants,
+    apply,
+    check_named,
+    check_outputs,
+    choose_bases,
+    dataset,
+    in_blocks,
+    layout_of,
+    output_units,
+    plan_inputs,
+    read_variants,
+    singular_state,
+    states_in,
+    trace_outputs,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -447,13 +456,13 @@ def _program(system: System, outputs: Mapping[str, str]) -> Program:
     equations, kin = system.equations, system.kinematics
     parts = [
         system.rates_expression,
-        system_outputs.motion(equations),
-        system_outputs.blocks(equations),
-        system_outputs.energies(equations),
+        motion(equations),
+        blocks_of(equations),
+        energies(equations),
         equations.multipliers[bearing_rows(system)],
-        system_outputs.contact_axes(kin),
-        system_outputs.wrenches(equations),
-        system_outputs.residuals(kin),
+        contact_axes(kin),
+        wrenches(equations),
+        residuals(kin),
     ]
     column = ca.vertcat(*[ca.densify(ca.vec(ca.SX(part))) for part in parts])
     if outputs:
@@ -585,7 +594,7 @@ def inverse_dynamics_batch(
     measures = ca.vertcat(*[m.value for m in system.singularity_measures])
 
     def trace() -> Program:
-        blocks = system_outputs.blocks(system.equations)
+        blocks = blocks_of(system.equations)
         return system.program("blocks", ca.vertcat(ca.densify(measures), blocks))
 
     blocks_at = variants.compile("inverse_dynamics_batch", trace)

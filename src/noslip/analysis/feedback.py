@@ -17,11 +17,10 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.instant import input_vector
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.model.quantities import Quantity
-from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
-from noslip.simulation.input_plan import inputs_expression, traced_inputs
+from noslip.base import Array, SimulationError
+from noslip.engines import System
+from noslip.model import Quantity
+from noslip.simulation import AbstractInputLaw, InputGenerator, inputs_expression, traced_inputs
 
 #: What the inputs of a linearization may be.
 StateInputs = Mapping[str, float | str | ca.Function] | AbstractInputLaw

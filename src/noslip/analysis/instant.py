@@ -10,18 +10,26 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError, nearest
-from noslip.formulations.reactions import unknown_notes
-from noslip.model.contacts import bears_force
-from noslip.model.units import read_unit, times, unit_text
-from noslip.numeric import is_truth
-from noslip.simulation.expressions import check_outputs, output_units, trace_outputs
-from noslip.simulation.input_plan import plan_inputs
-from noslip.simulation.request import check_named, with_regular_rows
-from noslip.simulation.start import branch_notes, on_own_branch
-from noslip.simulation.starts.bases import ALL, regular_start
-from noslip.simulation.starts.completion import OtherBranchError, Start, complete_start
+from noslip.base import Array, SimulationError, is_truth, nearest
+from noslip.engines import System
+from noslip.expressions import read_unit, times, unit_text
+from noslip.formulations import unknown_notes
+from noslip.model import bears_force
+from noslip.simulation import (
+    ALL,
+    OtherBranchError,
+    Start,
+    branch_notes,
+    check_named,
+    check_outputs,
+    complete_start,
+    on_own_branch,
+    output_units,
+    plan_inputs,
+    regular_start,
+    trace_outputs,
+    with_regular_rows,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -18,18 +18,12 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.cartesian import COMPONENTS, frame_twist
-from noslip.analysis.instant import (
-    check_time,
-    independent_rates,
-    speed_input_vectors,
-    state_at,
-)
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError, nearest
-from noslip.kinematics.tree import accelerations, twists
-from noslip.model.quantities import ZERO, Vector3
-from noslip.simulation.starts.bases import KINEMATIC
-from noslip.simulation.starts.completion import Start
+from noslip.analysis.instant import check_time, independent_rates, speed_input_vectors, state_at
+from noslip.base import Array, SimulationError, nearest
+from noslip.engines import System, require_system
+from noslip.kinematics import accelerations, twists
+from noslip.model import ZERO, Vector3
+from noslip.simulation import KINEMATIC, Start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

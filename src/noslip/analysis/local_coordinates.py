@@ -51,27 +51,21 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 import numpy as np
 
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.kinematics.contacts import plane_pose
-from noslip.kinematics.linear import block_solve
-from noslip.kinematics.symbols import parameter_reader
-from noslip.kinematics.tree import Node, frame_pose
-from noslip.model.bodies import WORLD
-from noslip.model.contacts import AbstractContact
-from noslip.model.joints import Angles
-from noslip.model.quantities import Quantity
-from noslip.simulation.starts.bases import regular_start
-from noslip.simulation.starts.completion import Start
-from noslip.spatial import (
+from noslip.algebra import (
     angle_rate_map,
     angles_from_quaternion,
     angular_velocity,
+    block_solve,
     intrinsic_angles,
     quaternion_from_angles,
     quaternion_rate_map,
     vector,
 )
+from noslip.base import Array, SimulationError
+from noslip.engines import System
+from noslip.kinematics import Node, frame_pose, parameter_reader, plane_pose
+from noslip.model import WORLD, AbstractContact, Angles, Quantity
+from noslip.simulation import Start, regular_start
 
 
 @dataclass(frozen=True, slots=True)

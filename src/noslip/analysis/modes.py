@@ -31,8 +31,8 @@ from math import log, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.system import Array
-from noslip.model.model import NamedMode
+from noslip.base import Array
+from noslip.model import NamedMode
 
 Complex = NDArray[np.complex128]
 

@@ -8,16 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.system import Array, System, require_system
-from noslip.engines.system import compile as compile_system
-from noslip.errors import SimulationError
-from noslip.formulations.derive import derive
-from noslip.formulations.reactions import unknown_wrenches, why_unknown
-from noslip.model.contacts import NORMAL, SPIN
-from noslip.model.model import Model
-from noslip.simulation.request import with_regular_rows
-from noslip.simulation.starts.bases import choose_bases
-from noslip.simulation.trajectory import Trajectory
+from noslip.base import Array, SimulationError
+from noslip.engines import System, require_system
+from noslip.engines import compile as compile_system
+from noslip.formulations import derive, unknown_wrenches, why_unknown
+from noslip.model import NORMAL, SPIN, Model
+from noslip.simulation import Trajectory, choose_bases, with_regular_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from noslip.engines.system import System
-from noslip.errors import SimulationError, nearest
-from noslip.model.expressions import nominal
-from noslip.model.scenario import Scenario
-from noslip.numeric import is_truth
-from noslip.simulation.starts.completion import start_names
+from noslip.base import SimulationError, is_truth, nearest
+from noslip.engines import System
+from noslip.expressions import nominal
+from noslip.model import Scenario
+from noslip.simulation import start_names
 
 
 @dataclass(frozen=True, slots=True)

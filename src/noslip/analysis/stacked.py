@@ -9,10 +9,8 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.local_coordinates import LocalCoordinates
-from noslip.engines.device_function import RowFunction, compile_rows
-from noslip.engines.devices import AbstractDevice
-from noslip.engines.program import trace_program
-from noslip.engines.system import Array, System
+from noslip.base import Array
+from noslip.engines import AbstractDevice, RowFunction, System, compile_rows, trace_program
 
 
 @dataclass(frozen=True, slots=True, eq=False)

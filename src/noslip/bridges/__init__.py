@@ -11,34 +11,26 @@
     c.py              C code of compiled systems; c_source.py writes it for others too
     fmu.py            functional mock-up units; fmu_code.py has their fixed C code
     python_control.py systems of python-control
-    gym.py            environments of Gymnasium: gym_tasks.py, gym_envs.py
     jax_functions.py, torch_functions.py  differentiable functions, by differentiable.py
     casadi_file.py    serialized CasADi functions of compiled systems
-    basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files
     ros.py            runs as ROS 2 bags
     ros2_controllers.py  parameters of controllers for wheeled bases
     mesh_files.py     meshes that robots are drawn with
     xml_text.py       safe reading of XML
 
-A bridge is a format of one of the families in `formats.py`. `BRIDGES` lists the modules; they are
-imported where a suffix is not one of the package's own.
+A bridge is a format of one of the families in `base/formats.py`. `BRIDGES` lists the modules;
+they are imported where a suffix is not one of the package's own.
 """
 
 from __future__ import annotations
 
-import importlib
-from types import ModuleType
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 #: Modules of this package that define formats.
 BRIDGES = (
     *("urdf", "mjcf", "dh_tables", "vda5050", "bicycle_parameters", "run_tables", "ros"),
     *("ros2_controllers", "c", "casadi_file", "fmu"),
 )
-
-
-def __getattr__(name: str) -> ModuleType:
-    """Import `gym` lazily, as ``noslip.gym``."""
-    if name == "gym":
-        return importlib.import_module(f"{__name__}.gym")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -13,12 +13,9 @@ import os
 import re
 from pathlib import Path
 
-from noslip.errors import Fault, ModelError, nearest
-from noslip.library import load
-from noslip.model.checks import check_model
-from noslip.model.files import AbstractModelFormat
-from noslip.model.model import Model
-from noslip.reading import LARGEST, read_text
+from noslip import Fault, Model, ModelError, load
+from noslip.base import LARGEST, nearest, read_text
+from noslip.model import AbstractModelFormat, check_model
 
 MAX_BYTES = 100_000
 #: Names that such files may have beside those of the bicycle: the speed it was computed at.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from noslip import System
 from noslip.bridges.c_source import (
     CSource,
     c_source,
@@ -16,8 +17,7 @@ from noslip.bridges.c_source import (
     source_text,
 )
 from noslip.bridges.exports import AbstractSystemFormat
-from noslip.engines.system import System
-from noslip.simulation.input_laws import AbstractInputLaw
+from noslip.simulation import AbstractInputLaw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

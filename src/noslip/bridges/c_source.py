@@ -20,28 +20,36 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from noslip import __version__
-from noslip.analysis.inverse import solve_inputs
-from noslip.analysis.scenario import scenario_start
-from noslip.bridges.basis_cover import BasisCover, basis_measures, cover_ranges
-from noslip.engines.c_code import (
+from noslip import (
+    CompileError,
+    Quantity,
+    SimulationError,
+    Start,
+    System,
+    __version__,
+    complete_start,
+)
+from noslip.analysis import scenario_start
+from noslip.base import Array, counted
+from noslip.bridges.c_code import (
     c_number,
     print_sincos,
     print_statements,
     print_tables,
     used_inputs,
 )
-from noslip.engines.optimize import optimize
-from noslip.engines.program import Program, trace_program
-from noslip.engines.projection import is_projected, projected_state
-from noslip.engines.system import Array, System
-from noslip.errors import CompileError, SimulationError
-from noslip.model.quantities import Quantity
-from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
-from noslip.simulation.input_plan import inputs_expression
-from noslip.simulation.starts.bases import run_start
-from noslip.simulation.starts.completion import Start, complete_start
-from noslip.words import counted
+from noslip.control import solve_inputs
+from noslip.engines import (
+    BasisCover,
+    Program,
+    basis_measures,
+    cover_ranges,
+    is_projected,
+    optimize,
+    projected_state,
+    trace_program,
+)
+from noslip.simulation import AbstractInputLaw, InputGenerator, inputs_expression, run_start
 
 #: Words of C and C++, and macros of <math.h>, that no member of a struct can be called by.
 RESERVED = frozenset(

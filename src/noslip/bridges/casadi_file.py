@@ -7,8 +7,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from noslip import System
 from noslip.bridges.exports import AbstractSystemFormat
-from noslip.engines.system import System
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

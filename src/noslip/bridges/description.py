@@ -23,27 +23,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noslip.bridges.mesh_files import drawn
-from noslip.errors import Fault, ModelError, nearest
-from noslip.model.bodies import WORLD, AbstractShape, Box, Cylinder, Placement, Sphere
-from noslip.model.contacts import Rolling
-from noslip.model.expressions import CONSTANTS, FUNCTIONS
-from noslip.model.forces import JointDamper, JointFriction, JointSpring, Motor, Wrench
-from noslip.model.joints import (
+from noslip import (
     AbstractJointType,
+    AbstractShape,
+    Ball,
+    Box,
+    Cylinder,
+    Disk,
+    Fault,
     Fixed,
     Free,
+    JointDamper,
+    JointFriction,
+    JointSpring,
+    Model,
+    ModelBuilder,
+    ModelError,
+    Motor,
+    Placement,
     Planar,
+    PositionRow,
     Prismatic,
     Revolute,
+    RollerRolling,
+    Rolling,
+    Sphere,
     Spherical,
+    Wrench,
 )
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.numbers import Array, rotation_about
-from noslip.model.roller_wheels import RollerRolling
-from noslip.model.rows import PositionRow
-from noslip.model.surfaces import Ball, Disk
-from noslip.words import counted
+from noslip.base import Array, counted, nearest
+from noslip.bridges.mesh_files import drawn
+from noslip.expressions import CONSTANTS, FUNCTIONS
+from noslip.model import WORLD, rotation_about
 
 #: Speed at which dry friction of a joint has reached 76 % of its level, rad/s or m/s.
 FRICTION_SMOOTHING = 1e-2

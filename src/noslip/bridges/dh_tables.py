@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from noslip import Fault, ModelError
+from noslip.base import Array, csv_rows, nearest, read_number, read_text
 from noslip.bridges.description import (
     Geometry,
     Link,
@@ -31,10 +33,7 @@ from noslip.bridges.description import (
     joined_link,
 )
 from noslip.bridges.robots import AbstractRobotFormat
-from noslip.errors import Fault, ModelError, nearest
-from noslip.model.numbers import Array, rotation_about, rotation_to
-from noslip.model.parts.denavit_hartenberg import CONVENTIONS, KINDS
-from noslip.reading import csv_rows, read_number, read_text
+from noslip.model import CONVENTIONS, KINDS, rotation_about, rotation_to
 
 MAX_BYTES = 100_000
 #: Mass of a link in a table without masses, kg, and radius of what is drawn, m.

@@ -13,14 +13,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.engines.native import compile_expression
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError, nearest
-from noslip.sensitivities.forward import simulate_sensitivities
-from noslip.sensitivities.gradient import gradient
-from noslip.sensitivities.objective import Measurements
-from noslip.simulation.simulate import simulate
-from noslip.simulation.starts.bases import check_own_speeds
+from noslip import Measurements, SimulationError, System, gradient, simulate, simulate_sensitivities
+from noslip.base import Array, nearest
+from noslip.engines import compile_expression
+from noslip.simulation import check_own_speeds
 
 #: Ways to differentiate a run.
 MODES = ("forward", "adjoint")

@@ -22,16 +22,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from noslip.atomic import write_atomically
-from noslip.engines.system import System
-from noslip.errors import CompileError, NoslipError, nearest
-from noslip.families import IF_YOUR_OWN, members_of
-from noslip.formats import AbstractFormat, check_folder, find_format, write_file
-from noslip.formulations.derive import derive
-from noslip.model.files import AbstractModelFormat
-from noslip.model.model import Model
-from noslip.simulation.run_files import AbstractRunFormat
-from noslip.simulation.trajectory import Trajectory
+from noslip import AbstractRunFormat, CompileError, Model, NoslipError, System, Trajectory, derive
+from noslip.base import (
+    IF_YOUR_OWN,
+    AbstractFormat,
+    check_folder,
+    find_format,
+    members_of,
+    nearest,
+    write_atomically,
+    write_file,
+)
+from noslip.model import AbstractModelFormat
 
 
 class AbstractSystemFormat(AbstractFormat, family="system format"):

@@ -26,15 +26,12 @@ from xml.sax.saxutils import quoteattr
 import casadi as ca
 import numpy as np
 
-from noslip import __version__
+from noslip import CompileError, Quantity, System, __version__
 from noslip.bridges import fmu_code
-from noslip.bridges.basis_cover import basis_measures
 from noslip.bridges.c_source import CSource, c_source, header_text, notes_of, source_text
 from noslip.bridges.exports import AbstractSystemFormat
-from noslip.engines.system import System
-from noslip.errors import CompileError
-from noslip.model.quantities import Quantity
-from noslip.model.units import rate_unit, read_unit
+from noslip.engines import basis_measures
+from noslip.expressions import rate_unit, read_unit
 
 #: A residual of holonomic rows, m or rad, above which a state is projected in event mode.
 LARGEST_RESIDUAL = 1e-9

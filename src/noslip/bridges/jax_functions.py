@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from noslip import SimulationError, System
+from noslip.base import require
 from noslip.bridges.differentiable import RatesFunction, RunFunction, check_request
-from noslip.engines.system import System, require_system
-from noslip.errors import SimulationError
-from noslip.extras import require
+from noslip.engines import require_system
 
 
 def to_jax(system: System) -> Callable[..., Any]:

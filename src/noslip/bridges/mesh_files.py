@@ -18,12 +18,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.atomic import absolute
+from noslip import Facets, ModelError, NoslipError
+from noslip.base import LARGEST, Array, absolute, read_bytes, read_text
 from noslip.bridges.xml_text import XmlElement, parse_xml
-from noslip.errors import ModelError, NoslipError
-from noslip.model.bodies import Facets
-from noslip.model.numbers import Array, rotation_about
-from noslip.reading import LARGEST, read_bytes, read_text
+from noslip.model import rotation_about
 
 #: Bytes of a mesh file, and triangles in it.
 MAX_BYTES, MAX_TRIANGLES = 100_000_000, 2_000_000

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noslip.base import Array, nearest
 from noslip.bridges.description import (
     Geometry,
     Link,
@@ -40,9 +41,7 @@ from noslip.bridges.description import (
 )
 from noslip.bridges.robots import AbstractRobotFormat
 from noslip.bridges.xml_text import Attributes, XmlElement, XmlReader, left_out, read_document
-from noslip.errors import nearest
-from noslip.model.bodies import WORLD
-from noslip.model.numbers import Array, rotation_about, rotation_to
+from noslip.model import WORLD, rotation_about, rotation_to
 
 #: Density of what has none, kg/m³.
 DENSITY = 1000.0

@@ -24,12 +24,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.linearize import Linearization
-from noslip.control.motions.follower_search import find_follower
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.extras import require
-from noslip.model.expressions import nominal
+from noslip import Linearization, SimulationError, System
+from noslip.base import Array, require
+from noslip.control import find_follower
+from noslip.expressions import nominal
 
 #: Speed along the path, m/s, below which a planar base has no heading in (1).
 SLOWEST = 1e-9

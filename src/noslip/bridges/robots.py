@@ -10,18 +10,11 @@ import abc
 import os
 from pathlib import Path
 
-from noslip.bridges.description import (
-    ImportedModel,
-    RobotDescription,
-    Undercarriage,
-    build_model,
-)
+from noslip import Fault, Model, ModelError
+from noslip.base import format_of, members_of
+from noslip.bridges.description import ImportedModel, RobotDescription, Undercarriage, build_model
 from noslip.bridges.undercarriage import beside
-from noslip.errors import Fault, ModelError
-from noslip.families import members_of
-from noslip.formats import format_of
-from noslip.model.files import AbstractModelFormat
-from noslip.model.model import Model
+from noslip.model import AbstractModelFormat
 
 
 class AbstractRobotFormat(AbstractModelFormat):

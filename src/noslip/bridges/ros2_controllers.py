@@ -18,17 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noslip.errors import ModelError
-from noslip.model.bodies import WORLD
-from noslip.model.contacts import Rolling
-from noslip.model.expressions import names_of
-from noslip.model.files import AbstractModelFormat
-from noslip.model.joints import Joint
-from noslip.model.model import Model
-from noslip.model.numbers import Array, NumberReader
-from noslip.model.roller_wheels import RollerRolling
-from noslip.model.surfaces import Disk
-from noslip.model.topology import rest_poses, topology
+from noslip import Disk, Joint, Model, ModelError, RollerRolling, Rolling
+from noslip.base import Array
+from noslip.expressions import names_of
+from noslip.model import WORLD, AbstractModelFormat, NumberReader, rest_poses, topology
 
 #: Sine of the angle between two axes that count as parallel.
 PARALLEL = 1e-6

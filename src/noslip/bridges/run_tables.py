@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noslip.errors import SimulationError
-from noslip.extras import require
-from noslip.reading import open_plain
-from noslip.simulation.run_files import AbstractRunFormat, ColumnTable
+from noslip import AbstractRunFormat, SimulationError
+from noslip.base import open_plain, require
+from noslip.simulation import ColumnTable
 
 if TYPE_CHECKING:
-    from noslip.simulation.trajectory import Trajectory
+    from noslip import Trajectory
 
 #: Letters of a name in MATLAB.
 MAX_NAME = 63

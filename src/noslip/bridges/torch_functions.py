@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from noslip import System
+from noslip.base import require
 from noslip.bridges.differentiable import RatesFunction, RunFunction, check_request
-from noslip.engines.system import System, require_system
-from noslip.extras import require
+from noslip.engines import require_system
 
 
 def to_torch(system: System) -> Callable[..., Any]:

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from noslip import Fault, ModelError
+from noslip.base import nearest, read_text
 from noslip.bridges.description import Undercarriage
-from noslip.errors import Fault, ModelError, nearest
-from noslip.reading import read_text
 
 #: Ending of such files, in place of the description's own.
 SUFFIX = ".rolling.toml"

@@ -18,25 +18,31 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from noslip.bridges.description import (
-    Geometry,
-    Link,
-    LinkJoint,
-    Pose,
-    RobotDescription,
+from noslip import (
+    AbstractRow,
+    AbstractShape,
+    Box,
+    Cylinder,
+    Fixed,
+    Free,
+    Joint,
+    JointDamper,
+    JointFriction,
+    Model,
+    ModelError,
+    Motor,
+    Placement,
+    Planar,
+    Prismatic,
+    Revolute,
+    Sphere,
 )
+from noslip.base import Array, counted, nearest
+from noslip.bridges.description import Geometry, Link, LinkJoint, Pose, RobotDescription
 from noslip.bridges.robots import AbstractRobotFormat
 from noslip.bridges.xml_text import XmlElement, XmlReader, left_out, read_document, walk
-from noslip.errors import ModelError, nearest
-from noslip.model.bodies import WORLD, AbstractShape, Box, Cylinder, Placement, Sphere
-from noslip.model.expressions import names_of, nominal
-from noslip.model.forces import JointDamper, JointFriction, Motor
-from noslip.model.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
-from noslip.model.model import Model
-from noslip.model.numbers import Array, NumberReader
-from noslip.model.rows import AbstractRow
-from noslip.model.topology import frame_numbers, topology
-from noslip.words import counted
+from noslip.expressions import names_of, nominal
+from noslip.model import WORLD, NumberReader, frame_numbers, topology
 
 _KINDS = {
     "fixed": "fixed",

@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from noslip import Fault, ModelError
+from noslip.base import LARGEST, nearest, read_text
 from noslip.bridges.description import (
     Geometry,
     Link,
@@ -31,9 +33,7 @@ from noslip.bridges.description import (
     Undercarriage,
 )
 from noslip.bridges.robots import AbstractRobotFormat
-from noslip.errors import Fault, ModelError, nearest
-from noslip.model.numbers import rotation_about
-from noslip.reading import LARGEST, read_text
+from noslip.model import rotation_about
 
 #: Mass of a vehicle over the volume of its box, kg/m³, where it is not given.
 DENSITY = 250.0

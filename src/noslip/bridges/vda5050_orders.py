@@ -15,13 +15,10 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from noslip import AbstractPath, Composite, Line, ModelError, Nurbs, SimulationError
+from noslip.base import LARGEST
 from noslip.bridges.vda5050 import Message, read_message
-from noslip.control.paths.base import AbstractPath, Point, heading
-from noslip.control.paths.composite import Composite
-from noslip.control.paths.curves import Line
-from noslip.control.paths.splines import Nurbs
-from noslip.errors import ModelError, SimulationError
-from noslip.reading import LARGEST
+from noslip.control import Point, heading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
 
-from noslip.errors import Fault, ModelError
-from noslip.reading import LARGEST, read_text
+from noslip import Fault, ModelError
+from noslip.base import LARGEST, read_text
 
 #: Elements of a document, and elements around one.
 MAX_ELEMENTS, MAX_DEPTH = 200_000, 200

@@ -45,7 +45,7 @@ def evaluate(
 
     Values that are not set follow from the constraints, starting from the joints' rest positions.
     """
-    from noslip.show.json_text import json_text
+    from noslip.show import json_text
 
     system = ns.System(equations=ns.derive(ns.load(model)))
     state, inputs, parameters = named_values(system, changes)
@@ -85,8 +85,8 @@ def steady(
 
     Use --set for the values that the motion must have, inputs and parameters.
     """
-    from noslip.analysis.scenario import split_changes
-    from noslip.show.json_text import json_text
+    from noslip.analysis import split_changes
+    from noslip.show import json_text
 
     loaded = ns.load(model)
     with ns.ProgressBar() as bar:
@@ -174,7 +174,7 @@ def linearize(
     follow from the constraints. An input that is an expression of coordinates and speeds is
     feedback. Shows states, eigenvalues and their meaning.
     """
-    from noslip.show.json_text import json_text
+    from noslip.show import json_text
 
     if len(sweeps) > 1:
         raise click.UsageError("--sweep is given twice: one value is swept at a time")
@@ -213,7 +213,7 @@ def linearize(
             time=time,
         )
         if target is not None:
-            from noslip.atomic import made_parents
+            from noslip.base import made_parents
 
             with made_parents(target):
                 ns.plot(swept, title=swept.model, style=style, save=target)
@@ -272,10 +272,10 @@ def _range(text: str) -> tuple[str, list[float]]:
 
 def _figure(model: str, name: str, output: Path | None, force: bool, as_json: bool) -> Path | None:
     """Path of the figure; None with --json or without Matplotlib, unless --output asks for one."""
-    from noslip.extras import install_command, is_installed
+    from noslip.base import install_command, is_installed
 
     if output is not None:
-        from noslip.show.plots.files import check_figure_file
+        from noslip.show import check_figure_file
 
         check_figure_file(output)
         check_target(output, force)

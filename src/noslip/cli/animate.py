@@ -65,8 +65,7 @@ def plot(
         raise click.UsageError("--set and --duration belong to a model; the run is already made")
     target = output if output is not None else Path(f"{Path(source).stem}.png")
     check_target(target, force)
-    from noslip.show.plots.catalog import FIGURES
-    from noslip.show.plots.files import check_figure_file
+    from noslip.show import FIGURES, check_figure_file
 
     check_figure_file(target)
     is_named = not what or (len(what) == 1 and ("." not in what[0] or what[0] in FIGURES))
@@ -117,7 +116,7 @@ def compare(
     if variants and (len(sources) > 1 or Path(sources[0]).is_dir()):
         raise click.UsageError("--with belongs to one model; runs are already made")
     if output is not None:
-        from noslip.show.plots.files import check_figure_file
+        from noslip.show import check_figure_file
 
         check_target(output, force)
         check_figure_file(output)
@@ -137,7 +136,7 @@ def compare(
             bar("drawing")
             found.plot(figure, save=output)
     if as_json:
-        from noslip.show.json_text import json_text
+        from noslip.show import json_text
 
         click.echo(json_text(found.to_json()))
     else:
@@ -222,7 +221,7 @@ def animate(
         raise click.UsageError("--set and --duration belong to a model; the run is already made")
     target = output if output is not None else Path(f"{Path(source).stem}.html")
     check_target(target, force)
-    from noslip.show.animate import check_film_file, check_rate
+    from noslip.show import check_film_file, check_rate
 
     check_film_file(target)
     check_rate(rate, speed, str(target))

@@ -14,7 +14,7 @@ _LINK = "LINK[=RADIUS]"
 
 def _targets() -> list[str]:
     """Words of the targets of exports."""
-    from noslip.bridges.exports import export_targets
+    from noslip.bridges import export_targets
 
     return list(export_targets())
 
@@ -89,8 +89,8 @@ def import_robot(
 
     URDF and MJCF do not describe rolling: name the links that roll.
     """
-    from noslip.bridges.description import Undercarriage
-    from noslip.bridges.undercarriage import beside, read_undercarriage
+    from noslip import Undercarriage
+    from noslip.bridges import beside, read_undercarriage
 
     source = Path(file)
     target = Path(output) if output is not None else source.with_suffix(".toml")
@@ -162,9 +162,9 @@ def export(
 
     A run is a folder written by `noslip run` or `noslip track`; a model is a name or a file.
     """
-    from noslip.atomic import absolute
-    from noslip.bridges.exports import make_target
-    from noslip.simulation.run_files import AbstractRunFormat
+    from noslip import AbstractRunFormat
+    from noslip.base import absolute
+    from noslip.bridges import make_target
 
     chosen = dict(_option(text) for text in options)
     if own_sine:

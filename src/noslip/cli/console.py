@@ -18,7 +18,7 @@ import textwrap
 import unicodedata
 from typing import TextIO
 
-from noslip.model.letters import GREEK_LETTERS, GREEK_NAMES
+from noslip.expressions import GREEK_LETTERS, GREEK_NAMES
 
 #: Name of the error handler, and of the encoding in place of ASCII, which click takes for UTF-8.
 HANDLER, ENCODING = "noslip-letters", "noslip-ascii"

@@ -19,21 +19,21 @@ from noslip.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from noslip.formulations.base import AbstractFormulation
-    from noslip.show.equations.formats import AbstractEquationFormat, EquationDocument
+    from noslip import AbstractEquationFormat, AbstractFormulation
+    from noslip.show import EquationDocument
 
 
 def formulations() -> dict[str, AbstractFormulation]:
     """All formulations by the word that --method takes, those of plugins too."""
-    from noslip.formulations.catalog import known_formulations
+    from noslip.formulations import known_formulations
 
     return known_formulations()
 
 
 def formats() -> dict[str, AbstractEquationFormat]:
     """All formats of equations by the word that --format takes, those of plugins too."""
-    from noslip.formats import known_formats
-    from noslip.show.equations.formats import AbstractEquationFormat
+    from noslip import AbstractEquationFormat
+    from noslip.base import known_formats
 
     return known_formats(AbstractEquationFormat)
 
@@ -101,7 +101,7 @@ def derive(
         raise click.UsageError("--jointwise belongs to --method boltzmann-hamel")
     formulation = ns.BoltzmannHamel(jointwise=True) if jointwise else formulations()[method]
     target = _Target(output, format_, force)
-    from noslip.show.equations.equations_text import equations_document
+    from noslip.show import equations_document
 
     chosen = [name.strip() for text in speeds for name in text.split(",")]
     with ns.ProgressBar() as bar:
@@ -112,7 +112,7 @@ def derive(
         if linear is None:
             document = equations_document(equations, coordinates=coordinates, speeds=chosen)
         else:
-            from noslip.show.equations.linear import linear_equations
+            from noslip.show import linear_equations
 
             document = linear_equations(equations, linear, coordinates=coordinates, speeds=chosen)
     target.emit(document)
@@ -189,8 +189,7 @@ def matrices(
     Values that are not set follow from the constraints, starting from the joints' rest positions.
     """
     from noslip.cli.options import named_values
-    from noslip.show.equations.blocks import Document
-    from noslip.show.json_text import json_text
+    from noslip.show import Document, json_text
 
     if format_ is None and output is not None and output.suffix.lower() == ".json":
         format_ = "json"
@@ -236,7 +235,7 @@ class _Target:
 
     def emit(self, document: EquationDocument) -> None:
         """Print a document, or write it, all or nothing."""
-        from noslip.formats import write_file
+        from noslip.base import write_file
 
         assert self._format is not None, "JSON has no document"
         if self._output is None:
@@ -247,7 +246,7 @@ class _Target:
 
     def emit_text(self, text: str) -> None:
         """Print a text, or write it, all or nothing."""
-        from noslip.atomic import write_atomically
+        from noslip.base import write_atomically
 
         if self._output is None:
             click.echo(text)
@@ -258,7 +257,7 @@ class _Target:
 
 def _check_json(target: Path) -> None:
     """Refuse JSON in a file of another name."""
-    from noslip.formats import check_folder
+    from noslip.base import check_folder
 
     if target.suffix.lower() != ".json":
         raise ns.SimulationError(
@@ -271,8 +270,8 @@ def _check_json(target: Path) -> None:
 
 def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:
     """The format by the suffix of a file; a suffix that contradicts --format is refused."""
-    from noslip.formats import check_folder, format_of
-    from noslip.show.equations.formats import AbstractEquationFormat
+    from noslip import AbstractEquationFormat
+    from noslip.base import check_folder, format_of
 
     found = format_of(AbstractEquationFormat, target, "write")
     if asked is not None and asked != found.word:
@@ -300,7 +299,7 @@ def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:
 @json_option
 def verify(model: str, states: int, seed: int, as_json: bool) -> None:
     """Compare all formulations at random states and print a certificate."""
-    from noslip.show.json_text import json_text
+    from noslip.show import json_text
 
     with ns.ProgressBar("verifying") as bar:
         certificate = ns.verify(ns.load(model), states=states, seed=seed, progress=bar)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from noslip.errors import NoslipError
+from noslip import NoslipError
 
 #: Options whose word in sentences is another one.
 _WORDS = {"changes": "start", "stops": "stop", "columns": "output", "output": "the folder"}

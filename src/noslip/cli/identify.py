@@ -110,9 +110,8 @@ def fit(
     DATA are CSV or NetCDF files, one motion each, with a column of times. Use --set for start
     values and inputs of all of them, and for known parameters.
     """
-    from noslip.control.plant import parse_signal
-    from noslip.show.json_text import json_text
-    from noslip.show.run_folder import free_folder
+    from noslip.control import parse_signal
+    from noslip.show import free_folder, json_text
 
     if not parameters and not unknown_starts:
         raise click.UsageError("nothing is to be estimated: add --parameter NAME")

@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from noslip.interrupts import is_within_casadi, repeat
+from noslip.base import is_within_casadi, repeat
 
 EXIT_CODE = 130
 #: s that a command has to end by itself, and s between two attempts to raise KeyboardInterrupt.
@@ -79,7 +79,7 @@ class Interruption:
     @staticmethod
     def _end(last_words: bytes) -> None:
         # modules that were never imported have nothing to remove
-        atomic = sys.modules.get("noslip.atomic")
+        atomic = sys.modules.get("noslip.base.atomic")
         if atomic is not None:
             atomic.remove_own()
         os.write(2, last_words)

@@ -80,7 +80,7 @@ class _Group(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from noslip.errors import nearest
+            from noslip.base import nearest
 
             hint = nearest(args[0], COMMANDS)
             raise click.UsageError(f"{error.message} {hint[0].upper()}{hint[1:]}", ctx) from None
@@ -136,10 +136,10 @@ def _abort(ctx: click.Context) -> NoReturn:
 
 def _message(error: Exception) -> str | None:
     """Message (what, where, fix) of a fault of the user or the computer; None for a bug."""
-    from noslip.errors import Fault, NoslipError
+    from noslip import Fault, NoslipError
 
     if isinstance(error, ImportError) and not isinstance(error, NoslipError):
-        from noslip.extras import missing_package
+        from noslip.base import missing_package
 
         context = click.get_current_context(silent=True)
         command = " ".join(sys.argv[1:2]) if context is None else context.invoked_subcommand

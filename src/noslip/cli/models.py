@@ -15,7 +15,7 @@ from noslip.cli.options import check_target, force_option, json_option
 @json_option
 def list_models(as_json: bool) -> None:
     """List the models of the library."""
-    from noslip.show.json_text import json_text
+    from noslip.show import json_text
 
     models = {name: ns.load(name).description for name in ns.MODELS}
     if as_json:
@@ -31,7 +31,7 @@ def list_models(as_json: bool) -> None:
 @json_option
 def check(model: str, as_json: bool) -> None:
     """Check a model; show its bodies, coordinates, constraints, degrees of freedom and inputs."""
-    from noslip.show.json_text import json_text
+    from noslip.show import json_text
 
     report = ns.check(ns.load(model))
     click.echo(json_text(report.to_json()) if as_json else fitted(report.text()))
@@ -43,7 +43,7 @@ def check(model: str, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def expand(model: str, output: Path | None, force: bool) -> None:
     """Show a model with its parts expanded, as a model file that can be edited."""
-    from noslip.model.files import model_to_toml
+    from noslip.model import model_to_toml
 
     found = ns.load(model)
     if output is None:
@@ -61,9 +61,9 @@ def schema(output: Path | None, force: bool) -> None:
     Name it in the first line of a model file, #:schema ./noslip.schema.json, for editors with
     Taplo (VS Code: Even Better TOML). It includes the members of plugins.
     """
-    from noslip.atomic import write_atomically
-    from noslip.model.json_schema import model_schema
-    from noslip.show.json_text import json_text
+    from noslip.base import write_atomically
+    from noslip.model import model_schema
+    from noslip.show import json_text
 
     text = json_text(model_schema())
     if output is None:

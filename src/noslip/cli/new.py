@@ -13,7 +13,7 @@ import click
 from noslip.cli.options import NUMBER, FamilyWord, check_target, force_option
 
 if TYPE_CHECKING:
-    from noslip.library.templates import AskedSize
+    from noslip.library import AskedSize
 
 #: Sizes in the order in which they are asked for, and their help.
 SIZES = {
@@ -29,7 +29,7 @@ SIZES = {
 
 
 def _kinds() -> list[str]:
-    from noslip.library.templates import KINDS
+    from noslip.library import KINDS
 
     return list(KINDS)
 
@@ -53,8 +53,8 @@ def new(file: Path, kind: str | None, ask: bool | None, force: bool, **given: fl
 
     On a terminal it asks for what the options do not give; elsewhere it uses typical values.
     """
-    from noslip.atomic import write_atomically
-    from noslip.library.templates import KINDS, template_text
+    from noslip.base import write_atomically
+    from noslip.library import KINDS, template_text
 
     if file.suffix.lower() != ".toml":
         raise click.UsageError(
@@ -95,7 +95,7 @@ def _ask(size: AskedSize) -> float:
 def _echo_next(file: Path) -> None:
     """Print what was written and which commands come next."""
     import noslip as ns
-    from noslip.words import counted
+    from noslip.base import counted
 
     report = ns.check(ns.load(file))
     name = shlex.quote(str(file))

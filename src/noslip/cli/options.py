@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 if TYPE_CHECKING:
-    from noslip.control.estimators import ExtendedKalman
-    from noslip.control.plant import Plant
-    from noslip.engines.system import System
-    from noslip.model.model import Model
+    from noslip import ExtendedKalman, Model, Plant, System
 
 
 #: The model of `noslip run` and `noslip studio` without a name.
@@ -167,9 +164,9 @@ class PlantWords:
         model, system : that the controller knows.
         """
         import noslip as ns
-        from noslip.analysis.scenario import split_changes
-        from noslip.control.plant import parse_sensor, parse_signal
-        from noslip.model.files import parse_force
+        from noslip.analysis import split_changes
+        from noslip.control import parse_sensor, parse_signal
+        from noslip.model import parse_force
 
         if self.is_empty:
             return None
@@ -346,8 +343,7 @@ PLUGINS = "noslip.plugins"
 
 
 def _load_plugins(ctx: click.Context, option: click.Parameter, names: tuple[str, ...]) -> None:
-    from noslip.errors import NoslipError
-    from noslip.families import load_plugin
+    from noslip import NoslipError, load_plugin
 
     # a shell that completes a command runs nothing
     for name in () if ctx.resilient_parsing else names:
@@ -378,7 +374,7 @@ def check_target(target: Path, force: bool, *, other: str = "choose another file
 
     What to do instead of replacing it is `other`.
     """
-    from noslip.errors import SimulationError
+    from noslip import SimulationError
 
     if target.exists() and (target.is_dir() or not force):
         raise SimulationError(
@@ -401,7 +397,7 @@ def read_numbers(model: Model, option: str, texts: tuple[str, ...]) -> dict[str,
 
     A sign for both directions is left out: ``torque1=±5`` is ``torque1=5``.
     """
-    from noslip.model import expressions
+    from noslip.expressions import ExpressionError, nominal
 
     known = model.parameter_values()
     values: dict[str, float] = {}
@@ -411,8 +407,8 @@ def read_numbers(model: Model, option: str, texts: tuple[str, ...]) -> dict[str,
             raise click.UsageError(f"{option} {text!r}: write NAME=VALUE")
         _refuse_second(f"{option} {text!r}", name, values)
         try:
-            values[name] = float(expressions.nominal(value.removeprefix("±"), known))
-        except (expressions.ExpressionError, KeyError):
+            values[name] = float(nominal(value.removeprefix("±"), known))
+        except (ExpressionError, KeyError):
             values[name] = math.nan
         if not math.isfinite(values[name]):
             raise click.UsageError(
@@ -458,7 +454,7 @@ def read_changes(
 
     An input may also depend on t, coordinates and speeds; it then stays a text.
     """
-    from noslip.model import expressions
+    from noslip.expressions import CONSTANTS, ExpressionError, names_of, nominal
 
     known = model.parameter_values()
     if model.scenario is not None:
@@ -472,8 +468,8 @@ def read_changes(
             raise click.UsageError(f"{said}: write NAME=VALUE, such as {option} r=0.1")
         _refuse_second(said, name, values)
         try:
-            unknown = sorted(expressions.names_of(text) - set(known) - set(expressions.CONSTANTS))
-        except expressions.ExpressionError as error:
+            unknown = sorted(names_of(text) - set(known) - set(CONSTANTS))
+        except ExpressionError as error:
             raise click.UsageError(
                 f"{said}: the value cannot be read: {error}; give a number in SI units without "
                 "its unit (m, rad, s, kg, N), or an expression such as 2*r or 5*pi/180"
@@ -486,7 +482,7 @@ def read_changes(
                 f"{said}: there is no parameter '{unknown[0]}' to compute the value "
                 "from; inputs alone may depend on t, coordinates and speeds"
             )
-        value = expressions.nominal(text, known)
+        value = nominal(text, known)
         if value != value:
             raise click.UsageError(f"{said}: the value is not a finite number")
         values[name] = value
@@ -519,7 +515,7 @@ def named_values(
     system : of the model, by any formulation; costates are start values.
     changes : NAME=VALUE pairs.
     """
-    from noslip.simulation.starts.completion import start_names
+    from noslip.simulation import start_names
 
     values = read_changes(system.model, changes)
     parameters = [p.name for p in system.model.parameters]
@@ -536,7 +532,8 @@ def named_values(
 
 def _check_name(model: Model, name: str, known: list[str]) -> None:
     """Refuse what is neither a parameter nor a start value nor an input."""
-    from noslip.errors import SimulationError, nearest
+    from noslip import SimulationError
+    from noslip.base import nearest
 
     if name in known:
         return

@@ -24,7 +24,7 @@ def papers(words: tuple[str, ...], output: Path | None, force: bool) -> None:
 
     PAPER is saha1991, saha1989, desantis1994, cameron1993 or antunes2010.
     """
-    from noslip.show.papers import papers_text
+    from noslip.show import papers_text
 
     if words and words[0] == "figure":
         if len(words) != 3 or not words[2].isdigit():
@@ -39,9 +39,9 @@ def papers(words: tuple[str, ...], output: Path | None, force: bool) -> None:
 
 
 def _draw(paper: str, number: int, output: Path | None, force: bool) -> None:
-    from noslip.atomic import made_parents
-    from noslip.show.paper_figures import paper_figure
-    from noslip.show.plots.files import check_figure_file, save_figure
+    from noslip import paper_figure
+    from noslip.base import made_parents
+    from noslip.show import check_figure_file, save_figure
 
     if output is not None:
         check_figure_file(output)

@@ -42,13 +42,13 @@ from noslip.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from noslip.control.follow import RunOptions
+    from noslip.control import RunOptions
 
 
 def formats() -> list[str]:
     """Words of all formats in which a run can be written, those of plugins too."""
-    from noslip.formats import known_formats
-    from noslip.simulation.run_files import AbstractRunFormat
+    from noslip import AbstractRunFormat
+    from noslip.base import known_formats
 
     return [word for word, f in known_formats(AbstractRunFormat).items() if f.can("write")]
 
@@ -114,7 +114,7 @@ class Output:
         ----------
         name : of the folder in ``runs/`` if none was asked for.
         """
-        from noslip.show.run_folder import check_target, free_folder
+        from noslip.show import check_target, free_folder
 
         target = self.folder if self.folder is not None else free_folder(Path("runs"), name)
         check_target(target, force=self.force)
@@ -178,9 +178,9 @@ def write_output(
     tell : called with a word on what is being done.
     facts : further words for the report.
     """
-    from noslip.analysis.audit import touches_ground
-    from noslip.show.json_text import json_text
-    from noslip.show.run_folder import FORMATS, REPORT, summary, summary_text, write_run
+    from noslip import write_run
+    from noslip.analysis import touches_ground
+    from noslip.show import FORMATS, REPORT, json_text, summary, summary_text
 
     command = printable("noslip " + shlex.join(sys.argv[1:]))
     # the multipliers of another theory are no forces of the ground
@@ -218,8 +218,8 @@ def write_output(
 
 def _pictures(output: Output) -> tuple[bool, bool]:
     """Whether to draw figures and to write a report; what is missing for them is noted."""
-    from noslip.extras import install_command, is_installed
-    from noslip.show.run_folder import REPORT_PACKAGES
+    from noslip.base import install_command, is_installed
+    from noslip.show import REPORT_PACKAGES
 
     can_draw, can_report = is_installed("matplotlib"), all(map(is_installed, REPORT_PACKAGES))
     plots = can_draw if output.plots is None else output.plots
@@ -324,7 +324,7 @@ def run(
         )
     if motions and stop:
         raise click.UsageError("--stop ends a scenario; a --motion ends with --duration")
-    from noslip.control.scenario import driven_system
+    from noslip.control import driven_system
 
     common: dict[str, Any] = {"on_failure": "return"}
     if tolerance is not None or motions:
@@ -396,7 +396,7 @@ def _follow(
     **options: Any,
 ) -> ns.Trajectory:
     """The motion, for as long as is asked for or as the model's scenario takes."""
-    from noslip.analysis.scenario import split_changes
+    from noslip.analysis import split_changes
 
     scenario = system.model.scenario
     if duration is None and scenario is None:
@@ -531,7 +531,7 @@ def track(
     loaded = ns.load(model)
     target = output.target(f"{loaded.name}-track")
 
-    from noslip.analysis.scenario import split_changes
+    from noslip.analysis import split_changes
 
     parts = tuple(ns.parse_path(text) for text in path_texts)
     path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)
@@ -618,7 +618,7 @@ def track(
 
 def _meaningless(run: ns.Trajectory) -> str:
     """Message (what, where, fix) of a run that finished with a meaningless result."""
-    from noslip.errors import Fault
+    from noslip import Fault
 
     what = f"the result is meaningless: {'; '.join(run.doubts)}"
     where = f"run of model '{run.model.name}' at tolerance {run.rtol:g}"
@@ -628,7 +628,7 @@ def _meaningless(run: ns.Trajectory) -> str:
 
 def _lost(errors: ns.PathErrors, fix: str) -> str:
     """Message (what, where, fix) of a vehicle that left its path."""
-    from noslip.errors import Fault
+    from noslip import Fault
 
     begun = math.hypot(errors.along[0], errors.across[0])
     what = f"the vehicle left its path: it ends {errors.final:.3g} m off"

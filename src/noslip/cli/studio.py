@@ -41,14 +41,13 @@ def studio(model: str | None, port: int | None, browser: bool, link: str | None)
     shows its model and a table of its points: click one to see its motion. Ctrl-C stops the
     studio.
     """
-    from noslip.extras import require
+    from noslip.base import require
 
     for module in ("viser", "matplotlib", "sympy", "zstandard"):
         require(module, "the studio", "noslip studio", "studio")
     import rich
 
-    from noslip.studio.choosing.link import find_link
-    from noslip.studio.server import Studio
+    from noslip.studio import Studio, find_link
 
     state = "" if link is None else find_link(link)
     model = model or _model_of(state) or FLAGSHIP
@@ -87,7 +86,7 @@ def studio(model: str | None, port: int | None, browser: bool, link: str | None)
 
 def _model_of(state: str) -> str:
     """The model of a link, where it is one of the library."""
-    from noslip.studio.choosing.link import read_link
+    from noslip.studio import read_link
 
     name = read_link(state).model if state else ""
     return name if name in ns.MODELS else ""

@@ -199,9 +199,8 @@ def sweep(
     The folder can be resumed: the same command continues where it stopped, more points or
     measures are added to it, and several processes can share the work.
     """
-    from noslip.engines.machine_code import choose_instruction_set
-    from noslip.sweeps.request import read_request
-    from noslip.sweeps.sweep import run_request
+    from noslip.engines import choose_instruction_set
+    from noslip.sweeps import read_request, run_request
 
     report = _writes_report(report)
     given = _read_file(request_file) if request_file is not None else {}
@@ -257,7 +256,7 @@ def sweep(
         )
     is_cut = cancel.is_set()
     if report and not is_cut:
-        from noslip.show.report.sweep_report import write_sweep_report
+        from noslip.show import write_sweep_report
 
         write_sweep_report(folder, command=_command())
     click.echo(_summary(store, state, folder, as_json))
@@ -267,8 +266,8 @@ def sweep(
 
 def _writes_report(asked: bool | None) -> bool:
     """Whether to write a report. Missing packages are noted, or refused where it was asked for."""
-    from noslip.extras import install_command, is_installed, require
-    from noslip.show.run_folder import REPORT_PACKAGES
+    from noslip.base import install_command, is_installed, require
+    from noslip.show import REPORT_PACKAGES
 
     for module in REPORT_PACKAGES if asked else ():
         require(module, "a report", "noslip sweep --report", "show")
@@ -287,9 +286,9 @@ def _command() -> str:
 
 
 def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -> str:
-    from noslip.extras import install_command, is_installed
-    from noslip.show.sweep_results import SweepResults
-    from noslip.sweeps.dataset import StoreReader
+    from noslip.base import install_command, is_installed
+    from noslip.show import SweepResults
+    from noslip.sweeps import StoreReader
 
     results = SweepResults(StoreReader(store))
     data = {
@@ -304,7 +303,7 @@ def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -
         **results.to_json(),
     }
     if as_json:
-        from noslip.show.json_text import json_text
+        from noslip.show import json_text
 
         return json_text(data)
     lines = [
@@ -357,8 +356,9 @@ def _literal(text: str) -> Any:
 
 def _read_file(path: Path) -> dict[str, Any]:
     """The request in a TOML file."""
-    from noslip.errors import SimulationError, nearest
-    from noslip.sweeps.request import read_toml
+    from noslip import SimulationError
+    from noslip.base import nearest
+    from noslip.sweeps import read_toml
 
     data = read_toml(path, max_bytes=MAX_FILE)
     if "plugins" in data:

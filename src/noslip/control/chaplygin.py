@@ -21,10 +21,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError
-from noslip.formulations.vakonomic import chaplygin_form
-from noslip.simulation.trajectory import Trajectory
+from noslip.base import Array, SimulationError
+from noslip.engines import System, require_system
+from noslip.formulations import chaplygin_form
+from noslip.simulation import Trajectory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,15 +45,12 @@ from typing import Any, NamedTuple, Protocol
 import casadi as ca
 import numpy as np
 
+from noslip.algebra import block_solve
+from noslip.base import Array, SimulationError, check_memory, nearest
 from noslip.control.forms import AbstractForm, Angle, AngularRate, Length
-from noslip.engines.projection import is_projected, projected_state
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError, nearest
-from noslip.kinematics.linear import block_solve
-from noslip.memory_limits import check_memory
-from noslip.model.quantities import ZERO, Point, Vector3
-from noslip.simulation.expressions import read_expression
-from noslip.simulation.starts.completion import complete_start
+from noslip.engines import System, is_projected, projected_state
+from noslip.model import ZERO, Point, Vector3
+from noslip.simulation import complete_start, read_expression
 
 #: Terms of the series of Van Loan's integral: with |A| h below 0.1 the rest is below 1e-15 of it.
 TERMS = 10

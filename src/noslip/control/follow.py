@@ -15,23 +15,15 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
-from noslip.analysis.motion import AbstractMotion
-from noslip.analysis.reference_motion import ReferenceMotion, reference_motion
-from noslip.control.controllers.base import (
-    AbstractController,
-    AbstractControllerPlan,
-    FeedForward,
-)
+from noslip.base import Array, SimulationError, is_truth, nearest
+from noslip.control.controllers.base import AbstractController, AbstractControllerPlan, FeedForward
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.paths.base import assign
 from noslip.control.plant import Plant, PlantLaw, plant_of
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError, nearest
-from noslip.numeric import is_truth
-from noslip.simulation.input_laws import AbstractInputLaw
-from noslip.simulation.simulate import simulate
-from noslip.simulation.starts.completion import Start, complete_start
-from noslip.simulation.trajectory import Trajectory
+from noslip.control.reference.motion import AbstractMotion
+from noslip.control.reference.reference_motion import ReferenceMotion, reference_motion
+from noslip.engines import System, require_system
+from noslip.simulation import AbstractInputLaw, Start, Trajectory, complete_start, simulate
 
 
 class RunOptions(TypedDict, total=False):

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from noslip.analysis.motion import Frame
 from noslip.control.paths.base import assign
-from noslip.model.quantities import ZERO, Scalar, Vector3
+from noslip.control.reference.motion import Frame
+from noslip.expressions import Scalar
+from noslip.model import ZERO, Vector3
 
 #: A place in the axes of a frame: ahead and to the left, m.
 Place = tuple[Scalar, Scalar]

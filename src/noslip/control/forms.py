@@ -24,12 +24,19 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from noslip.errors import SimulationError, nearest
-from noslip.families import IF_YOUR_OWN, Member, find_member, members_of, usual_word, words_of
-from noslip.model import expressions
-from noslip.model.quantities import Meaning, Scalar, Vector3
-from noslip.model.schema import unwrapped
-from noslip.words import counted
+from noslip.base import (
+    IF_YOUR_OWN,
+    Member,
+    SimulationError,
+    counted,
+    find_member,
+    members_of,
+    nearest,
+    usual_word,
+    words_of,
+)
+from noslip.expressions import ExpressionError, Scalar, nominal
+from noslip.model import Meaning, Vector3, unwrapped
 
 # numbers with units, for types of arguments; a distance may be an expression of parameters
 Pure = Annotated[float, Meaning(unit="1")]
@@ -244,8 +251,8 @@ _SEPARATORS = re.compile(r";|,(?=\s*[A-Za-z_][\w.]*\s*=)")
 def read_number(text: str, key: str, where: str) -> float:
     """A finite number, which may be arithmetic; `key` and `where` are for messages."""
     try:
-        value = expressions.nominal(text, {})
-    except (expressions.ExpressionError, KeyError):
+        value = nominal(text, {})
+    except (ExpressionError, KeyError):
         value = math.nan
     if not math.isfinite(value):
         raise SimulationError(

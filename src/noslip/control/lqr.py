@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noslip.engines.system import Array
+from noslip.base import Array
 
 #: Modes of the closed loop that decay more slowly than this part of its norm are not stable.
 ROUNDING = 1e-9

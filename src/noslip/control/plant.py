@@ -21,6 +21,7 @@ import casadi as ca
 import numpy as np
 from scipy.special import ive
 
+from noslip.base import Array, IdentityKey, SimulationError, find_member, nearest
 from noslip.control.estimators import (
     AbstractInstrument,
     ExtendedKalman,
@@ -30,19 +31,18 @@ from noslip.control.estimators import (
     normalized_square,
 )
 from noslip.control.forms import read_entries, read_form, read_number
-from noslip.engines.cache import IdentityKey
-from noslip.engines.system import Array, System
-from noslip.engines.system import compile as compile_system
-from noslip.errors import SimulationError, nearest
-from noslip.families import find_member
-from noslip.formulations.derive import derive
-from noslip.model.forces import AbstractForce
-from noslip.model.model import ModelBuilder
-from noslip.model.quantities import Quantity, Scalar, Vector3
-from noslip.simulation.expressions import read_expression
-from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
-from noslip.simulation.input_plan import inputs_expression
-from noslip.simulation.trajectory import Trajectory
+from noslip.engines import System
+from noslip.engines import compile as compile_system
+from noslip.expressions import Scalar
+from noslip.formulations import derive
+from noslip.model import AbstractForce, ModelBuilder, Quantity, Vector3
+from noslip.simulation import (
+    AbstractInputLaw,
+    InputGenerator,
+    Trajectory,
+    inputs_expression,
+    read_expression,
+)
 
 #: Samples that an estimator repeats for late values; its code grows with them.
 LATEST = 20

@@ -18,34 +18,36 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.motion import ExpressionMotion, MotionTrace
-from noslip.analysis.reference_motion import reference_motion
-from noslip.analysis.scenario import Changes, scenario_start, split_changes
+from noslip.analysis import Changes, scenario_start, split_changes
+from noslip.base import Array, SimulationError, find_member
 from noslip.control.estimators import ExtendedKalman
 from noslip.control.follow import ControlLoop, follow
 from noslip.control.follower import Follower
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.composite import Composite
 from noslip.control.plant import Actuator, Plant, Sensor, parse_sensor, parse_signal
+from noslip.control.reference.motion import ExpressionMotion, MotionTrace
+from noslip.control.reference.reference_motion import reference_motion
 from noslip.control.text import parse_controller, parse_path, parse_timing
 from noslip.control.timing.laws import Quintic
 from noslip.control.track import track
-from noslip.engines.system import Array, System, require_system
-from noslip.engines.system import compile as compile_system
-from noslip.errors import SimulationError
-from noslip.families import find_member
-from noslip.formulations.derive import derive
+from noslip.engines import System, require_system
+from noslip.engines import compile as compile_system
+from noslip.expressions import Scalar, nominal
+from noslip.formulations import derive
 from noslip.library import load
-from noslip.model.expressions import nominal
-from noslip.model.findings import Finding, Path, hint
-from noslip.model.model import Model
-from noslip.model.quantities import ZERO, Scalar
-from noslip.model.scenario import Scenario, ScenarioFollower, ScenarioPlant
-from noslip.model.vocabulary import Vocabulary
-from noslip.simulation.input_laws import InputSpec
-from noslip.simulation.simulate import simulate
-from noslip.simulation.time_features import TimeFeatures
-from noslip.simulation.trajectory import Trajectory
+from noslip.model import (
+    ZERO,
+    Finding,
+    Model,
+    Path,
+    Scenario,
+    ScenarioFollower,
+    ScenarioPlant,
+    Vocabulary,
+    hint,
+)
+from noslip.simulation import InputSpec, TimeFeatures, Trajectory, simulate
 
 
 def run_scenario(

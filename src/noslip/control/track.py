@@ -2,8 +2,8 @@
 
     path → motion of the coordinates → reference motion → input law → run → errors
 
-The reference motion (``analysis/reference_motion.py``) is admissible and comes with the inputs that
-produce it; the input law is these inputs, or a controller that compares with it.
+The reference motion (``control/reference/reference_motion.py``) is admissible and comes with the
+inputs that produce it; the input law is these inputs, or a controller that compares with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
+from noslip.base import SimulationError
 from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
 from noslip.control.controllers.following import PathTracking
 from noslip.control.driving.balancing import Balance
@@ -33,6 +33,7 @@ from noslip.control.follower import Follower
 from noslip.control.motions.path import AbstractPathMotion
 from noslip.control.paths.base import AbstractPath
 from noslip.control.plant import Plant, PlantLaw, plant_of
+from noslip.control.reference.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
 from noslip.control.timing.laws import AbstractTimingPlan, timing_law
 from noslip.control.vehicle_motion import (
     check_actuators,
@@ -44,11 +45,8 @@ from noslip.control.vehicle_motion import (
     smoothed,
     turn_at_cusps,
 )
-from noslip.engines.system import System, require_system
-from noslip.errors import SimulationError
-from noslip.simulation.path_errors import PathErrors
-from noslip.simulation.simulate import simulate
-from noslip.simulation.trajectory import Trajectory
+from noslip.engines import System, require_system
+from noslip.simulation import PathErrors, Trajectory, simulate
 
 
 def track(

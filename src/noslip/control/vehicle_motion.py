@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, replace
 from typing import Any
 
+from noslip.base import Array, SimulationError, counted, nearest
 from noslip.control.follower import Follower
 from noslip.control.motions.follower_search import can_slide, find_follower, undriven_speeds
 from noslip.control.motions.path import AbstractPathMotion, PathMotion, rates_of
@@ -14,14 +15,11 @@ from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.smoothness import curvature_jumps
 from noslip.control.timing.laws import AbstractTiming, timing_law
-from noslip.engines.system import Array, System
-from noslip.engines.system import compile as compile_system
-from noslip.errors import SimulationError, nearest
-from noslip.formulations.derive import derive
-from noslip.model.expressions import CONSTANTS, ExpressionError, names_of
-from noslip.model.model import ModelBuilder
-from noslip.model.quantities import Scalar
-from noslip.words import counted
+from noslip.engines import System
+from noslip.engines import compile as compile_system
+from noslip.expressions import CONSTANTS, ExpressionError, Scalar, names_of
+from noslip.formulations import derive
+from noslip.model import ModelBuilder
 
 #: Variable of a heading.
 ARC_LENGTH = "s"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import casadi as ca
 
+from noslip.algebra import stack
+from noslip.base import CompileError, nearest
 from noslip.engines import outputs as expressions
-from noslip.errors import CompileError, nearest
-from noslip.spatial import stack
 
 if TYPE_CHECKING:
     from noslip.engines.system import System

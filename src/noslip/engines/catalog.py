@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noslip.base import members_of
 from noslip.engines.interpreter import Interpreter, input_tables
 from noslip.engines.native import Native, Wide
 from noslip.engines.program import Program
 from noslip.engines.sympy import SympyTarget
 from noslip.engines.target import AbstractTarget
 from noslip.engines.thread_code import ThreadTarget
-from noslip.families import members_of
 
 # imported so that they are known; the reference comes first
 _ORDER: tuple[type[AbstractTarget], ...] = (

@@ -32,9 +32,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from noslip.atomic import remove_stale, write_atomically
-from noslip.errors import NoslipError, StorageError
-from noslip.reading import open_plain
+from noslip.base import NoslipError, StorageError, open_plain, remove_stale, write_atomically
 
 #: Bounds of the store; beyond them the least recently used files are removed.
 MAX_FILES = 10_000

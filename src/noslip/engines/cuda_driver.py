@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from noslip.algebra import LookupTable
+from noslip.base import DeviceError
 from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
 from noslip.engines.native_arrays import address
 from noslip.engines.thread_code import ENTRY, RECORD, capability_for, ptx_of, table_values
-from noslip.errors import DeviceError
-from noslip.lookup_tables import LookupTable
 
 Array = np.ndarray
 

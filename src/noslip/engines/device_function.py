@@ -20,17 +20,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noslip.algebra import LookupTable
+from noslip.base import DeviceError
 from noslip.engines.devices import AbstractDevice, DeviceMemory
 from noslip.engines.interpreter import Array, input_tables, interpret
 from noslip.engines.ir_writer import REAL
 from noslip.engines.llvm import print_thread_functions
 from noslip.engines.lookup import lower_lookups
 from noslip.engines.native import compile_wide, native_lanes
-from noslip.engines.optimize import hoist, reassociate
+from noslip.engines.optimization import hoist, reassociate
 from noslip.engines.program import Program
 from noslip.engines.thread_code import KERNEL, join_texts, record_text, word_of_record
-from noslip.errors import DeviceError
-from noslip.lookup_tables import LookupTable
 
 #: Share of the free memory of a device that is used, and the most rows of a launch: it shall be so
 #: short that Ctrl-C works.

@@ -16,9 +16,9 @@ from ctypes import memmove, memset
 
 import numpy as np
 
+from noslip.algebra import LookupTable
 from noslip.engines.native_arrays import address
 from noslip.engines.thread_code import HostKernel
-from noslip.lookup_tables import LookupTable
 
 Array = np.ndarray
 

@@ -88,7 +88,7 @@ class Block:
     width: int = 1
 
 
-class Array:
+class Buffer:
     """Numbers of each lane in memory: number k of all lanes stand side by side.
 
     Parameters
@@ -141,22 +141,22 @@ class Array:
         wide = f.widen(f.as_kind(f.of(value, self.kind), self.kind), f.lanes * block.width)
         f.store(self.at(block.start), wide, is_blended=self.depth < f.depth)
 
-    def part(self, k: int | Value) -> Array:
+    def part(self, k: int | Value) -> Buffer:
         """The array from number k on."""
         if isinstance(k, int):
-            return Array(self.f, self.origin, self.kind, self.depth, self.first + k)
-        return Array(self.f, self.at(k), self.kind, self.depth)
+            return Buffer(self.f, self.origin, self.kind, self.depth, self.first + k)
+        return Buffer(self.f, self.at(k), self.kind, self.depth)
 
-    def blended(self) -> Array:
+    def blended(self) -> Buffer:
         """The same array, blended: a branch changes only the lanes that are in it."""
-        return Array(self.f, self.origin, self.kind, 0, self.first)
+        return Buffer(self.f, self.origin, self.kind, 0, self.first)
 
 
 class Variables:
     """Attributes are variables of a function; the first assignment makes one."""
 
     _f: Flow
-    _known: dict[str, tuple[Array, tuple[int, ...]]]
+    _known: dict[str, tuple[Buffer, tuple[int, ...]]]
 
     def __init__(self, f: Flow) -> None:
         self.__dict__.update(_f=f, _known={})
@@ -182,8 +182,8 @@ class Variables:
         value: Value = array[0]
         return value
 
-    def place(self, name: str) -> Array:
-        """Array that holds a variable."""
+    def place(self, name: str) -> Buffer:
+        """Buffer that holds a variable."""
         return self._known[name][0]
 
 
@@ -293,7 +293,7 @@ class Flow(IRWriter):
         """Whether it is neither nan nor infinite."""
         return (a - a).equals(0.0)
 
-    def all_finite(self, x: Array, count: int, s: Variables) -> Value:
+    def all_finite(self, x: Buffer, count: int, s: Variables) -> Value:
         """Whether the first `count` numbers are finite; `s` holds the variable that it takes."""
         s.off = self.real(0.0)
         for i in self.rows(count):
@@ -319,12 +319,12 @@ class Flow(IRWriter):
         return total
 
     # memory
-    def local(self, kind: str) -> Array:
+    def local(self, kind: str) -> Buffer:
         """A number of each lane on the stack, which LLVM keeps in a register."""
         place = self._on_stack(1, kind)
-        return Array(self, place, kind, self.depth)
+        return Buffer(self, place, kind, self.depth)
 
-    def array(self, size: int, kind: str = "", *, is_scratch: bool = False) -> Array:
+    def array(self, size: int, kind: str = "", *, is_scratch: bool = False) -> Buffer:
         """Numbers of each lane; in scratch, lanes that a branch leaves out may be written over."""
         size, kind = max(1, size), kind or self.target.number
         if self.target.on_stack:
@@ -336,12 +336,12 @@ class Flow(IRWriter):
             words = -(-size * self.lanes * alignment(kind) // 8)
             line = 1 if self.target.is_thread else LINE
             self.work_size += -(-words // line) * line
-        return Array(self, place, kind, float("inf") if is_scratch else self.depth)
+        return Buffer(self, place, kind, float("inf") if is_scratch else self.depth)
 
-    def registers(self, size: int) -> Array:
+    def registers(self, size: int) -> Buffer:
         """Numbers that no function sees and that have no index at run time: LLVM's registers."""
         number = self.target.number
-        return Array(self, self._on_stack(max(1, size), number), number, self.depth)
+        return Buffer(self, self._on_stack(max(1, size), number), number, self.depth)
 
     def _on_stack(self, size: int, kind: str) -> Value:
         place = self.value(f"%m{len(self.head)}", PLACE, 1)
@@ -558,6 +558,19 @@ class Flow(IRWriter):
 
 
 __all__ = [
-    "ONE", "PLACE", "REAL", "REGISTERS", "THREAD", "TRUTH", "WHOLE",
-    "Array", "Block", "Flow", "Given", "Target", "Value", "Variables", "literal",
+    "ONE",
+    "PLACE",
+    "REAL",
+    "REGISTERS",
+    "THREAD",
+    "TRUTH",
+    "WHOLE",
+    "Block",
+    "Buffer",
+    "Flow",
+    "Given",
+    "Target",
+    "Value",
+    "Variables",
+    "literal",
 ]  # fmt: skip

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from noslip.algebra import numbered_table
 from noslip.engines.target import AbstractTarget, ProgramFunction
-from noslip.lookup_tables import numbered_table
 
 if TYPE_CHECKING:
     from noslip.engines.program import Program

@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from noslip.algebra import LookupTable, numbered_table
 from noslip.engines.device_math import device_functions
 from noslip.engines.interpreter import INPUT_NAMES
 from noslip.engines.ir_writer import (
@@ -46,7 +47,6 @@ from noslip.engines.native_arrays import address as array_address
 from noslip.engines.program import Program
 from noslip.engines.repetition import CONSTANTS, Access, CodePart, cut, whole
 from noslip.engines.vector_math import BODIES, FAR_ANGLES, vector_functions
-from noslip.lookup_tables import LookupTable, numbered_table
 
 LONGEST_WHOLE = 5000  # operations up to which a program is one function
 

@@ -18,10 +18,8 @@ from __future__ import annotations
 
 import functools
 
+from noslip.algebra import DEGREE, GridSpline, StepTable, cell_weights, numbered_table
 from noslip.engines.program import Program, ProgramBuilder
-from noslip.grid_spline import DEGREE, GridSpline, cell_weights
-from noslip.lookup_tables import numbered_table
-from noslip.step_table import StepTable
 
 
 def lower_lookups(program: Program) -> Program:

@@ -26,9 +26,8 @@ import llvmlite
 from llvmlite import binding
 
 from noslip import __version__
+from noslip.base import CompileError, LRUCache, SimulationError, nearest
 from noslip.engines import code_store
-from noslip.engines.cache import LRUCache
-from noslip.errors import CompileError, SimulationError, nearest
 
 #: Held while LLVM compiles. A process that ends must wait for it: a thread that is stopped within
 #: LLVM never releases LLVM's own lock, and the exit handlers then wait forever, or crash.

@@ -31,7 +31,7 @@ from noslip.engines.interpreter import Array, input_tables, input_vector, input_
 from noslip.engines.llvm import library_functions, print_hoisted, print_llvm
 from noslip.engines.machine_code import host, machine_code, require_symbols
 from noslip.engines.native_arrays import place
-from noslip.engines.optimize import hoist, optimize
+from noslip.engines.optimization import hoist, optimize
 from noslip.engines.program import Program, trace_program
 from noslip.engines.target import AbstractTarget, ProgramFunction
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip.errors import SimulationError
+from noslip.base import SimulationError
 
 Array = np.ndarray
 

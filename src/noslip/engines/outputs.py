@@ -10,11 +10,9 @@ from collections.abc import Iterable
 import casadi as ca
 import numpy as np
 
-from noslip.formulations.base import Equations
-from noslip.formulations.reactions import joint_wrenches
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.singularity import SingularityMeasure
-from noslip.model.forces import GRAVITY, SPRING
+from noslip.formulations import Equations, joint_wrenches
+from noslip.kinematics import Kinematics, SingularityMeasure
+from noslip.model import GRAVITY, SPRING
 
 
 def rates(equations: Equations, work_rate: ca.SX, health: Iterable[SingularityMeasure]) -> ca.SX:

@@ -21,16 +21,20 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.errors import CompileError, SimulationError, nearest
-from noslip.model.bodies import Body
-from noslip.model.checks import check_model
-from noslip.model.checks_expressions import texts_of
-from noslip.model.checks_numbers import LARGEST, SMALLEST
-from noslip.model.expressions import CONSTANTS, Name, Number, apply, fold, nominal, parse
-from noslip.model.model import Model
-from noslip.model.quantities import NOT_NEGATIVE, POSITIVE, Meaning
-from noslip.model.schema import leaves
-from noslip.numeric import is_truth
+from noslip.base import CompileError, SimulationError, is_truth, nearest
+from noslip.expressions import CONSTANTS, Name, Number, apply, fold, nominal, parse
+from noslip.model import (
+    LARGEST,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SMALLEST,
+    Body,
+    Meaning,
+    Model,
+    check_model,
+    leaves,
+    texts_of,
+)
 
 #: Directions and minors of inertia tensors below this, relative to 1 or to the trace, are too
 #: close to zero for the condition.

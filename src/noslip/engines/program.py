@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from noslip.algebra import LARGE, SMALL, LookupTable, called_table, numbered_table
+from noslip.base import CompileError
 from noslip.engines.interpreter import COMMUTATIVE, EVEN, INPUT_NAMES, LOOKUPS, ODD, apply
-from noslip.errors import CompileError
-from noslip.lookup_tables import LARGE, SMALL, LookupTable, called_table, numbered_table
 
 # CasADi's operations under our names. A few more are written with these in
 # ProgramBuilder.read.

@@ -15,10 +15,9 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from noslip.formulations.tree import kinetic_energy
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.linear import symmetric_solve
-from noslip.kinematics.tree import twists
+from noslip.algebra import symmetric_solve
+from noslip.formulations import kinetic_energy
+from noslip.kinematics import Kinematics, twists
 
 
 def is_projected(kin: Kinematics) -> bool:

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.engines.interpreter import INPUT_NAMES
-from noslip.engines.optimize import optimize, reassociate
+from noslip.engines.optimization import optimize, reassociate
 from noslip.engines.program import Operation, Program
 
 #: Operations of a part of straight-line code: shorter functions compile in half the time.

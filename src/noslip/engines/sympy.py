@@ -18,12 +18,10 @@ import sympy
 from numpy.typing import ArrayLike, NDArray
 from sympy.utilities.lambdify import implemented_function
 
+from noslip.algebra import GridSpline, StepTable, numbered_table
 from noslip.engines.interpreter import input_vectors
 from noslip.engines.program import Program
 from noslip.engines.target import AbstractTarget, ProgramFunction
-from noslip.grid_spline import GridSpline
-from noslip.lookup_tables import numbered_table
-from noslip.step_table import StepTable
 
 HALF = sympy.Rational(1, 2)
 #: Operands and operations of a value that is written out: used once, and more than once.

@@ -23,14 +23,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.base import LRUCache, counted, interruptible
 from noslip.engines import casadi_functions, outputs
-from noslip.engines.cache import LRUCache
-from noslip.engines.native import (
-    HoistedFunction,
-    NativeFunction,
-    compile_hoisted,
-    compile_native,
-)
+from noslip.engines.native import HoistedFunction, NativeFunction, compile_hoisted, compile_native
 from noslip.engines.parameters import (
     ParameterChecker,
     changed_values,
@@ -39,15 +34,9 @@ from noslip.engines.parameters import (
 )
 from noslip.engines.program import Program, trace_program
 from noslip.engines.projection import is_projected, projected_state
-from noslip.formulations.base import Equations
-from noslip.formulations.derive import InertiaCheck
-from noslip.interrupts import interruptible
-from noslip.kinematics.basis import RANK_LOST
-from noslip.kinematics.kinematics import Kinematics, trace
-from noslip.kinematics.singularity import SingularityMeasure
-from noslip.model.model import Model
-from noslip.model.quantities import Quantity
-from noslip.words import counted
+from noslip.formulations import Equations, InertiaCheck
+from noslip.kinematics import RANK_LOST, Kinematics, SingularityMeasure, trace
+from noslip.model import Model, Quantity
 
 Array = NDArray[np.float64]
 Made = TypeVar("Made")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noslip.families import Member
+from noslip.base import Member
 
 if TYPE_CHECKING:
     from noslip.engines.program import Program

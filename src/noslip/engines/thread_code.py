@@ -22,22 +22,17 @@ import numpy as np
 from llvmlite import binding
 from numpy.typing import ArrayLike
 
+from noslip.algebra import LookupTable
 from noslip.engines.device_math import RECIPROCALS
 from noslip.engines.flow import CONSTANT
 from noslip.engines.interpreter import Array, input_vectors
 from noslip.engines.ir_writer import GLOBAL
 from noslip.engines.llvm import print_thread_functions
-from noslip.engines.machine_code import (
-    COMPILING,
-    CONTROL_FLOW_PASSES,
-    host,
-    machine_code,
-)
+from noslip.engines.machine_code import COMPILING, CONTROL_FLOW_PASSES, host, machine_code
 from noslip.engines.native_arrays import address
-from noslip.engines.optimize import optimize
+from noslip.engines.optimization import optimize
 from noslip.engines.program import Program
 from noslip.engines.target import AbstractTarget, ProgramFunction
-from noslip.lookup_tables import LookupTable
 
 #: Name of the kernel, as a function and as an entry.
 KERNEL, ENTRY = "integrate", "noslip_integrate"

@@ -26,9 +26,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from noslip.kinematics.linear import symmetric_solve
-from noslip.kinematics.tree import Tree
-from noslip.spatial import cross, inlined, skew, stack
+from noslip.algebra import cross, inlined, skew, stack, symmetric_solve
+from noslip.kinematics import Tree
 
 
 def articulated_solve(tree: Tree, b: ca.SX) -> tuple[ca.SX, list[ca.SX]]:

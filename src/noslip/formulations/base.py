@@ -24,11 +24,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
 
-from noslip.families import Member
+from noslip.algebra import block_solve, symmetric_solve
+from noslip.base import Member
 from noslip.formulations.forces import AppliedForces
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.linear import block_solve, symmetric_solve
-from noslip.model.model import Model
+from noslip.kinematics import Kinematics
+from noslip.model import Model
 
 
 class Blocks(NamedTuple):

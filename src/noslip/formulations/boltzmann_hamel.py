@@ -45,6 +45,7 @@ from typing import Any
 
 import casadi as ca
 
+from noslip.algebra import block_solve, symmetric_solve
 from noslip.formulations.base import AbstractFormulation, Blocks, Equations, MethodObject
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.hamel_joints import jointwise_hamel, whole_contacts
@@ -54,10 +55,8 @@ from noslip.formulations.tree import (
     kinetic_energy,
     unit_speed_twists,
 )
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.linear import block_solve, symmetric_solve
-from noslip.kinematics.tree import twists
-from noslip.model.forces import GRAVITY, SPRING
+from noslip.kinematics import Kinematics, twists
+from noslip.model import GRAVITY, SPRING
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from noslip.errors import FormulationError, nearest
-from noslip.families import IF_YOUR_OWN, members_of
+from noslip.base import IF_YOUR_OWN, FormulationError, members_of, nearest
 from noslip.formulations.base import AbstractFormulation
 from noslip.formulations.boltzmann_hamel import BoltzmannHamel
 from noslip.formulations.complement import NaturalComplement

@@ -80,10 +80,8 @@ from noslip.formulations.tree import (
     rotor_forces,
     unit_speed_twists,
 )
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.rolling_base import BasisAtContact
-from noslip.kinematics.tree import Tree, accelerations
-from noslip.model.forces import GRAVITY
+from noslip.kinematics import BasisAtContact, Kinematics, Tree, accelerations
+from noslip.model import GRAVITY
 
 #: Degrees of freedom of a tree without rows up to which its mass matrix is formed and factored.
 LONGEST_DENSE = 7

@@ -24,16 +24,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from noslip.algebra import cross, inlined, turned_inertia, vector
 from noslip.formulations.tree import inertia_wrenches, rotor_forces
-from noslip.kinematics.tree import (
-    Node,
-    Pair,
-    Tree,
-    accelerations,
-    generalized_forces,
-    twists,
-)
-from noslip.spatial import cross, inlined, turned_inertia, vector
+from noslip.kinematics import Node, Pair, Tree, accelerations, generalized_forces, twists
 
 _ZERO3 = vector([0, 0, 0])
 

@@ -37,17 +37,22 @@ from typing import Any
 
 import casadi as ca
 
-from noslip.errors import FormulationError, nearest
+from noslip.algebra import EYE3, block_solve, skew
+from noslip.base import FormulationError, nearest
 from noslip.formulations.base import Equations, MethodObject
 from noslip.formulations.tree import at_mass_centers, unit_speed_twists
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.linear import block_solve
-from noslip.kinematics.tree import Pair, frame_pose, twists
-from noslip.model.bodies import WORLD
-from noslip.model.contacts import LATERAL, LONGITUDINAL, SPIN
-from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
-from noslip.model.joints import Joint
-from noslip.spatial import EYE3, skew
+from noslip.kinematics import Kinematics, Pair, frame_pose, twists
+from noslip.model import (
+    DISSIPATIVE,
+    GIVEN,
+    GRAVITY,
+    LATERAL,
+    LONGITUDINAL,
+    SPIN,
+    SPRING,
+    WORLD,
+    Joint,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -22,9 +22,19 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.kinematics.kinematics import Kinematics
-from noslip.model import expressions
-from noslip.model.definitions import in_order
+from noslip.expressions import (
+    CONSTANTS,
+    MEASURES,
+    RATE,
+    Measure,
+    Name,
+    Number,
+    apply_to_numbers,
+    fold,
+    parse,
+)
+from noslip.kinematics import Kinematics
+from noslip.model import in_order
 
 Array = NDArray[np.float64]
 
@@ -80,11 +90,11 @@ class _Measured(NamedTuple):
     q: Array
     is_moved: bool
 
-    def term(self, measure: expressions.Measure, terms: list[_BoundedTerm]) -> _BoundedTerm:
+    def term(self, measure: Measure, terms: list[_BoundedTerm]) -> _BoundedTerm:
         """The term of a measure."""
-        if measure.word == expressions.RATE:
+        if measure.word == RATE:
             return _BoundedTerm(0.0, 0.0, 1.0)
-        has_place, order = expressions.MEASURES[measure.word]
+        has_place, order = MEASURES[measure.word]
         if order:
             return _BoundedTerm(0.0, 0.0, 1.0)
         symbols = self.kin.symbols
@@ -119,20 +129,20 @@ def _term(
 ) -> _BoundedTerm:
     """An expression by (1)."""
 
-    def leaf(node: expressions.Number | expressions.Name) -> _BoundedTerm:
-        if isinstance(node, expressions.Number):
+    def leaf(node: Number | Name) -> _BoundedTerm:
+        if isinstance(node, Number):
             return _BoundedTerm(node.value, abs(node.value), 0.0)
         if node.name in leaves:
             return leaves[node.name]
-        value = expressions.CONSTANTS[node.name]
+        value = CONSTANTS[node.name]
         return _BoundedTerm(value, abs(value), 0.0)
 
-    return expressions.fold(expressions.parse(str(scalar)), leaf, _applied, measured.term)
+    return fold(parse(str(scalar)), leaf, _applied, measured.term)
 
 
 def _applied(function: str, terms: list[_BoundedTerm]) -> _BoundedTerm:
     values = [term.value for term in terms]
-    value = expressions.apply_to_numbers(function, values)
+    value = apply_to_numbers(function, values)
     if function in ("+", "-"):
         x, y = terms
         return _BoundedTerm(value, x.size + y.size, x.change + y.change)
@@ -143,6 +153,6 @@ def _applied(function: str, terms: list[_BoundedTerm]) -> _BoundedTerm:
     for k, term in enumerate(terms):
         if term.change:
             above, below = ([*values[:k], values[k] + h, *values[k + 1 :]] for h in (STEP, -STEP))
-            difference = [expressions.apply_to_numbers(function, side) for side in (above, below)]
+            difference = [apply_to_numbers(function, side) for side in (above, below)]
             change += abs(difference[0] - difference[1]) / (2 * STEP) * term.change
     return _BoundedTerm(value, abs(value), change)

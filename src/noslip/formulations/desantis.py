@@ -39,6 +39,7 @@ from typing import Any
 
 import casadi as ca
 
+from noslip.algebra import skew, symmetric_solve
 from noslip.formulations.base import AbstractFormulation, Blocks, Equations, MethodObject
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import (
@@ -49,10 +50,7 @@ from noslip.formulations.tree import (
     rotor_forces,
     row_rates,
 )
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.linear import symmetric_solve
-from noslip.kinematics.tree import Pair, Tree, twists
-from noslip.spatial import skew
+from noslip.kinematics import Kinematics, Pair, Tree, twists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,16 +11,29 @@ from typing import Any
 
 import casadi as ca
 
-from noslip.errors import ModelError
-from noslip.kinematics.contacts import trace_contact
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.rows import loop_pose
-from noslip.kinematics.tree import NO_WRENCH, Pair, generalized_forces
-from noslip.model.contacts import AbstractContact
-from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING, Grip, Sliding
-from noslip.model.joints import Joint
-from noslip.model.quantities import ZERO, Reads, Vector3
-from noslip.spatial import Traced, cross, inlined, stack, vector
+from noslip.algebra import Traced, cross, inlined, stack, vector
+from noslip.base import ModelError
+from noslip.kinematics import (
+    NO_WRENCH,
+    Kinematics,
+    Pair,
+    generalized_forces,
+    loop_pose,
+    trace_contact,
+)
+from noslip.model import (
+    DISSIPATIVE,
+    GIVEN,
+    GRAVITY,
+    SPRING,
+    ZERO,
+    AbstractContact,
+    Grip,
+    Joint,
+    Reads,
+    Sliding,
+    Vector3,
+)
 
 _ZERO3 = vector([0, 0, 0])
 

@@ -32,12 +32,11 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from noslip.algebra import cross
 from noslip.formulations.base import AbstractFormulation, Blocks, Equations
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import kinetic_energy
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.tree import accelerations
-from noslip.spatial import cross
+from noslip.kinematics import Kinematics, accelerations
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,13 +37,10 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from noslip.errors import FormulationError
-from noslip.kinematics.contacts import ContactTrace
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.linear import block_solve
-from noslip.kinematics.tree import Node
-from noslip.model.surfaces import Touch
-from noslip.spatial import cross, is_identity
+from noslip.algebra import block_solve, cross, is_identity
+from noslip.base import FormulationError
+from noslip.kinematics import ContactTrace, Kinematics, Node
+from noslip.model import Touch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

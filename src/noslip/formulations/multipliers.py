@@ -41,6 +41,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from noslip.algebra import symmetric_solve
 from noslip.formulations.base import AbstractFormulation, Blocks, Equations
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import (
@@ -50,8 +51,7 @@ from noslip.formulations.tree import (
     mass_matrix,
     row_rates,
 )
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.linear import symmetric_solve
+from noslip.kinematics import Kinematics
 
 
 @dataclass(frozen=True, slots=True)

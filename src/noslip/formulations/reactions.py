@@ -36,16 +36,11 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 
+from noslip.algebra import EYE3, block_solve, cross, skew, vector
 from noslip.formulations.base import Equations
 from noslip.formulations.tree import inertia_wrenches
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.linear import block_solve
-from noslip.kinematics.row_forces import TracedPlaces
-from noslip.kinematics.tree import Pair, accelerations, frame_pose
-from noslip.model.contacts import NORMAL, SPIN
-from noslip.model.joints import Joint
-from noslip.model.rows import AbstractRow
-from noslip.spatial import EYE3, cross, skew, vector
+from noslip.kinematics import Kinematics, Pair, TracedPlaces, accelerations, frame_pose
+from noslip.model import NORMAL, SPIN, AbstractRow, Joint
 
 _UNKNOWN = vector([float("nan")] * 3)
 

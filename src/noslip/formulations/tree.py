@@ -11,8 +11,9 @@ import dataclasses
 
 import casadi as ca
 
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.tree import (
+from noslip.algebra import EYE3, cross, inlined
+from noslip.kinematics import (
+    Kinematics,
     Node,
     Pair,
     Tree,
@@ -21,7 +22,6 @@ from noslip.kinematics.tree import (
     point_acceleration,
     twists,
 )
-from noslip.spatial import EYE3, cross, inlined
 
 TINY = 1e-300  # kg
 

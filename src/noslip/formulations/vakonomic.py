@@ -38,10 +38,10 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from noslip.algebra import block_solve, symmetric_solve
 from noslip.formulations.base import AbstractFormulation, Blocks, Equations, MethodObject
 from noslip.formulations.complement import NaturalComplement
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.linear import block_solve, symmetric_solve
+from noslip.kinematics import Kinematics
 
 
 @dataclass(frozen=True, slots=True)

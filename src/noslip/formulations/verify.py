@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.errors import FormulationError
+from noslip.base import FormulationError, interruptible
 from noslip.formulations.base import AbstractFormulation, Equations
 from noslip.formulations.catalog import dalembert_formulations
 from noslip.formulations.certificate import Certificate, CheckResult
@@ -24,12 +24,8 @@ from noslip.formulations.degrees_of_freedom import count_degrees_of_freedom, row
 from noslip.formulations.desantis import DeSantis, projected_basis
 from noslip.formulations.tree import inverse_dynamics, kinetic_energy
 from noslip.formulations.vakonomic import Vakonomic
-from noslip.interrupts import interruptible
-from noslip.kinematics.contacts import curved_gaps, plane_pose
-from noslip.kinematics.kinematics import Kinematics, trace
-from noslip.kinematics.tree import twists
-from noslip.model.forces import GRAVITY, SPRING
-from noslip.model.model import Model
+from noslip.kinematics import Kinematics, curved_gaps, plane_pose, trace, twists
+from noslip.model import GRAVITY, SPRING, Model
 
 Array = NDArray[np.float64]
 

@@ -1,1 +1,5 @@
 """Identification: parameters of a mechanism from measured motions."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

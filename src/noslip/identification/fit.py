@@ -36,24 +36,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.identification.measured_runs import (
-    MeasuredRun,
-    measured_runs,
-    unwrapped,
-    used_columns,
+from noslip import (
+    Measurements,
+    NoslipError,
+    Sensitivities,
+    SimulationError,
+    System,
+    gradient,
+    simulate_sensitivities,
 )
+from noslip.base import Array, is_truth, nearest
+from noslip.engines import require_system
+from noslip.identification.measured_runs import MeasuredRun, measured_runs, unwrapped, used_columns
 from noslip.identification.result import ColumnFit, Fit, FittedCurve, FittedValue, unexplained
-from noslip.numeric import is_truth
-from noslip.sensitivities.forward import simulate_sensitivities
-from noslip.sensitivities.gradient import gradient
-from noslip.sensitivities.objective import Measurements
-from noslip.sensitivities.result import Sensitivities
-from noslip.simulation.expressions import output_units, units_by_name
-from noslip.simulation.input_laws import InputSpec
-from noslip.simulation.input_plan import settable_inputs
-from noslip.simulation.starts.layout import layout_of
+from noslip.simulation import InputSpec, layout_of, output_units, settable_inputs, units_by_name
 
 #: A combination of unknowns is not determined where the residuals change by less than this share of
 #: what each of them does alone; derivatives are good to some 1e-8.

@@ -17,15 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noslip.engines.system import Array
-from noslip.errors import SimulationError, nearest
-from noslip.formats import format_of
-from noslip.model.units import UnitError, read_unit
-from noslip.simulation.input_laws import InputSpec, Table
-from noslip.simulation.measured import MeasuredTable, conversion
-from noslip.simulation.measured_files import SUFFIX, read_measured
-from noslip.simulation.run_files import AbstractRunFormat
-from noslip.simulation.trajectory import Trajectory
+from noslip import AbstractRunFormat, SimulationError, Table, Trajectory
+from noslip.base import Array, format_of, nearest
+from noslip.expressions import UnitError, read_unit
+from noslip.identification.measured import MeasuredTable, conversion
+from noslip.identification.measured_files import SUFFIX, read_measured
+from noslip.simulation import InputSpec
 
 if TYPE_CHECKING:
     import xarray

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from noslip.engines.system import Array
-from noslip.errors import MissingNameError, nearest
-from noslip.numeric import finite_or_none
-from noslip.words import counted
+from noslip.base import Array, MissingNameError, counted, finite_or_none, nearest
 
 if TYPE_CHECKING:
     import xarray

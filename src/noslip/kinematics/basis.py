@@ -21,14 +21,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.errors import ModelError
+from noslip.algebra import stack
+from noslip.base import ModelError
 from noslip.kinematics.row_sizes import TermSizes
 from noslip.kinematics.rows import CLOSEST, RowTrace
 from noslip.kinematics.symbols import Symbols, parameter_reader
 from noslip.kinematics.tree import Tree
-from noslip.model.model import Model
-from noslip.model.quantities import Quantity
-from noslip.spatial import stack
+from noslip.model import Model, Quantity
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int_]

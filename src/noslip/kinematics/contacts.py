@@ -36,20 +36,20 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.errors import ModelError
+from noslip.algebra import cross, unit, vector
+from noslip.base import ModelError
 from noslip.kinematics.symbols import Reader
 from noslip.kinematics.tree import Pair, Tree, frame_pose
-from noslip.model.contacts import (
+from noslip.model import (
     CLOSEST_ROW,
     LATERAL,
     LONGITUDINAL,
     NORMAL,
     AbstractContact,
+    AbstractSurface,
     Plane,
+    Vector3,
 )
-from noslip.model.quantities import Vector3
-from noslip.model.surfaces import AbstractSurface
-from noslip.spatial import cross, unit, vector
 
 _ZERO3 = vector([0, 0, 0])
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.errors import ModelError
+from noslip.algebra import block_diagonal, block_solve, stack
+from noslip.base import ModelError
 from noslip.kinematics.basis import (
     Array,
     Probe,
@@ -29,15 +30,12 @@ from noslip.kinematics.basis import (
 )
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.elimination import find_elimination
-from noslip.kinematics.linear import block_solve
 from noslip.kinematics.rolling_base import RollingBase, find_rolling_base
 from noslip.kinematics.rows import RowTrace
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Tree
 from noslip.kinematics.wheel_rows import WheelRows
-from noslip.model.model import Model
-from noslip.model.quantities import Quantity
-from noslip.spatial import block_diagonal, stack
+from noslip.model import Model, Quantity
 
 #: Tree speeds up to which all rows are solved together, which finds the best independent speeds.
 MOST_TOGETHER = 12

@@ -28,13 +28,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.algebra import block_solve, cross
 from noslip.kinematics.contacts import ContactTrace
-from noslip.kinematics.linear import block_solve
 from noslip.kinematics.rows import RowTrace
 from noslip.kinematics.tree import Tree
-from noslip.model.bodies import WORLD
-from noslip.model.contacts import SPIN
-from noslip.spatial import cross
+from noslip.model import SPIN, WORLD
 
 Array = NDArray[np.float64]
 

@@ -35,8 +35,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.errors import Fault, ModelError
-from noslip.interrupts import interruptible
+from noslip.algebra import block_diagonal, cross, stack
+from noslip.base import Fault, ModelError, counted, interruptible
 from noslip.kinematics import tree as tree_module
 from noslip.kinematics.basis import (
     DEPENDENT,
@@ -62,14 +62,7 @@ from noslip.kinematics.rows import RowTrace, trace_rows
 from noslip.kinematics.singularity import SingularityMeasure, find_singularity_measures
 from noslip.kinematics.symbols import Reader, Symbols, named, parameter_reader
 from noslip.kinematics.tree import Pair, Tree, build_tree
-from noslip.model.bodies import WORLD
-from noslip.model.joints import Joint
-from noslip.model.model import Model
-from noslip.model.numbers import NumberReader
-from noslip.model.quantities import Quantity, place_rate
-from noslip.model.topology import topology
-from noslip.spatial import block_diagonal, cross, stack
-from noslip.words import counted
+from noslip.model import WORLD, Joint, Model, NumberReader, Quantity, place_rate, topology
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

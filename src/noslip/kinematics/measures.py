@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.errors import SimulationError
+from noslip.algebra import EYE3, cross, traced_angles, vector
+from noslip.base import SimulationError
+from noslip.expressions import RATE, Measure
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Pair, Tree
-from noslip.model.definitions import in_order
-from noslip.model.expressions import RATE, Measure
-from noslip.model.model import Model
-from noslip.spatial import EYE3, cross, traced_angles, vector
+from noslip.model import Model, in_order
 
 _ZERO3 = vector([0, 0, 0])
 _AXES = ("x", "y", "z")

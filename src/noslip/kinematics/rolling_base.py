@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from noslip.algebra import EYE3, cross, turned_inertia
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Reader
 from noslip.kinematics.tree import Node, Tree
@@ -31,7 +32,6 @@ from noslip.kinematics.wheel_rows import (
     path_from_base,
     trace_wheel,
 )
-from noslip.spatial import EYE3, cross, turned_inertia
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

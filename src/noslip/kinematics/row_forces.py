@@ -13,13 +13,12 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from noslip.errors import ModelError
+from noslip.algebra import EYE3, cross, vector
+from noslip.base import ModelError
 from noslip.kinematics.basis import Array
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Tree, frame_pose, twists
-from noslip.model.quantities import Reads
-from noslip.model.rows import AbstractRow, JointAxis, RowWrench
-from noslip.spatial import EYE3, cross, vector
+from noslip.model import AbstractRow, JointAxis, Reads, RowWrench
 
 #: Work that may differ, beside the largest.
 WORK_TOLERANCE = 1e-8

@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from noslip.algebra import EYE3, rotation_from_angles, turn_vector, vector
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Node, Tree, frame_pose
-from noslip.model.contacts import NORMAL, SPIN
-from noslip.model.joints import Joint
-from noslip.model.model import Model
-from noslip.spatial import EYE3, rotation_from_angles, turn_vector, vector
+from noslip.model import NORMAL, SPIN, Joint, Model
 
 #: Origin of rows that find the closest points of a contact; they have no forces.
 CLOSEST = "closest points"

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
+from noslip.algebra import stack
 from noslip.kinematics.basis import Array, Probe
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Symbols
-from noslip.spatial import stack
 
 #: Share by which bounds come nearer to the limit, from segment to segment.
 APPROACHING = 4.0

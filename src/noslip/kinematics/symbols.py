@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.model import expressions
-from noslip.model.expressions import Measure
-from noslip.model.model import Model
-from noslip.model.quantities import Quantity, Scalar
-from noslip.spatial import Traced, unit, vector
+from noslip.algebra import Traced, unit, vector
+from noslip.expressions import Measure, Scalar, evaluate, parse
+from noslip.model import Model, Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,8 +50,8 @@ class Reader:
     def scalar(self, scalar: Scalar) -> ca.SX:
         """Traced scalar of a number or an expression."""
         if isinstance(scalar, str):
-            tree = expressions.parse(scalar)
-            found = expressions.evaluate(tree, self._values, ca, self._literal, self._measure)
+            tree = parse(scalar)
+            found = evaluate(tree, self._values, ca, self._literal, self._measure)
             return ca.SX(found)
         return ca.SX(self._literal(float(scalar)))
 

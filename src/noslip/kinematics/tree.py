@@ -22,12 +22,9 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 
+from noslip.algebra import EYE3, cross, inlined, rotation_from_angles, vector
 from noslip.kinematics.symbols import Reader
-from noslip.model.bodies import WORLD, Body, Placement
-from noslip.model.joints import Joint
-from noslip.model.model import Model
-from noslip.model.topology import topology
-from noslip.spatial import EYE3, cross, inlined, rotation_from_angles, vector
+from noslip.model import WORLD, Body, Joint, Model, Placement, topology
 
 #: Angular part and linear part of a twist, its rate, or a wrench, in D axes, at the body's origin.
 Pair = tuple[ca.SX, ca.SX]

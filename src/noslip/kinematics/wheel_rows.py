@@ -30,12 +30,11 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from noslip.algebra import EYE3, cross, is_identity, vector
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Reader
 from noslip.kinematics.tree import Node, Tree, frame_pose
-from noslip.model.bodies import WORLD
-from noslip.model.contacts import AbstractContact
-from noslip.spatial import EYE3, cross, is_identity, vector
+from noslip.model import WORLD, AbstractContact
 
 _ZERO3 = vector([0, 0, 0])
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
-from noslip.model.contacts import Rolling
-from noslip.model.forces import Motor
-from noslip.model.joints import Planar, Revolute
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, DARK, GLASS, LIGHT, METAL, ORANGE, wheel_shapes
-from noslip.model.quantities import Parameter, Vector3
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Disk
+from noslip import (
+    AbstractShape,
+    Box,
+    Cylinder,
+    Disk,
+    Model,
+    ModelBuilder,
+    Motor,
+    Parameter,
+    Placement,
+    Planar,
+    Revolute,
+    Rolling,
+    Scenario,
+)
+from noslip.model import BLUE, DARK, GLASS, LIGHT, METAL, ORANGE, Vector3, wheel_shapes
 
 
 def build() -> Model:

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import Ring, Sphere
-from noslip.model.contacts import Rolling
-from noslip.model.grounds import RevolvedGround
-from noslip.model.joints import Free
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import LIGHT, RED
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Ball
+from noslip import Ball, Free, Model, ModelBuilder, RevolvedGround, Ring, Rolling, Scenario, Sphere
+from noslip.model import LIGHT, RED
 
 
 def add_ball(b: ModelBuilder) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from noslip import (
+    Ball,
+    Box,
+    Model,
+    ModelBuilder,
+    Motor,
+    Placement,
+    Plane,
+    Revolute,
+    RevolvedGround,
+    Rolling,
+    Scenario,
+    Turned,
+)
 from noslip.library.ball_in_bowl import add_ball
-from noslip.model.bodies import Box, Placement, Turned
-from noslip.model.contacts import Plane, Rolling
-from noslip.model.forces import Motor
-from noslip.model.grounds import RevolvedGround
-from noslip.model.joints import Revolute
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import LIGHT, ORANGE
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Ball
+from noslip.model import LIGHT, ORANGE
 
 
 def build() -> Model:

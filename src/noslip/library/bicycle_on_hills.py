@@ -5,11 +5,8 @@ from __future__ import annotations
 import dataclasses
 from math import cos, sin
 
+from noslip import GridGround, Model, Rolling, Scenario
 from noslip.library.whipple_bicycle import build as bicycle
-from noslip.model.contacts import Rolling
-from noslip.model.grounds import GridGround
-from noslip.model.model import Model
-from noslip.model.scenario import Scenario
 
 
 def hills(step: float, columns: int, rows: int, origin: tuple[float, float]) -> GridGround:

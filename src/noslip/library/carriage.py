@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import Box, Cylinder, Placement, Sphere
-from noslip.model.contacts import Rolling
-from noslip.model.forces import Motor
-from noslip.model.joints import Planar, Revolute
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, LIGHT, METAL, ORANGE, axle, wheel_shapes
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Disk
+from noslip import (
+    Box,
+    Cylinder,
+    Disk,
+    Model,
+    ModelBuilder,
+    Motor,
+    Placement,
+    Planar,
+    Revolute,
+    Rolling,
+    Scenario,
+    Sphere,
+)
+from noslip.model import BLUE, LIGHT, METAL, ORANGE, axle, wheel_shapes
 
 
 def build() -> Model:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import Box, Cylinder, Placement, Sphere
-from noslip.model.contacts import KnifeEdge
-from noslip.model.forces import Wrench
-from noslip.model.joints import Planar
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED
-from noslip.model.scenario import Scenario
+from noslip import (
+    Box,
+    Cylinder,
+    KnifeEdge,
+    Model,
+    ModelBuilder,
+    Placement,
+    Planar,
+    Scenario,
+    Sphere,
+    Wrench,
+)
+from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, RED
 
 
 def build() -> Model:

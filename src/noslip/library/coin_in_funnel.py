@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import Box, Cylinder, Placement, Ring
-from noslip.model.contacts import Rolling
-from noslip.model.grounds import RevolvedGround
-from noslip.model.joints import Angles, Free
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import DARK, LIGHT, ORANGE
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Disk
+from noslip import (
+    Angles,
+    Box,
+    Cylinder,
+    Disk,
+    Free,
+    Model,
+    ModelBuilder,
+    Placement,
+    RevolvedGround,
+    Ring,
+    Rolling,
+    Scenario,
+)
+from noslip.model import DARK, LIGHT, ORANGE
 
 
 def build() -> Model:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import Box, Cylinder, Placement, Sphere
-from noslip.model.forces import Wrench
-from noslip.model.joints import Angles, Spherical
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE
-from noslip.model.scenario import Scenario
+from noslip import (
+    Angles,
+    Box,
+    Cylinder,
+    Model,
+    ModelBuilder,
+    Placement,
+    Scenario,
+    Sphere,
+    Spherical,
+    Wrench,
+)
+from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE
 
 
 def build() -> Model:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
-from noslip.model.contacts import KnifeEdge
-from noslip.model.forces import Motor, Wrench
-from noslip.model.joints import Planar
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE
-from noslip.model.scenario import Scenario
+from noslip import (
+    AbstractShape,
+    Box,
+    Cylinder,
+    KnifeEdge,
+    Model,
+    ModelBuilder,
+    Motor,
+    Placement,
+    Planar,
+    Scenario,
+    Sphere,
+    Wrench,
+)
+from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE
 
 
 def build() -> Model:

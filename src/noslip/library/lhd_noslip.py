@@ -11,10 +11,8 @@ The two axles' centers of rotation need only lie on a line with the waist; they 
 
 from __future__ import annotations
 
+from noslip import KnifeEdge, Model, Scenario
 from noslip.library.lhd import DRIVE, vehicle
-from noslip.model.contacts import KnifeEdge
-from noslip.model.model import Model
-from noslip.model.scenario import Scenario
 
 
 def build() -> Model:

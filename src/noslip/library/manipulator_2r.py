@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from noslip import Model, Scenario
 from noslip.library.planar_arm import planar_arm
-from noslip.model.model import Model
-from noslip.model.scenario import Scenario
 
 
 def build() -> Model:

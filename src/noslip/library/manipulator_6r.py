@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
-from noslip.model.forces import Motor
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.denavit_hartenberg import LinkRow, serial_arm
-from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL
-from noslip.model.quantities import Scalar, Vector3
-from noslip.model.scenario import Scenario
+from noslip import (
+    AbstractShape,
+    Box,
+    Cylinder,
+    Model,
+    ModelBuilder,
+    Motor,
+    Placement,
+    Scenario,
+    Sphere,
+)
+from noslip.expressions import Scalar
+from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL, LinkRow, Vector3, serial_arm
 
 #: The modified table, row by row: α and a of the link before, d, rad and m.
 TABLE: tuple[tuple[Scalar, Scalar, Scalar], ...] = (

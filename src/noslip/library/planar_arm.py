@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
-from noslip.model.forces import Motor
-from noslip.model.model import ModelBuilder
-from noslip.model.parts.denavit_hartenberg import LinkRow, serial_arm
-from noslip.model.parts.shapes import BLUE, DARK, ORANGE, RED, TEAL
+from noslip import AbstractShape, Box, Cylinder, ModelBuilder, Motor, Placement
+from noslip.model import BLUE, DARK, ORANGE, RED, TEAL, LinkRow, serial_arm
 
 _COLORS = (BLUE, TEAL, RED)
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from math import cos, pi, sin
 
-from noslip.model.bodies import AbstractShape, Box, Placement, Turned
-from noslip.model.contacts import Rolling
-from noslip.model.joints import Angles, Free
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, ORANGE
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Ellipsoid
+from noslip import (
+    AbstractShape,
+    Angles,
+    Box,
+    Ellipsoid,
+    Free,
+    Model,
+    ModelBuilder,
+    Placement,
+    Rolling,
+    Scenario,
+    Turned,
+)
+from noslip.model import BLUE, ORANGE
 
 
 def _hull() -> tuple[AbstractShape, ...]:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import Box, Cylinder, Placement, Ring
-from noslip.model.contacts import Rolling
-from noslip.model.joints import Angles, Free
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Disk
+from noslip import (
+    Angles,
+    Box,
+    Cylinder,
+    Disk,
+    Free,
+    Model,
+    ModelBuilder,
+    Placement,
+    Ring,
+    Rolling,
+    Scenario,
+)
+from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE
 
 
 def build() -> Model:

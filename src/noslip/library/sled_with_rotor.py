@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import Box, Cylinder, Placement, Ring
-from noslip.model.contacts import KnifeEdge
-from noslip.model.forces import Motor, Wrench
-from noslip.model.joints import Planar, Revolute
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
-from noslip.model.scenario import Scenario
+from noslip import (
+    Box,
+    Cylinder,
+    KnifeEdge,
+    Model,
+    ModelBuilder,
+    Motor,
+    Placement,
+    Planar,
+    Revolute,
+    Ring,
+    Scenario,
+    Wrench,
+)
+from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
 
 
 def build() -> Model:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import Cylinder, Placement, Ring
-from noslip.model.contacts import Plane, Rolling
-from noslip.model.forces import Motor
-from noslip.model.grounds import SphereGround
-from noslip.model.joints import Angles, Free, Revolute, Spherical
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, METAL, ORANGE, RED, box, wheel_shapes
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Ball, Disk
+from noslip import (
+    Angles,
+    Ball,
+    Cylinder,
+    Disk,
+    Free,
+    Model,
+    ModelBuilder,
+    Motor,
+    Placement,
+    Plane,
+    Revolute,
+    Ring,
+    Rolling,
+    Scenario,
+    SphereGround,
+    Spherical,
+)
+from noslip.model import BLUE, METAL, ORANGE, RED, box, wheel_shapes
 
 
 def build() -> Model:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from noslip.errors import ModelError, nearest
+from noslip import ModelError
+from noslip.base import nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
-from noslip.model.contacts import KnifeEdge
-from noslip.model.forces import Wrench
-from noslip.model.joints import Planar, Revolute
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, DARK, GLASS, LIGHT, METAL, TEAL, axle
-from noslip.model.quantities import Scalar, Vector3
-from noslip.model.scenario import Scenario
+from noslip import (
+    AbstractShape,
+    Box,
+    Cylinder,
+    KnifeEdge,
+    Model,
+    ModelBuilder,
+    Placement,
+    Planar,
+    Revolute,
+    Scenario,
+    Sphere,
+    Wrench,
+)
+from noslip.expressions import Scalar
+from noslip.model import BLUE, DARK, GLASS, LIGHT, METAL, TEAL, Vector3, axle
 
 _X: Vector3 = (1.0, 0.0, 0.0)
 _Z: Vector3 = (0.0, 0.0, 1.0)

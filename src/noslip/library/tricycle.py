@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
-from noslip.model.contacts import KnifeEdge
-from noslip.model.forces import Motor, Wrench
-from noslip.model.joints import Planar, Revolute
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, DARK, METAL, ORANGE, axle, box
-from noslip.model.quantities import Vector3
-from noslip.model.scenario import Scenario
+from noslip import (
+    AbstractShape,
+    Box,
+    Cylinder,
+    KnifeEdge,
+    Model,
+    ModelBuilder,
+    Motor,
+    Placement,
+    Planar,
+    Revolute,
+    Scenario,
+    Wrench,
+)
+from noslip.model import BLUE, DARK, METAL, ORANGE, Vector3, axle, box
 
 
 def build() -> Model:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from noslip import (
+    Angles,
+    Free,
+    Model,
+    ModelBuilder,
+    Motor,
+    Placement,
+    Revolute,
+    Rolling,
+    Scenario,
+    Torus,
+)
 from noslip.library.bicycle_on_hills import hills
-from noslip.model.bodies import Placement
-from noslip.model.contacts import Rolling
-from noslip.model.forces import Motor
-from noslip.model.joints import Angles, Free, Revolute
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, METAL, box, wheel_shapes
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Torus
+from noslip.model import BLUE, METAL, box, wheel_shapes
 
 
 def build() -> Model:

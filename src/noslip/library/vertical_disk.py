@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import Box, Cylinder, Placement, Ring
-from noslip.model.contacts import Rolling
-from noslip.model.forces import Motor
-from noslip.model.joints import Planar, Revolute
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED, axle
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Disk
+from noslip import (
+    Box,
+    Cylinder,
+    Disk,
+    Model,
+    ModelBuilder,
+    Motor,
+    Placement,
+    Planar,
+    Revolute,
+    Ring,
+    Rolling,
+    Scenario,
+)
+from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, RED, axle
 
 
 def build() -> Model:

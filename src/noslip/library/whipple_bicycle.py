@@ -9,15 +9,26 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Ring, Sphere
-from noslip.model.contacts import Rolling
-from noslip.model.forces import Motor, Wrench
-from noslip.model.joints import Angles, Free, Revolute
-from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
-from noslip.model.quantities import Scalar
-from noslip.model.scenario import Scenario
-from noslip.model.surfaces import Disk
+from noslip import (
+    AbstractShape,
+    Angles,
+    Box,
+    Cylinder,
+    Disk,
+    Free,
+    Model,
+    ModelBuilder,
+    Motor,
+    Placement,
+    Revolute,
+    Ring,
+    Rolling,
+    Scenario,
+    Sphere,
+    Wrench,
+)
+from noslip.expressions import Scalar
+from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
 
 _AXLE = (0.0, 1.0, 0.0)
 _JEANS, _SKIN = "#54678f", "#eeca9b"

@@ -20,14 +20,13 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 
-from noslip import spatial
+from noslip.algebra import Traced, angle_rate_map, rotation_from_angles
+from noslip.expressions import read_symbol
 from noslip.model.bodies import Body, Placement
 from noslip.model.joints import Angles, Free, Joint, Prismatic, Revolute, Spherical
-from noslip.model.letters import read_symbol
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity, Reads, Vector3, angle
-from noslip.model.topology import topology
-from noslip.spatial import Traced
+from noslip.model.spanning_tree import topology
 
 _AXES: dict[str, Vector3] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 #: How far the second angle stays from where the others are not defined, in random states.
@@ -48,10 +47,10 @@ class SphericalByAngles(Spherical):
         return angle_quantities(self.angles)
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
-        return spatial.rotation_from_angles(q, self.angles.sequence), ca.SX.zeros(3)
+        return rotation_from_angles(q, self.angles.sequence), ca.SX.zeros(3)
 
     def kinematic_map(self, q: Traced) -> ca.SX:
-        return spatial.angle_rate_map(q, self.angles.sequence)
+        return angle_rate_map(q, self.angles.sequence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +67,11 @@ class FreeByAngles(Free):
         return (*Free.coordinates[:3], *angle_quantities(self.angles))
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
-        return spatial.rotation_from_angles(q[3:6], self.angles.sequence), q[0:3]
+        return rotation_from_angles(q[3:6], self.angles.sequence), q[0:3]
 
     def kinematic_map(self, q: Traced) -> ca.SX:
-        R = spatial.rotation_from_angles(q[3:6], self.angles.sequence)
-        turning = spatial.angle_rate_map(q[3:6], self.angles.sequence)
+        R = rotation_from_angles(q[3:6], self.angles.sequence)
+        turning = angle_rate_map(q[3:6], self.angles.sequence)
         return ca.vertcat(
             ca.horzcat(ca.SX(3, 3), R),
             ca.horzcat(turning, ca.SX(3, 3)),

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import numpy as np
 
-from noslip.families import Member
+from noslip.base import Member
+from noslip.expressions import Scalar
 from noslip.model import triangles
 from noslip.model.findings import Finding, Path, owner
-from noslip.model.numbers import Array, NumberReader, angles_of, vector
+from noslip.model.number_reader import Array, NumberReader, angles_of, vector
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     ZERO,
@@ -20,7 +21,6 @@ from noslip.model.quantities import (
     NotNegativeLength,
     Point,
     PositiveLength,
-    Scalar,
     Vector3,
 )
 from noslip.model.triangles import Triangles

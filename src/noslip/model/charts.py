@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.model.expressions import Call, Expression, Name, Number, fold, parse
+from noslip.algebra import EYE3, cross
+from noslip.expressions import Call, Expression, Name, Number, Scalar, fold, parse
 from noslip.model.findings import Finding, Path, owner
-from noslip.model.numbers import Array, NumberReader
-from noslip.model.quantities import Quantity, Scalar
-from noslip.spatial import EYE3, cross
+from noslip.model.number_reader import Array, NumberReader
+from noslip.model.quantities import Quantity
 
 
 class Chart(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip.errors import Fault, ModelError
+from noslip.base import Fault, ModelError
 from noslip.model.checks_expressions import check_expressions
 from noslip.model.checks_inertia import check_inertia, check_moment
 from noslip.model.checks_names import (
@@ -29,9 +29,9 @@ from noslip.model.checks_topology import check_motion, check_single_joints, chec
 from noslip.model.checks_units import check_units
 from noslip.model.composite_joints import Expansion
 from noslip.model.findings import Finding, Locate, Path, field, owner
+from noslip.model.known_names import Fields, Vocabulary, vocabulary
 from noslip.model.model import Model
 from noslip.model.schema import Key, Kind, leaves
-from noslip.model.vocabulary import Fields, Vocabulary, vocabulary
 
 Check = Callable[[Model, Vocabulary], Iterator[Finding]]
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from noslip.model.dependence import Dependence, dependence
-from noslip.model.expressions import (
+from noslip.expressions import (
     CONSTANTS,
     RATE,
     Expression,
@@ -20,6 +19,7 @@ from noslip.model.expressions import (
     Measure,
     Name,
     Number,
+    Scalar,
     apply_to_numbers,
     fold,
     is_finite,
@@ -29,11 +29,11 @@ from noslip.model.expressions import (
     parse,
 )
 from noslip.model.findings import Finding, Path, field, hint, number_text, owner
+from noslip.model.known_names import TIME, Vocabulary
 from noslip.model.model import IndependentSpeed, Model
-from noslip.model.quantities import Scalar
+from noslip.model.parameter_dependence import Dependence, dependence
 from noslip.model.rows import AbstractRow
 from noslip.model.schema import Key, Kind
-from noslip.model.vocabulary import TIME, Vocabulary
 
 T = TypeVar("T")
 

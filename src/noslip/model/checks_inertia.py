@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from noslip.expressions import ExpressionError
 from noslip.model.bodies import WORLD, Body, Placement
 from noslip.model.checks_expressions import value_at
-from noslip.model.expressions import ExpressionError
 from noslip.model.findings import Finding, number_text, vector_text
 from noslip.model.joints import Joint, motion_numbers
+from noslip.model.known_names import Vocabulary
 from noslip.model.model import Model
-from noslip.model.numbers import Array
-from noslip.model.vocabulary import Vocabulary
+from noslip.model.number_reader import Array
 
 #: By which joints a body turns, and about which axes in its own frame.
 Turns = list[tuple[str, Array]]

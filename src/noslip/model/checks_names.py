@@ -11,18 +11,17 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from noslip.errors import nearest
+from noslip.base import nearest
+from noslip.expressions import CONSTANTS, FUNCTIONS, ExpressionError, names_of, read_symbol
 from noslip.model.bodies import WORLD
 from noslip.model.checks_expressions import kind_of, loop_finding, quoted, texts_of
 from noslip.model.contacts import AbstractContact
 from noslip.model.definitions import circle_findings
-from noslip.model.expressions import CONSTANTS, FUNCTIONS, ExpressionError, names_of
 from noslip.model.findings import NOUNS, Finding, Path, field, hint, owner
 from noslip.model.joints import Joint
-from noslip.model.letters import read_symbol
+from noslip.model.known_names import TIME, Vocabulary, angle_names
 from noslip.model.model import Model
 from noslip.model.transmissions import contradictions
-from noslip.model.vocabulary import TIME, Vocabulary, angle_names
 
 #: Length of a model's name.
 MAX_NAME = 100

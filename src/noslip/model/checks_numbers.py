@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from noslip.expressions import is_finite
 from noslip.model.checks_expressions import value_at
-from noslip.model.expressions import is_finite
 from noslip.model.findings import Finding, Path, field, number_text, owner, vector_text
+from noslip.model.known_names import Vocabulary
 from noslip.model.model import Model
 from noslip.model.quantities import POSITIVE
 from noslip.model.schema import Key, Kind
-from noslip.model.vocabulary import Vocabulary
 
 #: Numbers beyond these, but for 0, are mistakes, and their products soon leave what a float holds.
 SMALLEST, LARGEST = 1e-50, 1e50

@@ -10,15 +10,14 @@ import importlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from noslip.base import counted
+from noslip.expressions import ExpressionError, Scalar, names_of, nominal, parse
 from noslip.model.checks_expressions import Scope, check_text, quoted, scope_of, value_at
 from noslip.model.checks_names import check_identifier, check_reference, check_reserved
-from noslip.model.expressions import ExpressionError, names_of, nominal, parse
 from noslip.model.findings import Finding, Path, field, number_text
+from noslip.model.known_names import TIME, Vocabulary, angle_names
 from noslip.model.model import Model
-from noslip.model.quantities import Scalar
 from noslip.model.scenario import MAX_SAMPLES, Scenario, ScenarioFollower, ScenarioPlant
-from noslip.model.vocabulary import TIME, Vocabulary, angle_names
-from noslip.words import counted
 
 #: Module whose `text_faults` reads the texts of a scenario.
 TASKS = "noslip.control.scenario"

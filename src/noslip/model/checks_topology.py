@@ -8,8 +8,8 @@ from noslip.model.bodies import WORLD
 from noslip.model.checks_expressions import value_at
 from noslip.model.findings import Finding
 from noslip.model.joints import Joint
+from noslip.model.known_names import Vocabulary, angle_names
 from noslip.model.model import Model
-from noslip.model.vocabulary import Vocabulary, angle_names
 
 
 def check_topology(model: Model, known: Vocabulary) -> Iterator[Finding]:

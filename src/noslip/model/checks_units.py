@@ -17,25 +17,31 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from noslip.model.checks_expressions import beside, quoted, said_of, texts_of
-from noslip.model.definitions import Definition
-from noslip.model.expressions import (
+from noslip.expressions import (
     CONSTANTS,
     MEASURES,
+    PURE,
     RATE,
+    Dimension,
     ExpressionError,
     Measure,
     Name,
     Number,
+    UnitError,
     apply_to_numbers,
     fold,
     parse,
+    power,
+    read_unit,
+    times,
+    unit_text,
 )
+from noslip.model.checks_expressions import beside, quoted, said_of, texts_of
+from noslip.model.definitions import Definition
 from noslip.model.findings import Finding, Path, owner
+from noslip.model.known_names import Vocabulary, angle_names
 from noslip.model.model import IndependentSpeed, Model
 from noslip.model.schema import Key
-from noslip.model.units import PURE, Dimension, UnitError, power, read_unit, times, unit_text
-from noslip.model.vocabulary import Vocabulary, angle_names
 
 #: Dimension of an expression: that of a quantity, a number without one, or not known.
 Found: TypeAlias = Dimension | float | None

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
+from noslip.algebra import Traced
+from noslip.expressions import Scalar
 from noslip.model.bodies import Body
 from noslip.model.findings import Finding, Path
 from noslip.model.joints import AbstractJointType, Joint, Revolute
-from noslip.model.numbers import NumberReader
-from noslip.model.quantities import NOT_NEGATIVE, Direction, Meaning, Reads, Scalar
-from noslip.spatial import Traced
+from noslip.model.number_reader import NumberReader
+from noslip.model.quantities import NOT_NEGATIVE, Direction, Meaning, Reads
 
 if TYPE_CHECKING:
     from noslip.model.model import Model

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import casadi as ca
 import numpy as np
 
-from noslip.families import Member
+from noslip.algebra import Traced, unit
+from noslip.base import Member
+from noslip.expressions import Scalar
 from noslip.model.bodies import WORLD, AbstractShape, Box, Placement
 from noslip.model.findings import Finding
 from noslip.model.grounds import AbstractGround, FlatGround
-from noslip.model.numbers import NumberReader
+from noslip.model.number_reader import NumberReader
 from noslip.model.quantities import (
     POSITIVE,
     ZERO,
@@ -32,14 +34,12 @@ from noslip.model.quantities import (
     Point,
     Quantity,
     Reads,
-    Scalar,
     Vector3,
 )
-from noslip.model.surfaces import METAL, AbstractSurface, Touch, WheelCircle
-from noslip.spatial import Traced, unit
+from noslip.model.surfaces import RIM_COLOR, AbstractSurface, Touch, WheelCircle
 
 if TYPE_CHECKING:
-    from noslip.model.vocabulary import Vocabulary
+    from noslip.model.known_names import Vocabulary
 
 LONGITUDINAL = "longitudinal"
 LATERAL = "lateral"
@@ -347,4 +347,4 @@ class KnifeEdge(AbstractContact):
         R = np.column_stack([along, across, np.cross(along, across)])
         height = 0.12 * size
         frame = Placement.at(point + R[:, 2] * height / 2, R)
-        return (Box(size=(0.5 * size, 0.02 * size, height), frame=frame, color=METAL),)
+        return (Box(size=(0.5 * size, 0.02 * size, height), frame=frame, color=RIM_COLOR),)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from noslip.model.expressions import ExpressionError, names_of
+from noslip.expressions import ExpressionError, names_of
 from noslip.model.findings import Finding
 from noslip.model.quantities import Meaning
 

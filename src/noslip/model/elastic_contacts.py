@@ -18,23 +18,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import casadi as ca
 
+from noslip.expressions import Scalar
 from noslip.model.bodies import WORLD
 from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, Plane, Rolling
 from noslip.model.findings import Finding
 from noslip.model.forces import DISSIPATIVE, SPRING, AbstractForce, Grip, Loads, push_between
-from noslip.model.quantities import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    ZERO,
-    BodyName,
-    Meaning,
-    Point,
-    Scalar,
-)
+from noslip.model.quantities import NOT_NEGATIVE, POSITIVE, ZERO, BodyName, Meaning, Point
 from noslip.model.surfaces import AbstractSurface
 
 if TYPE_CHECKING:
-    from noslip.model.vocabulary import Vocabulary
+    from noslip.model.known_names import Vocabulary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,9 +22,19 @@ from typing import Any
 
 import noslip.model.parts.arms
 import noslip.model.parts.hitches  # noqa: F401  with those it imports, so that files know all words
-from noslip.atomic import absolute
-from noslip.errors import Fault, ModelError
-from noslip.formats import AbstractFormat, find_format, format_of, listed_suffixes, write_file
+from noslip.base import (
+    AbstractFormat,
+    Fault,
+    ModelError,
+    absolute,
+    check_plain,
+    find_format,
+    format_of,
+    listed_suffixes,
+    names_beside,
+    read_text,
+    write_file,
+)
 from noslip.model.checks import check_model
 from noslip.model.findings import Locate, Path, path_text
 from noslip.model.forces import AbstractForce
@@ -32,7 +42,6 @@ from noslip.model.lines import NestingError, line_numbers
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.parts.expansion import expanded
 from noslip.model.tables import Table, model_from_table, table_from_model
-from noslip.reading import check_plain, names_beside, read_text
 
 #: Files above this size in bytes are not read.
 MAX_SIZE = 1_000_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from noslip.errors import Fault, nearest
+from noslip.base import Fault, nearest
 
 #: Keys and indices from the top of a model file down to a field.
 Path = tuple[str | int, ...]
@@ -87,7 +87,7 @@ def field(path: Path) -> str:
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """The nearest known names, as :func:`noslip.errors.nearest`; of many, those that begin alike.
+    """The nearest known names, as `errors.nearest` gives them; of many, those that begin alike.
 
     Comparing each of thousands of unknown names with thousands of known ones would take minutes.
     """

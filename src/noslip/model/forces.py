@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
 
 import casadi as ca
 
-from noslip.families import Member
+from noslip.algebra import Traced
+from noslip.base import Member
+from noslip.expressions import Scalar
 from noslip.model.bodies import WORLD
 from noslip.model.contacts import LATERAL, LONGITUDINAL, AbstractContact, KnifeEdge, Plane
 from noslip.model.definitions import MOVING
@@ -40,14 +42,12 @@ from noslip.model.quantities import (
     PositiveLength,
     Quantity,
     Reads,
-    Scalar,
     SpeedName,
     Vector3,
 )
-from noslip.spatial import Traced
 
 if TYPE_CHECKING:
-    from noslip.model.vocabulary import Vocabulary
+    from noslip.model.known_names import Vocabulary
 
 #: Shares of the generalized forces, which the papers and the energy balance ask for by name.
 GRAVITY, SPRING, DISSIPATIVE, GIVEN = "gravity", "spring", "dissipative", "given"

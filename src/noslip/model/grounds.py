@@ -26,9 +26,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.errors import ModelError
-from noslip.families import Member
-from noslip.grid_spline import GridSpline, grid_spline
+from noslip.algebra import EYE3, GridSpline, grid_spline
+from noslip.base import Member, ModelError
+from noslip.expressions import Scalar
 from noslip.model.bodies import AbstractShape, Placement
 from noslip.model.charts import (
     Chart,
@@ -44,23 +44,21 @@ from noslip.model.charts import (
     turn_about_z,
 )
 from noslip.model.findings import Finding, Path, owner
-from noslip.model.numbers import Array, NumberReader, number
+from noslip.model.number_reader import Array, NumberReader, number
 from noslip.model.quantities import (
     Meaning,
     NotNegativeLength,
     PositiveLength,
     Quantity,
     Reads,
-    Scalar,
     Vector3,
     angle,
 )
 from noslip.model.surfaces import WheelCircle
 from noslip.model.triangles import Triangles, patch, ribbons, round_cell
-from noslip.spatial import EYE3
 
 if TYPE_CHECKING:
-    from noslip.model.vocabulary import Vocabulary
+    from noslip.model.known_names import Vocabulary
 
 #: Places of rows or columns.
 Places = NDArray[np.int64]

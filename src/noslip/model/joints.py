@@ -32,11 +32,23 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import casadi as ca
 import numpy as np
 
-from noslip import spatial
-from noslip.families import Member
+from noslip.algebra import (
+    EYE3,
+    Traced,
+    cross,
+    quaternion_rate_map,
+    rotation_about,
+    rotation_from_quaternion,
+    skew,
+    turn_vector,
+    unit,
+    vector,
+)
+from noslip.base import Member
+from noslip.expressions import Scalar
 from noslip.model.bodies import WORLD, Placement
 from noslip.model.findings import Finding, Path
-from noslip.model.numbers import Array, NumberReader
+from noslip.model.number_reader import Array, NumberReader
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     BodyName,
@@ -44,14 +56,12 @@ from noslip.model.quantities import (
     Meaning,
     Quantity,
     Reads,
-    Scalar,
     Vector3,
     angle,
 )
-from noslip.spatial import Traced, vector
 
 if TYPE_CHECKING:
-    from noslip.model.vocabulary import Vocabulary
+    from noslip.model.known_names import Vocabulary
 
 _X, _Y, _Z = vector([1, 0, 0]), vector([0, 1, 0]), vector([0, 0, 1])
 _ZERO3 = vector([0, 0, 0])
@@ -197,8 +207,8 @@ def _motion_numbers(joint_type: AbstractJointType, values: tuple[tuple[str, floa
 
 def _bracket(a: ca.SX, b: ca.SX) -> ca.SX:
     """[A, B] of twists."""
-    turning = spatial.cross(a[:3], b[:3])
-    return ca.vertcat(turning, spatial.cross(a[:3], b[3:]) + spatial.cross(a[3:], b[:3]))
+    turning = cross(a[:3], b[:3])
+    return ca.vertcat(turning, cross(a[:3], b[3:]) + cross(a[3:], b[:3]))
 
 
 def _shown(value: float | str | tuple[Scalar, ...]) -> str:
@@ -208,7 +218,7 @@ def _shown(value: float | str | tuple[Scalar, ...]) -> str:
 
 
 def _turn_rows(R: Traced) -> list[tuple[str, str, Traced]]:
-    turn = ca.vertsplit(spatial.turn_vector(R))
+    turn = ca.vertsplit(turn_vector(R))
     return [(f"turn_{k}", "rad", e) for k, e in zip("xyz", turn, strict=True)]
 
 
@@ -233,8 +243,8 @@ def _shift_rows(p: Traced) -> list[tuple[str, str, Traced]]:
 def _across(axis: Traced) -> tuple[ca.SX, ca.SX]:
     """Two unit vectors across a unit axis, which may depend on parameters."""
     helper = ca.if_else(ca.fabs(axis[0]) < 0.9, _X, _Y)
-    first = spatial.unit(spatial.cross(axis, helper))
-    return first, spatial.cross(axis, first)
+    first = unit(cross(axis, helper))
+    return first, cross(axis, first)
 
 
 def _turn_about(R: Traced, axis: Traced) -> ca.SX:
@@ -278,7 +288,7 @@ class Fixed(AbstractJointType):
     rest = ()
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
-        return spatial.EYE3, _ZERO3
+        return EYE3, _ZERO3
 
     def motion(self, read: Reads) -> ca.SX:
         return ca.SX(6, 0)
@@ -304,10 +314,10 @@ class Revolute(AbstractJointType):
 
     def coupling(self, read: Reads) -> ca.SX | None:
         # [SahaAngeles1989, eq. (20)]: e × (ω_j − ω_i) = 0; eq. (21): its points move together
-        return ca.diagcat(spatial.skew(read.direction(self.axis)), spatial.EYE3)
+        return ca.diagcat(skew(read.direction(self.axis)), EYE3)
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
-        return spatial.rotation_about(read.direction(self.axis), q[0]), _ZERO3
+        return rotation_about(read.direction(self.axis), q[0]), _ZERO3
 
     def motion(self, read: Reads) -> ca.SX:
         return ca.vertcat(read.direction(self.axis), _ZERO3)
@@ -336,7 +346,7 @@ class Prismatic(AbstractJointType):
     rest = (0.0,)
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
-        return spatial.EYE3, read.direction(self.axis) * q[0]
+        return EYE3, read.direction(self.axis) * q[0]
 
     def motion(self, read: Reads) -> ca.SX:
         return ca.vertcat(_ZERO3, read.direction(self.axis))
@@ -368,7 +378,7 @@ class Screw(AbstractJointType):
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
         axis = read.direction(self.axis)
-        return spatial.rotation_about(axis, q[0]), axis * (read.scalar(self.lead) * q[0])
+        return rotation_about(axis, q[0]), axis * (read.scalar(self.lead) * q[0])
 
     def motion(self, read: Reads) -> ca.SX:
         axis = read.direction(self.axis)
@@ -400,10 +410,10 @@ class Translation(AbstractJointType):
     rest = (0.0, 0.0, 0.0)
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
-        return spatial.EYE3, q[0:3]
+        return EYE3, q[0:3]
 
     def motion(self, read: Reads) -> ca.SX:
-        return ca.vertcat(ca.SX.zeros(3, 3), spatial.EYE3)
+        return ca.vertcat(ca.SX.zeros(3, 3), EYE3)
 
     def measured(self, R: Traced, p: Traced, read: Reads) -> ca.SX | None:
         return ca.SX(p)
@@ -427,14 +437,14 @@ class Planar(AbstractJointType):
     is_planar = True
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
-        return spatial.rotation_about(_Z, q[2]), vector([q[0], q[1], 0])
+        return rotation_about(_Z, q[2]), vector([q[0], q[1], 0])
 
     def motion(self, read: Reads) -> ca.SX:
         return ca.horzcat(ca.vertcat(_ZERO3, _X), ca.vertcat(_ZERO3, _Y), ca.vertcat(_Z, _ZERO3))
 
     def kinematic_map(self, q: Traced) -> ca.SX:
         # the speeds are in M axes, the coordinates x, y in F: [ẋ; ẏ] = R [vx; vy]
-        return spatial.rotation_about(_Z, q[2])
+        return rotation_about(_Z, q[2])
 
     def measured(self, R: Traced, p: Traced, read: Reads) -> ca.SX | None:
         return ca.vertcat(p[0], p[1], _turn_about(R, _Z))
@@ -466,13 +476,13 @@ class Spherical(AbstractJointType):
         return None if self.angles is None else SphericalByAngles(angles=self.angles)
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
-        return spatial.rotation_from_quaternion(q), _ZERO3
+        return rotation_from_quaternion(q), _ZERO3
 
     def motion(self, read: Reads) -> ca.SX:
-        return ca.vertcat(spatial.EYE3, ca.SX.zeros(3, 3))
+        return ca.vertcat(EYE3, ca.SX.zeros(3, 3))
 
     def kinematic_map(self, q: Traced) -> ca.SX:
-        return spatial.quaternion_rate_map(q)
+        return quaternion_rate_map(q)
 
     def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
         return _shift_rows(p)
@@ -504,14 +514,14 @@ class Free(AbstractJointType):
         return None if self.angles is None else FreeByAngles(angles=self.angles)
 
     def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
-        return spatial.rotation_from_quaternion(q[3:7]), q[0:3]
+        return rotation_from_quaternion(q[3:7]), q[0:3]
 
     def motion(self, read: Reads) -> ca.SX:
         return ca.SX.eye(6)
 
     def kinematic_map(self, q: Traced) -> ca.SX:
-        R = spatial.rotation_from_quaternion(q[3:7])
-        E = spatial.quaternion_rate_map(q[3:7])
+        R = rotation_from_quaternion(q[3:7])
+        E = quaternion_rate_map(q[3:7])
         return ca.vertcat(
             ca.horzcat(ca.SX(3, 3), R),
             ca.horzcat(E, ca.SX(4, 3)),

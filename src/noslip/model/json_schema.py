@@ -10,7 +10,7 @@ import inspect
 import re
 from typing import Any
 
-from noslip.families import base_of
+from noslip.base import base_of
 from noslip.model import files  # noqa: F401  with all parts that files know
 from noslip.model.model import Model
 from noslip.model.schema import FORMAT, ITEMS, Key, Kind, keys_of

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import noslip.model.elastic_contacts
 import noslip.model.tires
 import noslip.model.transmissions  # noqa: F401  so that files know their words
+from noslip.base import counted
+from noslip.expressions import Expression, Scalar
 from noslip.model.bodies import AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact
 from noslip.model.definitions import MOVING, Definition
-from noslip.model.dependence import Dependence
-from noslip.model.expressions import Expression
 from noslip.model.findings import Finding, Path, owner
 from noslip.model.forces import AbstractForce, ForceInput, SpeedInput
 from noslip.model.joints import AbstractJointType, Joint, keeps_height
-from noslip.model.quantities import ZERO, Meaning, Parameter, Scalar, Vector3
+from noslip.model.parameter_dependence import Dependence
+from noslip.model.quantities import ZERO, Meaning, Parameter, Vector3
 from noslip.model.rows import AbstractRow, speed_faults
 from noslip.model.scenario import Scenario
-from noslip.words import counted
 
 if TYPE_CHECKING:
+    from noslip.model.known_names import Vocabulary
     from noslip.model.parts.part import AbstractPart
-    from noslip.model.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
 
-from noslip.model.expressions import Scalar
+from noslip.expressions import Scalar
 
 #: Three scalars: a position in m, a direction, or three angles in rad.
 Vector3 = tuple[Scalar, Scalar, Scalar]

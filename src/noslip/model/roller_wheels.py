@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Annotated
 import casadi as ca
 import numpy as np
 
+from noslip.algebra import Traced, cross
+from noslip.expressions import Scalar
 from noslip.model.bodies import AbstractShape, Cylinder, Placement
 from noslip.model.contacts import LONGITUDINAL, NORMAL, AbstractContact, Plane
 from noslip.model.findings import Finding
-from noslip.model.numbers import NumberReader, number, rotation_about, rotation_to
+from noslip.model.number_reader import NumberReader, number, rotation_about, rotation_to
 from noslip.model.quantities import (
     POSITIVE,
     ZERO,
@@ -34,14 +36,12 @@ from noslip.model.quantities import (
     Point,
     PositiveLength,
     Reads,
-    Scalar,
     Vector3,
 )
-from noslip.model.surfaces import DARK, METAL, Disk, Touch
-from noslip.spatial import Traced, cross
+from noslip.model.surfaces import RIM_COLOR, TREAD_COLOR, Disk, Touch
 
 if TYPE_CHECKING:
-    from noslip.model.vocabulary import Vocabulary
+    from noslip.model.known_names import Vocabulary
 
 #: Rollers that are drawn around a rim.
 ROLLERS = 11
@@ -161,7 +161,7 @@ def roller_shapes(
     # a roller is as long as its share of the rim, or as the wheel is wide
     small = ROLLER_THICKNESS * r
     length = min(1.7 * pi * r / ROLLERS / max(abs(np.sin(angle)), 1e-9), 1.4 * w)
-    hub = Cylinder(radius=0.72 * r, length=0.7 * w, frame=Placement.at(middle, R), color=METAL)
+    hub = Cylinder(radius=0.72 * r, length=0.7 * w, frame=Placement.at(middle, R), color=RIM_COLOR)
     shapes: list[AbstractShape] = [hub]
     for k in range(ROLLERS):
         out = rotation_about(e, 2 * pi * k / ROLLERS) @ R[:, 0]
@@ -169,5 +169,5 @@ def roller_shapes(
         along = -np.cross(e, out) * np.sin(angle) + e * np.cos(angle)
         place = middle + (r - small) * out
         frame = Placement.at(place, rotation_to(along))
-        shapes.append(Cylinder(radius=small, length=length, frame=frame, color=DARK))
+        shapes.append(Cylinder(radius=small, length=length, frame=frame, color=TREAD_COLOR))
     return tuple(shapes)

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Protocol
 
 import casadi as ca
 
-from noslip.families import Member
+from noslip.algebra import Traced
+from noslip.base import Member
+from noslip.expressions import Expression
 from noslip.model.bodies import WORLD
 from noslip.model.definitions import MOVING
-from noslip.model.dependence import Dependence
-from noslip.model.expressions import Expression
 from noslip.model.findings import Finding, Path, owner
+from noslip.model.parameter_dependence import Dependence
 from noslip.model.quantities import ZERO, BodyName, Meaning, Reads, Vector3
-from noslip.spatial import Traced
 
 if TYPE_CHECKING:
     from noslip.model.forces import Loads
-    from noslip.model.vocabulary import Vocabulary
+    from noslip.model.known_names import Vocabulary
 
 #: What expressions of positions may use besides parameters.
 _PLACED = ("coordinates", "angles", "definitions", "t")

@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from noslip.expressions import Scalar
 from noslip.model.forces import AbstractForce
-from noslip.model.quantities import (
-    Direction,
-    Meaning,
-    Parameter,
-    Point,
-    Scalar,
-    Vector3,
-)
+from noslip.model.quantities import Direction, Meaning, Parameter, Point, Vector3
 
 #: More samples than this do not fit into memory, for a mechanism of usual size.
 MAX_SAMPLES = 10_000_000

@@ -20,8 +20,7 @@ from enum import Enum
 from functools import cache
 from typing import Annotated, Any
 
-from noslip.errors import ModelError
-from noslip.families import base_of, members_of
+from noslip.base import ModelError, base_of, members_of
 from noslip.model.findings import Path
 from noslip.model.model import IndependentSpeed
 from noslip.model.quantities import Meaning

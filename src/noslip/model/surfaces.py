@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.families import Member
+from noslip.algebra import Traced, cross
+from noslip.base import Member
+from noslip.expressions import Scalar
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Ring, Sphere
 from noslip.model.charts import (
     Chart,
@@ -42,7 +44,7 @@ from noslip.model.charts import (
     turn_about_z,
 )
 from noslip.model.findings import Finding, Path, owner
-from noslip.model.numbers import Array, NumberReader, rotation_to
+from noslip.model.number_reader import Array, NumberReader, rotation_to
 from noslip.model.quantities import (
     POSITIVE,
     Direction,
@@ -51,18 +53,16 @@ from noslip.model.quantities import (
     PositiveLength,
     Quantity,
     Reads,
-    Scalar,
     Vector3,
     angle,
 )
 from noslip.model.triangles import Triangles, patch
-from noslip.spatial import Traced, cross
 
 if TYPE_CHECKING:
-    from noslip.model.vocabulary import Vocabulary
+    from noslip.model.known_names import Vocabulary
 
 #: Colors of what is drawn by default.
-METAL, DARK, MARK, BALL = "#9d9d9d", "#333333", "#f58518", "#e45756"
+RIM_COLOR, TREAD_COLOR, MARK, BALL = "#9d9d9d", "#333333", "#f58518", "#e45756"
 
 
 class Touch(NamedTuple):
@@ -264,7 +264,9 @@ class Disk(AbstractSurface):
     def shapes(self, center: Array, read: NumberReader) -> tuple[AbstractShape, ...]:
         radius, R = read.scalar(self.radius), rotation_to(read.vector(self.axis))
         width = radius / 8
-        tread = Cylinder(radius=radius, length=width, frame=Placement.at(center, R), color=DARK)
+        tread = Cylinder(
+            radius=radius, length=width, frame=Placement.at(center, R), color=TREAD_COLOR
+        )
         return (tread, *_marked(radius, width, center, R))
 
 
@@ -330,8 +332,8 @@ class Torus(AbstractSurface):
         R = rotation_to(read.vector(self.axis))
         frame = Placement.at(center, R)
         return (
-            Ring(radius=radius, tube_radius=tube, frame=frame, color=DARK),
-            Cylinder(radius=radius, length=tube / 2, frame=frame, color=METAL),
+            Ring(radius=radius, tube_radius=tube, frame=frame, color=TREAD_COLOR),
+            Cylinder(radius=radius, length=tube / 2, frame=frame, color=RIM_COLOR),
             *_marked(radius, 0.6 * tube, center, R),
         )
 
@@ -585,4 +587,4 @@ def _marked(radius: float, width: float, center: Array, R: Array) -> Iterator[Ab
         color=MARK,
     )
     hub = Placement.at(center, R)
-    yield Cylinder(radius=radius / 8, length=1.6 * width, frame=hub, color=METAL)
+    yield Cylinder(radius=radius / 8, length=1.6 * width, frame=hub, color=RIM_COLOR)

@@ -13,9 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from noslip.errors import ModelError
-from noslip.families import IF_YOUR_OWN, find_member, usual_word, words_of
-from noslip.model.expressions import is_finite
+from noslip.base import IF_YOUR_OWN, ModelError, find_member, usual_word, words_of
+from noslip.expressions import is_finite
 from noslip.model.findings import NOUNS, Finding, Path, hint, owner, path_text
 from noslip.model.joints import Fixed
 from noslip.model.model import Model

@@ -31,15 +31,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import casadi as ca
 
+from noslip.algebra import cross
+from noslip.expressions import Scalar
 from noslip.model.bodies import WORLD
-from noslip.model.contacts import (
-    LATERAL,
-    LONGITUDINAL,
-    NORMAL,
-    AbstractContact,
-    Plane,
-    Rolling,
-)
+from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, AbstractContact, Plane, Rolling
 from noslip.model.findings import Finding
 from noslip.model.forces import (
     DISSIPATIVE,
@@ -61,13 +56,11 @@ from noslip.model.quantities import (
     Point,
     PositiveLength,
     Quantity,
-    Scalar,
 )
 from noslip.model.surfaces import Disk
-from noslip.spatial import cross
 
 if TYPE_CHECKING:
-    from noslip.model.vocabulary import Vocabulary
+    from noslip.model.known_names import Vocabulary
 
 #: Roads → B, C, μ, E of the magic formula, the sets that are commonly given for a passenger car.
 ROADS: dict[str, tuple[float, float, float, float]] = {

@@ -27,24 +27,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import casadi as ca
 import numpy as np
 
-from noslip import spatial
-from noslip.model.expressions import Expression, ExpressionError, nominal
+from noslip.algebra import Traced, cross, rotation_from_angles, vector
+from noslip.expressions import Expression, ExpressionError, Scalar, nominal
 from noslip.model.findings import Finding, Path
 from noslip.model.forces import DISSIPATIVE, Loads
-from noslip.model.numbers import NumberReader
-from noslip.model.quantities import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    CoordinateName,
-    Meaning,
-    PositiveLength,
-    Scalar,
-)
+from noslip.model.number_reader import NumberReader
+from noslip.model.quantities import NOT_NEGATIVE, POSITIVE, CoordinateName, Meaning, PositiveLength
 from noslip.model.rows import AbstractRow, JointAxis, Places, RowWrench
-from noslip.spatial import Traced
 
 if TYPE_CHECKING:
-    from noslip.model.vocabulary import Vocabulary
+    from noslip.model.known_names import Vocabulary
 
 #: Factor of each coordinate, as text.
 Terms = tuple[tuple[str, str], ...]
@@ -183,7 +175,7 @@ class Gear(AbstractTransmission):
         first, second = read.scalar(self.first_radius), read.scalar(self.second_radius)
         if self.is_internal:
             n = n * ca.sign(first - second)
-        force = multiplier * spatial.cross(a.direction, n)
+        force = multiplier * cross(a.direction, n)
         return _pair(a.body, b.body, a.point + first * n, force)
 
     def rolling(self) -> Terms:
@@ -239,7 +231,7 @@ class Rack(AbstractTransmission):
     def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
         # at the point of the pitch circle that moves along the rack
         gear, rack = places.axis(self.gear), places.axis(self.rack)
-        arm = places.read.scalar(self.radius) * spatial.cross(rack.direction, gear.direction)
+        arm = places.read.scalar(self.radius) * cross(rack.direction, gear.direction)
         return _pair(gear.body, rack.body, gear.point + arm, multiplier * rack.direction)
 
     def pitch_circles(self) -> Terms:
@@ -298,7 +290,7 @@ class Belt(AbstractTransmission):
         # pulley and w = e × u, and leave it along s = h u ∓ c w; the lower one pulls forward
         a, b = places.axis(self.first), places.axis(self.second)
         u, distance = _between(a, b)
-        w = spatial.cross(a.direction, u)
+        w = cross(a.direction, u)
         read = places.read
         first, second = read.scalar(self.first_radius), read.scalar(self.second_radius)
         c = (first + second if self.is_crossed else first - second) / distance
@@ -427,7 +419,7 @@ class Differential(AbstractTransmission):
 
 def _pair(first: str, second: str, point: Traced, force: Traced) -> list[RowWrench]:
     """A force on the first body and its opposite on the second."""
-    nothing = spatial.vector([0, 0, 0])
+    nothing = vector([0, 0, 0])
     return [
         RowWrench(first, point, force, nothing),
         RowWrench(second, point, -force, nothing),
@@ -436,7 +428,7 @@ def _pair(first: str, second: str, point: Traced, force: Traced) -> list[RowWren
 
 def _couples(terms: Terms, places: Places, multiplier: Traced) -> list[RowWrench]:
     """A couple about the axis of each angle, with its factor."""
-    nothing = spatial.vector([0, 0, 0])
+    nothing = vector([0, 0, 0])
     found = []
     for name, factor in terms:
         axis = places.axis(name)
@@ -466,7 +458,7 @@ def _axis_distance(first: str, second: str, known: Vocabulary, carrier: str = ""
     read = NumberReader(known.finite_parameters)
     try:
         between = read.vector(b.parent_frame.position) - read.vector(frame.position)
-        turn = spatial.rotation_from_angles(read.vector(frame.angles), frame.sequence)
+        turn = rotation_from_angles(read.vector(frame.angles), frame.sequence)
         along = np.array(ca.evalf(ca.SX(turn))) @ read.direction(axis)
     except (ExpressionError, KeyError):
         return None

@@ -1,1 +1,5 @@
-"""Output for people: plots, equations, scenes, animations, reports, run folders."""
+"""Output for people: plots, equations, animations, reports, run folders."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

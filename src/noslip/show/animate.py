@@ -12,21 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noslip.atomic import write_atomically
-from noslip.errors import SimulationError
-from noslip.extras import require
-from noslip.memory_limits import check_memory
-from noslip.show.scene import overlays
-from noslip.show.scene.camera import extent, is_far
-from noslip.show.scene.frames import Frames, frames
-from noslip.show.scene.meshes import Color
-from noslip.show.scene.scene import Scene, scene
-from noslip.simulation.trajectory import Trajectory
+from noslip import SimulationError, Trajectory
+from noslip.base import check_memory, require, write_atomically
+from noslip.scene import Color, Frames, Scene, extent, frames, grids, is_far, scene, trace_names
+from noslip.scene import traces as traces_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from noslip.engines.system import System
+    from noslip import System
 
 
 #: Most pictures of a file; a longer run gets fewer a second.
@@ -135,7 +129,7 @@ def animate(
         write_atomically(target, lambda file: file.write_text(html, encoding="utf-8"))
         return target
 
-    from noslip.show.scene.film import FINER, Film, write_gif, write_mp4
+    from noslip.scene import FINER, Film, write_gif, write_mp4
 
     shown_rate = film_rate(trajectory, rate, speed, kind)
     drawn, motion = _motion(system, trajectory, shown_rate / speed, forces)
@@ -188,7 +182,7 @@ def check_film_file(target: Path) -> str:
     else:
         require("PIL", "a film or a picture", str(target))
     if kind == ".mp4":
-        from noslip.show.scene.film import find_ffmpeg
+        from noslip.scene import find_ffmpeg
 
         find_ffmpeg(target)
     return kind
@@ -291,7 +285,7 @@ def recorded(
     dark : a dark page; None for one that is as dark as the page around it, or as its device asks.
     legend : write the names of the traces into the scene, beside the scale of the grid.
     """
-    from noslip.show.scene.stage import recording_html
+    from noslip.scene import recording_html
 
     trajectory = _trajectory(run)
     shown_rate = film_rate(trajectory, rate, speed, ".html")
@@ -308,12 +302,12 @@ def recorded(
         dark=dark,
         legend=legend,
     )
-    shown = overlays.traces(drawn, motion) if traces else ()
+    shown = traces_of(drawn, motion) if traces else ()
     return Recording(
         page=page,
-        cell=next((grid.cell for grid in overlays.grids(drawn, extent(drawn, motion))), None),
+        cell=next((grid.cell for grid in grids(drawn, extent(drawn, motion))), None),
         lines=drawn.line_distance,
-        traces=overlays.trace_names(shown),
+        traces=trace_names(shown),
     )
 
 
@@ -344,7 +338,7 @@ def picture(
     width, height : pixels.
     caption : in the corner, before the time; None for neither.
     """
-    from noslip.show.scene.film import Film
+    from noslip.scene import Film
 
     trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)
@@ -410,8 +404,7 @@ def _trajectory(run: Trajectory) -> Trajectory:
 
 
 def _system(run: Trajectory) -> System:
-    from noslip.engines.system import System
-    from noslip.formulations.derive import derive
+    from noslip import System, derive
 
     return System(equations=derive(run.model))
 

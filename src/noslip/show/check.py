@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 
 import casadi as ca
 
-from noslip.errors import Fault
-from noslip.formulations.derive import derive
-from noslip.formulations.vakonomic import row_kinds
-from noslip.kinematics.kinematics import Kinematics
-from noslip.model.checks import check_model
-from noslip.model.model import Model
+from noslip import Fault, Kinematics, Model, derive
+from noslip.formulations import row_kinds
+from noslip.model import check_model
 
 if TYPE_CHECKING:
-    from noslip.engines.system import System
+    from noslip import System
 
 #: A contact is on its plane if it is nearer than this, of the model's own length.
 _TOUCHES = 1e-9
@@ -149,7 +146,7 @@ def check(model: Model) -> CheckReport:
     ------
     ModelError, FormulationError : if it has faults.
     """
-    from noslip.engines.system import System
+    from noslip import System
 
     if not isinstance(model, Model):
         raise TypeError(f"check takes a Model, got {type(model).__name__}: load or build one first")
@@ -159,7 +156,7 @@ def check(model: Model) -> CheckReport:
 
 def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
     """Describe the model of a system, with the warnings of its check."""
-    from noslip.simulation.starts.completion import start_names
+    from noslip.simulation import start_names
 
     model, kin = system.model, system.kinematics
     redundant = {r.row for r in kin.redundant}

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from noslip.errors import SimulationError
+from noslip import SimulationError, Trajectory
+from noslip.base import counted
 from noslip.show.headlines import Headline, headlines
 from noslip.show.units import unit_text
-from noslip.simulation.trajectory import Trajectory
-from noslip.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,7 +97,7 @@ class RunComparison:
 
     def plot(self, what: str | Sequence[str] = "", **options: Any) -> Figure:
         """The runs in one figure; arguments as of :func:`noslip.plot`."""
-        from noslip.show.plots import plot
+        from noslip.show.plots.catalog import plot
 
         return plot(list(self.runs), what, labels=list(self.labels), **options)
 

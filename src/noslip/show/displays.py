@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.scenario import scenario_start
-from noslip.engines.system import System
-from noslip.errors import NoslipError
-from noslip.formulations.derive import derive
-from noslip.model.model import Model
+from noslip import Model, NoslipError, System, complete_start, derive
+from noslip.analysis import scenario_start
+from noslip.base import counted
+from noslip.scene import Frames, ground_joints, quaternions_of, scene
 from noslip.show.comparison import RunComparison
 from noslip.show.equations.documents import UNTRUSTED
 from noslip.show.report.elements import (
@@ -33,25 +32,17 @@ from noslip.show.report.elements import (
     text,
     unit,
 )
-from noslip.show.scene.frames import Frames, ground_joints
-from noslip.show.scene.geometry import quaternions_of
-from noslip.show.scene.scene import scene
 from noslip.show.units import axis_label
-from noslip.simulation.starts.completion import complete_start, start_names
-from noslip.words import counted
+from noslip.simulation import start_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from PIL.Image import Image
 
-    from noslip.analysis.audit import Audit
-    from noslip.analysis.eigenvalue_sweep import EigenvalueSweep
-    from noslip.formulations.certificate import Certificate
-    from noslip.model.model import Model
+    from noslip import Audit, Certificate, EigenvalueSweep, Model, Trajectory
     from noslip.show.check import CheckReport
     from noslip.show.matrices import MethodMatrices
     from noslip.show.plots.sheets import Sheet
-    from noslip.simulation.trajectory import Trajectory
 
 
 WIDTH, HEIGHT = 360, 240
@@ -65,7 +56,7 @@ def portrait(model: Model, *, width: int = WIDTH, height: int = HEIGHT) -> Image
     model : checked model.
     width, height : pixels.
     """
-    from noslip.show.scene.film import still
+    from noslip.scene import still
 
     try:
         frame = start_frame(System(equations=derive(model)))

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from noslip.analysis.scenario import scenario_start
-from noslip.control.scenario import run_scenario
-from noslip.engines.system import System, compile
-from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.extras import require
-from noslip.formulations.derive import derive
-from noslip.library import load
-from noslip.model.model import Model
-from noslip.model.quantities import Quantity
+from noslip import (
+    Model,
+    NoslipError,
+    Quantity,
+    SimulationError,
+    System,
+    Trajectory,
+    compile,
+    derive,
+    load,
+    run_scenario,
+)
+from noslip.analysis import scenario_start
+from noslip.base import nearest, require
 from noslip.show.knobs import Knob, parameter_knobs, ranged
 from noslip.show.units import unit_text
-from noslip.simulation.starts.completion import start_names
-from noslip.simulation.trajectory import Trajectory
+from noslip.simulation import start_names
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -179,9 +183,9 @@ class Explorer:
             player: Any = animate(run, system=self.system)
             self._shown.value = player.html()
             return
-        from noslip.show.plots import plot
+        from noslip.scene import ground_joints
+        from noslip.show.plots.catalog import plot
         from noslip.show.plots.files import figure_html
-        from noslip.show.plots.paths import ground_joints
 
         what = self.what or ("path" if ground_joints(run) else "coordinates")
         self._shown.value = figure_html(plot(run, what))

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noslip.model.vocabulary import angle_names
-from noslip.show.scene.frames import ground_joints
-from noslip.simulation.trajectory import Array, Trajectory, largest_errors
+from noslip import Trajectory
+from noslip.base import Array
+from noslip.model import angle_names
+from noslip.scene import ground_joints
+from noslip.simulation import largest_errors
 
 #: What is smaller is zero but for rounding, in its unit or over the largest value.
 ROUNDING = 1e-12

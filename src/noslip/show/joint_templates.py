@@ -15,8 +15,8 @@ from functools import cache, cached_property
 
 import sympy
 
-from noslip.errors import FormulationError, nearest
-from noslip.formats import format_called
+from noslip import FormulationError
+from noslip.base import format_called, nearest
 from noslip.show.equations.arranger import Arranger
 from noslip.show.equations.blocks import Block, EquationLine, Lines, MatrixBlock, Section, words
 from noslip.show.equations.formats import AbstractEquationFormat

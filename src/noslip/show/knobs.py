@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from noslip.model.quantities import Parameter
+from noslip import Parameter
 from noslip.show.units import raised, unit_text
 
 

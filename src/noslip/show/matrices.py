@@ -21,16 +21,21 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from noslip.analysis.instant import check_time, input_vector
-from noslip.engines.program import trace_program
-from noslip.engines.sympy import to_sympy
-from noslip.engines.system import System
-from noslip.errors import FormulationError, SimulationError, nearest
-from noslip.formats import format_called
-from noslip.formulations.base import AbstractFormulation, Equations, MethodObject
-from noslip.formulations.catalog import formulation_of
-from noslip.formulations.derive import derive
-from noslip.model.model import Model
+from noslip import (
+    AbstractFormulation,
+    Equations,
+    FormulationError,
+    MethodObject,
+    Model,
+    SimulationError,
+    System,
+    complete_start,
+    derive,
+)
+from noslip.analysis import check_time, input_vector
+from noslip.base import format_called, nearest
+from noslip.engines import to_sympy, trace_program
+from noslip.formulations import formulation_of
 from noslip.show.equations.arranger import Arranger
 from noslip.show.equations.blocks import Block, EquationLine, Lines, MatrixBlock, Section, words
 from noslip.show.equations.closed_forms import SECONDS
@@ -42,8 +47,7 @@ from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.layout import MathGrid, MathNumber, Node, Word
 from noslip.show.equations.notation import symbol
 from noslip.show.equations.writing import write
-from noslip.simulation.request import check_named
-from noslip.simulation.starts.completion import complete_start
+from noslip.simulation import check_named
 
 Array = NDArray[np.float64]
 

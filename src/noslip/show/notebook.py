@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from noslip.formulations.base import Equations
+    from noslip import Equations
     from noslip.show.equations.text import Derivation
 
 #: Module and name of the type.

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noslip.control.follow import ControlLoop
-from noslip.control.paths.curves import Catenary, Sine
-from noslip.control.scenario import run_scenario
-from noslip.control.timing.laws import ConstantEnergy
-from noslip.control.track import track
-from noslip.engines.system import System, compile
-from noslip.errors import SimulationError
-from noslip.formulations.derive import derive
-from noslip.library import load
+from noslip import (
+    Catenary,
+    ConstantEnergy,
+    ControlLoop,
+    SimulationError,
+    Sine,
+    System,
+    Trajectory,
+    compile,
+    derive,
+    load,
+    run_scenario,
+    track,
+)
 from noslip.show.paper_schematics import SCHEMATICS, draw_schematic
 from noslip.show.papers import entries_of, known_papers
 from noslip.show.plots.style import color
-from noslip.simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,19 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noslip.engines.system import System
-from noslip.formulations.derive import derive
-from noslip.library import load
-from noslip.model.bodies import WORLD
-from noslip.model.numbers import Array, NumberReader
-from noslip.model.quantities import Vector3
+from noslip import System, derive, load
+from noslip.base import Array
+from noslip.model import WORLD, NumberReader, Vector3
+from noslip.scene import Camera, CameraView, Frames, camera, rotations_of, scene, still
 from noslip.show.displays import start_frame
-from noslip.show.scene.camera import Camera, camera
-from noslip.show.scene.film import still
-from noslip.show.scene.frames import Frames
-from noslip.show.scene.geometry import rotations_of
-from noslip.show.scene.render import CameraView
-from noslip.show.scene.scene import scene
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,8 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
-from noslip.errors import SimulationError, nearest
+from noslip import SimulationError
+from noslip.base import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,37 +17,44 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noslip import __version__
-from noslip.analysis.reactions import motion_of, simulated_system
-from noslip.atomic import (
+from noslip import (
+    AbstractRunFormat,
+    Ending,
+    NoslipError,
+    PathErrors,
+    SimulationError,
+    StorageError,
+    System,
+    Trajectory,
+    __version__,
+    derive,
+)
+from noslip.analysis import motion_of, simulated_system
+from noslip.base import (
     MANIFEST,
+    Array,
     absolute,
+    counted,
+    format_called,
+    is_installed,
     is_working_folder,
+    known_formats,
     made_parents,
     publish_folder,
     read_manifest,
+    read_text,
     reported,
+    require,
     storage_error,
     temporary_folder,
+    write_file,
 )
-from noslip.engines.system import Array, System
-from noslip.errors import NoslipError, SimulationError, StorageError
-from noslip.extras import is_installed, require
-from noslip.formats import format_called, known_formats, write_file
-from noslip.formulations.derive import derive
-from noslip.model.contacts import bears_force
-from noslip.model.files import Toml, load_model
-from noslip.reading import read_text
-from noslip.show.json_text import json_text
-from noslip.simulation.lazy_columns import measured_speeds
-from noslip.simulation.path_errors import COLUMNS, PathErrors
-from noslip.simulation.run_files import AbstractRunFormat, ColumnTable
-from noslip.simulation.trajectory import Ending, LargestError, Trajectory, largest_errors
-from noslip.words import counted
+from noslip.model import Toml, bears_force, load_model
+from noslip.show.json_output import json_text
+from noslip.simulation import COLUMNS, ColumnTable, LargestError, largest_errors, measured_speeds
 
 if TYPE_CHECKING:
-    from noslip.analysis.audit import Audit
-    from noslip.engines.system import System
+    from noslip import Audit, System
 
 
 #: Files that a run is read back from; a folder with a summary is taken for a run.
@@ -401,7 +408,8 @@ def _fill(
 
 def _draw(folder: Path, run: Trajectory, audit: Audit | None) -> None:
     """The figures, a file each."""
-    from noslip.show.plots import run_sheets, sheet_png
+    from noslip.show.plots.catalog import run_sheets
+    from noslip.show.plots.painting import sheet_png
 
     for name, sheet in run_sheets(run, audit).items():
         (folder / f"{name}.png").write_bytes(sheet_png(sheet))

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from noslip.show.units import axis_label
-from noslip.sweeps.dataset import StoreReader, point_values
-from noslip.sweeps.measures import ENDING, ENDINGS, FINISHED, REASON
+from noslip.sweeps import ENDING, ENDINGS, FINISHED, REASON, StoreReader, point_values
 
 #: Points of a design that is shown whole, and of one that is read for its statistics.
 MOST_ROWS, MOST_READ = 20, 1_000_000

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines.system import System
+from noslip.engines import System
 from noslip.simulation.batches.lanes import Array
 from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchInput, read_batch

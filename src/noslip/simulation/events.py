@@ -17,14 +17,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.enclosures import EVERYTHING, UNKNOWN, Enclosure, Interval, enclose, number
-from noslip.engines.native import NativeFunction, compile_native
-from noslip.engines.program import Program, trace_program
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.model.contacts import NORMAL
-from noslip.model.numbers import NumberReader
-from noslip.model.topology import topology
+from noslip.base import Array, SimulationError
+from noslip.engines import NativeFunction, Program, System, compile_native, trace_program
+from noslip.model import NORMAL, NumberReader, topology
+from noslip.simulation.enclosures import EVERYTHING, UNKNOWN, Enclosure, Interval, enclose, number
 from noslip.simulation.expressions import jumping_angles, read_expression, unwrapped_near
 from noslip.simulation.input_plan import texts_key
 

@@ -18,19 +18,21 @@ from functools import partial
 
 import casadi as ca
 
-from noslip.engines.outputs import wrenches
-from noslip.engines.system import System
-from noslip.errors import SimulationError, nearest
-from noslip.kinematics.symbols import named as named_symbols
-from noslip.model import expressions
-from noslip.model.bodies import WORLD
-from noslip.model.checks_expressions import is_undefined
-from noslip.model.checks_units import DimensionError, dimension
-from noslip.model.contacts import bears_force
-from noslip.model.expressions import ExpressionError
-from noslip.model.units import read_unit, unit_text
+from noslip.algebra import traced_angles
+from noslip.base import SimulationError, nearest
+from noslip.engines import System, wrenches
+from noslip.expressions import (
+    CONSTANTS,
+    ExpressionError,
+    measures_in,
+    names_in,
+    parse,
+    read_unit,
+    unit_text,
+)
+from noslip.kinematics import named as named_symbols
+from noslip.model import WORLD, DimensionError, bears_force, dimension, is_undefined
 from noslip.simulation.starts.layout import Orientation, layout_of
-from noslip.spatial import traced_angles
 
 #: Unit of a name, and how it is traced.
 NamedValue = tuple[str, Callable[[], ca.SX]]
@@ -229,7 +231,7 @@ def output_units(system: System, outputs: Mapping[str, str]) -> dict[str, str]:
 def check_definitions(system: System, definitions: Iterable[str]) -> None:
     """Refuse definitions that would hide what has their name already."""
     model, kin = system.model, system.kinematics
-    taken = {"t": "time", **dict.fromkeys(expressions.CONSTANTS, "a constant")}
+    taken = {"t": "time", **dict.fromkeys(CONSTANTS, "a constant")}
     taken |= dict.fromkeys((q.name for q in system.inputs), "an input")
     taken |= dict.fromkeys((q.name for q in kin.coordinates), "a coordinate")
     taken |= dict.fromkeys((q.name for q in kin.speeds), "a speed")
@@ -271,7 +273,7 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
             "write it in quotes, as arithmetic of t, parameters, coordinates and speeds: 'disk.z'",
         )
     try:
-        tree = expressions.parse(text)
+        tree = parse(text)
     except ExpressionError as error:
         raise SimulationError(
             f"expression '{text}' cannot be read: {error}",
@@ -280,8 +282,8 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
             if where.startswith(("stop", "event")) and set(text) & set("<>=")
             else "write arithmetic of t, parameters, coordinates and speeds, such as '0.1*sin(t)'",
         ) from None
-    used = expressions.names_in(tree)
-    unknown = used - known - set(expressions.CONSTANTS)
+    used = names_in(tree)
+    unknown = used - known - set(CONSTANTS)
     if unknown:
         name = sorted(unknown)[0]
         raise SimulationError(
@@ -290,7 +292,7 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
             nearest(name, sorted(known)),
         )
     bodies = (WORLD, *(body.name for body in system.model.bodies))
-    for measure in expressions.measures_in(tree):
+    for measure in measures_in(tree):
         if measure.body and measure.body not in bodies:
             raise SimulationError(
                 f"expression '{text}' uses body '{measure.body}', which is not known",

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 import casadi as ca
 import numpy as np
 
-from noslip.engines.native_arrays import address
-from noslip.engines.system import Array, System
-from noslip.errors import Fault
-from noslip.kinematics.basis import RANK_LOST
+from noslip.base import Array, Fault
+from noslip.engines import System, address
+from noslip.kinematics import RANK_LOST
 from noslip.simulation import rules
 from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import InputPlan, inputs_at

@@ -16,10 +16,9 @@ from typing import NamedTuple, TypeAlias
 import casadi as ca
 import numpy as np
 
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError, nearest
-from noslip.model.scenario import MAX_SAMPLES
-from noslip.numeric import is_truth
+from noslip.base import Array, SimulationError, is_truth, nearest
+from noslip.engines import System
+from noslip.model import MAX_SAMPLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

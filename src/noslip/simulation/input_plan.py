@@ -15,11 +15,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.engines.native import NativeFunction, compile_native
-from noslip.engines.program import trace_program
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError, nearest
-from noslip.numeric import is_truth
+from noslip.base import Array, SimulationError, is_truth, nearest
+from noslip.engines import NativeFunction, System, compile_native, trace_program
 from noslip.simulation.expressions import read_expression
 from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator, InputSpec, Table
 from noslip.simulation.plan import EMPTY

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.errors import MissingNameError, nearest
-from noslip.model.expressions import evaluate, measures_in, names_in, parse
-from noslip.model.model import Model
-from noslip.spatial import angular_velocity
+from noslip.algebra import angular_velocity
+from noslip.base import MissingNameError, nearest
+from noslip.expressions import evaluate, measures_in, names_in, parse
+from noslip.model import Model
 
 if TYPE_CHECKING:
     from noslip.simulation.trajectory import Trajectory

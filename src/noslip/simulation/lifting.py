@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from noslip.engines.system import Array, System
-from noslip.model.contacts import NORMAL
-from noslip.model.numbers import NumberReader
+from noslip.base import Array
+from noslip.engines import System
+from noslip.model import NORMAL, NumberReader
 from noslip.simulation.trajectory import Trajectory
 
 #: Normal forces above minus this part of the weight are rounding.

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip.engines.native_arrays import address
-from noslip.engines.system import System
+from noslip.engines import System, address
 from noslip.simulation.events import EventCode
 from noslip.simulation.input_plan import InputPlan
 from noslip.simulation.loop.code import loop_code

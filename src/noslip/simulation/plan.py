@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noslip.errors import SimulationError
+from noslip.base import SimulationError
 from noslip.simulation import rules
 
 Array = np.ndarray

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip.engines.native import NativeFunction
-from noslip.engines.native_arrays import WHOLES, address, work_address
+from noslip.engines import WHOLES, NativeFunction, address, work_address
 from noslip.simulation import rules
 from noslip.simulation.loop.adjoint import PULL, Pull, adjoint_code
 from noslip.simulation.memory import MemoryTemplate

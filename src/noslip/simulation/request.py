@@ -21,11 +21,10 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError
-from noslip.kinematics.basis import are_independent, independent_rows
-from noslip.memory_limits import check_memory
-from noslip.model.scenario import MAX_SAMPLES
+from noslip.base import Array, SimulationError, check_memory
+from noslip.engines import System, require_system
+from noslip.kinematics import are_independent, independent_rows
+from noslip.model import MAX_SAMPLES
 from noslip.simulation import rules
 from noslip.simulation.events import lift_events, limit_events
 from noslip.simulation.expressions import check_definitions, check_outputs

@@ -22,9 +22,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.errors import SimulationError
-from noslip.formats import AbstractFormat, check_folder
-from noslip.reading import check_hdf5_heaps, csv_rows, open_plain, read_text
+from noslip.base import (
+    AbstractFormat,
+    SimulationError,
+    check_folder,
+    check_hdf5_heaps,
+    csv_rows,
+    open_plain,
+    read_text,
+)
 
 if TYPE_CHECKING:
     from noslip.simulation.trajectory import Trajectory

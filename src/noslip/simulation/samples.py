@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noslip.engines.native import NativeFunction
-from noslip.engines.system import Array, System
+from noslip.base import Array
+from noslip.engines import NativeFunction, System
 from noslip.simulation import rules
 from noslip.simulation.expressions import output_units, trace_outputs
 from noslip.simulation.failures import not_passed, singular_sentence

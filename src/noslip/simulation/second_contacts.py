@@ -13,11 +13,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.system import System
-from noslip.kinematics.contacts import plane_pose
-from noslip.kinematics.symbols import parameter_reader
-from noslip.model.contacts import AbstractContact
-from noslip.model.numbers import Array, NumberReader
+from noslip.base import Array
+from noslip.engines import System
+from noslip.kinematics import parameter_reader, plane_pose
+from noslip.model import AbstractContact, NumberReader
 
 #: Samples that are looked at, evenly spaced, and the share of a body's size that counts as depth.
 MOST, DEPTH = 64, 1e-6

@@ -17,7 +17,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.system import Array, System
+from noslip.base import Array
+from noslip.engines import System
 from noslip.simulation import rules
 from noslip.simulation.runner import NativeResult
 

@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Chebyshev, chebyshev
 
-from noslip.engines.system import Array, System
-from noslip.kinematics.basis import compressed
+from noslip.base import Array
+from noslip.engines import System
+from noslip.kinematics import compressed
 
 #: σ over its usual size at which the passage begins: rounding in v grows as 1/σ².
 NEAR = 0.02

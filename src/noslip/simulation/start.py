@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from noslip.engines.system import Array, System
-from noslip.errors import FormulationError, ModelError, SimulationError
+from noslip.base import Array, FormulationError, ModelError, SimulationError
+from noslip.engines import System
 from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.starts.completion import (
     Completion,

@@ -23,10 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from noslip.engines.system import System
-from noslip.errors import SimulationError
-from noslip.model import expressions
-from noslip.model.expressions import Expression, Measure, Name, Number
+from noslip.base import SimulationError
+from noslip.engines import System
+from noslip.expressions import Expression, Measure, Name, Number, fold, names_in, parse
 from noslip.simulation.expressions import named_values
 
 #: Functions that bend or jump, and those of them that jump.
@@ -132,9 +131,9 @@ def _switch_texts(
         zeros: dict[str, None] = {}
         waiting, seen = list(written), set[str]()
         while waiting:
-            tree = expressions.parse(waiting.pop())
+            tree = parse(waiting.pop())
             zeros |= dict.fromkeys(_zeros(tree, moving | set(own), kinds))
-            used = expressions.names_in(tree) & set(own) - seen
+            used = names_in(tree) & set(own) - seen
             seen |= used
             waiting += [own[each] for each in sorted(used)]
         found |= {f"switch {k + 1} of {name}": zero for k, zero in enumerate(zeros)}
@@ -187,7 +186,7 @@ def _zeros(tree: Expression, moving: set[str], kinds: frozenset[str]) -> list[st
         listed = ", ".join(part for part in inside if part)
         return f"{node.word}({listed})" + (f".{node.part}" if node.part else ""), True
 
-    expressions.fold(tree, leaf, call, measure)
+    fold(tree, leaf, call, measure)
     return found
 
 

@@ -20,8 +20,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.cache import LRUCache
-from noslip.engines.enclosures import (
+from noslip.base import LRUCache
+from noslip.engines import trace_program
+from noslip.simulation.enclosures import (
     UNKNOWN,
     Enclosure,
     Interval,
@@ -30,7 +31,6 @@ from noslip.engines.enclosures import (
     enclose_operation,
     number,
 )
-from noslip.engines.program import trace_program
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

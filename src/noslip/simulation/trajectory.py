@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.errors import MissingNameError, SimulationError, nearest
-from noslip.extras import require
-from noslip.formats import check_folder, format_of, write_file
-from noslip.model.contacts import bears_force
-from noslip.model.model import Model
-from noslip.model.quantities import Quantity
-from noslip.model.scenario import Scenario
+from noslip.base import (
+    MissingNameError,
+    SimulationError,
+    check_folder,
+    counted,
+    format_of,
+    nearest,
+    require,
+    write_file,
+)
+from noslip.model import Model, Quantity, Scenario, bears_force
 from noslip.simulation.lazy_columns import (
     Columns,
     Given,
@@ -30,7 +34,6 @@ from noslip.simulation.lazy_columns import (
 )
 from noslip.simulation.path_errors import WORSE, PathErrors
 from noslip.simulation.run_files import AbstractRunFormat, Csv, NetCDF, check_file
-from noslip.words import counted
 
 if TYPE_CHECKING:
     import xarray

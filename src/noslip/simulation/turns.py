@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noslip.engines.system import Array, System
+from noslip.base import Array
+from noslip.engines import System
 from noslip.simulation.lazy_columns import LazyValue, Sources, angle_rates, column, unwrapped
 from noslip.simulation.starts.layout import Orientation, layout_of
 

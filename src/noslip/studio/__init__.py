@@ -10,3 +10,7 @@
 
 Each imports only from those above it.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

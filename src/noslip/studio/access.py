@@ -46,7 +46,7 @@ from viser.infra import _infra
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
-from noslip.errors import SimulationError
+from noslip import SimulationError
 from noslip.studio.viewer import Visit, own_script, page_response, read_visit
 
 #: Pages that may be open at once; each has a session with threads of its own.

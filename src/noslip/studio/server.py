@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from noslip.errors import SimulationError
+from noslip import SimulationError
 from noslip.studio.access import AccessRules, check_installed, guarded_serve
 from noslip.studio.choosing.link import read_link
 from noslip.studio.choosing.sweep_points import SweepPoints

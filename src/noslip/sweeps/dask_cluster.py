@@ -22,9 +22,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from noslip.errors import NoslipError, SimulationError
-from noslip.extras import require
-from noslip.families import load_plugin
+from noslip import NoslipError, SimulationError, load_plugin
+from noslip.base import require
 from noslip.sweeps.execute import WorkCache, Workload, compute_block, facts_of_process
 from noslip.sweeps.measures import is_failed
 from noslip.sweeps.request import check_target

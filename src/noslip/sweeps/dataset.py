@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noslip.extras import require
+from noslip.base import require
 from noslip.sweeps.design import Integers, SampleFactor
 from noslip.sweeps.layers import Layer, inverse, row_maps
 from noslip.sweeps.measures import ENDING, ENDINGS, NOT_RUN, REASON

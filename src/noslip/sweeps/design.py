@@ -30,9 +30,19 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.errors import SimulationError, nearest
-from noslip.families import IF_YOUR_OWN, Member, find_member, words_of
-from noslip.model import expressions
+from noslip import SimulationError
+from noslip.base import IF_YOUR_OWN, Member, find_member, nearest, words_of
+from noslip.expressions import (
+    CONSTANTS,
+    ExpressionError,
+    Name,
+    Number,
+    apply,
+    fold,
+    names_of,
+    nominal,
+    parse,
+)
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -371,14 +381,12 @@ class _Arrays:
 
 
 def _on_arrays(text: str, known: Mapping[str, Any]) -> Any:
-    def leaf(node: expressions.Number | expressions.Name) -> Any:
-        if isinstance(node, expressions.Number):
+    def leaf(node: Number | Name) -> Any:
+        if isinstance(node, Number):
             return node.value
-        return known[node.name] if node.name in known else expressions.CONSTANTS[node.name]
+        return known[node.name] if node.name in known else CONSTANTS[node.name]
 
-    return expressions.fold(
-        expressions.parse(text), leaf, lambda f, given: expressions.apply(f, given, _Arrays)
-    )
+    return fold(parse(text), leaf, lambda f, given: apply(f, given, _Arrays))
 
 
 # reading
@@ -587,9 +595,9 @@ def read_value(text: str, place: str, constants: Mapping[str, float]) -> float:
     SimulationError : if it is none; a unit behind a number is pointed out.
     """
     try:
-        unknown = sorted(expressions.names_of(text) - set(constants) - set(expressions.CONSTANTS))
-        value = math.nan if unknown else expressions.nominal(text, constants)
-    except expressions.ExpressionError as error:
+        unknown = sorted(names_of(text) - set(constants) - set(CONSTANTS))
+        value = math.nan if unknown else nominal(text, constants)
+    except ExpressionError as error:
         raise SimulationError(
             f"'{text}' cannot be read: {error}",
             place,
@@ -688,8 +696,8 @@ def _condition(text: str, known: set[str]) -> Condition:
     left, sign, right = (part.strip() for part in parts)
     for side in (left, right):
         try:
-            unknown = sorted(expressions.names_of(side) - known - set(expressions.CONSTANTS))
-        except expressions.ExpressionError as error:
+            unknown = sorted(names_of(side) - known - set(CONSTANTS))
+        except ExpressionError as error:
             raise SimulationError(
                 f"'{side}' cannot be read: {error}", place, "write arithmetic of the varied names"
             ) from None

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip.simulation.runner import run_workers
+from noslip.simulation import run_workers
 from noslip.sweeps.layers import Layer, values_at
 from noslip.sweeps.measures import EXCLUDED, PointResults, is_failed
 from noslip.sweeps.store import SweepStore

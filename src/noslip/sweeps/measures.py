@@ -23,8 +23,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from noslip.errors import SimulationError, nearest
-from noslip.families import IF_YOUR_OWN, Member, find_member, words_of
+from noslip import SimulationError
+from noslip.base import IF_YOUR_OWN, Member, find_member, nearest, words_of
 from noslip.sweeps.design import Array
 
 

@@ -21,14 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from noslip.engines.machine_code import target_facts
-from noslip.engines.native import native_lanes
-from noslip.errors import SimulationError
-from noslip.families import find_member, load_plugin
-from noslip.model.files import model_to_toml, parse_model
-from noslip.model.model import Model
-from noslip.reading import read_text
-from noslip.simulation.batches.request import read_device
+from noslip import Model, SimulationError, load_plugin
+from noslip.base import find_member, read_text
+from noslip.engines import native_lanes, target_facts
+from noslip.model import model_to_toml, parse_model
+from noslip.simulation import read_device
 from noslip.sweeps.design import Condition, Design, factor_from_json, read_design
 from noslip.sweeps.layers import row_maps
 from noslip.sweeps.measures import ENDING, REASON, check_texts

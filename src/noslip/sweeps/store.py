@@ -33,18 +33,10 @@ from typing import Any
 
 import numpy as np
 
-from noslip.atomic import absolute, reported, write_atomically
-from noslip.errors import SimulationError, StorageError
-from noslip.reading import check_hdf5_heaps, read_text
-from noslip.simulation.run_files import new_netcdf
-from noslip.sweeps.layers import (
-    Layer,
-    layer_from_json,
-    new_boxes,
-    old_boxes,
-    row_maps,
-    whole,
-)
+from noslip import SimulationError, StorageError
+from noslip.base import absolute, check_hdf5_heaps, read_text, reported, write_atomically
+from noslip.simulation import new_netcdf
+from noslip.sweeps.layers import Layer, layer_from_json, new_boxes, old_boxes, row_maps, whole
 from noslip.sweeps.measures import ENDINGS, PointResults, is_failed
 from noslip.sweeps.request import SweepRequest, compare, request_from_json, target_of_host
 

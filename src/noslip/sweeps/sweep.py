@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines.machine_code import choose_instruction_set
-from noslip.errors import SimulationError, nearest
-from noslip.model.model import Model
+from noslip import Model, SimulationError
+from noslip.base import nearest
+from noslip.engines import choose_instruction_set
 from noslip.sweeps.dataset import StoreReader, to_xarray
 from noslip.sweeps.execute import (
     ProgressCallback,
@@ -26,13 +26,7 @@ from noslip.sweeps.execute import (
 )
 from noslip.sweeps.layers import Layer, whole
 from noslip.sweeps.measures import PointResults
-from noslip.sweeps.request import (
-    SweepRequest,
-    check_target,
-    compare,
-    read_request,
-    target_of_host,
-)
+from noslip.sweeps.request import SweepRequest, check_target, compare, read_request, target_of_host
 from noslip.sweeps.store import REQUEST, SweepStore, check_folder, claims_of, create, read_store
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
+from noslip.base.formats import known_formats
 from noslip.cli.main import main
-from noslip.formats import known_formats
 from noslip.formulations.catalog import known_formulations
 from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.text import derivation

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
+from noslip.base.families import isolated
 from noslip.bridges.exports import export_targets
 from noslip.cli import main
-from noslip.families import isolated
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ def test_the_command_writes_c_with_its_own_sine(folder):
 
 
 def test_words_of_targets_are_unique_over_the_families():
+    from noslip.base.families import members_of
     from noslip.bridges.exports import FAMILIES
-    from noslip.families import members_of
 
     words = [c.word for f in FAMILIES for c in members_of(f, installed=True) if c.can("write")]
     assert len(words) == len(set(words)) == len(export_targets())

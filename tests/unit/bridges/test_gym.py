@@ -34,7 +34,7 @@ def test_a_program_without_noslip_makes_one_by_its_id(tmp_path):
     """In a process of its own, whose only word of noslip is the id."""
     code = (
         "import gymnasium, sys; assert 'noslip' not in sys.modules;"
-        "id = 'noslip.bridges.gym_envs:noslip/Bicycle-v0';"
+        "id = 'noslip.environments.gym_envs:noslip/Bicycle-v0';"
         "env = gymnasium.make(id); seen, _ = env.reset(seed=1);"
         "many = gymnasium.make_vec(id, num_envs=3);"
         "print(seen.shape, many.reset(seed=1)[0].shape)"
@@ -189,7 +189,7 @@ def test_many_are_as_one_bit_by_bit():
 
 
 def test_threads_change_no_bit(monkeypatch):
-    from noslip.bridges import gym_mechanisms
+    from noslip.environments import gym_mechanisms
 
     monkeypatch.setattr(gym_mechanisms.os, "cpu_count", lambda: 3)
     found = []
@@ -308,7 +308,7 @@ def alarm():
 
 
 def test_a_step_that_is_interrupted_has_not_happened(alarm, rng, system_of, monkeypatch):
-    from noslip.bridges import gym_mechanisms
+    from noslip.environments import gym_mechanisms
 
     monkeypatch.setattr(gym_mechanisms.os, "cpu_count", lambda: 3)
     monkeypatch.setattr(gym_mechanisms, "LEAST_WORK", 1)
@@ -344,7 +344,7 @@ def test_a_long_period_hears_an_alarm(alarm, num_envs, system_of):
 
 
 def test_periods_in_parts_are_those_in_one(monkeypatch, system_of):
-    from noslip.bridges import gym_mechanisms
+    from noslip.environments import gym_mechanisms
 
     task = dataclasses.replace(ns.gym.TASKS["back_up"][1], steps=100)
     found = []

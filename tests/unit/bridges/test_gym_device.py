@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.bridges import gym_device
 from noslip.engines.device_arrays import DeviceArray, to_device
 from noslip.engines.devices import HostDevice
 from noslip.engines.thread_code import ptx_of
+from noslip.environments import gym_device
 
 gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
 

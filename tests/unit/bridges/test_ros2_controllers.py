@@ -7,7 +7,7 @@ import math
 import pytest
 
 import noslip as ns
-from noslip.errors import ModelError
+from noslip.base.errors import ModelError
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
+from noslip.base.errors import SimulationError
 from noslip.cli import main
-from noslip.errors import SimulationError
 from noslip.simulation.run_files import AbstractRunFormat
 
 
@@ -52,7 +52,7 @@ def test_a_parquet_file_is_a_table_with_units(run, tmp_path):
 
 
 def _members():
-    from noslip.families import members_of
+    from noslip.base.families import members_of
 
     return members_of(AbstractRunFormat, installed=True)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.base.errors import ModelError
 from noslip.bridges.urdf import read_urdf
-from noslip.errors import ModelError
 
 HERE = Path(__file__).parent
 CART = HERE.parents[2] / "examples" / "cart.urdf"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.base.errors import ModelError
 from noslip.bridges.vda5050 import DENSITY, WHEEL_DENSITY
 from noslip.control.paths.arc_length import length
-from noslip.errors import ModelError
 
 
 def wheel(kind, x, y, *, driven=False, steered=False, **more):

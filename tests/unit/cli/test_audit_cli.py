@@ -11,8 +11,9 @@ from vehicle_on_a_circle import ground_forces
 import noslip as ns
 from noslip.analysis.audit import audit
 from noslip.cli import main
-from noslip.show.plots import friction_sheet, run_sheets
+from noslip.show.plots.catalog import run_sheets
 from noslip.show.plots.figures import figure_of
+from noslip.show.plots.histories import friction_sheet
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import pytest
 
 import noslip as ns
+from noslip.base.errors import SimulationError
+from noslip.base.families import members_of
 from noslip.control.controllers.base import AbstractControllerPlan
-from noslip.errors import SimulationError
-from noslip.families import members_of
 
 FORMS = {
     "pose": ns.PoseTracking(),

@@ -6,12 +6,12 @@ import pytest
 from scipy.integrate import simpson
 
 import noslip as ns
-from noslip.analysis.motion import ExpressionMotion
 from noslip.control.controllers.base import CustomController
 from noslip.control.controllers.computed_torque import ComputedTorque, ProportionalDerivative
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.paths.curves import Circle
+from noslip.control.reference.motion import ExpressionMotion
 from noslip.control.timing.laws import ConstantSpeed
 from noslip.control.track import track
 

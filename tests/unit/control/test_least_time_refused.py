@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from noslip.base.errors import SimulationError
 from noslip.control.paths.curves import Circle, Line, Sine
 from noslip.control.timing.least_time import least_time
 from noslip.control.timing.limits import LimitRows, Limits
-from noslip.errors import SimulationError
 
 LINE = Line((0.0, 0.0), (3.0, 0.0))
 SINE = Sine(amplitude=-1.0, wave_number=1.0, extent=12.0)

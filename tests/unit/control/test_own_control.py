@@ -8,15 +8,15 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
+from noslip.base.errors import SimulationError
+from noslip.base.families import isolated, load_plugin, members_of
 from noslip.cli.main import main
 from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.forms import read_form
 from noslip.control.paths.arc_length import length
 from noslip.control.paths.base import AbstractPath
 from noslip.control.timing.laws import AbstractTimingPlan
-from noslip.errors import SimulationError
-from noslip.families import isolated, load_plugin, members_of
-from noslip.model.units import read_unit
+from noslip.expressions.units import read_unit
 from noslip.studio.choosing.choice import PATH, Choice, check_options
 from noslip.studio.choosing.forms import form_kinds, form_knobs, form_text
 from noslip.studio.running.models import Mechanism

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from path_values import values
 
-from noslip.control.paths.arc_length import curvature, integrate, length, parameter_at, sample
+from noslip.control.paths.arc_length import integrate, length, parameter_at, sample
+from noslip.control.paths.base import curvature
 from noslip.control.paths.composite import Composite, reversed_path
 from noslip.control.paths.curves import (
     Arc,

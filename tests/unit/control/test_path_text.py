@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from noslip.base.errors import SimulationError
 from noslip.control.paths.arc_length import length
 from noslip.control.paths.clothoids import Clothoid, Polyline
 from noslip.control.paths.curves import (
@@ -18,7 +19,6 @@ from noslip.control.paths.curves import (
 )
 from noslip.control.paths.splines import Nurbs, Spline, path_from_csv
 from noslip.control.text import parse_path
-from noslip.errors import SimulationError
 
 FORMS = {
     "circle:radius=2": Circle(radius=2.0),

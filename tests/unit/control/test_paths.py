@@ -6,15 +6,14 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from noslip.base.families import find_member, members_of
 from noslip.control.paths import selection
-from noslip.control.paths.arc_length import (
+from noslip.control.paths.arc_length import length, parameter_at, sample
+from noslip.control.paths.base import (
     AbstractPath,
     curvature,
     curvature_rate,
     heading,
-    length,
-    parameter_at,
-    sample,
     stretch,
     tangent,
 )
@@ -34,7 +33,6 @@ from noslip.control.paths.curves import (
 from noslip.control.paths.splines import Nurbs, Spline
 from noslip.engines.native import compile_native
 from noslip.engines.program import trace_program
-from noslip.families import find_member, members_of
 
 POINTS = ((0.0, 0.0), (2.0, 1.0), (3.0, -1.0), (5.0, 0.5), (5.5, 3.0), (2.0, 4.0))
 WAY = Composite(

@@ -179,9 +179,9 @@ def test_the_variance_of_a_noisy_loop_is_that_of_lyapunovs_equation(system):
 
 
 def held_law(system, plant):
-    from noslip.analysis.reference_motion import reference_motion
     from noslip.control.controllers.tracking import Tracking
     from noslip.control.plant import PlantLaw
+    from noslip.control.reference.reference_motion import reference_motion
 
     motion = ns.ExpressionMotion(coordinates={"cart.position": 1.0})
     wanted = reference_motion(system, motion)

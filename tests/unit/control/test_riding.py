@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.scene.assembly import scene
+from noslip.scene.overlays import trace_names, traces
+from noslip.scene.poses import frames
 from noslip.show.plots.paths import ground_paths
-from noslip.show.scene.frames import frames
-from noslip.show.scene.overlays import trace_names, traces
-from noslip.show.scene.scene import scene
 
 BASES = {"whipple-bicycle": "frame", "balancing-robot": "base"}
 CIRCLE = ns.Circle(radius=25.0, turns=0.3)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.base.errors import ModelError
 from noslip.control.scenario import driven_system
-from noslip.errors import ModelError
 from noslip.model.files import model_to_toml, parse_model
 from noslip.model.scenario import Scenario, ScenarioFollower, ScenarioPlant
 

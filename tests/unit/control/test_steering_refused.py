@@ -6,12 +6,12 @@ import pytest
 from backing_up import PATHS, STEERING, TRAILER, back_up
 
 import noslip as ns
-from noslip.analysis.inverse import trace_reference
-from noslip.analysis.motion import ExpressionMotion
 from noslip.control.controllers.base import AbstractSteeringController
 from noslip.control.controllers.steered import SteeredTracking
 from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.curves import Circle
+from noslip.control.reference.inverse import trace_reference
+from noslip.control.reference.motion import ExpressionMotion
 from noslip.control.timing.laws import ConstantSpeed
 from noslip.control.track import track
 

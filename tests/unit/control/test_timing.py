@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from noslip.control.paths.arc_length import curvature, curvature_rate, length, stretch
+from noslip.base.families import members_of
+from noslip.control.paths.arc_length import length
+from noslip.control.paths.base import curvature, curvature_rate, stretch
 from noslip.control.paths.curves import Catenary, Circle, Ellipse, Line, Sine
 from noslip.control.timing.laws import (
     AbstractTiming,
@@ -19,7 +21,6 @@ from noslip.control.timing.laws import (
 )
 from noslip.control.timing.least_time import LeastTime
 from noslip.control.timing.piecewise import SCurve, SpeedProfile, SpeedSchedule, Trapezoidal
-from noslip.families import members_of
 
 ELLIPSE = Ellipse(half_width=3.0, half_height=1.0)
 WHOLE = length(ELLIPSE)

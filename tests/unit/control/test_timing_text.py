@@ -2,11 +2,11 @@
 
 import pytest
 
+from noslip.base.errors import SimulationError
 from noslip.control.paths.curves import Circle
 from noslip.control.text import parse_timing
 from noslip.control.timing.laws import ConstantEnergy, ConstantSpeed, Quintic
 from noslip.control.timing.piecewise import SCurve, SpeedProfile, SpeedSchedule, Trapezoidal
-from noslip.errors import SimulationError
 
 FORMS = {
     "quintic:60": Quintic(duration=60.0),

@@ -9,11 +9,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.engines.c_code import c_number, print_statements, print_tables, used_inputs
+from noslip.algebra.grid_splines import grid_spline
+from noslip.bridges.c_code import c_number, print_statements, print_tables, used_inputs
 from noslip.engines.interpreter import LOOKUPS, MEANINGS, interpret
-from noslip.engines.optimize import optimize
+from noslip.engines.optimization import optimize
 from noslip.engines.program import Operation, Program, trace_program
-from noslip.grid_spline import grid_spline
 
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc on the path")
 

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noslip import atomic
+from noslip.base import atomic
+from noslip.base.cache import LRUCache
 from noslip.engines import code_store, llvm, machine_code
-from noslip.engines.cache import LRUCache
 from noslip.engines.code_store import _HEADER
 from noslip.engines.interpreter import interpret_rows
 from noslip.engines.machine_code import CONTROL_FLOW_PASSES, stored_machine_code
 from noslip.engines.native import NativeFunction
-from noslip.engines.optimize import optimize
+from noslip.engines.optimization import optimize
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of files")
 
@@ -229,7 +229,7 @@ def test_engine_lives_as_long_as_its_user(monkeypatch):
 
 def test_import_loads_nothing_beyond_the_compiler():
     code = (
-        "import sys, llvmlite.binding, noslip.errors\n"
+        "import sys, llvmlite.binding, noslip.base.errors\n"
         "known = set(sys.modules)\n"
         "import noslip.engines.machine_code\n"
         "print(*(name for name in set(sys.modules) - known))"

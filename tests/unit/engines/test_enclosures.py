@@ -4,8 +4,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.engines.enclosures import Enclosure, Interval, enclose, number
 from noslip.engines.program import trace_program
+from noslip.simulation.enclosures import Enclosure, Interval, enclose, number
 
 x, t, NONE = ca.SX.sym("x", 2), ca.SX.sym("t"), ca.SX(0, 1)
 

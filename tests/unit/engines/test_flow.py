@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from noslip.engines.flow import PLACE, REAL, THREAD, WHOLE, Array, Flow, Given, Target
-from noslip.engines.ir_writer import vector_type
+from noslip.engines.flow import PLACE, THREAD, Buffer, Flow, Given, Target
+from noslip.engines.ir_writer import REAL, WHOLE, vector_type
 from noslip.engines.machine_code import CONTROL_FLOW_PASSES, machine_code
 
 TARGETS = {
@@ -216,4 +216,4 @@ def test_parts_of_arrays_are_where_they_are():
     f = Flow(Target())
     x = f.array(20)
     assert x.part(3).part(4).at(0).name != x.at(0).name
-    assert isinstance(x.part(f.of(3, WHOLE)), Array)
+    assert isinstance(x.part(f.of(3, WHOLE)), Buffer)

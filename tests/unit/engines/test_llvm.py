@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noslip.base.errors import CompileError
 from noslip.engines import llvm, repetition
 from noslip.engines.interpreter import interpret, interpret_rows
 from noslip.engines.llvm import print_llvm
 from noslip.engines.machine_code import machine_code, require_symbols
 from noslip.engines.native import NativeFunction, compile_native
-from noslip.engines.optimize import reassociate
+from noslip.engines.optimization import reassociate
 from noslip.engines.program import CASADI_KINDS, Operation, Program, trace_program
-from noslip.errors import CompileError
 
 # Two C libraries may differ in the last digits of one operation.
 ONE_OPERATION = 1e-14

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scipy.interpolate import RectBivariateSpline
 
+from noslip.algebra.grid_splines import GridSpline, grid_spline
+from noslip.algebra.step_tables import StepTable, step_table
 from noslip.engines.catalog import known_targets
 from noslip.engines.interpreter import interpret, interpret_rows
 from noslip.engines.llvm import print_llvm, print_thread_functions
 from noslip.engines.lookup import lower_lookups
 from noslip.engines.native import compile_native, compile_wide
-from noslip.engines.optimize import optimize
+from noslip.engines.optimization import optimize
 from noslip.engines.program import Program, trace_program
-from noslip.grid_spline import GridSpline, grid_spline
-from noslip.step_table import StepTable, step_table
 
 NOTHING = ca.SX(0, 1)
 X = ca.SX.sym("x", 2)

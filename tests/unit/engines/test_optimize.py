@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from noslip.engines.interpreter import apply, interpret_rows
-from noslip.engines.optimize import FUSED, LATENCIES, SUMS, optimize, schedule
+from noslip.engines.optimization import FUSED, LATENCIES, SUMS, optimize, schedule
 from noslip.engines.program import Program, trace_program
 
 EMPTY = ca.SX(0, 1)

@@ -7,9 +7,9 @@ import pytest
 from small_mechanisms import cart
 
 import noslip as ns
+from noslip.base.errors import ModelError
 from noslip.engines.parameters import check_values, trace_condition
-from noslip.errors import ModelError
-from noslip.model.expressions import nominal as value_of
+from noslip.expressions.arithmetic import nominal as value_of
 from noslip.model.schema import leaves
 
 

@@ -6,10 +6,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from noslip.base.errors import CompileError
 from noslip.engines.interpreter import LOOKUPS, MEANINGS, interpret
 from noslip.engines.llvm import CALLS, INSTRUCTIONS
 from noslip.engines.program import CASADI_KINDS, Program, trace_program
-from noslip.errors import CompileError
 
 EMPTY = ca.SX(0, 1)
 

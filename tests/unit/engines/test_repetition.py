@@ -15,7 +15,7 @@ import noslip as ns
 from noslip.engines import llvm, repetition
 from noslip.engines.interpreter import interpret_rows
 from noslip.engines.native import compile_native, compile_wide
-from noslip.engines.optimize import reassociate
+from noslip.engines.optimization import reassociate
 from noslip.engines.program import Program, trace_program
 from noslip.engines.repetition import PartedProgram, cut
 

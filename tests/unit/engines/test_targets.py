@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.base.families import isolated, load_plugin
 from noslip.engines.catalog import compare_targets, known_targets
 from noslip.engines.program import CASADI_KINDS, trace_program
 from noslip.engines.target import AbstractTarget
-from noslip.families import isolated, load_plugin
 
 PLUGIN = Path(__file__).parents[2] / "models" / "own_target.py"
 WORDS = ["native", "wide", "thread", "sympy", "own_closures"]

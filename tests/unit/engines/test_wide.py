@@ -16,7 +16,7 @@ from noslip.engines.interpreter import interpret_rows
 from noslip.engines.ir_writer import IRWriter
 from noslip.engines.llvm import print_llvm
 from noslip.engines.native import WideFunction, compile_native, compile_wide, native_lanes, pack
-from noslip.engines.optimize import reassociate
+from noslip.engines.optimization import reassociate
 from noslip.engines.program import CASADI_KINDS, Operation, Program, trace_program
 
 # Two C libraries may differ in the last digits of one operation.

@@ -9,7 +9,7 @@ from chains import chain, train
 
 import noslip as ns
 from mechanisms import MECHANISMS
-from noslip.families import isolated
+from noslip.base.families import isolated
 from noslip.formulations import complement
 from noslip.formulations.complement import NaturalComplement
 from noslip.kinematics import basis, dependent_speeds

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.families import members_of
+from noslip.base.families import members_of
 from noslip.model.surfaces import AbstractSurface
 
 AXIS = np.array([0.6, 0.0, 0.8])

@@ -4,16 +4,16 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.families import members_of
-from noslip.kinematics.symbols import Reader
-from noslip.model.joints import AbstractJointType
-from noslip.spatial import (
+from noslip.algebra.spatial import (
     angular_velocity,
     quaternion_from_angles,
     rotation_from_angles,
     rotation_from_quaternion,
     turn_vector,
 )
+from noslip.base.families import members_of
+from noslip.kinematics.symbols import Reader
+from noslip.model.joints import AbstractJointType
 
 READ = Reader({})
 

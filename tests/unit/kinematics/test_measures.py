@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.model.expressions import ExpressionError, parse
+from noslip.expressions.arithmetic import ExpressionError, parse
 
 SystemOf = Callable[[str], ns.System]
 

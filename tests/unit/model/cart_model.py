@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from noslip.errors import ModelError
+from noslip.base.errors import ModelError
 from noslip.model.bodies import Body
 from noslip.model.checks import check_model
 from noslip.model.contacts import Rolling

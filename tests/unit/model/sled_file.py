@@ -2,7 +2,7 @@
 
 import pytest
 
-from noslip.errors import ModelError
+from noslip.base.errors import ModelError
 from noslip.model.files import parse_model
 
 SLED = """\

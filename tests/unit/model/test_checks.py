@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, LOOP, RIM, body, faults, hinge, more, parameter, swap
 
-from noslip.errors import Fault, ModelError
+from noslip.base.errors import Fault, ModelError
 from noslip.model.bodies import Sphere
 from noslip.model.checks import check_model
 from noslip.model.forces import (

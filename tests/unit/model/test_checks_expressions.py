@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, LOOP, faults, more, swap
 
-from noslip.families import members_of
+from noslip.base.families import members_of
 from noslip.model.bodies import Box, Placement
 from noslip.model.checks import check_model
 from noslip.model.contacts import Rolling

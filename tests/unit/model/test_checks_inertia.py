@@ -12,12 +12,12 @@ from hypothesis import settings as hypothesis
 from random_trees import trees
 
 import noslip as ns
-from noslip.errors import Fault
+from noslip.base.errors import Fault
 from noslip.formulations.desantis import body_jacobian
 from noslip.kinematics.kinematics import trace
 from noslip.model.checks import check_model
 from noslip.model.checks_inertia import _turns
-from noslip.model.topology import topology
+from noslip.model.spanning_tree import topology
 
 FLAT = {"inertia": None, "moment": 1.0}
 ABOUT_Z = ns.Revolute(axis=(0.0, 0.0, -2.0))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, RIM, body, faults, more, parameter, swap
 
-from noslip.errors import Fault
+from noslip.base.errors import Fault
 from noslip.model.bodies import Box, Cylinder, Placement, Ring, Sphere
 from noslip.model.checks import check_model
 from noslip.model.contacts import KnifeEdge

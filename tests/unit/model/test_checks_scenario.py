@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from cart_model import CART, FLYER, LOOP, faults, more, parameter
 
-from noslip.errors import Fault, ModelError
+from noslip.base.errors import Fault, ModelError
 from noslip.model.checks import check_model
 from noslip.model.forces import SpeedInput
 from noslip.model.model import IndependentSpeed

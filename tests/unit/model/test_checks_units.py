@@ -7,9 +7,10 @@ import pytest
 from cart_model import CART, FLYER, RIM, faults, more, parameter, swap
 
 import noslip as ns
+from noslip.expressions.arithmetic import nominal
+from noslip.expressions.units import UNITS, read_unit
 from noslip.model.checks import check_model, find_faults
 from noslip.model.checks_units import dimension
-from noslip.model.expressions import nominal
 from noslip.model.forces import (
     ForceInput,
     JointDamper,
@@ -24,7 +25,6 @@ from noslip.model.model import IndependentSpeed
 from noslip.model.rows import PositionRow, VelocityRow
 from noslip.model.scenario import Scenario
 from noslip.model.surfaces import Ball, Torus
-from noslip.model.units import UNITS, read_unit
 
 # names by their units
 WITH_UNITS = {

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noslip.model.dependence import Dependence, dependence
-from noslip.model.expressions import (
+from noslip.expressions.arithmetic import (
     FUNCTIONS,
     MAX_DEPTH,
     MAX_LENGTH,
@@ -23,6 +22,7 @@ from noslip.model.expressions import (
     nominal,
     parse,
 )
+from noslip.model.parameter_dependence import Dependence, dependence
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from sled_file import SLED
 
-from noslip.errors import ModelError
+from noslip.base.errors import ModelError
 from noslip.model.bodies import Body, Box, Cylinder, Placement, Ring, Sphere
 from noslip.model.checks import check_model
 from noslip.model.contacts import KnifeEdge, Plane, Rolling
@@ -34,13 +34,13 @@ from noslip.model.joints import (
     Revolute,
     Spherical,
 )
+from noslip.model.known_names import vocabulary
 from noslip.model.model import IndependentSpeed, Model
 from noslip.model.quantities import Parameter
 from noslip.model.rows import PositionRow, VelocityRow
 from noslip.model.scenario import Scenario
 from noslip.model.schema import Kind, keys_of
 from noslip.model.surfaces import Ball, Disk, Torus
-from noslip.model.vocabulary import vocabulary
 
 PAGE = (Path(__file__).parents[3] / "docs" / "model-files.md").read_text(encoding="utf-8")
 EXAMPLE = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1]

@@ -8,10 +8,10 @@ import pytest
 from cart_model import CART, FLYER, RIM, more, parameter, swap
 from sled_file import SLED, edited, faults
 
-from noslip.errors import ModelError
-from noslip.families import base_of
+from noslip.base.errors import ModelError
+from noslip.base.families import base_of
+from noslip.expressions.arithmetic import CONSTANTS, FUNCTIONS
 from noslip.model import files
-from noslip.model.expressions import CONSTANTS, FUNCTIONS
 from noslip.model.files import load_model, model_to_toml, parse_model, read_model, save_model
 from noslip.model.forces import Motor
 from noslip.model.joints import AbstractJointType, Free

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import noslip as ns
-from noslip.families import isolated
+from noslip.base.families import isolated
 from noslip.model.json_schema import model_schema
 from noslip.model.tables import table_from_model
 

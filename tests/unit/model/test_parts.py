@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.analysis.contact_forces import contact_forces, share_loads
+from noslip.analysis.contact_loads import contact_forces, share_loads
+from noslip.base.families import isolated, members_of
 from noslip.cli.main import main
-from noslip.families import isolated, members_of
 from noslip.model.files import parse_model
 from noslip.model.parts.part import formula
 from noslip.model.schema import keys_of
@@ -601,7 +601,7 @@ def test_bases_on_rollers_move_as_lagrange_says(name, rng):
 
 
 def ns_number(scalar, values):
-    from noslip.model.numbers import number
+    from noslip.model.number_reader import number
 
     return number(scalar, values)
 

@@ -195,7 +195,7 @@ def test_blocks_threads_and_cancelling_change_no_bit(system_of, rng, monkeypatch
     system = system_of("chaplygin-sleigh")
     start = {"sleigh.vx": rng.uniform(0.5, 2.0, 20), "sleigh.rate": 0.4}
     whole = ns.gradient_batch(system, start=start, **SLEIGH)
-    monkeypatch.setattr("noslip.sensitivities.batch.BLOCK", 6)
+    monkeypatch.setattr("noslip.simulation.sensitivities.batch.BLOCK", 6)
     done = []
     parts = ns.gradient_batch(system, start=start, threads=2, progress=done.append, **SLEIGH)
     np.testing.assert_array_equal(parts.vectors, whole.vectors)

@@ -10,8 +10,8 @@ import pytest
 import noslip as ns
 from noslip.engines.devices import HostDevice
 from noslip.engines.thread_code import ptx_of
-from noslip.sensitivities import batch
 from noslip.simulation.batches import device as batch_device
+from noslip.simulation.sensitivities import batch
 
 N = 7
 TABLE = ns.Table(times=np.linspace(0.0, 2.0, 5), values=np.array([0.0, 0.1, 0.2, 0.1, 0.0]))

@@ -9,8 +9,8 @@ from complex_step import STEP
 from differentiated import COMPLEX, RUNS, TIGHT, Run
 
 import noslip as ns
-from noslip.sensitivities import gradient as gradient_module
 from noslip.simulation.recorded_run import RecordedRun
+from noslip.simulation.sensitivities import gradient as gradient_module
 
 #: Runs at 1e-12 against complex steps and against forward sensitivities, relative.
 EXACT = 1e-9

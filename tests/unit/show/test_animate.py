@@ -15,12 +15,12 @@ from recordings import read_recording
 
 import noslip as ns
 from noslip.cli import main
+from noslip.scene.assembly import scene
+from noslip.scene.cameras import Camera
+from noslip.scene.film import Film, still
+from noslip.scene.poses import frames
+from noslip.scene.render import CameraView, nearest_pixels, shadows, vertex_normals
 from noslip.show.animate import film_rate, recorded
-from noslip.show.scene.camera import Camera
-from noslip.show.scene.film import Film, still
-from noslip.show.scene.frames import frames
-from noslip.show.scene.render import CameraView, nearest_pixels, shadows, vertex_normals
-from noslip.show.scene.scene import scene
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,9 @@ from color_vision import WITHOUT, contrast, linear, oklab
 from runs_to_plot import lines_of, run_of
 
 import noslip as ns
-from noslip.show import colors
+from noslip.scene import colors, overlays
+from noslip.scene.meshes import rgb
 from noslip.show.plots.style import DASHES
-from noslip.show.scene import overlays
-from noslip.show.scene.meshes import rgb
 
 
 def test_paths_have_the_colors_of_the_traces():

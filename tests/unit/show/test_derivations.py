@@ -253,7 +253,7 @@ def test_two_runs_are_the_same_to_the_byte():
     """Whatever the seed of Python's hashes is, in every format."""
     code = (
         "import noslip as ns; from noslip.show.equations.text import *; "
-        "from noslip.formats import known_formats; "
+        "from noslip.base.formats import known_formats; "
         "from noslip.show.equations.formats import AbstractEquationFormat; "
         "formats = known_formats(AbstractEquationFormat).values(); "
         "found = [derivation(ns.derive(ns.load(n))) for n in ('agv', 'rolling-disk')]; "

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from sled_with_rotor import METHODS, model, sled_with_rotor
 
 import noslip as ns
+from noslip.base.formats import known_formats
 from noslip.cli import main
-from noslip.formats import known_formats
 from noslip.show.equations.blocks import Paragraph, Section
 from noslip.show.equations.documents import markdown_document
 from noslip.show.equations.equations_text import equations_text

@@ -4,8 +4,8 @@ import pytest
 from sled_with_rotor import METHODS, model
 
 import noslip as ns
-from noslip.formats import known_formats
-from noslip.model.letters import read_symbol
+from noslip.base.formats import known_formats
+from noslip.expressions.letters import read_symbol
 from noslip.show.equations.equations_text import equations_text
 from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.glyphs import Glyph, escape_latex, glyph_of_name, glyph_of_text

@@ -20,6 +20,8 @@ from runs_to_plot import audited, run_of, system_of, tracked
 from sled_with_rotor import sled_with_rotor
 
 import noslip as ns
+from noslip.scene.colors import INK
+from noslip.scene.poses import frames
 from noslip.show import displays
 from noslip.show.displays import matrices_html, portrait, start_frame
 from noslip.show.notebook import (
@@ -30,8 +32,6 @@ from noslip.show.notebook import (
     equations_latex,
     install_displays,
 )
-from noslip.show.plots.style import INK
-from noslip.show.scene.frames import frames
 
 MARKUP = "<script>alert('x')</script> & <b>bold</b>"
 

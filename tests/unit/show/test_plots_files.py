@@ -11,9 +11,9 @@ from PIL import Image
 from runs_to_plot import run_of
 
 import noslip as ns
+from noslip.scene.colors import INK, PALETTE
 from noslip.show.plots import files
 from noslip.show.plots.files import png_bytes, save_figure, svg_text
-from noslip.show.plots.style import INK, PALETTE
 
 SVG = "{http://www.w3.org/2000/svg}"
 BEGINNINGS = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml", ".pdf": b"%PDF-"}

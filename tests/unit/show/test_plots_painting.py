@@ -10,6 +10,7 @@ from PIL import Image
 from runs_to_plot import audited, run_of
 from scipy.ndimage import maximum_filter, minimum_filter
 
+from noslip.scene.colors import INK, PALETTE
 from noslip.show.plots import painting
 from noslip.show.plots.catalog import run_sheets
 from noslip.show.plots.figures import figure_of
@@ -18,7 +19,6 @@ from noslip.show.plots.histories import phase_panels
 from noslip.show.plots.painting import sheet_png, sheet_svg
 from noslip.show.plots.panels import lay_out
 from noslip.show.plots.sheets import band_polygons
-from noslip.show.plots.style import INK, PALETTE
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -7,20 +7,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from runs_to_plot import MODELS, audited, run_of, tracked
 
 import noslip as ns
+from noslip.scene.colors import INK, PALETTE
+from noslip.scene.meshes import rgb
 from noslip.show.plots.catalog import run_sheets
 from noslip.show.plots.figures import figure_of
-from noslip.show.plots.style import (
-    DASHES,
-    INK,
-    PALETTE,
-    Decimals,
-    Powers,
-    color,
-    dashes,
-    exponent_of,
-    tick_texts,
-)
-from noslip.show.scene.meshes import rgb
+from noslip.show.plots.style import DASHES, Decimals, Powers, color, dashes, exponent_of, tick_texts
 
 
 def test_more_curves_than_colors_differ_by_dashes():

@@ -10,18 +10,18 @@ from scipy.integrate import cumulative_simpson
 
 import noslip as ns
 from mechanisms import MECHANISMS
+from noslip.algebra.spatial import quaternion_from_angles, rotation_from_angles
 from noslip.model.bodies import WORLD
-from noslip.model.numbers import angles_of, number, numbers, rotation_to
+from noslip.model.number_reader import angles_of, number, numbers, rotation_to
 from noslip.model.triangles import box, cone, cylinder, ring, sphere
-from noslip.show.scene.camera import camera, extent, followed, is_far
-from noslip.show.scene.frames import frames, part_poses
-from noslip.show.scene.geometry import placed, quaternions_of, rotations_of, without_jumps
-from noslip.show.scene.meshes import shape_mesh
-from noslip.show.scene.overlays import KINDS, Trace, grids, rounded, scale_text, trace_names, traces
-from noslip.show.scene.render import CameraView
-from noslip.show.scene.rollers import rollers, rolling_rate
-from noslip.show.scene.scene import scene
-from noslip.spatial import quaternion_from_angles, rotation_from_angles
+from noslip.scene.assembly import scene
+from noslip.scene.cameras import camera, extent, followed, is_far
+from noslip.scene.geometry import placed, quaternions_of, rotations_of, without_jumps
+from noslip.scene.meshes import shape_mesh
+from noslip.scene.overlays import KINDS, Trace, grids, rounded, scale_text, trace_names, traces
+from noslip.scene.poses import frames, part_poses
+from noslip.scene.render import CameraView
+from noslip.scene.rollers import rollers, rolling_rate
 
 NAMES = (*ns.MODELS, *MECHANISMS)
 

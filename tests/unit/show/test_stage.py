@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.show.scene.frames import frames
-from noslip.show.scene.scene import scene
-from noslip.show.scene.stage import GHOST, Stage, quiet_server
+from noslip.scene.assembly import scene
+from noslip.scene.poses import frames
+from noslip.scene.stage import GHOST, Stage, quiet_server
 
 
 @pytest.fixture(scope="module")

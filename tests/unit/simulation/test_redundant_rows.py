@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.errors import SimulationError
+from noslip.base.errors import SimulationError
 from noslip.simulation import request
 from noslip.simulation.request import row_parameters, with_regular_rows
 

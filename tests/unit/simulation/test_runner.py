@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from native_runs import native
 
-from noslip.errors import SimulationError
+from noslip.base.errors import SimulationError
 from noslip.simulation import rules
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import WORKER, run_native, run_workers

@@ -10,8 +10,8 @@ from noslip.control.driving.channels import FORCE, PLACE, SPEED, make_controls
 from noslip.control.driving.command_laws import Servo
 from noslip.control.driving.driver import Driver
 from noslip.library import MODELS
-from noslip.show.scene.frames import frames as make_frames
-from noslip.show.scene.scene import scene
+from noslip.scene.assembly import scene
+from noslip.scene.poses import frames as make_frames
 from noslip.simulation.starts.completion import complete_start
 from noslip.studio.running.drive import DriveFrames
 

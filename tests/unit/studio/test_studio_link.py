@@ -7,7 +7,7 @@ import pytest
 from studio_record import Record, show
 
 import noslip as ns
-from noslip.errors import SimulationError
+from noslip.base.errors import SimulationError
 from noslip.studio.choosing.choice import INPUTS, PATH
 from noslip.studio.choosing.link import (
     PageLink,

@@ -7,8 +7,8 @@ import pytest
 from studio_record import Record, show
 
 import noslip as ns
-from noslip.show.scene.scene import scene
-from noslip.show.scene.stage import quiet_server
+from noslip.scene.assembly import scene
+from noslip.scene.stage import quiet_server
 from noslip.studio.choosing.choice import PATH
 from noslip.studio.choosing.forms import DRAWN
 from noslip.studio.choosing.link import changed_choice, differences

@@ -13,7 +13,7 @@ from noslip.control.driving.balancing import regulate
 from noslip.control.driving.channels import FORCE, SPEED, make_controls
 from noslip.control.driving.command_laws import REACH, STEP
 from noslip.control.driving.driver import Driver
-from noslip.show.scene.scene import scene
+from noslip.scene.assembly import scene
 from noslip.simulation.starts.completion import complete_start
 from noslip.studio.choosing.choice import first_choice
 from noslip.studio.running.drive import continued_start, drive_start

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.errors import StorageError
+from noslip.base.errors import StorageError
 from noslip.sweeps.dataset import StoreReader
 from noslip.sweeps.store import read_store
 

@@ -42,25 +42,18 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import Reference, solve_inputs
-from noslip.analysis.motion import AbstractMotion
-from noslip.control.controllers.base import (
-    AbstractController,
-    along_motion,
-    check_gains,
-    limited,
-)
+from noslip.algebra import cross, orthogonal_solve, symmetric_solve
+from noslip.base import Array, SimulationError, nearest
+from noslip.control.controllers.base import AbstractController, along_motion, check_gains, limited
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.forms import PerSecond
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError, nearest
-from noslip.formulations.tree import at_mass_centers, rotor_forces
-from noslip.kinematics.linear import orthogonal_solve, symmetric_solve
-from noslip.kinematics.tree import twists
-from noslip.model.quantities import Scalar
-from noslip.simulation.expressions import read_expression
-from noslip.simulation.input_laws import InputGenerator
-from noslip.spatial import cross
+from noslip.control.reference.inverse import Reference, solve_inputs
+from noslip.control.reference.motion import AbstractMotion
+from noslip.engines import System
+from noslip.expressions import Scalar
+from noslip.formulations import at_mass_centers, rotor_forces
+from noslip.kinematics import twists
+from noslip.simulation import InputGenerator, read_expression
 
 
 def reference_forces(system: System, eta_r: ca.SX, etadot_r: ca.SX) -> ca.SX:

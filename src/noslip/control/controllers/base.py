@@ -21,14 +21,13 @@ from typing import Any, ClassVar
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import Reference, solve_inputs
-from noslip.analysis.motion import AbstractMotion
+from noslip.base import Array, SimulationError, value_key
 from noslip.control.forms import AbstractForm
-from noslip.engines.cache import value_key
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.model.forces import ForceInput, SpeedInput
-from noslip.simulation.input_laws import Guard, InputGenerator
+from noslip.control.reference.inverse import Reference, solve_inputs
+from noslip.control.reference.motion import AbstractMotion
+from noslip.engines import System
+from noslip.model import ForceInput, SpeedInput
+from noslip.simulation import Guard, InputGenerator
 
 
 class AbstractControllerPlan(AbstractForm, abc.ABC, family="controller"):

@@ -17,17 +17,15 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.cartesian import COMPONENTS, frame_twist
-from noslip.analysis.inverse import Reference, solve_inputs
+from noslip.algebra import orthogonal_solve, symmetric_factors, symmetric_solve, turn_vector
+from noslip.analysis import COMPONENTS, frame_twist
+from noslip.base import Array, SimulationError, nearest
 from noslip.control.controllers.base import AbstractController, accelerate, check_gains
 from noslip.control.forms import PerSecond, PerSecondSquared
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError, nearest
-from noslip.kinematics.linear import orthogonal_solve, symmetric_factors, symmetric_solve
-from noslip.model.quantities import ZERO, Point
-from noslip.simulation.input_laws import Guard, conditioning
-from noslip.simulation.trajectory import Trajectory
-from noslip.spatial import turn_vector
+from noslip.control.reference.inverse import Reference, solve_inputs
+from noslip.engines import System
+from noslip.model import ZERO, Point
+from noslip.simulation import Guard, Trajectory, conditioning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,8 +37,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import Reference
-from noslip.analysis.motion import AbstractMotion
+from noslip.algebra import orthogonal_solve
+from noslip.base import Array, SimulationError, value_key
 from noslip.control.controllers.base import (
     AbstractController,
     AbstractControllerPlan,
@@ -53,10 +53,9 @@ from noslip.control.follower import AxleLink
 from noslip.control.forms import Length, PerSecond
 from noslip.control.motions.path import AbstractPathMotion, PathMotion, planar_base
 from noslip.control.paths.arc_length import length
-from noslip.engines.cache import value_key
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.kinematics.linear import orthogonal_solve
+from noslip.control.reference.inverse import Reference
+from noslip.control.reference.motion import AbstractMotion
+from noslip.engines import System
 
 #: Reach of the feedback, in lengths of the vehicle.
 REACH = 1.0

@@ -10,8 +10,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import Reference
-from noslip.analysis.motion import AbstractMotion
+from noslip.algebra import orthogonal_solve
+from noslip.base import Array, SimulationError
 from noslip.control.controllers.base import (
     AbstractController,
     accelerate,
@@ -20,10 +20,10 @@ from noslip.control.controllers.base import (
 )
 from noslip.control.forms import PerMeter, PerSecond, PerSquareMeter
 from noslip.control.motions.path import planar_base
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.kinematics.linear import orthogonal_solve
-from noslip.model.quantities import ZERO, Direction, Point
+from noslip.control.reference.inverse import Reference
+from noslip.control.reference.motion import AbstractMotion
+from noslip.engines import System
+from noslip.model import ZERO, Direction, Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The linear-quadratic regulator along a motion: gains over time from the exact linearization.
 
 With x = [q; η; w] less the reference's and c = [u − u_r; ẇ − ẇ_r], to first order, and with exact
-derivatives at the reference, the same as for steady motions (``analysis/linearize.py``),
+derivatives at the reference, the same as for steady motions (``analysis/linearization.py``),
 
     (1)  ẋ = A(t) x + B(t) c
 
@@ -25,17 +25,15 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import Reference, program_key, reference_program
-from noslip.analysis.linearize import small_motions
-from noslip.analysis.local_coordinates import LocalState, local_coordinates_at
-from noslip.analysis.motion import AbstractMotion
+from noslip.analysis import LocalState, local_coordinates_at, small_motions
+from noslip.base import Array, SimulationError, is_truth, nearest
 from noslip.control.controllers.base import AbstractControllerPlan, AbstractServo
 from noslip.control.forms import read_entries, read_number
 from noslip.control.lqr import ACCURACY, solve_lqr_along
 from noslip.control.paths.selection import clamp, look_up, polynomial
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError, nearest
-from noslip.numeric import is_truth
+from noslip.control.reference.inverse import Reference, program_key, reference_program
+from noslip.control.reference.motion import AbstractMotion
+from noslip.engines import System, require_system
 
 #: Gains that change by less than this part of their size are numbers.
 STEADY = 1e-6

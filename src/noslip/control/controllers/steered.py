@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.analysis.inverse import Reference
+from noslip.algebra import orthogonal_solve
+from noslip.base import SimulationError, nearest
 from noslip.control.controllers.base import (
     AbstractSteeringController,
     accelerate,
@@ -28,10 +29,9 @@ from noslip.control.controllers.base import (
 )
 from noslip.control.forms import Angle, Distance, PerMeter, PerSecond, PerSquareMeter
 from noslip.control.motions.path import planar_base
-from noslip.engines.system import System
-from noslip.errors import SimulationError, nearest
-from noslip.kinematics.linear import orthogonal_solve
-from noslip.model.quantities import ZERO, Direction, Point, Vector3
+from noslip.control.reference.inverse import Reference
+from noslip.engines import System
+from noslip.model import ZERO, Direction, Point, Vector3
 
 #: Along the x axis of the base.
 AHEAD: Vector3 = (1.0, 0.0, 0.0)

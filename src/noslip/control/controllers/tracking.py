@@ -19,18 +19,17 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import (
+from noslip.base import Array, SimulationError
+from noslip.control.controllers.base import AbstractController, limited
+from noslip.control.reference.inverse import (
     Reference,
     program_key,
     reference_generator,
     reference_program,
 )
-from noslip.analysis.motion import AbstractMotion
-from noslip.control.controllers.base import AbstractController, limited
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.simulation.input_laws import AbstractInputLaw, Guard, InputGenerator
-from noslip.simulation.trajectory import Trajectory
+from noslip.control.reference.motion import AbstractMotion
+from noslip.engines import System
+from noslip.simulation import AbstractInputLaw, Guard, InputGenerator, Trajectory
 
 #: Conditioning below which a law gives no forces any more.
 FLOOR = 1e-6

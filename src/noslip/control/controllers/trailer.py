@@ -20,7 +20,7 @@ from typing import Annotated, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import Reference
+from noslip.base import Array, SimulationError
 from noslip.control.controllers.base import check_gains
 from noslip.control.controllers.steered import (
     AbstractSteeringLaw,
@@ -34,10 +34,10 @@ from noslip.control.forms import Angle, Distance, PerMeter, PerSecond
 from noslip.control.lqr import solve_lqr
 from noslip.control.motions.path import planar_base
 from noslip.control.paths.selection import clamp, polynomial
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.model.expressions import nominal
-from noslip.model.quantities import Meaning
+from noslip.control.reference.inverse import Reference
+from noslip.engines import System
+from noslip.expressions import nominal
+from noslip.model import Meaning
 
 DEGREE = 10  # of the gains as polynomials of the bend
 WIDEST = 1.2  # rad, of the bend and of the articulation up to which gains follow the curvature

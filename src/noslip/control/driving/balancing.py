@@ -20,18 +20,15 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.linearize import Linearization, linearize
-from noslip.analysis.local_coordinates import angles_of, turn_axes_at
-from noslip.analysis.steady import SteadyMotion, steady
+from noslip.algebra import angle_rate_map, traced_angles
+from noslip.analysis import Linearization, SteadyMotion, angles_of, linearize, steady, turn_axes_at
+from noslip.base import Array, SimulationError
 from noslip.control.lqr import Regulation, solve_lqr
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.kinematics.tree import Node
-from noslip.model.expressions import nominal
-from noslip.model.joints import Angles
-from noslip.model.quantities import Quantity
-from noslip.simulation.starts.completion import Start
-from noslip.spatial import angle_rate_map, traced_angles
+from noslip.engines import System
+from noslip.expressions import nominal
+from noslip.kinematics import Node
+from noslip.model import Angles, Quantity
+from noslip.simulation import Start
 
 #: Units of the weights: rad (or lengths of the model), 1/s, 1/s².
 ANGLE, RATE, CHANGE = 0.1, 1.0, 10.0

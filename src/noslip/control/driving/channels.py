@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
+from noslip.base import Array, SimulationError
 from noslip.control.driving.balancing import Balance, find_balance
 from noslip.control.motions.follower_search import find_follower
 from noslip.control.motions.path import planar_base
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.kinematics.tree import Node
-from noslip.model.expressions import names_of, nominal
+from noslip.engines import System
+from noslip.expressions import names_of, nominal
+from noslip.kinematics import Node
 
 #: How a channel acts.
 PLACE, SPEED, FORCE = "place", "speed", "force"

@@ -25,12 +25,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import solve_inputs
+from noslip.base import Array, SimulationError
 from noslip.control.driving.balancing import Balance, OperatingPoint
 from noslip.control.driving.channels import FORCE, PLACE, DriveControls, accelerations
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.simulation.input_plan import AbstractInputLaw, InputGenerator
+from noslip.control.reference.inverse import solve_inputs
+from noslip.engines import System
+from noslip.simulation import AbstractInputLaw, InputGenerator
 
 #: Gains of places and speeds, 1/s.
 KP, KV = 3.0, 8.0

@@ -10,21 +10,34 @@ from typing import Any
 
 import numpy as np
 
+from noslip.base import Array, SimulationError
 from noslip.control.driving.channels import DriveControls
 from noslip.control.driving.command_laws import AbstractCommandLaw, Servo, make_rider
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.simulation import rules
-from noslip.simulation.input_plan import InputPlan, plan_inputs
-from noslip.simulation.plan import IntegrationPlan
-from noslip.simulation.request import RunRequest
-from noslip.simulation.runner import NativeResult, run_native
-from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.segments import ONE, Ends, Indices, SegmentBasis, carried, drive, end_of_one
-from noslip.simulation.simulate import PROJECTION_TOLERANCE
-from noslip.simulation.starts.bases import run_start
-from noslip.simulation.starts.completion import Start
-from noslip.simulation.trajectory import Trajectory
+from noslip.engines import System
+from noslip.simulation import (
+    FINISHED,
+    NON_FINITE,
+    ONE,
+    PROJECTION_TOLERANCE,
+    SINGULAR,
+    Ends,
+    Indices,
+    InputPlan,
+    IntegrationPlan,
+    NativeResult,
+    RunRequest,
+    Segment,
+    SegmentBasis,
+    Start,
+    Trajectory,
+    assemble,
+    carried,
+    drive,
+    end_of_one,
+    plan_inputs,
+    run_native,
+    run_start,
+)
 
 #: Tolerance of the integration, and the longest piece of time it does at once, s.
 TOLERANCE, PIECE = 1e-8, 0.1
@@ -112,7 +125,7 @@ class Driver:
         self._end = self.t + min(seconds, PIECE)
         drive(self, [(SegmentBasis(self._here), ONE)])
         assert self._result is not None
-        if self._result.code != rules.FINISHED:
+        if self._result.code != FINISHED:
             self._refuse(self._result)
         self._check_upright()
 
@@ -180,8 +193,8 @@ class Driver:
         self._result = result
         if len(result.times):
             self._record(result.times[-1], result.states[-1], result.inputs[-1:])
-        is_stop = result.code == rules.FINISHED and result.time < end
-        is_singular = result.code == rules.SINGULAR
+        is_stop = result.code == FINISHED and result.time < end
+        is_singular = result.code == SINGULAR
         return end_of_one(result, self.values) if is_stop or is_singular else None
 
     def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
@@ -244,8 +257,8 @@ def _cut(segment: Segment, kept: Any) -> Segment:
 
 
 def _reason(system: System, result: NativeResult) -> str:
-    if result.code == rules.SINGULAR:
+    if result.code == SINGULAR:
         return system.singularity_measures[result.index].sentence
-    if result.code == rules.NON_FINITE:
+    if result.code == NON_FINITE:
         return "the forces it would need are not finite"
     return "the steps became too small"

@@ -33,7 +33,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.linearize import steady_state_at
+from noslip.analysis import steady_state_at
+from noslip.base import Array, SimulationError
 from noslip.control.driving.balancing import Balance, motor_columns, weight_units
 from noslip.control.driving.channels import make_controls
 from noslip.control.lqr import preview, solve_lqr
@@ -42,13 +43,16 @@ from noslip.control.paths.arc_length import arc_table, length
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.control.timing.laws import AbstractTiming, ConstantSpeed
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.model.expressions import nominal
-from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
-from noslip.simulation.path_errors import PathErrors
-from noslip.simulation.starts.completion import Start, complete_start
-from noslip.simulation.trajectory import Trajectory
+from noslip.engines import System
+from noslip.expressions import nominal
+from noslip.simulation import (
+    AbstractInputLaw,
+    InputGenerator,
+    PathErrors,
+    Start,
+    Trajectory,
+    complete_start,
+)
 
 #: Seconds of way over which errors decay: slower than the balance, which steers for it.
 AHEAD = 1.5

@@ -23,11 +23,11 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from noslip.base import Array, SimulationError, nearest
 from noslip.control.follower import AxleLink, Follower
 from noslip.control.motions.path import planar_base
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError, nearest
-from noslip.model.quantities import Vector3
+from noslip.engines import System
+from noslip.model import Vector3
 
 #: Relative size below which a singular value counts as zero.
 NEGLIGIBLE = 1e-9

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.motion import AbstractMotion, MotionTrace
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError, nearest
-from noslip.kinematics.linear import orthogonal_solve
-from noslip.kinematics.symbols import parameter_reader
-from noslip.model.quantities import ZERO, Scalar, Vector3
-from noslip.simulation.input_laws import Guard, conditioning
-from noslip.simulation.starts.completion import complete_start
+from noslip.algebra import orthogonal_solve
+from noslip.base import Array, SimulationError, nearest
+from noslip.control.reference.motion import AbstractMotion, MotionTrace
+from noslip.engines import System
+from noslip.expressions import Scalar
+from noslip.kinematics import parameter_reader
+from noslip.model import ZERO, Vector3
+from noslip.simulation import Guard, complete_start, conditioning
 
 #: 1/s, at which errors of integration decay.
 RETURN = 1.0

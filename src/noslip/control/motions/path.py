@@ -47,22 +47,19 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.motion import AbstractMotion, Frame, MotionTrace, coordinate_indices
+from noslip.base import Array, SimulationError, value_key
 from noslip.control.follower import AxleLink
 from noslip.control.paths.arc_length import arc_table, length
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.selection import clamp, inside, look_up
 from noslip.control.paths.smoothness import CurvatureJump, curvature_jumps
+from noslip.control.reference.motion import AbstractMotion, Frame, MotionTrace, coordinate_indices
 from noslip.control.timing.laws import AbstractTiming
-from noslip.engines.cache import value_key
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.kinematics.tree import Node
-from noslip.model.bodies import Placement
-from noslip.model.expressions import nominal
-from noslip.model.quantities import ZERO, Scalar, Vector3
-from noslip.simulation.path_errors import PathErrors
-from noslip.simulation.trajectory import Trajectory
+from noslip.engines import System
+from noslip.expressions import Scalar, nominal
+from noslip.kinematics import Node
+from noslip.model import ZERO, Placement, Vector3
+from noslip.simulation import PathErrors, Trajectory
 
 #: Jump of a rate of turning, rad/s, that is taken for a vehicle at rest.
 STANDSTILL = 1e-4

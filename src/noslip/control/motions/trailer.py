@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from noslip.analysis.motion import MotionTrace
+from noslip.base import SimulationError
 from noslip.control.follower import AxleLink
 from noslip.control.motions.path import AbstractPathMotion, PathMotion, StandingTurn
 from noslip.control.paths.base import AbstractPath
+from noslip.control.reference.motion import MotionTrace
 from noslip.control.timing.laws import AbstractTiming
-from noslip.engines.system import System
-from noslip.errors import SimulationError
-from noslip.model.expressions import nominal
-from noslip.model.quantities import Scalar
-from noslip.simulation.path_errors import PathErrors
-from noslip.simulation.trajectory import Trajectory
+from noslip.engines import System
+from noslip.expressions import Scalar, nominal
+from noslip.simulation import PathErrors, Trajectory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import ArrayLike, NDArray
 
+from noslip.base import SimulationError
 from noslip.control.paths.base import (
     AbstractPath,
     Array,
@@ -33,7 +34,6 @@ from noslip.control.paths.base import (
     stretch,
     tangent,
 )
-from noslip.errors import SimulationError
 
 NODES = 16  # of a panel
 FEWEST_PANELS = 16  # to begin with

@@ -30,10 +30,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.base import LARGEST, SimulationError, is_truth
 from noslip.control.forms import AbstractForm
-from noslip.errors import SimulationError
-from noslip.numeric import is_truth
-from noslip.reading import LARGEST
 
 Array = NDArray[np.float64]
 

@@ -34,6 +34,7 @@ import casadi as ca
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from noslip.base import SimulationError, nearest
 from noslip.control.forms import Angle, PerMeter
 from noslip.control.paths.base import (
     AbstractPath,
@@ -48,8 +49,7 @@ from noslip.control.paths.base import (
     positive,
 )
 from noslip.control.paths.selection import look_up, polynomial
-from noslip.errors import SimulationError, nearest
-from noslip.model.quantities import Meaning
+from noslip.model import Meaning
 
 TURN = 0.8  # rad, from the middle of a piece to its end
 #: Pieces of a path; each is a row of numbers in compiled code.

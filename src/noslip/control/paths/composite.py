@@ -10,10 +10,10 @@ from functools import lru_cache
 import casadi as ca
 import numpy as np
 
+from noslip.base import SimulationError
 from noslip.control.paths.arc_length import evaluate, length
 from noslip.control.paths.base import AbstractPath, assign, curvature, heading, place
 from noslip.control.paths.selection import choose
-from noslip.errors import SimulationError
 
 TOLERANCE = 1e-6  # m, rad and 1/m, at the joints
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from noslip.base import SimulationError, nearest
 from noslip.control.forms import Angle, Pure, WaveNumber
 from noslip.control.paths.base import (
     AbstractPath,
@@ -25,8 +26,7 @@ from noslip.control.paths.base import (
     point,
     positive,
 )
-from noslip.errors import SimulationError, nearest
-from noslip.model import expressions
+from noslip.expressions import CONSTANTS, ExpressionError, evaluate, names_in, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,7 @@ def _ends(start: float, end: float, where: str) -> dict[str, float]:
 
 
 def _evaluate(text: str, name: str, value: ca.SX) -> ca.SX:
-    return ca.SX(expressions.evaluate(expressions.parse(text), {name: value}, ca))
+    return ca.SX(evaluate(parse(text), {name: value}, ca))
 
 
 def _check(text: str, name: str, where: str) -> None:
@@ -330,17 +330,17 @@ def _check(text: str, name: str, where: str) -> None:
             f"{text!r} is not text", where, f"write an expression of {name}: '0.5*sin({name})'"
         )
     try:
-        tree = expressions.parse(text)
-    except expressions.ExpressionError as error:
+        tree = parse(text)
+    except ExpressionError as error:
         raise SimulationError(
             f"expression '{text}' cannot be read: {error}",
             where,
             f"write arithmetic of {name}, such as '0.5*sin({name})'",
         ) from None
-    unknown = sorted(expressions.names_in(tree) - {name} - set(expressions.CONSTANTS))
+    unknown = sorted(names_in(tree) - {name} - set(CONSTANTS))
     if unknown:
         raise SimulationError(
             f"expression '{text}' uses '{unknown[0]}', which is not known",
             where,
-            nearest(unknown[0], (name, *expressions.CONSTANTS)),
+            nearest(unknown[0], (name, *CONSTANTS)),
         )

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.step_table import step_table
+from noslip.algebra import step_table
 
 
 def choose(p: ca.SX, starts: Sequence[float], columns: Sequence[ca.SX]) -> ca.SX:

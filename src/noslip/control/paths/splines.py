@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import casadi as ca
 import numpy as np
 
+from noslip.base import SimulationError, csv_rows, read_number, read_text
 from noslip.control.paths.base import (
     AbstractPath,
     Array,
@@ -28,9 +29,7 @@ from noslip.control.paths.base import (
     positive,
 )
 from noslip.control.paths.selection import look_up, polynomial
-from noslip.errors import SimulationError
-from noslip.model.quantities import Meaning
-from noslip.reading import csv_rows, read_number, read_text
+from noslip.model import Meaning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from noslip.base import SimulationError
 from noslip.control.chaplygin import gyration, with_control_angles
 from noslip.control.follower import Follower
 from noslip.control.forms import AbstractForm, Duration, Length
@@ -42,9 +43,8 @@ from noslip.control.paths.base import (
     stretch,
 )
 from noslip.control.paths.selection import choose, clamp
-from noslip.engines.system import System
-from noslip.errors import SimulationError
-from noslip.simulation.trajectory import Trajectory
+from noslip.engines import System
+from noslip.simulation import Trajectory
 
 
 class AbstractTimingPlan(AbstractForm, abc.ABC, family="timing"):

@@ -41,6 +41,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.base import SimulationError
 from noslip.control.follower import Follower
 from noslip.control.forms import Acceleration, Pure, read_entries, read_number
 from noslip.control.paths.arc_length import arc_table, length, where
@@ -49,9 +50,8 @@ from noslip.control.timing.laws import AbstractTimingPlan
 from noslip.control.timing.limits import EndLimits, LimitRows, Limits, SegmentLimits, SegmentMotion
 from noslip.control.timing.motor_limits import motor_limits
 from noslip.control.timing.piecewise import SpeedSchedule
-from noslip.engines.system import System
-from noslip.errors import SimulationError
-from noslip.model.expressions import nominal
+from noslip.engines import System
+from noslip.expressions import nominal
 
 CUTTING_ROUNDS = 20
 MOST_CUTS = 50  # for each of the first segments

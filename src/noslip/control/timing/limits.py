@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.base import SimulationError
 from noslip.control.paths.arc_length import arc_table
 from noslip.control.paths.base import AbstractPath, Array, assign, positive
-from noslip.errors import SimulationError
 
 #: r and its derivative by ṡ, (n, m) each, of arc lengths (n,) and speeds (n,).
 Resistance = Callable[[Array, Array], tuple[Array, Array]]

@@ -23,18 +23,17 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.inverse import Reference, solve_inputs, trace_reference
-from noslip.analysis.reference_motion import reference_motion
+from noslip.base import SimulationError, nearest
 from noslip.control.follower import Follower
 from noslip.control.paths.arc_length import length
 from noslip.control.paths.base import AbstractPath, Array
+from noslip.control.reference.inverse import Reference, solve_inputs, trace_reference
+from noslip.control.reference.reference_motion import reference_motion
 from noslip.control.timing.laws import AbstractTiming, ConstantSpeed
 from noslip.control.timing.limits import LimitRows, Resistance
 from noslip.control.vehicle_motion import motion_along
-from noslip.engines.native import NativeFunction, compile_expression
-from noslip.engines.system import System, require_system
-from noslip.errors import SimulationError, nearest
-from noslip.simulation.simulate import simulate
+from noslip.engines import NativeFunction, System, compile_expression, require_system
+from noslip.simulation import simulate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

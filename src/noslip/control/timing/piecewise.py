@@ -26,13 +26,13 @@ import casadi as ca
 import numpy as np
 from numpy.polynomial import legendre
 
+from noslip.base import SimulationError
 from noslip.control.forms import Acceleration, Jerk
 from noslip.control.paths.arc_length import length
 from noslip.control.paths.base import AbstractPath, Array, assign, numbers, positive
 from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.control.timing.laws import AbstractTiming
-from noslip.errors import SimulationError
-from noslip.model.quantities import Meaning
+from noslip.model import Meaning
 
 #: Time that a piece takes, s, its acceleration at the start and its jerk.
 Piece = tuple[float, float, float]

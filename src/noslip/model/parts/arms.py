@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from math import pi
 from typing import TYPE_CHECKING, Annotated
 
+from noslip.expressions import Scalar
 from noslip.model.bodies import AbstractShape, Cylinder, Placement, Sphere
 from noslip.model.findings import Finding
 from noslip.model.forces import JointDamper, Motor
-from noslip.model.numbers import NumberReader
+from noslip.model.number_reader import NumberReader
 from noslip.model.parts.denavit_hartenberg import CONVENTIONS, KINDS, LinkRow, serial_arm
 from noslip.model.parts.part import AbstractPart, Mass, fix, formula
 from noslip.model.parts.shapes import BLUE, DARK, METAL, ORANGE
@@ -21,7 +22,6 @@ from noslip.model.quantities import (
     Meaning,
     Point,
     PositiveLength,
-    Scalar,
     Vector3,
 )
 

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from noslip.expressions import Scalar
 from noslip.model.bodies import Cylinder, Placement
 from noslip.model.contacts import Rolling
 from noslip.model.findings import Finding
 from noslip.model.forces import Motor
 from noslip.model.joints import Revolute
-from noslip.model.numbers import NumberReader
+from noslip.model.number_reader import NumberReader
 from noslip.model.parts.part import (
     AbstractPart,
     Damping,
@@ -28,22 +29,8 @@ from noslip.model.parts.part import (
     shifted,
 )
 from noslip.model.parts.shapes import METAL, axle, wheel_shapes
-from noslip.model.parts.wheels import (
-    WIDTH,
-    DrivenWheel,
-    FixedWheel,
-    Steering,
-    fork,
-    steer,
-)
-from noslip.model.quantities import (
-    NOT_NEGATIVE,
-    BodyName,
-    Meaning,
-    Point,
-    PositiveLength,
-    Scalar,
-)
+from noslip.model.parts.wheels import WIDTH, DrivenWheel, FixedWheel, Steering, fork, steer
+from noslip.model.quantities import NOT_NEGATIVE, BodyName, Meaning, Point, PositiveLength
 from noslip.model.rows import PositionRow, RowForce
 from noslip.model.surfaces import Disk
 from noslip.model.transmissions import Differential

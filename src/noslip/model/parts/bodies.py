@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from noslip.expressions import Scalar
 from noslip.model.bodies import WORLD, AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.findings import Finding
 from noslip.model.forces import JointDamper, JointSpring, Motor
 from noslip.model.joints import AbstractJointType, Angles, Free, Planar, Prismatic, Revolute
-from noslip.model.numbers import NumberReader
+from noslip.model.number_reader import NumberReader
 from noslip.model.parts.part import (
     AbstractPart,
     Damping,
@@ -25,16 +26,7 @@ from noslip.model.parts.part import (
     minus,
     shifted,
 )
-from noslip.model.parts.shapes import (
-    BLUE,
-    DARK,
-    GLASS,
-    LIGHT,
-    METAL,
-    ORANGE,
-    TEAL,
-    wheel_shapes,
-)
+from noslip.model.parts.shapes import BLUE, DARK, GLASS, LIGHT, METAL, ORANGE, TEAL, wheel_shapes
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     POSITIVE,
@@ -43,7 +35,6 @@ from noslip.model.quantities import (
     Meaning,
     Point,
     PositiveLength,
-    Scalar,
     Vector3,
 )
 

@@ -17,11 +17,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from noslip.errors import ModelError, nearest
+from noslip.base import ModelError, nearest
+from noslip.expressions import Scalar
 from noslip.model.bodies import WORLD, AbstractShape, Placement
 from noslip.model.joints import AbstractJointType, Prismatic, Revolute
 from noslip.model.model import ModelBuilder
-from noslip.model.quantities import ZERO, Scalar, Vector3
+from noslip.model.quantities import ZERO, Vector3
 
 CONVENTIONS = ("standard", "modified")
 KINDS = ("revolute", "prismatic")

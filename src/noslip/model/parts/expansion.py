@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from noslip.errors import Fault, ModelError
+from noslip.base import Fault, ModelError
 from noslip.model.checks import check_kinds, find_faults
 from noslip.model.checks_expressions import check_expressions
 from noslip.model.checks_names import check_identifier, check_references
@@ -20,12 +20,12 @@ from noslip.model.checks_numbers import check_numbers
 from noslip.model.checks_units import check_units
 from noslip.model.composite_joints import expand
 from noslip.model.findings import Finding, owner
+from noslip.model.known_names import vocabulary
 from noslip.model.model import Model, ModelBuilder, PartExpansion
-from noslip.model.numbers import Array, NumberReader, rotation_about
+from noslip.model.number_reader import Array, NumberReader, rotation_about
 from noslip.model.parts.part import AbstractPart, WheelOutline
 from noslip.model.schema import leaves
-from noslip.model.topology import rest_poses
-from noslip.model.vocabulary import vocabulary
+from noslip.model.spanning_tree import rest_poses
 
 #: How far a wheel may be from the ground, relative to its radius.
 TOUCHING = 1e-6

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from noslip.expressions import Scalar
 from noslip.model.bodies import Box, Cylinder, Placement
 from noslip.model.findings import Finding
 from noslip.model.forces import JointDamper, Motor
 from noslip.model.joints import Revolute
-from noslip.model.numbers import NumberReader
+from noslip.model.number_reader import NumberReader
 from noslip.model.parts.axles import Axle
 from noslip.model.parts.bodies import hull
 from noslip.model.parts.part import (
@@ -37,7 +38,6 @@ from noslip.model.quantities import (
     NotNegativeLength,
     Point,
     PositiveLength,
-    Scalar,
 )
 
 if TYPE_CHECKING:

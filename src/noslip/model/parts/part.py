@@ -25,20 +25,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from noslip.families import Member
+from noslip.base import Member
+from noslip.expressions import Scalar, nominal
 from noslip.model.bodies import Placement
-from noslip.model.expressions import nominal
 from noslip.model.findings import Finding
 from noslip.model.joints import Fixed
-from noslip.model.numbers import NumberReader
-from noslip.model.quantities import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    BodyName,
-    Meaning,
-    Scalar,
-    Vector3,
-)
+from noslip.model.number_reader import NumberReader
+from noslip.model.quantities import NOT_NEGATIVE, POSITIVE, BodyName, Meaning, Vector3
 
 if TYPE_CHECKING:
     from noslip.model.model import Model, ModelBuilder

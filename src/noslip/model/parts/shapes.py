@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import pi
 
+from noslip.expressions import Scalar
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
 from noslip.model.parts.part import formula
-from noslip.model.quantities import Scalar, Vector3
+from noslip.model.quantities import Vector3
 
 BLUE, TEAL, RED, ORANGE = "#4c78a8", "#72b7b2", "#e45756", "#f58518"
 DARK, METAL, LIGHT, GLASS = "#2f3237", "#a3a9b2", "#d5d9df", "#9ecae9"

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from math import pi
 from typing import TYPE_CHECKING, Annotated
 
+from noslip.expressions import Scalar
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import AbstractContact, KnifeEdge, Rolling
 from noslip.model.elastic_contacts import ElasticContact
 from noslip.model.findings import Finding
 from noslip.model.forces import Brake, JointDamper, Motor
 from noslip.model.joints import Revolute, keeps_height
-from noslip.model.numbers import NumberReader
+from noslip.model.number_reader import NumberReader
 from noslip.model.parts.part import (
     AbstractPart,
     Angle,
@@ -44,7 +45,6 @@ from noslip.model.quantities import (
     Meaning,
     Point,
     PositiveLength,
-    Scalar,
     Vector3,
 )
 from noslip.model.roller_wheels import RollerRolling, roller_places, roller_shapes

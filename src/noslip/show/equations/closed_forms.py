@@ -15,7 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from noslip.engines.program import Operation, Program
+from noslip.engines import Operation, Program
 from noslip.show.equations.algebra import (
     ONE,
     Algebra,

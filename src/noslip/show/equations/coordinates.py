@@ -15,20 +15,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip import spatial
-from noslip.errors import SimulationError, nearest
-from noslip.formulations.base import Equations
-from noslip.formulations.derive import derive
-from noslip.kinematics.kinematics import trace
-from noslip.kinematics.tree import Node
-from noslip.model.angle_coordinates import angle_joints, in_angles
-from noslip.model.checks_units import dimension
-from noslip.model.dependence import Dependence, dependence
-from noslip.model.expressions import ExpressionError, names_of, parse
-from noslip.model.joints import Joint
-from noslip.model.model import IndependentSpeed, Model
-from noslip.model.units import read_unit, unit_text
-from noslip.model.vocabulary import vocabulary
+from noslip import Equations, IndependentSpeed, Joint, Model, SimulationError, derive, trace
+from noslip.algebra import quaternion_from_angles, rotation_from_angles
+from noslip.base import nearest
+from noslip.expressions import ExpressionError, names_of, parse, read_unit, unit_text
+from noslip.kinematics import Node
+from noslip.model import Dependence, angle_joints, dependence, dimension, in_angles, vocabulary
 
 Array = NDArray[np.float64]
 
@@ -314,11 +306,9 @@ def _given_state(
             continue
         turns = place[place.shape[0] - 3 :]
         shift = place[: place.shape[0] - 3]
-        quaternion = spatial.quaternion_from_angles(
-            ca.vertsplit(turns), angles.sequence, ca.cos, ca.sin
-        )
+        quaternion = quaternion_from_angles(ca.vertsplit(turns), angles.sequence, ca.cos, ca.sin)
         q += [shift, ca.vertcat(*quaternion)]
-        R = spatial.rotation_from_angles(turns, angles.sequence)
+        R = rotation_from_angles(turns, angles.sequence)
         R_dot = ca.reshape(ca.jtimes(ca.vec(R), symbols.q, q_dot), 3, 3)
         W = ca.mtimes(R.T, R_dot)
         v.append(ca.vertcat(W[2, 1], W[0, 2], W[1, 0]))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noslip.extras import is_installed
-from noslip.formats import format_called
-from noslip.formulations.base import Equations
+from noslip import Equations
+from noslip.base import format_called, is_installed
 from noslip.show.equations.closed_forms import SECONDS
 from noslip.show.equations.formats import AbstractEquationFormat, EquationDocument
 

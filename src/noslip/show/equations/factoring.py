@@ -10,7 +10,7 @@ import sympy
 from sympy.polys.domains import ZZ
 from sympy.polys.rings import PolyRing
 
-from noslip.engines.sympy import apply_kind
+from noslip.engines import apply_kind
 from noslip.show.equations.algebra import Algebra, Atom, Monomial, Rational, Sum, TooLarge, content
 
 #: Sums up to this size and number of atoms are factored completely.

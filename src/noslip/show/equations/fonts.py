@@ -15,7 +15,7 @@ import logging
 from functools import cache
 from pathlib import Path
 
-from noslip.engines import code_store
+from noslip.engines import load, save
 
 #: Name by which our pages know the font.
 FAMILY = "noslip math"
@@ -55,10 +55,10 @@ def subset() -> bytes:
         key = hashlib.sha256(b"math font " + _VERSION + version + b"".join(
             code.to_bytes(3, "big") for code in sorted(_characters())
         )).digest()  # fmt: skip
-        found = code_store.load(key)
+        found = load(key)
         if found is None:
             found = _cut()
-            code_store.save(key, found)
+            save(key, found)
     except (ImportError, OSError):
         return b""
     return found

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from noslip.errors import SimulationError
-from noslip.formats import AbstractFormat
+from noslip import SimulationError
+from noslip.base import AbstractFormat
 
 if TYPE_CHECKING:
     from noslip.show.equations.blocks import Section

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 
-from noslip.model.letters import GREEK, GREEK_LETTERS, GREEK_NAMES, greek_index, read_symbol
+from noslip.expressions import GREEK, GREEK_LETTERS, GREEK_NAMES, greek_index, read_symbol
 
 _LATEX = {letter: "\\" + name for name, letter in zip(GREEK_NAMES, GREEK_LETTERS, strict=True)}
 _LATEX |= {

@@ -28,16 +28,21 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from noslip.analysis.linearize import Linearization, linearize, linearize_point
-from noslip.analysis.local_coordinates import LocalState, local_state_at
-from noslip.analysis.steady import Relevance, relevance
-from noslip.engines.system import System
-from noslip.errors import SimulationError, nearest
-from noslip.formulations.base import Equations
-from noslip.kinematics.linear import block_solve
-from noslip.model.angle_coordinates import angle_joints
-from noslip.model.expressions import names_of
-from noslip.model.model import Model
+from noslip import (
+    Equations,
+    Linearization,
+    Model,
+    SimulationError,
+    Start,
+    System,
+    complete_start,
+    linearize,
+)
+from noslip.algebra import block_solve
+from noslip.analysis import LocalState, Relevance, linearize_point, local_state_at, relevance
+from noslip.base import nearest
+from noslip.expressions import names_of
+from noslip.model import angle_joints
 from noslip.show.equations.arranger import Arranger
 from noslip.show.equations.blocks import Block, EquationLine, Lines, Section, words
 from noslip.show.equations.closed_forms import SECONDS
@@ -58,7 +63,6 @@ from noslip.show.equations.glyphs import Glyph, glyph_of_name
 from noslip.show.equations.layout import Fenced, MathNumber, MathRow, Node, Operator, joined
 from noslip.show.equations.notation import symbol
 from noslip.show.equations.writing import Written, write
-from noslip.simulation.starts.completion import Start, complete_start
 
 Array = NDArray[np.float64]
 #: Terms on the left and on the right of an equation, and a note.

@@ -21,11 +21,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from noslip.formulations.base import Equations
-from noslip.model.forces import ForceInput
-from noslip.model.letters import GREEK, read_symbol
-from noslip.model.model import Model
-from noslip.model.quantities import Quantity
+from noslip import Equations, ForceInput, Model, Quantity
+from noslip.expressions import GREEK, read_symbol
 from noslip.show.equations.glyphs import Glyph, glyph_of_name, glyph_of_symbol
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.interpreter import apply
-from noslip.engines.program import Program, trace_program
-from noslip.formulations.base import Equations
+from noslip import Equations
+from noslip.engines import Program, apply, trace_program
 from noslip.show.equations.algebra import Atom, Budget, Monomial, Rational, Sum
 from noslip.show.equations.blocks import (
     Block,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import sympy
 
-from noslip.formulations.base import Equations
+from noslip import Equations
 from noslip.show.equations.blocks import Section, words
 from noslip.show.equations.closed_forms import SECONDS
 from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item

@@ -15,9 +15,8 @@ from dataclasses import dataclass, fields
 import casadi as ca
 import sympy
 
-from noslip.engines.cache import LRUCache
-from noslip.engines.program import Program, trace_program
-from noslip.engines.sympy import apply_kind, to_sympy
+from noslip.base import LRUCache
+from noslip.engines import Program, apply_kind, to_sympy, trace_program
 from noslip.show.equations.algebra import Budget, Sum
 from noslip.show.equations.closed_forms import Forms, forms_of, length, used_again, values_in
 from noslip.show.equations.confirming import TOLERANCE, Alphabet, Item, Parts, worst_difference

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from noslip.analysis.eigenvalue_sweep import EigenvalueSweep
-from noslip.errors import SimulationError, nearest
+from noslip import EigenvalueSweep, MeasuredTable, SimulationError, Trajectory
+from noslip.base import nearest
+from noslip.scene import ground_joints
 from noslip.show.plots import histories
 from noslip.show.plots.curves import Panel
 from noslip.show.plots.eigenvalues import plot_eigenvalues
@@ -19,14 +20,11 @@ from noslip.show.plots.panels import lay_out
 from noslip.show.plots.paths import path_sheet
 from noslip.show.plots.sheets import Sheet
 from noslip.show.plots.style import style_named
-from noslip.show.scene.frames import ground_joints
-from noslip.simulation.measured import MeasuredTable
-from noslip.simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from noslip.analysis.audit import Audit
+    from noslip import Audit
 
 
 #: What has columns over time.

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noslip.analysis.modes import SweptMode, growth_bound, swept_modes
-from noslip.errors import SimulationError
+from noslip import SimulationError
+from noslip.analysis import SweptMode, growth_bound, swept_modes
+from noslip.scene import INK
 from noslip.show.plots.curves import Array, Curve, Panel
 from noslip.show.plots.files import check_figure_file, save_figure
 from noslip.show.plots.panels import lay_out, legend_columns
 from noslip.show.plots.style import (
     EDGE,
     HAIR,
-    INK,
     LEADING,
     LINE,
     color,

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
 
-from noslip.show.colors import PALETTE
+from noslip.scene import INK, PALETTE
 from noslip.show.plots.sheets import Area, Frame, Sheet, Stroke, Ticks
 from noslip.show.plots.style import (
     BELOW_AXIS,
@@ -27,7 +27,6 @@ from noslip.show.plots.style import (
     FAINT,
     GAP,
     HAIR,
-    INK,
     SAMPLE,
     TEXT,
     TICK,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import matplotlib
 
-from noslip.atomic import write_atomically
-from noslip.errors import SimulationError
-from noslip.show.plots.style import INK
+from noslip import SimulationError
+from noslip.base import write_atomically
+from noslip.scene import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

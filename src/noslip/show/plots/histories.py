@@ -6,19 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from noslip.analysis.audit import Audit
-from noslip.errors import SimulationError
-from noslip.model.contacts import bears_force
-from noslip.model.vocabulary import angle_names
-from noslip.show.colors import BODY_PATH, ESTIMATE, PALETTE
+from noslip import Audit, PathErrors, SimulationError, Trajectory
+from noslip.model import angle_names, bears_force
+from noslip.scene import BODY_PATH, ESTIMATE, INK, PALETTE, ground_joints
 from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
 from noslip.show.plots.panels import lay_out
 from noslip.show.plots.sheets import Sheet
-from noslip.show.plots.style import DASHES, INK
-from noslip.show.scene.frames import ground_joints
+from noslip.show.plots.style import DASHES
 from noslip.show.units import quantity_of
-from noslip.simulation.path_errors import PathErrors
-from noslip.simulation.trajectory import Trajectory
 
 #: Curves smaller than this part of the largest one of their unit get a panel of their own.
 SMALL = 0.08

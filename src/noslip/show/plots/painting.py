@@ -20,6 +20,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path
 from matplotlib.textpath import TextToPath
 
+from noslip.scene import INK
 from noslip.show.plots.curves import Array
 from noslip.show.plots.files import DPI, drawing
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke
@@ -30,7 +31,6 @@ from noslip.show.plots.style import (
     FAINT,
     GAP,
     HAIR,
-    INK,
     LEADING,
     SAMPLE,
     TEXT,

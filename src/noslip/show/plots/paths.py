@@ -18,11 +18,10 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from noslip.errors import SimulationError
-from noslip.kinematics.symbols import parameter_reader
-from noslip.kinematics.tree import build_tree
-from noslip.model.bodies import WORLD
-from noslip.show.colors import CONTACT_PATH, ESTIMATE
+from noslip import SimulationError, Trajectory
+from noslip.kinematics import build_tree, parameter_reader
+from noslip.model import WORLD
+from noslip.scene import CONTACT_PATH, ESTIMATE, INK, ground_joints, placed, reference_path, scene
 from noslip.show.plots.curves import ROUNDING, Array
 from noslip.show.plots.panels import BELOW, NARROW, legend_columns, legend_rows
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks
@@ -30,7 +29,6 @@ from noslip.show.plots.style import (
     DASHES,
     EDGE,
     HAIR,
-    INK,
     LEADING,
     LINE,
     THIN,
@@ -42,11 +40,7 @@ from noslip.show.plots.style import (
     tick_texts,
     width_of,
 )
-from noslip.show.scene.frames import ground_joints, reference_path
-from noslip.show.scene.geometry import placed
-from noslip.show.scene.scene import scene
 from noslip.show.units import axis_label
-from noslip.simulation.trajectory import Trajectory
 
 #: A part that stands out of another by less than this part of its length is not drawn.
 NEAR = 0.08

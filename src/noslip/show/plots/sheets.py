@@ -12,15 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from noslip.scene import INK
 from noslip.show.plots.curves import Array
-from noslip.show.plots.style import (
-    INK,
-    Corner,
-    Decimals,
-    Powers,
-    linear_locator,
-    log_locator,
-)
+from noslip.show.plots.style import Corner, Decimals, Powers, linear_locator, log_locator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

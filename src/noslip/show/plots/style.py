@@ -1,6 +1,6 @@
 """Style of figures: ink, colors, sizes, ticks and legends, without any setting of pyplot's.
 
-Curves have the six colors of :mod:`noslip.show.colors`; further ones repeat them with dashes.
+Curves have the six colors of :mod:`noslip.scene.colors`; further ones repeat them with dashes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator
 
-from noslip.errors import SimulationError, nearest
-from noslip.show.colors import INK as INK
-from noslip.show.colors import PALETTE as PALETTE
+from noslip import SimulationError
+from noslip.base import nearest
+from noslip.scene import INK as INK
+from noslip.scene import PALETTE as PALETTE
 from noslip.show.units import raised
 
 Corner = Literal["upper left", "lower left", "lower right"]

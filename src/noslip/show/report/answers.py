@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from noslip.analysis.audit import Audit
+from noslip import Audit, Trajectory
 from noslip.show.headlines import ROUNDING, negligible, power_use, top_speed
 from noslip.show.report.elements import (
     Html,
@@ -21,7 +21,7 @@ from noslip.show.report.elements import (
     text,
 )
 from noslip.show.report.subject import ReportSubject
-from noslip.simulation.trajectory import Trajectory, largest_errors
+from noslip.simulation import largest_errors
 
 #: Verdict of the audit → mark, and what it says in a few words.
 GROUND = {

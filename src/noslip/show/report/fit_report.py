@@ -8,21 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from noslip import __version__
-from noslip.atomic import write_atomically
-from noslip.errors import SimulationError
-from noslip.formats import check_folder
-from noslip.identification.result import (
-    UNLIKELY,
-    ColumnFit,
-    Fit,
-    FittedCurve,
-    FittedValue,
-)
+from noslip import Fit, SimulationError, __version__
+from noslip.base import check_folder, counted, write_atomically
+from noslip.identification import UNLIKELY, ColumnFit, FittedCurve, FittedValue
+from noslip.scene import INK, PALETTE
 from noslip.show.plots.curves import Curve, Panel
 from noslip.show.plots.painting import sheet_svg
 from noslip.show.plots.panels import lay_out
-from noslip.show.plots.style import INK, PALETTE
 from noslip.show.report.elements import (
     Html,
     PageSection,
@@ -44,7 +36,6 @@ from noslip.show.report.elements import (
 )
 from noslip.show.report.page import command_section, page
 from noslip.show.report.pictures import NAMESPACE
-from noslip.words import counted
 
 #: Curves with a picture of their own; of more the first.
 SHOWN = 60

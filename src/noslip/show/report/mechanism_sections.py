@@ -8,10 +8,10 @@ from importlib.metadata import version
 
 import numpy as np
 
-from noslip import __version__
-from noslip.model.files import model_to_toml
-from noslip.model.quantities import Parameter, Scalar
-from noslip.model.scenario import Scenario, ScenarioPlant
+from noslip import Parameter, Scenario, __version__
+from noslip.base import counted
+from noslip.expressions import Scalar
+from noslip.model import ScenarioPlant, model_to_toml
 from noslip.show.equations.blocks import Paragraph, Section
 from noslip.show.equations.documents import html_blocks
 from noslip.show.report.elements import (
@@ -34,7 +34,6 @@ from noslip.show.report.elements import (
     words,
 )
 from noslip.show.report.subject import ReportSubject
-from noslip.words import counted
 
 
 def simulated(subject: ReportSubject) -> PageSection:

@@ -10,7 +10,8 @@ from html import escape
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from noslip.extras import is_installed
+from noslip.base import is_installed
+from noslip.scene import REFERENCE_TRACE
 from noslip.show.headlines import negligible
 from noslip.show.report.elements import (
     SPACE,
@@ -24,16 +25,14 @@ from noslip.show.report.elements import (
     text,
 )
 from noslip.show.report.subject import ReportSubject, StatusCallback
-from noslip.show.scene.overlays import REFERENCE_TRACE
-from noslip.simulation.trajectory import largest_errors
+from noslip.simulation import largest_errors
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from noslip.engines.system import System
+    from noslip import System, Trajectory
     from noslip.show.animate import Recording
     from noslip.show.plots.sheets import Sheet
-    from noslip.simulation.trajectory import Trajectory
 
 #: The animation lasts no longer than this, s; a longer motion is shown faster than it happened.
 LONGEST = 15.0

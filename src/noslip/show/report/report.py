@@ -6,19 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from noslip import __version__
-from noslip.analysis.audit import Audit
-from noslip.analysis.reactions import simulated_system
-from noslip.atomic import write_atomically
-from noslip.engines.system import System, require_system
-from noslip.errors import SimulationError
+from noslip import Audit, SimulationError, System, Trajectory, __version__
+from noslip.analysis import simulated_system
+from noslip.base import write_atomically
+from noslip.engines import require_system
 from noslip.show.equations.documents import parts_style
 from noslip.show.report import mechanism_sections, pictures, result_sections
 from noslip.show.report.answers import answers, trust
 from noslip.show.report.elements import Html, joined, text, verdicts
 from noslip.show.report.page import page
 from noslip.show.report.subject import StatusCallback, gather
-from noslip.simulation.trajectory import Trajectory
 
 
 def write_report(

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip.analysis.audit import Audit
-from noslip.formulations.certificate import Certificate
+from noslip import Audit, Certificate
 from noslip.show.report.answers import GROUND
 from noslip.show.report.elements import (
     Html,

@@ -7,17 +7,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from noslip.analysis.audit import Audit, audit, touches_ground
-from noslip.engines.system import System
-from noslip.errors import FormulationError
-from noslip.formulations.catalog import dalembert_formulations
-from noslip.formulations.certificate import Certificate
-from noslip.formulations.verify import verify
-from noslip.model.checks import check_model
-from noslip.model.model import Model
+from noslip import Audit, Certificate, FormulationError, Model, System, Trajectory, audit, verify
+from noslip.analysis import touches_ground
+from noslip.formulations import dalembert_formulations
+from noslip.model import check_model
 from noslip.show.check import CheckReport, describe
 from noslip.show.equations.text import Derivation, derivation
-from noslip.simulation.trajectory import Trajectory
 
 #: Certificates of the models that were reported last, with the formulations compared.
 _RECENT: deque[tuple[Model, tuple[type, ...], Certificate]] = deque(maxlen=8)

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from noslip import __version__
-from noslip.atomic import write_atomically
-from noslip.errors import NoslipError
-from noslip.show.colors import INK, PALETTE
+from noslip import NoslipError, Trajectory, __version__
+from noslip.base import Array, write_atomically
+from noslip.scene import INK, PALETTE
 from noslip.show.plots.style import LINE, TEXT
 from noslip.show.report.elements import (
     SPACE,
@@ -40,10 +39,7 @@ from noslip.show.report.elements import (
 from noslip.show.report.page import command_section, page
 from noslip.show.report.pictures import animation
 from noslip.show.units import axis_label, unit_text
-from noslip.simulation.trajectory import Trajectory
-from noslip.sweeps.dataset import StoreReader, point_values
-from noslip.sweeps.design import Array, AxisFactor
-from noslip.sweeps.measures import (
+from noslip.sweeps import (
     ENDING,
     ENDINGS,
     EVENT,
@@ -51,9 +47,14 @@ from noslip.sweeps.measures import (
     FINISHED,
     NOT_RUN,
     REASON,
+    AxisFactor,
+    SobolIndices,
+    StoreReader,
+    grid_indices,
+    point_values,
+    read_store,
+    sample_indices,
 )
-from noslip.sweeps.sensitivity_indices import SobolIndices, grid_indices, sample_indices
-from noslip.sweeps.store import read_store
 
 REPORT = "report.html"
 #: Points that are read for the page; of more an even share.

@@ -14,10 +14,15 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.engines.interpreter import interpret_rows
-from noslip.engines.native import NativeFunction, compile_native, compile_wide
-from noslip.engines.program import Program, trace_program
-from noslip.engines.system import System
+from noslip.engines import (
+    NativeFunction,
+    Program,
+    System,
+    compile_native,
+    compile_wide,
+    interpret_rows,
+    trace_program,
+)
 from noslip.simulation.batches.columns import trace_columns
 from noslip.simulation.batches.lanes import Array, TableSets
 from noslip.simulation.batches.request import BatchRequest

@@ -12,10 +12,9 @@ from typing import Any
 
 import casadi as ca
 
-from noslip.engines.system import System
-from noslip.errors import SimulationError, nearest
-from noslip.model.contacts import bears_force
-from noslip.model.quantities import Quantity
+from noslip.base import SimulationError, nearest
+from noslip.engines import System
+from noslip.model import Quantity, bears_force
 from noslip.simulation.expressions import named_values, output_units, read_expression
 from noslip.simulation.input_laws import InputGenerator
 

@@ -18,12 +18,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noslip.engines.device_function import SharedFunctions, print_shared_functions
-from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
-from noslip.engines.flow import REGISTERS, THREAD
-from noslip.engines.program import Program
-from noslip.engines.thread_code import join_texts, record_text
-from noslip.errors import DeviceError
+from noslip.base import DeviceError
+from noslip.engines import (
+    REGISTERS,
+    THREAD,
+    AbstractDevice,
+    DeviceKernel,
+    DeviceMemory,
+    Program,
+    SharedFunctions,
+    join_texts,
+    print_shared_functions,
+    record_text,
+)
 from noslip.simulation.batches.lanes import Array, LanePlan, LaneResults, Shared, shape_of
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.shape import PLACES, SETUP, Shape

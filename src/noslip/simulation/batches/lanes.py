@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip.engines.flow import Target
-from noslip.engines.native_arrays import LINE_WORDS, REALS, WHOLES, address, work_address
+from noslip.engines import LINE_WORDS, REALS, WHOLES, Target, address, work_address
 from noslip.simulation.loop.code import LoopCode, loop_code
 from noslip.simulation.loop.shape import SETUP, Shape, rounded
 from noslip.simulation.runner import CancelRequest, run_workers

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from noslip.engines.devices import DeviceMemory
-from noslip.engines.system import System
-from noslip.errors import SimulationError
+from noslip.base import SimulationError
+from noslip.engines import DeviceMemory, System
 from noslip.simulation import rules
 from noslip.simulation.batches.code import BatchCode, compile_batch
 from noslip.simulation.batches.device import DeviceCode, run_on_device
@@ -29,7 +28,7 @@ from noslip.simulation.batches.lanes import (
 from noslip.simulation.batches.request import SINGLE_PROJECTION, BatchRequest
 from noslip.simulation.events import ending_directions, lift_events, pulling_start
 from noslip.simulation.segments import Ends, Indices, SegmentBasis, carried
-from noslip.simulation.simulate import PROJECTION_TOLERANCE
+from noslip.simulation.single_run import PROJECTION_TOLERANCE
 from noslip.simulation.starts.bases import run_starts, states_in
 from noslip.simulation.starts.completion import Starts, complete_starts
 

@@ -15,13 +15,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines.device_arrays import to_host
-from noslip.engines.devices import AbstractDevice
-from noslip.engines.native import native_lanes
-from noslip.engines.system import System
-from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.memory_limits import check_memory
-from noslip.numeric import is_truth
+from noslip.base import NoslipError, SimulationError, check_memory, is_truth, nearest
+from noslip.engines import AbstractDevice, System, native_lanes, to_host
 from noslip.simulation.batches.columns import default_columns
 from noslip.simulation.batches.lanes import Array
 from noslip.simulation.expressions import units_by_name
@@ -188,7 +183,7 @@ def read_device(given: Any, where: str) -> AbstractDevice | None:
     if word == "cpu" and not number:
         return None
     if word == "cuda" and (number.isdecimal() or given == "cuda"):
-        from noslip.engines.cuda_driver import cuda_device
+        from noslip.engines import cuda_device
 
         return cuda_device(int(number or 0))
     raise SimulationError(

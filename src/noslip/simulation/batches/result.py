@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.atomic import write_atomically
-from noslip.engines.device_arrays import columns_of, to_device
-from noslip.engines.system import System
-from noslip.errors import MissingNameError, MissingPlaceError, nearest
-from noslip.extras import require
-from noslip.model.model import Model
+from noslip.base import (
+    MissingNameError,
+    MissingPlaceError,
+    counted,
+    nearest,
+    require,
+    write_atomically,
+)
+from noslip.engines import System, columns_of, to_device
+from noslip.model import Model
 from noslip.simulation import rules
 from noslip.simulation.batches.lanes import LaneResults
 from noslip.simulation.batches.motions import BatchMotions
@@ -41,7 +45,6 @@ from noslip.simulation.samples import ENDINGS
 from noslip.simulation.second_contacts import second_contact_notes
 from noslip.simulation.switches import switch_texts
 from noslip.simulation.trajectory import Ending
-from noslip.words import counted
 
 if TYPE_CHECKING:
     import xarray

@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noslip.engines.device_function import RowFunction, compile_rows
-from noslip.engines.devices import AbstractDevice
-from noslip.engines.program import Program
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError, nearest
+from noslip.base import Array, SimulationError, nearest
+from noslip.engines import (
+    AbstractDevice,
+    Program,
+    RowFunction,
+    System,
+    compile_rows,
+    require_system,
+)
 from noslip.simulation.batches.request import (
     num_cores,
     parameter_rows,

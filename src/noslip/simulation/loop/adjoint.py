@@ -32,8 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip.engines.flow import PLACE, REAL, WHOLE, Array, Given, Value
-from noslip.engines.machine_code import stored_machine_code
+from noslip.engines import PLACE, REAL, WHOLE, Buffer, Given, Value, stored_machine_code
 from noslip.simulation import dop853
 from noslip.simulation.dop853 import NUM_STAGES
 from noslip.simulation.loop.code import sources_digest
@@ -105,9 +104,9 @@ class _AdjointWriter:
         self.stages = f.array(NUM_STAGES * n)
         self.corrected = f.array(MAX_PROJECTIONS * n)
 
-    def array(self, name: str) -> Array:
+    def array(self, name: str) -> Buffer:
         """Vector that the record of the adjoint sweep points to."""
-        return Array(self.w.f, self.given[name])
+        return Buffer(self.w.f, self.given[name])
 
 
 def print_adjoint(shape: Shape, pull: Pull) -> str:
@@ -218,7 +217,7 @@ def _note(b: _AdjointWriter, t: Value) -> None:
         by_parameters[k] = by_parameters[k] + found[k]
 
 
-def _pull(b: _AdjointWriter, function: str, t: Value, state: Array, weights: Array) -> None:
+def _pull(b: _AdjointWriter, function: str, t: Value, state: Buffer, weights: Buffer) -> None:
     """Vector-Jacobian products Fᵀl at a stage into b.pulled, accumulated by `_note`."""
     w, n = b.w, b.w.shape.ny
     w.copy(state, b.point, n)
@@ -230,7 +229,7 @@ def _pull(b: _AdjointWriter, function: str, t: Value, state: Array, weights: Arr
     _note(b, t)
 
 
-def _spread(b: _AdjointWriter, row: dict[int, float], source: Array) -> None:
+def _spread(b: _AdjointWriter, row: dict[int, float], source: Buffer) -> None:
     """Add h a_j times a vector to the weights of the stages that a row of the method combines."""
     f, n = b.w.f, b.w.shape.ny
     for j, weight in row.items():

@@ -8,7 +8,7 @@ from ctypes import CFUNCTYPE, c_void_p
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from noslip.engines.machine_code import stored_machine_code
+from noslip.engines import stored_machine_code
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.shape import Shape
 from noslip.simulation.loop.writer import LoopWriter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noslip.engines.flow import Array, Value
+from noslip.engines import Buffer, Value
 from noslip.simulation import dop853
 from noslip.simulation.dop853 import (
     DEFECT_AT,
@@ -55,12 +55,12 @@ def _num_terms(w: LoopWriter) -> int:
     return 3 if w.shape.method == RK4 else NUM_DENSE_TERMS
 
 
-def interpolate(w: LoopWriter, theta: Value, out: Array) -> None:
+def interpolate(w: LoopWriter, theta: Value, out: Buffer) -> None:
     """State at t + θh of the step with the dense output in w.F into out."""
     w.subroutine(dense_state, theta, out)
 
 
-def dense_state(w: LoopWriter, theta: Value, out: Array) -> None:
+def dense_state(w: LoopWriter, theta: Value, out: Buffer) -> None:
     """y + θ(F0 + (1−θ)(F1 + θ(F2 + …)))."""
     f, n, rest = w.f, w.shape.ny, 1.0 - theta
     for i in f.rows(n):
@@ -103,7 +103,7 @@ def dense_enclosure(w: LoopWriter, a: Value, b: Value, h: Value) -> None:
             w.box.part(1 + k * n)[i] = value
 
 
-def partial_step(w: LoopWriter, t: Value, h: Value, theta: Value, out: Array) -> None:
+def partial_step(w: LoopWriter, t: Value, h: Value, theta: Value, out: Buffer) -> None:
     """State at t + θh by a partial step, which overwrites the stages of the step."""
     part = theta * h
     take_stages(w, t, part, t + part, stage_range(w))

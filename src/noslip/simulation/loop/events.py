@@ -2,7 +2,7 @@
 
 Signs are checked at the ends of pieces of the step, and the events themselves say how long these
 may be. In a piece, the states of the dense output lie in intervals, and so do an event's value and
-its rate (`engines/enclosures.py`). No crossing is missed if
+its rate (`simulation/enclosures.py`). No crossing is missed if
 
     (1)  the value's interval does not hold zero, or
     (2)  its rate does not change its sign, so that it crosses once at most.
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noslip.engines.flow import WHOLE, Array, Given, Value
+from noslip.engines import WHOLE, Buffer, Given, Value
 from noslip.simulation.loop.dense import (
     ask_roughness,
     enclose_states,
@@ -228,14 +228,14 @@ def _values_at_check(w: LoopWriter) -> None:
             w.after.blended()[k] = w.probe[k]
 
 
-def event_values(w: LoopWriter, theta: Value, out: Array) -> None:
+def event_values(w: LoopWriter, theta: Value, out: Buffer) -> None:
     """Values of all events on the dense output at θ."""
     s = w.s
     interpolate(w, theta, w.point)
     _values(w, w.f.fma(theta, s.h_try, s.t), out)
 
 
-def _values(w: LoopWriter, time: Value, out: Array) -> None:
+def _values(w: LoopWriter, time: Value, out: Buffer) -> None:
     find_inputs(w, time, w.point)
     w.call("events", time, w.point, w.inputs, out)
 
@@ -405,7 +405,7 @@ def note_crossing(w: LoopWriter, event: int) -> None:
         row = f.offset(w.number("crossings"), s.crossings * width)
         place = Given(f, row)
         place[0], place[1] = f.real(float(event)), s.crossing_time
-        w.copy(w.point, Array(f, row).part(2), shape.ny)
+        w.copy(w.point, Buffer(f, row).part(2), shape.ny)
         s.crossings = s.crossings + 1
     with f.when(~s.has_room):
         if shape.method == RK4:

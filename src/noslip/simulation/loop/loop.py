@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noslip.engines.flow import WHOLE, Array, Given, Value
+from noslip.engines import WHOLE, Buffer, Given, Value
 from noslip.simulation import rules
 from noslip.simulation.loop.dense import UNKNOWN, prepare_dense
 from noslip.simulation.loop.events import find_events, follow_angles, note_time
@@ -450,7 +450,7 @@ def _record_step(w: LoopWriter) -> None:
     """Record the end of a step."""
     f, s, n = w.f, w.s, w.shape.ny
     w.vector("step_times")[s.recorded] = s.t
-    w.copy(w.y, Array(f, f.offset(w.number("step_states"), s.recorded * n)), n)
+    w.copy(w.y, Buffer(f, f.offset(w.number("step_states"), s.recorded * n)), n)
     s.recorded = s.recorded + 1
 
 

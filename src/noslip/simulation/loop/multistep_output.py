@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 
-from noslip.engines.flow import Array, Given, Value
+from noslip.engines import Buffer, Given, Value
 from noslip.simulation.loop import hermite
 from noslip.simulation.loop.dense import UNKNOWN, prepare_dense
 from noslip.simulation.loop.hermite import CHECK_POINTS, NUM_NODES
@@ -91,15 +91,15 @@ def _store(table: Given, values: list[Value]) -> None:
         table[j] = value
 
 
-def _add_nodes(w: LoopWriter, h: Value, a: list[Value], b: list[Value], out: Array) -> None:
+def _add_nodes(w: LoopWriter, h: Value, a: list[Value], b: list[Value], out: Buffer) -> None:
     """Add Σ_j a_j (y_j − y) + h b_j ẏ_j to out; the weights a_j have the sum 1 or 0.
 
     What does not change from node to node stays as it is, to the last bit.
     """
     f, n = w.f, w.shape.ny
     slopes = [h * weight for weight in b]
-    values = [Array(f, f.offset(w.nodes.place, j * w.node_size + 2)) for j in range(NUM_NODES)]
-    rates = [Array(f, f.offset(v.place, 2 * n)) for v in values]
+    values = [Buffer(f, f.offset(w.nodes.place, j * w.node_size + 2)) for j in range(NUM_NODES)]
+    rates = [Buffer(f, f.offset(v.place, 2 * n)) for v in values]
     for i in f.rows(n):
         total, here = out[i], w.y[i]
         for j in range(NUM_NODES):
@@ -112,12 +112,12 @@ def _defect_share(w: LoopWriter) -> Given:
     return Given(w.f, w.f.offset(w.stencil.place, 5 * NUM_NODES))
 
 
-def polynomial_state(w: LoopWriter, h: Value, theta: Value, out: Array) -> None:
+def polynomial_state(w: LoopWriter, h: Value, theta: Value, out: Buffer) -> None:
     """State at θ of the step by the corrected polynomial, into out."""
     w.subroutine(polynomial, h, theta, out)
 
 
-def polynomial(w: LoopWriter, h: Value, theta: Value, out: Array) -> None:
+def polynomial(w: LoopWriter, h: Value, theta: Value, out: Buffer) -> None:
     """Polynomial (1) with the correction (5) of `hermite`, into out."""
     f = w.f
     x, c, d = (_numbers(_stencil(w, row)) for row in range(3))
@@ -129,7 +129,7 @@ def polynomial(w: LoopWriter, h: Value, theta: Value, out: Array) -> None:
     _add_nodes(w, h, a, b, out)
 
 
-def _is_large(w: LoopWriter, vector: Array, share: Value | float, following: Array) -> Value:
+def _is_large(w: LoopWriter, vector: Buffer, share: Value | float, following: Buffer) -> Value:
     """Whether a share of a vector misses the tolerance, in the norm in which steps must meet it."""
     f, s = w.f, w.s
     s.squares = f.real(0.0)
@@ -139,12 +139,12 @@ def _is_large(w: LoopWriter, vector: Array, share: Value | float, following: Arr
     return ~(s.squares <= float(w.shape.ny))
 
 
-def _add_defect(w: LoopWriter, t: Value, h: Value, at: Value, out: Array) -> None:
+def _add_defect(w: LoopWriter, t: Value, h: Value, at: Value, out: Buffer) -> None:
     """Add to out the defect of h times the slope in the differential equation, at a point."""
     w.subroutine(slope_defect, t, h, at, out, evaluations=1)
 
 
-def slope_defect(w: LoopWriter, t: Value, h: Value, at: Value, out: Array) -> None:
+def slope_defect(w: LoopWriter, t: Value, h: Value, at: Value, out: Buffer) -> None:
     """h times the slope of the polynomial, less h times the rates at its state."""
     f = w.f
     row = w.K(PROJECTED_ROW)
@@ -171,7 +171,7 @@ def polynomial_is_rough(w: LoopWriter, k: Value, t: Value, h: Value, is_beside: 
     at, steepest, largest = hermite.check_point(x, f.where)
     _defect_share(w)[0] = 1.0 / steepest
     following_node = ((k + 1) & (NUM_NODES - 1)) * w.node_size + 2
-    following = Array(f, f.offset(w.nodes.place, following_node))
+    following = Buffer(f, f.offset(w.nodes.place, following_node))
     is_last = k + NUM_NODES // 2 > s.steps + 1
     share = largest * f.where(is_last, BESIDE_SHARE, f.real(LEFT_SHARE))
     before, after = (time_of(w, k - 1) - t) / h, (time_of(w, k + 2) - t) / h

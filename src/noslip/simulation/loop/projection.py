@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noslip.engines.flow import Array, Value
+from noslip.engines import Buffer, Value
 from noslip.simulation.loop.rates import find_inputs
 from noslip.simulation.loop.writer import LoopWriter
 from noslip.simulation.rules import (
@@ -17,7 +17,7 @@ from noslip.simulation.rules import (
 )
 
 
-def project(w: LoopWriter, t: Value, x: Array) -> Value:
+def project(w: LoopWriter, t: Value, x: Buffer) -> Value:
     """Project x on the constraints with the inputs found; number of corrections.
 
     Or −PROJECTION_FAILED where they do not converge, −NON_FINITE where they are not finite.
@@ -26,7 +26,7 @@ def project(w: LoopWriter, t: Value, x: Array) -> Value:
     return w.s.corrections
 
 
-def newton(w: LoopWriter, t: Value, x: Array) -> Value:
+def newton(w: LoopWriter, t: Value, x: Buffer) -> Value:
     """Newton's method, at most MAX_PROJECTIONS steps of it."""
     f, s, nx = w.f, w.s, w.shape.nx
     limit = w.number("projection")
@@ -54,7 +54,7 @@ def newton(w: LoopWriter, t: Value, x: Array) -> Value:
     return s.corrections
 
 
-def settle(w: LoopWriter, t: Value, y: Array) -> Value:
+def settle(w: LoopWriter, t: Value, y: Buffer) -> Value:
     """Project a reported state and find its inputs; as `project`."""
     f, s = w.f, w.s
     find_inputs(w, t, y)

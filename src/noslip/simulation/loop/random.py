@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from noslip.engines.flow import REAL, WHOLE, Flow, Value
-from noslip.engines.ir_writer import vector_type
+from noslip.engines import REAL, WHOLE, Flow, Value, vector_type
 from noslip.simulation.loop.writer import LoopWriter
 from noslip.simulation.philox import BUMPS, MULTIPLIERS, ROUNDS, WORD
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from noslip.engines.flow import WHOLE, Array, Value
+from noslip.engines import WHOLE, Buffer, Value
 from noslip.simulation.loop.random import draw_noise
 from noslip.simulation.loop.writer import LoopWriter
 
 
-def find_inputs(w: LoopWriter, t: Value, y: Array) -> None:
+def find_inputs(w: LoopWriter, t: Value, y: Buffer) -> None:
     """Inputs at (t, y) and the rates of the law's states, into w.inputs."""
     f, shape = w.f, w.shape
     for k in range(shape.num_tables):
@@ -22,7 +22,7 @@ def find_inputs(w: LoopWriter, t: Value, y: Array) -> None:
         w.call("generator", t, y, w.base, w.inputs)
 
 
-def evaluate(w: LoopWriter, t: Value, y: Array, out: Array) -> Array:
+def evaluate(w: LoopWriter, t: Value, y: Buffer, out: Buffer) -> Buffer:
     """Rates [ẋ; ż] at (t, y) into out; returns the array of the health values."""
     find_inputs(w, t, y)
     nz = w.shape.nz
@@ -44,14 +44,14 @@ def evaluate(w: LoopWriter, t: Value, y: Array, out: Array) -> Array:
     return w.health
 
 
-def take_sides(w: LoopWriter, health: Array) -> None:
+def take_sides(w: LoopWriter, health: Buffer) -> None:
     """Give every floor the sign that its health value has now."""
     floors = w.vector("floors")
     for k in w.f.each(w.shape.num_health):
         w.sides[k] = w.f.copysign(floors[k], health[k])
 
 
-def is_healthy(w: LoopWriter, health: Array, share: float) -> Value:
+def is_healthy(w: LoopWriter, health: Buffer, share: float) -> Value:
     """Whether all health values are beyond a share of their floors; nan is not."""
     f, s = w.f, w.s
     s.is_well = f.truth(True)
@@ -61,7 +61,7 @@ def is_healthy(w: LoopWriter, health: Array, share: float) -> Value:
     return s.is_well
 
 
-def first_unhealthy(w: LoopWriter, health: Array) -> Value:
+def first_unhealthy(w: LoopWriter, health: Buffer) -> Value:
     """Index of the first health value that is nearer to zero than its floor, or −1."""
     f, s = w.f, w.s
     s.found = f.whole(-1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from noslip.engines.flow import Array, Value
+from noslip.engines import Buffer, Value
 from noslip.simulation.loop.dense import ask_roughness, state_within
 from noslip.simulation.loop.projection import settle
 from noslip.simulation.loop.rates import find_inputs
@@ -17,7 +17,7 @@ def next_sample(w: LoopWriter) -> Value:
     return w.vector("sample_times")[w.s.filled]
 
 
-def record(w: LoopWriter, t: Value, y: Array) -> None:
+def record(w: LoopWriter, t: Value, y: Buffer) -> None:
     """Record a sample: time, state and the inputs found, or columns of them."""
     s, shape = w.s, w.shape
     if shape.is_batch:
@@ -29,14 +29,14 @@ def record(w: LoopWriter, t: Value, y: Array) -> None:
     s.filled = s.filled + 1
 
 
-def _keep(w: LoopWriter, name: str, x: Array, count: int) -> None:
+def _keep(w: LoopWriter, name: str, x: Buffer, count: int) -> None:
     """Copy a vector of the only lane to a row of a table."""
     if count:
-        row = Array(w.f, w.f.offset(w.number(name), w.s.filled * count))
+        row = Buffer(w.f, w.f.offset(w.number(name), w.s.filled * count))
         w.copy(x, row, count)
 
 
-def _record_columns(w: LoopWriter, t: Value, y: Array) -> None:
+def _record_columns(w: LoopWriter, t: Value, y: Buffer) -> None:
     """Record column values, or their minima and maxima."""
     f, s, shape, count = w.f, w.s, w.shape, w.number("num_columns")
     find_columns(w, t, y)
@@ -59,7 +59,7 @@ def each_column(w: LoopWriter) -> Iterator[Value]:
         yield from w.f.count(0, w.number("num_columns"))
 
 
-def find_columns(w: LoopWriter, t: Value, y: Array) -> None:
+def find_columns(w: LoopWriter, t: Value, y: Buffer) -> None:
     """Column values with the inputs found, into w.values."""
     w.call("columns", t, y, w.inputs, w.values)
 

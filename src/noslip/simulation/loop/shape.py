@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip.engines.flow import ONE, Target
+from noslip.engines import ONE, Target
 from noslip.simulation import rules
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noslip.engines.flow import REAL, WHOLE, Array, Block, Value
+from noslip.engines import REAL, WHOLE, Block, Buffer, Value
 from noslip.simulation import dop853, step_sizes
 from noslip.simulation.dop853 import NUM_STAGES, NUM_STAGES_DENSE
 from noslip.simulation.loop.projection import project
@@ -36,7 +36,7 @@ STAGES = [nonzero(row) for row in dop853.A]
 B, E5, E3 = nonzero(dop853.B), nonzero(dop853.E5), nonzero(dop853.E3)
 
 
-def next_row(w: LoopWriter) -> Array:
+def next_row(w: LoopWriter) -> Buffer:
     """Row of K with the rates at w.next."""
     is_projected = w.shape.has_projection and not w.shape.is_fused
     return w.K(PROJECTED_ROW if is_projected else END_ROW)
@@ -117,7 +117,7 @@ def _combine(w: LoopWriter, stage: Value, h: Value) -> None:
         w.stage[i] = f.fma(part, total[i], w.y[i])
 
 
-def _combine_end(w: LoopWriter) -> list[Array]:
+def _combine_end(w: LoopWriter) -> list[Buffer]:
     """Sums of the end and of both errors: Σ_j b_j k_j and so on."""
     f, n, number = w.f, w.shape.ny, w.f.target.number
     totals = [f.registers(n) for _ in range(3)]
@@ -145,7 +145,7 @@ def stage_range(w: LoopWriter) -> range:
     return range(1, 4) if w.shape.method == RK4 else range(1, NUM_STAGES)
 
 
-def state_at_end(w: LoopWriter, h: Value, out: Array) -> None:
+def state_at_end(w: LoopWriter, h: Value, out: Buffer) -> None:
     """State y + h Σ_j b_j k_j into out."""
     weights = RK4_ROWS[3] if w.shape.method == RK4 else B
     for i in w.f.rows(w.shape.ny):
@@ -202,7 +202,7 @@ def _measure_error(w: LoopWriter, is_near: Value) -> None:
     s.error = f.where(~is_near & is_long(w), TOO_FAR, error)
 
 
-def _error_apart(w: LoopWriter, totals: list[Array] | None) -> Value:
+def _error_apart(w: LoopWriter, totals: list[Buffer] | None) -> Value:
     """Norm of the error of one state by itself, with the absolute tolerance of the first.
 
     In one sum with those of the others, the larger of two orders would hide what these say.

@@ -10,9 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from noslip.engines.flow import PLACE, REAL, TRUTH, WHOLE, Array, Flow, Given, Value
-from noslip.engines.ir_writer import vector_type
-from noslip.engines.thread_code import word_of_record
+from noslip.engines import (
+    PLACE,
+    REAL,
+    TRUTH,
+    WHOLE,
+    Buffer,
+    Flow,
+    Given,
+    Value,
+    vector_type,
+    word_of_record,
+)
 from noslip.simulation.dop853 import NUM_DENSE_TERMS
 from noslip.simulation.loop.hermite import NUM_NODES
 from noslip.simulation.loop.shape import ADDRESSES, PLACES, Shape
@@ -56,7 +65,7 @@ class _CallArrays:
         longest = [max(sizes[k] for sizes in self._sizes.values()) for k in range(3)]
         self._x, self._u, self._out = (f.array(size) for size in longest)
 
-    def call(self, name: str, t: Value, x: Array, u: Array, out: Array) -> None:
+    def call(self, name: str, t: Value, x: Buffer, u: Buffer, out: Buffer) -> None:
         """Call a function with copies of its arguments; arrays of its own are passed directly."""
         sizes = self._sizes[name]
         self._time[0] = t
@@ -174,16 +183,16 @@ class LoopWriter:
 
     # vectors of a lane
     @property
-    def y(self) -> Array:
+    def y(self) -> Buffer:
         """State where the step starts."""
         return self._in_node(2) if self.shape.is_multistep else self._y
 
     @property
-    def end(self) -> Array:
+    def end(self) -> Buffer:
         """State at the end of the step, before a projection."""
         return self._in_node(2 + self.shape.ny) if self.shape.is_multistep else self._end
 
-    def K(self, k: int | Value) -> Array:
+    def K(self, k: int | Value) -> Buffer:
         """Row k of K: the rates of a stage."""
         row = self.shape.row
         if self.shape.is_multistep:
@@ -198,7 +207,7 @@ class LoopWriter:
         assert isinstance(shift, int)
         return (k - 1) * self.shape.row + shift
 
-    def row_at(self, place: Value) -> Array:
+    def row_at(self, place: Value) -> Buffer:
         """Row of K behind the first, by its place."""
         return self._K.part(place)
 
@@ -214,37 +223,37 @@ class LoopWriter:
             return overhang * ((k >= END_ROW) + (k >= PROJECTED_ROW))
         return self.f.where(k >= END_ROW, self.f.whole(overhang), 0)
 
-    def _in_node(self, place: int) -> Array:
+    def _in_node(self, place: int) -> Buffer:
         # a subroutine works on one node
         node = self.f.value("%node", PLACE, 1) if self.is_subroutine else self.node[0]
-        return Array(self.f, node).part(place)
+        return Buffer(self.f, node).part(place)
 
     @property
-    def base(self) -> Array:
+    def base(self) -> Buffer:
         """Base inputs of a lane: numbers, or what tables make of them."""
         if self.shape.is_batch:
             return self._own_base
-        return Array(self.f, self.number("base"))
+        return Buffer(self.f, self.number("base"))
 
     @property
-    def inputs(self) -> Array:
+    def inputs(self) -> Buffer:
         """Inputs of the mechanism and rates of the law's states."""
         return self._own_inputs if self.shape.has_generator else self.base
 
-    def parameters(self, name: str) -> Array:
+    def parameters(self, name: str) -> Buffer:
         """Parameters of a function."""
         if self.shape.is_batch:
             return self._own_parameters
         words = {"generator": "generator_parameters", "update": "generator_parameters"}
         words |= {"events": "event_parameters", "enclosures": "event_parameters"}
-        return Array(self.f, self.number(words.get(name, "parameters")))
+        return Buffer(self.f, self.number(words.get(name, "parameters")))
 
     @property
-    def own_parameters(self) -> Array:
-        """Array of a lane's own parameters."""
+    def own_parameters(self) -> Buffer:
+        """Buffer of a lane's own parameters."""
         return self._own_parameters
 
-    def call(self, name: str, t: Value, x: Array, u: Array, out: Array) -> None:
+    def call(self, name: str, t: Value, x: Buffer, u: Buffer, out: Buffer) -> None:
         """Call a function of the system: f(t, x, u, p) into out."""
         target = self.f.target
         if target.on_stack and not self.is_hot:
@@ -270,18 +279,18 @@ class LoopWriter:
         if self.f.target.on_stack:
             self._passed.parameters[k] = value
 
-    def copy(self, source: Array, target: Array, count: int) -> None:
+    def copy(self, source: Buffer, target: Buffer, count: int) -> None:
         """Copy numbers of each lane."""
         for i in self.f.rows(count):
             target[i] = source[i]
 
-    def all_finite(self, x: Array, count: int) -> Value:
+    def all_finite(self, x: Buffer, count: int) -> Value:
         """Whether the first `count` numbers are finite."""
         return self.f.all_finite(x, count, self.s)
 
     # subroutines
     def subroutine(
-        self, body: Callable[..., Value | None], *arguments: Value | Array, evaluations: int = 0
+        self, body: Callable[..., Value | None], *arguments: Value | Buffer, evaluations: int = 0
     ) -> Value:
         """Call a part of the loop that is written once as a function; its result.
 
@@ -300,7 +309,7 @@ class LoopWriter:
         if name not in self.subroutines:
             self.subroutines[name] = ""  # one that it calls may call others
             self.subroutines[name] = self._written(name, body, arguments)
-        given = [a.place if isinstance(a, Array) else a for a in arguments]
+        given = [a.place if isinstance(a, Buffer) else a for a in arguments]
         returned = self._returned[name]
         listed = ", ".join([*self._memory, *(v.typed for v in self._context(given))])
         call = f"call {vector_type(returned.width, returned.kind)} @{name}({listed})"
@@ -322,7 +331,7 @@ class LoopWriter:
         return context + given
 
     def _written(
-        self, name: str, body: Callable[..., Value | None], arguments: Sequence[Value | Array]
+        self, name: str, body: Callable[..., Value | None], arguments: Sequence[Value | Buffer]
     ) -> str:
         """The text of a subroutine."""
         w = LoopWriter(self.shape, self.subroutines)
@@ -334,13 +343,13 @@ class LoopWriter:
         if f.lanes > 1:
             context.append(f"{vector_type(f.lanes, TRUTH)} %mask")
             f.mask, f.depth = f.value("%mask", TRUTH, f.lanes), 1
-        given: list[Value | Array] = []
+        given: list[Value | Buffer] = []
         for k, argument in enumerate(arguments):
-            value = argument.place if isinstance(argument, Array) else argument
+            value = argument.place if isinstance(argument, Buffer) else argument
             own = f.value(f"%a{k}", value.kind, value.width)
             context.append(own.typed)
-            if isinstance(argument, Array):
-                given.append(Array(f, own, argument.kind, argument.depth))
+            if isinstance(argument, Buffer):
+                given.append(Buffer(f, own, argument.kind, argument.depth))
             else:
                 given.append(own)
         found = body(w, *given)
@@ -379,7 +388,7 @@ class LoopWriter:
             array[place] = value
 
     @property
-    def pause_memory(self) -> Array | ThreadMemory:
+    def pause_memory(self) -> Buffer | ThreadMemory:
         """Memory for the variables of a paused run, and for the arrays of a thread."""
         return ThreadMemory(self) if self.f.target.is_thread else self.kept
 
@@ -388,7 +397,7 @@ class LoopWriter:
         """Words that a thread keeps between two launches."""
         return 1 + len(self._persistent())
 
-    def _persistent(self) -> list[tuple[Array, int]]:
+    def _persistent(self) -> list[tuple[Buffer, int]]:
         """Variables, and of a thread numbers of arrays, that outlast a round."""
         named = [self.s.place(name) for name in (*_REALS, *_PENDING, *_WHOLES, *_TRUTHS)]
         found = [(array, 0) for array in named]

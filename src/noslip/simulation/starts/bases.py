@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.kinematics.singularity import SingularityMeasure
+from noslip.base import Array, SimulationError
+from noslip.engines import System
+from noslip.kinematics import SingularityMeasure
 from noslip.simulation.starts.completion import Start, Starts, start_names
 
 Indices = NDArray[np.int_]

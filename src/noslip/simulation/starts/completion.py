@@ -31,8 +31,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.system import Array, System, require_system
-from noslip.errors import SimulationError, nearest
+from noslip.base import Array, SimulationError, counted, nearest
+from noslip.engines import System, require_system
 from noslip.simulation.starts.layout import Layout, Orientation, Rows, layout_of
 from noslip.simulation.starts.named_angles import (
     Given,
@@ -55,7 +55,6 @@ from noslip.simulation.starts.stacks import (
     singular_inverse,
     singular_values,
 )
-from noslip.words import counted
 
 #: Largest residual of a constraint row that a start may leave, in the unit of the row.
 TOLERANCE = 1e-11

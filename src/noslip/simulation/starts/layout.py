@@ -14,11 +14,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.native import NativeFunction, compile_native
-from noslip.engines.program import trace_program
-from noslip.engines.system import Array, System
-from noslip.kinematics.kinematics import Kinematics
-from noslip.model.joints import Angles
+from noslip.base import Array
+from noslip.engines import NativeFunction, System, compile_native, trace_program
+from noslip.kinematics import Kinematics
+from noslip.model import Angles
 from noslip.simulation.starts.stacks import row_weights, solutions
 
 

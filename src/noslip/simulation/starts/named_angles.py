@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from noslip import spatial
-from noslip.engines.system import Array
+from noslip.algebra import angular_velocity, intrinsic_angles, quaternion_from_angles
+from noslip.base import Array
 from noslip.simulation.starts.layout import Layout, Orientation
 from noslip.simulation.starts.stacks import each, singular_inverse
 
@@ -97,13 +97,13 @@ def columns(values: Sequence[Any], n: int) -> Array:
 
 def quaternions(angles: Sequence[Any], sequence: str, n: int) -> Array:
     """(n, 4): unit quaternions of named angles."""
-    return columns(spatial.quaternion_from_angles(angles, sequence, *_TURNS[n > 1]), n)
+    return columns(quaternion_from_angles(angles, sequence, *_TURNS[n > 1]), n)
 
 
 def turning(o: Orientation, angles: Sequence[Any], rates: Sequence[Any], n: int) -> Array:
     """(n, 3): ω in body axes, of the rates of named angles."""
     sequence = o.angles.sequence
-    return columns(spatial.angular_velocity(angles, rates, sequence, *_TURNS[n > 1]), n)
+    return columns(angular_velocity(angles, rates, sequence, *_TURNS[n > 1]), n)
 
 
 def axes(o: Orientation, angles: Sequence[Any], n: int) -> Array:
@@ -128,7 +128,7 @@ def angles_now(o: Orientation, given: Given, q: Array) -> list[Any]:
     """Named angles of the quaternion as it is; of the two sets the one nearer to a middle angle."""
     sequence, parts = o.angles.sequence, q[:, o.quaternion : o.quaternion + 4].T
     quaternion = parts[:, 0].tolist() if len(q) == 1 else list(parts)
-    angles = spatial.intrinsic_angles(quaternion, sequence, *_ANGLES[len(q) > 1])
+    angles = intrinsic_angles(quaternion, sequence, *_ANGLES[len(q) > 1])
     if o.angle_names[1] not in given:
         return angles
     (middle,) = given_values(o.angle_names[1:2], given, len(q))

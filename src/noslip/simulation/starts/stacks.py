@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.system import Array
+from noslip.base import Array
 
 #: Up to so many numbers plain Python is quicker than NumPy.
 FEW = 40

@@ -32,10 +32,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.engines.native import NativeFunction, compile_native
-from noslip.engines.program import trace_program
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
+from noslip.base import Array, SimulationError
+from noslip.engines import NativeFunction, System, compile_native, trace_program
 from noslip.simulation.request import row_parameters
 from noslip.simulation.starts.completion import (
     Asked,
@@ -265,7 +263,7 @@ def _quaternion(o: Orientation) -> slice:
 
 
 def _rate_map(quaternion: Array) -> Array:
-    """(4, 3): the rate of a quaternion from ω in body axes, as in :mod:`noslip.spatial`."""
+    """(4, 3): the rate of a quaternion from ω in body axes, as in :mod:`noslip.algebra.spatial`."""
     w, x, y, z = quaternion
     return np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]) / 2
 

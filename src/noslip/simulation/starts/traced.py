@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from noslip import spatial
-from noslip.engines.program import Program, trace_program
-from noslip.engines.system import System
+from noslip.algebra import angular_velocity, quaternion_from_angles, traced_angles
+from noslip.engines import Program, System, trace_program
 from noslip.simulation.starts.completion import CompletionPlan, Hold
 from noslip.simulation.starts.layout import Orientation, layout_of
 from noslip.simulation.starts.named_angles import Held, releases
@@ -82,14 +81,14 @@ def _state(system: System, q: ca.SX) -> ca.SX:
 
 def _with_angles(q: ca.SX, o: Orientation, angles: Sequence[ca.SX]) -> None:
     """Set an orientation to named angles."""
-    found = spatial.quaternion_from_angles(angles, o.angles.sequence, ca.cos, ca.sin)
+    found = quaternion_from_angles(angles, o.angles.sequence, ca.cos, ca.sin)
     for k, part in enumerate(found):
         q[o.quaternion + k] = part
 
 
 def _angles(q: ca.SX, o: Orientation) -> list[ca.SX]:
     """Named angles of an orientation."""
-    found = spatial.traced_angles(q[o.quaternion : o.quaternion + 4], o.angles.sequence)
+    found = traced_angles(q[o.quaternion : o.quaternion + 4], o.angles.sequence)
     return [found[k] for k in range(3)]
 
 
@@ -98,7 +97,7 @@ def _rate_rows(system: System, held: Held) -> ca.SX:
     o, kin = held.orientation, system.kinematics
     angles, units = _angles(kin.symbols.q, o), ((1, 0, 0), (0, 1, 0), (0, 0, 1))
     columns = [
-        ca.vertcat(*spatial.angular_velocity(angles, unit, o.angles.sequence, ca.cos, ca.sin))
+        ca.vertcat(*angular_velocity(angles, unit, o.angles.sequence, ca.cos, ca.sin))
         for unit in units
     ]
     rows = ca.SX.zeros(len(held.places), kin.num_speeds)
@@ -167,7 +166,7 @@ def _speeds(
         if all(name in given for name in o.angle_names):
             angles = [given[name] for name in o.angle_names]
         rates = [given.get(name, ca.SX(0)) for name in o.rate_names]
-        omega = spatial.angular_velocity(angles, rates, o.angles.sequence, ca.cos, ca.sin)
+        omega = angular_velocity(angles, rates, o.angles.sequence, ca.cos, ca.sin)
         for k in range(3):
             if places:
                 eta[places[k]] = omega[k]

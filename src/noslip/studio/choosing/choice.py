@@ -10,14 +10,12 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from noslip.analysis.scenario import scenario_start, split_changes
-from noslip.engines.system import System
-from noslip.errors import SimulationError, nearest
-from noslip.formulations.catalog import known_formulations
-from noslip.model import expressions
-from noslip.model.expressions import ExpressionError
-from noslip.model.model import Model
-from noslip.simulation.starts.completion import start_names
+from noslip import Model, SimulationError, System
+from noslip.analysis import scenario_start, split_changes
+from noslip.base import nearest
+from noslip.expressions import NUMBERS, ExpressionError, evaluate, parse
+from noslip.formulations import known_formulations
+from noslip.simulation import start_names
 from noslip.studio.choosing.forms import FAMILIES, controller_labels, form_kinds
 
 #: What the model can be asked to do → what the page calls it.
@@ -148,8 +146,8 @@ def read_assignment(text: str, known: Mapping[str, float]) -> tuple[str, float]:
     if not equals or not name or not value:
         raise SimulationError(f"'{text}' is not NAME=VALUE", "set", "write for example r=0.1")
     try:
-        tree = expressions.parse(value)
-        return name, float(expressions.evaluate(tree, dict(known), expressions.NUMBERS))
+        tree = parse(value)
+        return name, float(evaluate(tree, dict(known), NUMBERS))
     except (ExpressionError, ArithmeticError, ValueError) as error:
         raise SimulationError(
             f"the value '{value}' cannot be read: {error}", "set", "write a number"

@@ -5,17 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from noslip.engines.system import System
-from noslip.show.knobs import Knob, parameter_knobs, ranged
-from noslip.simulation.trajectory import Trajectory
-from noslip.studio.choosing.choice import (
-    DURATION,
-    INPUTS,
-    PATH,
-    SCENARIO,
-    Choice,
-    chosen_start,
-)
+from noslip import System, Trajectory
+from noslip.show import Knob, parameter_knobs, ranged
+from noslip.studio.choosing.choice import DURATION, INPUTS, PATH, SCENARIO, Choice, chosen_start
 from noslip.studio.choosing.forms import form_knobs
 from noslip.studio.choosing.knobs import start_knobs
 

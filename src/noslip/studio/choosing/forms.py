@@ -6,14 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from noslip.control.controllers.base import AbstractControllerPlan
-from noslip.control.forms import AbstractForm, form_words, read_form
-from noslip.control.paths.base import AbstractPath, Point
-from noslip.control.paths.curves import Circle
-from noslip.control.paths.splines import Spline
-from noslip.control.timing.laws import AbstractTimingPlan
-from noslip.families import find_member, members_of
-from noslip.show.knobs import Knob, ranged
+from noslip import AbstractPath, Circle, Spline
+from noslip.base import find_member, members_of
+from noslip.control import (
+    AbstractControllerPlan,
+    AbstractForm,
+    AbstractTimingPlan,
+    Point,
+    form_words,
+    read_form,
+)
+from noslip.show import Knob, ranged
 
 #: The kind whose text is typed as it stands, and that of a path through points on the floor.
 TYPED, DRAWN = "typed", "drawn"

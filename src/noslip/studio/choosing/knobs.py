@@ -9,10 +9,9 @@ from math import pi
 
 import numpy as np
 
-from noslip.engines.system import Array, System
-from noslip.model.quantities import Quantity
-from noslip.show.knobs import Knob, ranged
-from noslip.simulation.trajectory import Trajectory
+from noslip import Quantity, System, Trajectory
+from noslip.base import Array
+from noslip.show import Knob, ranged
 
 
 def start_knobs(

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from noslip.errors import SimulationError
+from noslip import SimulationError
 from noslip.studio.choosing.choice import Choice, check_options
 
 #: Bytes that a link may unpack to.

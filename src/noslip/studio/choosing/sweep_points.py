@@ -13,11 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from noslip.errors import SimulationError
-from noslip.simulation.trajectory import Trajectory
-from noslip.sweeps.dataset import StoreReader, point_values
-from noslip.sweeps.measures import ENDINGS, EVENT, FINISHED
-from noslip.sweeps.store import read_store
+from noslip import SimulationError, Trajectory
+from noslip.sweeps import ENDINGS, EVENT, FINISHED, StoreReader, point_values, read_store
 
 #: Places across and down that a panel has room for.
 ACROSS, DOWN = 5, 8

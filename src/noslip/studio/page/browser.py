@@ -6,7 +6,7 @@ from typing import Any
 
 from viser import _messages
 
-from noslip.engines.system import Array
+from noslip.base import Array
 
 
 def point_camera(client: Any, position: Array, look_at: Array, up: Array, view: float) -> None:

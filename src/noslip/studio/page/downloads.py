@@ -10,12 +10,9 @@ import re
 import tempfile
 from pathlib import Path
 
-from noslip.analysis.audit import Audit
-from noslip.model.files import model_to_toml
-from noslip.model.model import Model
-from noslip.model.scenario import Scenario
-from noslip.show.animate import animate, recorded
-from noslip.show.report.report import report_html
+from noslip import Audit, Model, Scenario, animate
+from noslip.model import model_to_toml
+from noslip.show import recorded, report_html
 from noslip.studio.choosing.choice import DURATION, INPUTS, SCENARIO, Choice, number_or_text
 from noslip.studio.choosing.link import PageView
 from noslip.studio.running.session import Shown

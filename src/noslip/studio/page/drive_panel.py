@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from noslip.control.driving.channels import PLACE, SPEED, DriveControls, make_controls
-from noslip.control.driving.driver import Driver
-from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
-from noslip.show.scene.scene import Scene
-from noslip.show.units import unit_text
-from noslip.simulation.starts.completion import Start
+from noslip import SimulationError, Start, System
+from noslip.base import Array
+from noslip.control import PLACE, SPEED, DriveControls, Driver, make_controls
+from noslip.scene import Scene
+from noslip.show import unit_text
 from noslip.studio.choosing.choice import Choice, chosen_values
 from noslip.studio.running.drive import DriveFrames, continued_start, drive_start
 

@@ -12,15 +12,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from noslip.analysis.audit import Audit
-from noslip.engines.system import System
-from noslip.errors import Fault, NoslipError
-from noslip.formulations.certificate import Certificate
-from noslip.model.bodies import WORLD
-from noslip.show.plots.paths import ground_plane
-from noslip.show.scene.frames import Frames, ground_joints
-from noslip.show.scene.scene import Scene
-from noslip.simulation.trajectory import Trajectory
+from noslip import Audit, Certificate, Fault, NoslipError, System, Trajectory
+from noslip.model import WORLD
+from noslip.scene import Frames, Scene, ground_joints
+from noslip.show import ground_plane
 from noslip.studio.choosing.choice import DRIVE, PATH, Choice
 from noslip.studio.choosing.controls import Controls
 from noslip.studio.choosing.forms import DRAWN

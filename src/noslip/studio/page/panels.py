@@ -13,16 +13,10 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from noslip.formulations.catalog import known_formulations
-from noslip.model.model import Model
-from noslip.show.knobs import Knob
-from noslip.show.units import unit_text
-from noslip.studio.choosing.choice import (
-    PATH,
-    SCENARIO,
-    TASKS,
-    Choice,
-)
+from noslip import Model
+from noslip.formulations import known_formulations
+from noslip.show import Knob, unit_text
+from noslip.studio.choosing.choice import PATH, SCENARIO, TASKS, Choice
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls
 from noslip.studio.choosing.forms import DRAWN, TYPED, controller_labels, form_kinds
 from noslip.studio.choosing.knobs import start_values

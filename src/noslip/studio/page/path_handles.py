@@ -14,14 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noslip.control.paths.arc_length import sample
-from noslip.control.paths.base import Point
-from noslip.control.paths.splines import Spline
-from noslip.errors import NoslipError
-from noslip.model.numbers import Array
-from noslip.show import colors
-from noslip.show.scene.meshes import Color, rgb
-from noslip.show.scene.scene import Scene
+from noslip import NoslipError, Spline
+from noslip.base import Array
+from noslip.control import Point, sample
+from noslip.scene import PALETTE, Color, Scene, rgb
 
 #: Radius of a point: parts of the model's length, of the path's extent, whichever is more, and of
 #: the extent for fingers.
@@ -34,7 +30,7 @@ PIECES = 240
 #: a point stays where it is.
 FARTHEST = 500.0
 #: Colors of points, of the path, and of a path that cannot be followed.
-POINT, PATH, REFUSED = rgb(colors.PALETTE[1]), rgb(colors.PALETTE[2]), (214, 69, 69)
+POINT, PATH, REFUSED = rgb(PALETTE[1]), rgb(PALETTE[2]), (214, 69, 69)
 
 
 class Floor(NamedTuple):

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from noslip.engines.system import Array
-from noslip.model.vocabulary import angle_names
-from noslip.show.colors import PALETTE
-from noslip.show.units import raised, unit_text
-from noslip.simulation.trajectory import Trajectory
+from noslip import Trajectory
+from noslip.base import Array
+from noslip.model import angle_names
+from noslip.scene import PALETTE
+from noslip.show import raised, unit_text
 from noslip.studio.page.disposal import Disposal
 
 GHOST, CURSOR = "rgba(140, 140, 140, 0.55)", "rgba(120, 120, 120, 0.8)"

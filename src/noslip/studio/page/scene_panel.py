@@ -6,19 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from noslip.show import colors
-from noslip.show.scene.camera import camera, is_far
-from noslip.show.scene.frames import Frames, frames
-from noslip.show.scene.meshes import rgb
-from noslip.show.scene.scene import Scene
-from noslip.show.scene.stage import GHOST, Stage
+from noslip.scene import GHOST, PALETTE, Frames, Scene, Stage, camera, frames, is_far, rgb
 from noslip.studio.page.browser import point_camera
 from noslip.studio.running.session import Shown
 
 #: Options of a stage that the next one keeps.
 DRAWN = ("traces", "forces", "velocities", "follow", "dark")
 #: Color and name of the run that others are compared with.
-KEPT_COLOR, KEPT = colors.PALETTE[4], "kept"
+KEPT_COLOR, KEPT = PALETTE[4], "kept"
 #: How much farther away one looks at what is driven than would be needed to see it.
 AWAY = 2.2
 #: Ground ahead of what is driven, s of its way.

@@ -8,20 +8,24 @@ from html import escape
 
 import numpy as np
 
-from noslip.analysis.audit import Audit
-from noslip.errors import Fault
-from noslip.formulations.certificate import Certificate
-from noslip.model.model import Model
-from noslip.show.comparison import compare
-from noslip.show.displays import comparison_table
-from noslip.show.report.answers import GROUND, error_size, tracking
-from noslip.show.report.elements import MARKS, Html, Verdict, number_text, text
+from noslip import Audit, Certificate, Fault, Model, compare
+from noslip.base import counted
+from noslip.show import (
+    GROUND,
+    MARKS,
+    Html,
+    Verdict,
+    comparison_table,
+    error_size,
+    number_text,
+    text,
+    tracking,
+)
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS
 from noslip.studio.choosing.link import differences
 from noslip.studio.page.path_handles import PathShape
 from noslip.studio.running.runs import is_vakonomic
 from noslip.studio.running.session import Shown
-from noslip.words import counted
 
 #: Looks of everything below; the page may be light or dark.
 STYLE = """

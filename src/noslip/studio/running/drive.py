@@ -7,13 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from noslip.control.driving.balancing import Balance
-from noslip.control.driving.channels import DriveControls
-from noslip.control.driving.driver import Driver
-from noslip.engines.system import Array, System
-from noslip.show.scene.frames import Frames, frames
-from noslip.simulation.starts.completion import Start, complete_start
-from noslip.simulation.trajectory import Trajectory
+from noslip import Start, System, Trajectory, complete_start
+from noslip.base import Array
+from noslip.control import Balance, DriveControls, Driver
+from noslip.scene import Frames, frames
 from noslip.studio.choosing.choice import Choice, chosen_start
 
 

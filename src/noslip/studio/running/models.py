@@ -16,20 +16,24 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
-from noslip.control.motions.follower_search import find_follower
-from noslip.engines.system import Array, System
-from noslip.engines.system import compile as compile_system
-from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.families import members_of
-from noslip.formulations.catalog import formulation_of
-from noslip.formulations.certificate import Certificate
-from noslip.formulations.derive import derive
-from noslip.formulations.verify import verify
-from noslip.library import MODELS, load
-from noslip.model.model import Model
-from noslip.show.scene.scene import scene
-from noslip.simulation.starts.completion import complete_start
+from noslip import (
+    MODELS,
+    Certificate,
+    FeedForward,
+    Model,
+    NoslipError,
+    SimulationError,
+    System,
+    complete_start,
+    derive,
+    load,
+    verify,
+)
+from noslip import compile as compile_system
+from noslip.base import Array, members_of, nearest
+from noslip.control import AbstractControllerPlan, find_follower
+from noslip.formulations import formulation_of
+from noslip.scene import scene
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, Choice, first_choice
 
 Found = TypeVar("Found")
@@ -106,7 +110,7 @@ class Mechanism:
 
     def equations_html(self, formulation: str) -> str:
         """The equations of motion in MathML, with the derivation to be opened."""
-        from noslip.show.notebook import equations_html
+        from noslip.show import equations_html
 
         equations = self.system(formulation).equations
         return self._cached(f"equations {formulation}", lambda: equations_html(equations))

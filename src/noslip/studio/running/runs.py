@@ -8,25 +8,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noslip.analysis.inverse import FollowMotion
-from noslip.analysis.motion import ExpressionMotion
-from noslip.analysis.reference_motion import start_on_motion
-from noslip.control.controllers.base import AbstractControllerPlan
-from noslip.control.controllers.tracking import Tracking
-from noslip.control.follower import Follower
-from noslip.control.motions.follower_search import find_follower
-from noslip.control.scenario import run_scenario
-from noslip.control.text import parse_timing
-from noslip.control.track import track
-from noslip.control.vehicle_motion import has_planar_base, slip_free
-from noslip.engines.system import System
-from noslip.errors import SimulationError
-from noslip.families import find_member
-from noslip.formulations.catalog import formulation_of
-from noslip.model.scenario import Scenario
-from noslip.simulation.simulate import simulate
-from noslip.simulation.starts.completion import complete_start
-from noslip.simulation.trajectory import Ending, Trajectory
+from noslip import (
+    Ending,
+    ExpressionMotion,
+    Follower,
+    FollowMotion,
+    Scenario,
+    SimulationError,
+    System,
+    Tracking,
+    Trajectory,
+    complete_start,
+    parse_timing,
+    run_scenario,
+    simulate,
+    start_on_motion,
+    track,
+)
+from noslip.base import find_member
+from noslip.control import AbstractControllerPlan, find_follower, has_planar_base, slip_free
+from noslip.formulations import formulation_of
 from noslip.studio.choosing.choice import (
     DRIVE,
     DURATION,

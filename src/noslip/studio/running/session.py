@@ -15,13 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from noslip.analysis.audit import Audit, audit
-from noslip.control.paths.base import Point
-from noslip.engines.system import System
-from noslip.errors import Fault, NoslipError, SimulationError, nearest
-from noslip.show.scene.frames import Frames, frames
-from noslip.show.scene.scene import Scene, scene
-from noslip.simulation.trajectory import Trajectory
+from noslip import Audit, Fault, NoslipError, SimulationError, System, Trajectory, audit
+from noslip.base import nearest
+from noslip.control import Point
+from noslip.scene import Frames, Scene, frames, scene
 from noslip.studio.choosing.choice import (
     DRIVE,
     Choice,

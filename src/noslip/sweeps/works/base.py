@@ -24,22 +24,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.parameters import trace_condition
-from noslip.engines.system import System
-from noslip.engines.system import compile as compile_system
-from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.families import Member
-from noslip.formulations.catalog import known_formulations
-from noslip.formulations.derive import derive
-from noslip.model.model import Model
-from noslip.simulation.request import with_regular_rows
+from noslip import Model, NoslipError, SimulationError, System, derive
+from noslip import compile as compile_system
+from noslip.base import Member, nearest
+from noslip.engines import trace_condition
+from noslip.formulations import known_formulations
+from noslip.simulation import with_regular_rows
 from noslip.sweeps.design import Array
-from noslip.sweeps.measures import (
-    ERROR,
-    NOT_RUN,
-    PointResults,
-    ResultVariable,
-)
+from noslip.sweeps.measures import ERROR, NOT_RUN, PointResults, ResultVariable
 
 
 class AbstractWork(Member, family="work"):

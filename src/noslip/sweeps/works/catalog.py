@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from noslip.errors import SimulationError, nearest
-from noslip.families import IF_YOUR_OWN, find_member, words_of
-from noslip.model.model import Model
+from noslip import Model, SimulationError
+from noslip.base import IF_YOUR_OWN, find_member, nearest, words_of
 from noslip.sweeps.works.base import AbstractWork
 from noslip.sweeps.works.functions import FunctionWork
 from noslip.sweeps.works.instants import EvaluateWork, LinearizeWork, SteadyWork

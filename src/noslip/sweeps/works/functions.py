@@ -7,17 +7,11 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from noslip.engines.system import compile as compile_system
-from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.families import load_plugin
-from noslip.formulations.derive import derive
+from noslip import NoslipError, SimulationError, derive, load_plugin
+from noslip import compile as compile_system
+from noslip.base import nearest
 from noslip.sweeps.design import Array
-from noslip.sweeps.measures import (
-    ERROR,
-    FINISHED,
-    PointResults,
-    ResultVariable,
-)
+from noslip.sweeps.measures import ERROR, FINISHED, PointResults, ResultVariable
 from noslip.sweeps.works.base import AbstractWork
 
 

@@ -9,25 +9,25 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.evaluate_batch import InstantBatch, evaluate_batch
-from noslip.analysis.instant import Instant, evaluate
-from noslip.analysis.linearize import linearize
-from noslip.analysis.linearize_batch import linearize_batch
-from noslip.analysis.scenario import settable_names, split_changes
-from noslip.analysis.steady import steady
-from noslip.analysis.steady_batch import SteadyBatch, steady_batch
-from noslip.engines.system import System
-from noslip.errors import SimulationError, nearest
-from noslip.formulations.derive import derive
-from noslip.simulation.expressions import output_units, reaction_values, units_by_name
-from noslip.sweeps.design import Array
-from noslip.sweeps.measures import (
-    ERROR,
-    FINISHED,
-    NOT_RUN,
-    PointResults,
-    ResultVariable,
+from noslip import (
+    Instant,
+    InstantBatch,
+    SimulationError,
+    SteadyBatch,
+    System,
+    derive,
+    evaluate,
+    evaluate_batch,
+    linearize,
+    linearize_batch,
+    steady,
+    steady_batch,
 )
+from noslip.analysis import settable_names, split_changes
+from noslip.base import nearest
+from noslip.simulation import output_units, reaction_values, units_by_name
+from noslip.sweeps.design import Array
+from noslip.sweeps.measures import ERROR, FINISHED, NOT_RUN, PointResults, ResultVariable
 from noslip.sweeps.works.base import SystemWork
 
 #: State, inputs and parameters by name.

@@ -9,19 +9,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from noslip.analysis.scenario import scenario_start, settable_names
-from noslip.control.scenario import driven_system, run_scenario
-from noslip.errors import SimulationError, nearest
-from noslip.model import expressions
-from noslip.sensitivities.forward import simulate_sensitivities
-from noslip.simulation.batch import simulate_batch
-from noslip.simulation.batches.columns import known_columns
-from noslip.simulation.batches.result import Batch
-from noslip.simulation.events import trace_events
-from noslip.simulation.expressions import output_units, read_expression, units_by_name
-from noslip.simulation.request import read_run
-from noslip.simulation.switches import switch_texts
-from noslip.simulation.trajectory import Ending, Trajectory
+from noslip import (
+    Batch,
+    Ending,
+    SimulationError,
+    Trajectory,
+    run_scenario,
+    simulate_batch,
+    simulate_sensitivities,
+)
+from noslip.analysis import scenario_start, settable_names
+from noslip.base import nearest
+from noslip.control import driven_system
+from noslip.expressions import names_of
+from noslip.simulation import (
+    known_columns,
+    output_units,
+    read_expression,
+    read_run,
+    switch_texts,
+    trace_events,
+    units_by_name,
+)
 from noslip.sweeps.design import Array, read_distribution
 from noslip.sweeps.measures import (
     DOUBTFUL,
@@ -434,10 +443,10 @@ class RunWork(SystemWork):
         texts = [x for x in self.scenario.start.values() if isinstance(x, str)]
         found: set[str] = set()
         for text in texts:
-            found |= expressions.names_of(text)
+            found |= names_of(text)
         for name, text in reversed(list(self.scenario.definitions.items())):
             if name in found:
-                found |= expressions.names_of(text)
+                found |= names_of(text)
         return found
 
 

@@ -8,24 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from noslip.analysis.scenario import settable_names
-from noslip.errors import SimulationError
-from noslip.simulation.batches.columns import known_columns
-from noslip.simulation.expressions import units_by_name
-from noslip.simulation.path_errors import COLUMNS
-from noslip.simulation.trajectory import Trajectory
+from noslip import SimulationError, Trajectory
+from noslip.analysis import settable_names
+from noslip.simulation import COLUMNS, known_columns, units_by_name
 from noslip.sweeps.design import Array
-from noslip.sweeps.measures import (
-    DOUBTFUL,
-    PointResults,
-    ResultVariable,
-    read_measures,
-)
+from noslip.sweeps.measures import DOUBTFUL, PointResults, ResultVariable, read_measures
 from noslip.sweeps.works.base import SystemWork
 from noslip.sweeps.works.runs import SingleView, ending_of
 
 if TYPE_CHECKING:
-    from noslip.control.follower import Follower
+    from noslip import Follower
 
 
 class TrackWork(SystemWork):
@@ -110,8 +102,7 @@ class TrackWork(SystemWork):
 
     def run_point(self, point: Mapping[str, float], cancel: Any = None) -> Trajectory:
         """The whole motion at a point."""
-        from noslip.control.follow import ControlLoop
-        from noslip.control.track import track
+        from noslip import ControlLoop, track
 
         s = self.settings
         texts = {
@@ -141,7 +132,7 @@ class TrackWork(SystemWork):
 
     def _follower(self, texts: Mapping[str, str]) -> Follower:
         """Follower of the path, as far as it is given."""
-        from noslip.control.follower import Follower
+        from noslip import Follower
 
         s = self.settings
         given: dict[str, Any] = {

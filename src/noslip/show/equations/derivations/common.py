@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import casadi as ca
 
-from noslip.kinematics.rows import RowTrace
-from noslip.model.joints import Joint
-from noslip.model.model import Model
+from noslip import Joint, Model
+from noslip.kinematics import RowTrace
 from noslip.show.equations.blocks import CellTable, Section, glyphs_in, words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.combining import combinations, explained

@@ -26,14 +26,7 @@ from noslip.show.equations.blocks import (
 )
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import (
-    Fenced,
-    MathGrid,
-    MathNumber,
-    Node,
-    Operator,
-    joined,
-)
+from noslip.show.equations.layout import Fenced, MathGrid, MathNumber, Node, Operator, joined
 from noslip.show.equations.notation import symbol
 from noslip.show.equations.typeset import to_text
 from noslip.show.equations.writing import Written

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.formulations.boltzmann_hamel import hamel_term, turning_term
-from noslip.formulations.gibbs_appell import acceleration_energy
-from noslip.formulations.hamel_joints import jointwise_shares, recognize
-from noslip.formulations.tree import kinetic_energy
-from noslip.kinematics.linear import block_solve
-from noslip.kinematics.tree import twists
-from noslip.model.forces import GRAVITY, SPRING
+from noslip.algebra import block_solve
+from noslip.formulations import (
+    acceleration_energy,
+    hamel_term,
+    jointwise_shares,
+    kinetic_energy,
+    recognize,
+    turning_term,
+)
+from noslip.kinematics import twists
+from noslip.model import GRAVITY, SPRING
 from noslip.show.equations.blocks import words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.common import (

@@ -5,12 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from noslip.show.equations.blocks import Paragraph, words
-from noslip.show.equations.derivations.common import (
-    Drafted,
-    column,
-    reduced_mass,
-    reduced_motion,
-)
+from noslip.show.equations.derivations.common import Drafted, column, reduced_mass, reduced_motion
 from noslip.show.equations.derivations.document import Draft
 from noslip.show.equations.derivations.subject import Subject
 

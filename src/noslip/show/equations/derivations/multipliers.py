@@ -6,10 +6,14 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.formulations.boltzmann_hamel import turning_term
-from noslip.formulations.forces import applied_forces
-from noslip.formulations.tree import inverse_dynamics, mass_matrix, row_rates
-from noslip.formulations.vakonomic import curl_force
+from noslip.formulations import (
+    applied_forces,
+    curl_force,
+    inverse_dynamics,
+    mass_matrix,
+    row_rates,
+    turning_term,
+)
 from noslip.show.equations.blocks import words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.common import Drafted, column, glyphs, matrix, motion_rows

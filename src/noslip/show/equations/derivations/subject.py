@@ -10,13 +10,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.formulations.base import Equations
-from noslip.formulations.complement import NaturalComplement
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.linear import block_solve
-from noslip.kinematics.tree import Node
-from noslip.model.angle_coordinates import angle_joints
-from noslip.model.joints import Joint
+from noslip import Equations, Joint, Kinematics, NaturalComplement
+from noslip.algebra import block_solve
+from noslip.kinematics import Node
+from noslip.model import angle_joints
 from noslip.show.equations.coordinates import ANGLES, PrintedEquations
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import MathRow, formula
@@ -246,7 +243,7 @@ class Subject:
         f, num = self.simplest.generalized_reactions, len(self.kin.row_basis)
         f = ca.substitute([f], [self.simplest.etadot], [self.etadot])[0]
         if self.mu.shape[0]:
-            from noslip.formulations.vakonomic import curl_force
+            from noslip.formulations import curl_force
 
             f = f - curl_force(self.kin, self.mu)
         inverse, _ = block_solve(self.kin.K, ca.SX.eye(self.kin.num_speeds))

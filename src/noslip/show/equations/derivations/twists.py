@@ -5,10 +5,10 @@ from __future__ import annotations
 import casadi as ca
 import sympy
 
-from noslip.formulations.desantis import DeSantis, body_jacobian, body_mass, spin_matrix
-from noslip.formulations.tree import unit_speed_twists
-from noslip.kinematics.linear import symmetric_solve
-from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
+from noslip import DeSantis
+from noslip.algebra import symmetric_solve
+from noslip.formulations import body_jacobian, body_mass, spin_matrix, unit_speed_twists
+from noslip.model import DISSIPATIVE, GIVEN, GRAVITY, SPRING
 from noslip.show.equations.blocks import words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.common import (

@@ -1,0 +1,58 @@
+"""Names that other packages may use, in the order in which they are needed."""
+
+from .audit import (
+    touches_ground as touches_ground,
+)
+from .cartesian import (
+    COMPONENTS as COMPONENTS,
+    frame_twist as frame_twist,
+)
+from .contact_loads import (
+    contact_forces as contact_forces,
+)
+from .instant import (
+    check_time as check_time,
+    input_vector as input_vector,
+    speed_input_vectors as speed_input_vectors,
+    speed_rows as speed_rows,
+)
+from .instant_kinematics import (
+    BodyMotion as BodyMotion,
+    inputs_for as inputs_for,
+)
+from .linearization import (
+    Linearization as Linearization,
+    linearize as linearize,
+    linearize_point as linearize_point,
+    small_motions as small_motions,
+    steady_state_at as steady_state_at,
+)
+from .local_coordinates import (
+    LocalState as LocalState,
+    angles_of as angles_of,
+    local_coordinates_at as local_coordinates_at,
+    local_state_at as local_state_at,
+    turn_axes_at as turn_axes_at,
+)
+from .modes import (
+    SweptMode as SweptMode,
+    growth_bound as growth_bound,
+    swept_modes as swept_modes,
+)
+from .reactions import (
+    motion_of as motion_of,
+    sampled as sampled,
+    simulated_system as simulated_system,
+)
+from .scenario import (
+    Changes as Changes,
+    scenario_start as scenario_start,
+    settable_names as settable_names,
+    split_changes as split_changes,
+)
+from .steady_motion import (
+    Relevance as Relevance,
+    SteadyMotion as SteadyMotion,
+    relevance as relevance,
+    steady as steady,
+)

@@ -1,0 +1,517 @@
+"""Files and folders that appear whole or not at all, and what killed processes leave behind.
+
+What is being written has a hidden name beside its target and is renamed when it is complete:
+
+    .TARGET.noslip-SYSTEM-PID-START-RANDOM.part
+
+SYSTEM stands for the boot and the process namespace, START for the start of process PID. A later
+run that finds such a name in its folder removes it once that process is gone
+(:func:`remove_stale`); one of another system, whose processes cannot be seen, after a day without a
+change.
+
+A folder that noslip fills has a manifest: names, sizes and SHA-256 of what was written. Only what
+it names, unchanged, is ever removed when the folder is replaced (:func:`publish_folder`); all else
+in it is kept. No race can replace a folder: a rename onto one that is not empty fails. While two
+folders change places the hidden one ends in ``.old``: it may hold a user's files, so what is in it
+is never removed before it is known to be elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import functools
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from noslip.base.errors import StorageError
+
+#: File in a folder that names what noslip wrote there.
+MANIFEST = "manifest.json"
+#: Bytes of a manifest that are read.
+_MAX_MANIFEST = 1_000_000
+#: s without a change after which what another system left has no writer any more.
+ABANDONED = 86400.0
+
+_HIDDEN = re.compile(
+    r"\.(?P<target>.+)\.noslip-(?P<system>[0-9a-f]{8})-(?P<pid>\d+)-(?P<start>\d+)-[0-9a-f]{8}"
+    r"\.(?P<kind>part|old)(?P<suffix>\.[^.]*)?"
+)
+#: Bytes of a target's name that its hidden name holds; file systems allow 255 in all.
+_KEPT_NAME = 120
+_NOT_EMPTY = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR)
+
+#: Hidden files and folders of this process.
+_OWN: set[Path] = set()
+#: Folders in which this process has looked for stale ones.
+_CLEANED: set[str] = set()
+_LOCK = threading.Lock()
+
+
+def write_atomically(
+    path: Path,
+    write: Callable[[Path], Any],
+    *,
+    private: bool = False,
+    suffix: str = "",
+    durable: bool = False,
+) -> None:
+    """Write through a temporary file beside the target, so that a reader never sees half of it.
+
+    A private file is its owner's alone and replaces whatever is there; others have the permissions
+    that the umask leaves, and a device or a pipe, such as /dev/null, is written to. The name of the
+    temporary file has the given suffix, for libraries that go by it. A durable file is on the disk
+    when this returns, so that it outlives a power failure whole.
+
+    Raises
+    ------
+    StorageError : it cannot be written; what was there before is as it was.
+    """
+    with reported(path):
+        if not private and path.exists() and not (path.is_file() or path.is_dir()):
+            import tempfile
+
+            scratch = Path(tempfile.gettempdir()) / path.name
+            with temporary_folder(scratch, private=True) as folder:
+                whole = folder / path.name
+                write(whole)
+                with whole.open("rb") as source, path.open("wb") as target:
+                    shutil.copyfileobj(source, target)
+            return
+        with made_parents(path, mode=0o700 if private else 0o777):
+            remove_stale(path.parent, once=True)
+            temporary = hidden_name(path, suffix=suffix)
+            with _registered(temporary):
+                mode = 0o600 if private else 0o666
+                os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+                write(temporary)
+                if durable:
+                    _flush(temporary)
+                os.replace(temporary, path)
+                if durable:
+                    _flush(path.parent)
+
+
+@contextlib.contextmanager
+def made_parents(path: Path, mode: int = 0o777) -> Iterator[None]:
+    """Context with the folders above a path; those made for it are removed where it fails."""
+    missing, place = list[Path](), path.parent
+    while not place.exists() and place != place.parent:
+        missing.append(place)
+        place = place.parent
+    path.parent.mkdir(mode=mode, parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for place in missing:
+            with contextlib.suppress(OSError):  # somebody else uses it by now
+                place.rmdir()
+        raise
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file, or the entries of a folder, are on the disk."""
+    if sys.platform == "win32" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def reported(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Context in which an OSError becomes a StorageError about a file or folder."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except OSError as error:
+        raise storage_error(error, path) from error
+    except ValueError as error:
+        if "null" not in str(error) or "\0" not in os.fspath(path):
+            raise
+        named = os.fspath(path).replace("\0", "\\0")
+        raise StorageError(
+            "the name contains a NUL character, which file names cannot", named, "correct the name"
+        ) from None
+
+
+def storage_error(error: OSError, path: str | os.PathLike[str]) -> StorageError:
+    """The StorageError for an OSError about a file or folder."""
+    reason = error.strerror or str(error)
+    fix = _FIXES.get(error.errno or 0, "check the name, the permissions and the disk")
+    made = StorageError(f"it cannot be written: {reason[:1].lower()}{reason[1:]}", str(path), fix)
+    made.errno, made.strerror, made.filename = error.errno, error.strerror, os.fspath(path)
+    return made
+
+
+_FIXES = {
+    errno.ENOSPC: "free some space there, or write to another disk",
+    errno.EDQUOT: "free some of your quota there, or write to another disk",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f), or write fewer samples",
+    errno.ENOENT: "make its folder, or correct the path",
+    errno.EACCES: "choose a folder that you may write to",
+    errno.EPERM: "choose a folder that you may write to",
+    errno.EROFS: "choose a folder on a disk that may be written to",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EBUSY: "choose a folder that is not in use",
+}
+
+
+def hidden_name(target: Path, kind: str = "part", suffix: str = "") -> Path:
+    """A new hidden name beside a target that tells which process it belongs to."""
+    name = target.name.encode("utf-8", "surrogateescape")[:_KEPT_NAME].decode("utf-8", "ignore")
+    system, pid, start = _identity(os.getpid())
+    random = secrets.token_hex(4)
+    shown = name or "file"
+    return target.with_name(f".{shown}.noslip-{system}-{pid}-{start}-{random}.{kind}{suffix}")
+
+
+@contextlib.contextmanager
+def temporary_folder(target: Path, *, private: bool = False) -> Iterator[Path]:
+    """Context with a new hidden folder beside a target, removed at its end if it is still there."""
+    remove_stale(target.parent, once=True)
+    folder = hidden_name(target)
+    with _registered(folder):
+        folder.mkdir(0o700 if private else 0o777)
+        yield folder
+
+
+@contextlib.contextmanager
+def _registered(temporary: Path) -> Iterator[None]:
+    """Context at whose end a hidden file or folder is removed, also by :func:`remove_own`."""
+    _OWN.add(temporary)
+    try:
+        yield
+    finally:
+        _remove(temporary)
+        _OWN.discard(temporary)
+
+
+def remove_own() -> None:
+    """Remove the hidden files and folders of this process, which ends now."""
+    for temporary in tuple(_OWN):
+        _remove(temporary)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        if stat.S_ISDIR(path.lstat().st_mode):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
+def absolute(path: str | os.PathLike[str]) -> Path:
+    """The path of a file or folder without links.
+
+    Raises
+    ------
+    StorageError : it is relative to a working folder that no longer exists.
+    """
+    if not is_working_folder() and not os.path.isabs(path):
+        raise StorageError(
+            "the working folder no longer exists",
+            os.fspath(path),
+            "change to a folder that exists, or give the path from the root",
+        )
+    return Path(os.path.realpath(path))
+
+
+def is_working_folder() -> bool:
+    """Whether the working folder still exists."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def remove_stale(folder: Path, *, once: bool = False) -> None:
+    """Remove what processes that are gone left unfinished in a folder.
+
+    Parameters
+    ----------
+    folder : to look in, but not below it.
+    once : look only if this process has not done so before.
+    """
+    key = str(absolute(folder))
+    with _LOCK:
+        if once and key in _CLEANED:
+            return
+        _CLEANED.add(key)
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            found = _HIDDEN.fullmatch(entry.name) if entry.name.startswith(".") else None
+            if found is None or not is_abandoned(Path(entry.path)):
+                continue
+            path, target = Path(entry.path), folder / found["target"]
+            if found["kind"] == "part":
+                _remove(path)
+            elif target.exists():
+                with contextlib.suppress(OSError):
+                    _discard(path, target)
+            else:  # ended between two renames
+                with contextlib.suppress(OSError):
+                    os.rename(path, target)
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether a hidden file or folder belongs to a process that is gone."""
+    found = _HIDDEN.fullmatch(path.name)
+    if found is None:
+        return False
+    system, _, start = _identity(int(found["pid"]))
+    if sys.platform != "win32" and found["system"] == system:
+        return found["start"] != start
+    try:
+        return time.time() - path.lstat().st_mtime > ABANDONED
+    except OSError:
+        return False
+
+
+def _identity(pid: int) -> tuple[str, int, str]:
+    """System, process, and its start; the start is "" if there is no such process."""
+    return _system(), pid, _own_start(pid) if pid == os.getpid() else _start(pid)
+
+
+@functools.cache
+def _system() -> str:
+    """Eight digits for this boot and its process namespace."""
+    parts = [os.uname().nodename if hasattr(os, "uname") else sys.platform]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii"))
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+
+@functools.lru_cache(maxsize=2)  # a fork has another number
+def _own_start(pid: int) -> str:
+    return _start(pid) or "0"
+
+
+def _start(pid: int) -> str:
+    """Start time of a process in system ticks; "" if there is none, "0" if it is unknown."""
+    if sys.platform == "linux":
+        try:
+            state, *fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
+        except (OSError, ValueError):
+            return ""
+        return "" if state in (b"Z", b"X") else fields[18].decode("ascii")
+    if sys.platform == "win32":
+        return "0"
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except OSError:
+        pass
+    return "0"
+
+
+# folders
+
+
+def publish_folder(temporary: Path, target: Path, *, replace: bool = False) -> list[str]:
+    """Give a finished hidden folder its name; names of what was kept of the folder before it.
+
+    Parameters
+    ----------
+    temporary : hidden folder beside the target, with everything in it; a manifest is added.
+    target : its name. An empty folder there is replaced.
+    replace : also replace an earlier folder with a manifest; what that does not name is kept.
+
+    Raises
+    ------
+    FileExistsError : there is a folder that is not replaced, or a file.
+    OSError : it cannot be renamed; the folder before it is as it was.
+    """
+    write_manifest(temporary)
+    for _ in range(100):  # again if the folder goes or comes at that very moment
+        try:
+            os.rename(temporary, target)
+            return []
+        except OSError as error:
+            if error.errno not in _NOT_EMPTY and not isinstance(error, FileExistsError):
+                raise
+            if not (replace and read_manifest(target)):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
+        with contextlib.suppress(FileNotFoundError):
+            return _replace(temporary, target)
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(target))
+
+
+def _replace(temporary: Path, target: Path) -> list[str]:
+    """Exchange two folders, with what is foreign in the old one in both, and remove the old one."""
+    kept = _link_foreign(target, temporary)
+    aside = hidden_name(target, "old")
+    _OWN.discard(temporary)  # from here on it may hold files of the user
+    os.rename(temporary, aside)
+    try:
+        if not _exchange(aside, target):
+            # without an exchange the target is missing for a moment; a kill then is repaired later
+            other = hidden_name(target, "old")
+            os.rename(target, other)
+            os.rename(aside, target)
+            aside = other
+    except OSError:
+        if target.exists():  # nothing was exchanged
+            shutil.rmtree(aside, ignore_errors=True)
+        raise
+    return sorted({*kept, *_discard(aside, target)})
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step, where the system can."""
+    if sys.platform != "linux":
+        return False
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    if rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+        return False
+    raise OSError(number, os.strerror(number), str(other))
+
+
+def _entries(folder: Path, below: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Relative name and entry of all that is in a folder, a folder before what is in it."""
+    with os.scandir(folder / below) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        name = f"{below}/{entry.name}" if below else entry.name
+        yield name, entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from _entries(folder, name)
+
+
+def foreign(folder: Path) -> list[str]:
+    """Relative names of the files in a folder that its manifest does not name, or not like this."""
+    listed = read_manifest(folder) or {}
+    return [
+        name
+        for name, entry in _entries(folder)
+        if not entry.is_dir(follow_symlinks=False) and not _is_listed(folder, name, entry, listed)
+    ]
+
+
+def _is_listed(
+    folder: Path, name: str, entry: os.DirEntry[str], listed: dict[str, tuple[int, str]]
+) -> bool:
+    """Whether a file is what noslip wrote, unchanged."""
+    if name == MANIFEST:
+        return True
+    if name not in listed or not entry.is_file(follow_symlinks=False):
+        return False
+    size, digest = listed[name]
+    return entry.stat(follow_symlinks=False).st_size == size and _digest(folder / name) == digest
+
+
+def _link_foreign(old: Path, new: Path) -> list[str]:
+    """Let a new folder hold what is foreign in the old one too; the names it has there."""
+    kept = []
+    for name in foreign(old):
+        place = _free_name(new / name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(old / name, place, follow_symlinks=False)
+        except OSError:
+            shutil.copy2(old / name, place, follow_symlinks=False)
+        kept.append(place.relative_to(new).as_posix())
+    for name, entry in _entries(old):
+        if entry.is_dir(follow_symlinks=False) and not os.path.lexists(new / name):
+            (new / name).mkdir(parents=True)
+    return kept
+
+
+def _discard(old: Path, target: Path) -> list[str]:
+    """Remove a folder whose foreign files are in the target; those that are not are moved there."""
+    moved = []
+    for name in foreign(old):
+        place = target / name
+        if any(_is_same(old / name, p) for p in (place, *place.parent.glob(f"{place.name}.kept*"))):
+            continue
+        place = _free_name(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.rename(old / name, place)
+        moved.append(place.relative_to(target).as_posix())
+    shutil.rmtree(old, ignore_errors=True)
+    return moved
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two names are of one file, or of equal ones."""
+    try:
+        first, second = one.lstat(), other.lstat()
+    except OSError:
+        return False
+    if (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino):
+        return True
+    if stat.S_ISLNK(first.st_mode) and stat.S_ISLNK(second.st_mode):
+        return os.readlink(one) == os.readlink(other)
+    regular = stat.S_ISREG(first.st_mode) and stat.S_ISREG(second.st_mode)
+    return regular and first.st_size == second.st_size and _digest(one) == _digest(other)
+
+
+def _free_name(place: Path) -> Path:
+    """A path, or the next one with .kept, .kept-2, … after its name that is not taken."""
+    free, number = place, 1
+    while os.path.lexists(free):
+        free = place.with_name(f"{place.name}.kept" + (f"-{number}" if number > 1 else ""))
+        number += 1
+    return free
+
+
+# manifests
+
+
+def write_manifest(folder: Path) -> None:
+    """Write the manifest of a folder: every file that is in it now."""
+    files = {
+        name: {"bytes": entry.stat().st_size, "sha256": _digest(folder / name)}
+        for name, entry in _entries(folder)
+        if name != MANIFEST and entry.is_file(follow_symlinks=False)
+    }
+    text = json.dumps({"written_by": "noslip", "files": files}, indent=2, ensure_ascii=False)
+    (folder / MANIFEST).write_bytes((text + "\n").encode("utf-8", "surrogateescape"))
+
+
+def read_manifest(folder: Path) -> dict[str, tuple[int, str]] | None:
+    """Relative name → size and SHA-256 of what noslip wrote into a folder; None without one."""
+    try:
+        handle = os.open(folder / MANIFEST, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            data = file.read(_MAX_MANIFEST + 1)
+        if len(data) > _MAX_MANIFEST:
+            return None
+        found = json.loads(data.decode("utf-8", "surrogateescape"))
+        if found["written_by"] != "noslip":
+            return None
+        return {str(n): (int(f["bytes"]), str(f["sha256"])) for n, f in found["files"].items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,1 @@
+"""Motions to follow: given by expressions, completed, and the inputs they need."""

@@ -1,0 +1,126 @@
+"""Names that other packages may use, in the order in which they are needed."""
+
+from .basis_cover import (
+    BasisCover as BasisCover,
+    basis_measures as basis_measures,
+    cover_ranges as cover_ranges,
+)
+from .code_store import (
+    load as load,
+    save as save,
+)
+from .cuda_driver import (
+    cuda_device as cuda_device,
+)
+from .device_arrays import (
+    DeviceArray as DeviceArray,
+    columns_of as columns_of,
+    device_view as device_view,
+    to_device as to_device,
+    to_host as to_host,
+)
+from .device_function import (
+    RowFunction as RowFunction,
+    SharedFunctions as SharedFunctions,
+    compile_rows as compile_rows,
+    print_shared_functions as print_shared_functions,
+)
+from .device_math import (
+    COS_SINGLE as COS_SINGLE,
+    ROUND_SINGLE as ROUND_SINGLE,
+    SIN_SINGLE as SIN_SINGLE,
+)
+from .devices import (
+    AbstractDevice as AbstractDevice,
+    DeviceKernel as DeviceKernel,
+    DeviceMemory as DeviceMemory,
+)
+from .flow import (
+    Block as Block,
+    Buffer as Buffer,
+    Flow as Flow,
+    Given as Given,
+    ONE as ONE,
+    PLACE as PLACE,
+    REGISTERS as REGISTERS,
+    THREAD as THREAD,
+    Target as Target,
+)
+from .interpreter import (
+    apply as apply,
+    interpret_rows as interpret_rows,
+)
+from .ir_writer import (
+    Operand as Operand,
+    REAL as REAL,
+    SINGLE as SINGLE,
+    TRUTH as TRUTH,
+    Value as Value,
+    WHOLE as WHOLE,
+    vector_type as vector_type,
+)
+from .machine_code import (
+    choose_instruction_set as choose_instruction_set,
+    stored_machine_code as stored_machine_code,
+    target_facts as target_facts,
+)
+from .native import (
+    NativeFunction as NativeFunction,
+    compile_expression as compile_expression,
+    compile_native as compile_native,
+    compile_wide as compile_wide,
+    native_lanes as native_lanes,
+)
+from .native_arrays import (
+    LINE_WORDS as LINE_WORDS,
+    REALS as REALS,
+    WHOLES as WHOLES,
+    address as address,
+    given_table as given_table,
+    work_address as work_address,
+)
+from .optimization import (
+    optimize as optimize,
+)
+from .outputs import (
+    blocks as blocks,
+    contact_axes as contact_axes,
+    energies as energies,
+    motion as motion,
+    residuals as residuals,
+    wrenches as wrenches,
+)
+from .parameters import (
+    trace_condition as trace_condition,
+)
+from .program import (
+    Operation as Operation,
+    Program as Program,
+    trace_program as trace_program,
+)
+from .projection import (
+    is_projected as is_projected,
+    projected_state as projected_state,
+)
+from .sympy import (
+    apply_kind as apply_kind,
+    to_sympy as to_sympy,
+)
+from .system import (
+    System as System,
+    compile as compile,
+    require_system as require_system,
+)
+from .thread_code import (
+    KERNEL as KERNEL,
+    join_texts as join_texts,
+    record_text as record_text,
+    word_of_record as word_of_record,
+)
+from .vector_math import (
+    COS as COS,
+    FAR as FAR,
+    HALF_PI as HALF_PI,
+    ROUND as ROUND,
+    SIN as SIN,
+)

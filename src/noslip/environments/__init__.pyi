@@ -1,0 +1,3 @@
+"""Names that other packages may use."""
+
+from . import gym as gym

@@ -1,0 +1,514 @@
+"""A safe reader of arithmetic: text in, a small tree out, nothing ever run as code.
+
+Grammar (lowest binding first), with the usual meaning; `**` or `^` is the power, right associative:
+
+    sum     = product { ("+" | "-") product }
+    product = signed { ("*" | "/") signed }
+    signed  = ("+" | "-") signed | power
+    power   = atom [ ("**" | "^") signed ]
+    atom    = number [ "[" unit "]" ] | name | name "(" sum { "," sum } ")" | "(" sum ")" | measure
+    measure = word "(" body [ "," ... ] ")" "." ( "x" | "y" | "z" ) | "rate" "(" sum ")"
+
+The unit of a number says what it is in; its value is in SI units whatever it says.
+Names are letters, digits, `_` and `.` (``wheel1.angle``). Functions are those of `FUNCTIONS`.
+Measures are those of `MEASURES`: quantities of the motion of a body, by their components along the
+axes of the world, such as ``point(fork, 0.1, 0, 0).z`` or ``axis(disk, z).x``, and ``rate(…)``, the
+rate in time of any expression.
+Length and nesting are capped, so that a hostile file can neither stall nor overflow the reader;
+trees are walked by :func:`fold`, which needs no deep recursion.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from noslip.base import MissingNameError, nearest
+
+#: A number in SI units, or the text of an expression of declared parameters, such as ``"l/2"``.
+Scalar: TypeAlias = float | str
+
+MAX_LENGTH = 2000
+MAX_DEPTH = 60
+
+#: Functions an expression may call, with the number of their arguments.
+FUNCTIONS: dict[str, int] = {
+    "sqrt": 1, "exp": 1, "log": 1,
+    "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2,
+    "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1,
+    "abs": 1, "sign": 1, "floor": 1, "min": 2, "max": 2,
+}  # fmt: skip
+
+#: Measures of bodies: whether they take a place in the body's axes, and their order: of positions,
+#: velocities or accelerations. ``rate`` is one order above its argument.
+MEASURES: dict[str, tuple[bool, int]] = {
+    "point": (True, 0), "velocity": (True, 1), "acceleration": (True, 2),
+    "axis": (False, 0), "angular_velocity": (False, 1), "angular_acceleration": (False, 2),
+}  # fmt: skip
+RATE = "rate"
+
+#: Names every expression knows.
+CONSTANTS: dict[str, float] = {"pi": math.pi}
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*)*)"
+    r"|(?P<part>\.[A-Za-z_]+)"
+    r"|(?P<unit>\[[A-Za-z0-9*/^(). -]{1,40}\])"
+    r"|(?P<symbol>\*\*|[-+*/^(),]))",
+    re.ASCII,
+)
+
+
+class ExpressionError(ValueError):
+    """The text is not an expression; the message says why and at which character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal number, with a unit in brackets if it has one: ``0.4`` or ``0.4[m]``."""
+
+    value: float
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A parameter, a coordinate, a speed, an input, or time."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator (``+ - * / **`` and ``neg``) or a function, applied to its arguments."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A component of a quantity of a body's motion, or the rate of an expression.
+
+    Parameters
+    ----------
+    word : of `MEASURES`, or ``rate``.
+    arguments : the place in the body's axes, or the expression whose rate it is.
+    body : whose motion; empty for a rate.
+    axis : of the body, for ``axis``.
+    part : component along the axes of the world: ``x``, ``y`` or ``z``; empty for a rate.
+    """
+
+    word: str
+    arguments: tuple[Expression, ...]
+    body: str = ""
+    axis: str = ""
+    part: str = ""
+
+
+Expression = Number | Name | Call | Measure
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Expression:
+    """The tree of an expression.
+
+    Raises
+    ------
+    ExpressionError : with the position of what cannot be read.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"it has {len(text)} characters, at most {MAX_LENGTH} are read")
+    reader = _Reader(_tokens(text))
+    tree = reader.sum(0)
+    if reader.peek() is not None:
+        raise ExpressionError(f"'{reader.peek()}' at character {reader.position()} is not expected")
+    return tree
+
+
+def fold(
+    expression: Expression,
+    leaf: Callable[[Number | Name], Any],
+    call: Callable[[str, list[Any]], Any],
+    measure: Callable[[Measure, list[Any]], Any] | None = None,
+) -> Any:
+    """Fold a tree bottom-up: map its leaves, then its calls on the results of their arguments.
+
+    Parameters
+    ----------
+    expression : Expression
+        A tree from :func:`parse`; a sum of a thousand terms is a thousand levels deep.
+    leaf : function
+        Result of a number or a name.
+    call : function
+        Result of an operator or function, from its word and the results of its arguments.
+    measure : function
+        Result of a measure; without it measures are refused.
+
+    Raises
+    ------
+    ExpressionError : the expression has a measure where none has a value.
+    """
+    waiting: list[tuple[Expression, bool]] = [(expression, False)]
+    results: list[Any] = []
+    while waiting:
+        node, arguments_done = waiting.pop()
+        if isinstance(node, Number | Name):
+            results.append(leaf(node))
+        elif arguments_done:
+            first = len(results) - len(node.arguments)
+            given = results[first:]
+            if isinstance(node, Call):
+                results[first:] = [call(node.function, given)]
+            elif measure is not None:
+                results[first:] = [measure(node, given)]
+            else:
+                raise ExpressionError(f"'{node.word}' of a motion has no value here")
+        else:
+            waiting.append((node, True))
+            waiting.extend((argument, False) for argument in reversed(node.arguments))
+    return results[0]
+
+
+def names_in(expression: Expression) -> set[str]:
+    """All names the expression refers to."""
+    return fold(
+        expression,
+        lambda node: {node.name} if isinstance(node, Name) else set(),
+        lambda _, arguments: set().union(*arguments),
+        lambda _, arguments: set().union(*arguments),
+    )
+
+
+def measures_in(expression: Expression) -> tuple[Measure, ...]:
+    """All measures of the expression, rates included."""
+    return fold(
+        expression,
+        lambda node: (),
+        lambda _, arguments: sum(arguments, ()),
+        lambda node, arguments: sum(arguments, (node,)),
+    )
+
+
+def order(expression: Expression, orders: Mapping[str, int]) -> int:
+    """0 for what positions determine, 1 for speeds, 2 for accelerations and so on.
+
+    Parameters
+    ----------
+    expression : Expression
+        A tree from :func:`parse`.
+    orders : mapping
+        Orders of names; those that are not listed are of order 0.
+    """
+    return fold(
+        expression,
+        lambda node: orders.get(node.name, 0) if isinstance(node, Name) else 0,
+        lambda _, arguments: max(arguments),
+        lambda node, arguments: (
+            arguments[0] + 1 if node.word == RATE else max(MEASURES[node.word][1], *arguments, 0)
+        ),
+    )
+
+
+@lru_cache(maxsize=4096)
+def names_of(text: str) -> frozenset[str]:
+    """All names that a text refers to.
+
+    Raises
+    ------
+    ExpressionError : the text cannot be read.
+    """
+    return frozenset(names_in(parse(text)))
+
+
+def evaluate(
+    expression: Expression,
+    values: Mapping[str, Any],
+    algebra: Any,
+    literal: Callable[[float], Any] = float,
+    measure: Callable[[Measure, list[Any]], Any] | None = None,
+) -> Any:
+    """The value of an expression in any algebra.
+
+    Parameters
+    ----------
+    expression : Expression
+        A tree from :func:`parse`.
+    values : mapping
+        What each name stands for: a number, a traced scalar, a symbol.
+    algebra : module or class
+        What has the functions: ``casadi``, ``sympy``, or :class:`NUMBERS`.
+    literal : function
+        What a number stands for; itself by default.
+    measure : function
+        Value of a measure from those of its arguments; without it measures are refused.
+    """
+
+    def leaf(node: Number | Name) -> Any:
+        if isinstance(node, Number):
+            return literal(node.value)
+        return values[node.name] if node.name in values else literal(_constant(node, values))
+
+    def call(function: str, arguments: list[Any]) -> Any:
+        return apply(function, arguments, algebra)
+
+    return fold(expression, leaf, call, measure)
+
+
+def apply(function: str, arguments: Sequence[Any], algebra: Any) -> Any:
+    """One operator or function of `algebra` on its arguments."""
+    match function:
+        case "+":
+            return arguments[0] + arguments[1]
+        case "-":
+            return arguments[0] - arguments[1]
+        case "*":
+            return arguments[0] * arguments[1]
+        case "/":
+            return arguments[0] / arguments[1]
+        case "**":
+            return arguments[0] ** arguments[1]
+        case "neg":
+            return -arguments[0]
+        case name:
+            return getattr(algebra, _CASADI_NAMES.get(name, name))(*arguments)
+
+
+def apply_to_numbers(function: str, arguments: Sequence[float]) -> float:
+    """One operator or function on numbers; nan where it has no finite real value."""
+    if any(math.isnan(argument) for argument in arguments):
+        return math.nan
+    try:
+        value = apply(function, arguments, NUMBERS)
+    except (ArithmeticError, ValueError):
+        return math.nan
+    # a power of a negative number may be complex
+    return float(value) if not isinstance(value, complex) and math.isfinite(value) else math.nan
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a number, not a truth value, that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def nominal(scalar: Scalar, values: Mapping[str, float]) -> float:
+    """The number a scalar stands for at given parameter values; nan where it has no finite value.
+
+    Parameters
+    ----------
+    scalar : float or str
+        A number, or the text of an expression.
+    values : mapping
+        Value of each name the expression uses, such as :meth:`Model.parameter_values`.
+
+    Raises
+    ------
+    ExpressionError : the text cannot be read.
+    MissingNameError : it uses a name that has no value.
+    """
+    if not isinstance(scalar, str):
+        return float(scalar)
+
+    def leaf(node: Number | Name) -> float:
+        if isinstance(node, Number):
+            return node.value
+        return values[node.name] if node.name in values else _constant(node, values)
+
+    return fold(parse(scalar), leaf, apply_to_numbers)
+
+
+def _constant(node: Name, values: Mapping[str, Any]) -> float:
+    """Value of a constant; a name that is none is refused."""
+    if node.name not in CONSTANTS:
+        known = [*values, *CONSTANTS]
+        raise MissingNameError(
+            f"there is no '{node.name}'",
+            f"expression with '{node.name}'",
+            nearest(node.name, known),
+        )
+    return CONSTANTS[node.name]
+
+
+_CASADI_NAMES = {"abs": "fabs", "min": "fmin", "max": "fmax"}
+
+
+class NUMBERS:
+    """The functions on plain floats, for expressions of parameters with known values."""
+
+    sqrt, exp, log = math.sqrt, math.exp, math.log
+    sin, cos, tan = math.sin, math.cos, math.tan
+    asin, acos, atan, atan2 = math.asin, math.acos, math.atan, math.atan2
+    sinh, cosh, tanh = math.sinh, math.cosh, math.tanh
+    asinh, acosh, atanh = math.asinh, math.acosh, math.atanh
+    fabs, floor, fmin, fmax = math.fabs, math.floor, min, max
+
+    @staticmethod
+    def sign(x: float) -> float:
+        return (x > 0) - (x < 0)
+
+
+def _tokens(text: str) -> list[tuple[str, str, int]]:
+    tokens = []
+    at = 0
+    text = text.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            at += len(text[at:]) - len(text[at:].lstrip(" \t\r\n\f\v"))
+            raise ExpressionError(f"{text[at]!r} at character {at + 1} is not arithmetic")
+        kind = match.lastgroup or ""
+        tokens.append((kind, match[kind], match.start(kind) + 1))
+        at = match.end()
+    return tokens
+
+
+class _Reader:
+    """Recursive descent over the tokens, one method a line of the grammar."""
+
+    def __init__(self, tokens: list[tuple[str, str, int]]) -> None:
+        self.tokens = tokens
+        self.at = 0
+
+    def peek(self) -> str | None:
+        return self.tokens[self.at][1] if self.at < len(self.tokens) else None
+
+    def position(self) -> int:
+        return self.tokens[self.at][2] if self.at < len(self.tokens) else -1
+
+    def take(self, *symbols: str) -> str | None:
+        if self.at < len(self.tokens) and self.peek() in symbols:
+            self.at += 1
+            return self.tokens[self.at - 1][1]
+        return None
+
+    def sum(self, depth: int) -> Expression:
+        left = self.product(depth)
+        while symbol := self.take("+", "-"):
+            left = Call(symbol, (left, self.product(depth)))
+        return left
+
+    def product(self, depth: int) -> Expression:
+        left = self.signed(depth)
+        while symbol := self.take("*", "/"):
+            left = Call(symbol, (left, self.signed(depth)))
+        return left
+
+    def signed(self, depth: int) -> Expression:
+        if depth > MAX_DEPTH:
+            raise ExpressionError(f"it is nested deeper than {MAX_DEPTH} levels")
+        if self.take("-"):
+            return Call("neg", (self.signed(depth + 1),))
+        if self.take("+"):
+            return self.signed(depth + 1)
+        base = self.atom(depth)
+        if self.take("**", "^"):
+            return Call("**", (base, self.signed(depth + 1)))
+        return base
+
+    def atom(self, depth: int) -> Expression:
+        if self.at >= len(self.tokens):
+            raise ExpressionError("it ends where a number, a name or '(' is expected")
+        kind, text, position = self.tokens[self.at]
+        self.at += 1
+        if kind == "number":
+            if math.isinf(float(text)):
+                raise ExpressionError(f"{text[:12]} at character {position} is too large")
+            return Number(float(text), self.unit())
+        if kind == "name" and self.peek() == "(":
+            return self.call(text, position, depth)
+        if kind == "name":
+            return Name(text)
+        if text == "(":
+            inner = self.sum(depth + 1)
+            self.close()
+            return inner
+        raise ExpressionError(f"'{text}' at character {position} is not expected")
+
+    def unit(self) -> str:
+        """The unit after a number, if there is one."""
+        from noslip.expressions.units import UnitError, read_unit
+
+        if self.at >= len(self.tokens) or self.tokens[self.at][0] != "unit":
+            return ""
+        _, text, position = self.tokens[self.at]
+        self.at += 1
+        try:
+            read_unit(text[1:-1])
+        except UnitError as error:
+            raise ExpressionError(f"the unit {text} at character {position}: {error}") from error
+        return text[1:-1]
+
+    def call(self, name: str, position: int, depth: int) -> Expression:
+        if name == RATE:
+            self.at += 1
+            inner = self.sum(depth + 1)
+            self.close()
+            return Measure(RATE, (inner,))
+        if name in MEASURES:
+            return self.measure(name, depth)
+        if name not in FUNCTIONS:
+            known = ", ".join((*FUNCTIONS, *MEASURES, RATE))
+            raise ExpressionError(
+                f"there is no function '{name}' (character {position}); known: {known}"
+            )
+        self.at += 1
+        arguments = [self.sum(depth + 1)]
+        while self.take(","):
+            arguments.append(self.sum(depth + 1))
+        self.close()
+        if len(arguments) != FUNCTIONS[name]:
+            raise ExpressionError(
+                f"'{name}' takes {FUNCTIONS[name]} argument(s), got {len(arguments)}"
+            )
+        return Call(name, tuple(arguments))
+
+    def measure(self, word: str, depth: int) -> Measure:
+        self.at += 1
+        body = self.word(f"a body, as in {_example(word)}")
+        axis, arguments = "", list[Expression]()
+        if word == "axis":
+            self.take(",")
+            axis = self.word(f"an axis of the body, x, y or z, as in {_example(word)}")
+            if axis not in ("x", "y", "z"):
+                raise ExpressionError(f"'{axis}' is not an axis of a body: write {_example(word)}")
+        while self.take(","):
+            arguments.append(self.sum(depth + 1))
+        self.close()
+        if len(arguments) not in ((0, 3) if MEASURES[word][0] else (0,)):
+            raise ExpressionError(
+                f"'{word}' has {len(arguments)} argument(s) after the body: write {_example(word)}"
+            )
+        is_part = self.at < len(self.tokens) and self.tokens[self.at][0] == "part"
+        part = self.tokens[self.at][1][1:] if is_part else ""
+        if part not in ("x", "y", "z"):
+            raise ExpressionError(f"a component is missing: write {_example(word)}")
+        self.at += 1
+        return Measure(word, tuple(arguments), body, axis, part)
+
+    def word(self, wanted: str) -> str:
+        kind, text, position = self.tokens[self.at] if self.at < len(self.tokens) else ("", "", 0)
+        if kind != "name":
+            at = f", not '{text}' at character {position}" if text else ""
+            raise ExpressionError(f"it must name {wanted}{at}")
+        self.at += 1
+        return text
+
+    def close(self) -> None:
+        if not self.take(")"):
+            raise ExpressionError("a ')' is missing")
+
+
+def _example(word: str) -> str:
+    """Example of a measure."""
+    inside = "body, z" if word == "axis" else "body, 0.1, 0, 0" if MEASURES[word][0] else "body"
+    return f"{word}({inside}).z"

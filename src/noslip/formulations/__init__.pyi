@@ -1,0 +1,53 @@
+"""Names that other packages may use, in the order in which they are needed."""
+
+from .base import (
+    Equations as Equations,
+)
+from .boltzmann_hamel import (
+    hamel_term as hamel_term,
+    turning_term as turning_term,
+)
+from .catalog import (
+    dalembert_formulations as dalembert_formulations,
+    formulation_of as formulation_of,
+    known_formulations as known_formulations,
+)
+from .derivation import (
+    InertiaCheck as InertiaCheck,
+    derive as derive,
+)
+from .desantis import (
+    body_jacobian as body_jacobian,
+    body_mass as body_mass,
+    spin_matrix as spin_matrix,
+)
+from .forces import (
+    applied_forces as applied_forces,
+)
+from .gibbs_appell import (
+    acceleration_energy as acceleration_energy,
+)
+from .hamel_joints import (
+    jointwise_shares as jointwise_shares,
+    recognize as recognize,
+)
+from .reactions import (
+    joint_wrenches as joint_wrenches,
+    unknown_notes as unknown_notes,
+    unknown_wrenches as unknown_wrenches,
+    why_unknown as why_unknown,
+)
+from .tree import (
+    at_mass_centers as at_mass_centers,
+    inverse_dynamics as inverse_dynamics,
+    kinetic_energy as kinetic_energy,
+    mass_matrix as mass_matrix,
+    rotor_forces as rotor_forces,
+    row_rates as row_rates,
+    unit_speed_twists as unit_speed_twists,
+)
+from .vakonomic import (
+    chaplygin_form as chaplygin_form,
+    curl_force as curl_force,
+    row_kinds as row_kinds,
+)

@@ -1,0 +1,98 @@
+"""`derive`: from a model to its equations of motion, by a formulation."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.base import FormulationError, interruptible
+from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.complement import NaturalComplement
+from noslip.kinematics import trace
+from noslip.model import Model
+
+
+@interruptible
+def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equations:
+    """Minimal equations of motion of a model.
+
+    Parameters
+    ----------
+    model : a checked model.
+    formulation : how to derive them; the natural orthogonal complement by default.
+
+    Raises
+    ------
+    ModelError : if the constraints are inconsistent.
+    FormulationError : if a degree of freedom has no inertia.
+    """
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"derive takes a Model, got {type(model).__name__}: load one, or build() it"
+        )
+    if formulation is not None and not isinstance(formulation, AbstractFormulation):
+        raise TypeError(f"formulation is {formulation!r}: pass an object, NaturalComplement()")
+    equations = (formulation or NaturalComplement()).fill(trace(model))
+    check_inertia(equations)
+    return equations
+
+
+def check_inertia(equations: Equations) -> None:
+    """Refuse a degree of freedom without inertia, and name it."""
+    InertiaCheck(equations).check(equations.kinematics.probe.params)
+
+
+class InertiaCheck:
+    """Finds degrees of freedom without inertia at parameter values; its functions are kept."""
+
+    def __init__(self, equations: Equations) -> None:
+        self.equations = equations
+        kin, solution = equations.kinematics, equations.solution
+        symbols = kin.symbols
+        self._pivots: ca.Function | None = None
+        if solution.mass is None and kin.num_independent_speeds:
+            pivots = ca.vertcat(*solution.pivots)
+            self._pivots = ca.Function("d", [symbols.q, symbols.params], [pivots])
+
+    @cached_property
+    def _mass(self) -> ca.Function:
+        symbols, solution = self.equations.kinematics.symbols, self.equations.solution
+        matrix = self.equations.reduced_mass if solution.mass is None else solution.mass
+        return ca.Function("m", [symbols.t, symbols.q, symbols.params], [matrix])
+
+    def check(self, params: NDArray[np.float64]) -> None:
+        """Refuse parameter values at which a degree of freedom has no inertia, and name it."""
+        kin = self.equations.kinematics
+        if kin.num_independent_speeds == 0:
+            return
+        if self._pivots is not None:
+            samples = kin.probe.configurations(1)
+            numbers = np.array([self._pivots(q, params) for _, q in samples]).ravel()
+            if numbers.min() > 1e-9 * numbers.max():
+                return
+        for t, q in kin.probe.configurations(3):
+            M = np.array(self._mass(t, q, params))
+            turns = [s.unit == "rad/s" for s in kin.independent_speeds]
+            scale = np.where(turns, kin.length, 1.0)
+            M = M / np.outer(scale, scale)
+            if not np.isfinite(M).all():
+                return  # told by the run
+            values, vectors = np.linalg.eigh(M)
+            if values[0] > 1e-12 * max(values[-1], 1e-300):
+                return
+            direction = vectors[:, 0] / np.max(np.abs(vectors[:, 0]))
+        involved = [
+            f"{c:+.3g} {s.name}"
+            for c, s in zip(direction, kin.independent_speeds, strict=True)
+            if abs(c) > 1e-6
+        ]
+        raise FormulationError(
+            f"the degree of freedom {' '.join(involved)} has no inertia: nothing resists its "
+            "acceleration",
+            f"model '{kin.model.name}'",
+            "give mass or inertia to a body that moves with it, prescribe its motion, or make it a "
+            "speed input",
+        )

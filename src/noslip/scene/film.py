@@ -1,0 +1,496 @@
+"""`Film`: pictures of a motion without a browser: ground, shadows, traces, bodies and arrows."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noslip import SimulationError
+from noslip.base import Array
+from noslip.model import WORLD, cone, cylinder, rotation_to
+from noslip.model import Triangles as Mesh
+from noslip.scene.assembly import Scene
+from noslip.scene.cameras import Camera, camera, extent, followed
+from noslip.scene.geometry import rotations_of
+from noslip.scene.meshes import Color
+from noslip.scene.overlays import (
+    NAMED,
+    REFERENCE_TRACE,
+    Grid,
+    arrows,
+    grids,
+    pale,
+    rounded,
+    scale_text,
+    trace_names,
+    traces,
+)
+from noslip.scene.poses import Frames, part_poses
+from noslip.scene.render import (
+    CameraView,
+    Triangles,
+    draw,
+    light_direction,
+    shadows,
+    vertex_normals,
+)
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
+
+
+#: Half the width of a trace on curved ground, over its distance.
+RIBBON = 2.5e-3
+#: Pixels drawn for each pixel of the picture, in each direction.
+FINER = 2
+BACKGROUND, CELL, SECTION = (252, 253, 254), (224, 228, 233), (194, 201, 210)
+INK: Color = (70, 78, 90)
+#: Dashes of a reference in the legend, as parts of its line.
+DASHES = ((0.0, 0.4), (0.6, 1.0))
+#: How much light a shadow takes.
+SHADOW = 0.22
+DARK: Color = (40, 50, 70)
+SHAFT = 0.014
+#: How much of their color bodies keep at earlier frames, and how much farther they are drawn.
+PAST, BEHIND = 0.45, 1e-3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Film:
+    """A motion and how pictures of it are taken.
+
+    Parameters
+    ----------
+    scene, frames : what is shown.
+    width, height : pixels.
+    traces, forces, velocities : what is drawn beside the bodies.
+    follow : move the camera with the bodies.
+    view : camera at the first frame; by default one that has all of the motion in view.
+    caption : in a strip above the scene, before the time, the scale of the grid and the legend of
+        the traces; None for none of them.
+    speed : seconds of the motion that pass in a second of the film.
+    """
+
+    scene: Scene
+    frames: Frames
+    width: int = 960
+    height: int = 600
+    traces: bool = True
+    forces: bool = False
+    velocities: bool = False
+    follow: bool = False
+    view: Camera | None = None
+    caption: str | None = ""
+    speed: float = 1.0
+
+    def picture(self, index: int, earlier: Sequence[int] = ()) -> Image:
+        """The picture of a frame; in it, paler, the bodies at earlier ones."""
+        from PIL import Image as images
+        from PIL import ImageDraw
+
+        at = self._camera_at(index)
+        view = CameraView(camera=at, width=self.width * FINER, height=self._tall * FINER)
+        now = self._triangles(index)
+        past = Triangles.joined([self._triangles(k).mixed(BACKGROUND, PAST) for k in earlier])
+        shadows = Triangles.joined([past, now])
+        image = self._shadowed(self._ground(view, index), view, shadows)
+        cast = self._curved_shadows(view, [index, *earlier])
+        if self.traces and self.scene.is_curved:
+            now = Triangles.joined([now, *self._ribbons(at.position, index)])
+        elif self.traces:
+            self._draw_traces(ImageDraw.Draw(image), view, index)
+        pixels = np.array(image)
+        # what does not move is seen once, as it is now
+        behind = past.farther(at.position, 1 + BEHIND)
+        draw(pixels, view, Triangles.joined([behind, now, cast]), self.scene.up)
+        drawn = images.fromarray(pixels).reduce(FINER)
+        if self.caption is None:
+            return drawn
+        image = images.new("RGB", (self.width, self.height), BACKGROUND)
+        image.paste(drawn, (0, self.height - self._tall))
+        self._write(ImageDraw.Draw(image), index)
+        return image
+
+    def _ground(self, view: CameraView, index: int) -> Image:
+        """The image of the empty stage, cached while neither it nor the camera moves."""
+        from PIL import Image as images
+        from PIL import ImageDraw
+
+        if self._cached_ground:
+            return self._cached_ground[0].copy()
+        image = images.new("RGB", (view.width, view.height), BACKGROUND)
+        pen = ImageDraw.Draw(image)
+        for grid in self._grids:
+            self._draw_grid(pen, view, grid, index)
+        if not self.follow and all(grid.body == WORLD for grid in self._grids):
+            self._cached_ground.append(image.copy())
+        return image
+
+    @cached_property
+    def _cached_ground(self) -> list[Image]:
+        return []
+
+    def _camera_at(self, index: int) -> Camera:
+        return self._camera.moved(self._offsets[index]) if self.follow else self._camera
+
+    @cached_property
+    def _camera(self) -> Camera:
+        aspect = self.width / self._tall
+        return self.view or camera(self.scene, self.frames, aspect=aspect, follow=self.follow)
+
+    @cached_property
+    def _offsets(self) -> Array:
+        path = followed(self.scene, self.frames)
+        return path - path[0]
+
+    @cached_property
+    def _grids(self) -> tuple[Grid, ...]:
+        return grids(self.scene, extent(self.scene, self.frames))
+
+    @cached_property
+    def _meshes(self) -> list[tuple[Array, Array, Array]]:
+        """Mesh of each part: corners and normals of its triangles, and its color or theirs."""
+        found = []
+        for part in self.scene.parts:
+            vertices, faces = part.vertices.astype(float), part.faces.astype(np.int64)
+            normals = vertex_normals(vertices, faces)
+            color = np.array(part.color) / 255
+            if part.shades is not None:
+                color = part.shades[faces] / 255
+            found.append((vertices[faces], normals[faces], color))
+        return found
+
+    def _triangles(self, index: int) -> Triangles:
+        parts = []
+        for part, (corners, normals, color) in zip(self.scene.parts, self._meshes, strict=True):
+            R, p = part_poses(self.scene, self.frames, part, index)
+            parts.append(_colored(corners @ R.T + p, normals @ R.T, color))
+        for kind in arrows(self.scene, self.frames, forces=self.forces, velocities=self.velocities):
+            for start, end in zip(kind.starts[index], kind.ends[index], strict=True):
+                parts += _arrow(start, end, SHAFT * self.scene.length, kind.color)
+        return Triangles.joined(parts)
+
+    def _shadowed(self, image: Image, view: CameraView, triangles: Triangles) -> Image:
+        """Shadows of all that is above the ground, drawn coarsely, since they are soft."""
+        from PIL import Image as images
+        from PIL import ImageDraw, ImageFilter
+
+        ground = next((g for g in self._grids if g.body == WORLD), None)
+        if ground is None:
+            return image
+        light = light_direction(view, self.scene.up)
+        normal = ground.rotation[:, 2]
+        above = np.all((triangles.corners - ground.position) @ normal > -1e-9, axis=1)
+        seen = view.seen(shadows(triangles.corners[above], normal, ground.position, light))
+        seen = seen[np.all(seen[..., 2] > view.near, axis=1)]
+        mask = images.new("L", (self.width, self._tall), 0)
+        pen = ImageDraw.Draw(mask)
+        for corners in (view.pixels(seen) / FINER).reshape(-1, 6).tolist():
+            pen.polygon(corners, fill=255)
+        mask = mask.filter(ImageFilter.GaussianBlur(2)).point(lambda x: round(SHADOW * x))
+        dark = images.new("RGB", image.size, DARK)
+        return images.composite(dark, image, mask.resize(image.size))
+
+    @cached_property
+    def _landscape(self) -> tuple[Array, Array, Array] | None:
+        """Points, normals and colors of curved ground that is fixed, if there is any."""
+        found = [p for p in self.scene.parts if p.shades is not None and p.body == WORLD]
+        if not found:
+            return None
+        return (
+            np.concatenate([p.vertices.astype(float) for p in found]),
+            np.concatenate(
+                [vertex_normals(p.vertices.astype(float), p.faces.astype(np.int64)) for p in found]
+            ),
+            np.concatenate([p.shades / 255 for p in found if p.shades is not None]),
+        )
+
+    def _curved_shadows(self, view: CameraView, indices: Sequence[int]) -> Triangles:
+        """Shadows of bodies on fixed curved ground: moved along the light into tangent planes."""
+        if self._landscape is None:
+            return Triangles.joined([])
+        from scipy.spatial import cKDTree
+
+        points, normals, colors = self._landscape
+        tree = cKDTree(points)
+        light = light_direction(view, self.scene.up)
+        bodies = [
+            corners @ R.T + p
+            for k in indices
+            for part, (corners, *_) in zip(self.scene.parts, self._meshes, strict=True)
+            if not part.is_ground
+            for R, p in [part_poses(self.scene, self.frames, part, k)]
+        ]
+        cast = np.concatenate([np.zeros((0, 3, 3)), *bodies]).reshape(-1, 3)
+        spot = cast
+        for _ in range(3):
+            near = tree.query(spot)[1]
+            n = normals[near]
+            facing = np.maximum(n @ light, 0.1)
+            height = np.sum((cast - points[near]) * n, axis=1)
+            spot = cast - (height / facing)[:, None] * light
+        # beyond the border there is nothing that a shadow could fall on
+        apart = np.linalg.norm(spot - points[near], axis=1)
+        wide = 1.5 * float(np.median(tree.query(points, 2)[0][:, 1]))
+        is_cast = np.all((apart < wide).reshape(-1, 3), axis=1)
+        corners = (spot + 2.5e-2 * self.scene.length * n).reshape(-1, 3, 3)[is_cast]
+        normal = n.reshape(-1, 3, 3)[is_cast]
+        shade = (1 - SHADOW) * colors[near].reshape(-1, 3, 3)[is_cast]
+        # a shadow has no back
+        turned = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        is_back = np.sum(turned * normal[:, 0], axis=1) < 0
+        corners[is_back] = corners[is_back][:, ::-1]
+        return Triangles(corners=corners, normals=normal, colors=shade)
+
+    def _draw_grid(self, pen: ImageDraw, view: CameraView, grid: Grid, index: int) -> None:
+        half = grid.width / 2
+        R, p = grid.rotation, grid.position
+        if grid.body != WORLD:
+            k = self.frames.bodies.index(grid.body)
+            R_B = rotations_of(self.frames.quaternions[index, k])
+            R, p = R_B @ R, self.frames.positions[index, k] + R_B @ p
+        count = round(half / grid.cell)
+        for heavy in (False, True):
+            color, width = (SECTION, 1.5 * FINER) if heavy else (CELL, FINER)
+            for line in range(-count, count + 1):
+                if (line % 5 == 0) != heavy:
+                    continue
+                at = line * grid.cell
+                ends = np.array([[at, -half, 0.0], [at, half, 0.0]])
+                for pair in (ends, ends[:, [1, 0, 2]]):
+                    _line(pen, view, pair @ R.T + p, color, width)
+
+    def _ribbons(self, eye: Array, index: int) -> Iterator[Triangles]:
+        """Traces as ribbons that lie on the ground, so that hills may hide them."""
+        up = self.scene.up
+        for trace in traces(self.scene, self.frames):
+            points = rounded(trace.points[: index + 1])
+            pairs = np.stack([points[:-1], points[1:]], axis=1)
+            if trace.dashes is not None:
+                pairs = trace.dashes
+            if not len(pairs):
+                continue
+            starts, ends = pairs[:, 0], pairs[:, 1]
+            side = np.cross(ends - starts, up)
+            size = np.linalg.norm(side, axis=1, keepdims=True)
+            wide = RIBBON * np.linalg.norm(starts - eye, axis=1).mean()
+            side = wide * side / np.maximum(size, 1e-12)
+            a, b = starts - side, starts + side
+            c, d = ends + side, ends - side
+            corners = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+            normals = np.broadcast_to(up, corners.shape)
+            yield _colored(corners, normals, np.array(trace.color) / 255)
+
+    def _draw_traces(self, pen: ImageDraw, view: CameraView, index: int) -> None:
+        found = traces(self.scene, self.frames)
+        gone = [trace for trace in found if trace.dashes is None]
+        for trace in gone:
+            _line(pen, view, rounded(trace.points), pale(trace.color), FINER)
+        for trace in gone:
+            _line(pen, view, rounded(trace.points[: index + 1]), trace.color, 2 * FINER)
+        for trace in found:
+            for dash in () if trace.dashes is None else trace.dashes:
+                _line(pen, view, dash, trace.color, 1.5 * FINER)
+
+    @cached_property
+    def _tall(self) -> int:
+        """Height of the scene, pixels: what its caption leaves."""
+        return self.height if self.caption is None else self.height - self._strip
+
+    @property
+    def _strip(self) -> int:
+        """Height of the caption, pixels."""
+        *_, last = self._heading
+        return round(last.y + 1.8 * self._size)
+
+    @property
+    def _size(self) -> int:
+        """Height of the text, pixels."""
+        return max(12, self.height // 30)
+
+    @cached_property
+    def _heading(self) -> list[Words]:
+        """Caption with time, scale of the grid and legend of the traces, one after the other.
+
+        They are broken into lines; a legend that would take a quarter of a low picture is left out.
+        """
+        from PIL import ImageFont
+
+        size, times = self._size, self.frames.times
+        large, small = ImageFont.load_default(size), ImageFont.load_default(0.8 * size)
+        longest = max((self._title(t) for t in (times[0], times[-1])), key=large.getlength)
+        items: list[tuple[float, str, tuple[int, int, int] | None]]
+        items = [(large.getlength(longest), longest, None)]
+        if said := scale_text(self.scene, self._grids, self.speed):
+            said = said.replace("\N{NO-BREAK SPACE}", " ")
+            items.append((small.getlength(said), said, None))
+        room = self.width - 2 * size
+        found = traces(self.scene, self.frames) if self.traces else ()
+        for most in range(NAMED, -1, -1):
+            names = trace_names(found, most)
+            if all(2 * size + small.getlength(text) <= room for text in names.values()):
+                break
+        items += [(2 * size + small.getlength(text), text, c) for c, text in names.items()]
+        placed: list[Words] = []
+        x, y = float(size), 0.6 * size
+        for wide, text, color in items:
+            if placed and x + wide > size + room:
+                x, y = float(size), y + (1.5 if y < size else 1.15) * size
+            placed.append(Words(x=x, y=y, text=text, color=color))
+            x += wide + 1.2 * size
+        low = [words for words in placed if words.y + 1.8 * size <= self.height / 4]
+        return low or placed[:1]
+
+    def _title(self, t: float) -> str:
+        return f"{self.caption}   t = {t:.2f} s".strip()
+
+    def _write(self, pen: ImageDraw, index: int) -> None:
+        from PIL import ImageFont
+
+        size = self._size
+        large, small = ImageFont.load_default(size), ImageFont.load_default(0.8 * size)
+        first, *others = self._heading
+        pen.text((first.x, first.y), self._title(self.frames.times[index]), fill=INK, font=large)
+        for words in others:
+            # the smaller text on the line of the larger one
+            x, y = words.x, words.y + (0.2 * size if words.y < size else 0.0)
+            if words.color is not None:
+                for a, b in DASHES if words.color == REFERENCE_TRACE else ((0.0, 1.0),):
+                    ends = [(x + 1.4 * size * part, y + 0.5 * size) for part in (a, b)]
+                    pen.line(ends, fill=words.color, width=max(2, round(0.15 * size)))
+                x += 1.8 * size
+            pen.text((x, y), words.text, fill=INK, font=small)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """Words of a caption: their place in the picture, pixels, and the color of their trace."""
+
+    x: float
+    y: float
+    text: str
+    color: Color | None
+
+
+def still(scene: Scene, frames: Frames, index: int = -1, **options: object) -> Image:
+    """A picture of a motion at a frame; `options` are those of :class:`Film`."""
+    film = Film(scene=scene, frames=frames, **options)  # type: ignore[arg-type]
+    return film.picture(range(len(frames))[index])
+
+
+def _colored(corners: Array, normals: Array, color: Array) -> Triangles:
+    colors = color if color.ndim == 3 else np.broadcast_to(color, (len(corners), 3))
+    return Triangles(corners=corners, normals=normals, colors=colors)
+
+
+def _arrow(start: Array, end: Array, radius: float, color: Color) -> list[Triangles]:
+    """A shaft and a head; an arrow shorter than its head has a smaller one."""
+    length = float(np.linalg.norm(end - start))
+    if length < 1e-9 * radius or not np.isfinite(length):
+        return []
+    R = rotation_to(end - start)
+    head = min(8 * radius, 0.6 * length)
+    wide = 2.8 * radius * head / (8 * radius)
+    parts: list[tuple[Mesh, float]] = [(cone(wide, head, 16), length - head)]
+    if length > head:
+        parts.append((cylinder(radius, length - head, 12), (length - head) / 2))
+    found = []
+    for (vertices, faces), at in parts:
+        normals = vertex_normals(vertices, faces)
+        moved = (vertices + [0.0, 0.0, at]) @ R.T + start
+        found.append(_colored(moved[faces], (normals @ R.T)[faces], np.array(color) / 255))
+    return found
+
+
+def _line(pen: ImageDraw, view: CameraView, points: Array, color: Color, width: float) -> None:
+    """A line through points, cut where it passes the camera."""
+    seen = view.seen(points)
+    ahead = seen[:, 2] > view.near
+    if len(points) < 2:
+        return
+    if np.all(ahead):
+        pen.line(view.pixels(seen).ravel().tolist(), fill=color, width=round(width), joint="curve")
+        return
+    for a, b in pairwise(seen):
+        if a[2] < b[2]:
+            a, b = b, a
+        if a[2] <= view.near:
+            continue
+        if b[2] < view.near:
+            b = a + (b - a) * (a[2] - view.near) / (a[2] - b[2])
+        pen.line([tuple(p) for p in view.pixels(np.stack([a, b]))], fill=color, width=round(width))
+
+
+#: Colors of a GIF.
+COLORS = 96
+
+
+def write_gif(
+    film: Film, path: Path, rate: float, progress: Callable[[float], None] | None = None
+) -> None:
+    """An endless GIF of all frames, `rate` pictures a second; all of them share one palette."""
+    from PIL.Image import Dither
+
+    count = len(film.frames)
+    palette = film.picture(count // 2).quantize(COLORS)
+    pictures = []
+    for index in range(count):
+        pictures.append(film.picture(index).quantize(palette=palette, dither=Dither.NONE))
+        if progress is not None:
+            progress((index + 1) / count)
+    pictures[0].save(
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=1000 / rate,
+        loop=0,
+        optimize=False,
+    )
+
+
+def write_mp4(
+    film: Film, path: Path, rate: float, progress: Callable[[float], None] | None = None
+) -> None:
+    """An MP4 of all frames, `rate` pictures a second."""
+    program = find_ffmpeg(path)
+    command = [program, "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
+    command += ["-s", f"{film.width}x{film.height}", "-r", f"{rate:g}", "-i", "-", "-an"]
+    command += ["-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4", str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stderr is not None
+        try:
+            for index in range(len(film.frames)):
+                process.stdin.write(film.picture(index).tobytes())
+                if progress is not None:
+                    progress((index + 1) / len(film.frames))
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # ffmpeg gave up, and says why
+        said = process.stderr.read().decode(errors="replace").strip()
+    if process.returncode:
+        last = said.splitlines()[-1] if said else f"exit code {process.returncode}"
+        raise SimulationError(
+            f"ffmpeg could not write the film: {last}", str(path), "write a .gif or .html instead"
+        )
+
+
+def find_ffmpeg(path: Path) -> str:
+    """The program, or what to do without it."""
+    program = shutil.which("ffmpeg")
+    if program is None:
+        raise SimulationError(
+            "an MP4 film needs the program ffmpeg, which is not installed",
+            str(path),
+            "install ffmpeg, or write a .gif or .html instead",
+        )
+    return program

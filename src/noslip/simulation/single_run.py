@@ -1,0 +1,657 @@
+"""`simulate`: from a system, a start and inputs to a trajectory.
+
+The whole run is native. It returns to Python only at its end, or where the independent speeds no
+longer determine the motion: then another choice of them is compiled (once), the state is carried
+over through the tree speeds v, and the run goes on.
+
+Prepared once and cached with the system: its functions, the code of expressions, names and columns
+of samples, and the `MemoryTemplate` of a run, which is all that runs of the same code share. Done
+in every call: arguments are checked, numbers are put into an instance of the template, the loop
+runs, and its samples are evaluated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from noslip.base import Array, Fault, SimulationError
+from noslip.engines import System
+from noslip.simulation import rules
+from noslip.simulation.events import (
+    EventCode,
+    check_pressed,
+    compile_events,
+    fault_notes,
+    limit_notes,
+)
+from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
+from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
+from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
+from noslip.simulation.lazy_columns import LazyValue
+from noslip.simulation.lifting import FEWEST_STEPS, brake_notes, held_contacts, lift_notes
+from noslip.simulation.memory import template_of
+from noslip.simulation.plan import EMPTY, RunValues
+from noslip.simulation.request import RunRequest, read_run
+from noslip.simulation.runner import NativeResult, run_memory
+from noslip.simulation.samples import Segment, assemble, output_function, sampled_multipliers
+from noslip.simulation.second_contacts import second_contact_notes
+from noslip.simulation.segments import (
+    ONE,
+    Ends,
+    Indices,
+    SegmentBasis,
+    carried,
+    drive,
+    end_of_one,
+    next_bases,
+    tree_speeds,
+)
+from noslip.simulation.singular_passing import (
+    FIT_TOLERANCE,
+    Passage,
+    PassageRefused,
+    SingularPlace,
+    passage,
+)
+from noslip.simulation.start import begin, branch_notes, on_own_branch, state_at
+from noslip.simulation.starts.bases import run_start
+from noslip.simulation.starts.completion import OtherBranchError, Start
+from noslip.simulation.switches import border_texts, check_chatter, switch_texts, without_border
+from noslip.simulation.trajectory import AT_REST, Ending, Trajectory
+
+_AS_ASKED = (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED)
+#: Endings for which an input without a finite value may be the cause.
+_MAYBE_UNDEFINED = (Ending.NON_FINITE, Ending.STEP_TOO_SMALL)
+
+#: Share of a motion up to which an absolute tolerance leaves it right without a note.
+SHARE = 1e-5
+
+#: Holonomic rows and quaternions are held to this, m or 1.
+PROJECTION_TOLERANCE = 1e-14
+
+
+def simulate(
+    system: System,
+    *,
+    duration: float,
+    start: Mapping[str, float] | Start | None = None,
+    guess: Mapping[str, float] | None = None,
+    inputs: Mapping[str, InputSpec] | AbstractInputLaw | None = None,
+    parameters: Mapping[str, float] | None = None,
+    samples: int | Sequence[float] | Array = 201,
+    method: str = "dop853",
+    rtol: float = 1e-9,
+    atol: float = 1e-9,
+    step: float = 0.0,
+    max_step: float = np.inf,
+    max_steps: int = 10_000_000,
+    stop: Mapping[str, str] | None = None,
+    events: Mapping[str, str] | None = None,
+    outputs: Mapping[str, str] | None = None,
+    definitions: Mapping[str, str] | None = None,
+    reactions: bool = False,
+    start_time: float = 0.0,
+    progress: Callable[[float], None] | None = None,
+    cancel: Any = None,
+    on_failure: str = "raise",
+) -> Trajectory:
+    """Motion of a system over time.
+
+    Parameters
+    ----------
+    system : compiled system.
+    duration : s.
+    start : coordinates, speeds, named angles and their rates at the start; the rest is completed
+        consistently. Or a completed start.
+    guess : coordinates and named angles about which the rest is looked for, instead of the joints'
+        rest positions: it picks one of several assemblies, of which the run has a note otherwise.
+    inputs : by name: a number, an expression of t, coordinates, speeds and named angles, which lie
+        between −π and π, a :class:`Table`, a CasADi function of (t, q, v, parameters), or a Python
+        callable of (t, q, v); or a law that gives all of them. Inputs that are not given are zero.
+    parameters : values that differ from the nominal ones.
+    samples : number of equally spaced times, or the times themselves.
+    method : ``"dop853"`` (adaptive, order 8) or ``"rk4"`` (fixed `step`).
+    rtol, atol : tolerances of the adaptive method.
+    step : of rk4, s; for dop853 the first step, 0 to choose it.
+    max_step, max_steps : bounds on step size and number of steps. Where an expression switches is
+        found, what a Python callable does within a step is not: give half of the shortest time it
+        lasts.
+    stop : name → expression; the run ends where one crosses zero. Named angles go on after a turn,
+        as the columns do.
+    events : name → expression; the times at which it crosses zero are noted, with the states.
+    outputs : name → expression, a further column each: of the motion, inputs and accelerations, as
+        ``"rate(speed)"`` or ``"acceleration(fork, 0.1, 0, 0).z"``.
+    definitions : name → expression of t, parameters and earlier definitions, for `inputs`, `stop`,
+        `events` and `outputs`.
+    reactions : also compute the multipliers at the samples.
+    start_time : s.
+    progress : called with the fraction done, now and then.
+    cancel : a ``threading.Event``; setting it ends the run.
+    on_failure : ``"raise"``, or ``"return"`` to get what was computed until then; the last state
+        that was reached is the last sample.
+
+    Raises
+    ------
+    SimulationError : for inconsistent arguments, and for a run that fails unless `on_failure` is
+        ``"return"``.
+    """
+    given = locals()
+    request = read_run("simulate", given)
+    if request.outputs:  # what cannot be read is refused before the run
+        output_function(request, system)
+    try:
+        motion = _SingleRun(request)
+    except OtherBranchError as other:
+        request = request._replace(system=on_own_branch(request.system, other, request.values))
+        motion = _SingleRun(request)
+    drive(motion, [(SegmentBasis(motion.system), ONE)])
+    motion.keep_last_state()
+    result, here = motion.result, motion.segments[-1].system
+    _raise_callback_failure(motion.segments, system)
+    trajectory = assemble(
+        request,
+        motion.segments,
+        result,
+        motion.start,
+        motion.counts,
+        reactions=reactions,
+        again=lambda times: simulate(**given | _AGAIN | {"samples": times}),
+    )
+    notes = (
+        *branch_notes(system, request.system),
+        *motion.start.notes,
+        *limit_notes(request.system, motion.start.q, request.values),
+        *motion.watched.notes,
+        *motion.fault_notes(),
+        *_passages(motion, request, reactions=reactions),
+        *_small_motion(request, trajectory),
+        *brake_notes(request.system, trajectory.t, trajectory.inputs),
+    )
+    if notes:
+        trajectory = trajectory.replaced(notes=trajectory.notes + notes)
+    if not all(c.is_flat for c in system.model.contacts if c.is_wheel):
+        trajectory = trajectory.replaced(notes=_with_second_contacts(request, trajectory))
+    if held_contacts(request.system):
+        # a frozen class takes as long for its fields as a short run for its steps
+        vars(trajectory)["notes"] = _with_lifts(request, motion, trajectory, given)
+    if trajectory.ending in _AS_ASKED:
+        return trajectory
+    if trajectory.ending is Ending.SINGULAR and motion.why_not:
+        message = f"{trajectory.message} It was not passed: {motion.why_not}."
+        trajectory = trajectory.replaced(message=message)
+    last, t = motion.plan, result.time
+    fault = broken_guard(here, last.generator, t, result.state, last.parameters)
+    if fault is None and trajectory.ending in _MAYBE_UNDEFINED:
+        fault = undefined_input(here, last, t, result.state, result.step, request.values)
+    if on_failure == "raise":
+        fault = fault or Fault(
+            trajectory.message,
+            f"model '{system.model.name}', t = {result.time:.9g} s",
+            "pass on_failure='return' to get the motion up to then",
+        )
+        raise SimulationError(fault.what, fault.where, fault.fix)
+    if fault is not None:
+        message = f"{trajectory.message} {fault.what[0].upper()}{fault.what[1:]}."
+        trajectory = trajectory.replaced(message=message)
+    return trajectory
+
+
+def _with_second_contacts(request: RunRequest, run: Trajectory) -> LazyValue[tuple[str, ...]]:
+    """The notes of a run and those on second contacts, which are searched for when first read."""
+    system, values, t, q, known = request.system, request.values, run.t, run.q, run.notes
+    return LazyValue(lambda: known + second_contact_notes(system, t, q, values))
+
+
+def _with_lifts(
+    request: RunRequest, motion: _SingleRun, run: Trajectory, given: dict[str, Any]
+) -> LazyValue[tuple[str, ...]]:
+    """The notes of a run and those on contacts that would lift, searched for when first read."""
+    known, segments, t = vars(run)["notes"], motion.segments, run.t
+    # a Python function need not give the same once more
+    is_repeatable = not any(segment.plan.callback for segment in segments)
+
+    def again(events: dict[str, str]) -> Trajectory:
+        duration = max(float(t[-1]) - request.start_time, MOMENT) if len(t) else MOMENT
+        asked: dict[str, Any] = {"samples": 2, "events": events, "reactions": True}
+        asked["duration"] = duration = min(duration, given["duration"])
+        asked["max_step"] = min(given["max_step"], duration / FEWEST_STEPS)
+        return simulate(**given | _AGAIN | asked)
+
+    def find() -> tuple[str, ...]:
+        notes: tuple[str, ...] = known() if callable(known) else known
+        multipliers = sampled_multipliers(segments, request.values)
+        return notes + lift_notes(request.system, multipliers, again if is_repeatable else None, t)
+
+    return LazyValue(find)
+
+
+#: Shortest run that is repeated, s.
+MOMENT = 1e-9
+
+#: Arguments of a run that is repeated for its coordinates at other times.
+_AGAIN: dict[str, Any] = {
+    "outputs": None,
+    "events": None,
+    "reactions": False,
+    "progress": None,
+    "cancel": None,
+    "on_failure": "return",
+}
+
+
+class _SingleRun:
+    """A single run, for the driver of segments.
+
+    Attributes
+    ----------
+    start : completed.
+    system : in whose speeds the run begins.
+    plan : inputs in the speeds of the present segment.
+    watched : events in them.
+    segments : samples of the segments that were run.
+    result : of the last one.
+    counts : steps, rejections and evaluations of all.
+    passed : singular configurations that the run went through.
+    why_not : why it did not go through the last one.
+    """
+
+    def __init__(self, request: RunRequest) -> None:
+        self._request, system = request, request.system
+        self.plan = self._inputs(system)
+        self.start = begin(
+            system, self.plan, request.start, request.start_time, request.values, request.guess
+        )
+        self._time, self._step = request.start_time, request.step
+        self.system, eta = run_start(system, self.start, request.values)
+        if self.system is not system:
+            self.plan = self._inputs(self.system)
+        self._state = state_at(self.system, self.start.q, eta, self.start.mu, self.plan)
+        self._done, self._angles, self._angles_before = 0, EMPTY, EMPTY
+        self.watched: EventCode
+        self.result: NativeResult
+        self.segments: list[Segment] = []
+        self.counts = [0, 0, 0]
+        self.passed: list[Passage] = []
+        self._begun: list[tuple[float, Array, System, InputPlan]] = []  # segments since then
+        self.why_not = ""
+        self._faults: list[tuple[Array, Array]] = []
+        self._switches: dict[str, str] = {}
+        if request.method == "dop853":
+            self._switches = border_texts(system)
+            self._switches |= switch_texts(system, request.inputs, request.definitions)
+        self._switched: list[float] = []  # s
+        self._borders: dict[str, float] = {}  # when borders of cells were crossed, s
+
+    def fault_notes(self) -> tuple[str, ...]:
+        """Notes on events whose crossings are not known."""
+        if not self._faults:
+            return ()
+        found = [(counts, times) for counts, times in self._faults if counts.any()]
+        if not found:
+            return ()
+        times = np.array([np.where(counts > 0, at, np.inf) for counts, at in found])
+        total = np.sum([counts for counts, _ in found], axis=0)
+        names = [name for name in self.watched.names if "'switch " not in name]
+        return fault_notes(names, total, times.min(axis=0))
+
+    def _inputs(self, system: System) -> InputPlan:
+        """Inputs in the speeds of a system."""
+        request = self._request
+        return plan_inputs(
+            system,
+            request.inputs,
+            request.values,
+            request.definitions,
+            (request.start_time, request.end_time),
+            is_adaptive=request.method == "dop853",
+        )
+
+    def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
+        """Run a segment, and on through singular configurations that can be passed."""
+        while True:
+            ends = self._segment(basis)
+            if ends is None or next_bases(basis, ends)[0] is not None:
+                return ends
+            if not self._pass(basis.system):
+                return ends
+            if self.result.code != rules.SINGULAR:
+                return None
+
+    def _pass(self, system: System) -> bool:
+        """Go on beyond a singular configuration, if that can be done; else note why not."""
+        request, result = self._request, self.result
+        if system.singularity_measures[result.index].kind != "basis" or system.costates:
+            return False
+        values = request.values
+
+        def integrate(t: float, state: Array, times: Array) -> tuple[Array, Array]:
+            found = self._fitted(system, t, state, times)
+            return found.times, found.states
+
+        marks = [mark for mark in self._marks() if mark[0] < result.time]
+
+        def state_of(k: int) -> Array:
+            t, state, there, theirs = marks[k]
+            if there is system:
+                return state
+            v = tree_speeds(there, t, state, current_inputs(theirs, t, state), values)
+            return carried(there, system, state, v)
+
+        try:
+            found = passage(
+                SingularPlace(system, values, self.inputs_at),
+                integrate,
+                (np.array([mark[0] for mark in marks]), state_of),
+                (result.time, result.state),
+                request.rtol,
+            )
+            crossings = self._crossings_within(found)
+        except PassageRefused as reason:
+            self.why_not = str(reason)
+            return False
+        self._resume(system, found, crossings)
+        return True
+
+    def _marks(self) -> list[tuple[float, Array, System, InputPlan]]:
+        """Times and states since the last passage, in the order of time, with their systems."""
+        found = list(self._begun)
+        for segment in self.segments:
+            rows = zip(segment.t, segment.states, strict=True)
+            found += [(float(t), x, segment.system, segment.plan) for t, x in rows]
+        since = self._begun[0][0]
+        return sorted((m for m in found if m[0] >= since), key=lambda mark: mark[0])
+
+    def inputs_at(self, t: float, state: Array) -> Array:
+        """[u; w; ẇ] at a time and a state."""
+        return current_inputs(self.plan, t, state)
+
+    def _crossings_within(self, found: Passage) -> list[tuple[float, int]]:
+        """Times of stops and events within a passage, s, with their places; ends with a stop."""
+        watched = self.watched
+        if watched.function is None:
+            return []
+        numbers = np.concatenate([self._angles, self._request.values])
+        num = watched.num_endings + watched.num_events
+        of_run, num_switches = len(self._request.stop), watched.num_endings
+        num_switches -= of_run
+        values = [
+            watched.function(t, y, self.inputs_at(t, y), numbers)[:num]
+            for t, y in zip(*found.beside, strict=True)
+        ]
+        crossings: list[tuple[float, int]] = []
+        for time, k, sense in found.crossings(np.array(values), self.result.time):
+            if time > self._request.end_time or (watched.falling[k] and sense > 0.0):
+                continue
+            if of_run <= k < watched.num_endings:
+                raise PassageRefused("what acts on it switches there")
+            crossings.append((time, k if k < of_run else k - num_switches))
+            if k < of_run:
+                break
+        return crossings
+
+    def _resume(self, system: System, found: Passage, crossings: list[tuple[float, int]]) -> None:
+        """Take over a passage: its samples, and the state from which the run goes on or ends."""
+        request, last = self._request, self.segments[-1]
+        good = last.t < found.before
+        self._done -= len(last.t) - int(good.sum())
+        states = last.states[good]
+        for k in np.flatnonzero(last.t[good] > found.reliable):
+            states[k] = found.state_at(float(last.t[k]))
+        self.segments[-1] = last._replace(t=last.t[good], states=states, inputs=last.inputs[good])
+        self._time, self._state, self._step = found.after, found.state, 0.0
+        self.passed.append(found)
+        self._begun.clear()
+        is_stopped = bool(crossings) and crossings[-1][1] < len(request.stop)
+        end = crossings[-1][0] if is_stopped else min(found.after, request.end_time)
+        times = request.times[self._done :]
+        times = times[times <= end]
+        self._done += len(times)
+        if is_stopped:
+            times = np.append(times[times < end], end)
+        sampled = found.samples(times)
+        u = [current_inputs(self.plan, *at) for at in zip(times, sampled.states, strict=True)]
+        inputs = np.array(u).reshape(len(times), last.inputs.shape[1])
+        there = found.samples(np.array([time for time, _ in crossings]))
+        nq, nv = len(system.coordinates), len(system.speeds)
+        rows = np.hstack(
+            [
+                np.array([(k, time) for time, k in crossings], float).reshape(-1, 2),
+                there.states[:, :nq],
+                there.outputs[:, :nv],
+            ]
+        )
+        self.segments.append(
+            Segment(system, self.plan, times, sampled.states, inputs, rows, sampled)
+        )
+        if is_stopped:
+            ended = {"code": rules.EVENT, "index": crossings[-1][1], "state": sampled.states[-1]}
+            self.result = dataclasses.replace(self.result, time=end, **ended)
+        elif found.after >= request.end_time:
+            at_end = found.samples(np.array([end])).states[0]
+            ended = {"code": rules.FINISHED, "index": -1, "state": at_end}
+            self.result = dataclasses.replace(self.result, time=end, **ended)
+
+    def _fitted(self, system: System, t: float, state: Array, times: Array) -> NativeResult:
+        """The motion from a state to some times, beside a singular configuration."""
+        request, plan, end = self._request, self.plan, float(times[-1])
+        sizes = request.absolute(system.num_states + plan.num_states, FIT_TOLERANCE)
+        numbers = RunValues(
+            start_time=t,
+            end_time=end,
+            start_state=state,
+            sample_times=times,
+            parameters=system.hoisted_rates.parameters(request.values),
+            generator_parameters=plan.parameters,
+            event_parameters=request.values,
+            base_inputs=plan.base,
+            absolute_tolerance=sizes,
+            relative_tolerance=FIT_TOLERANCE,
+            projection_tolerance=PROJECTION_TOLERANCE,
+            step=0.0,
+            max_step=np.inf,
+            max_steps=request.max_steps,
+        )
+        watched = compile_events(system, {}, {}, {})
+        template = template_of(system, plan, watched, "dop853", DEEPEST, numbers, t)
+        found = run_memory(template.instantiate(numbers), t, end)
+        self.counts[2] += found.evaluations
+        return found
+
+    def _segment(self, basis: SegmentBasis) -> Ends | None:
+        """Run a segment, from one switch of the inputs to the next.
+
+        A step that holds a switch saw both sides of it. So the part is run again to the switch,
+        where its last step ends, and the next one begins there.
+        """
+        request, num_stops = self._request, len(self._request.stop)
+        self._run_part(basis, request.end_time, self._switches)
+        while self.result.code == rules.EVENT and self.result.index >= num_stops:
+            which_switch, end = self.result.index - num_stops, self.result.time
+            self._take_back()
+            if end > self._time:
+                self._run_part(basis, end, {})
+                if self.result.code != rules.FINISHED:
+                    break
+            result = self.result
+            self._time, self._state, self._step = result.time, result.state, result.step
+            self._switched.append(result.time)
+            duration = request.end_time - request.start_time
+            check_chatter(basis.system, self._switches, which_switch, self._switched, duration)
+            self._switches = without_border(
+                self._switches, which_switch, result.time, self._borders
+            )
+            self._run_part(basis, request.end_time, self._switches)
+        is_singular = self.result.code == rules.SINGULAR
+        return end_of_one(self.result, request.values) if is_singular else None
+
+    def _take_back(self) -> None:
+        """Forget the last part that was run; what it cost stays counted."""
+        self._done -= len(self.segments.pop().t)
+        self._faults.pop()
+        self._angles = self._angles_before
+
+    def _run_part(self, basis: SegmentBasis, end: float, switches: Mapping[str, str]) -> None:
+        """Run to a time, s, to a switch or to where the speeds fail."""
+        request, values, here, plan = self._request, self._request.values, basis.system, self.plan
+        self._begun.append((self._time, self._state, here, plan))
+        endings = {**request.stop, **switches} if switches else request.stop
+        times = request.times[self._done :]
+        if end < request.end_time:
+            times = times[: int(np.searchsorted(times, end, side="right"))]
+        self.watched = watched = compile_events(here, endings, request.events, request.definitions)
+        if len(self._angles) != watched.num_angles:
+            self._angles = np.zeros(watched.num_angles)
+        angles = self._angles_before = self._angles
+        numbers = RunValues(
+            start_time=self._time,
+            end_time=end,
+            start_state=self._state,
+            sample_times=times,
+            parameters=here.hoisted_rates.parameters(values),
+            generator_parameters=plan.parameters,
+            event_parameters=np.concatenate([angles, values]) if len(angles) else values,
+            base_inputs=plan.base,
+            absolute_tolerance=request.absolute(here.num_states + plan.num_states),
+            relative_tolerance=request.rtol,
+            projection_tolerance=PROJECTION_TOLERANCE,
+            step=self._step,
+            max_step=request.max_step,
+            max_steps=request.max_steps - self.counts[0],
+        )
+        numbers.check()
+        if self._time == request.start_time and not self.segments:
+            u = self.inputs_at(self._time, self._state)
+            check_pressed(here, watched, self._time, self._state, u, numbers.event_parameters)
+        template = template_of(
+            here, plan, watched, request.method, basis.depth, numbers, request.start_time
+        )
+        memory = template.instantiate(numbers)
+        result = run_memory(
+            memory, request.start_time, request.end_time, request.progress, request.cancel
+        )
+        if len(angles):
+            self._angles = memory.event_parameters[: len(angles)]
+        if watched.function is not None:
+            counts, faults_at = memory.faults
+            keep = [*range(len(request.stop)), *range(len(endings), len(counts))]
+            self._faults.append((counts[keep], faults_at[keep]) if switches else memory.faults)
+        self.result = result
+        for k, count in enumerate((result.steps, result.rejections, result.evaluations)):
+            self.counts[k] += count
+        samples = result.times, result.states, result.inputs
+        crossings = result.crossings
+        if switches and len(crossings):
+            crossings[:, 0] -= len(switches)  # events follow stops
+        self.segments.append(Segment(here, plan, *samples, crossings))
+        self._done += len(result.times)
+
+    def keep_last_state(self) -> None:
+        """Make the last state that was reached the last sample, if the run ended early."""
+        result, last = self.result, self.segments[-1]
+        times = [segment.t[-1] for segment in self.segments if len(segment.t)]
+        is_early = result.code not in (rules.FINISHED, rules.EVENT)
+        if not is_early or (times and times[-1] >= result.time):
+            return
+        u = current_inputs(last.plan, result.time, result.state)
+        self.segments[-1] = last._replace(
+            t=np.append(last.t, result.time),
+            states=np.vstack([last.states, result.state]),
+            inputs=np.vstack([last.inputs, u]),
+        )
+
+    def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
+        """Begin the next segment where this one ended, in other speeds if need be."""
+        request, result, last = self._request, self.result, self.segments[-1]
+        # a sample where speeds fail is taken again in the next ones
+        good = last.t < result.time
+        self._done -= len(last.t) - int(good.sum())
+        self.segments[-1] = last._replace(
+            t=last.t[good], states=last.states[good], inputs=last.inputs[good]
+        )
+        self._time, self._state, self._step = result.time, result.state, result.step
+        if there.system is here.system:
+            return
+        # speeds that fail at the start itself do not give it
+        v = self.start.v
+        if result.time != self.start.time:
+            u = inputs_at(self.plan, result.time, result.state)
+            v = tree_speeds(here.system, result.time, result.state, u, request.values)
+        self.plan = self._inputs(there.system)
+        self._state = carried(here.system, there.system, result.state, v)
+
+
+#: Depth of segments that go on as long as they can.
+DEEPEST = 64
+#: Growth of reactions, where σ falls to a quarter, above which they are without bound.
+UNBOUNDED = 2.0
+
+
+def _passages(motion: _SingleRun, request: RunRequest, *, reactions: bool) -> tuple[str, ...]:
+    """A note on the singular configurations that a run went through."""
+    if not motion.passed:
+        return ()
+    first = motion.passed[0]
+    more = f", and {len(motion.passed) - 1} more" if len(motion.passed) > 1 else ""
+    worst = max(found.error for found in motion.passed)
+    notes = [
+        f"went through a singular configuration at t = {first.singular:.9g} s{more}, on the branch "
+        f"it came on; the backward check is off by {worst:.1e} at most"
+    ]
+    if reactions:
+        system = request.system
+        # where σ falls to a quarter
+        t = np.array([first.singular - 4 * (first.singular - first.before), first.before])
+        states = np.array([first.state_at(s) for s in t.tolist()])
+        x = np.ascontiguousarray(states[:, : system.num_states])
+        u = np.array([motion.inputs_at(*at) for at in zip(t, states, strict=True)])
+        lam = np.abs(system.multipliers.map(t, x, u, request.values)).max(axis=1)
+        grow = lam[1] > UNBOUNDED * lam[0] > 0.0
+        how = "grow without bound toward it" if grow else "are not determined there"
+        notes.append(
+            f"reactions {how}: they are NaN between t = {first.before:.9g} and {first.after:.9g} s"
+            f"{', and so on' if more else ''}"
+        )
+    return tuple(notes)
+
+
+def _small_motion(request: RunRequest, run: Trajectory) -> tuple[str, ...]:
+    """A note on a motion so small that the absolute tolerance is a large share of it."""
+    atol = request.atol
+    if request.method != "dop853" or not len(run.t):
+        return ()
+    enough = max(atol, 10.0 * request.rtol * SHARE) / SHARE
+    # most motions are large at their end
+    if max(map(abs, run.v[-1].tolist()), default=0.0) >= enough:
+        return ()
+    largest = max(
+        float(np.max(np.abs(run.v), initial=0.0)), float(np.max(np.ptp(run.q, axis=0), initial=0.0))
+    )
+    rounding = AT_REST * max(1.0, float(np.max(np.abs(run.q), initial=0.0)))
+    if not rounding < largest < atol / SHARE or atol <= 10.0 * request.rtol * largest:
+        return ()
+    # a motion below the tolerance may be its errors: where it starts is known
+    given = (float(np.max(np.abs(x), initial=0.0)) for x in (run.q[0], run.v[0]))
+    smallest = min([largest, *(size for size in given if size > 0.0)])
+    better = 10.0 ** math.floor(math.log10(request.rtol * smallest))
+    return (
+        f"the motion is below {largest:.1e} m, rad, m/s and rad/s, and the tolerance atol = "
+        f"{atol:g} is {atol / largest:.1e} of that: give atol={better:.0e}",
+    )
+
+
+def _raise_callback_failure(segments: list[Segment], system: System) -> None:
+    for segment in segments:
+        if segment.plan.failure:
+            error = segment.plan.failure[0]
+            if isinstance(error, KeyboardInterrupt | SystemExit | SimulationError):
+                raise error
+            raise SimulationError(
+                f"a Python input raised {type(error).__name__}: {error}",
+                f"inputs of model '{system.model.name}'",
+                "correct the callable; it is called as f(t, q, v) and returns a number",
+            ) from error

@@ -1,0 +1,9 @@
+"""Names that other packages may use, in the order in which they are needed."""
+
+from .choosing.link import (
+    find_link as find_link,
+    read_link as read_link,
+)
+from .server import (
+    Studio as Studio,
+)
