@@ -34,7 +34,7 @@ WIDTHS = {
     "model": 120,
     "kinematics": 27,
     "formulations": 29,
-    "engines": 80,
+    "engines": 71,
     "simulation": 86,
     "analysis": 34,
     "control": 30,

@@ -28,8 +28,7 @@ from noslip.analysis.instant import (
 )
 from noslip.analysis.instant_kinematics import InverseDynamics, inputs_for
 from noslip.base import Array, SimulationError, check_memory, nearest
-from noslip.engines import Program, System, contact_axes, energies, motion, residuals, wrenches
-from noslip.engines import blocks as blocks_of
+from noslip.engines import Program, System
 from noslip.formulations import unknown_notes
 from noslip.simulation import (
     KINEMATIC,
@@ -453,16 +452,11 @@ def _checked_place(k: int, count: int) -> int:
 
 def _program(system: System, outputs: Mapping[str, str]) -> Program:
     """Everything that an instant has; with the singularity measures."""
-    equations, kin = system.equations, system.kinematics
     parts = [
         system.rates_expression,
-        motion(equations),
-        blocks_of(equations),
-        energies(equations),
-        equations.multipliers[bearing_rows(system)],
-        contact_axes(kin),
-        wrenches(equations),
-        residuals(kin),
+        *map(system.output_expression, ("motion", "blocks", "energies")),
+        system.equations.multipliers[bearing_rows(system)],
+        *map(system.output_expression, ("contact_axes", "joint_wrenches", "residuals")),
     ]
     column = ca.vertcat(*[ca.densify(ca.vec(ca.SX(part))) for part in parts])
     if outputs:
@@ -594,7 +588,7 @@ def inverse_dynamics_batch(
     measures = ca.vertcat(*[m.value for m in system.singularity_measures])
 
     def trace() -> Program:
-        blocks = blocks_of(system.equations)
+        blocks = system.output_expression("blocks")
         return system.program("blocks", ca.vertcat(ca.densify(measures), blocks))
 
     blocks_at = variants.compile("inverse_dynamics_batch", trace)

@@ -31,23 +31,21 @@ from noslip import (
 )
 from noslip.analysis import scenario_start
 from noslip.base import Array, counted
-from noslip.bridges.c_code import (
-    c_number,
-    print_sincos,
-    print_statements,
-    print_tables,
-    used_inputs,
-)
 from noslip.control import solve_inputs
 from noslip.engines import (
     BasisCover,
     Program,
     basis_measures,
+    c_number,
     cover_ranges,
     is_projected,
     optimize,
+    print_sincos,
+    print_statements,
+    print_tables,
     projected_state,
     trace_program,
+    used_inputs,
 )
 from noslip.simulation import AbstractInputLaw, InputGenerator, inputs_expression, run_start
 

@@ -25,11 +25,6 @@ from .device_function import (
     compile_rows as compile_rows,
     print_shared_functions as print_shared_functions,
 )
-from .device_math import (
-    COS_SINGLE as COS_SINGLE,
-    ROUND_SINGLE as ROUND_SINGLE,
-    SIN_SINGLE as SIN_SINGLE,
-)
 from .devices import (
     AbstractDevice as AbstractDevice,
     DeviceKernel as DeviceKernel,
@@ -82,14 +77,6 @@ from .native_arrays import (
 from .optimization import (
     optimize as optimize,
 )
-from .outputs import (
-    blocks as blocks,
-    contact_axes as contact_axes,
-    energies as energies,
-    motion as motion,
-    residuals as residuals,
-    wrenches as wrenches,
-)
 from .parameters import (
     trace_condition as trace_condition,
 )
@@ -117,10 +104,10 @@ from .thread_code import (
     record_text as record_text,
     word_of_record as word_of_record,
 )
-from .vector_math import (
-    COS as COS,
-    FAR as FAR,
-    HALF_PI as HALF_PI,
-    ROUND as ROUND,
-    SIN as SIN,
+from .c_code import (
+    c_number as c_number,
+    print_sincos as print_sincos,
+    print_statements as print_statements,
+    print_tables as print_tables,
+    used_inputs as used_inputs,
 )

@@ -1,11 +1,11 @@
 """Outputs of the functions of a `System`, as expressions of t, x, inputs and parameters.
 
-To add a function: give its expression here, and a property of its name to `System`.
+To add a function: give its expression here, in `OUTPUTS` too, and `System` a property of its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import casadi as ca
 import numpy as np
@@ -110,6 +110,22 @@ def blocks(equations: Equations) -> ca.SX:
         equations.reduced_forces,
         ca.vec(ca.densify(equations.reduced_inputs).T),
     )
+
+
+#: Function of a `System` → its output.
+OUTPUTS: dict[str, Callable[[Equations], ca.SX]] = {
+    "motion": motion,
+    "energies": energies,
+    "residuals": lambda equations: residuals(equations.kinematics),
+    "samples": samples,
+    "multipliers": lambda equations: equations.multipliers,
+    "input_powers": input_powers,
+    "contact_axes": lambda equations: contact_axes(equations.kinematics),
+    "grips": grips,
+    "joint_wrenches": wrenches,
+    "poses": lambda equations: poses(equations.kinematics),
+    "blocks": blocks,
+}
 
 
 def mass_health(equations: Equations) -> tuple[SingularityMeasure, ...]:

@@ -204,60 +204,67 @@ class System:
         """The projection as it is traced."""
         return projected_state(self.kinematics, self.state)
 
+    def output_expression(self, name: str) -> ca.SX:
+        """One of the functions below as it is traced, by its name, such as ``blocks``."""
+        return outputs.OUTPUTS[name](self.equations)
+
+    def _output(self, name: str) -> NativeFunction:
+        return self.compile_expression(name, self.output_expression(name))
+
     @cached_property
     def motion(self) -> NativeFunction:
         """[v; v̇]: tree speeds and their rates."""
-        return self.compile_expression("motion", outputs.motion(self.equations))
+        return self._output("motion")
 
     @cached_property
     def energies(self) -> NativeFunction:
         """[K; U]: kinetic and potential energy, J."""
-        return self.compile_expression("energies", outputs.energies(self.equations))
+        return self._output("energies")
 
     @cached_property
     def residuals(self) -> NativeFunction:
         """[A v + a; g] of all rows, redundant ones included."""
-        return self.compile_expression("residuals", outputs.residuals(self.kinematics))
+        return self._output("residuals")
 
     @cached_property
     def samples(self) -> NativeFunction:
         """[v; K; U; A v + a; g; contact points]: stored at every sample of a run."""
-        return self.compile_expression("samples", outputs.samples(self.equations))
+        return self._output("samples")
 
     @cached_property
     def multipliers(self) -> NativeFunction:
         """λ of all rows."""
-        return self.compile_expression("multipliers", self.equations.multipliers)
+        return self._output("multipliers")
 
     @cached_property
     def input_powers(self) -> NativeFunction:
         """Power of each force input and of each speed input, W."""
-        return self.compile_expression("input_powers", outputs.input_powers(self.equations))
+        return self._output("input_powers")
 
     @cached_property
     def contact_axes(self) -> NativeFunction:
         """For each contact: its point, longitudinal, lateral and normal directions (world)."""
-        return self.compile_expression("contact_axes", outputs.contact_axes(self.kinematics))
+        return self._output("contact_axes")
 
     @cached_property
     def grips(self) -> NativeFunction:
         """For each force that slides over a plane: the numbers of its `Grip`."""
-        return self.compile_expression("grips", outputs.grips(self.equations))
+        return self._output("grips")
 
     @cached_property
     def joint_wrenches(self) -> NativeFunction:
         """For each joint (tree, then loops): point, force and moment on the child (world)."""
-        return self.compile_expression("joint_wrenches", outputs.wrenches(self.equations))
+        return self._output("joint_wrenches")
 
     @cached_property
     def poses(self) -> NativeFunction:
         """For each body: R_WB by rows (9) and p_WB (3)."""
-        return self.compile_expression("poses", outputs.poses(self.kinematics))
+        return self._output("poses")
 
     @cached_property
     def blocks(self) -> NativeFunction:
         """[SᵀMS by rows; bias; SᵀQ; SᵀB by rows]: the reduced equations' numbers."""
-        return self.compile_expression("blocks", outputs.blocks(self.equations))
+        return self._output("blocks")
 
     @cached_property
     def instant(self) -> Callable[[float, Array, Array, Array], InstantValues]:
@@ -268,14 +275,8 @@ class System:
         """
         symbols, equations = self.kinematics.symbols, self.equations
         # in the order of InstantValues
-        expressions = [
-            outputs.motion(equations),
-            outputs.blocks(equations),
-            outputs.energies(equations),
-            equations.multipliers,
-            outputs.contact_axes(self.kinematics),
-            outputs.wrenches(equations),
-        ]
+        names = ("motion", "blocks", "energies", "multipliers", "contact_axes", "joint_wrenches")
+        expressions = [self.output_expression(name) for name in names]
         arguments = [symbols.t, self.state, equations.inputs, symbols.params]
         function = ca.Function("instant", arguments, [ca.densify(e) for e in expressions])
 

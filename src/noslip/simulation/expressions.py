@@ -20,7 +20,7 @@ import casadi as ca
 
 from noslip.algebra import traced_angles
 from noslip.base import SimulationError, nearest
-from noslip.engines import System, wrenches
+from noslip.engines import System
 from noslip.expressions import (
     CONSTANTS,
     ExpressionError,
@@ -74,7 +74,7 @@ def reaction_values(system: System) -> dict[str, NamedValue]:
         for k, (part, unit) in enumerate(parts):
             found[f"joint_reaction.{joint.name}.{part}"] = (
                 unit,
-                partial(_entry, lambda: wrenches(equations), 9 * j + k),
+                partial(_entry, lambda: system.output_expression("joint_wrenches"), 9 * j + k),
             )
     return found
 

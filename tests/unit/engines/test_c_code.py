@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from noslip.algebra.grid_splines import grid_spline
-from noslip.bridges.c_code import c_number, print_statements, print_tables, used_inputs
+from noslip.engines.c_code import c_number, print_statements, print_tables, used_inputs
 from noslip.engines.interpreter import LOOKUPS, MEANINGS, interpret
 from noslip.engines.optimization import optimize
 from noslip.engines.program import Operation, Program, trace_program

@@ -150,9 +150,7 @@ class TestEnvironments:
             return ns.gym.make_env(system, "drive")
         if request.param == "lanes":
             return ns.gym.make_vec_env(system, "drive", 16)
-        from noslip.simulation.batches import request as batch
-
-        monkeypatch.setattr(batch, "read_device", lambda *_: HostDevice())
+        monkeypatch.setattr("noslip.simulation.read_device", lambda *_: HostDevice())
         return ns.gym.make_vec_env(system, "drive", 16, device="cuda")
 
     def test_take_no_actions_of_another_shape(self, env, guarded):

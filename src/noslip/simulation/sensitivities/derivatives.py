@@ -103,7 +103,8 @@ class Derivatives:
 
     @property
     def _where(self) -> str:
-        return f"derivatives of {self.of[0].name}, … of model '{self._system.model.name}'"
+        names = "".join(f" of {quantity.name}, …" for quantity in self.of[:1])
+        return f"derivatives{names} of model '{self._system.model.name}'"
 
     def _refusal(self, is_many: bool, *given: ArrayLike) -> SimulationError:
         """Error for values that the code did not accept."""

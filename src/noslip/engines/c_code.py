@@ -15,17 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from noslip.algebra import LookupTable, numbered_table
-from noslip.engines import (
-    COS,
-    COS_SINGLE,
-    FAR,
-    HALF_PI,
-    ROUND,
-    ROUND_SINGLE,
-    SIN,
-    SIN_SINGLE,
-    Program,
-)
+from noslip.engines.device_math import COS_SINGLE, ROUND_SINGLE, SIN_SINGLE
+from noslip.engines.program import Program
+from noslip.engines.vector_math import COS, FAR, HALF_PI, ROUND, SIN
 
 #: Angle up to which single precision is enough, rad: 127 quarter turns and some.
 FAR_SINGLE = 192.0
