@@ -38,8 +38,7 @@ step = ca.Function("step", [x, u], [end, ca.horzcat(*way)]).expand()
 
 # %% The plan: states and torques of all steps, least effort and distance, within limits
 goal, pillar, reach = np.array([3.0, 0.0]), np.array([1.5, -0.2]), 0.6
-# between places h apart in time, the distance d from the pillar is less by d''h²/8 at most, and
-# d'' < v²/reach + |a| < 8 m/s² at 1.5 m/s and 4 m/s², which it does not reach
+# between places, the distance d is less by d''h²/8 at most; d'' < v²/reach + |a| < 8 m/s² here
 margin = 8.0 * h**2 / 8
 plan = ca.Opti()
 X, U = plan.variable(len(states), steps + 1), plan.variable(2, steps)
@@ -62,13 +61,9 @@ for k in range(30):
     plan.set_value(now, state)
     found = plan.solve()
     planned, torques = found.value(X), found.value(U)
-    run = ns.simulate(
-        system,
-        duration=period,
-        start=dict(zip(states, state, strict=True)),
-        inputs={"tau1": torques[0, 0], "tau2": torques[1, 0]},
-        samples=301,
-    )
+    start = dict(zip(states, state, strict=True))
+    held = {"tau1": torques[0, 0], "tau2": torques[1, 0]}
+    run = ns.simulate(system, duration=period, start=start, inputs=held, samples=301)
     state, most = np.array([run[name][-1] for name in states]), max(most, np.abs(torques).max())
     missed = max(missed, np.abs(state - planned[:, 1])[:3].max())
     way = np.column_stack([run["carriage.x"], run["carriage.y"]])

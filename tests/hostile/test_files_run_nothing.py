@@ -24,14 +24,13 @@ RUNNING = re.compile(
 )
 #: (file, call) → what names the code.
 ALLOWED = {
-    ("bridges/__init__.py", "import_module"): "the package itself",
     ("cli/main.py", "import_module"): "the package itself",
-    ("library/__init__.py", "import_module"): "the package itself: a table of ready models",
+    ("library/models.py", "import_module"): "the package itself: a table of ready models",
     ("model/checks_scenario.py", "import_module"): "the package itself",
     ("show/equations/text.py", "import_module"): "the package itself",
-    ("families.py", "import_module"): "the package itself, and load_plugin",
-    ("families.py", "spec_from_file_location"): "load_plugin",
-    ("families.py", "exec_module"): "load_plugin",
+    ("base/families.py", "import_module"): "the package itself, and load_plugin",
+    ("base/families.py", "spec_from_file_location"): "load_plugin",
+    ("base/families.py", "exec_module"): "load_plugin",
     ("cli/options.py", "load_plugin"): "the command line",
     ("sweeps/request.py", "load_plugin"): "the call of ns.sweep",
     ("sweeps/request.py", "find_function"): "the call of ns.sweep",
@@ -40,7 +39,7 @@ ALLOWED = {
     ("sweeps/works/functions.py", "import_module"): "the call of ns.sweep",
     ("sweeps/works/functions.py", "find_function"): "the call of ns.sweep",
     ("engines/cuda_driver.py", "CDLL"): "the driver of the card",
-    ("atomic.py", "CDLL"): "the C library",
+    ("base/atomic.py", "CDLL"): "the C library",
     ("scene/film.py", "Popen"): "ffmpeg",
 }
 #: Modules that make objects of bytes, which may run anything.
