@@ -389,7 +389,7 @@ OTHERS = {
     "linearize": "of a steady motion, below",
     "linearize_batch": "of steady motions, below",
     "steady": "of a steady motion, below",
-    "steady_batch": "by the coordinates of `steady`, which no speeds enter; first variants refuse",
+    "steady_batch": "of steady motions, below",
     "sweep_eigenvalues": "calls steady and linearize",
     "canonical_form": "of a nominal straight motion, by linearize",
     "fit": "calls simulate_sensitivities",
@@ -450,8 +450,63 @@ def test_steady_motions_and_small_ones_across_the_slides():
             np.sort_complex(ahead.eigenvalues).real,
         )
         assert ns.steady(system, across).residual < 1e-9
-        with pytest.raises(ns.SimulationError, match="do not determine"):
-            ns.linearize_batch(system, {n: [x] for n, x in across.items()})
+
+
+def _skates():
+    """Skates at 2 m/s in several directions."""
+    heading = np.array([pi / 2, 0.0, 0.4, -pi / 2, 1.2, pi / 2])
+    return {"th.angle": heading, "x.speed": 2 * np.cos(heading), "y.speed": 2 * np.sin(heading)}
+
+
+#: Mechanism → variants that are singular in its own speeds.
+SINGULAR = {"skate": {0, 3, 5}, "forklift": {0, 2, 4}}
+#: Mechanism → given values with singular variants first and among others, inputs that keep them.
+STEADY = {
+    "skate": (_skates(), []),
+    "forklift": (
+        {
+            "rear.steer.angle": np.array([-pi / 2, 0.3, pi / 2, -1.0, pi / 2, 0.0]),
+            "rear.rate": 1.5,
+            "forks.speed": np.array([0.1, 0.0, -0.1, 0.1, 0.0, 0.0]),
+        },
+        ["rear.torque", "forks.force"],
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("name", STEADY)
+def test_steady_motions_of_variants_some_of_which_are_singular(name, first):
+    """Each variant as `steady` and `linearize` have it alone, whichever comes first."""
+    system, (given, find) = system_of(name), STEADY[name]
+    given = {n: np.roll(x, -first) if np.ndim(x) else x for n, x in given.items()}
+    each = [{n: float(x[k]) if np.ndim(x) else x for n, x in given.items()} for k in range(6)]
+    motions = ns.steady_batch(system, given, find=find)
+    assert motions.is_found.all() and not motions.messages
+    found = ns.linearize_batch(
+        system,
+        {s.name: motions.v[:, k] for k, s in enumerate(system.speeds)}
+        | {c.name: motions.q[:, k] for k, c in enumerate(system.coordinates)},
+        inputs=motions.inputs,
+        keep=["A", "B"],
+    )
+    assert found.is_steady.all() and not found.messages
+    assert sorted(found.others) == [k for k in range(6) if (k + first) % 6 in SINGULAR[name]]
+    for k, one in enumerate(each):
+        alone = ns.steady(system, one, find=find)
+        for word in ("values", "rates", "inputs", "units"):
+            assert set(getattr(motions[k], word)) == set(getattr(alone, word))
+        for word in ("values", "rates", "inputs"):
+            numbers = getattr(motions[k], word)
+            close([numbers[n] for n in getattr(alone, word)], list(getattr(alone, word).values()))
+        close(motions.v[k], alone.start.v)
+        assert motions.family[k] == alone.family
+        small = ns.linearize(system, alone.start, inputs=alone.inputs)
+        assert found.others.get(k, found.states) == small.states
+        close(found.A[k], small.A)
+        close(found.B[k], small.B)
+        assert found.is_stable[k] == small.is_stable
 
 
 @pytest.mark.parametrize("angle", [pi / 2, -pi / 2])

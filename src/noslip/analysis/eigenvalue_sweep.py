@@ -330,7 +330,7 @@ def _together(
         )
     except SimulationError:
         return None
-    if not found.is_steady.all():
+    if found.others or not found.is_steady.all():
         return None
     states = tuple(s.name for s in found.states)
     coordinates = states[: len(states) - len(system.independent_speeds)]

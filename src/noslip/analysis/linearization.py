@@ -238,16 +238,17 @@ def linearize(
 def steady_state_at(system: System, start: Start, inputs: Array, params: Array) -> LocalState:
     """The state of a start, in turned coordinates if it is steady in these alone."""
     plain = local_state_at(system, start, inputs, params)
-    if _is_steady(plain):
+    if is_steady_at(plain):
         return plain
     for turned in moving_axes(system, start.q):
         point = local_state_at(system, start, inputs, params, turned)
-        if _is_steady(point):
+        if is_steady_at(point):
             return point
     return plain
 
 
-def _is_steady(point: LocalState) -> bool:
+def is_steady_at(point: LocalState) -> bool:
+    """Whether the rates that should vanish do."""
     rates, allowed = _rates_that_vanish(point, relevance(point).coordinates)
     return all(abs(x) <= allowed[name] for name, x in rates.items())
 
@@ -349,8 +350,7 @@ def linearize_point(
     """(1) to (4) at a steady state, in the coordinates that matter."""
     chart, matter = point.chart, relevant.coordinates
     residual = _check_steady(point, matter)
-    G = point.derivatives()[0][2][np.ix_(relevant.rows, matter)]
-    free, tied, coordinate_map = _independent(G, point, matter)
+    free, tied, coordinate_map = independent_coordinates(point, relevant)
     T = np.zeros((len(chart.coordinates), len(free)))
     T[free, range(len(free))] = 1.0
     T[tied] = coordinate_map
@@ -454,8 +454,8 @@ def small_motions(
     return SmallMotions(mass, D, stiffness, forcing, A, B)
 
 
-def _independent(
-    G: Array, point: LocalState, matter: tuple[int, ...]
+def independent_coordinates(
+    point: LocalState, relevant: Relevance
 ) -> tuple[list[int], list[int], Array]:
     """(3): independent and dependent coordinates, best conditioned, and −G_d⁻¹ G_i.
 
@@ -463,6 +463,8 @@ def _independent(
     """
     import scipy.linalg
 
+    matter = relevant.coordinates
+    G = point.derivatives()[0][2][np.ix_(relevant.rows, matter)]
     if not len(G):
         return list(matter), [], np.zeros((0, len(matter)))
     length = point.system.kinematics.length

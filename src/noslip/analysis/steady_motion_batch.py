@@ -1,8 +1,9 @@
 """`steady_batch`: steady motions of many variants of a mechanism.
 
 The search of `steady.py`, the same steps with the same bounds, on stacked matrices evaluated in
-lanes; a variant that has arrived waits for nobody. All are written in the local coordinates of the
-first variant, and the coordinates that matter are its own.
+lanes; a variant that has arrived waits for nobody. Variants are grouped by the independent speeds
+that determine the motion where the search begins (`choose_bases`). Those of a group are written in
+the local coordinates of its first one, and the coordinates that matter are its own.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from noslip.analysis.steady_motion import (
     PLACED,
     SteadyMotion,
     allowed_residuals,
+    check_given,
     find_wanted,
     first_guess,
     guess_configuration,
@@ -44,7 +46,16 @@ from noslip.analysis.steady_motion import (
 )
 from noslip.base import Array, SimulationError
 from noslip.engines import AbstractDevice, System
-from noslip.simulation import Start, Variants, complete_starts, dataset, in_blocks, read_variants
+from noslip.simulation import (
+    Start,
+    Variants,
+    choose_bases,
+    complete_starts,
+    dataset,
+    in_blocks,
+    read_variants,
+    singular_state,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -66,7 +77,8 @@ class SteadyBatch:
     count : variants.
     is_found : (n,) whether a steady motion was found; the numbers of others are nan.
     messages : variant → why none was found.
-    values, rates, inputs : name → (n,).
+    values, rates, inputs : name → (n,); nan where it is no value of a variant, as a speed that is
+        independent for others alone.
     q, v, eta, states : (n, …) a consistent state on each motion, states of forces last.
     units : of all of these, by name.
     residual : (n,) largest condition that is left.
@@ -107,7 +119,8 @@ class SteadyBatch:
             )
 
         def at(values: Mapping[str, Array]) -> dict[str, float]:
-            return {name: float(x[k]) for name, x in values.items()}
+            # a number that was found is finite; the other names are not of this variant
+            return {name: float(x[k]) for name, x in values.items() if np.isfinite(x[k])}
 
         start = Start(
             time=self.time,
@@ -119,13 +132,14 @@ class SteadyBatch:
             speed_residual=0.0,
             completed={},
         )
+        values, rates, forces = at(self.values), at(self.rates), at(self.inputs)
         return SteadyMotion(
             model=self.model,
             start=start,
-            values=at(self.values),
-            rates=at(self.rates),
-            inputs=at(self.inputs),
-            units=self.units,
+            values=values,
+            rates=rates,
+            inputs=forces,
+            units={name: self.units[name] for name in (*values, *rates, *forces)},
             residual=float(self.residual[k]),
             family=int(self.family[k]),
         )
@@ -187,7 +201,8 @@ def steady_batch(
 
     Raises
     ------
-    SimulationError : for unknown names and lists of different lengths.
+    SimulationError : for unknown names, lists of different lengths, and guesses all of which are
+        singular.
     """
     variants = read_variants(
         system,
@@ -200,13 +215,132 @@ def steady_batch(
         device=device,
     )
     check_time(system, time, guess)
+    guessed = {} if guess is None or isinstance(guess, Start) else guess
+    check_given(variants.system, {**guessed, **_firsts(variants.state)})
     searched = input_places(variants.system, find, inputs or {})
-    work = _SteadySearch(variants, guess, searched, time)
+    time = guess.time if isinstance(guess, Start) else time
     size = BLOCK if variants.device is None else variants.block
-    in_blocks(
-        variants.count, work.fill, size=size, threads=threads, progress=progress, cancel=cancel
+    q = np.full((variants.count, variants.system.kinematics.num_coordinates), np.nan)
+
+    def place(block: range) -> None:
+        q[block.start : block.stop] = _configurations(variants, guess, time, block)
+
+    in_blocks(variants.count, place, size=size, threads=threads, cancel=cancel)
+    groups, messages = _groups(variants, q, time)
+    works, done = [], 0
+    for which in groups:
+        work = _SteadySearch(variants.take(which), q[which], guess, searched, time)
+        works.append((which, work))
+
+        def report(fraction: float, before: int = done, part: int = len(which)) -> None:
+            if progress is not None:
+                progress((before + fraction * part) / variants.count)
+
+        in_blocks(len(which), work.fill, size=size, threads=threads, progress=report, cancel=cancel)
+        done += len(which)
+    return _joined(variants, works, messages)
+
+
+def _groups(
+    variants: Variants, q: Array, time: float
+) -> tuple[list[NDArray[np.int_]], dict[int, str]]:
+    """Variants by the speeds that determine their motion at q, and why none do at others.
+
+    Those that were not placed, since the work was cancelled, go with the first.
+    """
+    is_placed = np.all(np.isfinite(q), axis=1)
+    placed = np.flatnonzero(is_placed)
+    table, system = variants.parameters, variants.system
+    params = table[0] if len(table) == 1 else table[placed]
+    bases = choose_bases(system, np.full(len(placed), time), q[placed], params)
+    messages = {int(placed[k]): measure.sentence for k, measure in bases.faults.items()}
+    groups = [placed[which] for _, which in bases.groups]
+    rest = np.flatnonzero(~is_placed)
+    if rest.size:
+        groups = [np.concatenate([groups[0], rest]), *groups[1:]] if groups else [rest]
+    if not groups:
+        k = min(bases.faults)
+        raise singular_state(system, bases.faults[k], time, f", variant {placed[k]}")
+    return groups, messages
+
+
+def _configurations(
+    variants: Variants, guess: Mapping[str, float] | Start | None, time: float, block: range
+) -> Array:
+    """(n, nq) coordinates with the given values that satisfy the holonomic rows, if they can."""
+    system, n = variants.system, len(block)
+    values, params = _guessed(variants, guess, block), variants.rows(variants.parameters, block)
+
+    def of(k: int) -> dict[str, float]:
+        return {name: float(x[min(k, len(x) - 1)]) for name, x in values.items()}
+
+    if isinstance(guess, Start):
+        q = np.tile(guess.q, (n, 1))
+        for k in range(n):
+            place_values(system, q[k], of(k))
+        return q
+    places = {name: x for name, x in values.items() if is_place(system, name)}
+    try:
+        return complete_starts(
+            system, places, count=n, time=time, parameters=params, speed_inputs=None
+        ).q
+    except SimulationError:
+        # some cannot: each as it comes
+        return np.array([guess_configuration(system, of(k), params[k], time) for k in range(n)])
+
+
+def _guessed(
+    variants: Variants, guess: Mapping[str, float] | Start | None, block: range
+) -> dict[str, Array]:
+    """Guessed and given values of a block by name, (1,) or (n,)."""
+    some = slice(block.start, block.stop)
+    given = {name: x[some] if len(x) > 1 else x for name, x in variants.state.items()}
+    guessed = {} if guess is None or isinstance(guess, Start) else guess
+    return {**{name: np.array([float(x)]) for name, x in guessed.items()}, **given}
+
+
+def _joined(
+    variants: Variants,
+    works: Sequence[tuple[NDArray[np.int_], _SteadySearch]],
+    messages: dict[int, str],
+) -> SteadyBatch:
+    """The motions of all groups; each has its own names of values."""
+    parts = [(which, work.result()) for which, work in works]
+    n = variants.count
+
+    def table(read: Callable[[SteadyBatch], NDArray[Any]], empty: Any = np.nan) -> NDArray[Any]:
+        first = read(parts[0][1])
+        whole = np.full((n, *first.shape[1:]), empty, first.dtype)
+        for which, part in parts:
+            whole[which] = read(part)
+        return whole
+
+    def named(read: Callable[[SteadyBatch], dict[str, Array]]) -> dict[str, Array]:
+        whole = {name: np.full(n, np.nan) for _, part in parts for name in read(part)}
+        for which, part in parts:
+            for name, x in read(part).items():
+                whole[name][which] = x
+        return whole
+
+    return SteadyBatch(
+        model=variants.system.model.name,
+        count=n,
+        is_found=table(lambda b: b.is_found, False),
+        messages=messages
+        | {int(which[k]): text for which, part in parts for k, text in part.messages.items()},
+        values=named(lambda b: b.values),
+        rates=named(lambda b: b.rates),
+        inputs=named(lambda b: b.inputs),
+        q=table(lambda b: b.q),
+        v=table(lambda b: b.v),
+        eta=table(lambda b: b.eta),
+        states=table(lambda b: b.states),
+        units={name: unit for _, part in parts for name, unit in part.units.items()},
+        residual=table(lambda b: b.residual),
+        family=table(lambda b: b.family, -1),
+        time=parts[0][1].time,
+        variants=variants,
     )
-    return work.result()
 
 
 class _Points(NamedTuple):
@@ -253,17 +387,24 @@ class _Conditions(NamedTuple):
 
 
 class _SteadySearch:
-    """Steady motions of all variants, filled block by block."""
+    """Steady motions of the variants of a group, filled block by block.
+
+    Parameters
+    ----------
+    variants : of the group.
+    start : (n, nq) where each search begins; nan where the work was cancelled before.
+    guess, searched, time : as they are given, and places of the inputs to be found.
+    """
 
     def __init__(
         self,
         variants: Variants,
+        start: Array,
         guess: Mapping[str, float] | Start | None,
         searched: tuple[int, ...],
         time: float,
     ) -> None:
-        self._variants, self._guess = variants, guess
-        self._time = guess.time if isinstance(guess, Start) else time
+        self._variants, self._start, self._guess, self._time = variants, start, guess, time
         state, u, params = variants.at(0)
         first = first_guess(variants.system, state, guess, u.copy(), params, self._time)
         if moving_axes(first.system, first.chart.to_coordinates(first.c)):
@@ -296,31 +437,20 @@ class _SteadySearch:
     def fill(self, block: range) -> None:
         """Search a block of variants."""
         with np.errstate(all="ignore"):
-            points = self._begin(block)
-            is_regular = self._is_regular(points)
-            places = np.arange(block.start, block.stop)
-            for k in places[~is_regular]:
-                self._messages[int(k)] = (
-                    "the independent speeds of the first variant do not determine its motion where "
-                    "the search begins"
-                )
-            if np.any(is_regular):
-                found = self._search(points.take(is_regular))
-                self._keep_found(places[is_regular], *found)
+            found = self._search(self._begin(block))
+            self._keep_found(np.arange(block.start, block.stop), *found)
 
     def _begin(self, block: range) -> _Points:
         """Initial guesses: given and guessed values, the others as they follow or at rest."""
         variants, chart, n = self._variants, self._chart, len(block)
         some = slice(block.start, block.stop)
-        given = {name: x[some] if len(x) > 1 else x for name, x in variants.state.items()}
         guess = self._guess
-        guessed = {} if guess is None or isinstance(guess, Start) else guess
-        values = {**{name: np.array([float(x)]) for name, x in guessed.items()}, **given}
+        values = _guessed(variants, guess, block)
+        given = {name: values[name] for name in variants.state}
         params, u = (
             variants.rows(table, block) for table in (variants.parameters, variants.inputs)
         )
-        q = self._configurations(values, params)
-        c = chart.from_many_coordinates(q, self._force_states(values, n))
+        c = chart.from_many_coordinates(self._start[some], self._force_states(values, n))
         points = _Points(
             c=c,
             zeta=np.zeros((n, len(chart.speeds))),
@@ -361,28 +491,6 @@ class _SteadySearch:
         searched = points.inputs[:, list(self._problem.searched)]
         return np.concatenate([points.c, points.zeta, searched], axis=1)
 
-    def _configurations(self, values: dict[str, Array], params: Array) -> Array:
-        """(n, nq) coordinates with these values that satisfy the holonomic rows, if they can."""
-        system, guess, n = self._variants.system, self._guess, len(params)
-
-        def of(k: int) -> dict[str, float]:
-            return {name: float(x[min(k, len(x) - 1)]) for name, x in values.items()}
-
-        if isinstance(guess, Start):
-            q = np.tile(guess.q, (n, 1))
-            for k in range(n):
-                place_values(system, q[k], of(k))
-            return q
-        places = {name: x for name, x in values.items() if is_place(system, name)}
-        try:
-            return complete_starts(
-                system, places, count=n, time=self._time, parameters=params, speed_inputs=None
-            ).q
-        except SimulationError:
-            # some cannot: each as it comes
-            one = [guess_configuration(system, of(k), params[k], self._time) for k in range(n)]
-            return np.array(one)
-
     def _force_states(self, values: dict[str, Array], n: int) -> Array:
         """(n, nz) states of forces: given, guessed, or zero."""
         names = [z.name for z in self._system.kinematics.force_states]
@@ -394,11 +502,8 @@ class _SteadySearch:
                 table[:, k] = values.get(name, 0.0)
         return table
 
-    def _is_regular(self, points: _Points, kind: str = "") -> NDArray[np.bool_]:
-        """Whether the independent speeds determine the motion of each variant.
-
-        With a `kind` only measures of that kind are looked at.
-        """
+    def _is_regular(self, points: _Points) -> NDArray[np.bool_]:
+        """Whether no contact of each variant is singular."""
         system, n = self._system, len(points.c)
         q = self._chart.to_many_coordinates(points.c)
         eta = self._evaluate(points)[4][:, :, 0]
@@ -406,7 +511,7 @@ class _SteadySearch:
         x = np.concatenate([q, eta, states, np.zeros((n, work))], axis=1)
         rates = system.rates.map(np.full(n, self._time), x, points.inputs, points.parameters)
         measures = system.singularity_measures
-        limits = np.array([m.limit if kind in ("", m.kind) else -1.0 for m in measures])
+        limits = np.array([m.limit if m.kind == "contact" else -1.0 for m in measures])
         return np.asarray(np.all(np.abs(rates[:, system.num_states :]) > limits, axis=1))
 
     def _search(self, start: _Points) -> tuple[_Points, _Conditions]:
@@ -529,7 +634,7 @@ class _SteadySearch:
     def _keep_found(self, places: NDArray[Any], points: _Points, best: _Conditions) -> None:
         """Store the solutions of variants, and the messages of those without one."""
         is_solved = best.is_found()
-        found = is_solved & self._is_regular(points, "contact")
+        found = is_solved & self._is_regular(points)
         F, J = best.F(), best.J()
         missed = missed_conditions(self._first, self._problem.relevant, list(self._variants.state))
         for k in np.flatnonzero(~found):

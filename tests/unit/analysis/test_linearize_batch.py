@@ -121,3 +121,39 @@ def test_cancelled_variants_are_not_known(system_of):
 def test_refused(system_of, given, text):
     with pytest.raises(ns.SimulationError, match=text):
         ns.linearize_batch(system_of("whipple-bicycle"), **given)
+
+
+def test_a_first_motion_that_is_not_steady_says_nothing_of_the_others(system_of):
+    system = system_of("whipple-bicycle")
+    batch = ns.linearize_batch(system, {"speed": 5.0, "frame.lean": [0.2, 0.0]})
+    assert batch.is_steady.tolist() == [False, True] and not batch.messages
+    alone = ns.linearize(system, {"speed": 5.0})
+    np.testing.assert_allclose(batch.eigenvalues[1], alone.eigenvalues, rtol=1e-8, atol=1e-8)
+    with pytest.raises(ns.SimulationError, match="the motion is not steady"):
+        ns.linearize_batch(system, {"speed": 5.0, "frame.lean": [0.2, 0.3]})
+
+
+def test_angles_that_are_singular_at_some_variants():
+    """A body that hangs by a point: ω² = m g l/(I + m l²), however its axes are placed."""
+    b = ns.ModelBuilder(name="hanging", gravity=(0.0, 0.0, -9.81))
+    b.parameter("px", 0.0, "m")
+    b.parameter("pz", 0.5, "m")
+    b.body("body", mass=2.0, inertia=(0.3, 0.3, 0.3))
+    at = ns.Placement(position=("px", 0.0, "pz"))
+    b.joint("point", ns.Spherical(), parent="world", child="body", child_frame=at)
+    system = ns.compile(ns.derive(b.build()))
+    # the body's own x, z or in between points down
+    down = np.array([0.0, np.pi / 2, 0.7, np.pi / 2])
+    given = {
+        "about": {"point.qw": np.cos(down / 2), "point.qy": np.sin(down / 2)},
+        "parameters": {"px": -0.5 * np.sin(down), "pz": 0.5 * np.cos(down)},
+    }
+    batch = ns.linearize_batch(system, **given, keep=["A"])
+    assert batch.is_steady.all() and sorted(batch.others) == [1, 3]
+    swing = np.sqrt(2.0 * 9.81 * 0.5 / (0.3 + 2.0 * 0.5**2))
+    for k in range(4):
+        alone = ns.linearize(system, one(given["about"], k), parameters=one(given["parameters"], k))
+        np.testing.assert_allclose(batch.A[k], alone.A, atol=1e-9)
+        assert batch.others.get(k, batch.states) == alone.states
+        fastest = np.sort(np.abs(batch.eigenvalues[k].imag))[-4:]
+        np.testing.assert_allclose(fastest, swing, rtol=1e-7)

@@ -113,3 +113,14 @@ def test_names_are_checked_before(system_of, refuses):
         ns.steady_batch(system, {"disk.tlt": [1.0, 1.1]})
     with refuses(ns.SimulationError, "the numbers of trajectories differ", "steady", "one value"):
         ns.steady_batch(system, {"disk.tilt": [1.0, 1.1], "disk.yaw_rate": [1.0, 2.0, 3.0]})
+
+
+def test_a_guess_at_which_nothing_determines_the_motion_says_so(system_of):
+    """A disk that lies flat, first and among others; `steady` refuses it alone."""
+    system, tilts = system_of("rolling-disk"), np.array([0.0, np.pi / 2, 0.0])
+    batch = ns.steady_batch(system, {"disk.tilt": tilts})
+    assert batch.is_found.tolist() == [False, True, False]
+    assert sorted(batch.messages) == [0, 2] and "lies flat" in batch.messages[0]
+    for given in ({"disk.tilt": tilts[[0, 2]]}, {"disk.tilt": 0.0}):
+        with pytest.raises(ns.SimulationError, match="lies flat"):
+            ns.steady_batch(system, given, count=2)

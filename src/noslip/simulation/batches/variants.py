@@ -7,6 +7,7 @@ array of one entry, or of as many as there are variants.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -91,6 +92,27 @@ class Variants:
             table = np.broadcast_to(table, (len(block), *table.shape[1:]))
             return np.ascontiguousarray(table)
         return np.ascontiguousarray(table[block.start : block.stop])
+
+    def take(self, which: NDArray[np.int_]) -> Variants:
+        """Some of the variants."""
+        if len(which) == self.count:
+            return self
+
+        def some(values: Array) -> Array:
+            return values if len(values) == 1 else values[which]
+
+        return dataclasses.replace(
+            self,
+            count=len(which),
+            state={name: some(x) for name, x in self.state.items()},
+            inputs=some(self.inputs),
+            parameters=some(self.parameters),
+            others={
+                kind: {name: some(x) for name, x in values.items()}
+                for kind, values in self.others.items()
+            },
+            varied={name: (values[which], unit) for name, (values, unit) in self.varied.items()},
+        )
 
     def at(self, k: int) -> tuple[dict[str, float], Array, Array]:
         """State by name, inputs and parameters of one variant."""

@@ -122,6 +122,11 @@ class Starts(NamedTuple):
     mu: Array
     is_carried: NDArray[np.bool_]
 
+    def take(self, which: NDArray[np.int_]) -> Starts:
+        """Some of them."""
+        q, v, eta, mu, is_carried = self
+        return Starts(q[which], v[which], eta[which], mu[which], is_carried[which])
+
     def one(self, system: System, k: int, time: float, params: Array) -> Start:
         """One of them, in the independent speeds of a system."""
         return Start(

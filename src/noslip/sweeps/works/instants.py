@@ -375,7 +375,7 @@ class LinearizeWork(_SearchedWork):
                 return {}, is_known[1:]
             kin = self.system.kinematics
             places = {c.name: motions.q[:, k] for k, c in enumerate(kin.coordinates)}
-            speeds = {s.name: motions.eta[:, k] for k, s in enumerate(kin.independent_speeds)}
+            speeds = {s.name: motions.v[:, k] for k, s in enumerate(kin.speeds)}
             # what was not found stands where the first one is, and does not count
             about = {n: np.where(is_known, x, x[0]) for n, x in (places | speeds).items()}
             inputs = inputs | {n: np.where(is_known, x, x[0]) for n, x in motions.inputs.items()}
