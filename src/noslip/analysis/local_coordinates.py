@@ -202,6 +202,10 @@ class LocalCoordinates:
         found = np.array(self.placing.map(len(c))(c.T))
         return found[place].reshape(len(c), -1)
 
+    def angle_names(self, joint: str) -> tuple[str, ...]:
+        """Names of the angles that describe the orientation of a joint."""
+        return next((turn.names for turn in self._turns if turn.joint == joint), ())
+
     def turning(self) -> list[int]:
         """Places of angles that turn the axes of other angles, and of places: all but the last."""
         return [turn.coordinate + k for turn in self._turns for k in (0, 1)]

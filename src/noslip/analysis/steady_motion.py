@@ -199,13 +199,18 @@ def search_charts(
     moving = first.values()[1][list(relevance(first).coordinates)]
     is_moving = bool(np.max(np.abs(moving), initial=0.0) > TOLERANCE)
     charts.insert(len(charts) if is_moving else 0, None)
+    # at first in plain ones, whose refusal stands
+    problem_at(first, given, searched)
     for turned in charts:
         point = first
-        if turned is not None:
-            point = first_guess(
-                first.system, given, guess, first.inputs, first.parameters, first.time, turned
-            )
-        problem = problem_at(point, given, searched)
+        try:
+            if turned is not None:
+                point = first_guess(
+                    first.system, given, guess, first.inputs, first.parameters, first.time, turned
+                )
+            problem = problem_at(point, given, searched)
+        except _NotPrescribedError:
+            continue  # its angles are others than those that are given
         found = search(point, problem)
         tried.append((point, problem, found))
         if found.is_found and found.is_regular():
@@ -281,7 +286,8 @@ def first_guess(
         completed={},
     )
     point = local_state_at(system, start, u, params, turned)
-    return least_speeds(point, find_wanted(point, values))
+    moving = {name: value for name, value in values.items() if not is_place(system, name)}
+    return least_speeds(point, find_wanted(point, moving))
 
 
 def guess_configuration(
@@ -607,6 +613,10 @@ def allowed_residuals(
     return np.asarray((tolerance * compared + rounding + common)[:, :, 0])
 
 
+class _NotPrescribedError(SimulationError):
+    """A value is no function of the coordinates and speeds of a chart."""
+
+
 def find_wanted(point: LocalState, given: Mapping[str, float]) -> tuple[WantedValue, ...]:
     """The given values, each where it is found in the chart."""
     system, chart = point.system, point.chart
@@ -621,11 +631,18 @@ def find_wanted(point: LocalState, given: Mapping[str, float]) -> tuple[WantedVa
     for name, value in given.items():
         part = next((part for part, names in places.items() if name in names), None)
         if part is None:
-            angles = ", ".join(rate.removesuffix("_rate") for rate in chart.coordinate_rates)
-            raise SimulationError(
-                f"'{name}' cannot be prescribed: orientations are described by {angles} here",
+            owner = name.rpartition(".")[0]
+            angles = chart.angle_names(owner)
+            named = [angle for angle in angles if angle in start_names(system)]
+            own = (*named, *places[PLACED], *places[_SPEED])
+            listed = ", ".join(n for n in own if n.rpartition(".")[0] == owner)
+            raise _NotPrescribedError(
+                f"'{name}' cannot be prescribed: the orientation of '{owner}' is described by "
+                f"{', '.join(angles)} here",
                 f"steady motion of model '{system.model.name}'",
-                "give these, or a guess where the named angles are regular",
+                f"give it as a guess, guess={{'{name}': {value:g}}}, and prescribe others: {listed}"
+                if is_place(system, name)
+                else f"prescribe others: {listed}",
             )
         wanted.append(WantedValue(part, places[part][name], float(value)))
     return tuple(wanted)

@@ -462,7 +462,9 @@ class _SteadySearch:
         found = self._evaluate(points)
         speeds = slice(c.shape[1], c.shape[1] + len(chart.speeds))
         at_rest, by_zeta = found[:5], [by_y[:, :, speeds] for by_y in found[5:10]]
-        found_places = zip(values, find_wanted(self._first, _firsts(values)), strict=True)
+        speeds_given = {n: x for n, x in values.items() if not is_place(self._system, n)}
+        wanted_there = find_wanted(self._first, _firsts(speeds_given))
+        found_places = zip(speeds_given, wanted_there, strict=True)
         speeds_wanted = {name: w for name, w in found_places if w.is_speed}
         wanted = list(speeds_wanted.values())
         if wanted:

@@ -113,3 +113,30 @@ def test_a_conical_wheel_set_hunts_as_klingel_says():
     # Klingel: ω = v √(slope / (half radius)), but for terms of slope² = 2.5e-3
     klingel = SPEED * sqrt(slope / (half * radius))
     assert found == pytest.approx([klingel], rel=2.5e-3)
+
+
+@pytest.mark.slow
+def test_named_angles_are_prescribed_in_a_pipe():
+    """Coordinates in other angles are passed over; a rate and a heading are met where they can."""
+    pipe, radius = 1.0, 0.25
+    b = ns.ModelBuilder(name="named", gravity=(0.0, 0.0, -G))
+    b.body("w", mass=1.0, inertia=(0.02, 0.04, 0.02))
+    named = ns.Angles(sequence="zxy", names=("yaw", "roll", "pitch"))
+    b.joint("w", ns.Free(angles=named), parent="world", child="w")
+    ground = ns.CylinderGround(radius=pipe, inside=True)
+    b.contact(
+        ns.Rolling(name="c", body="w", wheel=WHEELS["torus"][0], ground=ground, plane=ALONG_X)
+    )
+    system = ns.compile(ns.derive(b.build()))
+    given = {"w.yaw": 0.0, "w.pitch_rate": SPEED / radius}
+    motion = ns.steady(system, given, guess={"w.y": 0.0, "w.z": radius - pipe})
+    assert motion.values["w.pitch_rate"] == pytest.approx(SPEED / radius, rel=CLOSE)
+    assert motion.rates["w.x"] == pytest.approx(SPEED, rel=CLOSE)
+    assert motion.values["w.z"] == pytest.approx(radius - pipe, rel=CLOSE)
+    # a quaternion is no value of any chart: it may be guessed, and the refusal says so
+    turned = {"w.y": 0.0, "w.z": radius - pipe, "w.wy": SPEED / radius}
+    with pytest.raises(ns.SimulationError, match=r"described by w\.yaw, w\.roll") as caught:
+        ns.steady(system, turned | {"w.qw": 1.0})
+    assert "guess={'w.qw': 1}" in caught.value.fix and "w.wx, w.wy, w.wz" in caught.value.fix
+    again = ns.steady(system, turned, guess={"w.qw": 1.0})
+    assert again.rates["w.x"] == pytest.approx(SPEED, rel=CLOSE)

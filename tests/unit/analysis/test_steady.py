@@ -212,7 +212,10 @@ class TestErrors:
 
     def test_a_quaternion_cannot_be_held(self, system_of, refuses):
         with refuses(
-            ns.SimulationError, "'disk.qw' cannot be prescribed", "rolling-disk", "give these"
+            ns.SimulationError,
+            "'disk.qw' cannot be prescribed",
+            "rolling-disk",
+            "give it as a guess",
         ):
             ns.steady(system_of("rolling-disk"), {"disk.qw": 0.8, "disk.qx": 0.6})
 
