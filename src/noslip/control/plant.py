@@ -223,6 +223,12 @@ class Plant:
     seed: int = 0
     run: int = 0
 
+    def __post_init__(self) -> None:
+        """Take lists for tuples; a plant is compared with others."""
+        for name in ("forces", "gravity", "sensors", "actuators"):
+            if isinstance(given := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(given))
+
     def driven(self, model: System) -> System:
         """The system that is driven, compiled once for equal forces and gravity.
 

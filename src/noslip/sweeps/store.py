@@ -351,8 +351,12 @@ def read_chunk(path: Path, measures: Sequence[str] = ()) -> ChunkData:
         return ChunkData(values, endings, reasons)
     except FileNotFoundError:
         raise
-    except (OSError, LookupError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise StorageError(f"the chunk is damaged: {error}"[:200], str(path), fix) from None
+    except (LookupError, RuntimeError, TypeError, AttributeError):
+        # what h5py makes of names and types that the file has lost says nothing to a user
+        what = "the chunk is damaged: parts of it are not where its index says"
+        raise StorageError(what, str(path), fix) from None
 
 
 def _check_chunk(

@@ -101,6 +101,13 @@ def test_a_plant_that_is_the_model_changes_nothing(system):
     assert np.max(np.abs(sampled["cart.position"] - before["cart.position"])) < 1e-10
 
 
+def test_lists_of_sensors_are_taken_for_tuples(system):
+    noisy = ns.Sensor(of="cart.position", bias=0.01)
+    listed = held(system, ns.Plant(sensors=[noisy], actuators=[]), period=PERIOD)
+    given = held(system, ns.Plant(sensors=(noisy,)), period=PERIOD)
+    assert np.array_equal(listed["cart.position"], given["cart.position"])
+
+
 def _discrete(m, d, period=PERIOD):
     """x⁺ = A x + B u of the cart under a hold."""
     A = np.array([[0.0, 1.0, 0.0], [0.0, -d / m, 1 / m], [0.0, 0.0, 0.0]])

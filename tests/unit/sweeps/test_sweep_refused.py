@@ -27,6 +27,8 @@ WISH = {"vary": {"slope": "0.1:0.4:3"}, "measures": ["final:skate.x"], "duration
         {"events": {"bad": "nosuch"}},
         {"events": {"a": "skate.x"}, "stop": {"a": "skate.y"}},
         {"columns": {"c": "nosuch"}},
+        {"stop": ["skate.x - 1"]},
+        {"events": "skate.x - 1"},
         {"retry": {"bogus": 1}},
         {"retry": {"method": "euler"}},
         {"chunk": 0},

@@ -118,6 +118,11 @@ class RunWork(SystemWork):
                     self.where,
                     nearest(name, known, more="`noslip check` lists them"),
                 )
+        for word in ("columns", "stop", "events", "guess"):
+            if not isinstance(settings[word] or {}, Mapping):
+                raise SimulationError(
+                    f"{word} is {settings[word]!r:.60}", self.where, f"give names: {word}={{…: …}}"
+                )
         self.outputs = {**(scenario.outputs if scenario else {}), **settings["columns"]}
         self.stop = {**(scenario.stop if scenario else {}), **settings["stop"]}
         units = {name: unit for name, (unit, _) in known_columns(self.system, None).items()}
