@@ -320,6 +320,28 @@ COMMANDS: dict[str, BadInput] = {
         code=2,
         words=("COUNT from 2 to 100000",),
     ),
+    "threads without end": BadInput(
+        command=(
+            *("sweep", "knife-edge", "--vary", "m=1:2:2", "--measure", "final:skate.x"),
+            *("--duration", "0.05", "--threads", "99999999999999999999"),
+        ),
+        words=("threads is 99999999999999999999", "from 1 to 1024"),
+    ),
+    **{
+        f"a follower with {' '.join(option)}": BadInput(
+            command=(*TRACK[:-2], "--path", "circle:radius=2", *option),
+            code=code,
+            words=(option[0],),
+        )
+        for code, option in (
+            *((1, ("--hinge", "x")), (1, ("--heading", "x"))),
+            *((1, ("--heading", "1/0")), (1, ("--heading", "(")), (1, ("--point", "x,y,z"))),
+            *((1, ("--direction", "0,0,0")), (1, ("--wheelbase", "nan"))),
+        )
+    },
+    "a motion that cannot be read": BadInput(
+        command=(*RUN, "--duration", "0.1", "--motion", "skate.x=1e999"), words=("too large", "fix")
+    ),
     "a size without end": BadInput(
         command=("animate", "knife-edge", "--size", "99999x99999"),
         code=2,

@@ -157,7 +157,7 @@ def _message(error: Exception) -> str | None:
         if option:
             head, _, rest = str(error).partition("\n")
             return f"{type(error).__name__}: {head} with {option}\n{rest}"
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {Exception.__str__(error)}"
     if isinstance(error, OSError) and error.strerror:
         place = str(error.filename or "what the command writes or reads")[:200]
         fix = "check the name, the permissions and the space that is left"

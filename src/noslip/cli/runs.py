@@ -543,9 +543,9 @@ def track(
     }
     for name, text in (("point", point), ("direction", direction)):
         given |= {name: read_triple(f"--{name}", text)} if text else {}
-    given |= {"steering": steering, "wheelbase": wheelbase} if steering else {}
+    given |= {"steering": steering} if steering else {}
     given |= {"hinge": hinge} if hinge else {}
-    for name, text in (("hitch", hitch), ("trailer", trailer)):
+    for name, text in (("wheelbase", wheelbase), ("hitch", hitch), ("trailer", trailer)):
         given |= {name: text} if text != "0" else {}
     chosen_inputs = tuple(name.strip() for name in inputs.split(",") if name.strip())
     bounds, open_start = (

@@ -17,9 +17,9 @@ from noslip.control.paths.smoothness import curvature_jumps
 from noslip.control.timing.laws import AbstractTiming, timing_law
 from noslip.engines import System
 from noslip.engines import compile as compile_system
-from noslip.expressions import CONSTANTS, ExpressionError, Scalar, names_of
+from noslip.expressions import CONSTANTS, ExpressionError, Scalar, names_of, parse
 from noslip.formulations import derive
-from noslip.model import ModelBuilder
+from noslip.model import ModelBuilder, is_undefined
 
 #: Variable of a heading.
 ARC_LENGTH = "s"
@@ -60,7 +60,8 @@ def _check_given(system: System, follower: Follower) -> None:
             raise SimulationError(
                 f"{word} is '{name}', which is not a coordinate", where, nearest(name, coordinates)
             )
-    parameters = [p.name for p in system.model.parameters]
+    values = system.model.parameter_values()
+    parameters = list(values)
     for word in ("point", "direction", "heading", "wheelbase", "hitch", "trailer"):
         value = getattr(follower, word)
         known = [*parameters, ARC_LENGTH] if word == "heading" else parameters
@@ -68,6 +69,12 @@ def _check_given(system: System, follower: Follower) -> None:
             for name in sorted(_names(text, word, where) - {*known, *CONSTANTS}):
                 raise SimulationError(
                     f"{word} is '{text}', and there is no '{name}'", where, nearest(name, known)
+                )
+            if text is not None and not _is_defined(text, values):
+                raise SimulationError(
+                    f"{word} is '{text}', which has no finite value",
+                    where,
+                    "give finite numbers, and keep denominators away from zero",
                 )
     if follower.hinge and not follower.steering:
         raise SimulationError(
@@ -80,6 +87,13 @@ def _check_given(system: System, follower: Follower) -> None:
         raise SimulationError(
             f"{unused[0]} is given without the hinge that it belongs to", where, "name the hinge"
         )
+
+
+def _is_defined(value: Scalar, values: Mapping[str, float]) -> bool:
+    """Whether a scalar is finite, as far as it is known at some values."""
+    if isinstance(value, str):
+        return not is_undefined(parse(value), values)
+    return math.isfinite(value)
 
 
 def _names(value: Scalar | None, word: str, where: str) -> frozenset[str]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from noslip.base import MissingNameError, nearest
+from noslip.base import MissingNameError, NoslipError, nearest
 
 #: A number in SI units, or the text of an expression of declared parameters, such as ``"l/2"``.
 Scalar: TypeAlias = float | str
@@ -64,8 +64,22 @@ _TOKEN = re.compile(
 )
 
 
-class ExpressionError(ValueError):
-    """The text is not an expression; the message says why and at which character."""
+class ExpressionError(NoslipError, ValueError):
+    """The text is not an expression; the message says why and at which character.
+
+    As a text it is the message alone, for a sentence that names where the expression stands.
+    """
+
+    def __init__(self, message: str, text: str = "") -> None:
+        super().__init__(
+            f"an expression cannot be read: {message}",
+            f"'{text[:60]}'" if text else "an expression",
+            'write arithmetic of numbers, names and functions, such as "l/2 + 0.1*cos(a)"',
+        )
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +136,13 @@ def parse(text: str) -> Expression:
     ------
     ExpressionError : with the position of what cannot be read.
     """
+    try:
+        return _parsed(text)
+    except ExpressionError as error:
+        raise ExpressionError(error.message, text) from error.__cause__
+
+
+def _parsed(text: str) -> Expression:
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"it has {len(text)} characters, at most {MAX_LENGTH} are read")
     reader = _Reader(_tokens(text))

@@ -204,6 +204,8 @@ def run_workers(
         try:
             if not crew.shall_end:
                 for k in range(1, count):
+                    if crew.shall_end:
+                        break
                     other = threading.Thread(target=one, args=(k,), name=WORKER, daemon=True)
                     other.start()
                     others.append(other)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: Where a sweep can run; an address of a Dask scheduler besides.
 PLACES = ("threads", "cuda", "dask")
+#: Threads or processes of a sweep on one machine.
+MAX_THREADS = 1024
 
 
 def sweep(
@@ -226,8 +228,11 @@ def _threads(threads: int | None) -> int:
     if threads is None:
         has_affinity = hasattr(os, "sched_getaffinity")
         return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    if not isinstance(threads, int | np.integer) or threads < 1:
-        raise SimulationError(f"threads is {threads!r}", "sweep", "give a whole number from 1 on")
+    is_whole = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
+    if not is_whole or not 1 <= threads <= MAX_THREADS:
+        raise SimulationError(
+            f"threads is {threads!r:.40}", "sweep", f"give a whole number from 1 to {MAX_THREADS}"
+        )
     return int(threads)
 
 
