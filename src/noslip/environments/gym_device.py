@@ -226,7 +226,8 @@ class DeviceMechanisms:
         check_begun(self._has_begun, self.where)
         view = device_view(actions)
         if view is None:
-            self._memory["given"].upload(given_table(actions, shape, "actions", self.where))
+            given = given_table(actions, shape, "actions", self.where, is_finite=True)
+            self._memory["given"].upload(given)
             return self._launch((self._memory["given"].address, shape[1], 1), REAL)
         kind, size = _KINDS.get(view.dtype), view.dtype.itemsize
         if kind is None or view.shape != shape or any(step % size for step in view.strides):

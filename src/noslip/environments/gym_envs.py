@@ -57,7 +57,8 @@ class MechanismEnv(gymnasium.Env):
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Act for a period."""
-        given = given_table(action, self.action_space.shape, "actions", self.mechanisms.where)
+        shape, where = self.action_space.shape, self.mechanisms.where
+        given = given_table(action, shape, "actions", where, is_finite=True)
         reward, ended, cut, why = self.mechanisms.act(given[None, :])
         info = {"ended": why[0]} if ended[0] else {}
         return self.mechanisms.observe()[0], float(reward[0]), bool(ended[0]), bool(cut[0]), info

@@ -193,7 +193,8 @@ class Mechanisms:
         Where only some act, it is nothing of the others. A period that is interrupted has not
         happened.
         """
-        given = given_table(actions, (self.count, len(self.task.actions)), "actions", self.where)
+        shape = (self.count, len(self.task.actions))
+        given = given_table(actions, shape, "actions", self.where, is_finite=True)
         check_begun(self._has_begun, self.where)
         for own, before in zip(self._moving(), self._before, strict=True):
             np.copyto(before, own)

@@ -248,8 +248,11 @@ def test_given_starts_and_bad_actions(system_of):
     env = ns.gym.make_env(task="drive")
     env.reset(seed=0, options={"carriage.vx": 0.7, "carriage.angle": 0.0})
     assert env.mechanisms.x[0, 5] == pytest.approx(0.7)
-    _, reward, ended, _, info = env.step(np.array([np.nan, 0.0]))
-    assert ended and info == {"ended": "singular"} and reward == 0.0
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ns.SimulationError, match=f"the actions have {bad} at") as caught:
+            env.step(np.array([bad, 0.0]))
+        assert "finite" in caught.value.fix
+    assert not env.step(np.array([0.0, 0.0]))[2]
 
 
 BASE = dict(observation={"a": "sleigh.angle"}, actions={"tau_c": (-1.0, 1.0)}, reward="1")
