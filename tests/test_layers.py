@@ -31,13 +31,17 @@ ORDER = (*CORE, *SATELLITES)
 
 #: Widest that a door may be: names that a package lends to others. Doors only become narrower.
 WIDTHS = {
-    "model": 120,
+    "base": 61,
+    "algebra": 37,
+    "expressions": 36,
+    "model": 106,
     "kinematics": 27,
     "formulations": 29,
     "engines": 71,
     "simulation": 86,
     "analysis": 34,
-    "control": 30,
+    "control": 22,
+    "scene": 34,
     "show": 39,
 }
 
