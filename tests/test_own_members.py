@@ -424,6 +424,18 @@ def test_a_word_is_taken_once(own):
     assert find_member(AbstractJointType, "revolute") is ns.Revolute
 
 
+def test_members_of_the_package_stay_when_others_are_forgotten():
+    """Bridges are imported once in a process, here while members are isolated."""
+    code = """if True:
+        import noslip as ns
+        from noslip.base.families import find_member, isolated
+        with isolated():
+            assert find_member(ns.AbstractSystemFormat, "c")
+        assert find_member(ns.AbstractSystemFormat, "c")
+        """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_families_are_again_what_they_were():
     before = words_of(AbstractShape)
     with isolated():

@@ -209,7 +209,7 @@ def isolated() -> Iterator[None]:
         yield
     finally:
         for base, members in _FAMILIES.items():
-            own = {w: m for w, m in members.items() if m.__module__.startswith(f"{__package__}.")}
+            own = {w: m for w, m in members.items() if m.__module__.startswith("noslip.")}
             members.clear()
             members.update(before.get(base, {}) | own)
 
