@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import inspect
 import re
 import time
 from collections.abc import Callable
@@ -27,10 +26,8 @@ from noslip.engines.native import CALL_ROWS, compile_wide, pack
 from noslip.engines.program import Program
 from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import read_batch
-from noslip.simulation.plan import IntegrationPlan
-from noslip.simulation.runner import run_native
+from noslip.simulation.native_run import NativeLoop
 from noslip.simulation.segments import SegmentBasis
-from noslip.simulation.single_run import PROJECTION_TOLERANCE
 from right_hand_side import NUM_ROWS, generic_rows
 
 LANES = 8
@@ -66,38 +63,43 @@ def scalar_calls(system: ns.System, states: np.ndarray, duration: float) -> Call
     absolute = np.full(system.num_states, TOLERANCE)
     if system.does_work:
         absolute[-1] = 1e300
-    plans = [
-        IntegrationPlan(
-            rates=system.rates.address,
-            parameters=system.parameters(),
-            start_time=0.0,
-            end_time=duration,
-            start_state=state,
-            base_inputs=np.zeros(len(system.inputs)),
-            project=system.projection.address if system.has_projection else 0,
-            projection_tolerance=PROJECTION_TOLERANCE,
-            health_floors=np.array([h.floor for h in system.singularity_measures]),
-            relative_tolerance=TOLERANCE,
-            absolute_tolerance=absolute,
-            direct_steps=10**9,
+    loop = NativeLoop(
+        rates=system.rates,
+        project=system.projection if system.has_projection else None,
+        floors=np.array([h.floor for h in system.singularity_measures]),
+        direct_steps=10**9,
+    )
+
+    def run(state: np.ndarray) -> np.ndarray:
+        return (
+            loop.begin(
+                parameters=system.parameters(),
+                start_time=0.0,
+                end_time=duration,
+                start_state=state,
+                base_inputs=np.zeros(len(system.inputs)),
+                relative_tolerance=TOLERANCE,
+                absolute_tolerance=absolute,
+            )
+            .go()
+            .state
         )
-        for state in states
-    ]
-    return lambda: [run_native(plan).state for plan in plans]
+
+    return lambda: [run(state) for state in states]
 
 
 def batch_call(
     system: ns.System, states: np.ndarray, duration: float, lanes: int
 ) -> Callable[[], np.ndarray]:
     """All trajectories by the batch loop on one thread."""
-    # the call's own defaults, whatever arguments it has
-    options = inspect.signature(ns.simulate_batch).parameters.values()
-    given = {p.name: p.default for p in options if p.default is not p.empty}
     names = [c.name for c in (*system.coordinates, *system.independent_speeds)]
-    given["starts"] = dict(zip(names, states.T, strict=False))
-    given |= {"system": system, "duration": duration, "count": len(states), "lanes": lanes}
-    given |= {"keep": (), "max_events": 1, "rtol": TOLERANCE, "atol": TOLERANCE, "start_time": 0.0}
-    request = dataclasses.replace(read_batch(given), columns=(), threads=1)
+    given = {
+        "start": dict(zip(names, states.T, strict=False)),
+        "duration": duration,
+        "count": len(states),
+    }
+    given |= {"lanes": lanes, "keep": (), "max_events": 1, "rtol": TOLERANCE, "atol": TOLERANCE}
+    request = dataclasses.replace(read_batch(system, given), columns=(), threads=1)
     motions, basis = BatchMotions(request, None), SegmentBasis(system)
 
     def call() -> np.ndarray:
@@ -270,7 +272,7 @@ def whole_call(name: str, count: int = 4000) -> tuple[Measure, dict[str, float]]
     seconds = {"batch": np.inf, "simulate": np.inf}
     for _ in range(3):
         began = time.process_time()
-        ns.simulate_batch(system, duration=10.0, starts=starts, threads=1)
+        ns.simulate_batch(system, duration=10.0, start=starts, threads=1)
         seconds["batch"] = min(seconds["batch"], (time.process_time() - began) / count)
         began = time.process_time()
         for k in range(20):

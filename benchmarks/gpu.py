@@ -49,7 +49,7 @@ FIRST = """
 import time; began = time.perf_counter()
 import noslip as ns
 system = ns.compile(ns.derive(ns.load({name!r})))
-batch = ns.simulate_batch(system, duration=1.0, starts={start!r}, count=1000, device="cuda")
+batch = ns.simulate_batch(system, duration=1.0, start={start!r}, count=1000, device="cuda")
 print(time.perf_counter() - began, (batch.t == 1.0).all())
 """
 
@@ -107,13 +107,13 @@ class Bench:
         starts = starts_of(name)
         few = {key: values[:CHECKED] for key, values in starts.items()}
         settings = {key: value for key, value in given.items() if key != "precision"}
-        expected = ns.simulate_batch(system, starts=few, **settings)
+        expected = ns.simulate_batch(system, start=few, **settings)
         least, batch, clock = np.inf, None, Clock()
         for _ in range(ROUNDS):
             clock = Clock()
             began = time.perf_counter()
             with clock.watching():
-                batch = ns.simulate_batch(system, starts=starts, device="cuda", **given)
+                batch = ns.simulate_batch(system, start=starts, device="cuda", **given)
             whole = time.perf_counter() - began
             least = min(least, clock.seconds)
         assert batch is not None
@@ -182,11 +182,11 @@ class Bench:
         clock = Clock()
         with clock.watching():
             batch = ns.simulate_batch(
-                system, starts=starts_of(name), parameters=chosen, device="cuda", **ADAPTIVE
+                system, start=starts_of(name), parameters=chosen, device="cuda", **ADAPTIVE
             )
         few = {n: values[:CHECKED] for n, values in chosen.items()}
         starts = {n: values[:CHECKED] for n, values in starts_of(name).items()}
-        expected = ns.simulate_batch(system, starts=starts, parameters=few, **ADAPTIVE)
+        expected = ns.simulate_batch(system, start=starts, parameters=few, **ADAPTIVE)
         self.off = difference(batch, expected)
         self.timings[f"{name}, other parameters: kernel"] = clock.seconds
         what = f"{name}: DOP853 to 1e-9, {len(some)} parameters different in every one"
@@ -201,7 +201,7 @@ class Bench:
         # motions that end between 0.5 s and 10 s
         limits = np.random.default_rng(2).uniform(0.5, 10.0, COUNT)
         given = {
-            **{"starts": starts, "definitions": {"limit": limits}, "device": "cuda"},
+            **{"start": starts, "definitions": {"limit": limits}, "device": "cuda"},
             **{"stop": {"limit": "t - limit"}, "duration": 10.0},
         }
         seconds = {}

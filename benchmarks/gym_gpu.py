@@ -6,11 +6,18 @@ card would leave them, and nothing is copied back. Before a time counts, episode
 compared: starts, states, observations, rewards and ends. Gymnasium is not needed.
 
     python benchmarks/gym_gpu.py        needs a card of NVIDIA's and its driver; below a minute
+    python benchmarks/gym_gpu.py --against OTHER/src
+                                        rates on the card beside those of another checkout, in turns
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -31,6 +38,8 @@ CARD_SECONDS, LANE_SECONDS, ROUNDS = 0.5, 0.5, 2
 COMPARED, STEPS, SAME = 256, 60, 1e-9
 #: Different actions of a measurement.
 ACTIONS = 4
+#: Turns of each of two checkouts; the best counts.
+TURNS = 5
 
 
 def largest_difference(system: System, task: ns.gym.GymTask, card: AbstractDevice) -> float:
@@ -96,7 +105,38 @@ def rate_of_lanes(system: System, task: ns.gym.GymTask, count: int) -> float:
     return best
 
 
+def card_rates() -> dict[str, float]:
+    """Steps per second on the card, by task and number of environments."""
+    card, found = cuda_device(), {}
+    for word, (name, task) in ns.gym.TASKS.items():
+        system = ns.compile(ns.derive(ns.load(name)))
+        for count in SIZES:
+            found[f"{word}, {count}"] = rate_of_card(system, task, count, card)
+    return found
+
+
+def compare(other: str) -> None:
+    """Rates of this checkout over those of another one, each in processes of its own."""
+    sources = {"this": str(Path(__file__).parent.parent / "src"), "other": other}
+    best: dict[str, dict[str, float]] = {who: {} for who in sources}
+    for _ in range(TURNS):
+        for who, source in sources.items():
+            command = [sys.executable, __file__, "--rates"]
+            own = {**os.environ, "PYTHONPATH": source}
+            done = subprocess.run(command, env=own, stdout=subprocess.PIPE, text=True, check=True)
+            for what, rate in json.loads(done.stdout.splitlines()[-1]).items():
+                best[who][what] = max(rate, best[who].get(what, 0.0))
+    for what, rate in best["this"].items():
+        print(f"{what:20s} {rate:.3g} steps/s, {rate / best['other'][what]:.3f} of the other")
+
+
 def main() -> None:
+    if "--against" in sys.argv[1:]:
+        compare(sys.argv[-1])
+        return
+    if "--rates" in sys.argv[1:]:
+        print(json.dumps(card_rates()))
+        return
     card = cuda_device()
     measures, seconds, checks = list[Measure](), dict[str, float](), dict[str, float]()
     for word, (name, task) in ns.gym.TASKS.items():

@@ -103,7 +103,7 @@ def main() -> None:
         system = ns.compile(ns.derive(ns.load(name)))
         starts = {key: rng.uniform(*span, COUNT) for key, span in STARTS[name].items()}
         few = {key: values[:CHECKED] for key, values in starts.items()}
-        expected = ns.simulate_batch(system, starts=few, **FIXED)
+        expected = ns.simulate_batch(system, start=few, **FIXED)
         for precision, bound in (("double", SAME), ("single", SINGLE)):
             print(f"\n{name}, {precision} precision")
             print(f"{'':30}{'steps/s':>10}{'registers':>11}{'local, B':>10}{'off by':>10}")
@@ -114,7 +114,7 @@ def main() -> None:
                         clock = Clock()
                         with clock.watching():
                             batch = ns.simulate_batch(
-                                system, starts=starts, device="cuda", precision=precision, **FIXED
+                                system, start=starts, device="cuda", precision=precision, **FIXED
                             )
                         least = min(least, clock.seconds)
                 off = difference(batch, expected)

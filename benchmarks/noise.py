@@ -55,7 +55,7 @@ def main() -> None:
         begun = time.perf_counter()
         found = ns.simulate_batch(
             system,
-            starts={name: np.full(runs, value) for name, value in start.items()},
+            start={name: np.full(runs, value) for name, value in start.items()},
             parameters={"m_platform": masses},
             inputs=closed,
             columns=["platform.x", "platform.y"],

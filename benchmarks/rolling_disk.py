@@ -23,9 +23,7 @@ from scipy.integrate import solve_ivp
 import noslip as ns
 from kane_disk import CONTACT, PARAMETERS, Rates, derive_disk, start_state
 from measuring import Measure, leave, shortest
-from noslip.simulation.plan import IntegrationPlan
-from noslip.simulation.runner import run_native
-from noslip.simulation.single_run import PROJECTION_TOLERANCE
+from noslip.simulation.native_run import NativeLoop, NativeResult
 
 DURATION = 10.0
 REFERENCE_TOLERANCE = 1e-13
@@ -102,23 +100,26 @@ def as_exact(
     return tolerance, end
 
 
-def native_plan(system: ns.System, start: dict[str, float], tolerance: float) -> IntegrationPlan:
-    """What `simulate` hands to the native loop."""
+def native_call(
+    system: ns.System, start: dict[str, float], tolerance: float
+) -> Callable[[], NativeResult]:
+    """What `simulate` does in the native loop."""
     begin = ns.complete_start(system, start)
     state = np.concatenate([begin.q, begin.eta])
-    return IntegrationPlan(
-        rates=system.rates.address,
+    loop = NativeLoop(
+        rates=system.rates,
+        project=system.projection,
+        floors=np.array([health.floor for health in system.singularity_measures]),
+    )
+    return lambda: loop.begin(
         parameters=system.parameters(),
         start_time=0.0,
         end_time=DURATION,
         start_state=state,
         sample_times=np.linspace(0.0, DURATION, SAMPLES),
-        project=system.projection.address,
-        projection_tolerance=PROJECTION_TOLERANCE,
-        health_floors=np.array([health.floor for health in system.singularity_measures]),
         relative_tolerance=tolerance,
         absolute_tolerance=np.full(len(state), tolerance),
-    )
+    ).go()
 
 
 def measure_case(
@@ -127,13 +128,13 @@ def measure_case(
     """Measures, least times and errors (m) of one start."""
     start, y0 = case.start(system.model.parameter_values()["r"]), case.scipy_start()
     tolerance = case.tolerance
-    begin, plan = ns.complete_start(system, start), native_plan(system, start, tolerance)
+    begin, native = ns.complete_start(system, start), native_call(system, start, tolerance)
     reference = contact(simulate(system, start, REFERENCE_TOLERANCE))
     first, *others = baselines
 
     # every answer, before any time is taken
     run = simulate(system, start, tolerance)
-    if not np.array_equal(run_native(plan).states[:, : run.q.shape[1]], run.q):
+    if not np.array_equal(native().states[:, : run.q.shape[1]], run.q):
         raise RuntimeError("the native run alone differs from what simulate() runs")
     ends = {k: scipy_run(rates, y0, tolerance).y[CONTACT, -1] for k, rates in baselines.items()}
     confirmed = scipy_run(baselines[first], y0, REFERENCE_TOLERANCE).y[CONTACT, -1]
@@ -142,7 +143,7 @@ def measure_case(
     calls: dict[str, Callable[[], object]] = {
         "simulate()": lambda: simulate(system, begin, tolerance),
         "simulate() that completes its start": lambda: simulate(system, start, tolerance),
-        "its native run alone": lambda: run_native(plan),
+        "its native run alone": native,
         f"simulate() at {tight:.0e} (error no larger)": lambda: simulate(system, begin, tight),
     }
     ours = list(calls)

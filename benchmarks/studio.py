@@ -16,7 +16,7 @@ import noslip as ns
 from measuring import Measure, leave
 from noslip.control.scenario import run_scenario
 from noslip.library import MODELS
-from noslip.studio.running.models import ModelCatalog
+from noslip.studio.running.model_catalog import ModelCatalog
 from noslip.studio.running.session import Session
 
 #: Values of the slider, and s of computing that a model may take.

@@ -30,9 +30,7 @@ from noslip.control.timing.laws import Quintic
 from noslip.control.track import track
 from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.input_plan import InputPlan, plan_inputs
-from noslip.simulation.plan import IntegrationPlan
-from noslip.simulation.runner import run_native
-from noslip.simulation.single_run import PROJECTION_TOLERANCE
+from noslip.simulation.native_run import NativeLoop, NativeResult
 
 DURATION = 60.0
 TOLERANCE = 1e-9
@@ -77,8 +75,8 @@ def simulate(
     return ns.simulate(system, start=start, inputs=law, **options)
 
 
-def native_plan(system: ns.System, start: ns.Start, plan: InputPlan) -> IntegrationPlan:
-    """What `simulate` hands to the native loop under a law."""
+def native_call(system: ns.System, start: ns.Start, plan: InputPlan) -> Callable[[], NativeResult]:
+    """What `simulate` does in the native loop under a law."""
     states = plan.generator.start
     x = [start.q, start.eta, start.mu, np.zeros(1 if system.does_work else 0)]
     absolute = np.full(system.num_states + len(states), TOLERANCE)
@@ -86,26 +84,27 @@ def native_plan(system: ns.System, start: ns.Start, plan: InputPlan) -> Integrat
         absolute[system.num_states - 1] = 1e300
     period = plan.generator.period
     looks = np.arange(round(DURATION / period) + 1) * period if plan.update else np.zeros(0)
-    return IntegrationPlan(
-        rates=system.rates.address,
+    loop = NativeLoop(
+        rates=system.rates,
+        num_generator_states=len(states),
+        generator=plan.function,
+        update=plan.update,
+        update_times=looks,
+        num_inputs=len(system.inputs),
+        project=system.projection if system.has_projection else None,
+        floors=np.array([health.floor for health in system.singularity_measures]),
+    )
+    return lambda: loop.begin(
         parameters=system.parameters(),
         start_time=0.0,
         end_time=DURATION,
         start_state=np.concatenate([*x, states]),
-        num_generator_states=len(states),
         sample_times=np.linspace(0.0, DURATION, SAMPLES),
         base_inputs=plan.base,
-        generator=plan.address,
         generator_parameters=plan.parameters,
-        update=plan.update.address if plan.update else 0,
-        update_times=looks,
-        num_inputs=len(system.inputs),
-        project=system.projection.address if system.has_projection else 0,
-        projection_tolerance=PROJECTION_TOLERANCE,
-        health_floors=np.array([health.floor for health in system.singularity_measures]),
         relative_tolerance=TOLERANCE,
         absolute_tolerance=absolute,
-    )
+    ).go()
 
 
 def end_error(run: ns.Trajectory) -> float:
@@ -118,13 +117,13 @@ def main() -> None:
     system = ns.compile(ns.derive(ns.load("agv")))
     given, start = laws(system)
     compiled = {name: plan_inputs(system, law, system.parameters()) for name, law in given.items()}
-    plans = {name: native_plan(system, start, plan) for name, plan in compiled.items()}
+    natives = {name: native_call(system, start, plan) for name, plan in compiled.items()}
 
     # every answer, before any time is taken
     runs = {name: simulate(system, start, law, TOLERANCE) for name, law in given.items()}
     checks, evaluations = {}, {}
     for name, law in given.items():
-        result = run_native(plans[name])
+        result = natives[name]()
         if not np.array_equal(result.states[:, : runs[name].q.shape[1]], runs[name].q):
             raise RuntimeError(f"the native run alone differs from what simulate() runs: {name}")
         evaluations[name] = result.evaluations
@@ -132,9 +131,7 @@ def main() -> None:
         checks[f"{name}: end against 1e-12"] = float(np.max(np.abs(tight.q[-1] - runs[name].q[-1])))
         checks[f"{name}: end against the reference"] = end_error(runs[name])
 
-    calls: dict[str, Callable[[], object]] = {
-        name: lambda plan=plan: run_native(plan) for name, plan in plans.items()
-    }
+    calls: dict[str, Callable[[], object]] = {**natives}
     for name, controller in {OPEN: None, **CONTROLLERS}.items():
         calls[f"track(), {name}"] = lambda controller=controller: track(
             system,

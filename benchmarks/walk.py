@@ -1,40 +1,61 @@
-"""Which source files a model passes through, from its file to a plot, in order of first call.
+"""Files and functions that a motor torque passes through, from a model's file to its column.
 
     python benchmarks/walk.py [MODEL] [INPUT]
 
-Follows the guided vehicle, by default from a model file, through load, derive, compile,
-run_scenario and a plot of its inputs, and lists each source file of noslip at the stage in which a
-function of it is first called. Code that runs while a module is imported does not count.
+Loads a model, by default the guided vehicle, derives and compiles it, runs its scenario, and reads
+one input of the run, while every call of a function of noslip is counted. Code that runs while a
+module is imported does not count, nor do comprehensions; nothing is taken from the disk's store of
+machine code, so that what prints it counts too. `docs/pipeline.md` and its test are written from
+this.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
 CO_OPTIMIZED = 1  # of functions; bodies of modules and classes lack it
+#: The calls, in their order.
+STAGES = ("load", "derive", "compile", "run_scenario", "column")
 
 
+@dataclass(slots=True)
 class Walk:
-    """Files in order of first call, each with the stage and the function that were first."""
+    """Functions that were called.
 
-    def __init__(self, source: Path) -> None:
-        self.source = str(source)
-        self.stage = ""
-        self.files: dict[str, tuple[str, str]] = {}
+    Parameters
+    ----------
+    source : folder of the package.
+    stage : that is counted now.
+    files : file → the stage in which a function of it was called first.
+    functions : of each file, by their qualified names.
+    """
+
+    source: str
+    stage: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, set[str]] = field(default_factory=dict)
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(self.source):
             return
-        name = code.co_filename[len(self.source) + 1 :]
-        if name in self.files or not code.co_flags & CO_OPTIMIZED or is_importing(frame):
+        file, name = code.co_filename[len(self.source) + 1 :], code.co_qualname
+        if name in self.functions.get(file, ()) or not code.co_flags & CO_OPTIMIZED:
             return
-        self.files[name] = (self.stage, code.co_qualname)
+        if name.endswith(("comp>", "genexpr>")) or is_importing(frame):
+            return
+        self.files.setdefault(file, self.stage)
+        self.functions.setdefault(file, set()).add(name)
+
+    @property
+    def num_functions(self) -> int:
+        """All functions that were called."""
+        return sum(map(len, self.functions.values()))
 
 
 def is_importing(frame: FrameType | None) -> bool:
@@ -46,15 +67,12 @@ def is_importing(frame: FrameType | None) -> bool:
     return False
 
 
-def follow(model: str, column: str) -> Walk:
-    """Walk from a model to the plot of one of its inputs."""
-    os.environ["NOSLIP_CACHE_DIR"] = ""  # code from the disk would skip the files that print it
-    import matplotlib
-
-    matplotlib.use("Agg")
+def follow(model: str = "agv", column: str = "torque1") -> Walk:
+    """The walk from a model to the column of one of its inputs."""
+    os.environ["NOSLIP_CACHE_DIR"] = ""
     import noslip as ns
 
-    walk = Walk(Path(ns.__file__).parent)
+    walk = Walk(str(Path(ns.__file__).parent))
     threading.setprofile(walk)
     sys.setprofile(walk)
     try:
@@ -66,9 +84,8 @@ def follow(model: str, column: str) -> Walk:
         system = ns.compile(equations)
         walk.stage = "run_scenario"
         run = ns.run_scenario(system)
-        getattr(run, "trajectory", run)[column]
-        walk.stage = "plot"
-        ns.plot(run, "inputs")
+        walk.stage = "column"
+        run[column]
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
@@ -76,20 +93,13 @@ def follow(model: str, column: str) -> Walk:
 
 
 def main() -> None:
-    model, column = [*sys.argv[1:], *("", "torque1")[len(sys.argv) - 1 :]]
-    if not model:
-        from noslip import load, save_model
-
-        folder = tempfile.TemporaryDirectory()
-        model = str(Path(folder.name) / "agv.toml")
-        save_model(load("agv"), model)
-    walk = follow(model, column)
-    for stage in dict.fromkeys(stage for stage, _ in walk.files.values()):
-        here = [(name, first) for name, (s, first) in walk.files.items() if s == stage]
+    walk = follow(*sys.argv[1:])
+    for stage in STAGES:
+        here = [file for file, first in walk.files.items() if first == stage]
         print(f"{stage}: {len(here)}")
-        for name, first in here:
-            print(f"  {name:<44} {first}")
-    print(f"{len(walk.files)} files")
+        for file in here:
+            print(f"  {file:<48} {len(walk.functions[file])}")
+    print(f"{len(walk.files)} files, {walk.num_functions} functions")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import pickle
 
 import pytest
 
@@ -112,3 +113,29 @@ def test_an_expression_without_a_value(system_of, refuses):
 def test_a_change_that_only_inputs_can_be(system_of, refuses):
     with refuses(ns.SimulationError, "'m1' is given as the expression", "model", "inputs alone"):
         ns.run_scenario(system_of("sled-with-rotor"), changes={"m1": "2*t"})
+
+
+SLOPES = {"with_respect_to": ["skate.vx"], "duration": 0.1, "terminal": "skate.x"}
+
+
+def test_what_the_door_hands_out_is_known_by_its_name():
+    assert pickle.loads(pickle.dumps(ns.simulate)) is ns.simulate
+    assert [*inspect.signature(ns.simulate).parameters][:2] == ["system", "duration"]
+    assert ns.simulate.__doc__ and isinstance(ns.Circle(radius=1.0), ns.Circle)
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda system: ns.audit_batch(system, 3), "state is 3, expected a mapping from names"),
+        (lambda system: ns.run_scenario(system, changes="x"), "changes is 'x', expected a mapping"),
+        (lambda system: ns.save_model(system.model, 3), "path is 3, expected a text or a path"),
+        (lambda _: ns.MeasuredRun(times=[0, 1], columns=3), "columns is 3, expected a mapping"),
+        (lambda system: ns.gradient(system, **SLOPES, start={"skate.vx": []}), "start['skate.vx']"),
+    ],
+)
+def test_errors_of_python_become_the_argument_that_led_to_them(call, what, system_of):
+    with pytest.raises(ns.NoslipError) as caught:
+        call(system_of("knife-edge"))
+    assert isinstance(caught.value, TypeError) and caught.value.what.startswith(what)
+    assert caught.value.where.startswith("argument of ") and caught.value.fix

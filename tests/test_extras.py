@@ -87,7 +87,7 @@ main(["linearize", "rolling-disk", "--sweep", "disk.spin_rate=-8:-1:3", "--set",
      standalone_mode=False)
 import noslip as ns
 batch = ns.simulate_batch(ns.compile(ns.derive(ns.load("rolling-disk"))), duration=0.2, samples=3,
-    starts={"disk.tilt": [1.2, 1.3]}, keep=["samples"])
+    start={"disk.tilt": [1.2, 1.3]}, keep=["samples"])
 batch.to_netcdf("batch.nc")
 print(sorted(m for m in sys.modules if m.split(".")[0] in OPTIONAL and sys.modules[m]))
 """  # fmt: skip

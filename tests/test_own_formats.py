@@ -15,7 +15,7 @@ from noslip.base.families import isolated, load_plugin
 from noslip.base.formats import AbstractFormat, find_format, known_formats
 from noslip.cli import main
 from noslip.model.files import AbstractModelFormat, AbstractModelText, load_model
-from noslip.show.equations.formats import AbstractEquationFormat
+from noslip.show.equations.equation_formats import AbstractEquationFormat
 from noslip.simulation.run_files import AbstractRunFormat
 
 PLUGIN = Path(__file__).parent / "models" / "own_formats.py"

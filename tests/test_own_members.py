@@ -171,7 +171,7 @@ def test_energy_is_kept_but_for_what_drag_takes(scenario_run):
 def test_a_batch_is_its_single_runs(system):
     masses = np.array([1.8, 2.0, 2.3])
     start = {"stone.roll": 0.2, "stone.yaw_rate": 1.0}
-    batch = ns.simulate_batch(system, duration=1.0, starts=start, parameters={"m": masses})
+    batch = ns.simulate_batch(system, duration=1.0, start=start, parameters={"m": masses})
     for k, m in enumerate(masses):
         run = ns.simulate(system, duration=1.0, start=start, parameters={"m": float(m)}, samples=2)
         assert batch["stone.x"][k] == pytest.approx(run["stone.x"][-1], abs=1e-12)
@@ -237,7 +237,7 @@ def test_it_is_drawn_by_its_own_triangles_and_its_support_function(model, own):
 
 def test_the_studio_shows_it(model, own):
     from noslip.studio.choosing.choice import check_options
-    from noslip.studio.running.models import Mechanism
+    from noslip.studio.running.model_catalog import Mechanism
 
     check_options({"formulation": "own_kane"})
     mechanism = Mechanism(model)
@@ -340,7 +340,7 @@ def test_the_ball_swings_in_the_trough_at_its_frequency(fairground, vehicle):
 def test_a_batch_on_the_ground_is_its_single_runs(fairground):
     start = {"ball.x": 0.02, "ball.y": 0.0, "left.rate": 1.0}
     masses = np.array([0.4, 0.6])
-    batch = ns.simulate_batch(fairground, duration=0.5, starts=start, parameters={"m": masses})
+    batch = ns.simulate_batch(fairground, duration=0.5, start=start, parameters={"m": masses})
     for k, m in enumerate(masses):
         run = ns.simulate(fairground, duration=0.5, start=start, parameters={"m": m}, samples=2)
         for name in ("ball.x", "left.angle"):
@@ -349,7 +349,7 @@ def test_a_batch_on_the_ground_is_its_single_runs(fairground):
 
 def test_it_is_reported_animated_and_in_the_scene(fairground, fairground_run, tmp_path):
     from noslip.scene.assembly import scene
-    from noslip.studio.running.models import Mechanism
+    from noslip.studio.running.model_catalog import Mechanism
 
     ns.write_run(fairground_run, tmp_path / "run", system=fairground, plots=False)
     report = (tmp_path / "run" / "report.html").read_text()

@@ -59,6 +59,7 @@ def test_everything_that_is_needed_is_in_the_wheel(wheel):
     }
     assert there == own
     assert {"noslip/py.typed", "noslip/__init__.pyi"} <= there
+    assert {".py", ".pyi", ".toml", ".c", ".css", ".js"} <= {Path(name).suffix for name in there}
 
 
 def test_an_index_finds_addresses_and_pictures(metadata):

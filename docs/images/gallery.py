@@ -18,7 +18,6 @@ import noslip as ns
 from noslip.base.atomic import write_atomically
 from noslip.scene.cameras import camera
 from noslip.scene.film import Film
-from noslip.scene.film import write_gif
 from noslip.scene.poses import frames
 from noslip.scene.assembly import scene
 
@@ -115,7 +114,7 @@ def draw(name: str) -> None:
 def draw_film() -> None:
     """The film of the README: six seconds of the vehicle in a second."""
     film = film_of("agv", SHOTS["agv"], RATE / 6, *FILM)
-    write_atomically(HERE / "agv.gif", lambda file: write_gif(film, file, RATE))
+    film.save(HERE / "agv.gif", RATE)
 
 
 if __name__ == "__main__":

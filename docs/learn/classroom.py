@@ -42,7 +42,7 @@ dalembert.plot(["sleigh.vx", "sleigh.rate"], size="column")
 # %% [markdown]
 # ## The same start, another principle
 #
-# d'Alembert's principle requires that constraint forces do no work in any admissible motion. Vakonomic mechanics requires
+# d'Alembert's principle requires that constraint forces do no work in any virtual displacement. Vakonomic mechanics requires
 # that the action is stationary among all motions that satisfy the constraint. Both conserve energy, both keep the blade
 # from sliding, and yet the motions differ. Real sleighs follow d'Alembert.
 

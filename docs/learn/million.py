@@ -29,7 +29,7 @@ begin = time.perf_counter()
 batch = ns.simulate_batch(
     system,
     duration=2.0,
-    starts=starts,
+    start=starts,
     stop={"fallen": "disk.tilt - 0.3"},
     columns=["disk.tilt"],
     keep=["minimum"],

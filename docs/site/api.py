@@ -33,6 +33,11 @@ TITLES = {
 LONGEST = 12
 #: Examples of names that no page uses; tests/test_site.py runs them.
 WRITTEN = {
+    "OperationCount": (
+        'found = ns.cost(ns.load("agv"), timed=False)\n'
+        "for count in found.counts:  # an OperationCount of each formulation\n"
+        "    print(count.method, count.steps or count.refusal)"
+    ),
     "Turned": "bowl = ns.Turned(radii=(0.0, 0.3, 0.5), heights=(0.0, 0.05, 0.2))",
     "Definition": 'lean = ns.Definition(name="lean", expression="disk.tilt - pi/2", unit="rad")',
     "NamedMode": 'weave = ns.NamedMode(name="weave", oscillates=True)',

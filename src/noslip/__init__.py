@@ -17,9 +17,12 @@ _find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name):  # type: ignore[no-untyped-def]
-    """Import a public name lazily; the error for an unknown one names the nearest."""
+    """Import a public name lazily; the error for an unknown one names the nearest.
+
+    What it is called with is explained where it fails: ``base/arguments.py``.
+    """
     try:
-        return _find(name)
+        found = _find(name)
     except ImportError as error:
         from noslip.base import missing_package
 
@@ -33,6 +36,10 @@ def __getattr__(name):  # type: ignore[no-untyped-def]
         from noslip.base import nearest
 
         raise AttributeError(f"noslip has no name '{name}'; {nearest(name, __all__)}") from None
+    from noslip.base import checked
+
+    globals()[name] = found = checked(found, __name__)
+    return found
 
 
 # in a notebook, equations show as mathematics without anybody asking

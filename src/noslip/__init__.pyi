@@ -111,6 +111,11 @@ from .model.forces import (
     Tire as Tire,
     Wrench as Wrench,
 )
+from .model.contact_friction import (
+    SlidingFriction as SlidingFriction,
+    RollingResistance as RollingResistance,
+    PivotingFriction as PivotingFriction,
+)
 from .model.elastic_contacts import (
     ElasticContact as ElasticContact,
 )
@@ -270,7 +275,9 @@ from .base.progress import (
 # analyze
 from .analysis.instant import (
     Instant as Instant,
+    InstantBatch as InstantBatch,
     evaluate as evaluate,
+    evaluate_batch as evaluate_batch,
 )
 from .analysis.reactions import (
     Reaction as Reaction,
@@ -296,15 +303,11 @@ from .control.scenario import (
     run_scenario as run_scenario,
 )
 from .analysis.instant_kinematics import (
+    InverseDynamicsBatch as InverseDynamicsBatch,
     direct_kinematics as direct_kinematics,
     inverse_dynamics as inverse_dynamics,
-    inverse_kinematics as inverse_kinematics,
-)
-from .analysis.evaluate_batch import (
-    InstantBatch as InstantBatch,
-    InverseDynamicsBatch as InverseDynamicsBatch,
-    evaluate_batch as evaluate_batch,
     inverse_dynamics_batch as inverse_dynamics_batch,
+    inverse_kinematics as inverse_kinematics,
 )
 from .identification.measured import (
     MeasuredTable as MeasuredTable,
@@ -317,18 +320,14 @@ from .control.reference.history import (
 )
 from .analysis.audit import (
     Audit as Audit,
-    audit as audit,
-)
-from .analysis.audit_batch import (
     AuditBatch as AuditBatch,
+    audit as audit,
     audit_batch as audit_batch,
 )
 from .analysis.linearization import (
     Linearization as Linearization,
-    linearize as linearize,
-)
-from .analysis.linearization_batch import (
     LinearizationBatch as LinearizationBatch,
+    linearize as linearize,
     linearize_batch as linearize_batch,
 )
 from .analysis.canonical import (
@@ -336,11 +335,9 @@ from .analysis.canonical import (
     canonical_form as canonical_form,
 )
 from .analysis.steady_motion import (
+    SteadyBatch as SteadyBatch,
     SteadyMotion as SteadyMotion,
     steady as steady,
-)
-from .analysis.steady_motion_batch import (
-    SteadyBatch as SteadyBatch,
     steady_batch as steady_batch,
 )
 from .analysis.eigenvalue_sweep import (
@@ -362,12 +359,12 @@ from .simulation.sensitivities.objective import (
 )
 from .simulation.sensitivities.gradient import (
     Gradient as Gradient,
+    GradientBatch as GradientBatch,
     gradient as gradient,
+    gradient_batch as gradient_batch,
 )
 from .simulation.sensitivities.batch import (
-    GradientBatch as GradientBatch,
     SensitivitiesBatch as SensitivitiesBatch,
-    gradient_batch as gradient_batch,
     simulate_sensitivities_batch as simulate_sensitivities_batch,
 )
 
@@ -505,7 +502,7 @@ from .control.track import (
 from .identification.measured_files import (
     read_measured as read_measured,
 )
-from .bridges.vda5050_orders import (
+from .bridges.vda5050 import (
     Mission as Mission,
     MissionLeg as MissionLeg,
     read_mission as read_mission,
@@ -537,7 +534,7 @@ from .sweeps.design import (
 from .sweeps.measures import (
     AbstractMeasure as AbstractMeasure,
 )
-from .sweeps.works.base import (
+from .sweeps.work import (
     AbstractWork as AbstractWork,
 )
 from .sweeps.execute import (
@@ -567,10 +564,10 @@ from .show.check import (
     CheckReport as CheckReport,
     check as check,
 )
-from .show.equations.formats import (
+from .show.equations.equation_formats import (
     AbstractEquationFormat as AbstractEquationFormat,
 )
-from .show.equations.equations_text import (
+from .show.equations.equation_formats import (
     equations_text as equations_text,
 )
 from .show.joint_templates import (
@@ -598,6 +595,13 @@ from .show.report.fit_report import (
 from .show.run_folder import (
     read_run as read_run,
     write_run as write_run,
+)
+from .show.cost import (
+    Cost as Cost,
+    CostGrowth as CostGrowth,
+    OperationCount as OperationCount,
+    cost as cost,
+    cost_growth as cost_growth,
 )
 from .show.comparison import (
     RunComparison as RunComparison,

@@ -10,9 +10,8 @@ from watch import Watch
 
 import noslip as ns
 from noslip.scene.assembly import scene
-from noslip.scene.cameras import camera
+from noslip.scene.cameras import CameraView, camera
 from noslip.scene.poses import frames
-from noslip.scene.render import CameraView
 from noslip.scene.stage import ASPECT
 
 SIZE = {"width": 360, "height": 260}

@@ -20,10 +20,10 @@ from watch import Watch
 import noslip as ns
 from noslip.control.scenario import run_scenario
 from noslip.scene.assembly import scene
-from noslip.studio.choosing.forms import first_points
+from noslip.studio.choosing.family_forms import first_points
 from noslip.studio.choosing.link import PageLink, changed_choice, read_link, write_link
-from noslip.studio.running.models import Mechanism
-from noslip.studio.running.runs import perform
+from noslip.studio.running.chosen_run import perform
+from noslip.studio.running.model_catalog import Mechanism
 from noslip.studio.running.worker import Cancel
 
 

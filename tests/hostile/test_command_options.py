@@ -26,8 +26,9 @@ from noslip.cli import main
 
 #: Cases in a usual run and in a long one, each of about 0.05 s.
 USUAL, LONG = 200, 3000
-#: s of one command; models are derived once, and run for 0.05 s.
-PATIENCE = 20
+#: s of CPU of one command, and of the clock for one that only waits; models are derived once, and
+#: run for 0.05 s.
+PATIENCE, WAITING = 20, 300
 
 SHORT = ("--duration", "0.05")
 TRACK = ("track", "agv", "--path", "circle:radius=2", "--timing", "quintic:1", "--no-plots")
@@ -43,6 +44,7 @@ GOOD: tuple[tuple[str, ...], ...] = (
     ("matrices", "knife-edge"),
     ("joints", "revolute"),
     ("verify", "knife-edge"),
+    ("cost", "knife-edge"),
     ("evaluate", "knife-edge"),
     ("steady", "knife-edge"),
     ("linearize", "knife-edge"),
@@ -51,7 +53,16 @@ GOOD: tuple[tuple[str, ...], ...] = (
     (*TRACK, *SHORT),
     (*TRACK, *SHORT, "--controller", "pose"),
     ("fit", "knife-edge", "log.csv", "--parameter", "m"),
-    ("sweep", "knife-edge", "--vary", "m=1:2:2", "--measure", "final:skate.x", *SHORT),
+    (
+        "sweep",
+        "knife-edge",
+        "--vary",
+        "m=1:2:2",
+        "--measure",
+        "final:skate.x",
+        *SHORT,
+        "--no-report",
+    ),
     ("plot", "run", "-o", "p.png"),
     ("compare", "run", "run"),
     ("animate", "run"),
@@ -71,6 +82,8 @@ TEXTS = (
 )
 #: What starts a server or processes of its own.
 NOT_HERE = {("studio", ""), ("sweep", "--on"), ("sweep", "--device")}
+#: Asked for and done: a controller updates as long as steps last, 10 million, some minutes.
+LONG_RUN = ("track", "--duration", "9" * 20)
 
 
 def cases() -> list[tuple[str, ...]]:
@@ -83,7 +96,9 @@ def cases() -> list[tuple[str, ...]]:
             if isinstance(parameter, click.Option) and not parameter.is_flag:
                 name = max(parameter.opts, key=len)
                 if (words[0], name) not in NOT_HERE:
-                    found += [(*words, name, text) for text in TEXTS]
+                    found += [
+                        (*words, name, text) for text in TEXTS if (words[0], name, text) != LONG_RUN
+                    ]
             elif isinstance(parameter, click.Argument):
                 found += [(words[0], text, *words[2:]) for text in TEXTS]
     return found
@@ -119,8 +134,9 @@ def place(tmp_path, monkeypatch, derive_once, system_of):
 def outcome(words: tuple[str, ...], place: Path) -> str:
     """What is wrong with the answer to a command; empty if nothing is."""
     before = snapshot(place)
-    usual = signal.signal(signal.SIGALRM, _stuck)
-    signal.alarm(PATIENCE)
+    usual = [(kind, signal.signal(kind, _stuck)) for kind in (signal.SIGALRM, signal.SIGPROF)]
+    signal.alarm(WAITING)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     said = ""
     try:
         with warnings.catch_warnings():
@@ -138,7 +154,9 @@ def outcome(words: tuple[str, ...], place: Path) -> str:
         said = f"no end after {PATIENCE} s"
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, usual)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        for kind, handler in usual:
+            signal.signal(kind, handler)
         os.chdir(place)
     after = snapshot(place)
     if after != before:

@@ -11,7 +11,7 @@ from limits import largest_file, snapshot
 
 import noslip as ns
 from noslip.base.atomic import MANIFEST
-from noslip.show.plots.files import save_figure
+from noslip.show.plots.files import FigureFile
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_a_batch_that_cannot_be_written_is_one_error(system_of, tmp_path):
 def test_figures_and_pages_that_cannot_be_written_are_one_error(run, system_of, tmp_path):
     figure = ns.plot(run)
     for name, write in {
-        "figure.png": lambda path: save_figure(figure, path),
+        "figure.png": lambda path: FigureFile(path).save(figure),
         "film.gif": lambda path: ns.animate(run, path, width=64, height=48, rate=2.0),
         "model.toml": lambda path: ns.save_model(run.model, path),
     }.items():

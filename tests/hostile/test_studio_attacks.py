@@ -554,7 +554,7 @@ def test_a_page_whose_visitor_leaves_while_it_is_made_is_freed(studio, door, mon
 
 
 def test_a_page_that_cannot_be_made_leaves_no_thread(studio, monkeypatch):
-    import noslip.studio.page.page as page
+    import noslip.studio.page.studio_page as page
 
     def broken(*_):
         raise RuntimeError("no panels")

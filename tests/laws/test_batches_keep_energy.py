@@ -22,7 +22,7 @@ def test_energy_and_work_balance_in_every_lane(system_of, rng, name):
     batch = ns.simulate_batch(
         system,
         duration=1.0,
-        starts=starts,
+        start=starts,
         inputs=inputs,
         definitions=numbers,
         columns=["kinetic_energy", "potential_energy", "work"],

@@ -43,7 +43,7 @@ def test_derivatives_by_the_form_of_the_ground_are_those_of_differences(bowl):
 
 def test_lanes_are_single_runs(bowl):
     s = np.array([0.8, 1.2, 1.5])
-    batch = ns.simulate_batch(bowl, duration=1.0, starts=START, parameters={"s": s})
+    batch = ns.simulate_batch(bowl, duration=1.0, start=START, parameters={"s": s})
     for k, value in enumerate(s):
         run = ns.simulate(
             bowl, duration=1.0, start=START, parameters={"s": float(value)}, samples=2
@@ -61,7 +61,7 @@ def test_lanes_end_where_a_ball_lifts():
     system = ns.compile(ns.derive(b.build()))
     first = np.array([0.1, 0.2, 0.3])
     starts = {"ball.x": 1.1 * np.sin(first), "ball.y": 0.0, "ball.z": 1.1 * np.cos(first)}
-    batch = ns.simulate_batch(system, duration=10.0, starts=starts, rtol=1e-11, atol=1e-11)
+    batch = ns.simulate_batch(system, duration=10.0, start=starts, rtol=1e-11, atol=1e-11)
     assert batch["ball.z"] / 1.1 == pytest.approx(2 * np.cos(first) / 3.4, abs=1e-8)
 
 
@@ -77,7 +77,7 @@ def test_lanes_refuse_a_start_that_the_ground_would_have_to_pull(device):
     top = {"ball.x": 0.0, "ball.y": 0.0, "ball.z": 1.1, "ball.wx": 0.0, "ball.wz": 0.0}
     fast = np.sqrt(9.81 * 1.1) / 0.1
     slow = ns.simulate_batch(
-        system, duration=0.01, starts={**top, "ball.wy": 0.99 * fast}, count=2, device=device
+        system, duration=0.01, start={**top, "ball.wy": 0.99 * fast}, count=2, device=device
     )
     assert slow.success.all()
     for run in (
@@ -85,7 +85,7 @@ def test_lanes_refuse_a_start_that_the_ground_would_have_to_pull(device):
         lambda: ns.simulate_batch(
             system,
             duration=0.01,
-            starts={**top, "ball.wy": np.array([0.9, 1.01]) * fast},
+            start={**top, "ball.wy": np.array([0.9, 1.01]) * fast},
             device=device,
         ),
     ):
@@ -347,7 +347,7 @@ def test_integration_keeps_its_order_across_borders_of_cells(rough, over_cells):
 
 def test_lanes_and_threads_of_a_device_look_up_the_same_grid(rough, over_cells):
     starts = {**ROLLING, "ball.wx": np.array([-3.0, -2.0, 1.0])}
-    settings = {"duration": 1.0, "starts": starts, "rtol": 1e-12, "atol": 1e-12}
+    settings = {"duration": 1.0, "start": starts, "rtol": 1e-12, "atol": 1e-12}
     lanes = ns.simulate_batch(rough, **settings)
     assert lanes["ball.x"][0] == pytest.approx(over_cells["ball.x"][-1], abs=1e-9)
     threads = ns.simulate_batch(rough, device=HostDevice(), **settings)

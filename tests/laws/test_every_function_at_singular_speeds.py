@@ -25,7 +25,7 @@ from noslip.simulation.starts.bases import measures_at
 #: Rounding of conversions through tree speeds, and of integration with 1e-9.
 ROUNDING, MOTION = 1e-9, 1e-7
 #: Arguments that are states, starts or guesses of them.
-STATES = {"state", "states", "start", "starts", "given", "about", "configuration", "guess"}
+STATES = {"state", "states", "start", "given", "about", "configuration", "guess"}
 
 
 def skate() -> ns.Model:
@@ -231,7 +231,7 @@ def _simulate_batch(system, name, k, there, whole, at):
     names = [c.name for c in system.coordinates]
     for device in ("cpu", HostDevice()):
         found = ns.simulate_batch(
-            system, duration=0.2, starts=states, samples=3, keep=["final", "samples"], device=device
+            system, duration=0.2, start=states, samples=3, keep=["final", "samples"], device=device
         )
         assert found.success.all() and set(singular) <= set(np.flatnonzero(found.changed_speeds))
         for k in range(found.count):
@@ -361,6 +361,27 @@ def _functions_of_states(system, name, k, there, whole, at):
     )
 
 
+def _casadi_function(system, name, k, there, whole, at):
+    """A graph cannot refuse: nan, in derivatives too."""
+    q = [whole[c.name] for c in system.coordinates]
+
+    def called(here, outputs, of=lambda f: f):
+        f = here.casadi_function(outputs, parameters={})
+        x = np.zeros(f.size1_in("x"))
+        speeds = [at.speeds[s.name] for s in here.independent_speeds]
+        x[: len(q) + len(speeds)] = [*q, *speeds]
+        return {n: np.array(value).ravel() for n, value in of(f)(x=x).items()}
+
+    found = called(system, ["rates", "accelerations", "energies", "poses"])
+    expected = called(there, ["rates", "accelerations", "energies", "poses"])
+    for word in ("rates", "accelerations", "energies"):
+        assert np.isnan(found[word][0])
+    close(found["poses"], expected["poses"])
+    close(expected["accelerations"], list(at.accelerations.values()))
+    close(expected["energies"][0], at.kinetic_energy)
+    assert np.isnan(called(system, ["rates"], ca.Function.jacobian)["jac_rates_x"]).any()
+
+
 #: Function → how it is called at a singular state.
 CALLS = {
     "evaluate": _evaluate,
@@ -377,6 +398,7 @@ CALLS = {
     "matrices": _matrices,
     "complete_start": _complete_start,
     "derivatives": _functions_of_states,
+    "casadi_function": _casadi_function,
 }
 _WITH = "called with simulate_sensitivities"
 #: Functions that are not called above, and why.
@@ -396,6 +418,8 @@ OTHERS = {
     "reference_motion": "along a motion, below",
     "start_on_motion": "called by reference_motion, in speeds that are regular there",
     "run_scenario": "calls simulate",
+    "follow": "calls reference_motion and simulate",
+    "track": "calls reference_motion and simulate",
 }
 
 
@@ -408,7 +432,7 @@ def test_every_function_of_a_state_is_here():
         of_system = arguments[:1] == ["system"] or name == "matrices"
         if of_system and STATES & set(arguments[1:]):
             taken.add(name)
-    assert taken == {*CALLS, *OTHERS} - {"reactions", "derivatives"}
+    assert taken == {*CALLS, *OTHERS} - {"reactions", "derivatives", "casadi_function"}
 
 
 @pytest.mark.slow
@@ -601,6 +625,21 @@ def test_a_start_that_is_not_unique_has_one_verdict():
         ):
             with pytest.raises(ns.SimulationError, match="is not unique"):
                 call(names)
+    # what is accepted is what differences of completed starts say: masses leave them where they are
+    found = ns.simulate_sensitivities(
+        system, with_respect_to=["mB", "g"], duration=0.01, start=start, samples=2
+    )
+    for name, step in (("mB", 1.0), ("g", 0.1)):
+        ends = [
+            ns.complete_start(
+                system,
+                start,
+                parameters=system.parameters({name: system.model.parameter_values()[name] + x}),
+            )
+            for x in (-step, step)
+        ]
+        close([found[q.name, name][0] for q in system.coordinates], (ends[1].q - ends[0].q) / 2)
+        close([found[s.name, name][0] for s in system.speeds], (ends[1].v - ends[0].v) / 2)
 
 
 # The library

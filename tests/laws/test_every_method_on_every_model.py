@@ -12,8 +12,8 @@ import pytest
 
 import noslip as ns
 from noslip.formulations.catalog import known_formulations
-from noslip.show.equations.formats import LatexFormat, TextFormat
-from noslip.show.equations.text import derivation
+from noslip.show.equations.derivation_text import derivation
+from noslip.show.equations.equation_formats import LatexFormat, TextFormat
 
 METHODS = tuple(known_formulations())
 #: Two routes to the same entries, of order one to a hundred.

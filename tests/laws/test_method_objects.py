@@ -106,6 +106,25 @@ def test_the_convective_matrix_gives_the_compiled_terms_and_the_accelerations(na
     same(at["I"] @ at["theta_ddot"], at["C"] @ at.eta[:, None] + forces, ROUNDING)
 
 
+def test_constraint_wrenches_have_no_power_and_are_in_the_range_of_the_couplings(name):
+    at = at_state(name, ns.NaturalComplement())
+    T, A, w_N = at["T"], at["A"], at["w_N"]
+    # 1e-9: the rank of A is counted at 1e-10 of its largest singular value
+    largest = max(1.0, np.abs(at["w_W"]).max(), np.abs(w_N).max())
+    assert np.abs(T.T @ w_N).max() < ROUNDING * largest
+    same(at["Tt_w_N"], T.T @ w_N, ROUNDING * largest)
+    split = np.linalg.lstsq(A.T, w_N, rcond=1e-10)[0] if len(A) else np.zeros((0, 1))
+    assert np.abs(A.T @ split - w_N).max() < 1e-9 * largest
+    for force, wrench in (("tau", "w_A"), ("gamma", "w_G"), ("delta", "w_D")):
+        same(at[force], T.T @ at[wrench], ROUNDING * largest)
+    # Newton and Euler, with V̇ along the motion of the solved equations
+    etadot = at.number(at.equations.accelerations)
+    if "T_0" not in at.objects:
+        rate = T @ etadot + at["T_dot"] @ at.eta[:, None]
+        wrench = at["M"] @ rate + at["W"] @ at["M"] @ at["t"]
+        same(w_N, wrench - at["w_W"], ROUNDING * largest)
+
+
 def test_couplings_hold_body_by_body(name):
     at = at_state(name, ns.NaturalComplement())
     twist = at["t"].ravel()
@@ -135,6 +154,40 @@ def test_actuated_and_unactuated_joints_of_the_vehicle():
     columns = [-r / 2 * j + w * (-(a + b) * i + d * e3) for w in (r / width, -r / width)]
     same(at["J_a"], np.column_stack(columns), ROUNDING)
     assert abs(np.linalg.det(at["J_u"]) + r * d) < 1e-17
+    # [SahaAngeles1989, eq. 28b]
+    K = np.linalg.inv(at["J_u"])
+    carried = at["T_u"] @ K @ (at["J_u_dot"] @ K @ at["J_a"] - at["J_a_dot"])
+    parts = at["T_a_dot"] - at["T_u_dot"] @ K @ at["J_a"] + carried
+    same(at["T_dot"], parts, ROUNDING)
+    for part in ("T_a", "T_u", "J_a", "J_u"):
+        same(at[f"{part}_dot"], at.slope(at.objects[part], at.q_dot), DIFFERENCES)
+    # [eq. 30]: q̇ = P q + Q u of q = [θ; θ̇], without weights on level ground
+    at_rest = np.zeros(2)
+    states = np.concatenate([at_rest, at.eta])
+    rates = at["P"] @ states + at["Q"] @ (at["tau"] + at["delta"]).ravel()
+    same(rates, np.concatenate([at.eta, at["theta_ddot"].ravel()]), ROUNDING)
+
+
+def test_all_objects_are_in_the_actuated_speeds_that_are_named():
+    model = ns.load("differential-robot")
+    own = ns.matrices(model)
+    assert "T_a" not in own.names
+    wheels = ["right.rate", "left.rate"]
+    m = ns.matrices(model, state={"base.vx": 0.5, "caster.swivel.angle": 0.4}, actuated=wheels)
+    assert set(m.objects["T"].columns) == set(wheels)
+    assert m.objects["T"].columns == m.objects["T_a"].columns == m.objects["J_a"].columns
+    closed = m["T_a"] - m["T_u"] @ np.linalg.solve(m["J_u"], m["J_a"])
+    same(m["T"], closed, ROUNDING)
+
+
+def test_rates_in_the_axes_of_a_body_are_without_its_angle():
+    """Ṫ of the caster of the vehicle along the platform's axes: no β in it."""
+    m = ns.matrices(ns.load("agv"), axes="platform")
+    beta = m.symbols["platform.angle"]
+    for name in ("T", "T_dot", "T_a_dot", "T_u_dot"):
+        assert beta not in m.to_sympy(name).free_symbols
+    # shown as what it is, and confirmed by the numbers of the long expression
+    assert m.to_sympy("Tt_w_N") == sympy.zeros(2, 1)
 
 
 def test_axes_of_a_body_turn_all_vectors():
@@ -332,6 +385,8 @@ def test_what_is_not_there_is_refused(refuses):
         ns.matrices(model, "desantis", axes="platform")
     with refuses(ns.FormulationError, "no body 'plattform'", "agv", "platform"):
         ns.matrices(model, axes="plattform")
+    with refuses(ns.FormulationError, "no object 'T_a'", "differential-robot", "actuated"):
+        ns.matrices(ns.load("differential-robot")).to_sympy("T_a")
     with refuses(ns.FormulationError, "no speed 'wheel9.rate'", "agv", "wheel1.rate"):
         ns.matrices(model, actuated=["wheel9.rate"])
     with refuses(ns.FormulationError, "do not determine", "agv", "degrees of freedom"):

@@ -131,7 +131,7 @@ def test_motions_with_sensitivities_and_batches_pass_too(wheels):
     start = turned(0.4, **{"wheel0.rate": 8.0})
     held = {"duration": 2.0, "rtol": 1e-11, "atol": 1e-11}
     alone = ns.simulate(wheels, start=start, samples=3, **held)
-    batch = ns.simulate_batch(wheels, starts=start, count=3, **held)
+    batch = ns.simulate_batch(wheels, start=start, count=3, **held)
     found = ns.simulate_sensitivities(
         wheels, start=start, samples=3, with_respect_to=["wheel0.rate"], **held
     )
@@ -177,7 +177,7 @@ def test_another_row_may_repeat_at_other_parameters(changed):
     pushes = A.T @ np.array(list(at.multipliers.values()))
     assert pushes == pytest.approx([rate, 2 * rate, 3 * rate + 3 * 9.81], abs=1e-12)
     batch = ns.simulate_batch(
-        system, duration=1.0, starts={"x.speed": [1.0, 2.0]}, parameters=changed
+        system, duration=1.0, start={"x.speed": [1.0, 2.0]}, parameters=changed
     )
     assert batch.final["y.position"] == pytest.approx(np.array([1.0, 2.0]) + rate / 2, abs=1e-12)
 
@@ -188,7 +188,7 @@ def test_parameters_that_change_the_freedom_are_refused():
         ns.simulate(system, duration=1.0, parameters={"r": 1.0})
     mixed = {"p": [0.0, 1.0], "r": [1.0, 0.0]}
     with pytest.raises(ns.SimulationError, match="the redundant rows differ"):
-        ns.simulate_batch(system, duration=1.0, starts={"x.speed": 1.0}, parameters=mixed)
+        ns.simulate_batch(system, duration=1.0, start={"x.speed": 1.0}, parameters=mixed)
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["position first", "velocity first"])
@@ -212,7 +212,7 @@ def test_a_position_row_beside_a_velocity_row_is_held(plate):
         lambda system, start: ns.linearize(system, start),
         lambda system, start: ns.evaluate(system, start),
         lambda system, start: ns.simulate(system, duration=1.0, start=start),
-        lambda system, start: ns.simulate_batch(system, duration=1.0, starts=start),
+        lambda system, start: ns.simulate_batch(system, duration=1.0, start=start),
     ],
     ids=["steady", "linearize", "evaluate", "simulate", "batch"],
 )

@@ -334,7 +334,7 @@ class Comparison:
         batch = ns.simulate_batch(
             self.system,
             duration=self.duration,
-            starts=starts,
+            start=starts,
             count=count,
             inputs=self.input_texts,
             parameters=self.parameters,

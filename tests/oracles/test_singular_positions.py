@@ -244,7 +244,7 @@ def test_a_guess_picks_the_branch_of_sensitivities(parallelogram, near):
 def test_batches_and_derivatives_say_that_they_end_there(parallelogram, tolerance):
     given = {"guess": {"rocker.angle": 0.4}, "rtol": tolerance, "atol": tolerance, "duration": 1.0}
     start = {"crank.angle": 0.4, "crank.rate": 12.0}
-    batch = ns.simulate_batch(parallelogram, starts=start, count=2, **given)
+    batch = ns.simulate_batch(parallelogram, start=start, count=2, **given)
     said = r"the rows lose rank there; {} end at such a place, simulate goes through"
     assert re.search(said.format("batches"), batch.message(1))
     words = {"with_respect_to": ["crank.rate"], "start": start, **given}

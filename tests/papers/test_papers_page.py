@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,14 @@ from click.testing import CliRunner
 
 import noslip as ns
 from noslip.cli import main
-from noslip.show.papers import known_papers, paper_entries, papers_page, papers_text
+from noslip.cli.main import COMMANDS
+from noslip.show.papers import (
+    known_papers,
+    numbered_equations,
+    paper_entries,
+    papers_page,
+    papers_text,
+)
 
 ENTRIES, PAPERS = paper_entries(), known_papers()
 ROOT = Path(__file__).parent.parent.parent
@@ -50,6 +58,50 @@ def test_every_entry_is_complete():
 
 def test_the_page_is_that_of_the_list():
     assert (ROOT / "docs" / "papers.md").read_text() == papers_page()
+
+
+#: Paper → last number of each part, by the letter or section before it.
+LAST = {
+    "saha1991": {"": 38},
+    "saha1989": {"": 30},
+    "desantis1994": {"2.": 16, "3.": 10, "4.": 27, "5.": 18, "6.": 46, "7.": 18, "A.": 8},
+    "cameron1993": {"": 93},
+    "antunes2010": {"": 114, "A": 14, "B": 21, "C": 18, "D": 15},
+}
+FIGURES = {"saha1991": 4, "saha1989": 5, "desantis1994": 4, "cameron1993": 4, "antunes2010": 3}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_number_has_a_command_or_a_reason(paper):
+    found = {}
+    for numbered in numbered_equations(paper):
+        assert bool(numbered.command) != bool(numbered.reason)
+        first, _, last = numbered.equations.partition("–")
+        part, number = re.fullmatch(r"(Fig\. |[A-D2-7]\.|[A-D]?)(\d+)", first).groups()
+        end = int((last or first).removeprefix(part))
+        found.setdefault(part, []).extend(range(int(number), end + 1))
+    for part, last in {**LAST[paper], "Fig. ": FIGURES[paper]}.items():
+        assert found.pop(part) == list(range(1, last + 1)), part
+    assert not found
+
+
+def test_few_numbers_have_no_command_and_the_others_name_what_is_there(derive_once):
+    every = [n for paper in PAPERS for n in numbered_equations(paper)]
+    assert sum(bool(n.reason) for n in every) <= 10
+    objects = {}
+    for numbered in every:
+        words = shlex.split(numbered.command)
+        if not words:
+            continue
+        assert words[0] == "noslip" and words[1] in COMMANDS, numbered
+        if words[1] != "matrices":
+            continue
+        options = list(pairwise(words))
+        method = next((value for option, value in options if option == "--method"), "complement")
+        if (words[2], method) not in objects:
+            objects[words[2], method] = ns.matrices(ns.load(words[2]), method).names
+        for option, value in options:
+            assert option != "--only" or value in objects[words[2], method], numbered
 
 
 def test_errata_that_are_named_are_on_their_page():

@@ -41,7 +41,7 @@ def tracked(system, **loop):
 
 
 def batch(system, **options):
-    given = {"starts": START, **options}
+    given = {"start": START, **options}
     return ns.simulate_batch(system, duration=0.1, **given)
 
 
@@ -74,7 +74,7 @@ ASKED = {
         lambda s, true: batch(s, parameters={"m": [1.0, true]}), "'m' is ", "batch of model",
     ),
     "start of a batch": (
-        lambda s, true: batch(s, starts={"swing.angle": true}), "'swing.angle' is ", "model",
+        lambda s, true: batch(s, start={"swing.angle": true}), "'swing.angle' is ", "model",
     ),
     "input of a batch": (
         lambda s, true: batch(s, inputs={"torque": true}), "input 'torque' is ", "model",

@@ -66,7 +66,7 @@ def test_a_batch_and_a_run_move_it(terminal, system_of):
             heard.append(fraction)
             bar(fraction)
 
-        ns.simulate_batch(system, duration=0.2, starts={"disk.tilt": [1.2] * 9}, progress=both)
+        ns.simulate_batch(system, duration=0.2, start={"disk.tilt": [1.2] * 9}, progress=both)
         assert heard and shown_bar(bar).completed == heard[-1]
         ns.simulate(system, duration=0.2, start={"disk.tilt": 1.2}, progress=both)
         assert heard[-1] == 1.0 == shown_bar(bar).completed

@@ -29,10 +29,8 @@ from .linearization import (
 )
 from .local_coordinates import (
     LocalState as LocalState,
-    angles_of as angles_of,
     local_coordinates_at as local_coordinates_at,
     local_state_at as local_state_at,
-    turn_axes_at as turn_axes_at,
 )
 from .modes import (
     SweptMode as SweptMode,
@@ -45,13 +43,11 @@ from .reactions import (
     simulated_system as simulated_system,
 )
 from .scenario import (
-    Changes as Changes,
     scenario_start as scenario_start,
     settable_names as settable_names,
     split_changes as split_changes,
 )
 from .steady_motion import (
-    Relevance as Relevance,
     SteadyMotion as SteadyMotion,
     relevance as relevance,
     steady as steady,

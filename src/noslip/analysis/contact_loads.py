@@ -44,12 +44,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from noslip.analysis.reactions import (
     SampledMotion,
+    check_holds,
     motion_of,
     reactions_at,
     sampled,
@@ -57,8 +57,7 @@ from noslip.analysis.reactions import (
 )
 from noslip.base import Array
 from noslip.engines import System
-from noslip.kinematics import Kinematics, frame_pose
-from noslip.model import LATERAL, LONGITUDINAL, NORMAL, AbstractContact, Joint, number
+from noslip.model import LATERAL, LONGITUDINAL, NORMAL, AbstractContact, number
 from noslip.simulation import Trajectory, choose_bases
 
 
@@ -114,6 +113,7 @@ class ContactForces:
 
 def contact_forces(system: System, run: Trajectory) -> ContactForces:
     """Compute the forces of all contacts along a run, and the family that is left open."""
+    check_holds(run, "contact_forces(system, run)")
     system = simulated_system(system, run, "contact_forces(system, run)")
     return contact_forces_at(system, motion_of(system, run))
 
@@ -148,8 +148,8 @@ def contact_forces_at(system: System, run: SampledMotion) -> ContactForces:
     families, unsupported = [shared], []
     unknown: dict[str, str] = {}
     for node, joint in zip(kin.tree.nodes, joints, strict=False):
-        carried = [k for k, c in enumerate(contacts) if _is_between(kin, node.joint, c)]
-        under = [k for k in carried if _stands_under(kin, node.joint, contacts[k], first)]
+        carried = [k for k, c in enumerate(contacts) if kin.is_between(node.joint, c)]
+        under = kin.wheels_under(node.joint, first)
         if joint.note:
             why = f"planar joint '{joint.name}' holds the wheels, and {joint.note}"
             unknown |= {contacts[k].name: why for k in under}
@@ -244,16 +244,6 @@ def _shared_by_rows(system: System, t: Array, q: Array, params: Array) -> Array:
     return shared
 
 
-def _is_between(kin: Kinematics, joint: Joint, contact: AbstractContact) -> bool:
-    """Whether a contact is between the parent of a joint and what the joint's child carries."""
-    if contact.plane.body != joint.parent:
-        return False
-    k = kin.tree.index(contact.body)
-    while k >= 0 and kin.tree.nodes[k].body.name != joint.child:
-        k = kin.tree.nodes[k].parent
-    return k >= 0
-
-
 def _stiffness(system: System, contacts: list[AbstractContact], params: Array) -> Array:
     """(m,) or (n, m) stiffness of wheels against load over their mean; ones if one has none."""
     if params.ndim > 1:
@@ -319,19 +309,6 @@ def _least_distance(G: Array, h: Array) -> Array:
         return np.zeros(G.shape[1])
     r = E @ dual - f
     return np.asarray(-size * r[:-1] / r[-1])
-
-
-def _stands_under(kin: Kinematics, joint: Joint, contact: AbstractContact, params: Array) -> bool:
-    """Whether a contact is a wheel under a planar joint, on a plane parallel to the joint's."""
-    if not contact.is_wheel or not joint.type.is_planar:
-        return False
-    normals = [
-        frame_pose(frame, kin.reader)[0][:, 2]
-        for frame in (joint.parent_frame, contact.plane.frame)
-    ]
-    numbers = ca.Function("normals", [kin.symbols.params], normals)(params)
-    of_joint, of_ground = (np.array(x).ravel() for x in numbers)
-    return bool(np.linalg.norm(np.cross(of_joint, of_ground)) < IN_LINE)
 
 
 #: Contacts whose spread across a line is smaller than this (relative) are in line.

@@ -1,32 +1,49 @@
-"""`evaluate`: accelerations, matrices, energies and reactions at one state, by name."""
+"""`evaluate` and `evaluate_batch`: accelerations, matrices, energies and reactions, by name.
+
+All numbers of a state are one row of a function of (t, x, inputs, parameters), and n states are n
+rows; a single evaluation has n = 1. States at which the independent speeds of the system do not
+determine the motion are evaluated in others, a group of states at a time.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from noslip.base import Array, SimulationError, is_truth, nearest
-from noslip.engines import System
+from noslip.analysis.stacked import (
+    VariantResults,
+    at_variant,
+    interpret_rows,
+    one_variant,
+)
+from noslip.base import ArgumentError, Array, SimulationError, check_memory, is_truth, nearest
+from noslip.engines import AbstractDevice, RowFunction, System, compile_rows
 from noslip.expressions import read_unit, times, unit_text
 from noslip.formulations import unknown_notes
 from noslip.model import bears_force
 from noslip.simulation import (
-    ALL,
-    OtherBranchError,
     Start,
-    branch_notes,
+    Starts,
+    Variants,
     check_named,
     check_outputs,
+    choose_bases,
     complete_start,
-    on_own_branch,
+    in_blocks,
+    on_its_branch,
     output_units,
     plan_inputs,
+    read_variants,
     regular_start,
+    singular_state,
+    states_in,
     trace_outputs,
     with_regular_rows,
 )
@@ -106,6 +123,102 @@ class Instant:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InstantBatch(VariantResults):
+    """Many states with their accelerations, matrices, energies and reactions.
+
+    Made by :func:`evaluate_batch`. Names are those of :class:`Instant`, with an array of one number
+    for each variant where that has a number; ``batch[k]`` is the :class:`Instant` of a variant.
+
+    Parameters
+    ----------
+    independent_speeds : names the reduced equations are written in.
+    coordinates, speeds, coordinate_rates, accelerations, multipliers, outputs : name → (n,).
+    mass_matrix, velocity_terms : (n, nf, nf) and (n, nf); nan where `others` has the variant.
+    kinetic_energy, potential_energy, speed_residual, position_residual : (n,).
+    reactions, joint_reactions : owner → part → (n,).
+    is_evaluated : (n,) false where the work was cancelled.
+    others : variants in other independent speeds, in which the motion is determined there.
+    units : by name.
+    notes : what is not known, and why.
+    """
+
+    independent_speeds: tuple[str, ...]
+    coordinates: dict[str, Array] = field(repr=False)
+    speeds: dict[str, Array] = field(repr=False)
+    coordinate_rates: dict[str, Array] = field(repr=False)
+    accelerations: dict[str, Array] = field(repr=False)
+    mass_matrix: Array = field(repr=False)
+    velocity_terms: Array = field(repr=False)
+    kinetic_energy: Array = field(repr=False)
+    potential_energy: Array = field(repr=False)
+    multipliers: dict[str, Array] = field(repr=False)
+    reactions: dict[str, dict[str, Array]] = field(repr=False)
+    joint_reactions: dict[str, dict[str, Array]] = field(repr=False)
+    speed_residual: Array = field(repr=False)
+    position_residual: Array = field(repr=False)
+    outputs: dict[str, Array] = field(repr=False)
+    is_evaluated: NDArray[np.bool_] = field(repr=False)
+    others: dict[int, Instant] = field(repr=False)
+    units: dict[str, str] = field(repr=False)
+    notes: tuple[str, ...]
+
+    def __getitem__(self, k: int) -> Instant:
+        """The state of one variant."""
+        k = self.place_of(k)
+        if k in self.others:
+            return self.others[k]
+
+        def at(values: Mapping[str, Array]) -> dict[str, float]:
+            return at_variant(values, k)
+
+        return Instant(
+            coordinates=at(self.coordinates),
+            speeds=at(self.speeds),
+            coordinate_rates=at(self.coordinate_rates),
+            accelerations=at(self.accelerations),
+            independent_speeds=self.independent_speeds,
+            mass_matrix=self.mass_matrix[k],
+            velocity_terms=self.velocity_terms[k],
+            kinetic_energy=float(self.kinetic_energy[k]),
+            potential_energy=float(self.potential_energy[k]),
+            multipliers=at(self.multipliers),
+            reactions={owner: at(parts) for owner, parts in self.reactions.items()},
+            joint_reactions={owner: at(parts) for owner, parts in self.joint_reactions.items()},
+            speed_residual=float(self.speed_residual[k]),
+            position_residual=float(self.position_residual[k]),
+            units=self.units,
+            outputs=at(self.outputs),
+            notes=self.notes,
+        )
+
+    def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
+        """State, accelerations, energies, reactions and outputs."""
+        units = self.units
+        columns: dict[str, tuple[NDArray[Any], str]] = {
+            n: (x, units[n]) for n, x in (self.coordinates | self.speeds).items()
+        }
+        for name, x in self.accelerations.items():
+            columns[f"acceleration.{name}"] = (x, f"{units[name]}^2")
+        columns["kinetic_energy"] = (self.kinetic_energy, "J")
+        columns["potential_energy"] = (self.potential_energy, "J")
+        for name, x in self.multipliers.items():
+            columns[f"multiplier.{name}"] = (x, units[name])
+        for kind, owners in (("reaction", self.reactions), ("joint", self.joint_reactions)):
+            for owner, parts in owners.items():
+                for part, x in parts.items():
+                    unit = reaction_unit(units, owner, part)
+                    columns[f"{kind}.{owner}.{part}"] = (x, unit)
+        return columns | {name: (x, units.get(name, "")) for name, x in self.outputs.items()}
+
+    def __repr__(self) -> str:
+        note = f", {len(self.others)} in other speeds" if self.others else ""
+        return (
+            f"InstantBatch of '{self.model}': {self.count} variants{note}\n"
+            "next: .accelerations, .reactions, .mass_matrix, [k], .to_xarray()"
+        )
+
+
 def evaluate(
     system: System,
     state: Mapping[str, float],
@@ -132,75 +245,374 @@ def evaluate(
     time : s; what depends on t, forces, motions and rows, is taken then.
     """
     if not isinstance(system, System) or not isinstance(state, Mapping):
-        raise TypeError(
+        raise ArgumentError(
             f"evaluate takes a System and a state by name, got {type(system).__name__} and "
-            f"{type(state).__name__}: write evaluate(system, {{'wheel1.rate': 2.0}})"
+            f"{type(state).__name__}",
+            "arguments of evaluate",
+            "write evaluate(system, {'wheel1.rate': 2.0})",
         )
     check_time(system, time)
     check_named(inputs=inputs, parameters=parameters, guess=guess, outputs=outputs)
     check_outputs(system, outputs or {})
     params = system.parameters(parameters)
     system = with_regular_rows(system, params, parameters)
-    try:
-        return _evaluate(system, state, inputs, params, guess, outputs, time)
-    except OtherBranchError as other:
-        here = on_own_branch(system, other, params)
-        found = _evaluate(here, state, inputs, params, guess, outputs, time)
-        return dataclasses.replace(found, notes=branch_notes(system, here) + found.notes)
+    texts, more = dict(inputs or {}), dict(outputs or {})
+    found, notes = on_its_branch(
+        system, params, lambda here: _evaluate(here, state, texts, params, guess, more, time)
+    )
+    return dataclasses.replace(found, notes=notes + found.notes) if notes else found
+
+
+_FIRST = np.zeros(1, int)
 
 
 def _evaluate(
     system: System,
     state: Mapping[str, float],
-    inputs: Mapping[str, float | str] | None,
+    inputs: dict[str, float | str],
     params: Array,
     guess: Mapping[str, float] | None,
-    outputs: Mapping[str, str] | None,
+    outputs: dict[str, str],
     time: float,
 ) -> Instant:
-    """Evaluate in the equations of a system."""
+    """Evaluate one state, in the equations of a system."""
+    texts = {name: text for name, text in inputs.items() if isinstance(text, str)}
+    u = input_vector(system, {n: x for n, x in inputs.items() if not isinstance(x, str)})
+    variants = one_variant(system, "state", {}, u, params)
+    work = _Evaluation(variants, texts, frozenset(inputs), None, outputs, time, is_single=True)
+    of_speeds = work.speed_inputs(range(1)) if system.model.speed_inputs else None
+    start = complete_start(
+        system,
+        state,
+        guess=guess,
+        time=time,
+        speed_inputs=None if of_speeds is None else lambda q: of_speeds(_FIRST, q[None])[0],
+        parameters=params,
+    )
+    numbers = (start.q[None], start.v[None], start.eta[None], start.mu[None])
+    work.keep(range(1), Starts(*numbers, np.array([start.is_carried])))
+    found = work.result()
+    return dataclasses.replace(found[0], notes=start.notes + found.notes)
+
+
+def evaluate_batch(
+    system: System,
+    state: Mapping[str, ArrayLike],
+    *,
+    inputs: Mapping[str, ArrayLike | str] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    guess: Mapping[str, float] | None = None,
+    outputs: Mapping[str, str] | None = None,
+    time: float = 0.0,
+    count: int | None = None,
+    threads: int | None = None,
+    device: Any = "cpu",
+    progress: Callable[[float], object] | None = None,
+    cancel: Any = None,
+) -> InstantBatch:
+    """Evaluate accelerations, matrices, energies and reactions at many states.
+
+    Wherever :func:`evaluate` takes a number, a list of numbers may be given too, one for each
+    variant.
+
+    Parameters
+    ----------
+    system : compiled system.
+    state : coordinates, speeds, named angles and rates; the rest is completed consistently.
+    inputs : force and speed inputs (and ``name_rate`` of a speed input), zero by default: numbers,
+        or expressions of t, coordinates, speeds and parameters, the same for all.
+    parameters : values that differ from the nominal ones.
+    guess : coordinates and named angles about which the rest is looked for, of all variants.
+    outputs : name → expression, as in :func:`evaluate`.
+    time : s.
+    count : number of variants, where no list says it.
+    threads : all cores if not given.
+    device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
+        thread is one variant.
+    progress : called with the fraction done.
+    cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
+
+    Raises
+    ------
+    SimulationError : as :func:`evaluate`, with the number of the variant.
+    """
+    check_named(inputs=inputs, parameters=parameters, guess=guess, outputs=outputs)
     given = dict(inputs or {})
     texts = {name: text for name, text in given.items() if isinstance(text, str)}
-    u = input_vector(system, {n: x for n, x in given.items() if not isinstance(x, str)})
-    inputs_at = _expressions(system, texts, u, set(given), params, time) if texts else None
-    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
-    rest = np.zeros(len(system.independent_speeds)), np.zeros(len(system.auxiliary_states))
-
-    def speed_inputs(q: Array) -> Array:
-        return (u if inputs_at is None else inputs_at(q, *rest))[num_u : num_u + num_w]
-
-    start = complete_start(
-        system, state, guess=guess, time=time, speed_inputs=speed_inputs, parameters=params
+    variants = read_variants(
+        system,
+        "evaluate_batch",
+        "states",
+        state=state,
+        inputs={name: x for name, x in given.items() if name not in texts},
+        parameters=parameters,
+        count=count,
+        device=device,
     )
-    here, start = regular_start(system, start, params)
-    if inputs_at is not None:
-        if here is not system:
-            inputs_at = _expressions(here, texts, u, set(given), params, time)
-        u = inputs_at(start.q, start.eta, start.mu)
-    system = here
-    found = instant(system, start, u, params)
-    return found if not outputs else with_outputs(system, found, start, u, params, outputs)
-
-
-def with_outputs(
-    system: System,
-    found: Instant,
-    start: Start,
-    u: Array,
-    params: Array,
-    outputs: Mapping[str, str],
-) -> Instant:
-    """An instant with the values of expressions, in the speeds in which it was found."""
-    kin = system.kinematics
-    x = np.concatenate([start.q, start.eta, start.mu, np.zeros(1 if system.does_work else 0)])
-    symbols = (kin.symbols.t, system.state, system.equations.inputs, kin.symbols.params)
-    function = ca.Function("outputs", symbols, [trace_outputs(system, outputs)])
-    values = np.array(function(start.time, x, u, params)).ravel()
-    return dataclasses.replace(
-        found,
-        outputs=dict(zip(outputs, map(float, values), strict=True)),
-        units=found.units | output_units(system, outputs),
+    check_time(system, time)
+    check_outputs(variants.system, outputs or {})
+    work = _Evaluation(variants, texts, frozenset(given), guess, dict(outputs or {}), time)
+    in_blocks(
+        variants.count,
+        work.fill,
+        size=variants.block,
+        threads=threads,
+        progress=progress,
+        cancel=cancel,
     )
+    return work.result()
+
+
+class _InstantFunction(NamedTuple):
+    """Everything that an instant has as a row of numbers, with the places of its parts.
+
+    `bearing` are rows that hold something, `units` of all that has a name, and `notes` of what is
+    not known.
+    """
+
+    rows: RowFunction
+    places: dict[str, slice]
+    bearing: tuple[str, ...]
+    units: dict[str, str]
+    notes: tuple[str, ...]
+
+
+def _instant_function(
+    system: System, outputs: Mapping[str, str], device: AbstractDevice | None, is_single: bool
+) -> _InstantFunction:
+    """Traced, and compiled but for a single state, once for each system."""
+
+    def make() -> _InstantFunction:
+        parts = {
+            "rates": system.rates_expression,
+            **{name: system.output_expression(name) for name in ("motion", "blocks", "energies")},
+            "multipliers": system.equations.multipliers[bearing_rows(system)],
+            "axes": system.output_expression("contact_axes"),
+            "wrenches": system.output_expression("joint_wrenches"),
+            "residuals": system.output_expression("residuals"),
+            "outputs": trace_outputs(system, outputs) if outputs else ca.SX(0, 1),
+        }
+        columns = {name: ca.densify(ca.vec(ca.SX(part))) for name, part in parts.items()}
+        ends = np.cumsum([int(column.shape[0]) for column in columns.values()]).tolist()
+        places = zip(columns, [0, *ends], ends, strict=False)
+        kin = system.kinematics
+        units = {q.name: q.unit for q in (*kin.coordinates, *kin.speeds, *kin.independent_speeds)}
+        units |= {row.name: row.multiplier_unit for row in kin.rows}
+        return _InstantFunction(
+            rows=rows_of(system, "instants", ca.vertcat(*columns.values()), device, is_single),
+            places={name: slice(first, end) for name, first, end in places},
+            bearing=tuple(kin.rows[k].name for k in bearing_rows(system)),
+            units=units | (output_units(system, outputs) if outputs else {}),
+            notes=unknown_notes(kin),
+        )
+
+    return system.cached(("instants", tuple(outputs.items()), device, is_single), make)
+
+
+def rows_of(
+    system: System, name: str, column: ca.SX, device: AbstractDevice | None, is_single: bool
+) -> RowFunction:
+    """A column of (t, x, inputs, parameters) of a system, as a function of rows or of one row."""
+    if is_single and device is None:
+        symbols = system.kinematics.symbols
+        arguments = (symbols.t, system.state, system.equations.inputs, symbols.params)
+        return interpret_rows(name, arguments, column)
+    return compile_rows(system.program(name, column), device)
+
+
+class _Evaluation:
+    """States of all variants, filled block by block."""
+
+    def __init__(
+        self,
+        variants: Variants,
+        texts: dict[str, str],
+        given: frozenset[str],
+        guess: Mapping[str, float] | None,
+        outputs: dict[str, str],
+        time: float,
+        *,
+        is_single: bool = False,
+    ) -> None:
+        self._variants, self._guess, self._time = variants, guess, time
+        self._is_single = is_single
+        self._texts, self._given, self._outputs = texts, given, outputs
+        self._system, kin, n = variants.system, variants.system.kinematics, variants.count
+        self._at = self._function(variants.system)
+        size = self._at.rows.output_size + kin.num_coordinates + kin.num_speeds
+        check_memory(8.0 * n * size, "results", variants.where, "give fewer variants at a time")
+        self._q = np.full((n, kin.num_coordinates), np.nan)
+        self._v = np.full((n, kin.num_speeds), np.nan)
+        self._values = np.full((n, self._at.rows.output_size), np.nan)
+        self._is_done = np.zeros(n, bool)
+        self._others: list[tuple[System, NDArray[np.int_], Array]] = []
+
+    def _function(self, system: System) -> _InstantFunction:
+        # states in other speeds are few, as a rule
+        if self._is_single or system is not self._system:
+            return _instant_function(system, self._outputs, None, True)
+        return _instant_function(system, self._outputs, self._variants.device, False)
+
+    def fill(self, block: range) -> None:
+        """Complete and evaluate a block of variants."""
+        given = self.speed_inputs(block) if self._texts else None
+        self.keep(
+            block,
+            self._variants.completed(block, self._time, guess=self._guess, speed_inputs=given),
+        )
+
+    def keep(self, block: range, start: Starts) -> None:
+        """Evaluate the completed states of a block."""
+        variants, system = self._variants, self._system
+        t, all_of = np.full(len(block), self._time), np.arange(len(block))
+        params = variants.rows(variants.parameters, block)
+        u = variants.rows(variants.inputs, block)
+        work = np.zeros((len(block), int(system.does_work)))
+        rest = np.concatenate([start.mu, work], axis=1)
+        x = np.concatenate([start.q, start.eta, rest], axis=1)
+        values = self._at.rows.map(t, x, self._inputs(system, u, params)(all_of, x), params)
+        some = slice(block.start, block.stop)
+        self._q[some], self._v[some], self._values[some] = start.q, start.v, values
+        measures = values[:, self._at.places["rates"]][:, system.num_states :]
+        bases = choose_bases(system, t, start.q, params, measures=measures)
+        if bases.faults:
+            k = min(bases.faults)
+            measure = bases.faults[k]
+            raise singular_state(system, measure, self._time, self._number(block.start + k))
+        for here, which in bases.groups:
+            if here is not system:
+                there = states_in(
+                    here, t[which], start.q[which], start.v[which], rest[which], params[which]
+                )
+                given = self._inputs(here, u, params)(which, there)
+                at = self._function(here)
+                own = at.rows.map(t[which], there, given, params[which])
+                self._values[block.start + which] = np.nan
+                self._others.append((here, block.start + which, own))
+            else:
+                at, own = self._at, values if len(bases.groups) == 1 else values[which]
+            is_finite = np.isfinite(own[:, at.places["motion"]]).all(axis=1)
+            if not is_finite.all():
+                number = self._number(block.start + int(which[np.argmin(is_finite)]))
+                raise SimulationError(
+                    "the equations give a number that is not finite here",
+                    f"model '{system.model.name}' at the given state, t = {self._time:g} s{number}",
+                    "give smaller numbers, and inputs and wrenches that have a value here",
+                )
+        self._is_done[some] = True
+
+    def _number(self, k: int) -> str:
+        return f", variant {k}" if self._variants.count > 1 else ""
+
+    def speed_inputs(self, block: range) -> Callable[[NDArray[np.int64], Array], Array]:
+        """w of places in a block and their coordinates, as far as it is known before the speeds."""
+        variants, system = self._variants, self._system
+        at = self._inputs(
+            system, *(variants.rows(x, block) for x in (variants.inputs, variants.parameters))
+        )
+        num, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+        size = system.num_states
+
+        def given(k: NDArray[np.int64], q: Array) -> Array:
+            x = np.zeros((len(q), size))
+            x[:, : q.shape[1]] = q
+            return at(k, x)[:, num : num + num_w]
+
+        return given
+
+    def _inputs(
+        self, system: System, u: Array, params: Array
+    ) -> Callable[[NDArray[np.int64], Array], Array]:
+        """[u; w; ẇ] of places in a block and states: expressions in place of numbers."""
+        if not self._texts:
+            return lambda k, x: u[k]
+        plan = plan_inputs(system, self._texts, params[0])
+        function = plan.function
+        assert function is not None
+        names = [quantity.name for quantity in system.inputs]
+        first = len(names) - 2 * len(system.model.speed_inputs)
+        of_w = [n for n in self._texts if names.index(n) >= first]
+        # the rate of a speed input is differentiated, unless it is given as well
+        rates = {names[names.index(n) + len(system.model.speed_inputs)] for n in of_w}
+        follows = np.array(
+            [n in self._texts or (n in rates and n not in self._given) for n in names]
+        )
+
+        def inputs_at(k: NDArray[np.int64], x: Array) -> Array:
+            base = np.tile(plan.base, (len(x), 1))
+            found = function.map(np.full(len(x), self._time), x, base, params[k])
+            return np.where(follows, found[:, : len(names)], u[k])
+
+        return inputs_at
+
+    def result(self) -> InstantBatch:
+        """All states, by name."""
+        all_of = np.arange(self._variants.count)
+        whole = self._named(self._system, self._at, all_of, self._values)
+        for here, which, values in self._others:
+            part = self._named(here, self._function(here), which, values)
+            for name in _NUMBERS:
+                _assign(getattr(whole, name), which, getattr(part, name))
+            whole.others.update({int(k): part[i] for i, k in enumerate(which)})
+        return whole
+
+    def _named(
+        self, system: System, at: _InstantFunction, which: NDArray[np.int_], values: Array
+    ) -> InstantBatch:
+        """Numbers of some variants by name, in the independent speeds of a system."""
+        kin, n, nf = system.kinematics, len(which), system.kinematics.num_independent_speeds
+        part = {name: values[:, place] for name, place in at.places.items()}
+        q, v = self._q[which], self._v[which]
+        multipliers = {name: part["multipliers"][:, k] for k, name in enumerate(at.bearing)}
+        reactions, joints = _instant_parts(
+            system,
+            part["axes"].reshape(n, -1, 4, 3),
+            multipliers,
+            part["wrenches"].reshape(n, -1, 3, 3),
+        )
+        left = np.abs(part["residuals"])
+        return InstantBatch(
+            model=system.model.name,
+            count=n,
+            variants=self._variants.take(which),
+            independent_speeds=tuple(s.name for s in kin.independent_speeds),
+            coordinates={c.name: q[:, k] for k, c in enumerate(kin.coordinates)},
+            speeds={s.name: v[:, k] for k, s in enumerate(kin.speeds)},
+            coordinate_rates={c.name: part["rates"][:, k] for k, c in enumerate(kin.coordinates)},
+            accelerations={
+                s.name: part["motion"][:, kin.num_speeds + k] for k, s in enumerate(kin.speeds)
+            },
+            mass_matrix=part["blocks"][:, : nf * nf].reshape(n, nf, nf),
+            velocity_terms=part["blocks"][:, nf * nf : nf * nf + nf],
+            kinetic_energy=part["energies"][:, 0],
+            potential_energy=part["energies"][:, 1],
+            multipliers=multipliers,
+            reactions=reactions,
+            joint_reactions=joints,
+            speed_residual=np.max(left[:, : len(kin.rows)], axis=1, initial=0.0),
+            position_residual=np.max(left[:, len(kin.rows) :], axis=1, initial=0.0),
+            outputs={name: part["outputs"][:, k] for k, name in enumerate(self._outputs)},
+            is_evaluated=self._is_done[which],
+            others={},
+            units=at.units,
+            notes=at.notes,
+        )
+
+
+#: What a variant in other independent speeds has as well as all others.
+_NUMBERS = (
+    *("coordinate_rates", "accelerations", "kinetic_energy", "potential_energy", "multipliers"),
+    *("reactions", "joint_reactions", "speed_residual", "position_residual", "outputs"),
+)
+
+
+def _assign(whole: Any, places: NDArray[np.int_], part: Any) -> None:
+    """Write an array into places of another, or all of a dictionary of them."""
+    if isinstance(whole, dict):
+        for name, values in whole.items():
+            _assign(values, places, part[name])
+    else:
+        whole[places] = part
 
 
 def check_time(system: System, time: float, state: object = None) -> None:
@@ -232,7 +644,7 @@ def state_at(
     time: float,
     speed_inputs: Array,
     parameters: Mapping[str, float] | None,
-    kinds: Sequence[str] = ALL,
+    need: str = "dynamics",
 ) -> tuple[System, Start, Array]:
     """The system at a state, in rows, speeds and on the branch that determine the motion there.
 
@@ -243,7 +655,7 @@ def state_at(
     time : s.
     speed_inputs : (nw,).
     parameters : values that differ from the nominal ones.
-    kinds : of singularity measures that count.
+    need : what must be determined: "dynamics" or "kinematics".
 
     Returns
     -------
@@ -252,19 +664,16 @@ def state_at(
     params = system.parameters(parameters)
     system = with_regular_rows(system, params, parameters)
     if isinstance(state, Start):
-        return *regular_start(system, state, params, kinds=kinds), params
+        return *regular_start(system, state, params, need=need), params
 
-    def complete(here: System) -> Start:
-        return complete_start(
+    def complete(here: System) -> tuple[System, Start]:
+        start = complete_start(
             here, state, time=time, speed_inputs=lambda q: speed_inputs, parameters=params
         )
+        return here, start
 
-    try:
-        start = complete(system)
-    except OtherBranchError as other:
-        system = on_own_branch(system, other, params)
-        start = complete(system)
-    return *regular_start(system, start, params, kinds=kinds), params
+    (system, start), _ = on_its_branch(system, params, complete)
+    return *regular_start(system, start, params, need=need), params
 
 
 def independent_rates(
@@ -357,77 +766,13 @@ def speed_rows(system: System, t: float, start: Start, params: Array) -> tuple[A
     return E.reshape(kin.num_independent_speeds, kin.num_speeds), moved.ravel()
 
 
-def _expressions(
-    system: System, texts: dict[str, str], u: Array, given: set[str], params: Array, time: float
-) -> Callable[[Array, Array, Array], Array]:
-    """[u; w; ẇ] at (q, η, μ): what is given as text from the state, the rest as it stands in u."""
-    plan = plan_inputs(system, texts, params)
-    num_w = len(system.model.speed_inputs)
-    names = [q.name for q in system.inputs]
-    # the rate of a speed input is differentiated, unless it is given as well
-    rates = {
-        names[names.index(n) + num_w] for n in texts if names.index(n) >= len(names) - 2 * num_w
-    }
-    follows = np.array([n in texts or (n in rates and n not in given) for n in names])
-    work = np.zeros(1 if system.does_work else 0)
-
-    def inputs_at(q: Array, eta: Array, mu: Array) -> Array:
-        assert plan.function is not None
-        x = np.concatenate([q, eta, mu, work])
-        found = plan.function(time, x, plan.base, plan.parameters)[: len(names)]
-        return np.where(follows, found, u)
-
-    return inputs_at
-
-
-def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
-    """Evaluate a completed start, in independent speeds that determine the motion there."""
-    kin, t = system.kinematics, start.time
-    work = np.zeros(1 if system.does_work else 0)
-    x = np.concatenate([start.q, start.eta, start.mu, work])
-    rates = system.rates(t, x, u, params)
-    num_v, num_f = kin.num_speeds, kin.num_independent_speeds
-    motion, blocks, energies, lam, axes, wrenches = system.instant(t, x, u, params)
-    if not np.all(np.isfinite(motion)):
-        raise SimulationError(
-            "the equations give a number that is not finite here",
-            f"model '{system.model.name}' at the given state, t = {t:g} s",
-            "give smaller numbers, and inputs and wrenches that have a value here",
-        )
-    reactions, joints = instant_parts(
-        system,
-        axes.reshape(1, -1, 4, 3),
-        {kin.rows[k].name: lam[k : k + 1] for k in bearing_rows(system)},
-        wrenches.reshape(1, -1, 3, 3),
-    )
-    return Instant(
-        coordinates={c.name: float(e) for c, e in zip(kin.coordinates, start.q, strict=True)},
-        speeds={s.name: float(e) for s, e in zip(kin.speeds, start.v, strict=True)},
-        coordinate_rates={c.name: float(rates[k]) for k, c in enumerate(kin.coordinates)},
-        accelerations={s.name: float(motion[num_v + k]) for k, s in enumerate(kin.speeds)},
-        independent_speeds=tuple(s.name for s in kin.independent_speeds),
-        mass_matrix=blocks[: num_f * num_f].reshape(num_f, num_f),
-        velocity_terms=blocks[num_f * num_f : num_f * num_f + num_f],
-        kinetic_energy=float(energies[0]),
-        potential_energy=float(energies[1]),
-        multipliers={kin.rows[k].name: float(lam[k]) for k in bearing_rows(system)},
-        reactions=_first(reactions),
-        joint_reactions=_first(joints),
-        speed_residual=start.speed_residual,
-        position_residual=start.position_residual,
-        units={q.name: q.unit for q in (*kin.coordinates, *kin.speeds, *kin.independent_speeds)}
-        | {row.name: row.multiplier_unit for row in kin.rows},
-        notes=start.notes + unknown_notes(kin),
-    )
-
-
 def bearing_rows(system: System) -> list[int]:
     """Rows that hold something, not those that find places of contacts."""
     contacts, rows = system.model.contacts, system.kinematics.rows
     return [k for k, row in enumerate(rows) if bears_force(contacts, row.name)]
 
 
-def instant_parts(
+def _instant_parts(
     system: System, axes: Array, multipliers: Mapping[str, Array], wrenches: Array
 ) -> tuple[dict[str, dict[str, Array]], dict[str, dict[str, Array]]]:
     """Reactions by owner and part, and wrenches of joints on their children, of n states.
@@ -469,14 +814,6 @@ def _by_owner(multipliers: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
         owner, _, part = name.rpartition(".")
         result.setdefault(owner or name, {})[part if owner else "force"] = values
     return result
-
-
-def _first(owners: Mapping[str, Mapping[str, Array]]) -> dict[str, dict[str, float]]:
-    """The numbers of the first state."""
-    return {
-        owner: {part: float(values[0]) for part, values in parts.items()}
-        for owner, parts in owners.items()
-    }
 
 
 def input_vector(system: System, inputs: Mapping[str, float] | Mapping[str, float | str]) -> Array:

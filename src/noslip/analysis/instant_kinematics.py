@@ -11,19 +11,37 @@ part reported where there are fewer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.cartesian import COMPONENTS, frame_twist
-from noslip.analysis.instant import check_time, independent_rates, speed_input_vectors, state_at
+from noslip.analysis.instant import (
+    check_time,
+    independent_rates,
+    rows_of,
+    speed_input_vectors,
+    state_at,
+)
+from noslip.analysis.stacked import VariantResults, at_variant, least_stacked
 from noslip.base import Array, SimulationError, nearest
-from noslip.engines import System, require_system
+from noslip.engines import AbstractDevice, RowFunction, System, require_system
 from noslip.kinematics import accelerations, twists
 from noslip.model import ZERO, Vector3
-from noslip.simulation import KINEMATIC, Start
+from noslip.simulation import (
+    Start,
+    Starts,
+    Variants,
+    choose_bases,
+    in_blocks,
+    read_variants,
+    singular_state,
+    states_in,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,7 +123,7 @@ def direct_kinematics(
     check_time(system, time)
     w, wdot = speed_input_vectors(system, speed_inputs)
     here, start, params = state_at(
-        system, state, time=time, speed_inputs=w, parameters=parameters, kinds=KINEMATIC
+        system, state, time=time, speed_inputs=w, parameters=parameters, need="kinematics"
     )
     etadot = independent_rates(system, here, start, accelerations_of or {}, params, (w, wdot))
     kin = here.kinematics
@@ -203,7 +221,7 @@ def inverse_kinematics(
         )
     w, wdot = speed_input_vectors(system, speed_inputs)
     system, start, params = state_at(
-        system, configuration, time=time, speed_inputs=w, parameters=parameters, kinds=KINEMATIC
+        system, configuration, time=time, speed_inputs=w, parameters=parameters, need="kinematics"
     )
     kin = system.kinematics
     s = kin.symbols
@@ -291,7 +309,7 @@ def inverse_dynamics(
     check_time(system, time, state)
     w, wdot = speed_input_vectors(system, speed_inputs)
     here, start, params = state_at(
-        system, state, time=time, speed_inputs=w, parameters=parameters, kinds=KINEMATIC
+        system, state, time=time, speed_inputs=w, parameters=parameters, need="kinematics"
     )
     etadot = independent_rates(system, here, start, accelerations_of, params, (w, wdot))
     return inputs_for(here, start, etadot, (w, wdot), weights, params)
@@ -316,20 +334,266 @@ def inputs_for(
                 nearest(name, inputs),
             )
         weight[name] = float(value)
-    nf, nu = len(etadot), len(inputs)
     work = np.zeros(1 if system.does_work else 0)
     x = np.concatenate([start.q, start.eta, start.mu, work])
-    u = np.concatenate([np.zeros(nu), *speed_inputs])
-    blocks = system.instant(start.time, x, u, params).blocks
-    mass = blocks[: nf * nf].reshape(nf, nf)
-    bias, force = blocks[nf * nf : nf * nf + nf], blocks[nf * nf + nf : nf * nf + 2 * nf]
-    B = blocks[nf * nf + 2 * nf :].reshape(nf, nu)
-    needed = mass @ etadot + bias - force
-    # least Σ w u² with B u as near as can be: u = W^(-1/2) (B W^(-1/2))⁺ needed
-    root = 1.0 / np.sqrt(np.array([weight[name] for name in inputs]))
-    found = root * np.linalg.lstsq(B * root[None, :], needed, rcond=1e-12)[0] if nu else root
+    u = np.concatenate([np.zeros(len(inputs)), *speed_inputs])
+    at = np.array([start.time]), x[None], u[None], params[None]
+    W = np.array([[weight[name] for name in inputs]])
+    found, left = _least_inputs(_blocks(system, at), etadot[None], W)
     return InverseDynamics(
-        inputs=dict(zip(inputs, found.tolist(), strict=True)),
-        unreachable=needed - (B @ found if nu else 0.0),
+        inputs=dict(zip(inputs, found[0].tolist(), strict=True)),
+        unreachable=left[0],
         independent_speeds=tuple(x.name for x in system.independent_speeds),
     )
+
+
+class _ReducedBlocks(NamedTuple):
+    """Singularity measures and the blocks of the reduced equations, of n states."""
+
+    measures: Array
+    mass: Array
+    bias: Array
+    force: Array
+    B: Array
+
+
+def _blocks(
+    system: System,
+    at: tuple[Array, Array, Array, Array],
+    device: AbstractDevice | None = None,
+    *,
+    is_single: bool = True,
+) -> _ReducedBlocks:
+    """The blocks at n states (t, x, inputs, parameters)."""
+    nf, nu = system.kinematics.num_independent_speeds, len(system.model.inputs)
+    nh = len(system.singularity_measures)
+
+    def make() -> RowFunction:
+        measures = [m.value for m in system.singularity_measures]
+        column = ca.vertcat(*measures, ca.vec(system.output_expression("blocks")))
+        return rows_of(system, "blocks", column, device, is_single)
+
+    values = system.cached(("blocks of rows", device, is_single), make).map(*at)
+    measures, mass, bias, force, B = np.split(values, np.cumsum([nh, nf * nf, nf, nf]), axis=1)
+    n = len(values)
+    return _ReducedBlocks(measures, mass.reshape(n, nf, nf), bias, force, B.reshape(n, nf, nu))
+
+
+def _least_inputs(blocks: _ReducedBlocks, etadot: Array, weights: Array) -> tuple[Array, Array]:
+    """(n, nu) least inputs for rates η̇ (n, nf), and (n, nf) what no inputs supply."""
+    _, mass, bias, force, B = blocks
+    n, nu = weights.shape
+    needed = (mass @ etadot[:, :, None])[:, :, 0] + bias - force
+    found = np.zeros((n, nu))
+    if nu:
+        # least Σ w u² with B u as near as can be: u = W^(-1/2) (B W^(-1/2))⁺ needed
+        root = 1.0 / np.sqrt(weights)
+        found = root * least_stacked(B * root[:, None, :], needed, 1e-12)
+    return found, needed - (B @ found[:, :, None])[:, :, 0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InverseDynamicsBatch(VariantResults):
+    """Inputs that produce prescribed accelerations. Made by :func:`inverse_dynamics_batch`.
+
+    ``batch[k]`` is the :class:`InverseDynamics` of a variant.
+
+    Parameters
+    ----------
+    inputs : force input → (n,).
+    unreachable : (n, nf) generalized force on the independent speeds that no inputs can supply; nan
+        where `others` has the variant.
+    independent_speeds : names of these speeds.
+    others : variants in other independent speeds, in which the motion is determined there.
+    units : of the inputs.
+    """
+
+    inputs: dict[str, Array] = field(repr=False)
+    unreachable: Array = field(repr=False)
+    independent_speeds: tuple[str, ...]
+    others: dict[int, InverseDynamics] = field(repr=False)
+    units: dict[str, str] = field(repr=False)
+
+    def __getitem__(self, k: int) -> InverseDynamics:
+        """The inputs of one variant."""
+        k = self.place_of(k)
+        if k in self.others:
+            return self.others[k]
+        return InverseDynamics(
+            inputs=at_variant(self.inputs, k),
+            unreachable=self.unreachable[k],
+            independent_speeds=self.independent_speeds,
+        )
+
+    def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
+        """Inputs, and ``unreachable.…`` of the independent speeds."""
+        columns = {name: (x, self.units[name]) for name, x in self.inputs.items()}
+        for k, name in enumerate(self.independent_speeds):
+            columns[f"unreachable.{name}"] = (self.unreachable[:, k], "")
+        return columns
+
+    def __repr__(self) -> str:
+        largest = np.max(np.abs(self.unreachable[np.isfinite(self.unreachable)]), initial=0.0)
+        return (
+            f"InverseDynamicsBatch of '{self.model}': {self.count} variants, largest force that "
+            f"no input supplies {largest:.3g}\nnext: .inputs, .unreachable, [k], .to_xarray()"
+        )
+
+
+def inverse_dynamics_batch(
+    system: System,
+    state: Mapping[str, ArrayLike],
+    accelerations_of: Mapping[str, ArrayLike],
+    *,
+    speed_inputs: Mapping[str, ArrayLike] | None = None,
+    weights: Mapping[str, ArrayLike] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    time: float = 0.0,
+    count: int | None = None,
+    threads: int | None = None,
+    device: Any = "cpu",
+    progress: Callable[[float], object] | None = None,
+    cancel: Any = None,
+) -> InverseDynamicsBatch:
+    """Compute force inputs that produce given rates of the independent speeds, of many states.
+
+    Wherever :func:`inverse_dynamics` takes a number, a list of numbers may be given too, one for
+    each variant.
+
+    Parameters
+    ----------
+    system : compiled system.
+    state : coordinates and speeds, completed consistently.
+    accelerations_of : rate of every independent speed by name, or of other speeds, as in
+        :func:`inverse_dynamics`; those not named are zero.
+    speed_inputs : such as a steering rate, and their rates, zero by default.
+    weights : input name → weight of its square in the norm that is least, 1 by default.
+    parameters : values that differ from the nominal ones.
+    time : s; what depends on t, forces, motions and rows, is taken then.
+    count : number of variants, where no list says it.
+    threads : all cores if not given.
+    device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
+        thread is one variant.
+    progress : called with the fraction done.
+    cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
+
+    Raises
+    ------
+    SimulationError : as :func:`inverse_dynamics`, with the number of the variant.
+    """
+    variants = read_variants(
+        system,
+        "inverse_dynamics_batch",
+        "inverse dynamics",
+        state=state,
+        inputs=speed_inputs,
+        parameters=parameters,
+        others={"acceleration": accelerations_of, "weight": weights or {}},
+        count=count,
+        device=device,
+    )
+    check_time(system, time)
+    system = variants.system
+    kin, model = system.kinematics, system.model
+    forces = [i.name for i in model.inputs]
+    names = [s.name for s in kin.independent_speeds]
+    speed_names = [i.name for i in model.speed_inputs]
+    _check_known(
+        variants, speed_inputs, [*speed_names, *(f"{n}_rate" for n in speed_names)], "speed input"
+    )
+    known = list(dict.fromkeys([*names, *(s.name for s in kin.speeds)]))
+    etadot = _columns(variants, "acceleration", known, "independent speed", 0.0)[:, : len(names)]
+    is_plain = set(variants.others["acceleration"]) <= set(names)
+    weight = _columns(variants, "weight", forces, "force input to weight", 1.0)
+    nf, nu, num_w = len(names), len(forces), len(speed_names)
+    inputs = np.full((variants.count, nu), np.nan)
+    unreachable = np.full((variants.count, nf), np.nan)
+    others: dict[int, InverseDynamics] = {}
+
+    def fill(block: range) -> None:
+        params = variants.rows(variants.parameters, block)
+        u, W = variants.rows(variants.inputs, block), variants.rows(weight, block)
+        start, t = variants.completed(block, time), np.full(len(block), time)
+        at = t, variants.state_rows(start.q, start.eta, start.mu), u, params
+        own = _blocks(system, at, variants.device, is_single=False)
+        bases = choose_bases(system, t, start.q, params, measures=own.measures, need="kinematics")
+        if bases.faults:
+            k = min(bases.faults)
+            raise singular_state(system, bases.faults[k], time, f", variant {block.start + k}")
+        for here, which in bases.groups:
+            rates = variants.rows(etadot, block)[which]
+            if here is not system or not is_plain:
+                rates = np.array([rates_of(here, k, block.start, start, u, params) for k in which])
+            blocks = own if len(which) == len(block) else _ReducedBlocks(*(x[which] for x in own))
+            if here is not system:
+                rest = at[1][which, start.q.shape[1] + nf :]
+                x = states_in(here, t[which], start.q[which], start.v[which], rest, params[which])
+                there = t[which], x, u[which], params[which]
+                blocks = _blocks(here, there)
+            found, left = _least_inputs(blocks, rates, W[which])
+            inputs[block.start + which] = found
+            if here is system:
+                unreachable[block.start + which] = left
+                continue
+            named = tuple(s.name for s in here.independent_speeds)
+            for i, k in enumerate(which.tolist()):
+                others[block.start + k] = InverseDynamics(
+                    inputs=dict(zip(forces, found[i].tolist(), strict=True)),
+                    unreachable=left[i],
+                    independent_speeds=named,
+                )
+
+    def rates_of(here: System, k: int, first: int, start: Starts, u: Array, params: Array) -> Array:
+        """η̇ of a variant in the speeds of a system, of the rates that are named."""
+        given = {
+            name: float(x[min(first + k, len(x) - 1)])
+            for name, x in variants.others["acceleration"].items()
+        }
+        w = u[k, nu : nu + num_w], u[k, nu + num_w :]
+        try:
+            one = start.one(here, k, time, params[k])
+            return independent_rates(system, here, one, given, params[k], w)
+        except SimulationError as error:
+            place = f"{error.where}, variant {first + k}"
+            raise SimulationError(error.what, place, error.fix) from None
+
+    in_blocks(
+        variants.count,
+        fill,
+        size=variants.block,
+        threads=threads,
+        progress=progress,
+        cancel=cancel,
+    )
+    return InverseDynamicsBatch(
+        model=model.name,
+        count=variants.count,
+        inputs={name: inputs[:, k] for k, name in enumerate(forces)},
+        unreachable=unreachable,
+        independent_speeds=tuple(names),
+        others=others,
+        units={i.name: i.unit for i in model.inputs},
+        variants=variants,
+    )
+
+
+def _columns(
+    variants: Variants, kind: str, names: Sequence[str], what: str, default: float
+) -> Array:
+    """(1, k) or (count, k) numbers in the order of names; other names are refused."""
+    given = variants.others[kind]
+    _check_known(variants, given, names, what)
+    table = np.full((max([1, *(len(x) for x in given.values())]), len(names)), default)
+    for name, values in given.items():
+        table[:, names.index(name)] = values
+    return table
+
+
+def _check_known(
+    variants: Variants, given: Mapping[str, object] | None, names: Sequence[str], what: str
+) -> None:
+    for name in given or {}:
+        if name not in names:
+            raise SimulationError(
+                f"there is no {what} '{name}'", variants.where, nearest(name, names)
+            )

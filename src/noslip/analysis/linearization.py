@@ -1,4 +1,4 @@
-"""`linearize`: small motions about an equilibrium or a steady motion, exactly.
+"""`linearize` and `linearize_batch`: small motions about steady motions, exactly.
 
 Coordinates c and speeds ζ as in `local_coordinates.py`; what is ignored and what must be steady as
 in `steady.py`. Of the equations r(c, ζ, ζ̇, u) = 0, the rates ċ(c, ζ) and the holonomic rows
@@ -19,39 +19,75 @@ the mechanism.
 
 A motion through exp(λ t) has det(A − λ) = 0. A family of steady motions (another speed, another
 lean) gives eigenvalues of zero, one for each of its parameters.
+
+(1) to (4) are combined for n states at once, on stacked matrices; a single linearization has n = 1.
+Variants of a batch are grouped by the independent speeds that determine their motion
+(`choose_bases`). Local coordinates, which of them matter and which depend on others are found once
+for a group, at its first variant; a variant at which angles of these are singular is done alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.feedback import Feedback, StateInputs, depends_on_state, feedback
 from noslip.analysis.instant import check_time, input_vector
-from noslip.analysis.local_coordinates import LocalState, local_state_at, moving_axes
-from noslip.analysis.modes import Mode, modes_of, modes_text, state_groups
+from noslip.analysis.local_coordinates import (
+    LocalCoordinates,
+    LocalState,
+    local_state_at,
+    moving_axes,
+)
+from noslip.analysis.modes import NEUTRAL, Mode, modes_of, modes_text, state_groups
+from noslip.analysis.stacked import (
+    StackedFunction,
+    VariantResults,
+    local_expressions,
+    solve_stacked,
+)
 from noslip.analysis.steady_motion import (
     Relevance,
     allowed_residuals,
+    condition_slopes,
     reference_of,
     relevance,
     scale_of,
 )
-from noslip.base import Array, SimulationError
-from noslip.engines import System, require_system
+from noslip.base import ArgumentError, Array, SimulationError, check_memory
+from noslip.engines import AbstractDevice, System, require_system
 from noslip.expressions import rate_unit
 from noslip.model import NamedMode, Quantity
-from noslip.simulation import Start, check_completed, check_named, complete_start, with_regular_rows
+from noslip.simulation import (
+    Start,
+    Starts,
+    Variants,
+    check_completed,
+    check_named,
+    choose_bases,
+    complete_start,
+    in_blocks,
+    read_variants,
+    singular_state,
+    with_regular_rows,
+)
 
 #: Rates above this beside the forces that act (m, rad and s) are a motion that is not steady.
 STEADY = 1e-8
 #: Slopes of inputs below this, beside the largest, are rounding.
 UNUSED = 1e-10
+
+
+#: Rates of angles below this are rounding, rad/s.
+STILL = 1e-9
+KEPT = ("eigenvalues", "A", "B")
+#: Most that ∂η/∂ζ may magnify: beyond it the angles of the chart are singular at a variant.
+MAGNIFIED = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -177,6 +213,62 @@ class Linearization:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LinearizationBatch(VariantResults):
+    """Small motions of many variants about steady motions. Made by :func:`linearize_batch`.
+
+    Parameters
+    ----------
+    states : of x: independent coordinates, then speeds, with units.
+    inputs : of u.
+    eigenvalues : (n, nx) 1/s, of each variant those that grow fastest first; nan where the motion
+        is not steady.
+    residual : (n,) the largest rate that should vanish.
+    is_steady : (n,) whether it does; false too where `messages` has the variant.
+    A, B : (n, nx, nx) and (n, nx, nu) of ẋ = A x + B δu, or empty.
+    others : variant → its x, where the independent speeds or angles of `states` are singular.
+    messages : variant → why it is not known whether its motion is steady.
+    """
+
+    states: tuple[Quantity, ...]
+    inputs: tuple[Quantity, ...]
+    eigenvalues: NDArray[np.complex128] = field(repr=False)
+    residual: Array = field(repr=False)
+    is_steady: np.ndarray = field(repr=False)
+    A: Array = field(repr=False)
+    B: Array = field(repr=False)
+    others: dict[int, tuple[Quantity, ...]] = field(repr=False)
+    messages: dict[int, str] = field(repr=False)
+
+    @property
+    def is_stable(self) -> np.ndarray:
+        """(n,) whether no small motion grows; false where the motion is not steady."""
+        sizes = np.max(np.abs(self.eigenvalues), axis=1, initial=0.0)
+        least = NEUTRAL * np.maximum(1.0, sizes)
+        growth = np.max(self.eigenvalues.real, axis=1, initial=-np.inf)
+        return self.is_steady & ~(growth > least)
+
+    def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
+        """Growth, what is left, and verdicts."""
+        growth = np.max(self.eigenvalues.real, axis=1, initial=-np.inf)
+        return {
+            "growth": (growth, "1/s"),
+            "residual": (self.residual, ""),
+            "is_steady": (self.is_steady, ""),
+            "is_stable": (self.is_stable, ""),
+        }
+
+    def __repr__(self) -> str:
+        lost = int(np.count_nonzero(~self.is_steady)) - len(self.messages)
+        note = f", {lost} of motions that are not steady" if lost else ""
+        note += f", {len(self.messages)} unknown (.messages)" if self.messages else ""
+        stable = int(np.count_nonzero(self.is_stable))
+        return (
+            f"LinearizationBatch of '{self.model}': {self.count} variants, {stable} stable{note}\n"
+            "next: .eigenvalues, .is_stable, .states"
+        )
+
+
 def linearize(
     system: System,
     about: Mapping[str, float] | Start | None = None,
@@ -209,9 +301,10 @@ def linearize(
     """
     require_system("linearize", system)
     if not (about is None or isinstance(about, Mapping | Start)):
-        raise TypeError(
-            f"about is of type {type(about).__name__}: pass names and values, {{'speed': 5.0}}, "
-            "or the start of a steady motion, motion.start"
+        raise ArgumentError(
+            f"about is of type {type(about).__name__}",
+            "argument of linearize",
+            "pass names and values, {'speed': 5.0}, or the start of a steady motion, motion.start",
         )
     check_time(system, time, about)
     check_named(parameters=parameters, guess=guess)
@@ -230,7 +323,7 @@ def linearize(
         u = loop.inputs_at(start.time, start.q, start.eta)
     point = steady_state_at(system, start, u, params)
     if loop is None or inputs is None:
-        return linearize_point(point, relevance(point))
+        return linearize_point(point, relevance_of(point))
     here = loop if point.system is system else feedback(point.system, inputs, params)
     return _close_loop(point, here)
 
@@ -247,10 +340,15 @@ def steady_state_at(system: System, start: Start, inputs: Array, params: Array) 
     return plain
 
 
+def relevance_of(point: LocalState, used: tuple[int, ...] = ()) -> Relevance:
+    """Coordinates and rows that matter to the motion of a state."""
+    return relevance(point.system, point.chart, point.parameters, used)
+
+
 def is_steady_at(point: LocalState) -> bool:
     """Whether the rates that should vanish do."""
-    rates, allowed = _rates_that_vanish(point, relevance(point).coordinates)
-    return all(abs(x) <= allowed[name] for name, x in rates.items())
+    rates, allowed = _rates_of(point, relevance_of(point))
+    return bool(np.all(np.abs(rates) <= allowed))
 
 
 def _complete(
@@ -311,7 +409,7 @@ def _close_loop(point: LocalState, loop: Feedback) -> Linearization:
             h_u @ u_d,
         ),
     )
-    return linearize_point(point, relevance(point, _used(point, loop)), law)
+    return linearize_point(point, relevance_of(point, _used(point, loop)), law)
 
 
 def _used(point: LocalState, loop: Feedback) -> tuple[int, ...]:
@@ -349,22 +447,23 @@ def linearize_point(
 ) -> Linearization:
     """(1) to (4) at a steady state, in the coordinates that matter."""
     chart, matter = point.chart, relevant.coordinates
-    residual = _check_steady(point, matter)
-    free, tied, coordinate_map = independent_coordinates(point, relevant)
-    T = np.zeros((len(chart.coordinates), len(free)))
-    T[free, range(len(free))] = 1.0
-    T[tied] = coordinate_map
-    near = small_motions(point, free, T)
+    residual = _check_steady(point, relevant)
+    slopes = _slopes_at(point, matter, relevant.rows)
+    free, tied = independent_coordinates(point, slopes.G[0], matter)
+    T = _coordinate_map(slopes.G, free, tied)
+    near = _combined(slopes, free, T).at(0)
     if law is not None:
-        near = _with_law(near, law, T)
+        all_T = np.zeros((len(chart.coordinates), len(free)))
+        all_T[list(matter)] = T[0]
+        near = _with_law(near, law, all_T)
     values, vectors = np.linalg.eig(near.A) if near.A.size else (np.zeros(0, complex), near.A)
     order = np.lexsort((-values.imag, -values.real))
     return Linearization(
         model=point.system.model.name,
-        coordinates=tuple(chart.coordinates[k] for k in free),
+        coordinates=tuple(chart.coordinates[matter[k]] for k in free),
         speeds=chart.speeds,
         inputs=point.system.inputs,
-        dependent=tuple(chart.coordinates[k] for k in tied),
+        dependent=tuple(chart.coordinates[matter[k]] for k in tied),
         ignored=tuple(c for k, c in enumerate(chart.coordinates) if k not in matter),
         A=near.A,
         B=near.B,
@@ -372,7 +471,7 @@ def linearize_point(
         damping=near.damping,
         stiffness=near.stiffness,
         forcing=near.forcing,
-        coordinate_map=coordinate_map,
+        coordinate_map=T[0][tied],
         values=_values(point, matter),
         residual=residual,
         eigenvalues=values[order],
@@ -381,10 +480,6 @@ def linearize_point(
         named_modes=point.system.model.modes,
         turning=_turning(point),
     )
-
-
-#: Rates of angles below this are rounding, rad/s.
-STILL = 1e-9
 
 
 def _turning(point: LocalState) -> dict[str, float]:
@@ -419,7 +514,7 @@ def _with_law(near: SmallMotions, law: LawSlopes, T: Array) -> SmallMotions:
 
 
 class SmallMotions(NamedTuple):
-    """M, D, K T and F of (1), and A and B of (4)."""
+    """M, D, K T and F of (1), and A and B of (4); of n states with n first."""
 
     mass: Array
     damping: Array
@@ -428,94 +523,137 @@ class SmallMotions(NamedTuple):
     A: Array
     B: Array
 
+    def at(self, k: int) -> SmallMotions:
+        """Those of one state."""
+        return SmallMotions(*(part[k] for part in self))
 
-def small_motions(
-    point: LocalState, free: Sequence[int], T: Array, zetadot: Array | None = None
-) -> SmallMotions:
-    """(4) from (1) and (2), about any motion.
 
-    Parameters
-    ----------
-    point : the state.
-    free : places of z in c.
-    T : (nc, nz) with δc = T z.
-    zetadot : (nf,) ζ̇ there, 0 if the motion is steady.
+class _Slopes(NamedTuple):
+    """(1) to (3) of n states, in the coordinates that matter: values and derivatives, (n, …).
+
+    K, D and r_u are ∂r/∂c, ∂r/∂ζ and ∂r/∂u; cdot_c, cdot_z and cdot_u those of ċ.
     """
-    mass = point.values()[5]
-    (K, cdot_c, *_), (D, cdot_z, *_), (r_u, cdot_u, *_) = point.derivatives(zetadot)
-    stiffness, forcing = K @ T, -r_u
-    nz, num = len(free), len(free) + len(point.chart.speeds)
-    A, B = np.zeros((num, num)), np.zeros((num, forcing.shape[1]))
-    A[:nz] = np.hstack([cdot_c[free] @ T, cdot_z[free]])
-    B[:nz] = cdot_u[free]
-    if len(mass):
-        below = np.linalg.solve(mass, np.hstack([-stiffness, -D, forcing]))
-        A[nz:], B[nz:] = below[:, :num], below[:, num:]
-    return SmallMotions(mass, D, stiffness, forcing, A, B)
+
+    r: Array
+    cdot: Array
+    mass: Array
+    K: Array
+    cdot_c: Array
+    G: Array
+    D: Array
+    cdot_z: Array
+    r_u: Array
+    cdot_u: Array
+
+
+def _slopes_at(
+    point: LocalState, matter: Sequence[int], rows: Sequence[int], zetadot: Array | None = None
+) -> _Slopes:
+    """(1) to (3) of one state, at ζ̇ = 0 or another."""
+    some = list(matter)
+    r, cdot, _, _, _, mass = point.values()
+    (r_c, cdot_c, g_c, *_), (r_z, cdot_z, *_), (r_u, cdot_u, *_) = point.derivatives(zetadot)
+    parts = (
+        *(r[:, None], cdot[some, None], mass, r_c[:, some], cdot_c[np.ix_(some, some)]),
+        *(g_c[np.ix_(rows, some)], r_z, cdot_z[some], r_u, cdot_u[some]),
+    )
+    return _Slopes(*(part[None] for part in parts))
+
+
+def small_motions(point: LocalState, zetadot: Array) -> SmallMotions:
+    """(4) from (1) and (2) about any motion, in all coordinates, with ζ̇ (nf,) there."""
+    num = len(point.c)
+    slopes = _slopes_at(point, range(num), (), zetadot)
+    return _combined(slopes, range(num), np.eye(num)[None]).at(0)
+
+
+def _combined(slopes: _Slopes, free: Sequence[int], T: Array) -> SmallMotions:
+    """(4) from (1) and (2), with δc = T z and z at places among the coordinates that matter."""
+    places = list(free)
+    stiffness, forcing = slopes.K @ T, -slopes.r_u
+    below = solve_stacked(slopes.mass, np.concatenate([-stiffness, -slopes.D, forcing], axis=2))
+    above = np.concatenate(
+        [slopes.cdot_c[:, places] @ T, slopes.cdot_z[:, places], slopes.cdot_u[:, places]], axis=2
+    )
+    both, num = np.concatenate([above, below], axis=1), len(places) + slopes.D.shape[2]
+    return SmallMotions(
+        slopes.mass, slopes.D, stiffness, forcing, both[:, :, :num], both[:, :, num:]
+    )
 
 
 def independent_coordinates(
-    point: LocalState, relevant: Relevance
-) -> tuple[list[int], list[int], Array]:
-    """(3): independent and dependent coordinates, best conditioned, and −G_d⁻¹ G_i.
+    point: LocalState, G: Array, matter: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Independent and dependent ones of the coordinates that matter, best conditioned in (3).
 
     G has full rank, else the independent speeds would not determine the motion.
     """
     import scipy.linalg
 
-    matter = relevant.coordinates
-    G = point.derivatives()[0][2][np.ix_(relevant.rows, matter)]
     if not len(G):
-        return list(matter), [], np.zeros((0, len(matter)))
+        return list(range(len(matter))), []
     length = point.system.kinematics.length
     units = [point.chart.coordinates[k].unit for k in matter]
     scaled = G * np.array([1.0 if unit == "rad" else length for unit in units])
     pivots = scipy.linalg.qr(scaled, mode="r", pivoting=True)[1]
     dependent = sorted(int(k) for k in pivots[: len(G)])
-    independent = [k for k in range(len(matter)) if k not in dependent]
-    follow = np.asarray(-np.linalg.solve(G[:, dependent], G[:, independent]))
-    return [matter[k] for k in independent], [matter[k] for k in dependent], follow
+    return [k for k in range(len(matter)) if k not in dependent], dependent
 
 
-def _check_steady(point: LocalState, matter: tuple[int, ...]) -> float:
+def _coordinate_map(G: Array, free: list[int], tied: list[int]) -> Array:
+    """(3): (n, nm, nz) coordinates that matter from the independent ones, δc = T z."""
+    T = np.zeros((len(G), len(free) + len(tied), len(free)))
+    T[:, free, range(len(free))] = 1.0
+    if tied:
+        T[:, tied] = -solve_stacked(G[:, :, tied], G[:, :, free])
+    return T
+
+
+def _vanishing(slopes: _Slopes, y: Array, scale: Array) -> tuple[Array, Array]:
+    """(n, …) ζ̇ and ċ, which vanish in a steady motion, and what (5) of `steady.py` allows them.
+
+    y = (c, ζ) with the coordinates that matter, and the scale of its entries.
+    """
+    num_z = slopes.mass.shape[1]
+    inverse = solve_stacked(slopes.mass, np.tile(np.eye(num_z), (len(y), 1, 1)))
+    rates = np.concatenate([-(inverse @ slopes.r), slopes.cdot], axis=1)[:, :, 0]
+    r_y, cdot_y = (
+        np.concatenate(parts, axis=2)
+        for parts in ((slopes.K, slopes.D), (slopes.cdot_c, slopes.cdot_z))
+    )
+    J, terms = condition_slopes(inverse, r_y, cdot_y)
+    speeds = y[:, y.shape[1] - num_z :]
+    size = np.maximum(1.0, np.max(np.abs(speeds), axis=1, initial=0.0) ** 2)[:, None]
+    return rates, allowed_residuals(J, terms, num_z, y, reference_of(scale, y), STEADY, size)
+
+
+def _rates_of(point: LocalState, relevant: Relevance) -> tuple[Array, Array]:
+    """What should vanish at a state, and what it may be at most."""
+    matter = list(relevant.coordinates)
+    moving = [*matter, *range(len(point.c), len(point.c) + len(point.zeta))]
+    slopes = _slopes_at(point, matter, relevant.rows)
+    y, scale = np.concatenate([point.c, point.zeta]), scale_of(point.system, point.chart)
+    rates, allowed = _vanishing(slopes, y[None, moving], scale[moving])
+    return rates[0], allowed[0]
+
+
+def _check_steady(point: LocalState, relevant: Relevance) -> float:
     """The largest rate that should vanish; refused if it does not."""
-    rates, allowed = _rates_that_vanish(point, matter)
-    units = {q.name: rate_unit(q.unit) for q in (*point.chart.speeds, *point.chart.coordinates)}
-    moving = {n: x for n, x in rates.items() if not abs(x) <= allowed[n]}
+    rates, allowed = _rates_of(point, relevant)
+    staying = [*point.chart.speeds, *(point.chart.coordinates[k] for k in relevant.coordinates)]
+    moving = [
+        f"the rate of {s.name} is {x:.3g} {rate_unit(s.unit)}"
+        for s, x, most in zip(staying, rates, allowed, strict=True)
+        if not abs(x) <= most
+    ]
     if moving:
-        listed = ", ".join(f"the rate of {n} is {x:.3g} {units[n]}" for n, x in moving.items())
         raise SimulationError(
-            f"the motion is not steady: {listed}",
+            f"the motion is not steady: {', '.join(moving)}",
             f"linearization of model '{point.system.model.name}'",
             "find a steady motion first: steady(system, {…}), and linearize about its start; on "
             "the command line add --steady",
         )
-    return max(map(abs, rates.values()), default=0.0)
-
-
-def _rates_that_vanish(
-    point: LocalState, matter: tuple[int, ...]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Rates of speeds and of coordinates that matter, by name, and what they may be at most."""
-    zeta_rates, c_rates = point.rates()
-    chart = point.chart
-    staying = [*chart.speeds, *(chart.coordinates[k] for k in matter)]
-    values = [*zeta_rates, *(c_rates[k] for k in matter)]
-    rates = {s.name: float(x) for s, x in zip(staying, values, strict=True)}
-    mass, (by_c, by_zeta, _) = point.values()[5], point.derivatives()
-    r_y, cdot_y = (np.hstack([by_c[k], by_zeta[k]]) for k in (0, 1))
-    y = np.concatenate([point.c, point.zeta])
-    cdot_y = cdot_y[list(matter)]
-    bounds = allowed_rates(mass[None], r_y[None], cdot_y[None], y[None], scale_of(point))
-    return rates, {s.name: float(x) for s, x in zip(staying, bounds[0], strict=True)}
-
-
-def allowed_rates(mass: Array, r_y: Array, cdot_y: Array, y: Array, scale: Array) -> Array:
-    """(n, …) what ζ̇ and ċ may be of a steady motion at y = (c, ζ), by (5) of `steady.py`."""
-    speeds = y[:, y.shape[1] - r_y.shape[1] :]
-    size = np.maximum(1.0, np.max(np.abs(speeds), axis=1, initial=0.0) ** 2)[:, None, None]
-    reference = reference_of(scale, y)
-    return allowed_residuals(mass, r_y, cdot_y, y, reference, STEADY, size)
+    return float(np.max(np.abs(rates), initial=0.0))
 
 
 def _values(point: LocalState, matter: tuple[int, ...]) -> dict[str, float]:
@@ -525,3 +663,367 @@ def _values(point: LocalState, matter: tuple[int, ...]) -> dict[str, float]:
     values |= {s.name: float(x) for s, x in zip(chart.speeds, point.zeta, strict=True)}
     inputs = zip(point.system.inputs, point.inputs, strict=True)
     return values | {q.name: float(x) for q, x in inputs if x}
+
+
+def linearize_batch(
+    system: System,
+    about: Mapping[str, ArrayLike] | None = None,
+    *,
+    inputs: Mapping[str, ArrayLike] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    count: int | None = None,
+    keep: Sequence[str] = ("eigenvalues",),
+    time: float = 0.0,
+    threads: int | None = None,
+    device: Any = "cpu",
+    progress: Callable[[float], object] | None = None,
+    cancel: Any = None,
+) -> LinearizationBatch:
+    """Linearize many variants of a system, each about its own steady motion.
+
+    Wherever a number may be given, a list of numbers may be given too, one for each variant. All
+    must move alike: the coordinates that matter are those of the first. Variants at which its
+    independent speeds are singular are linearized in others.
+
+    Parameters
+    ----------
+    system : compiled system.
+    about : coordinates, speeds, named angles and their rates of the steady motions; the rest is
+        completed consistently.
+    inputs : values of force and speed inputs that keep them, zero by default.
+    parameters : values that differ from the nominal ones.
+    count : number of variants, where no list says it.
+    keep : ``"eigenvalues"``, always; ``"A"`` and ``"B"``, the matrices.
+    time : s, at which moving constraints are taken.
+    threads : all cores if not given.
+    device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
+        thread is one variant.
+    progress : called with the fraction done.
+    cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
+
+    Raises
+    ------
+    SimulationError : for unknown names, inconsistent lengths, and variants all of which
+        :func:`linearize` refuses.
+    """
+    variants = read_variants(
+        system,
+        "linearize_batch",
+        "linearizations",
+        state=about,
+        inputs=inputs,
+        parameters=parameters,
+        count=count,
+        device=device,
+    )
+    _check_kept(keep, variants.where)
+    check_time(system, time, None)
+    return _Work(variants, keep, time, threads, cancel).run(threads, progress, cancel)
+
+
+class _Plan(NamedTuple):
+    """Data that the variants of a group share; `which` are their numbers."""
+
+    variants: Variants
+    which: NDArray[np.int_]
+    system: System
+    starts: Starts
+    chart: LocalCoordinates
+    matter: list[int]
+    free: list[int]
+    tied: list[int]
+    states: tuple[Quantity, ...]
+    speeds_at: StackedFunction
+    slopes_at: StackedFunction
+    time: float
+    scale: Array
+
+    def is_like(self, other: _Plan | None) -> bool:
+        """Whether it has as many states as another."""
+        return other is None or len(self.states) == len(other.states)
+
+    def point(self, k: int) -> LocalState:
+        """One of the variants, in its own chart."""
+        return _point(self.variants, self.system, self.starts, self.time, k)
+
+
+class _Work:
+    """Linearizations of all variants, group by group, filled block by block."""
+
+    def __init__(
+        self, variants: Variants, keep: Sequence[str], time: float, threads: int | None, cancel: Any
+    ) -> None:
+        self._variants, self._keep, self._time = variants, keep, time
+        self._starts, self._done = _completed(variants, time, threads, cancel)
+        system, table, done = variants.system, variants.parameters, self._done
+        params = table[0] if len(table) == 1 else table[done]
+        t = np.full(len(done), time)
+        self._groups, faults = choose_bases(system, t, self._starts.q, params)
+        if not self._groups:
+            k = min(faults)
+            raise singular_state(system, faults[k], time, f", variant {done[k]}")
+        self._messages = {int(done[k]): measure.sentence for k, measure in faults.items()}
+        self._others: dict[int, tuple[Quantity, ...]] = {}
+        self._first: _Plan | None = None
+
+    def run(
+        self,
+        threads: int | None,
+        progress: Callable[[float], object] | None,
+        cancel: Any,
+    ) -> LinearizationBatch:
+        """Linearize all groups; refused if not one motion is steady."""
+        done = 0
+        for here, which in self._groups:
+
+            def report(fraction: float, before: int = done, size: int = len(which)) -> None:
+                if progress is not None:
+                    progress((before + fraction * size) / self._variants.count)
+
+            left, again = which, True
+            while left.size:
+                plan = self._plan(here, left)
+                lost: list[int] = []
+
+                def fill(block: range, plan: _Plan = plan, lost: list[int] = lost) -> None:
+                    lost.extend(self._fill(plan, block))
+
+                in_blocks(
+                    len(left) if plan.is_like(self._first) else 0,
+                    fill,
+                    size=plan.variants.block,
+                    threads=threads,
+                    progress=report if again else None,
+                    cancel=cancel,
+                )
+                # the chart is that of the first
+                left, again = left[sorted(set(lost) - {0})], False
+            done += len(which)
+        assert self._first is not None
+        is_cancelled = cancel is not None and cancel.is_set()
+        if not (is_cancelled or self._results["is_steady"].any() or self._messages):
+            point = self._first.point(0)
+            linearize_point(point, relevance_of(point))
+        return LinearizationBatch(
+            model=self._variants.system.model.name,
+            count=self._variants.count,
+            variants=self._variants,
+            states=self._first.states,
+            inputs=self._variants.system.inputs,
+            others=self._others,
+            messages=self._messages,
+            **self._results,
+        )
+
+    def _plan(self, system: System, which: NDArray[np.int_]) -> _Plan:
+        """What some of the variants share; those with other states than the first are named."""
+        numbers = self._done[which]
+        plan = _plan(
+            self._variants.take(numbers), numbers, system, self._starts.take(which), self._time
+        )
+        if self._first is None:
+            self._first = plan
+            self._results = _empty(plan.states, self._variants, self._keep)
+        if not plan.is_like(self._first):
+            self._messages |= dict.fromkeys(numbers.tolist(), _otherwise(plan.states))
+        if plan.states != self._first.states:
+            self._others |= dict.fromkeys(numbers.tolist(), plan.states)
+        return plan
+
+    def _fill(self, plan: _Plan, block: range) -> list[int]:
+        """Linearize a block of a group; places of variants that its chart does not suit."""
+        numbers, results = plan.which[block.start : block.stop], self._results
+        found = _matrices(plan, block)
+        results["residual"][numbers] = found.residual
+        results["is_steady"][numbers] = found.is_steady
+        for name, matrix in (("A", found.A), ("B", found.B)):
+            if results[name].size:
+                results[name][numbers] = matrix
+        is_steady = found.is_steady
+        results["eigenvalues"][numbers[is_steady]] = _sorted_eigenvalues(found.A[is_steady])
+        return (block.start + np.flatnonzero(~found.is_charted)).tolist()
+
+
+def _otherwise(states: tuple[Quantity, ...]) -> str:
+    """The message of a variant with more or fewer states than the others."""
+    listed = ", ".join(s.name for s in states) or "none"
+    return (
+        "the independent speeds of the other variants are singular here, and in its own it has "
+        f"other states ({listed}): linearize it alone"
+    )
+
+
+def _completed(
+    variants: Variants, time: float, threads: int | None, cancel: Any
+) -> tuple[Starts, NDArray[np.int_]]:
+    """Consistent states, and which variants they are of: all, or those before the work ended."""
+    first = variants.completed(range(1), time)
+    check_memory(
+        variants.count * sum(float(part.nbytes) for part in first),
+        "states",
+        variants.where,
+        "give fewer variants at a time",
+    )
+    parts = [np.zeros((variants.count, *part.shape[1:]), part.dtype) for part in first]
+    is_done = np.zeros(variants.count, bool)
+
+    def fill(block: range) -> None:
+        for whole, part in zip(parts, variants.completed(block, time), strict=True):
+            whole[block.start : block.stop] = part
+        is_done[block.start : block.stop] = True
+
+    in_blocks(variants.count, fill, size=variants.block, threads=threads, cancel=cancel)
+    if not is_done[0]:
+        for whole, part in zip(parts, first, strict=True):
+            whole[:1] = part
+        is_done[0] = True
+    done = np.flatnonzero(is_done)
+    return Starts(*parts).take(done), done
+
+
+def _point(variants: Variants, system: System, starts: Starts, time: float, k: int) -> LocalState:
+    """The state of a variant, in a chart in which it is steady if there is one."""
+    _, u, params = variants.at(k)
+    return steady_state_at(system, starts.one(system, k, time, params), u, params)
+
+
+def _plan(
+    variants: Variants, which: NDArray[np.int_], system: System, starts: Starts, time: float
+) -> _Plan:
+    """The chart of a group and the functions that its variants need.
+
+    It is that of the first variant; on curved ground, where a motion may be steady in turned
+    coordinates alone, of the first that is steady.
+    """
+    point = _point(variants, system, starts, time, 0)
+    if moving_axes(system, starts.q[0]) and not is_steady_at(point):
+        others: Iterator[LocalState] = (
+            _point(variants, system, starts, time, k) for k in range(1, len(which))
+        )
+        point = next((other for other in others if is_steady_at(other)), point)
+    relevant, chart = relevance_of(point), point.chart
+    matter = list(relevant.coordinates)
+    G = _slopes_at(point, matter, relevant.rows).G[0]
+    free, tied = independent_coordinates(point, G, matter)
+    speeds_at, slopes_at = system.cached(
+        ("small motions", chart, relevant, variants.device),
+        lambda: _functions(system, chart, relevant, variants.device),
+    )
+    return _Plan(
+        variants=variants,
+        which=which,
+        system=system,
+        starts=starts,
+        chart=chart,
+        matter=matter,
+        free=free,
+        tied=tied,
+        states=(*(chart.coordinates[matter[k]] for k in free), *chart.speeds),
+        speeds_at=speeds_at,
+        slopes_at=slopes_at,
+        time=time,
+        scale=scale_of(system, chart),
+    )
+
+
+def _functions(
+    system: System,
+    chart: LocalCoordinates,
+    relevant: Relevance,
+    device: AbstractDevice | None,
+) -> tuple[StackedFunction, StackedFunction]:
+    """η and ∂η/∂ζ at ζ = 0 in lanes; what `_Slopes` has, on a device if given."""
+    e = local_expressions(system, chart)
+    r, cdot, _, _, eta = e.values
+    rows, matter = list(relevant.rows), list(relevant.coordinates)
+    slopes = [
+        *(r, cdot[matter, :], e.mass, e.by_c[0][:, matter], e.by_c[1][matter, matter]),
+        *(e.by_c[2][rows, matter], e.by_zeta[0], e.by_zeta[1][matter, :]),
+        *(e.by_inputs[0], e.by_inputs[1][matter, :]),
+    ]
+    speeds = e.compile("speeds", [eta, e.by_zeta[4]])
+    return speeds, e.compile("slopes", slopes, device)
+
+
+class _Matrices(NamedTuple):
+    """Of a block; `is_charted` is false where the chart of the group is singular."""
+
+    A: Array
+    B: Array
+    residual: Array
+    is_steady: NDArray[np.bool_]
+    is_charted: NDArray[np.bool_]
+
+
+def _matrices(plan: _Plan, block: range) -> _Matrices:
+    """(1) to (4) of a block of variants."""
+    variants, chart, n = plan.variants, plan.chart, len(block)
+    params = variants.rows(variants.parameters, block)
+    u = variants.rows(variants.inputs, block)
+    start = plan.starts.take(np.arange(block.start, block.stop))
+    q, t = start.q, np.full(n, plan.time)
+    eta = plan.system.kinematics.independent_values(t, q, start.v, params)
+    c = chart.from_many_coordinates(q, start.mu)
+    x = np.concatenate([c, np.zeros((n, len(chart.speeds)))], axis=1)
+    # η is affine in ζ
+    at_rest, slope = plan.speeds_at(plan.time, x, u, params)
+    is_charted = _is_charted(slope)
+    with np.errstate(all="ignore"):
+        x[:, c.shape[1] :] = solve_stacked(slope, eta[:, :, None] - at_rest)[:, :, 0]
+        slopes = _Slopes(*plan.slopes_at(plan.time, x, u, params))
+        moving = [*plan.matter, *range(c.shape[1], x.shape[1])]
+        rates, allowed = _vanishing(slopes, x[:, moving], plan.scale[moving])
+        near = _combined(slopes, plan.free, _coordinate_map(slopes.G, plan.free, plan.tied))
+    is_charted &= np.all(np.isfinite(near.A), axis=(1, 2))
+    is_steady = np.all(np.abs(rates) <= allowed, axis=1) & is_charted
+    residual = np.max(np.abs(rates), axis=1, initial=0.0)
+    return _Matrices(near.A, near.B, residual, is_steady, is_charted)
+
+
+def _is_charted(slope: Array) -> NDArray[np.bool_]:
+    """Whether the angles of a chart are regular: ∂η/∂ζ (n, nf, nf) is far from singular."""
+    is_finite = np.all(np.isfinite(slope), axis=(1, 2))
+    if not slope.shape[1]:
+        return is_finite
+    safe = np.where(is_finite[:, None, None], slope, 0.0)
+    sizes = np.linalg.svd(safe, compute_uv=False)
+    return np.asarray(is_finite & (sizes[:, 0] < MAGNIFIED * sizes[:, -1]))
+
+
+def _sorted_eigenvalues(A: Array) -> NDArray[np.complex128]:
+    """(n, nx), those that grow fastest first."""
+    values = np.linalg.eigvals(A).astype(complex)
+    if not values.size:
+        return values
+    order = np.lexsort((-values.imag, -values.real), axis=1)
+    return np.take_along_axis(values, order, axis=1)
+
+
+def _empty(
+    states: tuple[Quantity, ...], variants: Variants, keep: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """Arrays for the results, nan until they are filled."""
+    nx, nu, count = len(states), len(variants.system.inputs), variants.count
+    sizes = {"A": nx * nx, "B": nx * nu}
+    check_memory(
+        count * (16.0 * nx + 8.0 * sum(sizes[name] for name in keep if name in sizes)),
+        "results",
+        variants.where,
+        "keep eigenvalues alone, or give fewer variants at a time",
+    )
+    return {
+        "eigenvalues": np.full((count, nx), np.nan, complex),
+        "residual": np.full(count, np.nan),
+        "is_steady": np.zeros(count, bool),
+        "A": np.full((count, nx, nx) if "A" in keep else (0, nx, nx), np.nan),
+        "B": np.full((count, nx, nu) if "B" in keep else (0, nx, nu), np.nan),
+    }
+
+
+def _check_kept(keep: Sequence[str], where: str) -> None:
+    if isinstance(keep, str):
+        raise SimulationError(f"keep is '{keep}'", where, f"give a list: keep=['{keep}']")
+    for word in keep:
+        if word not in KEPT:
+            listed = ", ".join(f"'{known}'" for known in KEPT)
+            raise SimulationError(f"there is nothing to keep as '{word}'", where, f"give {listed}")

@@ -802,6 +802,30 @@ class LocalState:
         return (np.asarray(np.linalg.solve(mass, -r)) if r.size else r), cdot
 
 
+def check_no_costates(system: System) -> None:
+    """Refuse vakonomic equations."""
+    if system.costates:
+        raise SimulationError(
+            "vakonomic equations have costates, which are not constant in a steady motion",
+            f"model '{system.model.name}'",
+            "derive the equations by another method, such as NaturalComplement()",
+        )
+
+
+def chart_at(
+    system: System, t: float, q: Array, params: Array, turned: MovingAxes | None = None
+) -> LocalCoordinates:
+    """The chart at a configuration, for motions that may be steady in it."""
+    chart = local_coordinates_at(system, t, q, params, turned)
+    if chart.depends_on_time:
+        raise SimulationError(
+            "the equations change with time, so that no motion is steady",
+            f"model '{system.model.name}'",
+            "leave out motions and forces that are expressions of t",
+        )
+    return chart
+
+
 def local_state_at(
     system: System, start: Start, inputs: Array, params: Array, turned: MovingAxes | None = None
 ) -> LocalState:
@@ -809,20 +833,9 @@ def local_state_at(
 
     With one of `moving_axes` it is in turned or carried coordinates.
     """
-    if system.costates:
-        raise SimulationError(
-            "vakonomic equations have costates, which are not constant in a steady motion",
-            f"model '{system.model.name}'",
-            "derive the equations by another method, such as NaturalComplement()",
-        )
+    check_no_costates(system)
     here, start = regular_start(system, start, params)
-    chart = local_coordinates_at(here, start.time, start.q, params, turned)
-    if chart.depends_on_time:
-        raise SimulationError(
-            "the equations change with time, so that no motion is steady",
-            f"model '{system.model.name}'",
-            "leave out motions and forces that are expressions of t",
-        )
+    chart = chart_at(here, start.time, start.q, params, turned)
     c = chart.from_coordinates(start.q, _force_states(here, start))
     eta = start.eta
     none = np.zeros(len(eta))

@@ -66,6 +66,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
             f"reactions of model '{system.model.name}'",
             "use 'world', 'body' or 'contact'",
         )
+    check_holds(run, "reactions(system, run)")
     system = simulated_system(system, run, "reactions(system, run)")
     return reactions_at(system, motion_of(system, run), axes)
 
@@ -103,6 +104,18 @@ class SampledMotion(NamedTuple):
         t, q, v, inputs, rest = (x[which] for x in (self.t, self.q, self.v, self.inputs, self.rest))
         values = self.values if self.values.ndim == 1 else self.values[which]
         return SampledMotion(t, q, v, inputs, rest, values, self.is_one)
+
+
+def check_holds(run: Trajectory, where: str) -> None:
+    """Refuse a run whose contacts did not hold, for what is computed as if they did."""
+    if run.contact != "ideal":
+        raise SimulationError(
+            "the contacts of this run slide and lift by Coulomb's law, and what is asked is of "
+            "contacts that hold",
+            where,
+            "read its columns, such as left.contact, left.load, left.grip and "
+            "reaction.left.lateral, and run.contact_events",
+        )
 
 
 def simulated_system(system: System, run: Trajectory, where: str) -> System:
@@ -228,7 +241,7 @@ def sampled(system: System, run: SampledMotion, function: str) -> Array:
     values: Array = getattr(system, function).map(*at)
     if function in OF_COORDINATES:
         return values
-    bases = choose_bases(system, run.t, run.q, run.values, kinds=("basis",))
+    bases = choose_bases(system, run.t, run.q, run.values, need="speeds")
     for here, which in bases.groups:
         if here is not system:
             values[which] = getattr(here, function).map(*run.part(which).arguments(here))

@@ -10,7 +10,7 @@ from noslip.base import SimulationError, is_truth, nearest
 from noslip.engines import System
 from noslip.expressions import nominal
 from noslip.model import Scenario
-from noslip.simulation import start_names
+from noslip.simulation import units_by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def settable_names(system: System, scenario: Scenario | None) -> dict[str, list[
     return {
         "parameters": [p.name for p in system.model.parameters],
         "task": [p.name for p in scenario.parameters] if scenario is not None else [],
-        "start": start_names(system),
+        "start": list(units_by_name(system)),
         "inputs": [q.name for q in system.inputs],
     }
 

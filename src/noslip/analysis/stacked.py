@@ -1,16 +1,89 @@
-"""Matrices of many variants, stacked: compiled in lanes or for a GPU, taken apart, and solved."""
+"""n variants of a mechanism at an instant: matrices, stacked, and results. A single call has n = 1.
+
+Matrices of a single call are evaluated by CasADi's interpreter, at a thousandth of the cost of
+compiling them; those of a batch, of however many, are compiled in lanes or for a GPU. The two round
+differently.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.local_coordinates import LocalCoordinates
 from noslip.base import Array
 from noslip.engines import AbstractDevice, RowFunction, System, compile_rows, trace_program
+from noslip.simulation import Variants
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def one_variant(
+    system: System, what: str, state: Mapping[str, float], inputs: Array, parameters: Array
+) -> Variants:
+    """The batch of one that a single call is, of values that are checked.
+
+    Parameters
+    ----------
+    system : with rows that are independent at these parameters.
+    what : the work, for messages.
+    state : values by name.
+    inputs, parameters : (nu,) and (np,).
+    """
+    return Variants(
+        system=system,
+        what=what,
+        count=1,
+        state={name: np.array([value], dtype=float) for name, value in state.items()},
+        inputs=inputs[None],
+        parameters=parameters[None],
+        others={},
+        varied={},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VariantResults:
+    """Results of many variants; ``results[k]`` is what a single call gives for one of them.
+
+    Parameters
+    ----------
+    model : name of the mechanism.
+    count : variants.
+    variants : what they are.
+    """
+
+    model: str
+    count: int
+    variants: Variants = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def place_of(self, k: int) -> int:
+        """The number of a variant; those below zero count from the end."""
+        if not -self.count <= k < self.count:
+            raise IndexError(f"there are {self.count} variants, and number {k} is requested")
+        return k % self.count
+
+    def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
+        """Columns (n,) of the dataset by name, with units."""
+        raise NotImplementedError
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Dataset over ``variant``; what differs between variants is a coordinate of it."""
+        return self.variants.dataset(self.columns(), self.variants.what)
+
+
+def at_variant(values: Mapping[str, Array], k: int) -> dict[str, float]:
+    """The numbers of one variant, by name."""
+    return {name: float(x[k]) for name, x in values.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,15 +116,41 @@ class LocalExpressions:
     by_inputs: tuple[ca.SX, ...]
 
     def compile(
-        self, name: str, parts: Sequence[ca.SX], device: AbstractDevice | None = None
+        self,
+        name: str,
+        parts: Sequence[ca.SX],
+        device: AbstractDevice | None = None,
+        *,
+        is_single: bool = False,
     ) -> StackedFunction:
-        """Some of them in lanes, or on a device."""
+        """Some of them in lanes, on a device, or by CasADi's interpreter for a single call."""
         dense = [ca.densify(ca.SX(part)) for part in parts]
         # a row after the other, as NumPy has them
         column = ca.vertcat(*[ca.vec(part.T) for part in dense])
-        program = trace_program(name, self.arguments, ca.densify(self.system.fold(column)))
         shapes = tuple((int(part.shape[0]), int(part.shape[1])) for part in dense)
+        if is_single and device is None:
+            return StackedFunction(shapes, interpret_rows(name, self.arguments, column))
+        program = trace_program(name, self.arguments, ca.densify(self.system.fold(column)))
         return StackedFunction(shapes, compile_rows(program, device))
+
+
+def interpret_rows(name: str, arguments: Sequence[ca.SX], column: ca.SX) -> RowFunction:
+    """A column of expressions of (t, x, inputs, parameters), run by CasADi's interpreter."""
+    return _InterpretedRows(name, arguments, column)
+
+
+class _InterpretedRows:
+    """A column of expressions as a function of rows, run by CasADi's interpreter."""
+
+    def __init__(self, name: str, arguments: Sequence[ca.SX], column: ca.SX) -> None:
+        self._function = ca.Function(name, list(arguments), [ca.densify(column)])
+        self.output_size = int(column.shape[0])
+
+    def map(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:
+        """Outputs (n, output_size) for t (n,), x (n, nx), u (n, nu) and p (n, np)."""
+        given = zip(*(np.asarray(part, dtype=float) for part in (t, x, u, p)), strict=True)
+        rows = [self._function.call(list(row))[0].full() for row in given]
+        return np.array(rows, dtype=float).reshape(len(rows), self.output_size)
 
 
 def local_expressions(system: System, chart: LocalCoordinates) -> LocalExpressions:

@@ -1,4 +1,4 @@
-"""`steady`: steady motions by root finding on the exact equations.
+"""`steady` and `steady_batch`: steady motions by root finding on the exact equations.
 
 A coordinate is ignored if nothing depends on it: not the equations of motion, not the rate of a
 coordinate that matters, not a holonomic row that ties it to one (the place and the heading of a
@@ -29,32 +29,67 @@ Where nothing is found, the search is repeated in turned and carried coordinates
 `local_coordinates.py`, if there is curved ground: in them a body that circles in a bowl or a funnel
 and a wheel that rolls along a pipe stay where they are, and only the heading of the axes, or the
 place along the pipe, grows.
+
+All of it is done for n variants at once, on stacked matrices; a single search has n = 1.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from noslip.algebra import quaternion_from_angles
 from noslip.analysis.instant import check_time, input_vector
 from noslip.analysis.local_coordinates import (
     LocalCoordinates,
-    LocalState,
     MovingAxes,
     angles_of,
-    local_state_at,
+    chart_at,
+    check_no_costates,
     moving_axes,
 )
-from noslip.analysis.stacked import solve_stacked
-from noslip.base import Array, SimulationError, nearest
-from noslip.engines import System, require_system
+from noslip.analysis.stacked import (
+    LocalExpressions,
+    StackedFunction,
+    VariantResults,
+    at_variant,
+    least_stacked,
+    local_expressions,
+    one_variant,
+    solve_stacked,
+)
+from noslip.base import ArgumentError, Array, SimulationError, nearest
+from noslip.engines import AbstractDevice, System, require_system
 from noslip.expressions import rate_unit
-from noslip.simulation import Start, complete_start, start_names, units_by_name, with_regular_rows
+from noslip.model import Quantity
+from noslip.simulation import (
+    Start,
+    Variants,
+    choose_bases,
+    complete_starts,
+    in_blocks,
+    read_variants,
+    singular_state,
+    units_by_name,
+    with_regular_rows,
+)
+
+#: Largest |ζ̇|, |ċ|, |g| and miss of a given value (m, rad, s) that a steady motion may leave.
+TOLERANCE = 1e-10
+#: Rounding of a condition beside the sum of its terms, and the most of the forces that it may hide.
+ROUNDING, HIDDEN = 64 * float(np.finfo(float).eps), 1e-8
+MOST_STEPS = 100
+#: How far the search is moved aside where it gets stuck, try by try, in m, rad and s.
+ASIDE = (0.1, 0.3, 1.0, 3.0)
+#: Variants that are searched together: their matrices stay in the caches.
+BLOCK = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -131,6 +166,99 @@ def _counts(value: float) -> bool:
     return abs(value) > 10 * TOLERANCE
 
 
+def _kind(value: object) -> str:
+    return f"of type {type(value).__name__}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SteadyBatch(VariantResults):
+    """Steady motions of many variants. Made by :func:`steady_batch`.
+
+    Names are those of :class:`SteadyMotion`, with an array of one number for each variant where
+    that has a number; ``batch[k]`` is the :class:`SteadyMotion` of a variant.
+
+    Parameters
+    ----------
+    is_found : (n,) whether a steady motion was found; the numbers of others are nan.
+    messages : variant → why none was found.
+    values, rates, inputs : name → (n,); nan where it is no value of a variant, as a speed that is
+        independent for others alone.
+    q, v, eta, states : (n, …) a consistent state on each motion, states of forces last.
+    units : of all of these, by name.
+    position_residual : (n,) largest holonomic row that is left.
+    residual : (n,) largest condition that is left.
+    family : (n,) parameters of the family around each motion; −1 where none was found.
+    time : s, of the states.
+    """
+
+    is_found: NDArray[np.bool_] = field(repr=False)
+    messages: dict[int, str] = field(repr=False)
+    values: dict[str, Array] = field(repr=False)
+    rates: dict[str, Array] = field(repr=False)
+    inputs: dict[str, Array] = field(repr=False)
+    q: Array = field(repr=False)
+    v: Array = field(repr=False)
+    eta: Array = field(repr=False)
+    states: Array = field(repr=False)
+    units: dict[str, str] = field(repr=False)
+    position_residual: Array = field(repr=False)
+    residual: Array = field(repr=False)
+    family: NDArray[np.int64] = field(repr=False)
+    time: float
+
+    def __getitem__(self, k: int) -> SteadyMotion:
+        """The steady motion of one variant."""
+        k = self.place_of(k)
+        if not self.is_found[k]:
+            raise SimulationError(
+                self.messages.get(k, "it was not searched for: the work was cancelled"),
+                f"{self.variants.where}, variant {k}",
+                "check is_found first",
+            )
+        start = Start(
+            time=self.time,
+            q=self.q[k],
+            v=self.v[k],
+            eta=self.eta[k],
+            mu=self.states[k],
+            position_residual=float(self.position_residual[k]),
+            speed_residual=0.0,
+            completed={},
+        )
+        # a number that was found is finite; the other names are not of this variant
+        values, rates, inputs = (
+            {name: x for name, x in at_variant(table, k).items() if np.isfinite(x)}
+            for table in (self.values, self.rates, self.inputs)
+        )
+        return SteadyMotion(
+            model=self.model,
+            start=start,
+            values=values,
+            rates=rates,
+            inputs=inputs,
+            units={name: self.units[name] for name in (*values, *rates, *inputs)},
+            residual=float(self.residual[k]),
+            family=int(self.family[k]),
+        )
+
+    def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
+        """Values, inputs, rates, and what is left."""
+        units = self.units
+        columns: dict[str, tuple[NDArray[Any], str]] = {
+            name: (x, units[name]) for name, x in (self.values | self.inputs).items()
+        }
+        columns |= {f"rate.{name}": (x, units[name]) for name, x in self.rates.items()}
+        columns |= {"residual": (self.residual, ""), "is_found": (self.is_found, "")}
+        return columns | {"family": (self.family, "")}
+
+    def __repr__(self) -> str:
+        return (
+            f"SteadyBatch of '{self.model}': {self.count} variants, "
+            f"{int(np.count_nonzero(self.is_found))} steady motions found\n"
+            "next: .values, .inputs, .is_found, [k], .to_xarray()"
+        )
+
+
 def steady(
     system: System,
     given: Mapping[str, float],
@@ -163,74 +291,247 @@ def steady(
     """
     require_system("steady", system)
     if not isinstance(given, Mapping):
-        raise TypeError(f"given is {_kind(given)}: pass names and values, {{'speed': 5.0}}")
+        raise ArgumentError(
+            f"given is {_kind(given)}",
+            "argument of steady",
+            "pass names and values, {'speed': 5.0}",
+        )
     if not (guess is None or isinstance(guess, Mapping | Start)):
-        raise TypeError(
-            f"guess is {_kind(guess)}: pass names and values, {{'speed': 5.0}}, or the start of "
-            "another steady motion, guess=motion.start"
+        raise ArgumentError(
+            f"guess is {_kind(guess)}",
+            "argument of steady",
+            "pass names and values, {'speed': 5.0}, or the start of another steady motion, "
+            "guess=motion.start",
         )
     check_time(system, time, guess)
     params = system.parameters(parameters)
     u = input_vector(system, inputs or {})
-    searched = input_places(system, find, inputs or {})
-    system = with_regular_rows(system, params, parameters)
-    first = first_guess(system, given, guess, u, params, time)
-    _, problem, found = search_charts(first, given, guess, searched)
-    if not (found.is_found and found.is_regular()):
-        raise _not_found(found, problem.relevant, list(given))
-    return _result(system, found, problem)
+    here = with_regular_rows(system, params, parameters)
+    _check_given(here, given)
+    variants = one_variant(here, "steady motion", given, u, params)
+    task = _read_task(variants, guess, find, inputs, time, is_single=True)
+    found = _find(variants, task)
+    if found.refusals:
+        raise found.refusals[0]
+    return found.result()[0]
 
 
-def search_charts(
-    first: LocalState,
-    given: Mapping[str, float],
-    guess: Mapping[str, float] | Start | None,
-    searched: tuple[int, ...],
-) -> tuple[LocalState, SteadyProblem, SteadySolution]:
-    """Search in plain coordinates and in turned ones: guess, problem and best of what was found.
+def steady_batch(
+    system: System,
+    given: Mapping[str, ArrayLike],
+    *,
+    guess: Mapping[str, float] | Start | None = None,
+    find: Sequence[str] = (),
+    inputs: Mapping[str, ArrayLike] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    time: float = 0.0,
+    count: int | None = None,
+    threads: int | None = None,
+    device: Any = "cpu",
+    progress: Callable[[float], object] | None = None,
+    cancel: Any = None,
+) -> SteadyBatch:
+    """Find a steady motion of each of many variants.
 
-    The turned ones come first if the guess moves along the ground. Of coordinates in which nothing
-    is found, the first ones are returned.
+    Wherever :func:`steady` takes a number, a list of numbers may be given too, one for each
+    variant. Nothing is raised for a variant that has none: the result says why.
+
+    Parameters
+    ----------
+    system : compiled system.
+    given : coordinates, speeds, named angles and their rates that are wanted.
+    guess : where to look first, for all variants: further values by name, or a start.
+    find : force inputs to be found that keep the motion.
+    inputs : values of the other inputs, zero by default.
+    parameters : values that differ from the nominal ones.
+    time : s, at which moving constraints are taken; a start as guess has its own.
+    count : number of variants, where no list says it.
+    threads : all cores if not given.
+    device : ``"cpu"``, or ``"cuda"``: a GPU evaluates the conditions and their derivatives,
+        one thread a variant; the steps of the search are computed on the processor all the same.
+    progress : called with the fraction done.
+    cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
+
+    Raises
+    ------
+    SimulationError : for unknown names, lists of different lengths, and guesses all of which are
+        singular.
     """
-    tried: list[tuple[LocalState, SteadyProblem, SteadySolution]] = []
-    charts: list[MovingAxes | None] = [
-        *moving_axes(first.system, first.chart.to_coordinates(first.c))
-    ]
-    moving = first.values()[1][list(relevance(first).coordinates)]
-    is_moving = bool(np.max(np.abs(moving), initial=0.0) > TOLERANCE)
-    charts.insert(len(charts) if is_moving else 0, None)
+    variants = read_variants(
+        system,
+        "steady_batch",
+        "steady motions",
+        state=given,
+        inputs=inputs,
+        parameters=parameters,
+        count=count,
+        device=device,
+    )
+    check_time(system, time, guess)
+    task = _read_task(variants, guess, find, inputs, time)
+    return _find(variants, task, threads, progress, cancel).result()
+
+
+class _Task(NamedTuple):
+    """What is searched for, of all variants alike.
+
+    Parameters
+    ----------
+    guess : where to look first.
+    searched : places of the inputs to be found.
+    time : s.
+    is_single : whether it is a single call, for which nothing is compiled; for a batch everything
+        is, however small, so that its bits do not depend on how many variants there are.
+    """
+
+    guess: Mapping[str, float] | Start | None
+    searched: tuple[int, ...]
+    time: float
+    is_single: bool
+
+    def values(self, variants: Variants, block: range) -> dict[str, Array]:
+        """Guessed and given values of a block by name, (1,) or (n,)."""
+        some = slice(block.start, block.stop)
+        given = {name: x[some] if len(x) > 1 else x for name, x in variants.state.items()}
+        guessed = {} if self.guess is None or isinstance(self.guess, Start) else self.guess
+        return {**{name: np.array([float(x)]) for name, x in guessed.items()}, **given}
+
+
+def _read_task(
+    variants: Variants,
+    guess: Mapping[str, float] | Start | None,
+    find: Sequence[str],
+    inputs: Mapping[str, object] | None,
+    time: float,
+    *,
+    is_single: bool = False,
+) -> _Task:
+    """What is searched for, checked."""
+    guessed = {} if guess is None or isinstance(guess, Start) else guess
+    _check_given(variants.system, {**guessed, **_firsts(variants.state)})
+    searched = _input_places(variants.system, find, inputs or {})
+    at = guess.time if isinstance(guess, Start) else time
+    return _Task(guess, searched, at, is_single)
+
+
+def _find(
+    variants: Variants,
+    task: _Task,
+    threads: int | None = None,
+    progress: Callable[[float], object] | None = None,
+    cancel: Any = None,
+) -> _Motions:
+    """Search the motions of all variants.
+
+    They are grouped by the independent speeds that determine the motion where the search begins
+    (`choose_bases`). Those of a group are written in the local coordinates of its first one, and
+    the coordinates that matter are its own.
+    """
+    check_no_costates(variants.system)
+    size = BLOCK if variants.device is None else variants.block
+    q = np.full((variants.count, variants.system.kinematics.num_coordinates), np.nan)
+
+    def place(block: range) -> None:
+        q[block.start : block.stop] = _configurations(variants, task, block)
+
+    in_blocks(variants.count, place, size=size, threads=threads, cancel=cancel)
+    found = _Motions(variants, task)
+    done = 0
+    for here, which in _groups(variants, q, task.time, found.refusals):
+
+        def report(fraction: float, before: int = done, part: int = len(which)) -> None:
+            if progress is not None:
+                progress((before + fraction * part) / variants.count)
+
+        left, tried = which, []
+        for search in _charts(here, variants, which, q, task):
+            search.begin(variants.take(left), q[left], left, found)
+            tried.append(search)
+            again = None if len(tried) > 1 else report
+            in_blocks(
+                len(left), search.fill, size=size, threads=threads, progress=again, cancel=cancel
+            )
+            left = left[~found.is_found[left]]
+            if not left.size:
+                break
+        found.name_none(tried[0], which)
+        done += len(which)
+    return found
+
+
+def _groups(
+    variants: Variants, q: Array, time: float, refusals: dict[int, SimulationError]
+) -> list[tuple[System, NDArray[np.int_]]]:
+    """Variants by the system that determines their motion at q, and why none does at others."""
+    is_placed = np.all(np.isfinite(q), axis=1)
+    placed = np.flatnonzero(is_placed)
+    table, system = variants.parameters, variants.system
+    params = table[0] if len(table) == 1 else table[placed]
+    bases = choose_bases(system, np.full(len(placed), time), q[placed], params)
+    for k, measure in bases.faults.items():
+        number = f", variant {placed[k]}" if variants.count > 1 else ""
+        refusals[int(placed[k])] = singular_state(system, measure, time, number)
+    if is_placed.all() and not bases.groups:
+        raise refusals[0]
+    return [(here, placed[which]) for here, which in bases.groups if which.size]
+
+
+def _charts(
+    system: System, variants: Variants, which: NDArray[np.int_], q: Array, task: _Task
+) -> Iterator[_Search]:
+    """Searches in plain coordinates and in turned ones; the latter first if the guess moves."""
+    first = variants.take(which[:1])
     # at first in plain ones, whose refusal stands
-    problem_at(first, given, searched)
+    plain = _Search(system, first, q[which[0]], None, task)
+    charts: list[MovingAxes | None] = [*moving_axes(system, q[which[0]])]
+    is_moving = False
+    if charts:
+        plain.begin(first, q[which[:1]], which[:1], None)
+        is_moving = plain.is_moving()
+    charts.insert(len(charts) if is_moving else 0, None)
     for turned in charts:
-        point = first
         try:
-            if turned is not None:
-                point = first_guess(
-                    first.system, given, guess, first.inputs, first.parameters, first.time, turned
-                )
-            problem = problem_at(point, given, searched)
+            yield plain if turned is None else _Search(system, first, q[which[0]], turned, task)
         except _NotPrescribedError:
             continue  # its angles are others than those that are given
-        found = search(point, problem)
-        tried.append((point, problem, found))
-        if found.is_found and found.is_regular():
-            return tried[-1]
-    return tried[0]
 
 
-def problem_at(
-    point: LocalState, given: Mapping[str, float], searched: tuple[int, ...]
-) -> SteadyProblem:
-    """The conditions of a motion that is searched from a guess."""
-    return SteadyProblem(
-        relevant=relevance(point),
-        wanted=find_wanted(point, given),
-        searched=searched,
-        reference=reference_of(scale_of(point), unknowns_of(point, searched)),
-    )
+def _configurations(variants: Variants, task: _Task, block: range) -> Array:
+    """(n, nq) coordinates with the given values that satisfy the holonomic rows, if they can."""
+    system, n, guess = variants.system, len(block), task.guess
+    values, params = task.values(variants, block), variants.rows(variants.parameters, block)
+
+    def of(k: int) -> dict[str, float]:
+        return {name: float(x[min(k, len(x) - 1)]) for name, x in values.items()}
+
+    if isinstance(guess, Start):
+        q = np.tile(np.asarray(guess.q, dtype=float), (n, 1))
+        for k in range(n):
+            _place_values(system, q[k], of(k))
+        return q
+
+    def completed(count: int, values: Mapping[str, Array], params: Array) -> Array:
+        places = {name: x for name, x in values.items() if _is_place(system, name)}
+        return complete_starts(
+            system, places, count=count, time=task.time, parameters=params, speed_inputs=None
+        ).q
+
+    try:
+        return completed(n, values, params)
+    except SimulationError:
+        # some cannot: each as it comes
+        q = np.tile(system.kinematics.rest, (n, 1))
+    for k in range(n):
+        own = of(k)
+        places = {name: x for name, x in own.items() if _is_place(system, name)}
+        try:
+            q[k] = completed(1, {name: np.array([x]) for name, x in own.items()}, params[k : k + 1])
+        except SimulationError:
+            _place_values(system, q[k], places)
+    return q
 
 
-def input_places(
+def _input_places(
     system: System, find: Sequence[str], given: Mapping[str, object]
 ) -> tuple[int, ...]:
     forces = [i.name for i in system.model.inputs]
@@ -249,68 +550,14 @@ def input_places(
     return tuple(forces.index(name) for name in dict.fromkeys(find))
 
 
-def _kind(value: object) -> str:
-    return f"of type {type(value).__name__}"
-
-
-def first_guess(
-    system: System,
-    given: Mapping[str, float],
-    guess: Mapping[str, float] | Start | None,
-    u: Array,
-    params: Array,
-    time: float,
-    turned: MovingAxes | None = None,
-) -> LocalState:
-    """Initial guess: given and guessed values, the others as they follow or at rest.
-
-    With one of `moving_axes` it is in turned or carried coordinates.
-    """
-    kin = system.kinematics
-    values = {**({} if guess is None or isinstance(guess, Start) else guess), **given}
-    check_given(system, values)
-    if isinstance(guess, Start):
-        q, v, states = guess.q.copy(), guess.v, guess.mu
-        place_values(system, q, values)
-    else:
-        q, v = guess_configuration(system, values, params, time), np.zeros(kin.num_speeds)
-        states = np.array([values.get(z.name, 0.0) for z in kin.force_states])
-    start = Start(
-        time=guess.time if isinstance(guess, Start) else time,
-        q=q,
-        v=v,
-        eta=np.zeros(0),
-        mu=states,
-        position_residual=0.0,
-        speed_residual=0.0,
-        completed={},
-    )
-    point = local_state_at(system, start, u, params, turned)
-    moving = {name: value for name, value in values.items() if not is_place(system, name)}
-    return least_speeds(point, find_wanted(point, moving))
-
-
-def guess_configuration(
-    system: System, values: Mapping[str, float], params: Array, time: float
-) -> Array:
-    """Coordinates with these values that satisfy the holonomic rows; nearly, if they cannot."""
-    places = {name: value for name, value in values.items() if is_place(system, name)}
-    try:
-        return complete_start(system, places, time=time, parameters=params).q
-    except SimulationError:
-        q = system.kinematics.rest.copy()
-        place_values(system, q, places)
-        return q
-
-
-def is_place(system: System, name: str) -> bool:
+def _is_place(system: System, name: str) -> bool:
     """Whether a name is a coordinate or an angle, not a speed."""
     speeds = {s.name for s in (*system.speeds, *system.independent_speeds)}
     speeds |= {z.name for z in system.auxiliary_states}
     return name not in speeds and not name.endswith("_rate")
 
 
-def place_values(system: System, q: Array, values: Mapping[str, float]) -> None:
+def _place_values(system: System, q: Array, values: Mapping[str, float]) -> None:
     """Write coordinates and named angles into q."""
     names = [c.name for c in system.coordinates]
     for name, value in values.items():
@@ -328,8 +575,8 @@ def place_values(system: System, q: Array, values: Mapping[str, float]) -> None:
             q[at : at + 4] = quaternion_from_angles(wanted, angles.sequence)
 
 
-def check_given(system: System, values: Mapping[str, float]) -> None:
-    known = start_names(system)
+def _check_given(system: System, values: Mapping[str, float]) -> None:
+    known = list(units_by_name(system))
     where = f"steady motion of model '{system.model.name}'"
     for name, value in values.items():
         if name not in known:
@@ -341,82 +588,56 @@ def check_given(system: System, values: Mapping[str, float]) -> None:
             raise SimulationError(f"'{name}' is {value!r}", where, "give a finite number")
 
 
-def _not_found(found: SteadySolution, relevant: Relevance, given: Sequence[str]) -> SimulationError:
-    """The error of a failed search: the condition missed most, and what may help."""
-    point, F = found.point, found.F()
-    where = f"steady motion of model '{point.system.model.name}'"
-    if not np.all(np.isfinite(F)):
-        return SimulationError(
-            "the equations have no value where the search starts, as for a wheel that lies flat",
-            where,
-            "give a guess of the configuration: guess={…}, on the command line --guess NAME=VALUE",
-        )
-    if found.is_found:
-        return SimulationError(
-            "the solution is singular: a wheel lies flat, or a body is inside its ground",
-            where,
-            "give a guess of the configuration: guess={…}, on the command line --guess NAME=VALUE",
-        )
-    worst = int(np.argmax(np.abs(F)))
-    name, unit = missed_conditions(point, relevant, given)[worst]
-    return SimulationError(
-        f"no steady motion was found: {name} is still off by {F[worst]:.3g} {unit}",
-        where,
-        "give fewer values, a closer guess (guess={…}), or let an input be found that maintains it "
-        "(find=[…]); on the command line --guess NAME=VALUE and --find INPUT",
-    )
+#: Places of ċ, v and η among what a chart evaluates; c itself, and q, which is a function of it.
+_RATE, _SPEED, _INDEPENDENT, _COORDINATE, _PLACED = 1, 3, 4, -1, -2
 
 
-def missed_conditions(
-    point: LocalState, relevant: Relevance, given: Sequence[str]
-) -> list[tuple[str, str]]:
-    """Name and unit of each entry of F."""
-    chart, kin = point.chart, point.system.kinematics
-    staying = [*chart.speeds, *(chart.coordinates[k] for k in relevant.coordinates)]
-    missed = [(f"the rate of {s.name}", rate_unit(s.unit)) for s in staying]
-    rows = [kin.rows[k] for k in kin.row_basis]
-    missed += [(f"row {r.name}", r.unit.removesuffix("/s")) for r in rows if r.is_holonomic]
-    units = units_by_name(point.system)
-    return missed + [(f"the given {name}", units[name]) for name in given]
+class _WantedValue(NamedTuple):
+    """Where a value is that the motion must have: in which part of the chart, and its place."""
+
+    part: int
+    place: int
+
+    @property
+    def is_speed(self) -> bool:
+        """Whether it says something about the speeds."""
+        return self.part not in (_COORDINATE, _PLACED)
 
 
-def _result(system: System, found: SteadySolution, problem: SteadyProblem) -> SteadyMotion:
-    point, chart = found.point, found.point.chart
-    _, cdot, g, v, _, _ = point.values()
-    q = chart.to_coordinates(point.c)
-    rows = system.kinematics.independent_rows(point.time, q, point.parameters)
-    start = Start(
-        time=point.time,
-        q=q,
-        v=v,
-        eta=rows @ v,
-        mu=point.c[chart.num_placed :],
-        position_residual=float(np.max(np.abs(g), initial=0.0)),
-        speed_residual=0.0,
-        completed={},
-    )
-    matter = list(problem.relevant.coordinates)
-    free = [*matter, *range(len(point.c), found.rest_y.shape[1])]
-    singular = np.linalg.svd(found.J()[:, free], compute_uv=False)
-    rank = int(np.sum(singular > 1e-8 * max(1.0, float(singular[0])))) if len(singular) else 0
-    values = {chart.coordinates[k].name: float(point.c[k]) for k in matter}
-    values |= {s.name: float(x) for s, x in zip(chart.speeds, point.zeta, strict=True)}
-    ignored = [k for k in range(len(point.c)) if k not in matter]
-    rates = {chart.coordinates[k].name: float(cdot[k]) for k in ignored}
-    units = {q.name: q.unit for q in (*chart.coordinates, *chart.speeds, *system.inputs)}
-    units |= {name: f"{units[name]}/s" for name in rates}
-    names = [i.name for i in point.system.inputs]
-    shown = [k for k in range(len(names)) if k in problem.searched or point.inputs[k]]
-    return SteadyMotion(
-        model=system.model.name,
-        start=start,
-        values=values,
-        rates=rates,
-        inputs={names[k]: float(point.inputs[k]) for k in shown},
-        units={name: units[name] for name in (*values, *rates, *(names[k] for k in shown))},
-        residual=float(np.max(np.abs(found.F()), initial=0.0)),
-        family=len(free) - rank,
-    )
+class _NotPrescribedError(SimulationError):
+    """A value is no function of the coordinates and speeds of a chart."""
+
+
+def _find_wanted(
+    system: System, chart: LocalCoordinates, given: Mapping[str, float]
+) -> tuple[_WantedValue, ...]:
+    """Where the given values are found in the chart."""
+    places = {
+        _COORDINATE: {c.name: k for k, c in enumerate(chart.coordinates)},
+        _RATE: chart.coordinate_rates,
+        _SPEED: {s.name: k for k, s in enumerate(system.speeds)},
+        _INDEPENDENT: {s.name: k for k, s in enumerate(system.independent_speeds)},
+        _PLACED: {q.name: k for k, q in chart.placed(system.coordinates)},
+    }
+    wanted = []
+    for name, value in given.items():
+        part = next((part for part, names in places.items() if name in names), None)
+        if part is None:
+            owner = name.rpartition(".")[0]
+            angles = chart.angle_names(owner)
+            named = [angle for angle in angles if angle in units_by_name(system)]
+            own = (*named, *places[_PLACED], *places[_SPEED])
+            listed = ", ".join(n for n in own if n.rpartition(".")[0] == owner)
+            raise _NotPrescribedError(
+                f"'{name}' cannot be prescribed: the orientation of '{owner}' is described by "
+                f"{', '.join(angles)} here",
+                f"steady motion of model '{system.model.name}'",
+                f"give it as a guess, guess={{'{name}': {value:g}}}, and prescribe others: {listed}"
+                if _is_place(system, name)
+                else f"prescribe others: {listed}",
+            )
+        wanted.append(_WantedValue(part, places[part][name]))
+    return tuple(wanted)
 
 
 #: A derivative below this, relative to the largest of its row, is none.
@@ -437,15 +658,16 @@ _last: WeakKeyDictionary[
 ] = WeakKeyDictionary()
 
 
-def relevance(point: LocalState, used: tuple[int, ...] = ()) -> Relevance:
+def relevance(
+    system: System, chart: LocalCoordinates, params: Array, used: tuple[int, ...] = ()
+) -> Relevance:
     """Find the coordinates and rows that matter to the motion, at generic states.
 
     Parameters
     ----------
-    point : a state.
+    system, chart, params : whose they are.
     used : places in c of coordinates that matter to inputs.
     """
-    system, chart, params = point.system, point.chart, point.parameters
     known, key = _last.get(system), (params.tobytes(), used)
     if known is None or known[0] is not chart or known[1] != key:
         known = (chart, key, _find_relevance(system, chart, params, used))
@@ -493,91 +715,441 @@ def _generic_derivatives(
     return r_c, cdot_c, g_c
 
 
-#: Largest |ζ̇|, |ċ|, |g| and miss of a given value (m, rad, s) that a steady motion may leave.
-TOLERANCE = 1e-10
-#: Rounding of a condition beside the sum of its terms, and the most of the forces that it may hide.
-ROUNDING, HIDDEN = 64 * float(np.finfo(float).eps), 1e-8
-MOST_STEPS = 100
-#: How far the search is moved aside where it gets stuck, try by try, in m, rad and s.
-ASIDE = (0.1, 0.3, 1.0, 3.0)
-#: Places of ċ, v and η among what a chart evaluates; c itself, and q, which is a function of it.
-_RATE, _SPEED, _INDEPENDENT, _COORDINATE, PLACED = 1, 3, 4, -1, -2
+class _Motions:
+    """What was found of all variants, by name, and why nothing was."""
+
+    def __init__(self, variants: Variants, task: _Task) -> None:
+        self._variants, self._task = variants, task
+        system, n = variants.system, variants.count
+        kin = system.kinematics
+        self.refusals: dict[int, SimulationError] = {}
+        self.is_found = np.zeros(n, bool)
+        self._values: dict[str, Array] = {}
+        self._rates: dict[str, Array] = {}
+        self._units = {q.name: q.unit for q in system.inputs}
+        self._q = np.full((n, kin.num_coordinates), np.nan)
+        self._v = np.full((n, kin.num_speeds), np.nan)
+        self._states = np.full((n, len(kin.force_states)), np.nan)
+        self._inputs = np.full((n, len(system.inputs)), np.nan)
+        self._position_residual = np.full(n, np.nan)
+        self._residual = np.full(n, np.nan)
+        self._family = np.full(n, -1, np.int64)
+
+    def keep(self, search: _Search, places: NDArray[np.int_], found: _Points, at: _At) -> None:
+        """Store solutions of variants in the coordinates of a search."""
+        chart, matter = search.chart, search.matter
+        self.is_found[places] = True
+        columns = self._columns_of(search)
+        for table, x in zip(columns, (found.c, found.zeta, at.cdot), strict=True):
+            for k, column in table.items():
+                column[places] = x[:, k]
+        self._q[places], self._v[places] = chart.to_many_coordinates(found.c), at.v
+        self._states[places] = found.c[:, chart.num_placed :]
+        self._inputs[places] = found.inputs
+        self._position_residual[places] = np.max(np.abs(at.g), axis=1, initial=0.0)
+        self._residual[places] = np.max(np.abs(at.F), axis=1, initial=0.0)
+        free = [*matter, *range(len(chart.coordinates), at.J.shape[2])]
+        sizes = np.linalg.svd(at.J[:, :, free], compute_uv=False)
+        bound = 1e-8 * np.maximum(1.0, sizes[:, :1]) if sizes.shape[1] else sizes
+        self._family[places] = len(free) - np.sum(sizes > bound, axis=1)
+
+    def _columns_of(self, search: _Search) -> tuple[dict[int, Array], ...]:
+        """Columns of values of coordinates and of speeds, and of rates, by places in a chart."""
+        chart, n = search.chart, self._variants.count
+
+        def columns(
+            named: dict[str, Array], quantities: Sequence[Quantity], some: Sequence[int]
+        ) -> dict[int, Array]:
+            names = {k: quantities[k].name for k in some}
+            return {k: named.setdefault(name, np.full(n, np.nan)) for k, name in names.items()}
+
+        self._units |= {q.name: q.unit for q in (*chart.coordinates, *chart.speeds)}
+        ignored = [k for k in range(len(chart.coordinates)) if k not in search.matter]
+        return (
+            columns(self._values, chart.coordinates, search.matter),
+            columns(self._values, chart.speeds, range(len(chart.speeds))),
+            columns(self._rates, chart.coordinates, ignored),
+        )
+
+    def name_none(self, search: _Search, which: NDArray[np.int_]) -> None:
+        """Name what a search would have found, where nothing was."""
+        if not self.is_found[which].any():
+            self._columns_of(search)
+
+    def result(self) -> SteadyBatch:
+        """All motions, by name."""
+        variants, system = self._variants, self._variants.system
+        used = [
+            k
+            for k in range(len(system.inputs))
+            if k in self._task.searched or np.any(variants.inputs[:, k])
+        ]
+        inputs = {system.inputs[k].name: self._inputs[:, k] for k in used}
+        units = self._units | {name: f"{self._units[name]}/s" for name in self._rates}
+        params = variants.parameters[0] if len(variants.parameters) == 1 else variants.parameters
+        t = np.full(variants.count, self._task.time)
+        return SteadyBatch(
+            model=system.model.name,
+            count=variants.count,
+            variants=variants,
+            is_found=self.is_found,
+            messages={k: error.faults[0].what for k, error in self.refusals.items()},
+            values=self._values,
+            rates=self._rates,
+            inputs=inputs,
+            q=self._q,
+            v=self._v,
+            eta=system.kinematics.independent_values(t, self._q, self._v, params),
+            states=self._states,
+            units={name: units[name] for name in (*self._values, *self._rates, *inputs)},
+            position_residual=self._position_residual,
+            residual=self._residual,
+            family=self._family,
+            time=self._task.time,
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class WantedValue:
-    """A value that the motion must have: in which part of the chart, where there, and the value."""
-
-    part: int
-    place: int
-    value: float
-
-    @property
-    def is_speed(self) -> bool:
-        """Whether it says something about the speeds."""
-        return self.part not in (_COORDINATE, PLACED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SteadyProblem:
-    """Conditions of a steady motion: relevant coordinates, target values, unknown inputs.
+class _Points(NamedTuple):
+    """States of n variants: c and ζ (n, …), inputs, parameters, values that are wanted.
 
     `reference` is y₀ of (5).
     """
 
-    relevant: Relevance
-    wanted: tuple[WantedValue, ...]
-    searched: tuple[int, ...]
+    c: Array
+    zeta: Array
+    inputs: Array
+    parameters: Array
+    wanted: Array
     reference: Array
 
+    def take(self, k: NDArray[Any]) -> _Points:
+        return _Points(*(part[k] for part in self))
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SteadySolution:
-    """State of a search: the conditions at a point and their derivatives by y.
+
+class _At(NamedTuple):
+    """(1) to (4) at n points, and what they are made of.
 
     Parameters
     ----------
-    mass : mass matrix ∂r/∂ζ̇ at the point.
-    r, r_y : the equations of motion at ζ̇ = 0.
-    rest, rest_y : (2) to (4).
-    y, reference : the unknowns, and y₀ of (5).
+    F : (n, m) the conditions, accelerations by the mass matrix there.
+    J : (n, m, k) ∂F/∂y at a fixed mass matrix; at a solution that of F itself.
+    allowed : (n, m) what may be left of them by (5).
+    r, inverse : the equations of motion at ζ̇ = 0, and M⁻¹.
+    cdot, g, v, eta : (n, …) what a chart gives.
     """
 
-    point: LocalState
-    mass: Array
+    F: Array
+    J: Array
+    allowed: Array
     r: Array
-    r_y: Array
-    rest: Array
-    rest_y: Array
-    y: Array
-    reference: Array
+    inverse: Array
+    cdot: Array
+    g: Array
+    v: Array
+    eta: Array
 
-    def F(self, mass: Array | None = None) -> Array:
-        """(1) to (4), accelerations by this mass matrix or by another that is held fixed."""
-        rates = -_solved(self.mass if mass is None else mass, self.r)
-        return np.concatenate([rates, self.rest])
-
-    def J(self) -> Array:
-        """∂F/∂y at a fixed mass matrix; at a solution that of F itself."""
-        return np.vstack([-_solved(self.mass, self.r_y), self.rest_y])
+    def take(self, k: NDArray[Any]) -> _At:
+        return _At(*(part[k] for part in self))
 
     @property
-    def is_found(self) -> bool:
-        """Whether the conditions hold by (5)."""
-        allowed = allowed_residuals(
-            self.mass[None], self.r_y[None], self.rest_y[None], self.y[None], self.reference[None]
-        )
-        return bool(np.all(np.abs(self.F()) <= allowed[0]))
+    def is_found(self) -> NDArray[np.bool_]:
+        """(n,) whether the conditions hold by (5)."""
+        return np.asarray(np.all(np.abs(self.F) <= self.allowed, axis=1))
 
-    def is_regular(self) -> bool:
-        """Whether no contact is singular there, as of a body that would be within its ground."""
-        point, system = self.point, self.point.system
-        q, eta = point.chart.to_coordinates(point.c), point.values()[4]
-        states, work = point.c[point.chart.num_placed :], np.zeros(int(system.does_work))
-        x = np.concatenate([q, eta, states, work])
-        values = system.rates(point.time, x, point.inputs, point.parameters)[system.num_states :]
-        measures = zip(system.singularity_measures, values, strict=True)
-        return all(abs(value) > m.limit for m, value in measures if m.kind == "contact")
+    @property
+    def sizes(self) -> Array:
+        """(n,) |F|."""
+        return np.asarray(np.linalg.norm(self.F, axis=1))
+
+    def sizes_by(self, inverse: Array) -> Array:
+        """(n,) |F|, accelerations by another mass matrix that is held fixed."""
+        rates = (inverse @ self.r[:, :, None])[:, :, 0]
+        rest = self.F[:, rates.shape[1] :]
+        return np.asarray(np.linalg.norm(np.concatenate([rates, rest], axis=1), axis=1))
+
+
+class _Search:
+    """Search of variants in one chart, filled block by block.
+
+    Parameters
+    ----------
+    system : whose independent speeds determine the motion of all of them.
+    first : variant whose chart it is.
+    q : (nq,) where its search begins.
+    turned : axes that move, for turned or carried coordinates.
+    task : what is searched for.
+    """
+
+    def __init__(
+        self, system: System, first: Variants, q: Array, turned: MovingAxes | None, task: _Task
+    ) -> None:
+        self._system, self._task = system, task
+        params = first.parameters[0]
+        self.chart = chart_at(system, task.time, q, params, turned)
+        self._relevant = relevance(system, self.chart, params)
+        self.matter = list(self._relevant.coordinates)
+        given = list(first.state)
+        values = task.values(first, range(1))
+        self._wanted = _find_wanted(system, self.chart, _firsts(first.state))
+        moving = {n: x for n, x in _firsts(values).items() if not _is_place(system, n)}
+        places = zip(moving, _find_wanted(system, self.chart, moving), strict=True)
+        #: of given and guessed speeds
+        self._moving = {name: w for name, w in places if w.is_speed}
+        self._missed = _missed_conditions(system, self.chart, self._relevant, given)
+        self._num_c, self._num_z = len(self.chart.coordinates), len(self.chart.speeds)
+        ones = np.ones(len(task.searched))
+        self._scale = np.append(scale_of(system, self.chart), ones)
+
+    def begin(
+        self, variants: Variants, q: Array, numbers: NDArray[np.int_], found: _Motions | None
+    ) -> None:
+        """Take variants that begin at q (n, nq), with their numbers among all."""
+        self._variants, self._start = variants, q
+        self._numbers, self._found = numbers, found
+        searched, is_single = self._task.searched, self._task.is_single
+        self._at: StackedFunction = self._system.cached(
+            ("conditions", self.chart, searched, variants.device, is_single),
+            lambda: _compile(
+                local_expressions(self._system, self.chart), searched, variants.device, is_single
+            ),
+        )
+
+    def is_moving(self) -> bool:
+        """Whether coordinates that matter move where the first variant begins."""
+        with np.errstate(all="ignore"):
+            at = self._conditions(self._first_points(range(1)))
+        return bool(np.max(np.abs(at.cdot[:, self.matter]), initial=0.0) > TOLERANCE)
+
+    def fill(self, block: range) -> None:
+        """Search a block of variants."""
+        with np.errstate(all="ignore"):
+            points, at, is_done = self._search(self._first_points(block))
+            numbers = self._numbers[block.start : block.stop]
+            assert self._found is not None
+            if is_done.any():
+                self._found.keep(self, numbers[is_done], points.take(is_done), at.take(is_done))
+        refusals = self._found.refusals
+        for k in np.flatnonzero(~is_done).tolist():
+            what, fix = self._refusal(at.F[k], bool(at.is_found[k]))
+            number = f", variant {numbers[k]}" if self._found.is_found.size > 1 else ""
+            refusals.setdefault(
+                int(numbers[k]), SimulationError(what, f"{self._variants.where}{number}", fix)
+            )
+        for k in numbers[is_done].tolist():
+            refusals.pop(k, None)
+
+    def _refusal(self, F: Array, is_solved: bool) -> tuple[str, str]:
+        """The condition missed most, and what may help."""
+        guess = (
+            "give a guess of the configuration: guess={…}, on the command line --guess NAME=VALUE"
+        )
+        if is_solved:
+            return (
+                "the solution is singular: a wheel lies flat, or a body is inside its ground",
+                guess,
+            )
+        if not np.all(np.isfinite(F)):
+            return (
+                "the equations have no value where the search starts, as for a wheel that lies "
+                "flat",
+                guess,
+            )
+        worst = int(np.argmax(np.abs(F)))
+        name, unit = self._missed[worst]
+        return (
+            f"no steady motion was found: {name} is still off by {F[worst]:.3g} {unit}",
+            "give fewer values, a closer guess (guess={…}), or let an input be found that "
+            "maintains it (find=[…]); on the command line --guess NAME=VALUE and --find INPUT",
+        )
+
+    def _first_points(self, block: range) -> _Points:
+        """Initial guesses: given and guessed values, the others as they follow or at rest."""
+        variants, chart, n = self._variants, self.chart, len(block)
+        guess = self._task.guess
+        values = self._task.values(variants, block)
+        params, u = (
+            variants.rows(table, block) for table in (variants.parameters, variants.inputs)
+        )
+        q = self._start[block.start : block.stop]
+        points = _Points(
+            c=chart.from_many_coordinates(q, self._force_states(values, n)),
+            zeta=np.zeros((n, self._num_z)),
+            inputs=u,
+            parameters=params,
+            wanted=_table({name: values[name] for name in variants.state}, n),
+            reference=np.zeros((n, len(self._scale))),
+        )
+        found = self._evaluate(points)
+        speeds = slice(self._num_c, self._num_c + self._num_z)
+        at_rest, by_zeta = found[:5], [by_y[:, :, speeds] for by_y in found[5:10]]
+        if self._moving:
+            wanted = self._moving.values()
+            rows = np.stack([by_zeta[w.part][:, w.place] for w in wanted], axis=1)
+            now = np.stack([at_rest[w.part][:, w.place, 0] for w in wanted], axis=1)
+            asked = _table({name: values[name] for name in self._moving}, n)
+            zeta = least_stacked(rows, asked - now, 1e-10)
+        else:
+            eta = np.zeros((n, self._num_z))
+            if isinstance(guess, Start):
+                v = np.tile(np.asarray(guess.v, dtype=float), (n, 1))
+                at = np.full(n, self._task.time), np.tile(guess.q, (n, 1))
+                eta = self._system.kinematics.independent_values(*at, v, params)
+            # η is affine in ζ
+            zeta = solve_stacked(by_zeta[4], eta[:, :, None] - at_rest[4])[:, :, 0]
+        points = points._replace(zeta=zeta)
+        scale = self._scale[: self._num_c + self._num_z]
+        return points._replace(reference=reference_of(scale, self._unknowns(points)))
+
+    def _unknowns(self, points: _Points) -> Array:
+        """(n, …) y: coordinates, speeds and the inputs that are searched for."""
+        searched = points.inputs[:, list(self._task.searched)]
+        return np.concatenate([points.c, points.zeta, searched], axis=1)
+
+    def _force_states(self, values: dict[str, Array], n: int) -> Array:
+        """(n, nz) states of forces: given, guessed, or zero."""
+        names = [z.name for z in self._system.kinematics.force_states]
+        table, guess = np.zeros((n, len(names))), self._task.guess
+        if not isinstance(guess, Start):
+            for k, name in enumerate(names):
+                table[:, k] = values.get(name, 0.0)
+        elif len(guess.mu):
+            table[:] = guess.mu
+        return table
+
+    def _is_regular(self, points: _Points, at: _At) -> NDArray[np.bool_]:
+        """(n,) whether no contact is singular, as of a body that would be within its ground."""
+        system, n = self._system, len(points.c)
+        q = self.chart.to_many_coordinates(points.c)
+        states = points.c[:, self.chart.num_placed :]
+        x = np.concatenate([q, at.eta, states, np.zeros((n, int(system.does_work)))], axis=1)
+        t = np.full(n, self._task.time)
+        measures = system.rates.map(t, x, points.inputs, points.parameters)[:, system.num_states :]
+        limits = [m.limit if m.kind == "contact" else -1.0 for m in system.singularity_measures]
+        return np.asarray(np.all(np.abs(measures) > limits, axis=1))
+
+    def _search(self, start: _Points) -> tuple[_Points, _At, NDArray[np.bool_]]:
+        """Search from the guess, then from random points around it; the best, and if it is one.
+
+        A variant that has arrived waits for nobody.
+        """
+        rng = np.random.default_rng(11)
+        points, best = self._descend(start)
+        is_done = best.is_found & self._is_regular(points, best)
+        free = [*self.matter, *range(self._num_c, self._num_c + self._num_z)]
+        for aside in ASIDE:
+            lost = np.flatnonzero(~is_done)
+            if not lost.size:
+                break
+            step = np.zeros(len(self._scale))
+            step[free] = aside * rng.normal(size=len(free))
+            moved = self._moved(start.take(lost), np.tile(step, (lost.size, 1)))
+            tried_points, tried = self._descend(moved)
+            counts = tried.is_found & self._is_regular(tried_points, tried)
+            before = best.take(lost)
+            is_better = np.isfinite(tried.sizes) & ~(before.sizes <= tried.sizes)
+            is_better |= before.is_found & counts
+            _put(points, lost[is_better], tried_points.take(is_better))
+            _put(best, lost[is_better], tried.take(is_better))
+            is_done[lost] = is_better & counts
+        return points, best, is_done
+
+    def _descend(self, points: _Points) -> tuple[_Points, _At]:
+        """Gauss–Newton iteration with steps of least length, of all variants at once."""
+        points = _Points(*(part.copy() for part in points))
+        now = self._conditions(points)
+        moving = np.arange(len(points.c))
+        inputs = self._num_c + self._num_z
+        for _ in range(MOST_STEPS):
+            moving = moving[np.all(np.isfinite(now.F[moving]), axis=1)]
+            if not moving.size:
+                break
+            here = now.take(moving)
+            scale = np.tile(self._scale, (len(moving), 1))
+            norms = np.linalg.norm(here.J[:, :, inputs:], axis=1)
+            scale[:, inputs:] = 1.0 / np.maximum(norms, 1e-12)
+            step = scale * least_stacked(here.J * scale[:, None, :], -here.F, 1e-11)
+            longest = np.max(np.abs(step[:, : self._num_c]), axis=1, initial=0.0)
+            step *= np.minimum(1.0, 0.5 / np.maximum(longest, 1e-300))[:, None]
+            moving = self._shorten(points, now, moving, here, step)
+        return points, now
+
+    def _shorten(
+        self, points: _Points, now: _At, moving: NDArray[Any], here: _At, step: Array
+    ) -> NDArray[Any]:
+        """Backtracking line search: the first of step, step/2, … that reduces |F| at a fixed mass.
+
+        Those that no step improves have arrived; the others are returned.
+        """
+        sizes, tries = here.sizes, np.where(here.is_found, 1, 30)
+        left = np.arange(len(moving))
+        is_better = np.zeros(len(moving), bool)
+        for k in range(30):
+            left = left[(k < tries[left]) & ~is_better[left]]
+            if not left.size:
+                break
+            trial_points = self._moved(points.take(moving[left]), step[left] / 2**k)
+            trial = self._conditions(trial_points)
+            falls = trial.sizes_by(here.inverse[left]) < sizes[left]
+            falls &= np.all(np.isfinite(trial.F), axis=1)
+            accepted = left[falls]
+            is_better[accepted] = True
+            _put(points, moving[accepted], trial_points.take(falls))
+            _put(now, moving[accepted], trial.take(falls))
+        return moving[is_better]
+
+    def _moved(self, points: _Points, step: Array) -> _Points:
+        num_c, num_z = self._num_c, self._num_z
+        inputs = points.inputs.copy()
+        inputs[:, list(self._task.searched)] += step[:, num_c + num_z :]
+        return points._replace(
+            c=points.c + step[:, :num_c],
+            zeta=points.zeta + step[:, num_c : num_c + num_z],
+            inputs=inputs,
+        )
+
+    def _evaluate(self, points: _Points) -> list[Array]:
+        x = np.concatenate([points.c, points.zeta], axis=1)
+        return self._at(self._task.time, x, points.inputs, points.parameters)
+
+    def _conditions(self, points: _Points) -> _At:
+        """(1) to (4) and their derivatives."""
+        *parts, mass = self._evaluate(points)
+        values, by_y = [part[:, :, 0] for part in parts[:5]], parts[5:]
+        r, cdot, g, v, eta = values
+        rows, rest = [by_y[1][:, self.matter], by_y[2]], [cdot[:, self.matter], g]
+        for j, w in enumerate(self._wanted):
+            if w.is_speed:
+                slope, found = by_y[w.part][:, [w.place]], values[w.part][:, w.place]
+            else:
+                slope = np.zeros((len(r), 1, len(self._scale)))
+                if w.part == _PLACED:
+                    slope[:, 0, : self._num_c] = self.chart.place_slopes(points.c, w.place)
+                    found = self.chart.to_many_coordinates(points.c)[:, w.place]
+                else:
+                    slope[:, 0, w.place] = 1.0
+                    found = points.c[:, w.place]
+            rows.append(slope)
+            rest.append((found - points.wanted[:, j])[:, None])
+        inverse = solve_stacked(mass, np.tile(np.eye(self._num_z), (len(r), 1, 1)))
+        J, terms = condition_slopes(inverse, by_y[0], np.concatenate(rows, axis=1))
+        y = self._unknowns(points)
+        return _At(
+            F=np.concatenate([-(inverse @ r[:, :, None])[:, :, 0], *rest], axis=1),
+            J=J,
+            allowed=allowed_residuals(J, terms, self._num_z, y, points.reference),
+            r=r,
+            inverse=inverse,
+            cdot=cdot,
+            g=g,
+            v=v,
+            eta=eta,
+        )
+
+
+def condition_slopes(inverse: Array, r_y: Array, rest_y: Array) -> tuple[Array, Array]:
+    """(n, m, k) ∂F/∂y of (1) to (4), and the same of the sums of magnitudes."""
+    J = np.concatenate([-(inverse @ r_y), rest_y], axis=1)
+    return J, np.concatenate([np.abs(inverse) @ np.abs(r_y), np.abs(rest_y)], axis=1)
 
 
 def reference_of(scale: Array, y: Array) -> Array:
@@ -588,193 +1160,71 @@ def reference_of(scale: Array, y: Array) -> Array:
 
 
 def allowed_residuals(
-    mass: Array,
-    r_y: Array,
-    rest_y: Array,
+    J: Array,
+    terms: Array,
+    num_z: int,
     y: Array,
     reference: Array,
     tolerance: float = TOLERANCE,
     size: Array | float = 1.0,
 ) -> Array:
-    """(n, …) what may be left of (1) to (4) by (5), stacked, one row a variant.
+    """(n, m) what may be left of (1) to (4) by (5), with `condition_slopes`.
 
-    `tolerance` is ε, and `size`, (n, 1, 1), the number in place of 1 that forces are compared with.
+    `tolerance` is ε, and `size`, (n, 1), the number in place of 1 that forces are compared with.
     """
-    n, num_z = r_y.shape[:2]
-    inverse = solve_stacked(mass, np.tile(np.eye(num_z), (n, 1, 1)))
-    J = np.concatenate([inverse @ r_y, rest_y], axis=1)
-    terms = np.concatenate([np.abs(inverse) @ np.abs(r_y), np.abs(rest_y)], axis=1)
-    acting = np.abs(J @ y[:, :, None]) + np.abs(J) @ reference[:, :, None]
-    rounding = np.minimum(ROUNDING * (terms @ np.abs(y)[:, :, None]), HIDDEN * acting)
+    acting = np.abs((J @ y[:, :, None])[:, :, 0]) + (np.abs(J) @ reference[:, :, None])[:, :, 0]
+    rounding = np.minimum(ROUNDING * (terms @ np.abs(y)[:, :, None])[:, :, 0], HIDDEN * acting)
     compared = np.minimum(acting, size)
     # what is no force, (2) to (4), is compared with 1 at least
     compared[:, num_z:] = np.maximum(compared[:, num_z:], 1.0)
     common = ROUNDING * np.max(np.minimum(acting, 1.0), axis=1, initial=0.0, keepdims=True)
-    return np.asarray((tolerance * compared + rounding + common)[:, :, 0])
+    return np.asarray(tolerance * compared + rounding + common)
 
 
-class _NotPrescribedError(SimulationError):
-    """A value is no function of the coordinates and speeds of a chart."""
-
-
-def find_wanted(point: LocalState, given: Mapping[str, float]) -> tuple[WantedValue, ...]:
-    """The given values, each where it is found in the chart."""
-    system, chart = point.system, point.chart
-    places = {
-        _COORDINATE: {c.name: k for k, c in enumerate(chart.coordinates)},
-        _RATE: chart.coordinate_rates,
-        _SPEED: {s.name: k for k, s in enumerate(system.speeds)},
-        _INDEPENDENT: {s.name: k for k, s in enumerate(system.independent_speeds)},
-        PLACED: {q.name: k for k, q in chart.placed(system.coordinates)},
-    }
-    wanted = []
-    for name, value in given.items():
-        part = next((part for part, names in places.items() if name in names), None)
-        if part is None:
-            owner = name.rpartition(".")[0]
-            angles = chart.angle_names(owner)
-            named = [angle for angle in angles if angle in start_names(system)]
-            own = (*named, *places[PLACED], *places[_SPEED])
-            listed = ", ".join(n for n in own if n.rpartition(".")[0] == owner)
-            raise _NotPrescribedError(
-                f"'{name}' cannot be prescribed: the orientation of '{owner}' is described by "
-                f"{', '.join(angles)} here",
-                f"steady motion of model '{system.model.name}'",
-                f"give it as a guess, guess={{'{name}': {value:g}}}, and prescribe others: {listed}"
-                if is_place(system, name)
-                else f"prescribe others: {listed}",
-            )
-        wanted.append(WantedValue(part, places[part][name], float(value)))
-    return tuple(wanted)
-
-
-def least_speeds(point: LocalState, wanted: Sequence[WantedValue]) -> LocalState:
-    """The point closest to the target speeds, the other speeds of least norm."""
-    speeds = [w for w in wanted if w.is_speed]
-    if not speeds:
-        return point
-    rest = dataclasses.replace(point, zeta=np.zeros(len(point.zeta)))
-    values, (_, by_zeta, _) = rest.values(), rest.derivatives()
-    rows = np.array([by_zeta[w.part][w.place] for w in speeds])
-    miss = np.array([w.value - values[w.part][w.place] for w in speeds])
-    zeta = np.asarray(np.linalg.lstsq(rows, miss, rcond=1e-10)[0], dtype=float)
-    return dataclasses.replace(point, zeta=zeta)
-
-
-def _solved(mass: Array, right: Array) -> Array:
-    """M⁻¹ of a right-hand side; NaN where a search has come to a singular configuration."""
-    try:
-        return np.asarray(np.linalg.solve(mass, right), dtype=float)
-    except np.linalg.LinAlgError:
-        return np.full_like(right, np.nan)
-
-
-def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
-    """Search from a point, and from random points around it if that fails; the best is returned."""
-    rng = np.random.default_rng(11)
-    best = _descend(point, problem)
-    speeds = range(len(point.c), len(point.c) + len(point.zeta))
-    free = [*problem.relevant.coordinates, *speeds]
-    for aside in ASIDE:
-        if best.is_found and best.is_regular():
-            break
-        step = np.zeros(len(point.c) + len(point.zeta) + len(problem.searched))
-        step[free] = aside * rng.normal(size=len(free))
-        tried = _descend(_moved(point, step, problem), problem)
-        size = np.linalg.norm(tried.F())
-        is_less = np.isfinite(size) and not np.linalg.norm(best.F()) <= size
-        if is_less or (best.is_found and tried.is_found and tried.is_regular()):
-            best = tried
-    return best
-
-
-def _descend(point: LocalState, problem: SteadyProblem) -> SteadySolution:
-    """Gauss–Newton iteration with steps of least length."""
-    scale = np.append(scale_of(point), np.ones(len(problem.searched)))
-    now = _conditions(point, problem)
-    inputs = len(scale) - len(problem.searched)
-    for _ in range(MOST_STEPS):
-        F, J = now.F(), now.J()
-        if not np.all(np.isfinite(F)):
-            break
-        scale[inputs:] = 1.0 / np.maximum(np.linalg.norm(J[:, inputs:], axis=0), 1e-12)
-        step = scale * np.linalg.lstsq(J * scale, -F, rcond=1e-11)[0]
-        longest = float(np.max(np.abs(step[: len(point.c)]), initial=0.0))
-        step *= min(1.0, 0.5 / max(longest, 1e-300))
-        better = _shorter(now, step, problem, 1 if now.is_found else 30)
-        if better is None:
-            break
-        now = better
-    return now
-
-
-def _shorter(
-    now: SteadySolution, step: Array, problem: SteadyProblem, tries: int
-) -> SteadySolution | None:
-    """Backtracking line search: the first of step, step/2, … that reduces |F|, same mass matrix."""
-    size = np.linalg.norm(now.F())
-    for k in range(tries):
-        trial = _conditions(_moved(now.point, step / 2**k, problem), problem)
-        falls = np.linalg.norm(trial.F(now.mass)) < size
-        if falls and np.all(np.isfinite(trial.F())):
-            return trial
-    return None
-
-
-def scale_of(point: LocalState) -> Array:
+def scale_of(system: System, chart: LocalCoordinates) -> Array:
     """Scale of each coordinate and speed: what counts as a step of 1."""
-    length = point.system.kinematics.length
-    units = [q.unit for q in (*point.chart.coordinates, *point.chart.speeds)]
+    length = system.kinematics.length
+    units = [q.unit for q in (*chart.coordinates, *chart.speeds)]
     return np.array([length if unit in ("m", "m/s") else 1.0 for unit in units])
 
 
-def unknowns_of(point: LocalState, searched: Sequence[int]) -> Array:
-    """y: coordinates, speeds and the inputs that are searched for."""
-    return np.concatenate([point.c, point.zeta, point.inputs[list(searched)]])
+def _missed_conditions(
+    system: System, chart: LocalCoordinates, relevant: Relevance, given: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Name and unit of each entry of F."""
+    kin = system.kinematics
+    staying = [*chart.speeds, *(chart.coordinates[k] for k in relevant.coordinates)]
+    missed = [(f"the rate of {s.name}", rate_unit(s.unit)) for s in staying]
+    rows = [kin.rows[k] for k in kin.row_basis]
+    missed += [(f"row {r.name}", r.unit.removesuffix("/s")) for r in rows if r.is_holonomic]
+    units = units_by_name(system)
+    return missed + [(f"the given {name}", units[name]) for name in given]
 
 
-def _conditions(point: LocalState, problem: SteadyProblem) -> SteadySolution:
-    """(1) to (4) and their derivatives."""
-    values = point.values()
-    r, cdot, g, _, _, mass = values
-    by_c, by_zeta, by_inputs = point.derivatives()
-    inputs = list(problem.searched)
+def _table(values: Mapping[str, Array], n: int) -> Array:
+    """(n, k) numbers by name, in their order."""
+    table = np.empty((n, len(values)))
+    for k, x in enumerate(values.values()):
+        table[:, k] = x
+    return table
+
+
+def _firsts(values: Mapping[str, Array]) -> dict[str, float]:
+    return {name: float(x[0]) for name, x in values.items()}
+
+
+def _put(whole: Iterable[Array], places: NDArray[Any], parts: Iterable[Array]) -> None:
+    """Replace some rows of stacked arrays."""
+    for array, part in zip(whole, parts, strict=True):
+        array[places] = part
+
+
+def _compile(
+    e: LocalExpressions, searched: Sequence[int], device: AbstractDevice | None, is_single: bool
+) -> StackedFunction:
+    """Values, derivatives by (c, ζ, inputs searched for), and the mass matrix."""
     by_y = [
-        np.hstack([a, b, c[:, inputs]]) for a, b, c in zip(by_c, by_zeta, by_inputs, strict=True)
+        ca.horzcat(a, b, c[:, list(searched)])
+        for a, b, c in zip(e.by_c, e.by_zeta, e.by_inputs, strict=True)
     ]
-    keep = list(problem.relevant.coordinates)
-    rows, miss = [], []
-    for w in problem.wanted:
-        if w.is_speed:
-            rows.append(by_y[w.part][w.place])
-            miss.append(values[w.part][w.place] - w.value)
-        elif w.part == PLACED:
-            row = np.zeros(by_y[0].shape[1])
-            row[: len(point.c)] = np.array(point.chart.placing(point.c))[w.place]
-            rows.append(row)
-            miss.append(point.chart.to_coordinates(point.c)[w.place] - w.value)
-        else:
-            rows.append(np.eye(1, by_y[0].shape[1], w.place)[0])
-            miss.append(point.c[w.place] - w.value)
-    return SteadySolution(
-        point=point,
-        mass=mass,
-        r=r,
-        r_y=by_y[0],
-        rest=np.concatenate([cdot[keep], g, miss]),
-        rest_y=np.vstack([by_y[1][keep], by_y[2], *rows]),
-        y=unknowns_of(point, problem.searched),
-        reference=problem.reference,
-    )
-
-
-def _moved(point: LocalState, step: Array, problem: SteadyProblem) -> LocalState:
-    num_c, num_z = len(point.c), len(point.zeta)
-    inputs = point.inputs.copy()
-    inputs[list(problem.searched)] += step[num_c + num_z :]
-    return dataclasses.replace(
-        point,
-        c=point.c + step[:num_c],
-        zeta=point.zeta + step[num_c : num_c + num_z],
-        inputs=inputs,
-    )
+    return e.compile("conditions", [*e.values, *by_y, e.mass], device, is_single=is_single)

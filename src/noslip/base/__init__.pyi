@@ -1,16 +1,13 @@
 """Names that other packages may use, in the order in which they are needed."""
 
+from .arguments import (
+    checked as checked,
+)
 from .atomic import (
-    MANIFEST as MANIFEST,
     absolute as absolute,
-    is_working_folder as is_working_folder,
     made_parents as made_parents,
-    publish_folder as publish_folder,
-    read_manifest as read_manifest,
     remove_stale as remove_stale,
     reported as reported,
-    storage_error as storage_error,
-    temporary_folder as temporary_folder,
     write_atomically as write_atomically,
 )
 from .cache import (
@@ -19,6 +16,7 @@ from .cache import (
     value_key as value_key,
 )
 from .errors import (
+    ArgumentError as ArgumentError,
     CompileError as CompileError,
     DeviceError as DeviceError,
     Fault as Fault,
@@ -69,6 +67,9 @@ from .numbers import (
     Array as Array,
     finite_or_none as finite_or_none,
     is_truth as is_truth,
+)
+from .output_folders import (
+    OutputFolder as OutputFolder,
 )
 from .reading import (
     LARGEST as LARGEST,

@@ -174,6 +174,9 @@ _FIXES = {
 
 def hidden_name(target: Path, kind: str = "part", suffix: str = "") -> Path:
     """A new hidden name beside a target that tells which process it belongs to."""
+    if not target.name:
+        fix = "give a path that ends in the name of a file"
+        raise StorageError("the path names no file", str(target), fix)
     name = target.name.encode("utf-8", "surrogateescape")[:_KEPT_NAME].decode("utf-8", "ignore")
     system, pid, start = _identity(os.getpid())
     random = secrets.token_hex(4)

@@ -102,6 +102,10 @@ class MissingPackageError(SimulationError, ImportError):
     """An optional package is not installed; also an ImportError."""
 
 
+class ArgumentError(SimulationError, TypeError):
+    """An argument is of another type than its function takes; also a TypeError."""
+
+
 class MissingNameError(SimulationError, KeyError):
     """A result has no entry of this name; also a KeyError, as a mapping raises."""
 

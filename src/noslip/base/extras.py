@@ -69,14 +69,20 @@ def install_command(extra: str) -> str:
 
 
 def missing_package(error: ImportError, where: str) -> MissingPackageError | None:
-    """An import that failed for want of an optional package, as an error that says what to do.
+    """An import that failed for want of a package or a part, as an error that says what to do.
 
     Parameters
     ----------
     error : of the import.
     where : what was asked for.
     """
-    module = (error.name or "").split(".")[0]
+    module, *inner = (error.name or "").split(".")
+    if module == "noslip" and inner and not is_installed(f"noslip.{inner[0]}"):
+        return MissingPackageError(
+            f"noslip is installed here without its part '{inner[0]}'",
+            where,
+            "install noslip whole: pip install --force-reinstall noslip",
+        )
     if module not in EXTRAS or is_installed(module):
         return None
     package, extra = EXTRAS[module]

@@ -225,7 +225,8 @@ def read_number(
     """The number in a field: finite, and not beyond ±largest."""
     shown = field.strip() if len(field) <= 40 else f"{field[:40].strip()}…"
     try:
-        value = math.nan if "_" in field else float(field)
+        # Python reads 1_0 and digits of every script too
+        value = float(field) if field.isascii() and "_" not in field else math.nan
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

@@ -5,11 +5,12 @@
     robots.py         the family of robot descriptions, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
     dh_tables.py      Denavit–Hartenberg tables
-    vda5050.py        factsheets of VDA 5050; vda5050_orders.py its orders as missions
+    vda5050.py        factsheets of VDA 5050, and its orders as missions
     bicycle_parameters.py  parameter files of bicycles
     exports.py        the family of what goes out, and `export`
-    c.py              C code of compiled systems; c_source.py writes it for others too
-    fmu.py            functional mock-up units; fmu_code.py has their fixed C code
+    c_source.py       C code of compiled systems, for others too
+    fmu.py            functional mock-up units
+    c_code            what is the same in the C code of every system
     python_control.py systems of python-control
     jax_functions.py, torch_functions.py  differentiable functions, by differentiable.py
     casadi_file.py    serialized CasADi functions of compiled systems
@@ -32,5 +33,5 @@ __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 #: Modules of this package that define formats.
 BRIDGES = (
     *("urdf", "mjcf", "dh_tables", "vda5050", "bicycle_parameters", "run_tables", "ros"),
-    *("ros2_controllers", "c", "casadi_file", "fmu"),
+    *("ros2_controllers", "c_source", "casadi_file", "fmu"),
 )

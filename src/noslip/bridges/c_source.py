@@ -16,6 +16,8 @@ import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 
 import casadi as ca
 import numpy as np
@@ -31,6 +33,7 @@ from noslip import (
 )
 from noslip.analysis import scenario_start
 from noslip.base import Array, counted
+from noslip.bridges.exports import AbstractSystemFormat
 from noslip.control import solve_inputs
 from noslip.engines import (
     BasisCover,
@@ -437,7 +440,7 @@ def header_text(source: CSource) -> str:
         "enum {",
         f"    {upper}_OK = 0,",
         f"    {upper}_BASIS_ENDS = 1,       /* results hold; call {p}_change_basis */",
-        f"    {upper}_SINGULAR = 2,         /* no basis determines the motion here */",
+        f"    {upper}_SINGULAR = 2,         /* the speeds do not determine the motion here */",
         f"    {upper}_NOT_FINITE = 3,       /* a result is nan or infinite */",
         f"    {upper}_STEP_TOO_LONG = 4,    /* the step leaps over the end of its basis */",
         f"    {upper}_OFF_CONSTRAINTS = 5,  /* the state could not be projected */",
@@ -588,11 +591,11 @@ def source_text(source: CSource, header: str) -> str:
     if source.is_projected:
         lines += source.dispatch("projected_of", "t x u p")
     lines += _judge(source)
-    lines.append(_fill(source, _BODY))
+    lines.append(_fill(source, c_code("rates")))
     if source.is_driven:
-        lines.append(_fill(source, _INVERSE))
-    lines.append(_fill(source, _PROJECT if source.is_projected else _NO_PROJECTION))
-    lines.append(_fill(source, _STEP))
+        lines.append(_fill(source, c_code("inverse")))
+    lines.append(_fill(source, c_code("projection" if source.is_projected else "no_projection")))
+    lines.append(_fill(source, c_code("step")))
     if source.laws:
         lines += _controller(source)
     return "\n".join([*head, *source.sine(lines), *source.with_tables(lines)])
@@ -735,14 +738,15 @@ def _judge(source: CSource) -> list[str]:
         lines.append(f"    case {b}:")
         for k, measure in enumerate(system.singularity_measures):
             if measure.kind == "basis":
-                bound = source.number(measure.floor)
+                bound, limit = source.number(measure.floor), source.number(measure.limit)
+                lines.append(f"        if (!({fabs}(h[{k}]) > {limit})) return {upper}_SINGULAR;")
                 lines.append(
                     f"        if (!({fabs}(h[{k}]) >= {bound})) code = {upper}_BASIS_ENDS;"
                 )
             else:
-                limit = max(measure.limit, _SINGLE_LIMIT) if source.single else measure.limit
+                least = max(measure.limit, _SINGLE_LIMIT) if source.single else measure.limit
                 lines.append(
-                    f"        if (!({fabs}(h[{k}]) >= {source.number(limit)})) "
+                    f"        if (!({fabs}(h[{k}]) >= {source.number(least)})) "
                     f"return {upper}_SINGULAR; /* {c_comment(measure.name)} */"
                 )
         lines.append("        break;")
@@ -779,224 +783,59 @@ def _controller(source: CSource) -> list[str]:
         "}",
         "",
     ]
-    update = _UPDATE if is_sampled else ""
-    return [*lines, _fill(source, _CONTROL.replace("@update@", update))]
+    update = c_code("control_update") if is_sampled else ""
+    return [*lines, _fill(source, c_code("control").replace("@update@", update))]
 
 
-_BODY = """\
-static int @P@_finite(const @real@ *values, int count)
-{
-    int k;
-    for (k = 0; k < count; ++k)
-        if (!isfinite(values[k])) return 0;
-    return 1;
-}
+@cache
+def c_code(name: str) -> str:
+    """C code that is the same for every system, in which @name@ stands for what one fills in."""
+    return files("noslip.bridges").joinpath("c_code", f"{name}.c").read_text("utf-8")
 
-int @P@_rates(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
-    const @P@_parameters *p, @real@ *xdot)
-{
-    @real@ out[@nout@];
-    int k;
-    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
-    @P@_rates_of(basis, t, x, inputs, p, out);
-    for (k = 0; k < @nx@; ++k) xdot[k] = out[k];
-    if (!@P@_finite(out, @nx@)) return @N@_NOT_FINITE;
-    return @P@_judge(basis, out + @nx@);
-}
 
-int @P@_speeds(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
-    const @P@_parameters *p, @real@ *v)
-{
-    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
-    @P@_speeds_of(basis, t, x, inputs, p, v);
-    return @P@_finite(v, @N@_NUM_SPEEDS) ? @N@_OK : @N@_NOT_FINITE;
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CCode(AbstractSystemFormat):
+    """A self-contained file of C99 and its header.
 
-@real@ @P@_margin(int basis, @real@ t, const @real@ *x, const @P@_parameters *p)
-{
-    static const int counts[@nb@] = { @counts@ };
-    @real@ m[@nm@] = { 0 }, least = INFINITY;
-    int k;
-    if (basis < 0 || basis >= @nb@) return -INFINITY;
-    @P@_measures_of(basis, t, x, p, m);
-    for (k = 0; k < counts[basis]; ++k) {
-        if (!isfinite(m[k])) return -INFINITY;
-        if (fabs@f@(m[k]) < least) least = fabs@f@(m[k]);
-    }
-    return least - @one@;
-}
+    Parameters
+    ----------
+    precision : ``double`` or ``single``.
+    prefix : of all names; made of the model's name by default.
+    controller : input law that becomes a controller step, such as :class:`noslip.Tracking`.
+    start : values of the state that the code starts with; the model's scenario by default.
+    own_sine : whether the code brings its own sine and cosine instead of calling libm's.
+    """
 
-int @P@_generalized_forces(int basis, @real@ t, const @real@ *x, const @real@ *etadot,
-    const @real@ *inputs, const @P@_parameters *p, @real@ *generalized)
-{
-    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
-    @P@_generalized_of(basis, t, x, etadot, inputs, p, generalized);
-    if (!@P@_finite(generalized, @nf@)) return @N@_NOT_FINITE;
-    return @P@_margin(basis, t, x, p) >= @zero@ ? @N@_OK : @N@_BASIS_ENDS;
-}
+    precision: str = "double"
+    prefix: str = ""
+    controller: AbstractInputLaw | None = None
+    start: dict[str, float] | None = None
+    own_sine: bool = False
 
-int @P@_change_basis(int *basis, @real@ t, @real@ *x, const @real@ *inputs,
-    const @P@_parameters *p)
-{
-    @real@ v[@nv@] = { 0 }, eta[@nf@ + 1] = { 0 }, margin, most = -INFINITY;
-    int b, k, best = -1;
-    if (*basis < 0 || *basis >= @nb@) return @N@_NO_SUCH_BASIS;
-    for (b = 0; b < @nb@; ++b) {
-        margin = @P@_margin(b, t, x, p);
-        if (margin > most) {
-            best = b;
-            most = margin;
-        }
-    }
-    if (best < 0 || most + @one@ < @near@) return @N@_SINGULAR;
-    if (best == *basis) return @N@_OK;
-    @P@_speeds_of(*basis, t, x, inputs, p, v);
-    @P@_eta_of(best, t, x, v, p, eta);
-    if (!@P@_finite(eta, @nf@)) return @N@_NOT_FINITE;
-    for (k = 0; k < @nf@; ++k) x[@nq@ + k] = eta[k];
-    *basis = best;
-    return @N@_OK;
-}
-"""
+    word = "c"
+    name = "C"
+    suffixes = (".c",)
+    companions = (".h",)
 
-_INVERSE = """\
-int @P@_inverse_dynamics(int basis, @real@ t, const @real@ *x, const @real@ *etadot,
-    const @real@ *inputs, const @P@_parameters *p, @real@ *forces)
-{
-    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
-    @P@_inverse_of(basis, t, x, etadot, inputs, p, forces);
-    if (!@P@_finite(forces, @nu@)) return @N@_NOT_FINITE;
-    return @P@_margin(basis, t, x, p) >= @zero@ ? @N@_OK : @N@_BASIS_ENDS;
-}
-"""
+    def files(self, system: System, stem: str) -> tuple[bytes, bytes]:
+        """The code and its header."""
+        source = self._source(system)
+        header = check_stem(stem, f"C code of model '{system.model.name}'") + ".h"
+        texts = source_text(source, header), header_text(source)
+        code, declarations = (text.encode("ascii") for text in texts)
+        return code, declarations
 
-_NO_PROJECTION = """\
-@real@ @P@_residual(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
-    const @P@_parameters *p)
-{
-    (void)t;
-    (void)x;
-    (void)inputs;
-    (void)p;
-    return basis < 0 || basis >= @nb@ ? INFINITY : @zero@;
-}
+    def notes(self, system: System) -> tuple[str, ...]:
+        """Notes on what the code leaves out."""
+        return notes_of(self._source(system))
 
-int @P@_project(int basis, @real@ t, @real@ *x, const @real@ *inputs, const @P@_parameters *p)
-{
-    (void)t;
-    (void)x;
-    (void)inputs;
-    (void)p;
-    return basis < 0 || basis >= @nb@ ? @N@_NO_SUCH_BASIS : @N@_OK;
-}
-"""
-
-_PROJECT = """\
-@real@ @P@_residual(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
-    const @P@_parameters *p)
-{
-    @real@ out[@nx@ + 1] = { 0 };
-    if (basis < 0 || basis >= @nb@) return INFINITY;
-    @P@_projected_of(basis, t, x, inputs, p, out);
-    return out[@nx@];
-}
-
-int @P@_project(int basis, @real@ t, @real@ *x, const @real@ *inputs, const @P@_parameters *p)
-{
-    @real@ y[@nx@ + 1] = { 0 }, out[@nx@ + 1] = { 0 }, size = @one@;
-    int k, turn;
-    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
-    for (k = 0; k < @nx@; ++k) y[k] = x[k];
-    for (k = 0; k < @nq@; ++k)
-        if (fabs@f@(x[k]) > size) size = fabs@f@(x[k]);
-    for (turn = 0; turn < 8; ++turn) {
-        @P@_projected_of(basis, t, y, inputs, p, out);
-        if (!@P@_finite(out, @nx@ + 1)) return @N@_NOT_FINITE;
-        if (out[@nx@] <= @tol@ * size) {
-            for (k = 0; k < @nx@; ++k) x[k] = y[k];
-            return @N@_OK;
-        }
-        for (k = 0; k < @nx@; ++k) y[k] = out[k];
-    }
-    return @N@_OFF_CONSTRAINTS;
-}
-"""
-
-_STEP = """\
-/* whether measures of a basis, from what they were before, lead over its end */
-static int @P@_leaps(int basis, const @real@ *m, const @real@ *before, @real@ nearest)
-{
-    static const int counts[@nb@] = { @counts@ };
-    int k;
-    for (k = 0; k < counts[basis]; ++k)
-        if (!(m[k] * before[k] > @zero@) || fabs@f@(m[k]) < nearest) return 1;
-    return 0;
-}
-
-int @P@_step(int *basis, @real@ t, @real@ step, @real@ *x, const @real@ *inputs,
-    const @P@_parameters *p)
-{
-    @real@ k[4][@nout@], first[@nx@ + 1], y[@nx@ + 1], u[@some_inputs@], m[@nm@] = { 0 }, later;
-    int code, stage, j, b = *basis;
-    if (b < 0 || b >= @nb@) return @N@_NO_SUCH_BASIS;
-    for (j = 0; j < @nx@; ++j) first[j] = x[j];
-    if (!(@P@_margin(b, t, first, p) >= @zero@)) {
-        code = @P@_change_basis(&b, t, first, inputs, p);
-        if (code != @N@_OK) return code;
-    }
-    for (j = 0; j < @some_inputs@; ++j) u[j] = @zero@;
-    for (stage = 0; stage < 4; ++stage) {
-        later = stage == 0 ? @zero@ : stage == 3 ? step : @half@ * step;
-        for (j = 0; j < @nx@; ++j)
-            y[j] = stage == 0 ? first[j] : first[j] + later * k[stage - 1][j];
-        for (j = 0; j < @N@_NUM_INPUTS; ++j) u[j] = inputs[j];
-        for (j = @nu@; j < @nu@ + @nw@; ++j) u[j] += later * inputs[j + @nw@];
-        @P@_rates_of(b, t + later, y, u, p, k[stage]);
-        if (!@P@_finite(k[stage], @nx@)) return @N@_NOT_FINITE;
-        if (@P@_judge(b, k[stage] + @nx@) == @N@_SINGULAR) return @N@_SINGULAR;
-        if (@P@_leaps(b, k[stage] + @nx@, k[0] + @nx@, @limit@)) return @N@_STEP_TOO_LONG;
-    }
-    for (j = 0; j < @nx@; ++j)
-        y[j] = first[j] + step / @six@ * (k[0][j] + @two@ * (k[1][j] + k[2][j]) + k[3][j]);
-    code = @P@_project(b, t + step, y, u, p);
-    if (code != @N@_OK) return code;
-    @P@_measures_of(b, t + step, y, p, m);
-    if (@P@_leaps(b, m, k[0] + @nx@, @near@)) return @N@_STEP_TOO_LONG;
-    if (!(@P@_margin(b, t + step, y, p) >= @zero@)) {
-        code = @P@_change_basis(&b, t + step, y, u, p);
-        if (code != @N@_OK) return code;
-    }
-    for (j = 0; j < @nx@; ++j) x[j] = y[j];
-    *basis = b;
-    return @N@_OK;
-}
-"""
-
-_UPDATE = """
-    @P@_update_of(basis, t, x, z, p, later);
-    for (j = 0; j < @nz@; ++j) z[j] = later[j];
-"""
-
-_CONTROL = """\
-int @P@_control(int basis, @real@ t, @real@ step, const @real@ *x, const @P@_parameters *p,
-    @P@_controller *controller, @real@ *inputs)
-{
-    @real@ k[4][@ninputs@ + @some_z@], z[@some_z@] = { 0 }, later[@some_z@] = { 0 };
-    int j, stage;
-    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
-    for (j = 0; j < @some_z@; ++j) z[j] = later[j] = controller->z[j];@update@
-    @P@_law_of(basis, t, x, z, p, k[0]);
-    for (j = 0; j < @N@_NUM_INPUTS; ++j) inputs[j] = k[0][j];
-    for (stage = 1; stage < 4; ++stage) {
-        const @real@ h = stage == 3 ? step : @half@ * step;
-        for (j = 0; j < @nz@; ++j) later[j] = z[j] + h * k[stage - 1][@ninputs@ + j];
-        @P@_law_of(basis, t + h, x, later, p, k[stage]);
-    }
-    for (j = 0; j < @nz@; ++j)
-        z[j] += step / @six@ * (k[0][@ninputs@ + j] + @two@ * (k[1][@ninputs@ + j]
-            + k[2][@ninputs@ + j]) + k[3][@ninputs@ + j]);
-    if (!@P@_finite(inputs, @N@_NUM_INPUTS) || !@P@_finite(z, @nz@)) return @N@_NOT_FINITE;
-    for (j = 0; j < @nz@; ++j) controller->z[j] = z[j];
-    return @P@_margin(basis, t, x, p) >= @zero@ ? @N@_OK : @N@_BASIS_ENDS;
-}
-"""
+    def _source(self, system: System) -> CSource:
+        return c_source(
+            system,
+            where=f"C code of model '{system.model.name}'",
+            prefix=self.prefix,
+            precision=self.precision,
+            controller=self.controller,
+            start=self.start,
+            own_sine=self.own_sine,
+        )

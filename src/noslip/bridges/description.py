@@ -758,6 +758,11 @@ class _Building:
                 f"joint '{joint.name}' has limits from {joint.lower:g} to {joint.upper:g}, which "
                 "would hold it; they are left out"
             )
+        elif is_single and math.isfinite(joint.lower) != math.isfinite(joint.upper):
+            self.notes.append(
+                f"joint '{joint.name}' has a limit on one side alone, {joint.lower:g} to "
+                f"{joint.upper:g}; it is left out"
+            )
         if is_single and (math.isfinite(joint.effort) or math.isfinite(joint.velocity)):
             self.notes.append(
                 "limits of effort and velocity are left out: a joint has those of its coordinate, "

@@ -6,6 +6,7 @@ Jacobian, and for a run with many unknowns the product of weights with its Jacob
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from noslip import Measurements, SimulationError, System, gradient, simulate, simulate_sensitivities
-from noslip.base import Array, nearest
+from noslip.base import Array, is_truth, nearest
 from noslip.engines import compile_expression
 from noslip.simulation import check_own_speeds
 
@@ -28,6 +29,20 @@ def check_request(mode: str, options: Mapping[str, Any], where: str) -> None:
         raise SimulationError(f"the mode is {mode!r:.40}", where, nearest(str(mode), MODES))
     if "duration" not in options:
         raise SimulationError("the duration is missing", where, "give duration=…, s")
+
+
+def read_numbers(value: Any, what: str, where: str) -> Array:
+    """An argument of a function as numbers."""
+    try:
+        if isinstance(value, str | bytes) or is_truth(value):
+            raise TypeError("NumPy would read a text as a number, and True as 1")
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise SimulationError(
+            f"{what} is {value!r:.60}, which is no array of numbers",
+            where,
+            "give an array of numbers",
+        ) from None
 
 
 class RatesFunction:
@@ -78,7 +93,8 @@ class RatesFunction:
 
     def _rows(self, *given: Any) -> tuple[tuple[int, ...], list[Array]]:
         """Leading dimensions that all share, and tables of rows."""
-        arrays = [np.asarray(a, dtype=float) for a in given]
+        where = f"rates of model '{self.system.model.name}'"
+        arrays = [read_numbers(a, name, where) for a, name in zip(given, "txup", strict=True)]
         arrays[0] = arrays[0][..., None]
         for letter, array, size in zip("txup", arrays, self.sizes, strict=True):
             if array.shape[-1:] != (size,):
@@ -125,12 +141,19 @@ class RunFunction:
         for name in self.columns:
             if name not in known:
                 raise SimulationError(f"there is no column '{name}'", where, nearest(name, known))
+        inspect.signature(simulate_sensitivities).bind_partial(**self.options)
         samples = self.options.get("samples", 201)
-        end = float(self.options["duration"])
+        end = read_numbers(self.options["duration"], "the duration", where)
+        if end.ndim or (isinstance(samples, int) and samples < 2):
+            raise SimulationError(
+                f"{samples!r:.40} samples of {end} s are asked for",
+                where,
+                "give a duration in s, and at least 2 samples",
+            )
         self.times = (
-            np.linspace(0.0, end, samples)
-            if isinstance(samples, int)
-            else np.asarray(samples, dtype=float)
+            np.linspace(0.0, float(end), samples)
+            if isinstance(samples, int) and not is_truth(samples)
+            else read_numbers(samples, "samples", where)
         )
         self._parameters = {p.name for p in system.model.parameters}
         self._inputs = {i.name for i in system.inputs}
@@ -167,7 +190,8 @@ class RunFunction:
 
     def _given(self, theta: Any) -> dict[str, Any]:
         """Options of a run with the numbers of θ in their places."""
-        numbers = np.asarray(theta, dtype=float).reshape(-1)
+        where = f"run of model '{self.system.model.name}'"
+        numbers = read_numbers(theta, "θ", where).reshape(-1)
         if len(numbers) != len(self.names):
             raise SimulationError(
                 f"{len(numbers)} numbers are given for {len(self.names)} names",

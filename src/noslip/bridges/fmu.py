@@ -6,6 +6,12 @@
 Variables have their names, units and start values; states are the coordinates and ``eta[k]``, which
 mean other speeds after a change of basis; named speeds are outputs. The code is that of
 `c_source.py`, and its sources are part of the file. Without a C compiler it holds sources alone.
+
+What is the same for every model is in `c_code`: types and functions of [FMI 3.0.2] and [FMI 2.0.4]
+are declared there as the standards print them, so that the sources need no other files; @name@
+stands for what a model fills in. Values are found by their references: the time is 0, then come
+states, their derivatives, inputs, outputs, parameters, the number of the basis, and the margin of
+the basis (its event indicator).
 """
 
 from __future__ import annotations
@@ -27,8 +33,14 @@ import casadi as ca
 import numpy as np
 
 from noslip import CompileError, Quantity, System, __version__
-from noslip.bridges import fmu_code
-from noslip.bridges.c_source import CSource, c_source, header_text, notes_of, source_text
+from noslip.bridges.c_source import (
+    CSource,
+    c_code,
+    c_source,
+    header_text,
+    notes_of,
+    source_text,
+)
 from noslip.bridges.exports import AbstractSystemFormat
 from noslip.engines import basis_measures
 from noslip.expressions import rate_unit, read_unit
@@ -37,6 +49,11 @@ from noslip.expressions import rate_unit, read_unit
 LARGEST_RESIDUAL = 1e-9
 #: Names that the variables of the unit itself have.
 OWN_NAMES = ("time", "basis", "basis_margin")
+#: What `fmi_states.c` spells differently in each version.
+SPELLINGS = {
+    2: {"fmi": "fmi2", "State": "FMUstate", "Deserialize": "DeSerialize", "Byte": "char"},
+    3: {"fmi": "fmi3", "State": "FMUState", "Deserialize": "Deserialize", "Byte": "uint8_t"},
+}
 
 _COMPILERS = ("cc", "gcc", "clang")
 _PLATFORMS = {"Linux": ("linux", ".so"), "Darwin": ("darwin", ".dylib")}
@@ -193,10 +210,10 @@ class Fmu(AbstractSystemFormat):
             "step": source.number(float(self.step)),
             "tolerance": source.number(float(self.tolerance)),
             "printed": "\n".join(_printed(source)),
-            **fmu_code.SPELLINGS[self.version],
+            **SPELLINGS[self.version],
         }
-        standard = fmu_code.FMI3 if self.version == 3 else fmu_code.FMI2
-        text = "\n".join([fmu_code.CORE, fmu_code.EXPORT, standard, fmu_code.STATES])
+        names = ("fmu", "fmi_export", f"fmi{self.version}", "fmi_states")
+        text = "\n".join(map(c_code, names))
         return re.sub(r"@(\w+)@", lambda m: values.get(m[1], m[0]), text)
 
 

@@ -54,10 +54,12 @@ def to_jax(system: System) -> Callable[..., Any]:
     def rates(t: Any, x: Any, u: Any = None, p: Any = None) -> Any:
         """Rates of the state."""
         _check_precision(jax, system)
-        array = jax.numpy.asarray
         forces, known = function.completed(u, p)
-        given = (array(a, dtype=np.float64) for a in (t, x, forces, known))
-        return evaluate(*given)
+        given = (t, x, forces, known)
+        if not any(isinstance(a, jax.core.Tracer) for a in given):
+            # what is wrong is said by the error itself, and not within one of JAX
+            return jax.numpy.asarray(function.values(*given))
+        return evaluate(*(jax.numpy.asarray(a, dtype=np.float64) for a in given))
 
     return rates
 
@@ -119,6 +121,8 @@ def simulate_jax(
     def run(theta: Any) -> Any:
         """Columns at the samples."""
         _check_precision(jax, system)
+        if not isinstance(theta, jax.core.Tracer):
+            return jax.numpy.asarray(function.values(theta))
         return evaluate(jax.numpy.asarray(theta, dtype=np.float64))
 
     return run

@@ -63,7 +63,7 @@ def mesh_path(name: str, description: Path) -> Path:
         real = Path(os.path.realpath(path))
         if not real.is_relative_to(os.path.realpath(root)):
             raise _refusal(name, description, "it is outside of the folder of the description")
-        if real.is_file():
+        if os.path.isfile(real):  # Path.is_file fails at names that are too long
             return real
     raise _refusal(name, description, "there is no such file")
 
@@ -74,7 +74,7 @@ def _is_package(place: Path, name: str, package: Path) -> bool:
     One that is neither is some folder of the computer that has the name by chance, or by intent.
     """
     found = place / name
-    if name in (".", "..") or "\0" in name or not found.is_dir():
+    if name in (".", "..") or "\0" in name or not os.path.isdir(found):
         return False
     # a link out of the place is none of its folders
     if not Path(os.path.realpath(found)).is_relative_to(place):

@@ -144,6 +144,9 @@ class _MjcfReader(XmlReader):
         self.least_mass = self.number(self.settings, "boundmass")
         self.least_moment = self.number(self.settings, "boundinertia")
         self.groups = self.numbers(self.settings, "inertiagrouprange", (0.0, 5.0))
+        if self.groups[0] > self.groups[1]:
+            what = f"inertiagrouprange is {self.groups[0]:g} to {self.groups[1]:g}"
+            self.fault(self.settings, what, "give the lower end first")
         self.copies = 0
         self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
         self.meshes = dict(self._mesh_files())
@@ -244,13 +247,26 @@ class _MjcfReader(XmlReader):
     ) -> None:
         own = {tag: dict(attributes) for tag, attributes in above.items()}
         element.attributes.get("class")
+        seen = set[str]()
         for child in element.children:
             if child.tag != "default":
                 child.is_reached = True
                 own.setdefault(child.tag, {}).update(child.attributes)
+                if child.tag in seen:
+                    fix = "write its attributes in one"
+                    self.fault(child, f"default class '{name}' has two <{child.tag}>", fix)
+                seen.add(child.tag)
         self.defaults[name] = own
         for child in element.all("default"):
-            self._read_defaults(child, child.attributes.get("class", ""), own)
+            inner = child.attributes.get("class", "")
+            if inner in self.defaults:
+                what = (
+                    f"there are two default classes '{inner}'"
+                    if inner
+                    else "a default class has no name"
+                )
+                self.fault(child, what, 'give each its own class="…"')
+            self._read_defaults(child, inner, own)
 
     def _filled(self, element: XmlElement, tag: str, class_name: str) -> XmlElement:
         """An element with the defaults of its class."""
@@ -273,7 +289,10 @@ class _MjcfReader(XmlReader):
         while waiting:
             item, above = waiting.pop()
             if item.element.tag != "body":
-                continue  # of the world: the ground and what stands on it
+                # of the world: the ground and what stands on it, which is only checked
+                if item.element.tag == "geom":
+                    self._geometry(self._filled(item.element, "geom", item.class_name), Pose())
+                continue
             used = item.element.attributes.get("childclass", item.class_name)
             inner = list(self._items(item.element, used, item.suffix))
             name = self._body(item, above, inner)
@@ -301,6 +320,7 @@ class _MjcfReader(XmlReader):
         if child.tag == "frame":
             yield item._replace(frame=item.frame.at(self._pose(child)), class_name=inherited)
             return
+        self.needed(child, "count")
         count = self.number(child, "count")
         self.copies += max(1, int(min(count, 1e9)))
         if count != round(count) or not 0 <= count or self.copies > MAX_COPIES:
@@ -445,6 +465,8 @@ class _MjcfReader(XmlReader):
             if part.mass:
                 link = joined_link(link, part.mass, part.solid.pose.p, part.mass * part.inertia)
         for geom, _ in geoms:
+            if geom.attributes.get("type") == "plane":
+                self.fault(geom, f"a <geom> of body '{name}' is a plane", "planes are of the world")
             if geom.attributes.get("type") == "mesh" or "mesh" in geom.attributes:
                 if how != "false":
                     self.notes.append(
@@ -454,6 +476,7 @@ class _MjcfReader(XmlReader):
 
     def _with_inertial(self, link: Link, element: XmlElement) -> Link:
         pose = self._pose(element)
+        self.needed(element, "pos", "mass")
         mass = self.number(element, "mass")
         if "fullinertia" in element.attributes:
             xx, yy, zz, xy, xz, yz = self.numbers(element, "fullinertia", (0.0,) * 6)
@@ -466,7 +489,11 @@ class _MjcfReader(XmlReader):
         """A geom and its mass; None for what is neither drawn nor has mass."""
         word = element.attributes.get("type", "mesh" if "mesh" in element.attributes else "sphere")
         pose, size = self._pose(element), self._size(element)
-        if "fromto" in element.attributes and word in ("capsule", "cylinder", "box", "ellipsoid"):
+        is_long = word in ("capsule", "cylinder", "box", "ellipsoid")
+        if "fromto" in element.attributes and not is_long:
+            fix = "give it to a capsule, cylinder, box or ellipsoid"
+            self.fault(element, f"a <geom> of type {word} has fromto", fix)
+        elif "fromto" in element.attributes:
             ends = np.array(self.numbers(element, "fromto", (0.0,) * 6)).reshape(2, 3)
             along = ends[1] - ends[0]
             length = float(np.linalg.norm(along))
@@ -478,9 +505,11 @@ class _MjcfReader(XmlReader):
             if word == "mesh":
                 name = element.attributes.get("mesh", "")
                 file, scale = self.meshes.get(name, (name, (1.0, 1.0, 1.0)))
-                color = self._color(element)
+                color = self.color(element)
                 made = Geometry(kind="mesh", size=scale, pose=pose, file=file, color=color)
                 return _WeighedGeom(made, 0.0, np.zeros((3, 3)))
+            if word == "plane" and len(size) not in (0, 3):
+                self.fault(element, "a <geom> of type plane has not 3 sizes", 'as size="0 0 1"')
             if word not in ("plane", "hfield"):
                 self.fault(element, f"a <geom> has the type '{word}'", nearest(word, _VOLUMES))
             return None
@@ -494,7 +523,7 @@ class _MjcfReader(XmlReader):
         size = size[:count]
         full = {"box": (2.0, 2.0, 2.0), "capsule": (1.0, 2.0), "cylinder": (1.0, 2.0)}
         size = tuple(f * s for f, s in zip(full.get(word, (1.0,) * 3), size, strict=False))
-        made = Geometry(kind=word, size=size, pose=pose, color=self._color(element))
+        made = Geometry(kind=word, size=size, pose=pose, color=self.color(element))
         is_shell = self._word(element, "shellinertia", "false", _TRUTHS) == "true"
         if is_shell and word not in _OUTWARDS:
             self.notes.append(f"a shell of type {word} is taken as a solid")
@@ -505,20 +534,13 @@ class _MjcfReader(XmlReader):
         if mass < 0.0:
             self.fault(element, f"a <geom> has the mass {mass:g} kg", "give 0 or more")
         lowest, highest = self.groups
-        if not lowest <= self.number(element, "group") <= highest:
+        if not lowest <= self.whole(element, "group") <= highest:
             mass = 0.0
         return _WeighedGeom(made, mass, inertia)
 
     def _size(self, element: XmlElement) -> tuple[float, ...]:
-        text = element.attributes.get("size", "")
-        count = len(text.split()[:4])
-        return self.numbers(element, "size", (), count) if count else ()
-
-    def _color(self, element: XmlElement) -> str:
-        if "rgba" not in element.attributes:
-            return ""
-        rgba = self.numbers(element, "rgba", (0.5, 0.5, 0.5, 1.0))
-        return "#" + "".join(f"{round(255 * min(max(v, 0.0), 1.0)):02x}" for v in rgba[:3])
+        count = len(element.attributes.get("size", "").split())
+        return self.numbers(element, "size", (), min(max(count, 1), 3))
 
     def _pose(self, element: XmlElement) -> Pose:
         position = np.array(self.numbers(element, "pos", (0.0, 0.0, 0.0)))
@@ -596,9 +618,17 @@ class _MjcfReader(XmlReader):
                 name = given.get("name") or f"equality_{k + 1}"
                 if element.tag in ("connect", "weld") and "body1" in given:
                     yield self._loop(element, name)
-                elif element.tag == "joint" and given.get("joint1") in names:
+                elif element.tag == "joint":
+                    self.needed(element, "joint1")
                     coefficients = self.numbers(element, "polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
-                    at = names[given["joint1"]]
+                    tied = given.get("joint1", "")
+                    at = names.get(tied)
+                    if at is None:
+                        what = f"the equality '{name}' ties '{tied}', which is not a joint"
+                        self.fault(element, what, nearest(tied, names))
+                        continue
+                    if self.joints[at].mimic is not None:
+                        self.notes.append(f"joint '{tied}' has two equalities; '{name}' is held")
                     follows = (given.get("joint2", ""), coefficients)
                     self.joints[at] = self.joints[at].following(follows)
                 else:
@@ -633,7 +663,7 @@ class _MjcfReader(XmlReader):
         )  # fmt: skip
 
     def _driven(self) -> Iterator[str]:
-        known = {joint.name for joint in self.joints}
+        known, driven = {joint.name for joint in self.joints}, set[str]()
         for owner in self.root.all("actuator"):
             if "actuator" in self.disabled:
                 self.notes.append("actuators are disabled and left out")
@@ -641,7 +671,14 @@ class _MjcfReader(XmlReader):
                 continue
             for element in owner.all():
                 joint = element.attributes.get("joint", "")
-                if element.tag not in _ACTUATORS or joint not in known:
+                if joint and joint not in known:
+                    what = f"an actuator ({element.tag}) drives '{joint}', which is not a joint"
+                    self.fault(element, what, nearest(joint, known))
+                    continue
+                if joint in driven:
+                    self.notes.append(f"joint '{joint}' has several actuators, and one motor here")
+                driven.add(joint)
+                if element.tag not in _ACTUATORS or not joint:
                     self.notes.append(f"an actuator ({element.tag}) is left out")
                     continue
                 if element.tag not in _FORCES:

@@ -25,7 +25,7 @@ import casadi as ca
 import numpy as np
 
 from noslip import Linearization, SimulationError, System
-from noslip.base import Array, require
+from noslip.base import ArgumentError, Array, require
 from noslip.control import find_follower
 from noslip.expressions import nominal
 
@@ -63,7 +63,11 @@ def to_control(
     SimulationError : flatness is asked for and not known, or the independent speeds end on the way.
     """
     if not isinstance(thing, System | Linearization):
-        raise TypeError(f"to_control takes a System or a Linearization, got {type(thing).__name__}")
+        raise ArgumentError(
+            f"to_control takes a System or a Linearization, got {type(thing).__name__}",
+            "thing, argument of to_control",
+            "make one by compile(derive(load('agv')))",
+        )
     model = thing.model if isinstance(thing, Linearization) else thing.model.name
     where = f"python-control system of model '{model}'"
     require("control", "to_control", where)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from noslip import Fault, ModelError
-from noslip.base import nearest, read_text
+from noslip.base import LARGEST, nearest, read_text
 from noslip.bridges.description import Undercarriage
 
 #: Ending of such files, in place of the description's own.
@@ -72,18 +72,20 @@ class _UndercarriageReader:
         value = self.table.get(key)
         if value is None:
             return None
-        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            self._fault(key, 'a list of names, as ["left", "right"]')
+        is_right = isinstance(value, list) and all(isinstance(name, str) for name in value)
+        if not is_right or len(set(value)) < len(value):
+            self._fault(key, 'a list of names, each once, as ["left", "right"]')
             return None
         return tuple(value)
 
     def numbers(self, key: str) -> dict[str, float]:
         value = self.table.get(key, {})
         is_right = isinstance(value, dict) and all(
-            isinstance(n, int | float) and not isinstance(n, bool) for n in value.values()
+            isinstance(n, int | float) and not isinstance(n, bool) and abs(n) <= LARGEST
+            for n in value.values()
         )
         if not is_right:
-            self._fault(key, "a table of names and numbers, as {lift = 0.1}")
+            self._fault(key, "a table of names and finite numbers, as {lift = 0.1}")
             return {}
         return {name: float(number) for name, number in value.items()}
 

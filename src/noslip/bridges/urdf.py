@@ -52,6 +52,13 @@ _KINDS = {
     "planar": "planar",
     "floating": "free",
 }
+#: Attributes of shapes, without which they have no size.
+_SIZES = {
+    "box": ("size",), "sphere": ("radius",), "mesh": ("filename",),
+    "cylinder": ("radius", "length"), "capsule": ("radius", "length"),
+}  # fmt: skip
+#: Elements of a transmission that say which joint it drives, and how that is called elsewhere.
+_TRANSMISSION = ("type", "joint", "actuator", "hardwareInterface")
 #: Elements that say nothing about the mechanics, or nothing that a model carries.
 _IGNORED = {
     "gazebo": "settings of Gazebo",
@@ -107,12 +114,12 @@ def _refuse_xacro(root: XmlElement, file: str) -> None:
 class _UrdfReader(XmlReader):
     """One file being read."""
 
+    def __init__(self, file: str) -> None:
+        super().__init__(file)
+        self.notes: list[str] = []
+
     def robot(self, root: XmlElement) -> RobotDescription:
-        colors = {
-            m.attributes.get("name", ""): color
-            for m in root.all("material")
-            if (color := self._color(m))
-        }
+        colors = {m.attributes.get("name", ""): self._color(m) for m in root.all("material")}
         links = tuple(self._link(element, colors) for element in root.all("link"))
         joints = tuple(
             joint for element in root.all("joint") if (joint := self._joint(element)) is not None
@@ -123,13 +130,18 @@ class _UrdfReader(XmlReader):
             for element in walk(owner)
             if element.tag == "joint" and "name" in element.attributes
         ]
-        notes = []
-        for owner in root.all("transmission", *_IGNORED):
-            if owner.tag in _IGNORED:
-                notes.append(f"{_IGNORED[owner.tag]} are left out")
+        known = {joint.name for joint in joints}
+        for name in dict.fromkeys(actuated):
+            if name not in known:
+                self.notes.append(f"the file has no joint '{name}', which it names as actuated")
+        for owner in root.all("transmission"):
+            for element in owner.all(*_TRANSMISSION):
+                element.take()
+        for owner in root.all(*_IGNORED):
+            self.notes.append(f"{_IGNORED[owner.tag]} are left out")
             owner.take()
         name = root.attributes.get("name", "robot")
-        notes += left_out(root)
+        self.notes += left_out(root)
         self.raise_faults()
         return RobotDescription(
             name=name,
@@ -137,7 +149,7 @@ class _UrdfReader(XmlReader):
             links=links,
             joints=joints,
             driven=tuple(dict.fromkeys(actuated)) or None,
-            notes=tuple(dict.fromkeys(notes)),
+            notes=tuple(dict.fromkeys(self.notes)),
         )
 
     def _name(self, element: XmlElement) -> str:
@@ -152,8 +164,17 @@ class _UrdfReader(XmlReader):
         mass, center, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
         if inertial is not None:
             pose = self._pose(inertial)
-            mass = self.number(inertial.first("mass"), "value")
-            at = inertial.first("inertia")
+            given, at = inertial.first("mass"), inertial.first("inertia")
+            for tag, held, *names in (
+                ("mass", given, "value"),
+                ("inertia", at, "ixx", "iyy", "izz"),
+            ):
+                if held is None:
+                    fix = f'write <{tag} {names[0]}="…"/> in it'
+                    self.fault(inertial, f"the <inertial> of link '{name}' has no <{tag}>", fix)
+                else:
+                    self.needed(held, *names)
+            mass = self.number(given, "value")
             xx, xy, xz, yy, yz, zz = (
                 self.number(at, key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
             )
@@ -176,22 +197,27 @@ class _UrdfReader(XmlReader):
             material = element.first("material")
             color = ""
             if material is not None:
-                named = colors.get(material.attributes.get("name", ""), "")
-                color = self._color(material) or named
+                named = material.attributes.get("name", "")
+                color = self._color(material) or colors.get(named, "")
+                if not color and named not in colors and not material.children:
+                    self.notes.append(f"there is no material '{named}': it has no color here")
             holder = element.first("geometry")
-            for shape in holder.all() if holder is not None else ():
+            shapes = list(holder.all(*_SIZES)) if holder is not None else []
+            if not shapes:
+                at = f"link '{link.attributes.get('name', '')}', line {element.line},"
+                self.notes.append(f"a <{tag}> of {at} has no shape that is known")
+            for shape in shapes:
                 kind, file = shape.tag, shape.attributes.get("filename", "")
                 size: tuple[float, ...] = ()
+                self.needed(shape, *_SIZES[kind])
                 if kind == "box":
                     size = self.numbers(shape, "size", (1.0, 1.0, 1.0))
                 elif kind in ("cylinder", "capsule"):
                     size = (self.number(shape, "radius"), self.number(shape, "length"))
                 elif kind == "sphere":
                     size = (self.number(shape, "radius"),)
-                elif kind == "mesh":
-                    size = self.numbers(shape, "scale", (1.0, 1.0, 1.0))
                 else:
-                    continue
+                    size = self.numbers(shape, "scale", (1.0, 1.0, 1.0))
                 if kind != "mesh" and min(size) < 0.0:
                     self.fault(shape, f"a <{kind}> has a negative size", "give lengths in m")
                 yield Geometry(kind=kind, size=size, pose=pose, color=color, file=file)
@@ -213,7 +239,10 @@ class _UrdfReader(XmlReader):
                 nearest(word, _KINDS),
             )
             return None
-        axis = np.array(self.numbers(element.first("axis"), "xyz", (1.0, 0.0, 0.0)))
+        given = element.first("axis")
+        if given is not None:
+            self.needed(given, "xyz")
+        axis = np.array(self.numbers(given, "xyz", (1.0, 0.0, 0.0)))
         length = float(np.linalg.norm(axis))
         if length == 0.0 and word not in ("fixed", "floating"):
             self.fault(
@@ -224,6 +253,12 @@ class _UrdfReader(XmlReader):
         limit, dynamics = element.first("limit"), element.first("dynamics")
         mimic = element.first("mimic")
         is_bounded = limit is not None and word in ("revolute", "prismatic")
+        if limit is None and word in ("revolute", "prismatic"):
+            self.notes.append(f"joint '{name}' is {word} and has no <limit>: it moves without end")
+        for key in ("damping", "friction"):
+            if self.number(dynamics, key) < 0.0:
+                what = f"the {key} of joint '{name}' is {self.number(dynamics, key):g}"
+                self.fault(element, what, "give 0 or more")
         return LinkJoint(
             name=name,
             where=f"{self.file}, line {element.line}",
@@ -254,10 +289,7 @@ class _UrdfReader(XmlReader):
 
     def _color(self, material: XmlElement) -> str:
         holder = material.first("color")
-        if holder is None:
-            return ""
-        rgba = self.numbers(holder, "rgba", (0.5, 0.5, 0.5, 1.0))
-        return "#" + "".join(f"{round(255 * min(max(v, 0.0), 1.0)):02x}" for v in rgba[:3])
+        return self.color(holder) if holder is not None else ""
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:

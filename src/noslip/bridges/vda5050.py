@@ -13,16 +13,20 @@ length, width and least height.
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import os
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
-from noslip import Fault, ModelError
+from noslip import AbstractPath, Composite, Fault, Line, ModelError, Nurbs, SimulationError
 from noslip.base import LARGEST, nearest, read_text
 from noslip.bridges.description import (
     Geometry,
@@ -33,6 +37,7 @@ from noslip.bridges.description import (
     Undercarriage,
 )
 from noslip.bridges.robots import AbstractRobotFormat
+from noslip.control import Point, heading
 from noslip.model import rotation_about
 
 #: Mass of a vehicle over the volume of its box, kg/m³, where it is not given.
@@ -43,6 +48,11 @@ WHEEL_DENSITY = 1500.0
 MAJOR = "3"
 MAX_BYTES = 5_000_000
 
+#: Keys of a wheel that are read.
+_WHEEL_KEYS = (
+    *("type", "position", "diameter", "width", "centerDisplacement"),
+    *("isActiveDriven", "isActiveSteered"),
+)
 _WHEELS = ("DRIVE", "FIXED", "CASTER", "MECANUM")
 _X, _Y, _Z = np.eye(3)
 
@@ -118,6 +128,49 @@ class Message:
             return 1.0
         return float(value)
 
+    def flag(self, table: dict[str, Any], key: str, where: str) -> bool:
+        """A truth value of a table, false by default; a fault if it is another value."""
+        value = table.get(key, False)
+        if not isinstance(value, bool):
+            self.fault(f"'{key}' is {value!r:.40}", where, "give true or false")
+        return value is True
+
+    def text(self, table: dict[str, Any], key: str, where: str, default: str = "") -> str:
+        """A text of a table; a fault if it is another value, or missing and without a default."""
+        value = table.get(key, default)
+        if not isinstance(value, str) or not (value or default):
+            self.fault(f"'{key}' is {value!r:.40}", where, "give a text")
+            return default
+        return value
+
+    def word(self, table: dict[str, Any], key: str, where: str, known: tuple[str, ...]) -> str:
+        """One of some words, the first by default."""
+        value = table.get(key, known[0])
+        if value not in known:
+            self.fault(f"'{key}' is {value!r:.40}", where, nearest(str(value)[:40], known))
+            return known[0]
+        return str(value)
+
+    def objects(self, table: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+        """A list of objects of a table, empty by default; a fault if it is another value."""
+        held = table.get(key)
+        if held is None:
+            return []
+        if not isinstance(held, list) or not all(isinstance(entry, dict) for entry in held):
+            self.fault(f"'{key}' is {held!r:.40}", where, "give a list of objects")
+            return []
+        return held
+
+    def misspelled(
+        self, table: dict[str, Any], where: str, known: tuple[str, ...]
+    ) -> Iterator[str]:
+        """Notes on keys that are nearly one that is read and not there."""
+        for key in table:
+            if key not in known:
+                for meant in difflib.get_close_matches(key, known, n=1, cutoff=0.85):
+                    if meant not in table:
+                        yield f"{where} has '{key}', which is not read; '{meant}' would be"
+
     def fault(self, what: str, where: str, fix: str) -> None:
         """Note what is wrong."""
         self.faults.append(Fault(what, f"{self.file}, {where}", fix))
@@ -131,11 +184,17 @@ class _Factsheet(Message):
         kind, size = self._object("typeSpecification"), self._object("physicalParameters")
         length, width = self._length(size, "length"), self._length(size, "width")
         height = self._length(size, "minimumHeight")
+        for key in size:
+            if self.number(size, key, "physicalParameters") < 0.0:
+                self.fault(f"'{key}' is {size[key]:g}", "physicalParameters", "give 0 or more")
         geometry = self._object("mobileRobotGeometry")
         wheels = geometry.get("wheelDefinitions") or []
         if not isinstance(wheels, list) or not wheels:
             self.fault("there are no wheelDefinitions", "mobileRobotGeometry", "list the wheels")
             wheels = []
+        limits = {
+            "maximumSpeed": "m/s", "maximumAcceleration": "m/s²", "maximumDeceleration": "m/s²"
+        }  # fmt: skip
         mass = DENSITY * length * width * height
         notes = [
             f"a factsheet has no mass: {mass:.4g} kg are taken, {DENSITY:g} kg/m³ in its box; "
@@ -152,6 +211,14 @@ class _Factsheet(Message):
                 self.fault("a wheel is not an object", where, "give type, position and diameter")
                 continue
             self._wheel(wheel, f"wheel{k}", where, links, joints, rolling, casters, driven)
+            notes += self.misspelled(wheel, where, _WHEEL_KEYS)
+            if isinstance(wheel.get("position"), dict):
+                notes += self.misspelled(wheel["position"], where, ("x", "y", "theta"))
+            if wheel.get("type") == "CASTER" and wheel.get("isActiveDriven") is True:
+                notes.append(f"caster 'wheel{k}' is driven, which is left out")
+        notes += self.misspelled(size, "physicalParameters", tuple(limits))
+        name = self.text(self.table, "serialNumber", "factsheet", "vehicle")
+        name = self.text(kind, "seriesName", "typeSpecification", name)
         if self.faults:
             raise ModelError.from_faults(self.faults)
         rollers = self._rollers(wheels, joints)
@@ -160,13 +227,9 @@ class _Factsheet(Message):
                 "a factsheet does not say how rollers lie: ±45° are taken, with the rollers on the "
                 "ground of front left and rear right pointing forward and right"
             )
-        limits = {
-            "maximumSpeed": "m/s", "maximumAcceleration": "m/s²", "maximumDeceleration": "m/s²"
-        }  # fmt: skip
         said = [f"{key} = {size[key]:g} {unit}" for key, unit in limits.items() if key in size]
         if said:
             notes.append("limits are left out of the model: " + ", ".join(said))
-        name = str(kind.get("seriesName") or self.table.get("serialNumber") or "vehicle")
         return RobotDescription(
             name=re.sub(r"\s+", "-", name),
             file=self.file,
@@ -230,14 +293,17 @@ class _Factsheet(Message):
         trail = abs(self.number(wheel, "centerDisplacement", where, 0.0))
         pose = Pose(np.array([x, y, radius]), rotation_about(_Z, theta))
         parent = "chassis"
-        is_caster = kind == "CASTER" and wheel.get("isActiveSteered") is not True
+        is_steered, is_driven = (
+            self.flag(wheel, key, where) for key in ("isActiveSteered", "isActiveDriven")
+        )
+        is_caster = kind == "CASTER" and not is_steered
         if is_caster and trail == 0.0:
             self.fault(
                 f"caster '{name}' has no centerDisplacement, so that it would not swivel",
                 where,
                 "give the distance from its pivot to the wheel's center in m",
             )
-        if is_caster or wheel.get("isActiveSteered") is True:
+        if is_caster or is_steered:
             parent = f"{name}_fork"
             links.append(Link(name=parent, where=where))
             joints.append(
@@ -283,7 +349,7 @@ class _Factsheet(Message):
             casters.append(parent)
         else:
             rolling.append(name)
-            if wheel.get("isActiveDriven") is True:
+            if is_driven:
                 driven.append(f"{name}_axle")
 
     def _object(self, key: str) -> dict[str, Any]:
@@ -299,3 +365,242 @@ class _Factsheet(Message):
             self.fault(f"'{key}' is {value:g} m", where, "give a positive length in m")
             return 1.0
         return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissionLeg:
+    """A path from one stop to the next.
+
+    Parameters
+    ----------
+    path : to follow, for :func:`noslip.track`.
+    nodes : identifiers of the nodes on it, the first and the last being its ends.
+    maximum_speed : m/s, the least of its edges'; infinite where none is given.
+    is_backward : whether the vehicle drives it backwards.
+    heading : of the vehicle at its end, rad, if the order says one.
+    actions : types of actions at its end.
+    """
+
+    path: AbstractPath
+    nodes: tuple[str, ...]
+    maximum_speed: float = math.inf
+    is_backward: bool = False
+    heading: float | None = None
+    actions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mission:
+    """Legs of an order, one after the other. Made by :func:`read_mission`.
+
+    Parameters
+    ----------
+    name : of the order.
+    legs : in the order in which they are driven.
+    notes : on what the legs do not carry.
+    """
+
+    name: str
+    legs: tuple[MissionLeg, ...]
+    notes: tuple[str, ...]
+
+
+def read_mission(path: str | os.PathLike[str]) -> Mission:
+    """The legs that an order of VDA 5050 has a vehicle drive.
+
+    Parameters
+    ----------
+    path : of the message as JSON; version 3 is read.
+
+    Raises
+    ------
+    ModelError : with all faults of the file.
+    """
+    return _Order(*read_message(path, "an order")).mission()
+
+
+#: Angle between two edges, rad, below which the path has no corner there.
+CORNER = 1e-6
+#: Distance between the end of a trajectory and its node, m, that is rounding.
+NEAR = 1e-6
+#: Actions that a vehicle stands still for.
+_STANDING = ("SOFT", "HARD")
+_BLOCKING = ("NONE", "SINGLE", *_STANDING)
+_ORIENTATIONS = ("TANGENTIAL", "GLOBAL")
+#: Keys of nodes and edges that are read, and may be left out.
+_KEYS = ("actions", "trajectory", "maximumSpeed", "orientation", "orientationType")
+
+
+class _Edge(NamedTuple):
+    path: AbstractPath
+    speed: float
+    is_backward: bool
+
+
+class _Order(Message):
+    what = "an order"
+    fix = "send it as version 3: maxSpeed is maximumSpeed there"
+
+    def mission(self) -> Mission:
+        """The legs of all that is released."""
+        nodes, edges = self._sequence("nodes"), self._sequence("edges")
+        notes = []
+        released = {id(x): self.flag(x, "released", "order") for x in (*nodes, *edges)}
+        held = [x for x in (*nodes, *edges) if not released[id(x)]]
+        if held:
+            notes.append(f"{len(held)} of its nodes and edges are not released, and left out")
+        for part in (*nodes, *edges):
+            where = f"{'node' if part in nodes else 'edge'} '{self._id(part)}'"
+            notes += self.misspelled(part, where, _KEYS)
+            if isinstance(part.get("trajectory"), dict):
+                notes += self.misspelled(part["trajectory"], where, ("knotVector", "degree"))
+            for action in self.objects(part, "actions", where):
+                self.text(action, "actionType", where)
+                if self.text(action, "blockingType", where):
+                    self.word(action, "blockingType", where, _BLOCKING)
+                notes += self.misspelled(action, where, ("actionType", "blockingType"))
+        nodes = [node for node in nodes if released[id(node)]]
+        edges = [edge for edge in edges if released[id(edge)]]
+        if len(edges) != max(0, len(nodes) - 1) or not nodes:
+            self.fault(
+                f"there are {len(nodes)} released nodes and {len(edges)} released edges",
+                "order",
+                "give one edge between each pair of successive nodes",
+            )
+            raise ModelError.from_faults(self.faults)
+        if not self.faults:
+            self._check_sequence(nodes, edges)
+        made = [self._edge(edge, *nodes[k : k + 2]) for k, edge in enumerate(edges)]
+        name = self.text(self.table, "orderId", "order", "order")
+        if self.faults:
+            raise ModelError.from_faults(self.faults)
+        legs, first = [], 0
+        for k in range(len(made)):
+            if k + 1 < len(made) and not self._is_stop(nodes[k + 1], made[k], made[k + 1]):
+                continue
+            legs.append(self._leg(nodes[first : k + 2], made[first : k + 1]))
+            first = k + 1
+        ignored = sorted({key for edge in edges for key in _IGNORED if key in edge})
+        if ignored:
+            notes.append(f"edges have {', '.join(ignored)}, which is left to the vehicle")
+        if any(edge.get("actions") for edge in edges):
+            notes.append("actions on edges are left out")
+        return Mission(name=name, legs=tuple(legs), notes=tuple(notes))
+
+    def _sequence(self, key: str) -> list[dict[str, Any]]:
+        found = self.table.get(key)
+        if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+            self.fault(f"'{key}' is not a list of objects", "order", "VDA 5050 requires it")
+            raise ModelError.from_faults(self.faults)
+        identifier = f"{key.removesuffix('s')}Id"
+        for part in found:
+            self.text(part, identifier, key)
+        return sorted(found, key=lambda x: self.number(x, "sequenceId", key))
+
+    def _id(self, part: dict[str, Any]) -> str:
+        return str(part.get("nodeId", part.get("edgeId", "")))[:40]
+
+    def _check_sequence(self, nodes: list[dict[str, Any]], edges: list[dict[str, Any]]) -> None:
+        """Nodes and edges follow each other by their numbers, and edges name their nodes."""
+        for k, edge in enumerate(edges):
+            where = f"edge '{self._id(edge)}'"
+            before, at, after = (x["sequenceId"] for x in (nodes[k], edge, nodes[k + 1]))
+            if not before < at < after:
+                self.fault(
+                    f"its sequenceId is {at:g}, those of the nodes around it are {before:g} and "
+                    f"{after:g}",
+                    where,
+                    "number nodes and edges in the order in which they are driven",
+                )
+            for key, node in (("startNodeId", nodes[k]), ("endNodeId", nodes[k + 1])):
+                if key in edge and edge[key] != node["nodeId"]:
+                    self.fault(
+                        f"its {key} is {edge[key]!r:.40}, its number is beside node "
+                        f"'{self._id(node)}'",
+                        where,
+                        "correct the sequenceId or the node",
+                    )
+
+    def _edge(self, edge: dict[str, Any], start: dict[str, Any], end: dict[str, Any]) -> _Edge:
+        where = f"edge '{edge.get('edgeId', '')!s:.40}'"
+        ends = [self._place(node) for node in (start, end)]
+        speed = self.number(edge, "maximumSpeed", where, LARGEST)
+        if speed <= 0.0:
+            self.fault(f"'maximumSpeed' is {speed:g} m/s", where, "give more than 0")
+        turned = self.number(edge, "orientation", where, 0.0)
+        is_global = self.word(edge, "orientationType", where, _ORIENTATIONS) == "GLOBAL"
+        is_backward = not is_global and abs(math.remainder(turned, 2 * math.pi)) > math.pi / 2
+        try:
+            path = self._path(edge, where, ends)
+        except SimulationError as error:
+            self.fault(str(error).partition("\n")[0], where, "correct its trajectory or nodes")
+            path = Line(start=(0.0, 0.0), end=(1.0, 0.0))
+        return _Edge(path, speed if speed < LARGEST else math.inf, is_backward)
+
+    def _path(self, edge: dict[str, Any], where: str, ends: list[Point]) -> AbstractPath:
+        trajectory = edge.get("trajectory")
+        if trajectory is None:
+            return Line(start=ends[0], end=ends[1])
+        if not isinstance(trajectory, dict):
+            self.fault(f"'trajectory' is {trajectory!r:.40}", where, "give an object")
+            trajectory = {}
+        controls = self.objects(trajectory, "controlPoints", where)
+        points = tuple((self.number(p, "x", where), self.number(p, "y", where)) for p in controls)
+        weights = tuple(self.number(p, "weight", where, 1.0) for p in controls)
+        knots = trajectory.get("knotVector", [])
+        if not isinstance(knots, list):
+            self.fault(f"'knotVector' is {knots!r:.40}", where, "give a list of numbers")
+        made = Nurbs(
+            points=points,
+            degree=trajectory.get("degree", 1),
+            weights=weights,
+            knots=tuple(knots) if isinstance(knots, list) else (),
+        )
+        for p, at, name in ((points[0], ends[0], "starts"), (points[-1], ends[1], "ends")):
+            if math.dist(p, at) > NEAR:
+                self.fault(
+                    f"the trajectory {name} {math.dist(p, at):.3g} m from its node",
+                    where,
+                    "let the first and the last control point be the nodes",
+                )
+        return made
+
+    def _place(self, node: dict[str, Any]) -> Point:
+        where = f"node '{node.get('nodeId', '')!s:.40}'"
+        held = node.get("nodePosition")
+        if not isinstance(held, dict):
+            self.fault("a node has no nodePosition", where, "give x and y in m")
+            return 0.0, 0.0
+        self.number(held, "theta", where, 0.0)
+        return self.number(held, "x", where), self.number(held, "y", where)
+
+    def _is_stop(self, node: dict[str, Any], before: _Edge, after: _Edge) -> bool:
+        (_, arriving), (leaving, _) = headings(before.path), headings(after.path)
+        turn = math.remainder(leaving - arriving, 2 * math.pi)
+        is_held = any(a.get("blockingType") in _STANDING for a in node.get("actions") or ())
+        return is_held or abs(turn) > CORNER or before.is_backward != after.is_backward
+
+    def _leg(self, nodes: list[dict[str, Any]], edges: list[_Edge]) -> MissionLeg:
+        paths = tuple(edge.path for edge in edges)
+        held = nodes[-1]["nodePosition"]
+        return MissionLeg(
+            path=paths[0] if len(paths) == 1 else Composite(paths),
+            nodes=tuple(str(node.get("nodeId", "")) for node in nodes),
+            maximum_speed=min(edge.speed for edge in edges),
+            is_backward=edges[0].is_backward,
+            heading=float(held["theta"]) if "theta" in held else None,
+            actions=tuple(a["actionType"] for a in nodes[-1].get("actions") or ()),
+        )
+
+
+#: Keys of edges that say nothing about the path.
+_IGNORED = ("corridor", "direction", "maxRotationSpeed", "maximumMobileRobotHeight")
+
+
+def headings(path: AbstractPath) -> tuple[float, float]:
+    """Direction of a path at its start and at its end, rad."""
+    p = ca.SX.sym("p")
+    f = ca.Function("heading", [p], [heading(path, p)])
+    first, last = path.interval
+    inside = 1e-9 * (last - first)
+    return float(f(first + inside)), float(f(last - inside))

@@ -15,7 +15,7 @@ from typing import Any
 from xml.parsers import expat
 
 from noslip import Fault, ModelError
-from noslip.base import LARGEST, read_text
+from noslip.base import LARGEST, read_number, read_text
 
 #: Elements of a document, and elements around one.
 MAX_ELEMENTS, MAX_DEPTH = 200_000, 200
@@ -232,10 +232,11 @@ class XmlReader:
         text = element.attributes[name]
         wanted = count or len(default)
         try:
-            values = tuple(float(part) for part in text.split()[: wanted + 1])
-        except ValueError:
+            parts = text.split()[: wanted + 1]
+            values = tuple(read_number(part, name, self.file, ModelError, "") for part in parts)
+        except ModelError:
             values = ()
-        if len(values) != wanted or not all(abs(v) <= LARGEST for v in values):
+        if len(values) != wanted:
             noun = "a number" if wanted == 1 else f"{wanted} numbers"
             self.fault(
                 element,
@@ -245,9 +246,33 @@ class XmlReader:
             return default
         return values
 
+    def needed(self, element: XmlElement, *names: str) -> None:
+        """Note the attributes without which an element says nothing."""
+        missing = [name for name in names if name not in element.attributes]
+        if missing:
+            self.fault(
+                element,
+                f"a <{element.tag}> has no {' and no '.join(missing)}",
+                "write it, as " + " ".join(f'{name}="…"' for name in missing),
+            )
+
+    def color(self, element: XmlElement) -> str:
+        """What an attribute ``rgba`` says, as ``#rrggbb``, clipped; empty where there is none."""
+        if "rgba" not in element.attributes:
+            return ""
+        rgba = self.numbers(element, "rgba", (0.5, 0.5, 0.5, 1.0))
+        return "#" + "".join(f"{round(255 * min(max(v, 0.0), 1.0)):02x}" for v in rgba[:3])
+
     def number(self, element: XmlElement | None, name: str, default: float = 0.0) -> float:
         """One number."""
         return self.numbers(element, name, (default,))[0]
+
+    def whole(self, element: XmlElement, name: str) -> float:
+        """A whole number, 0 by default."""
+        value = self.number(element, name)
+        if value != round(value):
+            self.fault(element, f"{name} of <{element.tag}> is {value:g}", "give a whole number")
+        return value
 
     def limit(self, element: XmlElement | None, name: str, default: float) -> float:
         """A number that may be infinite, such as a limit."""

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 import noslip as ns
+from noslip.base import is_installed
 from noslip.cli.console import adapt_streams, drop_output
 from noslip.cli.faulty_options import naming_options, option_of
 from noslip.cli.interrupt import EXIT_CODE, INTERRUPTION
@@ -21,41 +22,60 @@ from noslip.cli.options import plugin_option
 #: Command → module and function, in the order of the help. A module is imported when one of its
 #: commands is asked for.
 COMMANDS = {
-    "new": ("new", "new"),
-    "list": ("models", "list_models"),
-    "import": ("bridges", "import_robot"),
-    "check": ("models", "check"),
-    "expand": ("models", "expand"),
-    "schema": ("models", "schema"),
-    "derive": ("equations", "derive"),
-    "matrices": ("equations", "matrices"),
-    "joints": ("equations", "joints"),
-    "verify": ("equations", "verify"),
-    "evaluate": ("analysis", "evaluate"),
-    "steady": ("analysis", "steady"),
-    "linearize": ("analysis", "linearize"),
-    "run": ("runs", "run"),
-    "track": ("runs", "track"),
-    "fit": ("identify", "fit"),
-    "sweep": ("sweep", "sweep"),
-    "plot": ("animate", "plot"),
-    "compare": ("animate", "compare"),
-    "animate": ("animate", "animate"),
-    "export": ("bridges", "export"),
-    "papers": ("papers", "papers"),
-    "studio": ("studio", "studio"),
+    "new": ("model_commands", "new"),
+    "list": ("model_commands", "list_models"),
+    "import": ("bridge_commands", "import_robot"),
+    "check": ("model_commands", "check"),
+    "expand": ("model_commands", "expand"),
+    "schema": ("model_commands", "schema"),
+    "derive": ("equation_commands", "derive"),
+    "matrices": ("equation_commands", "matrices"),
+    "joints": ("equation_commands", "joints"),
+    "verify": ("equation_commands", "verify"),
+    "cost": ("equation_commands", "cost"),
+    "evaluate": ("analysis_commands", "evaluate"),
+    "steady": ("analysis_commands", "steady"),
+    "linearize": ("analysis_commands", "linearize"),
+    "run": ("run_commands", "run"),
+    "track": ("run_commands", "track"),
+    "fit": ("fit_command", "fit"),
+    "sweep": ("sweep_command", "sweep"),
+    "plot": ("picture_commands", "plot"),
+    "compare": ("picture_commands", "compare"),
+    "animate": ("picture_commands", "animate"),
+    "export": ("bridge_commands", "export"),
+    "papers": ("paper_commands", "papers"),
+    "studio": ("studio_command", "studio"),
 }
+
+
+#: Command → part of noslip that it is about; without the part it is not listed.
+PARTS = {"import": "bridges", "export": "bridges", "sweep": "sweeps", "studio": "studio"}
+
+
+def listed_commands() -> list[str]:
+    """Commands whose part is installed, in the order of the help."""
+    return [name for name in COMMANDS if is_complete(name)]
+
+
+def is_complete(command: str) -> bool:
+    """Whether the part of noslip that a command is about is installed."""
+    part = PARTS.get(command)
+    return part is None or is_installed(f"noslip.{part}")
 
 
 class _Group(click.Group):
     """Click group that imports commands lazily and prints what / where / fix, no traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return listed_commands()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        if not is_complete(cmd_name):
+            gone = f"noslip.{PARTS[cmd_name]}"
+            raise ModuleNotFoundError(f"No module named '{gone}'", name=gone)
         module, function = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f"noslip.cli.{module}"), function)
         if not any(option.name == "plugins" for option in command.params):
@@ -82,7 +102,7 @@ class _Group(click.Group):
         except click.UsageError as error:
             from noslip.base import nearest
 
-            hint = nearest(args[0], COMMANDS)
+            hint = nearest(args[0], listed_commands())
             raise click.UsageError(f"{error.message} {hint[0].upper()}{hint[1:]}", ctx) from None
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
@@ -168,22 +188,36 @@ def _message(error: Exception) -> str | None:
     return None
 
 
-WELCOME = """\
-noslip {version}: exact dynamics of mechanisms that roll, skate and steer
+WELCOME = "noslip {version}: exact dynamics of mechanisms that roll, skate and steer\n\n{lines}\n\n"
+WELCOME += "`noslip --help` lists all commands, `noslip COMMAND --help` explains one."
+#: Where the words after a command begin.
+COLUMN = 41
+#: First commands → what they do.
+FIRST = {
+    "new robot.toml": "write a model file of your vehicle",
+    "run robot.toml": "simulate it and write a report",
+    "studio robot.toml": "drive it in the browser",
+    "track robot.toml --path circle:2": "find the torques that follow a path",
+    "sweep robot.toml --vary mass=10:30:5 --measure final:base.x": "a parameter study",
+    "linearize whipple-bicycle --sweep speed=0:10": "a stability chart",
+    "derive rolling-disk": "equations of motion, with -o in LaTeX",
+    "import arm.urdf": "a robot from URDF or MJCF",
+    "list": "the {count} library models",
+}
 
-  noslip new robot.toml                    write a model file of your vehicle
-  noslip run robot.toml                    simulate it and write a report
-  noslip studio robot.toml                 drive it in the browser
-  noslip track robot.toml --path circle:2  find the torques that follow a path
-  noslip sweep robot.toml --vary mass=10:30:5 --measure final:base.x
-                                           a parameter study
-  noslip linearize whipple-bicycle --sweep speed=0:10
-                                           a stability chart
-  noslip derive rolling-disk               equations of motion, with -o in LaTeX
-  noslip import arm.urdf                   a robot from URDF or MJCF
-  noslip list                              the {count} library models
 
-`noslip --help` lists all commands, `noslip COMMAND --help` explains one."""
+def _welcome() -> str:
+    """First commands, a line each; two where the command is long."""
+    lines = []
+    for words, does in FIRST.items():
+        if is_complete(words.split()[0]):
+            line = f"  noslip {words}"
+            if len(line) >= COLUMN - 1:
+                lines.append(line)
+                line = ""
+            lines.append(f"{line:<{COLUMN}}{does}")
+    shown = "\n".join(lines).format(count=len(ns.MODELS))
+    return WELCOME.format(version=ns.__version__, lines=shown)
 
 
 @click.group(
@@ -212,4 +246,4 @@ def main(ctx: click.Context, version: bool, verbose: bool) -> None:
     if verbose:
         raise click.UsageError("--verbose belongs to --version")
     if ctx.invoked_subcommand is None:
-        click.echo(WELCOME.format(version=ns.__version__, count=len(ns.MODELS)))
+        click.echo(_welcome())

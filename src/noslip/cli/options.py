@@ -325,7 +325,10 @@ period_option = click.option(
 friction_option = click.option(
     "--friction",
     type=click.FloatRange(min=0.0),
-    help="Friction coefficient of the ground: reports whether and where a wheel would slip.",
+    help=(
+        "Friction coefficient of the ground: reports whether and where a wheel would slip or lift; "
+        "the exit code is 1 if so."
+    ),
 )
 time_option = click.option(
     "--time",
@@ -515,13 +518,13 @@ def named_values(
     system : of the model, by any formulation; costates are start values.
     changes : NAME=VALUE pairs.
     """
-    from noslip.simulation import start_names
+    from noslip.simulation import units_by_name
 
     values = read_changes(system.model, changes)
     parameters = [p.name for p in system.model.parameters]
     inputs = [q.name for q in system.inputs]
     for name in values:
-        _check_name(system.model, name, [*parameters, *inputs, *start_names(system)])
+        _check_name(system.model, name, [*parameters, *inputs, *units_by_name(system)])
     numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
     return (
         {n: x for n, x in numbers.items() if n not in (*parameters, *inputs)},

@@ -15,9 +15,6 @@ from .driving.channels import (
 from .driving.driver import (
     Driver as Driver,
 )
-from .follow import (
-    RunOptions as RunOptions,
-)
 from .forms import (
     AbstractForm as AbstractForm,
     form_words as form_words,

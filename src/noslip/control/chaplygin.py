@@ -76,7 +76,7 @@ def gyration(system: System, *, parameters: dict[str, float] | None = None) -> G
 
 
 def with_control_angles(system: System, run: Trajectory) -> Trajectory:
-    """The run with columns v_T, Ψ and χ = Ψ − (a/b) φ; as it is for any other system.
+    """The run with v_T, Ψ, χ, λ, λ_c, the torque on φ and u_1, u_2; as it is for any other system.
 
     Parameters
     ----------
@@ -84,24 +84,52 @@ def with_control_angles(system: System, run: Trajectory) -> Trajectory:
     run : of it.
 
     Ψ is continuous along the run: ṡ = v_T sin Ψ, b φ̇ = v_T cos Ψ [AntunesSigaudMoraes2010, eqs.
-    34, 35].
+    34, 35], χ = Ψ − (a/b) φ, u_1 = √m ṡ and u_2 = √m b φ̇ [eqs. 22, 23]. Eqs. 19 and 20 are
+    s̈ = λ_c φ̇/m and m b² φ̈ = −λ_c ṡ, so that at constant energy every motion, along a path too,
+    has
+
+        (2)  λ_c = m b Ψ̇ = λ + m a φ̇,     λ = m b χ̇,     torque = −λ_c ṡ                [eqs. 56–58]
+
+    Of a vakonomic motion that is its costate. A path demands a λ that does not obey eq. 21 (but on
+    lines through the center of gyration), which is why a controller is there.
     """
     require_system("with_control_angles", system)
     form = chaplygin_form(system.equations)
     if form is None or not len(run.t):
         return run
-    kin = system.kinematics
-    found = ca.vertcat(form.speed, form.angle, form.drive - form.angle)
-    numbers = ca.Function("angles", [kin.symbols.q, kin.eta, kin.symbols.params], [found])
+    kin, eq = system.kinematics, system.equations
+    s_dot, b_phi_dot = kin.eta[form.along], form.radius * kin.eta[form.turning]
+    s_rate, phi_rate = (eq.accelerations[k] for k in (form.along, form.turning))
+    turning = (s_rate * b_phi_dot - s_dot * form.radius * phi_rate) / form.speed**2
+    lambda_c = form.mass * form.radius * turning
+    scale = ca.sqrt(form.mass)
+    found = {
+        "v_T": ("m/s", form.speed),
+        "Psi": ("rad", form.angle),
+        "chi": ("rad", form.drive - form.angle),
+        "u_1": ("J^0.5", scale * s_dot),
+        "u_2": ("J^0.5", scale * b_phi_dot),
+        "lambda": ("N*s", lambda_c - form.mass * form.offset * kin.eta[form.turning]),
+        "lambda_c": ("N*s", lambda_c),
+        "torque": ("N*m", -lambda_c * s_dot),
+    }
+    symbols = kin.symbols
+    given = [symbols.q, kin.eta, eq.auxiliary_states, eq.inputs, symbols.params]
+    given.append(symbols.t)
+    expression = ca.densify(ca.vertcat(*[value for _, value in found.values()]))
+    numbers = ca.Function("angles", given, [expression])
     names = [p.name for p in system.model.parameters]
     params = system.parameters({name: run.parameters[name] for name in names})
     eta = kin.independent_values(run.t, run.q, run.v, params)
-    repeated = np.repeat(params[:, None], len(run.t), axis=1)
-    speed, angle, turned = np.array(numbers.map(len(run.t))(run.q.T, eta.T, repeated))
-    angle = np.unwrap(angle)
-    columns = {
-        "control.v_T": ("m/s", speed),
-        "control.Psi": ("rad", angle),
-        "control.chi": ("rad", angle + turned),
-    }
+    count = len(run.t)
+    others = [c.name for c in (*system.costates, *kin.force_states)]
+    others += [i.name for i in system.model.inputs]
+    states = np.array([run[name] for name in others]).reshape(len(others), count)
+    num = eq.auxiliary_states.shape[0]
+    repeated = np.repeat(params[:, None], count, axis=1)
+    at = (run.q.T, eta.T, states[:num], states[num:], repeated, run.t[None, :])
+    values = dict(zip(found, np.array(numbers.map(count)(*at)), strict=True))
+    values["Psi"] = np.unwrap(values["Psi"])
+    values["chi"] = values["Psi"] + values["chi"]
+    columns = {f"control.{name}": (found[name][0], values[name]) for name in found}
     return run.replaced(extra={**run.extra, **columns})

@@ -44,19 +44,24 @@ from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 import numpy as np
+from scipy.special import chdtrc
 
 from noslip.algebra import block_solve
 from noslip.base import Array, SimulationError, check_memory, nearest
 from noslip.control.forms import AbstractForm, Angle, AngularRate, Length
 from noslip.engines import System, is_projected, projected_state
 from noslip.model import ZERO, Point, Vector3
-from noslip.simulation import complete_start, read_expression
+from noslip.simulation import Trajectory, complete_start, read_expression
 
 #: Terms of the series of Van Loan's integral: with |A| h below 0.1 the rest is below 1e-15 of it.
 TERMS = 10
 #: Samples that a measurement may be late. Each is a state of a line that is traced, compiled and
 #: carried, which takes 5 ms and so many bytes.
 LONGEST_DELAY, DELAY_BYTES = 10_000, 1e5
+#: Share of the runs of a consistent filter that are noted.
+CHANCE = 1e-4
+#: Standard deviation of a direction, relative to those of its parts, below which it is thin.
+THIN = 0.01
 #: Share of a variance below which what is left of it, given others, is rounding.
 KNOWN = 1e-9
 
@@ -768,6 +773,45 @@ def normalized_square(P: ca.SX, e: ca.SX) -> tuple[ca.SX, ca.SX]:
             for j in range(k + 1, i + 1):
                 M[i][j] = M[i][j] - factor * M[j][k]
     return total, count
+
+
+def overconfidence(run: Trajectory) -> tuple[str, ...]:
+    """A note on a run whose errors are larger than its filter believes, with what is seen of why.
+
+    Of a consistent filter, NEES at a sample is chi-square; the smallest of its probabilities is
+    below `CHANCE` over the number of samples in at most that share of all runs.
+    """
+    nees, count = run["nees"], run["nees_count"]
+    chance = np.where(count > 0, chdtrc(np.maximum(count, 1.0), nees), 1.0)
+    if not len(nees) or not np.min(chance) < CHANCE / len(nees):
+        return ()
+    k = int(np.argmin(chance))
+    prefix = "estimate_error."
+    names = [name.removeprefix(prefix) for name in run.columns if name.startswith(prefix)]
+    P = np.array(
+        [
+            [run[f"covariance.{','.join(names[i] for i in sorted(pair))}"][k] for pair in row]
+            for row in [[(i, j) for j in range(len(names))] for i in range(len(names))]
+        ]
+    )
+    told = np.diag(P) > 0
+    sigma = np.sqrt(np.diag(P)[told])
+    thin = math.sqrt(max(np.linalg.eigvalsh(P[np.ix_(told, told)] / np.outer(sigma, sigma))[0], 0))
+    why = (
+        "what it is not told: a start further off than start_sigma, noise, or what its model "
+        "leaves out (drift)"
+    )
+    if thin < THIN:
+        better = "exactly" if thin < 1e-9 else f"{1 / thin:.0e} times better than its parts"
+        why = (
+            f"a direction of the state that it believes to know {better}: there errors of second "
+            "order, and of a Runge–Kutta step, are larger than that; give start_sigma of what is "
+            "not known exactly at the start, drift, or more steps"
+        )
+    return (
+        f"the filter is overconfident: NEES {nees[k]:.3g} of {count[k]:.0f} errors at "
+        f"t = {run.t[k]:.4g} s, by {why}",
+    )
 
 
 def _turning(q: ca.SX) -> ca.SX:

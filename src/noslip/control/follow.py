@@ -9,9 +9,9 @@ The motion is any: coordinates as functions of time, a point of an arm, a path o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -23,35 +23,15 @@ from noslip.control.plant import Plant, PlantLaw, plant_of
 from noslip.control.reference.motion import AbstractMotion
 from noslip.control.reference.reference_motion import ReferenceMotion, reference_motion
 from noslip.engines import System, require_system
-from noslip.simulation import AbstractInputLaw, Start, Trajectory, complete_start, simulate
-
-
-class RunOptions(TypedDict, total=False):
-    """Options of :func:`simulate` that `follow` and `track` take.
-
-    With a reference to begin on, `start` holds the coordinates and speeds that differ from it; the
-    duration may be that of a path. Without feedback the tolerances are 1e-13 if they are not given.
-    """
-
-    duration: float | None
-    start: Mapping[str, float] | None
-    parameters: Mapping[str, float] | None
-    samples: int | Sequence[float] | Array
-    method: str
-    rtol: float
-    atol: float
-    step: float
-    max_step: float
-    max_steps: int
-    stop: Mapping[str, str] | None
-    events: Mapping[str, str] | None
-    outputs: Mapping[str, str] | None
-    definitions: Mapping[str, str] | None
-    reactions: bool
-    progress: Callable[[float], None] | None
-    cancel: Any
-    on_failure: str
-
+from noslip.simulation import (
+    AbstractInputLaw,
+    AlongOptions,
+    Start,
+    Trajectory,
+    complete_start,
+    simulate,
+    takes,
+)
 
 #: Tolerance of a run without feedback, if none is given: nothing leads back from its errors.
 ALONE = 1e-13
@@ -136,6 +116,14 @@ def control_loop(controller: Controlled) -> ControlLoop:
     return ControlLoop(controller=controller)
 
 
+#: Arguments that are now part of another one → what to write instead.
+MOVED: dict[str, str] = {
+    name: f"write controller=ControlLoop(controller=…, {name}=…)"
+    for name in ("inputs", "limits", "period")
+}
+
+
+@takes(AlongOptions, moved=MOVED, samples=SAMPLES, rtol=None, atol=None)
 def follow(
     system: System,
     motion: AbstractMotion,
@@ -143,7 +131,7 @@ def follow(
     controller: Controlled = None,
     plant: Plant | Mapping[str, float] | None = None,
     reference: Mapping[str, float] | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[AlongOptions],
 ) -> Trajectory:
     """Follow a motion: joints as functions of time, a tool, a set point.
 
@@ -157,8 +145,8 @@ def follow(
     plant : what is driven, if it is not the model: a :class:`Plant`, or its parameters and start
         values by name.
     reference : coordinates of the reference that the motion leaves open.
-    options : how the run is made, of :func:`simulate`: duration, start (where it differs from the
-        reference's), parameters, samples, rtol, atol and others (:class:`RunOptions`).
+    options : how the run is made. The start holds what differs from the reference's; without
+        feedback the tolerances are 1e-13 if they are not given.
 
     Raises
     ------
@@ -166,7 +154,6 @@ def follow(
     """
     require_system("follow", system)
     where = f"motion of model '{system.model.name}'"
-    check_options(options, where, MOVED)
     if options.get("duration") is None:
         raise SimulationError("the motion has no duration", where, "give a duration in s")
     loop = control_loop(controller)
@@ -183,37 +170,13 @@ def follow(
     return run.replaced(admissibility=wanted.admissibility(run, where))
 
 
-#: Arguments that are now part of another one → what to write instead.
-MOVED: dict[str, str] = {
-    name: f"write controller=ControlLoop(controller=…, {name}=…)"
-    for name in ("inputs", "limits", "period")
-}
-
-
-def check_options(options: Mapping[str, Any], where: str, moved: Mapping[str, str]) -> None:
-    """Refuse options that no run has.
-
-    Parameters
-    ----------
-    options : by name.
-    where : for messages.
-    moved : names that belong into another argument → what to write.
-    """
-    known = list(RunOptions.__annotations__)
-    for name in options:
-        if name in known:
-            continue
-        fix = moved.get(name) or nearest(name, known)
-        raise SimulationError(f"there is no option '{name}'", where, fix)
-
-
 def run_along(
     wanted: ReferenceMotion,
     motion: AbstractMotion,
     loop: ControlLoop,
     feedback: AbstractControllerPlan,
     plant: Plant | None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[AlongOptions],
 ) -> Trajectory:
     """The run under the inputs that produce a reference motion, or under feedback along it.
 
@@ -230,7 +193,10 @@ def run_along(
     duration = float(options.get("duration") or 0.0)
     start, parameters = options.get("start") or {}, options.get("parameters") or {}
     given: dict[str, Any] = {"samples": SAMPLES, **options, "duration": duration}
-    if feedback.is_open and not {"rtol", "atol"} & set(options):
+    for word in ("rtol", "atol"):
+        if given.get(word) is None:
+            given.pop(word, None)
+    if feedback.is_open and not {"rtol", "atol"} & set(given):
         given |= {"rtol": ALONE, "atol": ALONE}
     if plant is None and period and isinstance(feedback, AbstractController):
         # states of a controller go on between samples, which the loop round a plant knows

@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 from scipy.special import ive
 
-from noslip.base import Array, IdentityKey, SimulationError, find_member, nearest
+from noslip.base import Array, IdentityKey, SimulationError, find_member, is_truth, nearest
 from noslip.control.estimators import (
     AbstractInstrument,
     ExtendedKalman,
@@ -29,6 +29,7 @@ from noslip.control.estimators import (
     SensorChannel,
     check_delay,
     normalized_square,
+    overconfidence,
 )
 from noslip.control.forms import read_entries, read_form, read_number
 from noslip.engines import System
@@ -228,6 +229,12 @@ class Plant:
         for name in ("forces", "gravity", "sensors", "actuators"):
             if isinstance(given := getattr(self, name), list):
                 object.__setattr__(self, name, tuple(given))
+        for name in ("seed", "run"):
+            number = getattr(self, name)
+            if is_truth(number) or not isinstance(number, int) or not 0 <= number < 2**63:
+                raise SimulationError(
+                    f"{name} is {number!r:.40}", "Plant", "give a whole number from 0 to 2**63 - 1"
+                )
 
     def driven(self, model: System) -> System:
         """The system that is driven, compiled once for equal forces and gravity.
@@ -439,6 +446,8 @@ class PlantLaw(AbstractInputLaw):
         """
         if not len(run.t):
             return run
+        if self.plant.estimator is not None:
+            run = run.also_noted(*overconfidence(run))
         own = self.law.generator(self.model)
         units = {i.name: i.unit for i in self.model.inputs}
         given = [i.name for i in self.model.inputs if i.name in own.inputs]

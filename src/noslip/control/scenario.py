@@ -12,13 +12,13 @@ command line; :func:`text_faults` checks them with the rest of the model.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Unpack
 
 import casadi as ca
 import numpy as np
 
-from noslip.analysis import Changes, scenario_start, split_changes
+from noslip.analysis import scenario_start, split_changes
 from noslip.base import Array, SimulationError, find_member
 from noslip.control.estimators import ExtendedKalman
 from noslip.control.follow import ControlLoop, follow
@@ -47,29 +47,22 @@ from noslip.model import (
     Vocabulary,
     hint,
 )
-from noslip.simulation import InputSpec, TimeFeatures, Trajectory, simulate
+from noslip.simulation import (
+    ScenarioOptions,
+    TimeFeatures,
+    Trajectory,
+    simulate,
+    takes,
+)
 
 
+@takes(ScenarioOptions, samples=None, rtol=None, atol=None, contact=None)
 def run_scenario(
     system: System,
     *,
     changes: Mapping[str, float | str] | None = None,
-    guess: Mapping[str, float] | None = None,
     duration: float | None = None,
-    stop: Mapping[str, str] | None = None,
-    outputs: Mapping[str, str] | None = None,
-    events: Mapping[str, str] | None = None,
-    samples: int | Sequence[float] | Array | None = None,
-    method: str = "dop853",
-    rtol: float | None = None,
-    atol: float | None = None,
-    step: float = 0.0,
-    max_step: float = np.inf,
-    max_steps: int = 10_000_000,
-    reactions: bool = False,
-    progress: Callable[[float], None] | None = None,
-    cancel: Any = None,
-    on_failure: str = "raise",
+    **options: Unpack[ScenarioOptions],
 ) -> Trajectory:
     """Run the scenario of the system's model.
 
@@ -78,14 +71,11 @@ def run_scenario(
     system : compiled system.
     changes : values by name: parameters of the model or of the scenario, start values, and inputs,
         which may be expressions of t as in :func:`simulate`.
-    guess : as in :func:`simulate`; of a scenario without a motion.
     duration : s; the scenario's own by default.
-    stop : name → expression, besides the scenario's own; the run ends where one crosses zero.
-    outputs : name → expression, besides the scenario's own; a further column each.
-    samples : number or times of the samples; the scenario's own by default.
-    rtol, atol : 1e-9 by default; 1e-13 along a path without a controller.
-    events, method, step, max_step, max_steps, reactions, progress, cancel, on_failure :
-        as in :func:`simulate`.
+    options : how the run is made. Stops and outputs are those besides the scenario's own; samples
+        are the scenario's own by default; tolerances 1e-9, and 1e-13 along a path without a
+        controller; a guess is that of a scenario without a motion;
+        the law of contacts is the scenario's own by default.
     """
     require_system("run_scenario", system)
     scenario = system.model.scenario
@@ -107,58 +97,61 @@ def run_scenario(
     known |= {p.name: p.value for p in task}
     start = scenario_start(scenario, known) | split.start
     time = scenario.duration if duration is None else duration
-    stops = {**scenario.stop, **(stop or {})}
-    columns = {**scenario.outputs, **(outputs or {})}
+    stops = {**scenario.stop, **(options.get("stop") or {})}
+    columns = {**scenario.outputs, **(options.get("outputs") or {})}
     ran = dataclasses.replace(
         scenario, duration=time, start={**start}, parameters=task, stop=stops, outputs=columns
     )
-    options: dict[str, Any] = dict(
-        duration=time,
-        parameters=split.parameters,
-        samples=scenario.samples if samples is None else samples,
-        events=events,
-        method=method,
-        step=step,
-        max_step=max_step,
-        max_steps=max_steps,
-        stop=stops or None,
-        outputs=columns or None,
-        definitions={p.name: repr(p.value) for p in task} | scenario.definitions,
-        reactions=reactions,
-        progress=progress,
-        cancel=cancel,
-        on_failure=on_failure,
+    given: dict[str, Any] = {word: x for word, x in options.items() if x is not None}
+    guess = given.pop("guess", None)
+    given = (
+        {"samples": scenario.samples}
+        | given
+        | {
+            "duration": time,
+            "parameters": split.parameters,
+            "stop": stops or None,
+            "outputs": columns or None,
+            "definitions": {p.name: repr(p.value) for p in task} | scenario.definitions,
+        }
     )
-    options |= {} if rtol is None else {"rtol": rtol}
-    options |= {} if atol is None else {"atol": atol}
+    law = given.pop("contact", scenario.contact)
     if scenario.is_controlled:
-        _refuse_inputs(system, split)
-        run = _controlled(system, ran, known, options)
+        if law != "ideal":
+            raise SimulationError(
+                "a controlled scenario runs with contacts that hold",
+                f"scenario of model '{system.model.name}', contact",
+                'give the inputs themselves, or write contact = "ideal"',
+            )
+        _refuse_inputs(system, split.inputs, split.start)
+        run = _controlled(system, ran, known, given)
         return run.replaced(scenario=ran)
     if not scenario.motion:
-        inputs: dict[str, InputSpec] = {**scenario.inputs, **split.inputs}
-        run = simulate(system, start=start, guess=guess, inputs=inputs, **options)
+        inputs: dict[str, Any] = {**scenario.inputs, **split.inputs}
+        run = simulate(system, start=start, guess=guess, inputs=inputs, contact=law, **given)
         ran = dataclasses.replace(ran, inputs={**scenario.inputs, **split.inputs})
         return run.replaced(scenario=ran)
 
-    _refuse_inputs(system, split)
+    _refuse_inputs(system, split.inputs, split.start)
     motion = ExpressionMotion(
         coordinates=scenario.motion, definitions=scenario.definitions, parameters=task
     )
     reference = reference_motion(system, motion, start=start, parameters=split.parameters)
-    run = simulate(system, start=reference.start, inputs=reference.law, **options)
+    run = simulate(system, start=reference.start, inputs=reference.law, contact=law, **given)
     miss = reference.admissibility(run, f"scenario of model '{system.model.name}', motion")
     kinks = _kinks(system, motion, values, time)
     return run.also_noted(*kinks, scenario=ran, admissibility=miss)
 
 
-def _refuse_inputs(system: System, split: Changes) -> None:
+def _refuse_inputs(
+    system: System, inputs: Mapping[str, object], start: Mapping[str, float]
+) -> None:
     """Refuse changes of what follows from the motion or the path of a scenario."""
     assert system.model.scenario is not None
     follows = "path" if system.model.scenario.path else "motion"
-    if split.inputs:
+    if inputs:
         raise SimulationError(
-            f"input '{next(iter(split.inputs))}' is changed, but the inputs of this scenario "
+            f"input '{next(iter(inputs))}' is changed, but the inputs of this scenario "
             f"follow from its {follows}",
             f"scenario of model '{system.model.name}'",
             "leave the input out, or call noslip.simulate(…, inputs=…) with inputs of your own",
@@ -166,7 +159,7 @@ def _refuse_inputs(system: System, split: Changes) -> None:
     if system.model.scenario.path:
         return
     speeds = {s.name for s in (*system.speeds, *system.independent_speeds)}
-    moving = [name for name in split.start if name in speeds or name.endswith("_rate")]
+    moving = [name for name in start if name in speeds or name.endswith("_rate")]
     if moving:
         raise SimulationError(
             f"start speed '{moving[0]}' is changed, but the speeds of this scenario follow from "

@@ -24,8 +24,6 @@ from noslip.control.follow import (
     SAMPLES,
     Controlled,
     ControlLoop,
-    RunOptions,
-    check_options,
     control_loop,
     run_along,
 )
@@ -46,9 +44,19 @@ from noslip.control.vehicle_motion import (
     turn_at_cusps,
 )
 from noslip.engines import System, require_system
-from noslip.simulation import PathErrors, Trajectory, simulate
+from noslip.simulation import AlongOptions, PathErrors, Trajectory, simulate, takes
+
+#: Arguments that are part of another one → what to write.
+_MOVED = MOVED | {
+    name: f"write follower=Follower({name}=…)"
+    for name in (
+        *("point", "direction", "reverse", "heading", "steering", "wheelbase"),
+        *("largest_steering", "steering_rate", "hinge", "hitch", "trailer", "reference"),
+    )
+}
 
 
+@takes(AlongOptions, moved=_MOVED, samples=SAMPLES, rtol=None, atol=None)
 def track(
     system: System,
     path: AbstractPath | str,
@@ -57,7 +65,7 @@ def track(
     follower: Follower | str | None = None,
     controller: Controlled = None,
     plant: Plant | Mapping[str, float] | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[AlongOptions],
 ) -> Trajectory:
     """Drive a vehicle along a path.
 
@@ -75,9 +83,9 @@ def track(
     plant : what is driven, if it is not the model that the controller knows: a :class:`Plant` with
         other parameters or tires, disturbances, sensors, actuators; or parameters and start values
         by name.
-    options : how the run is made, of :func:`simulate`: duration (as long as the path takes by
-        default), start (where it differs from the reference's), parameters, samples, rtol, atol and
-        others (:class:`RunOptions`).
+    options : how the run is made. It lasts as long as the path takes if no duration is given; the
+        start holds what differs from the reference's; without feedback the tolerances are 1e-13 if
+        they are not given.
 
     Raises
     ------
@@ -85,7 +93,6 @@ def track(
     """
     require_system("track", system)
     where = f"track of model '{system.model.name}'"
-    check_options(options, where, _MOVED)
     path, timing = _read_texts(path, timing)
     loop, driven_plant = control_loop(controller), plant_of(system, plant)
     if not has_planar_base(system):
@@ -153,14 +160,14 @@ def _growth(
     feedback: AbstractControllerPlan,
     run: Trajectory,
     errors: PathErrors,
-    options: RunOptions,
+    options: AlongOptions,
 ) -> tuple[str, ...]:
     """Growth of errors along the path without feedback, from a run with a perturbed start."""
     speeds = zip(wanted.system.independent_speeds, wanted.start.eta, strict=True)
     start = {speed.name: float(value) + BESIDE for speed, value in speeds}
     # what has left its path may fold up, and take small steps from then on
     most = 2 * (run.steps + run.rejections) + 1000
-    given: RunOptions = {**options, "start": start, "on_failure": "return", "max_steps": most}
+    given: AlongOptions = {**options, "start": start, "on_failure": "return", "max_steps": most}
     beside = run_along(wanted, motion, loop, feedback, None, **given)
     count = min(len(run.t), len(beside.t))
     if count < 2:
@@ -227,7 +234,7 @@ def _ridden(
     timing: AbstractTimingPlan | None,
     loop: ControlLoop,
     plant: Plant | None,
-    options: RunOptions,
+    options: AlongOptions,
 ) -> Trajectory:
     """A run of what must be balanced, under its balancing controller."""
     system, feedback = balance.system, loop.feedback()
@@ -266,7 +273,7 @@ def _on_tires(
     follower: Follower | str | None,
     loop: ControlLoop,
     plant: Plant | None,
-    options: RunOptions,
+    options: AlongOptions,
 ) -> Trajectory:
     """A run on tires: the controller knows the vehicle on wheels that do not slip."""
     given = loop.controller
@@ -284,16 +291,6 @@ def _on_tires(
     )
     said = f"on tires: controller '{word}' is that of the vehicle without slip"
     return run.also_noted(said)
-
-
-#: Arguments that are part of another one → what to write.
-_MOVED = MOVED | {
-    name: f"write follower=Follower({name}=…)"
-    for name in (
-        *("point", "direction", "reverse", "heading", "steering", "wheelbase"),
-        *("largest_steering", "steering_rate", "hinge", "hitch", "trailer", "reference"),
-    )
-}
 
 
 def _admissibility(wanted: ReferenceMotion, run: Trajectory) -> float:

@@ -35,10 +35,7 @@ from .flow import (
     Buffer as Buffer,
     Flow as Flow,
     Given as Given,
-    ONE as ONE,
     PLACE as PLACE,
-    REGISTERS as REGISTERS,
-    THREAD as THREAD,
     Target as Target,
 )
 from .interpreter import (
@@ -67,12 +64,9 @@ from .native import (
     native_lanes as native_lanes,
 )
 from .native_arrays import (
-    LINE_WORDS as LINE_WORDS,
-    REALS as REALS,
-    WHOLES as WHOLES,
     address as address,
     given_table as given_table,
-    work_address as work_address,
+    work_memory as work_memory,
 )
 from .optimization import (
     optimize as optimize,
@@ -99,9 +93,6 @@ from .system import (
     require_system as require_system,
 )
 from .thread_code import (
-    KERNEL as KERNEL,
-    join_texts as join_texts,
-    record_text as record_text,
     word_of_record as word_of_record,
 )
 from .c_code import (

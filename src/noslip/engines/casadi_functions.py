@@ -34,6 +34,18 @@ OUTPUTS: dict[str, Callable[[System], ca.SX]] = {
 }
 
 
+#: Outputs that are right where the independent speeds do not determine the motion too.
+_EVERYWHERE = {"measures", "poses"}
+
+
+def _where_known(system: System) -> ca.SX:
+    """1 where the independent speeds determine the motion, else nan, which derivatives keep too."""
+    is_known = ca.SX(1)
+    for measure in system.singularity_measures:
+        is_known = ca.logic_and(is_known, ca.fabs(measure.value) > measure.limit)
+    return ca.if_else(is_known, 1.0, float("nan"))
+
+
 def casadi_function(
     system: System,
     outputs: Sequence[str],
@@ -60,11 +72,15 @@ def casadi_function(
         )
     symbols = system.kinematics.symbols
     given = {"t": symbols.t, "x": system.equations.state, "u": system.equations.inputs}
-    found = {word: system.fold(OUTPUTS[word](system)) for word in wanted}
+    known = _where_known(system)
+    found = {
+        word: system.fold(OUTPUTS[word](system) * (1 if word in _EVERYWHERE else known))
+        for word in wanted
+    }
     if work and system.does_work:
         given["x"] = system.state
         if "rates" in found:
-            rates = system.rates_expression[: system.num_states, :]
+            rates = system.rates_expression[: system.num_states, :] * known
             found["rates"] = system.fold(rates)
     given["p"] = symbols.params
     if parameters is not None:

@@ -15,6 +15,7 @@ from ctypes import (
     PYFUNCTYPE,
     Structure,
     c_char_p,
+    c_int,
     c_int32,
     c_int64,
     c_uint8,
@@ -70,16 +71,19 @@ def _delete(tensor: Any) -> None:
 
 
 _DESTRUCTOR = CFUNCTYPE(None, c_void_p)
+# functions of our own; those of ctypes.pythonapi are shared with everybody in the process
+_NEW_CAPSULE = PYFUNCTYPE(py_object, c_void_p, c_char_p, _DESTRUCTOR)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+_IS_CAPSULE = PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_ADDRESS_IN = PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
 @_DESTRUCTOR
 def _destroy(capsule: int) -> None:
     """Delete a tensor that no consumer took."""
-    api = ctypes.pythonapi
-    if api.PyCapsule_IsValid(c_void_p(capsule), b"dltensor"):
-        api.PyCapsule_GetPointer.restype = c_void_p
-        address = api.PyCapsule_GetPointer(c_void_p(capsule), b"dltensor")
-        _GIVEN.pop(int(address), None)
+    if _IS_CAPSULE(capsule, b"dltensor"):
+        _GIVEN.pop(int(_ADDRESS_IN(capsule, b"dltensor")), None)
 
 
 class DeviceArray:
@@ -149,9 +153,7 @@ class DeviceArray:
         tensor = _DLTensor(at, kind, index, self.ndim, code, bits, 1, shape, strides, 0)
         managed = _DLManagedTensor(tensor, None, _delete)
         _GIVEN[ctypes.addressof(managed)] = (managed, shape, strides, self._memory)
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = py_object, [c_void_p, c_char_p, _DESTRUCTOR]
-        return new(ctypes.addressof(managed), b"dltensor", _destroy)
+        return _NEW_CAPSULE(ctypes.addressof(managed), b"dltensor", _destroy)
 
     def numpy(self) -> Array:
         """A copy in the memory of the processor."""

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from noslip.algebra import LookupTable
 from noslip.base import DeviceError
 from noslip.engines.devices import AbstractDevice, DeviceMemory
+from noslip.engines.flow import KERNEL
 from noslip.engines.interpreter import Array, input_tables, interpret
 from noslip.engines.ir_writer import REAL
 from noslip.engines.llvm import print_thread_functions
@@ -30,7 +31,7 @@ from noslip.engines.lookup import lower_lookups
 from noslip.engines.native import compile_wide, native_lanes
 from noslip.engines.optimization import hoist, reassociate
 from noslip.engines.program import Program
-from noslip.engines.thread_code import KERNEL, join_texts, record_text, word_of_record
+from noslip.engines.thread_code import join_texts, record_text, word_of_record
 
 #: Share of the free memory of a device that is used, and the most rows of a launch: it shall be so
 #: short that Ctrl-C works.
@@ -155,12 +156,19 @@ class SharedFunctions(NamedTuple):
     num_words : numbers of the record up to the last constant.
     heads : programs of what was hoisted, one for each function.
     tables : that the functions look up.
+    number : kind of the numbers.
     """
 
     text: str
     num_words: int
     heads: tuple[Program, ...]
     tables: tuple[LookupTable, ...]
+    number: str
+
+    def kernel(self, text: str) -> str:
+        """Module of a kernel that calls the functions, with its record."""
+        words = self.num_words if self.number == REAL else -(-self.num_words // 2)
+        return join_texts(record_text(words), self.text, text)
 
     def values(self, parameters: Array) -> Array:
         """Parameters and what was hoisted of them, as they stand in the record."""
@@ -201,7 +209,7 @@ def print_shared_functions(
         heads.append(head)
     tables = dict.fromkeys(table for program in programs.values() for table in program.tables)
     text = print_thread_functions(functions, number, places)
-    return SharedFunctions(text, at, tuple(heads), tuple(tables))
+    return SharedFunctions(text, at, tuple(heads), tuple(tables), number)
 
 
 @functools.lru_cache(maxsize=32)

@@ -69,15 +69,19 @@ class Target:
     is_thread: bool = False
     is_single: bool = False
 
+    @classmethod
+    def thread(cls, *, on_stack: bool = False) -> Target:
+        """A thread of a GPU; arrays on the stack are registers, where a loop is so short."""
+        return cls(block=1, on_stack=on_stack, is_thread=True)
+
     @property
     def number(self) -> str:
         """Kind of the numbers in arrays."""
         return SINGLE if self.is_single else REAL
 
 
-ONE, THREAD = Target(), Target(block=1, is_thread=True)
-#: A thread whose arrays are registers, for loops so short that they fit.
-REGISTERS = Target(block=1, on_stack=True, is_thread=True)
+#: Name of the kernel of a GPU's threads.
+KERNEL = "integrate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -556,13 +560,15 @@ class Flow(IRWriter):
             own = [f"  %work = alloca [{self.work_size} x i64], align 8"]
         return "\n".join([head, "start:", *own, *self.head, *self.lines, "  ret void", "}"])
 
+    def kernel(self) -> str:
+        """Text of the function as the kernel of a GPU's threads, which share a memory."""
+        return self.body(KERNEL, ("memory",), ("thread", "threads"))
+
 
 __all__ = [
-    "ONE",
+    "KERNEL",
     "PLACE",
     "REAL",
-    "REGISTERS",
-    "THREAD",
     "TRUTH",
     "WHOLE",
     "Block",

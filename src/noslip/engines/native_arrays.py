@@ -3,7 +3,7 @@
     given_table(given, shape, what, where)   what a caller hands over, or an error that says what is
                                              wrong with it: numbers, of exactly this shape
     address(name, array, size)               of an array that the package made
-    work_address(array)                      of working memory, at the beginning of a cache line
+    work_memory(size)                        memory to work in, and its address
 
 No other module asks an array for its address: one that is too short, of another type or not
 contiguous ends in an error here, instead of in foreign memory. What is not finite is for native
@@ -17,12 +17,12 @@ from ctypes import c_double
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from noslip.base import SimulationError
 
 Array = np.ndarray
 
-REALS, WHOLES = np.dtype(np.float64), np.dtype(np.int64)
 #: Bytes of a cache line, and numbers in it.
 LINE = 64
 LINE_WORDS = LINE // 8
@@ -64,7 +64,7 @@ def given_table(
 
 
 def address(
-    name: str, array: Array, size: int | None = None, kind: np.dtype[Any] | None = REALS
+    name: str, array: Array, size: int | None = None, kind: DTypeLike | None = np.float64
 ) -> int:
     """Address of the first entry of an array that lies in one piece.
 
@@ -84,9 +84,10 @@ def address(
     return int(array.ctypes.data)
 
 
-def work_address(array: Array, size: int) -> int:
-    """Address in working memory of (size + LINE_WORDS) numbers, at the beginning of a line."""
-    return -(-address("work", array, size + LINE_WORDS) // LINE) * LINE
+def work_memory(size: int) -> tuple[Array, int]:
+    """Memory for so many numbers, to be kept while code works in it, and where a line begins."""
+    memory = np.zeros(size + LINE_WORDS)
+    return memory, -(-address("work", memory) // LINE) * LINE
 
 
 def place(table: Array) -> object:

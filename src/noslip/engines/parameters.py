@@ -190,6 +190,8 @@ def trace_condition(model: Model) -> SufficientCondition:
             for _, text in texts_of(path, key, value):
                 checked.value(text)
             checked.add_field(key.meaning, value)
+    for asked in model.part_signs:
+        checked.add_field(Meaning(sign=asked.sign), asked.values)
     for body in model.bodies:
         checked.add_body(body)
     groups = (checked.positive, checked.not_negative, checked.finite)

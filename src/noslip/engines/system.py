@@ -17,13 +17,13 @@ import dataclasses
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.base import LRUCache, counted, interruptible
+from noslip.base import ArgumentError, LRUCache, SimulationError, counted, interruptible
 from noslip.engines import casadi_functions, outputs
 from noslip.engines.native import HoistedFunction, NativeFunction, compile_hoisted, compile_native
 from noslip.engines.parameters import (
@@ -42,17 +42,6 @@ Array = NDArray[np.float64]
 Made = TypeVar("Made")
 
 
-class InstantValues(NamedTuple):
-    """Values of the functions of a `System` of these names at one state."""
-
-    motion: Array
-    blocks: Array
-    energies: Array
-    multipliers: Array
-    contact_axes: Array
-    joint_wrenches: Array
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class System:
     """A mechanism as native code. Made by :func:`compile`.
@@ -65,7 +54,7 @@ class System:
 
     equations: Equations
     folded: Mapping[str, float] = field(default_factory=dict)
-    _relatives: dict[tuple[tuple[str, ...], tuple[int, ...]], System] = field(
+    _relatives: dict[tuple[tuple[str | int, ...], ...], System] = field(
         default_factory=dict, repr=False
     )
     _cache: LRUCache = field(default_factory=LRUCache, repr=False)
@@ -178,6 +167,17 @@ class System:
         check_not_folded(self.model, result, self.folded)
         return self._checker.checked_vector(result)
 
+    def parameter_vector(self, values: Array) -> Array:
+        """A parameter vector that is given as such, refused where it is not of this system."""
+        given = np.asarray(values, dtype=float)
+        if given.shape != self._nominal.shape:
+            raise SimulationError(
+                f"the parameters have the shape {given.shape}, not {self._nominal.shape}",
+                f"model '{self.model.name}'",
+                "give system.parameters({'m': 2.0})",
+            )
+        return given
+
     @cached_property
     def rates(self) -> NativeFunction:
         """[q̇; η̇; μ̇; ż; Ẇ; health]: the right-hand side."""
@@ -266,26 +266,6 @@ class System:
         """[SᵀMS by rows; bias; SᵀQ; SᵀB by rows]: the reduced equations' numbers."""
         return self._output("blocks")
 
-    @cached_property
-    def instant(self) -> Callable[[float, Array, Array, Array], InstantValues]:
-        """All functions at one state, as a function of (t, x, inputs, parameters).
-
-        The same expressions as the native functions of these names, run by CasADi's interpreter:
-        one evaluation takes a thousandth of the time of compiling them.
-        """
-        symbols, equations = self.kinematics.symbols, self.equations
-        # in the order of InstantValues
-        names = ("motion", "blocks", "energies", "multipliers", "contact_axes", "joint_wrenches")
-        expressions = [self.output_expression(name) for name in names]
-        arguments = [symbols.t, self.state, equations.inputs, symbols.params]
-        function = ca.Function("instant", arguments, [ca.densify(e) for e in expressions])
-
-        def evaluated(t: float, x: Array, u: Array, p: Array) -> InstantValues:
-            found = function.call([t, x, u, p])
-            return InstantValues(*(np.array(column, dtype=float).ravel() for column in found))
-
-        return evaluated
-
     def in_speeds(
         self,
         names: tuple[str, ...],
@@ -301,15 +281,43 @@ class System:
         values : parameters at which they do; nominal by default.
         """
         own = self.kinematics.row_basis
-        # all relatives share one table, so that a run that goes back and forth compiles each once
-        self._relatives.setdefault((tuple(s.name for s in self.independent_speeds), own), self)
-        key = names, own if kept is None else kept
+        rows = own if kept is None else kept
+        is_of_tree = set(names) <= {s.name for s in self.speeds}
+        return self._relative(
+            self.kinematics.released,
+            names,
+            rows,
+            independent=names if is_of_tree else None,
+            row_basis=rows,
+            values=None if rows == own else values,
+        )
+
+    def in_contacts(self, released: tuple[str, ...]) -> System:
+        """The same mechanism where some rows of its contacts do not hold; cached.
+
+        Parameters
+        ----------
+        released : names of these rows: those of contacts that slide or are off their ground.
+        """
+        return self._relative(tuple(sorted(released)), (), ())
+
+    def _relative(
+        self,
+        released: tuple[str, ...],
+        names: tuple[str, ...],
+        rows: tuple[int, ...],
+        **choice: Any,
+    ) -> System:
+        """The same mechanism in other contact states, speeds and rows.
+
+        All relatives share one table, so that a run that goes back and forth compiles each once.
+        """
+        kin, own = self.kinematics, tuple(s.name for s in self.independent_speeds)
+        self._relatives.setdefault((kin.released, own, kin.row_basis), self)
+        self._relatives.setdefault((kin.released, (), ()), self)
+        key = released, names, rows
         if key not in self._relatives:
-            at = None if key[1] == own else values
-            is_of_tree = set(names) <= {s.name for s in self.speeds}
-            traced = trace(
-                self.model, independent=names if is_of_tree else None, row_basis=key[1], values=at
-            )
+            traced = trace(self.model, released=released, **choice)
             self._relatives[key] = System(
                 equations=self.equations.formulation.fill(traced),
                 folded=self.folded,
@@ -394,9 +402,10 @@ class System:
         Parameters
         ----------
         outputs : of ``rates`` (of x), ``speeds`` (v), ``accelerations`` (v̇), ``measures`` (of
-            singularities: the independent speeds end where one is below its floor, and all other
-            outputs are wrong where it is zero; constrain them), ``energies`` (K, U), ``residuals``
-            (A v + a, then g), ``multipliers`` (λ) and ``poses`` (of a body, R_WB by rows and p_WB).
+            singularities: the independent speeds end where one is below its floor, and outputs
+            that follow from them are nan where it is below its limit; constrain them),
+            ``energies`` (K, U), ``residuals`` (A v + a, then g), ``multipliers`` (λ) and ``poses``
+            (of a body, R_WB by rows and p_WB).
         name : of the function.
         parameters : values that differ from the nominal ones; all are numbers then, and there is no
             ``p``. None: they stay an input.
@@ -431,7 +440,11 @@ def require_system(function: str, value: object) -> None:
         steps = {"Equations": "compile(equations)", "Model": "compile(derive(model))"}
         kind = type(value).__name__
         first = steps.get(kind, "compile(derive(load('agv')))")
-        raise TypeError(f"{function} takes a System, got {kind}: make one by {first}")
+        raise ArgumentError(
+            f"{function} takes a System, got {kind}",
+            f"system, argument of {function}",
+            f"make one by {first}",
+        )
 
 
 @interruptible
@@ -449,8 +462,10 @@ def compile(equations: Equations, *, fold: bool | Sequence[str] = ()) -> System:
     System : whose right-hand side is compiled; its other functions are when first used.
     """
     if not isinstance(equations, Equations):
-        raise TypeError(
-            f"compile takes Equations, got {type(equations).__name__}: derive them first"
+        raise ArgumentError(
+            f"compile takes Equations, got {type(equations).__name__}",
+            "equations, argument of compile",
+            "derive them first",
         )
     system = System(equations=equations, folded=folded_values(equations.model, fold))
     _ = system.rates

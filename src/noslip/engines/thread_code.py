@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from noslip.algebra import LookupTable
 from noslip.engines.device_math import RECIPROCALS
-from noslip.engines.flow import CONSTANT
+from noslip.engines.flow import CONSTANT, KERNEL
 from noslip.engines.interpreter import Array, input_vectors
 from noslip.engines.ir_writer import GLOBAL
 from noslip.engines.llvm import print_thread_functions
@@ -34,8 +34,8 @@ from noslip.engines.optimization import optimize
 from noslip.engines.program import Program
 from noslip.engines.target import AbstractTarget, ProgramFunction
 
-#: Name of the kernel, as a function and as an entry.
-KERNEL, ENTRY = "integrate", "noslip_integrate"
+#: Name of the kernel as an entry.
+ENTRY = "noslip_integrate"
 #: Name of the record.
 RECORD = "record"
 #: Compute capabilities that LLVM can write PTX for; newer cards run code of older ones.

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from noslip import SimulationError
-from noslip.base import nearest, require
+from noslip.base import checked, nearest, require
 from noslip.environments.gym_tasks import IDS, TASKS, GymTask, register_envs
 
 __all__ = ["IDS", "TASKS", "GymTask", "make_env", "make_vec_env", "register_envs"]
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from noslip import Model, System
 
 
+@checked
 def make_env(
     model: Model | System | str | None = None,
     task: GymTask | str = "drive",
@@ -52,6 +53,7 @@ def make_env(
     return MechanismEnv(system, chosen, parameters=parameters, render_mode=render_mode)
 
 
+@checked
 def make_vec_env(
     model: Model | System | str | None = None,
     task: GymTask | str = "drive",

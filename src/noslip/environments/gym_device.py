@@ -39,27 +39,29 @@ from noslip.engines import (
     device_view,
     given_table,
     interpret_rows,
-    join_texts,
     print_shared_functions,
-    record_text,
 )
 from noslip.environments.gym_kernel import (
     CLOSING_STEPS,
-    THREAD_TARGET,
     THREAD_WORDS,
     EpisodeShape,
     print_thread_period,
 )
 from noslip.environments.gym_mechanisms import (
     Draws,
+    action_ranges,
     check_begun,
     check_task,
-    completed_states,
-    period_shape,
-    task_program,
+    columns_of,
 )
 from noslip.environments.gym_tasks import GymTask
-from noslip.simulation import TracedStart, motion_programs, trace_start
+from noslip.simulation import (
+    ThreadPeriod,
+    TracedStart,
+    completed_states,
+    thread_programs,
+    trace_start,
+)
 
 #: Starts that are compared with those of the processor, and how far apart they may be.
 COMPARED, APART = 32, 1e-9
@@ -294,10 +296,9 @@ def _printed(
     shape: EpisodeShape, programs: tuple[tuple[str, Program], ...]
 ) -> tuple[str, SharedFunctions]:
     """The kernel of a shape and its programs."""
-    count = shape.period.num_parameters
+    count = shape.num_parameters
     functions = print_shared_functions(dict(programs), range(count), len(THREAD_WORDS), count)
-    words = record_text(functions.num_words)
-    return join_texts(words, functions.text, print_thread_period(shape)), functions
+    return functions.kernel(print_thread_period(shape)), functions
 
 
 def _episode(
@@ -307,24 +308,32 @@ def _episode(
     draws = Draws.of(system, task)
     names = draws.names[: len(draws.names) - draws.num_variables]
     state, completing = _completing(system, draws, trace_start(system, names), values)
-    programs = dict(motion_programs(system)) | {"look": task_program(system, task)} | completing
-    others = cover_ranges(system).systems[1:]
+    columns, systems = columns_of(task), cover_ranges(system).systems
+    programs, others = thread_programs(system, columns) | completing, systems[1:]
     for k, other in enumerate(others):
-        own = dict(motion_programs(other)) | {"look": task_program(other, task)}
+        own = thread_programs(other, columns)
         programs |= {f"{name}_{k + 1}": program for name, program in own.items()}
     if others:
-        programs["change"] = _change(system, (system, *others))
-        programs |= {f"change_{k + 1}": _change(o, (system, *others)) for k, o in enumerate(others)}
+        programs["change"] = _change(system, systems)
+        programs |= {f"change_{k + 1}": _change(o, systems) for k, o in enumerate(others)}
     listed = [q.name for q in (*system.coordinates, *system.independent_speeds)]
     listed += [q.name for q in system.auxiliary_states]
     nq, nf = len(system.coordinates), len(system.independent_speeds)
+    places, middle, half, base = action_ranges(system, task)
     shape = EpisodeShape(
-        period=period_shape(system, task, THREAD_TARGET),
-        others=tuple(period_shape(other, task, THREAD_TARGET) for other in others),
+        periods=tuple(
+            ThreadPeriod.of(own, len(task.variables), task.period / task.steps) for own in systems
+        ),
+        num_inputs=len(system.inputs),
+        num_parameters=len(system.model.parameters),
+        num_variables=len(task.variables),
+        actions=tuple(zip(places, middle.tolist(), half.tolist(), strict=True)),
+        base=tuple(base.tolist()),
         steps=task.steps,
         limit=task.limit,
         largest=float(task.largest),
         num_seen=len(task.observation),
+        num_ends=len(task.ends),
         action_kind=SINGLE,
         start=tuple(state.tolist()),
         ranges=tuple((float(low), float(high)) for low, high in draws.ranges),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from noslip.base import checked
+
 #: Lowest and highest value.
 Range = tuple[float, float]
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GymTask:
     """Task of an environment; expressions are those of `simulate`'s outputs.

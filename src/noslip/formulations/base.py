@@ -24,9 +24,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
 
-from noslip.algebra import block_solve, symmetric_solve
+from noslip.algebra import symmetric_solve
 from noslip.base import Member
 from noslip.formulations.forces import AppliedForces
+from noslip.formulations.loads import (
+    LoadClosure,
+    closed,
+    contact_load,
+    multipliers_of,
+    planar_wheels,
+)
 from noslip.kinematics import Kinematics
 from noslip.model import Model
 
@@ -84,6 +91,8 @@ class Equations:
         lazily, once.
     energy : gives the kinetic energy, J; called lazily, once.
     costates, costate_rates : μ and μ̇; empty but for the vakonomic equations.
+    closure : how loads were solved for that forces depend on; None without such forces. What a
+        formulation fills has these loads as symbols; they are solved for here, once.
     """
 
     formulation: AbstractFormulation
@@ -96,6 +105,12 @@ class Equations:
     energy: Callable[[], ca.SX]
     costates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     costate_rates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    closure: LoadClosure | None = None
+
+    def __post_init__(self) -> None:
+        if self.forces.loads:
+            for name, value in closed(self).items():
+                object.__setattr__(self, name, value)
 
     @property
     def model(self) -> Model:
@@ -187,35 +202,18 @@ class Equations:
 
     @cached_property
     def multipliers(self) -> ca.SX:
-        """λ of all rows; where rows are redundant, the ones of least norm.
-
-        The reactions f = Aᵀλ fix λ of the independent rows: Kᵀ [y; 0] = f, λ = Pᵀ y. A redundant
-        row is A_r = C A, so only λ + Cᵀλ_r is determined; the least-norm split counts forces in N
-        and moments in N·m over the length of the model. Where rows are combined, all are C times
-        the combinations.
-        """
-        kin = self.kinematics
+        """λ of all rows; where rows are redundant, the ones of least norm."""
         f = ca.substitute([self.generalized_reactions], [self.etadot], [self.accelerations])[0]
-        kept, num = list(kin.row_basis), len(kin.row_basis)
-        if not num:
-            # rows that hold by themselves, if any: the least force for that is none
-            return ca.SX.zeros(len(kin.rows), 1)
-        determined = block_solve(kin.K.T, f)[0][:num]
-        order = kept + [r.row for r in kin.redundant]
-        if kin.combination is None:
-            determined = ca.mtimes(kin.P.T, determined)
-        if not kin.redundant:
-            return determined
-        first = num if kin.combination is None else 0
-        C = block_solve(kin.K.T, ca.densify(kin.A[order[first:], :].T))[0][:num, :].T
-        if kin.combination is None:
-            C = ca.mtimes(C, kin.P)
-        split = ca.vertcat(ca.SX.eye(num)[:first, :], ca.sparsify(ca.simplify(C)))
-        scale = [kin.length if kin.rows[k].unit == "rad/s" else 1.0 for k in order]
-        weighted = ca.mtimes(ca.diag(ca.DM(scale) ** 2), split)
-        share, _ = symmetric_solve(ca.densify(ca.mtimes(split.T, weighted)), determined)
-        all_rows = ca.mtimes(weighted, share)
-        return ca.vertcat(*[all_rows[order.index(k)] for k in range(len(kin.rows))])
+        return multipliers_of(self.kinematics, f)
+
+    def contact_load(self, contact: str) -> ca.SX:
+        """Load of a contact, N: of its normal row, or of the wheels that hold a planar joint."""
+        return contact_load(self, contact)
+
+    @property
+    def planar_wheels(self) -> tuple[str, ...]:
+        """Contacts whose loads are those by which they hold a planar joint."""
+        return planar_wheels(self.kinematics)
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self.kinematics.independent_speeds)

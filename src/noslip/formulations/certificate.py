@@ -66,6 +66,8 @@ class Certificate:
             lines.append(f"  {mark} {f.check:<{width}}  {f.disagreement:<7.2g}  {f.where}".rstrip())
         if self.vakonomic <= Certificate.TOLERANCE:
             lines.append("  note vakonomic mechanics coincides: the constraints are integrable")
+        elif self.vakonomic != self.vakonomic:
+            lines.append("  note vakonomic mechanics has no loads that forces could depend on")
         else:
             lines.append(
                 f"  note vakonomic mechanics is a different theory: its accelerations differ by "

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.base import FormulationError, interruptible
+from noslip.base import ArgumentError, FormulationError, interruptible
 from noslip.formulations.base import AbstractFormulation, Equations
 from noslip.formulations.complement import NaturalComplement
 from noslip.kinematics import trace
@@ -30,11 +30,17 @@ def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equa
     FormulationError : if a degree of freedom has no inertia.
     """
     if not isinstance(model, Model):
-        raise TypeError(
-            f"derive takes a Model, got {type(model).__name__}: load one, or build() it"
+        raise ArgumentError(
+            f"derive takes a Model, got {type(model).__name__}",
+            "model, argument of derive",
+            "load one, or build() it",
         )
     if formulation is not None and not isinstance(formulation, AbstractFormulation):
-        raise TypeError(f"formulation is {formulation!r}: pass an object, NaturalComplement()")
+        raise ArgumentError(
+            f"formulation is {formulation!r}",
+            "argument of derive",
+            "pass an object, NaturalComplement()",
+        )
     equations = (formulation or NaturalComplement()).fill(trace(model))
     check_inertia(equations)
     return equations
@@ -80,10 +86,14 @@ class InertiaCheck:
             M = M / np.outer(scale, scale)
             if not np.isfinite(M).all():
                 return  # told by the run
-            values, vectors = np.linalg.eigh(M)
+            # each speed by its own inertia: sizes far from the nominal ones are no singularity
+            own, largest = np.diag(M).copy(), np.abs(M).max() or 1.0
+            own[own <= 1e-15 * largest] = largest
+            values, vectors = np.linalg.eigh(M / np.sqrt(np.outer(own, own)))
             if values[0] > 1e-12 * max(values[-1], 1e-300):
                 return
-            direction = vectors[:, 0] / np.max(np.abs(vectors[:, 0]))
+            direction = vectors[:, 0] / np.sqrt(own)
+            direction /= np.max(np.abs(direction))
         involved = [
             f"{c:+.3g} {s.name}"
             for c, s in zip(direction, kin.independent_speeds, strict=True)

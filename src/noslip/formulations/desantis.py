@@ -161,8 +161,9 @@ class DeSantis(AbstractFormulation):
 
         J_h and J_nh are those of the coordinates' rates, V = J_h q̇ and q̇ = J_nh α, as in print;
         where a speed input moves constraints, J̇, C and g_0 are split into what is there without it
-        and what each input adds, J̇ = A + B δ̇ and g_0 = g_01 + g_02 δ̇ [DeSantis1994, eqs. 6.23,
-        6.34, 6.37].
+        and what each input adds, J̇ = A + B δ̇ and g_0 = g_01 + g_02 δ̇ + g_03 [DeSantis1994, eqs.
+        6.23, 6.34, 6.37]; g_03, with squares and rates of δ̇, is zero in the paper, where no steered
+        body has its mass off the pivot.
 
         Parameters
         ----------

@@ -6,13 +6,15 @@ and the energy balance use them by name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import casadi as ca
 
 from noslip.algebra import Traced, cross, inlined, stack, vector
 from noslip.base import ModelError
+from noslip.formulations.loads import known_loads, unknown_load
 from noslip.kinematics import (
     NO_WRENCH,
     Kinematics,
@@ -53,6 +55,10 @@ class AppliedForces:
     in_loops : of joints that close a loop: moment and force on the child at the joint's point, in
         world axes, of what acts in them; they are among `wrenches`.
     grips : name of a force that slides over a plane → what it takes of it.
+    acting : gives each share as what acts on bodies, (6p,) moments and forces about their origins
+        in computing axes, and as what acts along the joints, (nv,); inputs are among ``given``.
+    loads, load_symbols : rows whose loads ℓ the forces are linear in, and symbols of these; none
+        once they are solved for.
     """
 
     shares: dict[str, ca.SX]
@@ -62,6 +68,9 @@ class AppliedForces:
     state_rates: ca.SX
     in_loops: dict[str, Pair]
     grips: dict[str, Grip]
+    acting: Callable[[], dict[str, Pair]] = dict
+    loads: tuple[str, ...] = ()
+    load_symbols: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
     @property
     def Q(self) -> ca.SX:
@@ -81,10 +90,15 @@ def _sums(kin: Kinematics, shares: list[list[Pair]]) -> tuple[Pair, ...]:
     num = len(kin.tree.nodes)
     if not num:
         return ()
-    columns = [ca.vertcat(*[part for pair in share for part in pair]) for share in shares]
+    columns = [_column(share) for share in shares]
     stacked = _acting(kin, kin.at_speeds(sum(columns, ca.SX(6 * num, 1))))
     split = ca.vertsplit(stacked, 3)
     return tuple((split[2 * k], split[2 * k + 1]) for k in range(num))
+
+
+def _column(wrenches: list[Pair]) -> ca.SX:
+    """Wrenches of all bodies in one column."""
+    return ca.vertcat(ca.SX(0, 1), *[part for pair in wrenches for part in pair])
 
 
 def applied_forces(kin: Kinematics) -> AppliedForces:
@@ -104,6 +118,18 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
     }
     # given forces are linear in the inputs: split them into B u and the rest
     B = ca.jacobian(total[GIVEN], symbols.u)
+
+    def acting() -> dict[str, Pair]:
+        nothing = [ca.SX(0)] * num
+        parts = {
+            share: (_column(wrenches), ca.vertcat(ca.SX(0, 1), *loads.joint.get(share, nothing)))
+            for share, wrenches in loads.wrenches.items()
+        }
+        return {
+            share: (_acting(kin, kin.at_speeds(body)), _acting(kin, kin.at_speeds(joint)))
+            for share, (body, joint) in parts.items()
+        }
+
     total[GIVEN] = ca.substitute([total[GIVEN]], [symbols.u], [ca.SX.zeros(symbols.u.shape)])[0]
     return AppliedForces(
         shares={share: kin.at_speeds(force) for share, force in total.items()},
@@ -116,6 +142,9 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
             for name, (n, f) in loads.in_loops.items()
         },
         grips={name: _at_speeds(kin, grip) for name, grip in loads.grips.items()},
+        acting=acting,
+        loads=tuple(loads.loads),
+        load_symbols=ca.vertcat(ca.SX(0, 1), *loads.loads.values()),
     )
 
 
@@ -155,6 +184,7 @@ class _TracedLoads:
         self.grips: dict[str, Grip] = {}
         self._states = {z.name: k for k, z in enumerate(kin.force_states)}
         self.state_rates = [ca.SX(0)] * len(self._states)
+        self.loads: dict[str, ca.SX] = {}
 
     def coordinate(self, name: str) -> ca.SX:
         if name in self._coordinates:
@@ -207,8 +237,28 @@ class _TracedLoads:
         return _ZERO3 if k < 0 else ca.mtimes(self._kin.tree.nodes[k].R_WD, self._motion[k][0])
 
     def sliding(self, contact: AbstractContact) -> Sliding:
-        found = trace_contact(contact, self._kin.tree, self._motion, self._kin.reader)
+        own = [t for t in self._kin.contacts if t.contact is contact]
+        found = (
+            own[0]
+            if own
+            else trace_contact(contact, self._kin.tree, self._motion, self._kin.reader)
+        )
         return Sliding(found.point, found.directions, found.slip)
+
+    def contact(self, name: str) -> AbstractContact:
+        return next(c for c in self._kin.model.contacts if c.name == name)
+
+    def holds(self, row: str) -> bool:
+        return row not in self._kin.released
+
+    def load(self, row: str) -> ca.SX:
+        if row in self._kin.released:
+            return ca.SX(0)
+        if row not in self.loads:
+            if row not in known_loads(self._kin):
+                raise unknown_load(self._kin, row)
+            self.loads[row] = ca.SX.sym(f"load.{row}")
+        return self.loads[row]
 
     def push(
         self,

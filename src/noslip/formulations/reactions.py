@@ -33,14 +33,17 @@ points of action.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import casadi as ca
 
 from noslip.algebra import EYE3, block_solve, cross, skew, vector
-from noslip.formulations.base import Equations
 from noslip.formulations.tree import inertia_wrenches
 from noslip.kinematics import Kinematics, Pair, TracedPlaces, accelerations, frame_pose
 from noslip.model import NORMAL, SPIN, AbstractRow, Joint
+
+if TYPE_CHECKING:
+    from noslip.formulations.base import Equations
 
 _UNKNOWN = vector([float("nan")] * 3)
 

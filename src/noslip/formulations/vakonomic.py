@@ -39,6 +39,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.algebra import block_solve, symmetric_solve
+from noslip.base import FormulationError
 from noslip.formulations.base import AbstractFormulation, Blocks, Equations, MethodObject
 from noslip.formulations.complement import NaturalComplement
 from noslip.kinematics import Kinematics
@@ -58,6 +59,13 @@ class Vakonomic(AbstractFormulation):
         """The d'Alembert blocks with the curl force F added, and the rates of the costates."""
         kin = kinematics
         blocks = NaturalComplement().fill(kin)
+        if blocks.closure is not None:
+            raise FormulationError(
+                f"forces depend on the loads {', '.join(blocks.closure.rows)}, and the multipliers "
+                "of vakonomic mechanics are not those",
+                f"vakonomic equations of model '{kin.model.name}'",
+                "use a formulation that follows d'Alembert's principle",
+            )
         num = len(kin.row_basis)
         mu = ca.SX.sym("mu", num)
         F = curl_force(kin, mu)

@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.base import FormulationError, interruptible
+from noslip.base import ArgumentError, FormulationError, interruptible
 from noslip.formulations.base import AbstractFormulation, Equations
 from noslip.formulations.catalog import dalembert_formulations
 from noslip.formulations.certificate import Certificate, CheckResult
@@ -68,8 +68,10 @@ def verify(
         are no states to compare them at.
     """
     if not isinstance(model, Model):
-        raise TypeError(
-            f"verify takes a Model, got {type(model).__name__}: load one, or build() it"
+        raise ArgumentError(
+            f"verify takes a Model, got {type(model).__name__}",
+            "model, argument of verify",
+            "load one, or build() it",
         )
     if not 1 <= states <= MAX_STATES or seed < 0:
         raise FormulationError(
@@ -392,7 +394,12 @@ def _numeric_back(
 
 
 def _vakonomic_difference(kin: Kinematics, eq: Equations, points: list[_State], seed: int) -> float:
-    """Largest relative difference of the vakonomic accelerations, at random costates."""
+    """Largest relative difference of the vakonomic accelerations, at random costates.
+
+    NaN where forces depend on loads, which vakonomic mechanics does not have.
+    """
+    if eq.closure is not None:
+        return float("nan")
     rng = np.random.default_rng(seed)
     other = Vakonomic().fill(kin)
     mu = rng.normal(size=other.costates.shape[0])

@@ -49,7 +49,7 @@ from noslip.base import Array, is_truth, nearest
 from noslip.engines import require_system
 from noslip.identification.measured_runs import MeasuredRun, measured_runs, unwrapped, used_columns
 from noslip.identification.result import ColumnFit, Fit, FittedCurve, FittedValue, unexplained
-from noslip.simulation import InputSpec, layout_of, output_units, settable_inputs, units_by_name
+from noslip.simulation import output_units, units_by_name
 
 #: A combination of unknowns is not determined where the residuals change by less than this share of
 #: what each of them does alone; derivatives are good to some 1e-8.
@@ -118,7 +118,7 @@ def fit(
     sigma: Mapping[str, float] | None = None,
     unknown_starts: Sequence[str | FitParameter] = (),
     start: Mapping[str, float] | None = None,
-    inputs: Mapping[str, InputSpec] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     held: bool = False,
     fixed: Mapping[str, float] | None = None,
     definitions: Mapping[str, str | float] | None = None,
@@ -224,7 +224,7 @@ class _Problem(NamedTuple):
     units: tuple[str, ...]  # of columns
     sigmas: Array  # of columns, NaN where it is to be found
     channels: tuple[_Channel, ...]
-    inputs: tuple[dict[str, InputSpec], ...]
+    inputs: tuple[dict[str, Any], ...]
     fixed: dict[str, float]
     definitions: dict[str, str | float]
     options: dict[str, float]
@@ -330,7 +330,7 @@ def _problem(
             )
     inputs = tuple(_inputs(system, run) for run in runs)
     channels, notes = _channels(runs, used, [derived[name] for name in used], where)
-    known = {*used, *settable_inputs(system)}
+    known = {*used, *_inputs_of(system)}
     others = list(dict.fromkeys(n for run in runs for n in run.columns if n not in known))
     if others:
         more = f" and {len(others) - 6} more" if len(others) > 6 else ""
@@ -361,12 +361,16 @@ def _problem(
     )
 
 
-def _inputs(system: System, run: MeasuredRun) -> dict[str, InputSpec]:
+def _inputs_of(system: System) -> list[str]:
+    """Names of the inputs that a run can be given."""
+    model = system.model
+    return [x.name for x in model.inputs] + [x.name for x in model.speed_inputs]
+
+
+def _inputs(system: System, run: MeasuredRun) -> dict[str, Any]:
     """Inputs of a run: columns that are inputs, and others that the run gives."""
     units = {q.name: q.unit for q in system.inputs}
-    tables = {
-        n: run.table(n, units.get(n, "")) for n in run.columns if n in settable_inputs(system)
-    }
+    tables = {n: run.table(n, units.get(n, "")) for n in run.columns if n in _inputs_of(system)}
     return {**tables, **run.inputs}
 
 
@@ -398,7 +402,7 @@ def _channels(
 def _unknowns(
     system: System,
     runs: Sequence[MeasuredRun],
-    inputs: Sequence[Mapping[str, InputSpec]],
+    inputs: Sequence[Mapping[str, Any]],
     parameters: Sequence[str | FitParameter],
     unknown_starts: Sequence[str | FitParameter],
     fixed: Mapping[str, float],
@@ -420,7 +424,7 @@ def _unknowns(
     known = {**constant, **numbers, **nominal}
     found = []
     for asked in map(_parameter, parameters):
-        if asked.of in layout_of(system).names:
+        if asked.of in units_by_name(system):
             raise SimulationError(
                 f"'{asked.of}' is a start value, which differs from run to run",
                 where,

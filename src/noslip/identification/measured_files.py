@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noslip import AbstractRunFormat, SimulationError
-from noslip.base import format_of, nearest, read_text
+from noslip.base import LARGEST, format_of, nearest, read_text
 from noslip.expressions import UnitError
 from noslip.identification.measured import Array, MeasuredTable, conversion
 from noslip.simulation import ColumnTable
@@ -86,13 +86,25 @@ def read_measured(
             str(file),
             f"say once in {file.with_suffix(SUFFIX).name}: {lines}; or pass units={{…}}",
         )
-    t = _converted(held[at][1], clock.unit or held[at][0] or "s", file)[1]
+    plain, t = _converted(held[at][1], clock.unit or held[at][0] or "s", file)
+    if plain != "s":
+        raise SimulationError(
+            f"the times in '{at}' are in '{clock.unit or held[at][0]}'", str(file), "give s or ms"
+        )
     if t.size == 0 or not np.all(np.isfinite(t)) or np.any(np.diff(t) <= 0):
         raise SimulationError(
             f"the times in '{at}' do not increase", str(file), "sort them, and leave out repeats"
         )
     found: ColumnTable = {}
     for name, column in wanted.items():
+        if column.name in found or not column.name:
+            raise SimulationError(
+                f"two columns are '{column.name}' in the model"
+                if column.name
+                else f"column '{name}' has no name in the model",
+                str(file),
+                f"give '{name}' a name of its own, or leave it out",
+            )
         found[column.name] = _converted(held[name][1], units_of[name], file)
     return MeasuredTable(name=file.name, t=t, columns=found)
 
@@ -109,7 +121,14 @@ def _converted(values: Array, unit: str, file: Path) -> tuple[str, Array]:
         raise SimulationError(
             f"'{unit[:40]}' is not a unit: {error}", str(file), error.fix
         ) from None
-    return plain, values * factor if factor != 1.0 else values
+    values = values * factor if factor != 1.0 else values
+    if np.any(np.abs(values) > LARGEST):
+        raise SimulationError(
+            f"a value is {np.nanmax(np.abs(values)):g}, beyond ±{LARGEST:g}",
+            str(file),
+            "leave the cell empty where nothing was measured",
+        )
+    return plain, values
 
 
 def _beside(path: Path) -> tuple[dict[str, _Column], _Column]:

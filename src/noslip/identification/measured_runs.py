@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noslip import AbstractRunFormat, SimulationError, Table, Trajectory
-from noslip.base import Array, format_of, nearest
+from noslip.base import ArgumentError, Array, format_of, nearest
 from noslip.expressions import UnitError, read_unit
 from noslip.identification.measured import MeasuredTable, conversion
 from noslip.identification.measured_files import SUFFIX, read_measured
-from noslip.simulation import InputSpec
 
 if TYPE_CHECKING:
     import xarray
@@ -52,13 +51,20 @@ class MeasuredRun:
     columns: Mapping[str, Array]
     units: Mapping[str, str] = field(default_factory=dict)
     start: Mapping[str, float] = field(default_factory=dict)
-    inputs: Mapping[str, InputSpec] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     start_time: float | None = None
     held: bool = False
     name: str = "run"
 
     def __post_init__(self) -> None:
         where = f"measured run '{self.name}'"
+        for word in ("units", "start", "inputs"):
+            if not isinstance(getattr(self, word), Mapping):
+                raise ArgumentError(
+                    f"{word} is {getattr(self, word)!r:.60}",
+                    where,
+                    "pass names and values, {'base.vx': 0.5}",
+                )
         times = np.asarray(self.times, dtype=float)
         if times.ndim != 1 or times.size < 2 or not np.all(np.isfinite(times)):
             raise SimulationError(
@@ -146,7 +152,7 @@ def measured_runs(
     data: Any,
     *,
     start: Mapping[str, float] | None = None,
-    inputs: Mapping[str, InputSpec] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     held: bool = False,
 ) -> tuple[MeasuredRun, ...]:
     """Measured motions from whatever holds them.
@@ -180,7 +186,7 @@ def _read(item: Any, name: str, more: Mapping[str, Any]) -> MeasuredRun:
         return item
     if isinstance(item, str | os.PathLike):
         path = Path(item)
-        if path.with_suffix(SUFFIX).is_file():  # it says names and units
+        if path.name and path.with_suffix(SUFFIX).is_file():  # it says names and units
             return _read(read_measured(path), name, more)
         found = format_of(AbstractRunFormat, path, "read").read(path)
         return _of_table(found, path.name, more)

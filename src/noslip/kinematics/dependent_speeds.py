@@ -35,7 +35,7 @@ from noslip.kinematics.rows import RowTrace
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Tree
 from noslip.kinematics.wheel_rows import WheelRows
-from noslip.model import Model, Quantity
+from noslip.model import LATERAL, LONGITUDINAL, NORMAL, Model, Quantity
 
 #: Tree speeds up to which all rows are solved together, which finds the best independent speeds.
 MOST_TOGETHER = 12
@@ -52,6 +52,7 @@ class TracedMechanism:
     speeds : (nv,) tree speeds.
     probe : the rows in numbers.
     samples : generic times and configurations.
+    released : rows of contacts that do not hold.
     """
 
     model: Model
@@ -63,6 +64,7 @@ class TracedMechanism:
     speeds: tuple[Quantity, ...]
     probe: Probe
     samples: list[tuple[float, Array]]
+    released: tuple[str, ...] = ()
 
     @property
     def index(self) -> dict[str, int]:
@@ -123,7 +125,8 @@ def partition_speeds(
     independent : tree speeds to write in, instead of the model's own choice.
     wanted : rows to keep where all are solved together, instead of the first independent ones.
     """
-    if len(traced.speeds) > MOST_TOGETHER and not traced.probe.num_places:
+    is_long = len(traced.speeds) > MOST_TOGETHER and not traced.probe.num_places
+    if is_long and not traced.released:
         choice = _joint_by_joint(traced, independent)
         if choice is not None:
             return choice
@@ -281,6 +284,8 @@ def _independent_speeds(
     """Quantities η and the rows E with η = E v: given, named by the model, or chosen."""
     model, speeds, index = traced.model, traced.speeds, traced.index
     unit_rows = ca.SX.eye(len(speeds))
+    if traced.released and independent is None:
+        return _with_slips(traced, kept)
     if independent is None and not model.independent_speeds:
         chosen = independent_columns(traced.probe, kept, traced.samples, _passive(traced))
         independent = tuple(speeds[k].name for k in chosen)
@@ -296,6 +301,57 @@ def _independent_speeds(
             quantities.append(speeds[index[speed.name]])
             rows.append(unit_rows[index[speed.name], :])
     return tuple(quantities), ca.sparsify(ca.vertcat(*rows))
+
+
+#: How regular independent speeds are that are taken first, second and so on: the least singular
+#: value of the kept rows and the speeds, each of length one.
+_REGULAR = (0.1, 1e-2, 1e-4, 1e-7)
+#: Slips below this, over the sizes of speeds, are none.
+_NO_SLIP = 1e-9
+
+
+def _with_slips(
+    traced: TracedMechanism, kept: tuple[int, ...]
+) -> tuple[tuple[Quantity, ...], ca.SX]:
+    """Slips along released rows first, so that K = [A; E] is as regular as where they hold.
+
+    Then the model's own choice, then all other speeds. What is off has none: slips of two wheels of
+    an axle depend on each other where it is level, and a normal row makes K singular where the body
+    turns.
+    """
+    v, unit = traced.symbols.v, ca.SX.eye(len(traced.speeds))
+    quantities: list[Quantity] = []
+    rows: list[ca.SX] = []
+    for trace in traced.contacts:
+        for part in (LONGITUDINAL, LATERAL):
+            name = f"{trace.contact.name}.{part}"
+            is_off = f"{trace.contact.name}.{NORMAL}" in traced.released
+            if name in traced.released and not is_off:
+                quantities.append(Quantity(name=f"{name}_slip", unit="m/s"))
+                rows.append(ca.jacobian(trace.slip[part], v))
+    own = [s.name for s in traced.model.independent_speeds if not s.expression]
+    for speed in [*own, *(s.name for s in traced.speeds if s.name not in own)]:
+        quantities.append(traced.speeds[traced.index[speed]])
+        rows.append(unit[traced.index[speed], :])
+    E = ca.vertcat(*rows)
+    numbers = traced.numbers(E) / traced.probe.scale[None, None, :]
+    basis = np.array([traced.probe.matrix(q, t)[0][list(kept)] for t, q in traced.samples])
+    sizes = np.median(np.linalg.norm(numbers, axis=2), axis=0)
+    chosen: list[int] = []
+    for bound in _REGULAR:
+        for k in np.flatnonzero(sizes > _NO_SLIP).tolist():
+            if len(chosen) + len(kept) == len(traced.speeds):
+                break
+            if k in chosen:
+                continue
+            trial = np.concatenate([basis, numbers[:, k : k + 1]], axis=1)
+            lengths = np.linalg.norm(trial, axis=2, keepdims=True)
+            least = np.linalg.svd(trial / np.where(lengths > 0, lengths, 1.0), compute_uv=False)
+            if np.median(least[:, -1]) > bound:
+                chosen.append(k)
+                basis = trial
+    chosen.sort()
+    return tuple(quantities[k] for k in chosen), ca.sparsify(E[chosen, :])
 
 
 def _passive(traced: TracedMechanism) -> list[int]:

@@ -61,8 +61,20 @@ from noslip.kinematics.row_sizes import Literals, TermSizes, term_sizes
 from noslip.kinematics.rows import RowTrace, trace_rows
 from noslip.kinematics.singularity import SingularityMeasure, find_singularity_measures
 from noslip.kinematics.symbols import Reader, Symbols, named, parameter_reader
-from noslip.kinematics.tree import Pair, Tree, build_tree
-from noslip.model import WORLD, Joint, Model, NumberReader, Quantity, place_rate, topology
+from noslip.kinematics.tree import Pair, Tree, build_tree, frame_pose
+from noslip.model import (
+    WORLD,
+    AbstractContact,
+    Joint,
+    Model,
+    NumberReader,
+    Quantity,
+    place_rate,
+    topology,
+)
+
+#: Normals of planes whose sine is smaller than this are parallel.
+PARALLEL = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,6 +112,8 @@ class Kinematics:
     at_contact: BasisAtContact | None = None
     #: Rows written by hand that do not say where they act, with the reason.
     unplaced: dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Rows of contacts that do not hold now: those of what slides or is off its ground.
+    released: tuple[str, ...] = ()
     combination: ca.SX | None = None  # of all rows to those that are independent, where some repeat
 
     @property
@@ -324,6 +338,34 @@ class Kinematics:
             ),
         )
 
+    def is_between(self, joint: Joint, contact: AbstractContact) -> bool:
+        """Whether a contact is between the parent of a joint and what the joint's child carries."""
+        if contact.plane.body != joint.parent:
+            return False
+        k = self.tree.index(contact.body)
+        while k >= 0 and self.tree.nodes[k].body.name != joint.child:
+            k = self.tree.nodes[k].parent
+        return k >= 0
+
+    def wheels_under(self, joint: Joint, params: Array) -> list[int]:
+        """Contacts that are wheels under a planar joint, on planes parallel to the joint's."""
+        if not joint.type.is_planar:
+            return []
+        found = []
+        for k, trace in enumerate(self.contacts):
+            contact = trace.contact
+            if not contact.is_wheel or not self.is_between(joint, contact):
+                continue
+            normals = [
+                frame_pose(frame, self.reader)[0][:, 2]
+                for frame in (joint.parent_frame, contact.plane.frame)
+            ]
+            numbers = ca.Function("normals", [self.symbols.params], normals)(params)
+            of_joint, of_ground = (np.array(x).ravel() for x in numbers)
+            if np.linalg.norm(np.cross(of_joint, of_ground)) < PARALLEL:
+                found.append(k)
+        return found
+
     def at_speeds(self, expression: ca.SX) -> ca.SX:
         """An expression of the tree speeds v, at v = Sη + s."""
         return ca.substitute([expression], [self.symbols.v], [self.v])[0]
@@ -352,6 +394,7 @@ def trace(
     row_basis: tuple[int, ...] | None = None,
     values: Array | None = None,
     near: tuple[float, Array] | None = None,
+    released: tuple[str, ...] = (),
 ) -> Kinematics:
     """Kinematics of a model.
 
@@ -363,6 +406,8 @@ def trace(
     values : (np,) parameters at which all this is chosen and scaled, instead of the nominal ones.
     near : time, s, and coordinates on the branch of configurations that is meant; by default the
         one with the most degrees of freedom.
+    released : rows of contacts that do not hold: those of what slides or is off its ground. Slips
+        along them become independent speeds.
 
     Raises
     ------
@@ -381,7 +426,7 @@ def trace(
         params=ca.SX.sym("p", len(model.parameters)),
     )
     reader, tree, N, motion, contacts, rows = _motions(
-        model, symbols, coordinates, speeds, parameter_reader(model, symbols.params)
+        model, symbols, coordinates, speeds, parameter_reader(model, symbols.params), released
     )
     velocities = stack([row.velocity for row in rows])
 
@@ -389,7 +434,7 @@ def trace(
     def sizes() -> TermSizes:
         literals = Literals()
         parameters = parameter_reader(model, symbols.params, literals)
-        again = _motions(model, symbols, coordinates, speeds, parameters).rows
+        again = _motions(model, symbols, coordinates, speeds, parameters, released).rows
         return term_sizes(symbols, stack([row.velocity for row in again]), literals)
 
     probe = make_probe(
@@ -423,6 +468,7 @@ def trace(
         speeds=speeds,
         probe=probe,
         samples=samples,
+        released=released,
     )
     partition = partition_speeds(traced, independent, row_basis)
 
@@ -469,6 +515,7 @@ def trace(
         v=tree_speeds(v),
         vdot0=tree_speeds(vdot0),
         combination=partition.combination,
+        released=released,
         unplaced=unplaced_rows(
             [
                 (row, velocities[len(rows) - len(model.rows) + k])
@@ -507,6 +554,7 @@ def _motions(
     coordinates: tuple[Quantity, ...],
     speeds: tuple[Quantity, ...],
     parameters: Reader,
+    released: tuple[str, ...] = (),
 ) -> _TracedGeometry:
     """Trace N, twists, contacts and rows; `parameters` reads expressions of parameters."""
     reader = parameters.extended(
@@ -530,8 +578,9 @@ def _motions(
         trace_contact(c, tree, motion, parameters, q=symbols.q) for c in model.contacts
     )
     speed_index = {speed.name: k for k, speed in enumerate(speeds)}
-    rows = tuple(trace_rows(model, tree, symbols, N, contacts, reader, speed_index))
-    return _TracedGeometry(reader, tree, N, motion, contacts, rows)
+    rows = trace_rows(model, tree, symbols, N, contacts, reader, speed_index)
+    rows = [row for row in rows if row.name not in released]
+    return _TracedGeometry(reader, tree, N, motion, contacts, tuple(rows))
 
 
 def _of_unit_length(model: Model, q: ca.SX) -> tuple[ca.SX, dict[int, ca.SX]]:
@@ -584,7 +633,8 @@ def _row_rates(
             for t in traced.contacts
         )
         rows = trace_rows(traced.model, tree, symbols, N, contacts, traced.reader, traced.index)
-        solved = partition.solved_of(contacts, tuple(rows))
+        held = tuple(row for row in rows if row.name not in traced.released)
+        solved = partition.solved_of(contacts, held)
     others = [k for k in range(solved.shape[0]) if k not in partition.rates]
     moving = ca.vertcat(solved[others, :], ca.mtimes(partition.E, symbols.v))
     if not moving.shape[0]:

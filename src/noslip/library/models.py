@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from noslip import Model, ModelError
-from noslip.base import nearest
+from noslip.base import ArgumentError, nearest
 
 #: Name of a model → module of this package that builds it, or its model file.
 MODELS: dict[str, str] = {
@@ -67,9 +67,10 @@ def load(source: str | Path) -> Model:
             return load_model(Path(__file__).with_name(MODELS[source]))
         return importlib.import_module(f"noslip.library.{MODELS[source]}").build()
     if not isinstance(source, str | Path):
-        raise TypeError(
-            f"load takes a name of the library or a path, got {type(source).__name__}: "
-            'write load("agv") or load("robot.toml")'
+        raise ArgumentError(
+            f"load takes a name of the library or a path, got {type(source).__name__}",
+            "source, argument of load",
+            'write load("agv") or load("robot.toml")',
         )
     path = Path(source)
     from noslip.model import is_model_file, load_model, meant_file, model_suffixes

@@ -296,6 +296,7 @@ def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
         "coordinate or angle": (*known.coordinates, *known.angles),
         "speed": known.speeds,
         "input": known.inputs,
+        "contact": [contact.name for contact in known.contacts],
     }
     for path, key, _, value in known.fields:
         kind = key.meaning.names

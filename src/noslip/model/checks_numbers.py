@@ -39,6 +39,8 @@ def check_numbers(model: Model, known: Vocabulary) -> Iterator[Finding]:
                 f'{owner(path)} has {field(path)} = "{value}", expected # and six hex digits',
                 'write for example color = "#4c78a8"',
             )
+    for asked in model.part_signs:
+        yield from _check_sign(asked.path(), asked.values, values, asked.sign == POSITIVE)
 
 
 def _check_entries(path: Path, key: Key, value: Any) -> Iterator[Finding]:

@@ -201,7 +201,8 @@ def _check_start_orientation(model: Model, scenario: Scenario) -> Iterator[Findi
 def _reactions(model: Model, scenario: Scenario, known: Vocabulary) -> set[str]:
     """Constraint forces that outputs may use.
 
-    Only the equations know which rows a loop has; a wrong one is told when they are compiled.
+    Only the equations know which rows a loop has, and which wheels stand under a planar joint; a
+    wrong one is told when they are compiled.
     """
     rows = {row.name for row in model.rows} | {given.name for given in model.speed_inputs}
     rows |= {f"{c.name}.{direction}" for c in model.contacts for direction in c.directions()}
@@ -209,6 +210,8 @@ def _reactions(model: Model, scenario: Scenario, known: Vocabulary) -> set[str]:
     joints = {f"joint_reaction.{joint.name}.{part}" for joint in model.joints for part in parts}
     loops = tuple(f"reaction.{joint.name}." for joint in known.topology.loops)
     used = {name for text in scenario.outputs.values() for name in _names(text)}
+    if any(joint.type.is_planar for joint in model.joints):
+        joints |= {f"support.{c.name}" for c in model.contacts if c.is_wheel}
     return joints | {f"reaction.{row}" for row in rows} | {n for n in used if n.startswith(loops)}
 
 

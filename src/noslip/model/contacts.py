@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -26,6 +27,7 @@ from noslip.model.findings import Finding
 from noslip.model.grounds import AbstractGround, FlatGround
 from noslip.model.number_reader import NumberReader
 from noslip.model.quantities import (
+    NOT_NEGATIVE,
     POSITIVE,
     ZERO,
     BodyName,
@@ -127,9 +129,14 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         return False
 
     @property
-    def notes_lift(self) -> bool:
-        """Whether a run that goes on where the ground would have to pull notes it."""
-        return NORMAL in self.directions() and not self.ends_at_lift
+    def asks_to_end(self) -> bool:
+        """Whether the model asks for that by name: refused where it cannot be known."""
+        return False
+
+    @property
+    def keeps_down(self) -> bool:
+        """Whether it was asked to be held down where the ground would have to pull."""
+        return False
 
     def wheel_center(self) -> Vector3 | None:
         """Center of a wheel in the body frame; None for what touches with a point."""
@@ -138,6 +145,10 @@ class AbstractContact(Member, abc.ABC, family="contact"):
     def load_stiffness(self) -> Scalar | None:
         """Stiffness against load, N/m, by which wheels share one; None if it was not given."""
         return None
+
+    def coulomb(self) -> tuple[Scalar | None, Scalar]:
+        """Coefficients of friction, None if it was not given, and of restitution."""
+        return None, 0.0
 
     def drop(self, n: Traced, R: Traced, read: Reads) -> ca.SX:
         """Distance of a wheel's lowest point below its center, along the normal n."""
@@ -204,6 +215,9 @@ class Rolling(AbstractContact):
         body down; ``auto`` ends on curved ground, and on a plane holds it down with a note.
     stiffness : of wheel and ground against load, by which wheels share a load that statics leaves
         open, N/m; equal shares of stiffness by default. Nothing moves by it.
+    friction : coefficient of what is held along the ground, for the audit, and for runs with
+        ``contact="coulomb"``, in which the contact slides, lifts off and lands by it.
+    restitution : part of the normal velocity with which such a run bounces, from 0 to 1.
     """
 
     name: str
@@ -218,6 +232,8 @@ class Rolling(AbstractContact):
     spin: bool = False
     lift: Annotated[str, Meaning(choices=(AUTO, END, KEEP))] = AUTO
     stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
+    friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
 
     word = "rolling"
     also_called = ("wheel",)
@@ -237,11 +253,15 @@ class Rolling(AbstractContact):
 
     @property
     def ends_at_lift(self) -> bool:
-        return self.normal and (self.lift == END or (self.lift == AUTO and not self.is_flat))
+        return self.lift == END or (self.normal and self.lift == AUTO and not self.is_flat)
 
     @property
-    def notes_lift(self) -> bool:
-        return self.normal and self.lift == AUTO and self.is_flat
+    def asks_to_end(self) -> bool:
+        return self.lift == END
+
+    @property
+    def keeps_down(self) -> bool:
+        return self.lift == KEEP
 
     def parameters(self) -> tuple[Quantity, ...]:
         of_ground: tuple[Quantity, ...] = ()
@@ -258,6 +278,9 @@ class Rolling(AbstractContact):
 
     def load_stiffness(self) -> Scalar | None:
         return self.stiffness
+
+    def coulomb(self) -> tuple[Scalar | None, Scalar]:
+        return self.friction, self.restitution
 
     def wheel_center(self) -> Vector3 | None:
         return self.center
@@ -293,6 +316,31 @@ class Rolling(AbstractContact):
                 ("contacts", self.name),
                 f"contact '{self.name}' has all three rows switched off",
                 "keep one of longitudinal, lateral and normal, or remove the contact",
+            )
+        bounce = self.restitution
+        if isinstance(bounce, str) or bounce != 0.0:
+            with suppress(KeyError):  # a name that is not known is a fault of its own
+                bounce = float(NumberReader(known.finite_parameters).scalar(bounce))
+                if bounce > 1.0:
+                    yield Finding(
+                        ("contacts", self.name, "restitution"),
+                        f"contact '{self.name}' has the restitution {bounce:g}: it would gain "
+                        "energy where it bounces",
+                        "give a number from 0 to 1",
+                    )
+            if not self.normal:
+                yield Finding(
+                    ("contacts", self.name, "restitution"),
+                    f"contact '{self.name}' has a restitution and no normal row: it cannot bounce",
+                    "write normal = true, or leave it out",
+                )
+        is_carried = any(joint.type.is_planar for joint in known.topology.tree)
+        if self.friction is not None and not self.normal and not is_carried:
+            yield Finding(
+                ("contacts", self.name, "friction"),
+                f"contact '{self.name}' has friction and no load: its normal row is switched off, "
+                "and no planar joint stands on it",
+                "write normal = true, or leave the friction out",
             )
         for place in self.parameters():
             if known.coordinates.count(f"{self.name}.{place.name}") > 1:

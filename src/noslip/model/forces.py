@@ -144,6 +144,19 @@ class Loads(Protocol):
     def sliding(self, contact: AbstractContact) -> Sliding:
         """Motion of a body over the plane of a contact."""
 
+    def contact(self, name: str) -> AbstractContact:
+        """A contact of the model by its name."""
+
+    def holds(self, row: str) -> bool:
+        """Whether a row of a contact holds now: not that of one that slides or is off."""
+
+    def load(self, row: str) -> ca.SX:
+        """What a row transmits: its multiplier, such as that of ``left.normal``, N or N·m.
+
+        Forces may be linear in it. A normal row that a planar joint makes superfluous has the load
+        by which the wheels below hold that joint; a row that does not hold now has none, 0.
+        """
+
     def push(
         self,
         share: str,

@@ -19,6 +19,7 @@ from noslip.expressions import (
     parse,
 )
 from noslip.model.bodies import WORLD
+from noslip.model.contacts import AbstractContact
 from noslip.model.definitions import in_order
 from noslip.model.findings import Path
 from noslip.model.joints import Joint
@@ -51,6 +52,7 @@ class Vocabulary:
     loop_names : what coordinates and speeds of the joints that close loops would be called, each
         with its joint.
     forced : those of them that forces may act along, coordinates and speeds.
+    contacts : of the model.
     topology : tree and loops; a joint whose parent is not known counts as fixed to the world.
     fields : of all parts.
     """
@@ -67,6 +69,7 @@ class Vocabulary:
     speed_inputs: tuple[str, ...]
     loop_names: Mapping[str, str]
     forced: Mapping[str, tuple[str, ...]]
+    contacts: tuple[AbstractContact, ...]
     topology: Topology
     fields: Fields
 
@@ -156,6 +159,7 @@ def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
             ),
             "speed": tuple(name for j in loops for name in j.speed_names()),
         },
+        contacts=model.contacts,
         topology=found,
         fields=tuple(leaves(model)) if fields is None else fields,
     )

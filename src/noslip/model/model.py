@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import noslip.model.contact_friction
 import noslip.model.elastic_contacts
 import noslip.model.tires
 import noslip.model.transmissions  # noqa: F401  so that files know their words
-from noslip.base import counted
+from noslip.base import ArgumentError, counted
 from noslip.expressions import Expression, Scalar
 from noslip.model.bodies import AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact
@@ -18,13 +20,15 @@ from noslip.model.findings import Finding, Path, owner
 from noslip.model.forces import AbstractForce, ForceInput, SpeedInput
 from noslip.model.joints import AbstractJointType, Joint, keeps_height
 from noslip.model.parameter_dependence import Dependence
-from noslip.model.quantities import ZERO, Meaning, Parameter, Vector3
+from noslip.model.quantities import NOT_NEGATIVE, POSITIVE, ZERO, Meaning, Parameter, Vector3
 from noslip.model.rows import AbstractRow, speed_faults
 from noslip.model.scenario import Scenario
 
 if TYPE_CHECKING:
     from noslip.model.known_names import Vocabulary
     from noslip.model.parts.part import AbstractPart
+
+_STEP = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +80,36 @@ class NamedMode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartSign:
+    """Sign that a field of an expanded part asks of its values, which parameters may change.
+
+    Parameters
+    ----------
+    part : name of the part.
+    field : of the part, or below it: ``mass``, ``links[0].length``.
+    values : of the field; expressions of parameters.
+    sign : that each of them has.
+    """
+
+    part: str
+    field: str
+    values: tuple[Scalar, ...]
+    sign: Annotated[str, Meaning(choices=(POSITIVE, NOT_NEGATIVE))] = POSITIVE
+
+    def path(self) -> Path:
+        """Path of the field in the file that had the part."""
+        steps = (int(s) if s.isdecimal() else s for s in _STEP.findall(self.field))
+        return ("parts", self.part, *steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """A mechanism as plain data: no state, no expressions, no caches.
 
     Made by :meth:`ModelBuilder.build` or :func:`noslip.load`, both of which check it as a whole.
     `equation_numbers` says where printed equations stand in the model's reference, by the names
-    they are printed with: ``{"sled.vx": "(87)", "blade.lateral": "(56)"}``.
+    they are printed with: ``{"sled.vx": "(87)", "blade.lateral": "(56)"}``. `part_signs` is what
+    parts, which are expanded, ask of their values.
     """
 
     name: str
@@ -98,6 +126,7 @@ class Model:
     speed_inputs: tuple[SpeedInput, ...] = ()
     independent_speeds: tuple[IndependentSpeed, ...] = ()
     modes: tuple[NamedMode, ...] = ()
+    part_signs: tuple[PartSign, ...] = ()
     scenario: Scenario | None = None
     references: tuple[str, ...] = ()
     equation_numbers: Annotated[dict[str, str], Meaning(is_plain=True)] | None = None
@@ -224,14 +253,17 @@ class ModelBuilder:
     ) -> None:
         """Add a joint; see :class:`Joint`."""
         if not isinstance(type, AbstractJointType):
-            raise TypeError(
-                f"joint '{name}' has the type {type!r}: pass an object, such as Planar() or "
-                "Revolute(axis=(0.0, 0.0, 1.0))"
+            raise ArgumentError(
+                f"joint '{name}' has the type {type!r}",
+                "type, argument of joint",
+                "pass an object, such as Planar() or Revolute(axis=(0.0, 0.0, 1.0))",
             )
         for frame in (parent_frame, child_frame):
             if not isinstance(frame, Placement):
-                raise TypeError(
-                    f"joint '{name}' has the frame {frame!r}: write Placement(position=(x, y, z))"
+                raise ArgumentError(
+                    f"joint '{name}' has the frame {frame!r}",
+                    "frame, argument of joint",
+                    "write Placement(position=(x, y, z))",
                 )
         self._add(
             "joints",
@@ -381,4 +413,4 @@ def _tuple(value: Any) -> Any:
 
 def _expect(part: Any, kinds: Any, what: str, wanted: str) -> None:
     if not isinstance(part, kinds):
-        raise TypeError(f"a {what} is {part!r}: pass {wanted}")
+        raise ArgumentError(f"a {what} is {part!r}", "part of a model", f"pass {wanted}")

@@ -35,8 +35,8 @@ class Meaning:
         ``{"m": "N/m", "rad": "N*m/rad"}`` along ``"coordinate"``.
     sign : `POSITIVE` or `NOT_NEGATIVE`; empty for any.
     is_direction : whether it is a vector whose length does not matter, but not zero.
-    names : what it is the name of: ``body``, ``coordinate``, ``coordinate or angle``, ``speed`` or
-        ``input``.
+    names : what it is the name of: ``body``, ``contact``, ``coordinate``, ``coordinate or angle``,
+        ``speed`` or ``input``.
     is_optional : whether that name may be left empty.
     has_loops : whether it may be that of a joint that closes a loop.
     choices : the texts it may be.

@@ -120,6 +120,8 @@ class Scenario:
     definitions : named expressions of ``t`` that later ones may use.
     stop : expressions; the run ends where one of them crosses zero.
     outputs : expressions of the motion, inputs and accelerations, a further column each.
+    contact : ``coulomb`` for contacts that slide, lift off and land by their `friction` and
+        `restitution`; by default they hold whatever they need.
     """
 
     duration: float
@@ -138,6 +140,7 @@ class Scenario:
     definitions: dict[str, str] = field(default_factory=dict)
     stop: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
+    contact: Annotated[str, Meaning(choices=("ideal", "coulomb"))] = "ideal"
     description: str = ""
 
     @property

@@ -26,6 +26,8 @@ LOOKED_AT = 150
 AROUND = 0.3
 #: A motion that is longer than this many times the model is followed instead of fitted.
 FAR = 12.0
+#: Nothing nearer to the camera than this part of its distance is drawn.
+NEAREST = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,6 +51,46 @@ class Camera:
         return dataclasses.replace(
             self, position=self.position + offset, look_at=self.look_at + offset
         )
+
+    def picture(self, width: int, height: int) -> CameraView:
+        """A picture of so many pixels by this camera."""
+        return CameraView(camera=self, width=width, height=height)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CameraView:
+    """A camera with a picture of `width` by `height` pixels."""
+
+    camera: Camera
+    width: int
+    height: int
+
+    @property
+    def axes(self) -> Array:
+        """(3, 3) right, down and forward directions of the picture, by rows."""
+        forward = self.camera.look_at - self.camera.position
+        forward = forward / np.linalg.norm(forward)
+        right = np.cross(forward, self.camera.up)
+        right = right / np.linalg.norm(right)
+        return np.stack([right, np.cross(forward, right), forward])
+
+    @property
+    def near(self) -> float:
+        """Least depth, m."""
+        return NEAREST * float(np.linalg.norm(self.camera.look_at - self.camera.position))
+
+    def seen(self, points: Array) -> Array:
+        """Points (…, 3) in the axes of the picture, the third one depth, m."""
+        result: Array = (points - self.camera.position) @ self.axes.T
+        return result
+
+    def pixels(self, seen: Array) -> Array:
+        """(…, 2) places on the picture of points (…, 3) in its axes, in pixels."""
+        focal = self.height / 2 / np.tan(self.camera.field_of_view / 2)
+        depth = np.maximum(seen[..., 2:], self.near)
+        middle = np.array([self.width / 2, self.height / 2])
+        result: Array = middle + focal * seen[..., :2] / depth
+        return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,6 +11,6 @@ INK = "#16181a"
 #: Blue, orange, green, crimson, violet, ochre.
 PALETTE = ("#3264b9", "#fb650f", "#22a688", "#be1478", "#b575f8", "#786419")
 #: Paths of a body and of its contacts, and what an estimator believes.
-BODY_PATH, CONTACT_PATH, ESTIMATE = PALETTE[0], PALETTE[1], PALETTE[4]
+PATH_COLORS = {"body": PALETTE[0], "contact": PALETTE[1], "estimate": PALETTE[4]}
 #: Arrows.
 FORCE, VELOCITY = PALETTE[3], PALETTE[2]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noslip import SimulationError
-from noslip.base import Array
+from noslip.base import Array, check_memory, require, write_atomically
 from noslip.model import WORLD, cone, cylinder, rotation_to
 from noslip.model import Triangles as Mesh
 from noslip.scene.assembly import Scene
-from noslip.scene.cameras import Camera, camera, extent, followed
+from noslip.scene.cameras import Camera, CameraView, camera, extent, followed, is_far
 from noslip.scene.geometry import rotations_of
 from noslip.scene.meshes import Color
 from noslip.scene.overlays import (
@@ -35,7 +35,6 @@ from noslip.scene.overlays import (
 )
 from noslip.scene.poses import Frames, part_poses
 from noslip.scene.render import (
-    CameraView,
     Triangles,
     draw,
     light_direction,
@@ -48,6 +47,8 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 
+#: Called with the fraction done.
+Progress = Callable[[float], None] | None
 #: Half the width of a trace on curved ground, over its distance.
 RIBBON = 2.5e-3
 #: Pixels drawn for each pixel of the picture, in each direction.
@@ -56,6 +57,8 @@ BACKGROUND, CELL, SECTION = (252, 253, 254), (224, 228, 233), (194, 201, 210)
 INK: Color = (70, 78, 90)
 #: Dashes of a reference in the legend, as parts of its line.
 DASHES = ((0.0, 0.4), (0.6, 1.0))
+#: Colors of a GIF.
+COLORS = 96
 #: How much light a shadow takes.
 SHADOW = 0.22
 DARK: Color = (40, 50, 70)
@@ -73,7 +76,7 @@ class Film:
     scene, frames : what is shown.
     width, height : pixels.
     traces, forces, velocities : what is drawn beside the bodies.
-    follow : move the camera with the bodies.
+    follow : move the camera with the bodies; None where the motion is too long to fit.
     view : camera at the first frame; by default one that has all of the motion in view.
     caption : in a strip above the scene, before the time, the scale of the grid and the legend of
         the traces; None for none of them.
@@ -87,7 +90,7 @@ class Film:
     traces: bool = True
     forces: bool = False
     velocities: bool = False
-    follow: bool = False
+    follow: bool | None = False
     view: Camera | None = None
     caption: str | None = ""
     speed: float = 1.0
@@ -97,6 +100,8 @@ class Film:
         from PIL import Image as images
         from PIL import ImageDraw
 
+        size = 16.0 * FINER**2 * self.width * self.height
+        check_memory(size, "pixels", f"picture of {self.width}x{self.height}", "take fewer pixels")
         at = self._camera_at(index)
         view = CameraView(camera=at, width=self.width * FINER, height=self._tall * FINER)
         now = self._triangles(index)
@@ -120,6 +125,87 @@ class Film:
         self._write(ImageDraw.Draw(image), index)
         return image
 
+    @staticmethod
+    def check(path: Path) -> None:
+        """Raise MissingPackageError or SimulationError where a film needs what is not installed."""
+        require("PIL", "a film or a picture", str(path))
+        if path.suffix.lower() == ".mp4":
+            find_ffmpeg(path)
+
+    def save(
+        self, path: Path, rate: float, progress: Callable[[float], None] | None = None
+    ) -> None:
+        """Write the film as GIF or MP4, or its last picture as PNG, by the ending of a name.
+
+        Parameters
+        ----------
+        path : of the file.
+        rate : pictures a second.
+        progress : called with the fraction done.
+        """
+        kind = path.suffix.lower()
+        kept = len(self.frames) if kind == ".gif" else 1
+        check_memory(
+            self.width * self.height * (16 * FINER**2 + kept),
+            "pictures",
+            str(path),
+            "give a smaller size, or a lower rate",
+        )
+        write = {".gif": self._write_gif, ".mp4": self._write_mp4}.get(kind, self._write_png)
+        write_atomically(path, lambda file: write(file, rate, progress))
+
+    def _write_png(self, path: Path, rate: float, progress: Progress) -> None:
+        self.picture(len(self.frames) - 1).save(path, format="PNG")
+
+    def _write_gif(self, path: Path, rate: float, progress: Progress) -> None:
+        """An endless GIF of all frames, which share one palette."""
+        from PIL.Image import Dither
+
+        count = len(self.frames)
+        palette = self.picture(count // 2).quantize(COLORS)
+        pictures = []
+        for index in range(count):
+            pictures.append(self.picture(index).quantize(palette=palette, dither=Dither.NONE))
+            if progress is not None:
+                progress((index + 1) / count)
+        pictures[0].save(
+            path,
+            format="GIF",
+            save_all=True,
+            append_images=pictures[1:],
+            duration=1000 / rate,
+            loop=0,
+            optimize=False,
+        )
+
+    def _write_mp4(self, path: Path, rate: float, progress: Progress) -> None:
+        command = [find_ffmpeg(path), "-y", "-loglevel", "error", "-f", "rawvideo"]
+        command += ["-pix_fmt", "rgb24", "-s", f"{self.width}x{self.height}"]
+        command += ["-r", f"{rate:g}", "-i", "-", "-an"]
+        command += ["-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4", str(path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdin is not None and process.stderr is not None
+            try:
+                for index in range(len(self.frames)):
+                    process.stdin.write(self.picture(index).tobytes())
+                    if progress is not None:
+                        progress((index + 1) / len(self.frames))
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # ffmpeg gave up, and says why
+            said = process.stderr.read().decode(errors="replace").strip()
+        if process.returncode:
+            last = said.splitlines()[-1] if said else f"exit code {process.returncode}"
+            raise SimulationError(
+                f"ffmpeg could not write the film: {last}",
+                str(path),
+                "write a .gif or .html instead",
+            )
+
+    @cached_property
+    def _is_following(self) -> bool:
+        return is_far(self.scene, self.frames) if self.follow is None else self.follow
+
     def _ground(self, view: CameraView, index: int) -> Image:
         """The image of the empty stage, cached while neither it nor the camera moves."""
         from PIL import Image as images
@@ -131,7 +217,7 @@ class Film:
         pen = ImageDraw.Draw(image)
         for grid in self._grids:
             self._draw_grid(pen, view, grid, index)
-        if not self.follow and all(grid.body == WORLD for grid in self._grids):
+        if not self._is_following and all(grid.body == WORLD for grid in self._grids):
             self._cached_ground.append(image.copy())
         return image
 
@@ -140,12 +226,13 @@ class Film:
         return []
 
     def _camera_at(self, index: int) -> Camera:
-        return self._camera.moved(self._offsets[index]) if self.follow else self._camera
+        return self._camera.moved(self._offsets[index]) if self._is_following else self._camera
 
     @cached_property
     def _camera(self) -> Camera:
         aspect = self.width / self._tall
-        return self.view or camera(self.scene, self.frames, aspect=aspect, follow=self.follow)
+        follow = self._is_following
+        return self.view or camera(self.scene, self.frames, aspect=aspect, follow=follow)
 
     @cached_property
     def _offsets(self) -> Array:
@@ -381,12 +468,6 @@ class Words:
     color: Color | None
 
 
-def still(scene: Scene, frames: Frames, index: int = -1, **options: object) -> Image:
-    """A picture of a motion at a frame; `options` are those of :class:`Film`."""
-    film = Film(scene=scene, frames=frames, **options)  # type: ignore[arg-type]
-    return film.picture(range(len(frames))[index])
-
-
 def _colored(corners: Array, normals: Array, color: Array) -> Triangles:
     colors = color if color.ndim == 3 else np.broadcast_to(color, (len(corners), 3))
     return Triangles(corners=corners, normals=normals, colors=colors)
@@ -428,60 +509,6 @@ def _line(pen: ImageDraw, view: CameraView, points: Array, color: Color, width: 
         if b[2] < view.near:
             b = a + (b - a) * (a[2] - view.near) / (a[2] - b[2])
         pen.line([tuple(p) for p in view.pixels(np.stack([a, b]))], fill=color, width=round(width))
-
-
-#: Colors of a GIF.
-COLORS = 96
-
-
-def write_gif(
-    film: Film, path: Path, rate: float, progress: Callable[[float], None] | None = None
-) -> None:
-    """An endless GIF of all frames, `rate` pictures a second; all of them share one palette."""
-    from PIL.Image import Dither
-
-    count = len(film.frames)
-    palette = film.picture(count // 2).quantize(COLORS)
-    pictures = []
-    for index in range(count):
-        pictures.append(film.picture(index).quantize(palette=palette, dither=Dither.NONE))
-        if progress is not None:
-            progress((index + 1) / count)
-    pictures[0].save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=pictures[1:],
-        duration=1000 / rate,
-        loop=0,
-        optimize=False,
-    )
-
-
-def write_mp4(
-    film: Film, path: Path, rate: float, progress: Callable[[float], None] | None = None
-) -> None:
-    """An MP4 of all frames, `rate` pictures a second."""
-    program = find_ffmpeg(path)
-    command = [program, "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
-    command += ["-s", f"{film.width}x{film.height}", "-r", f"{rate:g}", "-i", "-", "-an"]
-    command += ["-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4", str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdin is not None and process.stderr is not None
-        try:
-            for index in range(len(film.frames)):
-                process.stdin.write(film.picture(index).tobytes())
-                if progress is not None:
-                    progress((index + 1) / len(film.frames))
-            process.stdin.close()
-        except BrokenPipeError:
-            pass  # ffmpeg gave up, and says why
-        said = process.stderr.read().decode(errors="replace").strip()
-    if process.returncode:
-        last = said.splitlines()[-1] if said else f"exit code {process.returncode}"
-        raise SimulationError(
-            f"ffmpeg could not write the film: {last}", str(path), "write a .gif or .html instead"
-        )
 
 
 def find_ffmpeg(path: Path) -> str:

@@ -15,8 +15,8 @@ from noslip.scene.cameras import Extent
 from noslip.scene.meshes import Color, rgb
 from noslip.scene.poses import Frames
 
-CONTACT_TRACE, CENTER_TRACE = rgb(colors.CONTACT_PATH), rgb(colors.BODY_PATH)
-REFERENCE_TRACE, ESTIMATE_TRACE = rgb(colors.INK), rgb(colors.ESTIMATE)
+CONTACT_TRACE, CENTER_TRACE = rgb(colors.PATH_COLORS["contact"]), rgb(colors.PATH_COLORS["body"])
+REFERENCE_TRACE, ESTIMATE_TRACE = rgb(colors.INK), rgb(colors.PATH_COLORS["estimate"])
 #: Kind of a trace → its color.
 KINDS = {
     "contact": CONTACT_TRACE,

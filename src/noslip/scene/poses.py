@@ -11,7 +11,8 @@ The speeds follow the cubic of v and v̇. Poses, mass centers and contact points
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -19,9 +20,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip import Joint, SimulationError, System, Trajectory
+from noslip import Joint, SimulationError, System, Trajectory, complete_start
 from noslip.algebra import cross
-from noslip.analysis import simulated_system
+from noslip.analysis import scenario_start, simulated_system
 from noslip.base import Array
 from noslip.engines import NativeFunction, compile_expression
 from noslip.kinematics import twists
@@ -35,6 +36,7 @@ from noslip.scene.geometry import (
     without_jumps,
 )
 from noslip.scene.rollers import rollers, rolling_rate
+from noslip.simulation import units_by_name
 
 #: NumberReader of a body in the native picture.
 PER_BODY = 21
@@ -74,6 +76,13 @@ class Frames:
     def __len__(self) -> int:
         return len(self.times)
 
+    def in_world(self, index: int, body: str, point: Array) -> Array:
+        """A point (3,) of a body at a frame, in the world, m."""
+        k = self.bodies.index(body)
+        R = rotations_of(self.quaternions[index, k])
+        found: Array = self.positions[index, k] + R @ point
+        return found
+
 
 def frames(
     system: System,
@@ -112,6 +121,48 @@ def frames(
         traces=_followed(run, at) | picture.traces,
         rolled=_rolled(motion, at),
         forces=_forces(system, run, at, picture.traces) if forces else {},
+    )
+
+
+def start_frame(system: System, given: Mapping[str, float] | None = None) -> Frames:
+    """Poses of all bodies as the scenario starts, as frames of a single time.
+
+    Parameters
+    ----------
+    system : with or without compiled functions.
+    given : coordinates to start from instead of the scenario's.
+    """
+    kin = system.kinematics
+    params = system.parameters()
+    names = set(units_by_name(system))
+    start: dict[str, float] = {}
+    if given is not None:
+        start = dict(given)
+    elif (scenario := system.model.scenario) is not None:
+        start = scenario_start(scenario, system.model.parameter_values(), motion=True)
+    usable = {name: x for name, x in start.items() if name in names and math.isfinite(x)}
+    q = complete_start(system, usable).q
+    columns = [
+        # a matrix by columns of its transpose is itself by rows
+        ca.vertcat(ca.vec(n.R_WB.T), n.p_WB, n.p_WB + ca.mtimes(n.R_WD, n.center_D))
+        for n in kin.tree.nodes
+    ]
+    s = kin.symbols
+    pose = ca.Function("pose", [s.q, s.params], [ca.densify(ca.horzcat(*columns))])
+    names_of = [n.body.name for n in kin.tree.nodes]
+    found = dict(zip(names_of, np.array(pose(q, params)).T, strict=True))
+    bodies = tuple(body.name for body in system.model.bodies)
+    table = np.array([found[name] for name in bodies])[None]
+    turning = rollers(system.model, system.model.parameter_values())
+    return Frames(
+        times=np.zeros(1),
+        bodies=bodies,
+        positions=table[..., 9:12],
+        quaternions=quaternions_of(table[..., :9].reshape(1, -1, 3, 3)),
+        centers=table[..., 12:],
+        velocities=np.zeros((1, len(bodies), 3)),
+        traces={},
+        rolled={roller.name: np.zeros(1) for roller in turning},
     )
 
 

@@ -14,49 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.base import Array
-from noslip.scene.cameras import Camera
+from noslip.scene.cameras import CameraView
 from noslip.scene.meshes import Color
 
 Ints = NDArray[np.int64]
-
-#: Nothing nearer to the camera than this part of its distance is drawn.
-NEAREST = 1e-3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CameraView:
-    """A camera with a picture of `width` by `height` pixels."""
-
-    camera: Camera
-    width: int
-    height: int
-
-    @property
-    def axes(self) -> Array:
-        """(3, 3) right, down and forward directions of the picture, by rows."""
-        forward = self.camera.look_at - self.camera.position
-        forward = forward / np.linalg.norm(forward)
-        right = np.cross(forward, self.camera.up)
-        right = right / np.linalg.norm(right)
-        return np.stack([right, np.cross(forward, right), forward])
-
-    @property
-    def near(self) -> float:
-        """Least depth, m."""
-        return NEAREST * float(np.linalg.norm(self.camera.look_at - self.camera.position))
-
-    def seen(self, points: Array) -> Array:
-        """Points (…, 3) in the axes of the picture, the third one depth, m."""
-        result: Array = (points - self.camera.position) @ self.axes.T
-        return result
-
-    def pixels(self, seen: Array) -> Array:
-        """(…, 2) places on the picture of points (…, 3) in its axes, in pixels."""
-        focal = self.height / 2 / np.tan(self.camera.field_of_view / 2)
-        depth = np.maximum(seen[..., 2:], self.near)
-        middle = np.array([self.width / 2, self.height / 2])
-        result: Array = middle + focal * seen[..., :2] / depth
-        return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 from noslip.base import Array
 from noslip.model import WORLD, rotation_to
 from noslip.scene.assembly import Part, Scene
-from noslip.scene.cameras import Camera, camera, extent, followed
+from noslip.scene.cameras import Camera, camera, extent, followed, is_far
 from noslip.scene.geometry import quaternions_of, roller_quaternions, without_jumps
 from noslip.scene.meshes import Color, rgb
 from noslip.scene.overlays import (
@@ -455,23 +457,36 @@ TITLE = "<title>Viser</title>"
 #: The recording in viser's HTML, and a second one for dark pages. A frame is as dark as the page
 #: around it wants its elements (`color-scheme`), a page of its own as the device asks.
 DATA = re.compile(r'window\.__VISER_EMBED_DATA__="([^"]*)"')
-FOLLOWED = """<script>
-{{
-  const shade = matchMedia("(prefers-color-scheme: dark)");
-  if (shade.matches) {{
-    window.__VISER_EMBED_DATA__ = "{data}";
-    window.__VISER_EMBED_CONFIG__ = {{ darkMode: true }};
-  }}
-  shade.addEventListener("change", () => location.reload());
-}}
-</script>"""
 #: Width over height of the least wide window in which all of the motion is in view.
 ASPECT = 1.3
 #: Pieces of a trace that appear one after the other.
 PIECES = 40
 
 
-def recording_html(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """An animation as a page, with what its scene shows. Made by :func:`record`.
+
+    Parameters
+    ----------
+    page : the HTML.
+    cell : distance of the grid lines of a plane, m, every fifth line dark; None without a plane.
+    lines : distance of the lines of curved ground, m, if it has any.
+    traces : color of paths that are drawn → what they follow.
+    """
+
+    page: str
+    cell: float | None
+    lines: float | None
+    traces: dict[Color, str]
+
+    @staticmethod
+    def is_dashed(color: Color) -> bool:
+        """Whether paths of a color are dashed, as those of references are."""
+        return color == REFERENCE_TRACE
+
+
+def record(
     scene: Scene,
     frames: Frames,
     *,
@@ -479,21 +494,22 @@ def recording_html(
     traces: bool = True,
     forces: bool = False,
     velocities: bool = False,
-    follow: bool = False,
+    follow: bool | None = None,
     speed: float = 1.0,
     dark: bool | None = False,
     legend: bool = True,
-) -> str:
-    """The HTML of a motion.
+) -> Recording:
+    """Record a motion as a page.
 
     Parameters
     ----------
     title : of the page, and in the corner of the scene, with the time of the motion below it.
-    traces, forces, velocities, follow : as for :class:`Stage`.
+    traces, forces, velocities, follow : as for :class:`Film`.
     speed : seconds of the motion that pass in a second.
     dark : a dark page; None for one that is as dark as the page around it, or as its device asks.
     legend : write the names of the traces into the scene, beside the scale of the grid.
     """
+    follow = is_far(scene, frames) if follow is None else follow
 
     def recording(*, is_dark: bool) -> str:
         """The motion in viser's client, in colors for a light or a dark page."""
@@ -522,11 +538,23 @@ def recording_html(
     if dark is None:
         found = DATA.search(recording(is_dark=True))
         assert found is not None
-        html = html.replace("</head>", FOLLOWED.format(data=found[1]) + "</head>", 1)
+        html = html.replace(
+            "</head>", f"<script>\n{_filled('dark_too.js', data=found[1])}</script></head>", 1
+        )
     said = _legend(scene, frames, traces and legend, speed)
-    return _titled(html, title).replace(
+    page = _titled(html, title).replace(
         "</body>", f"{_overlay(title, said, frames, speed, dark)}</body>"
     )
+    return Recording(
+        page=page,
+        cell=next((grid.cell for grid in grids(scene, extent(scene, frames))), None),
+        lines=scene.line_distance,
+        traces=_traced(scene, frames) if traces else {},
+    )
+
+
+def _traced(scene: Scene, frames: Frames) -> dict[Color, str]:
+    return trace_names(traces(scene, frames))
 
 
 @contextlib.contextmanager
@@ -567,30 +595,10 @@ def _titled(html: str, title: str) -> str:
 #: the motion, and is hidden.
 OVERLAY = """
 <style>
-#webgl-software-rendering {{ display: none; }}
-#said {{ position: fixed; left: 12px; top: 10px; right: 12px; pointer-events: none; {ink}
-  font: 14px/1.45 system-ui, sans-serif; }}
-#said b {{ font-weight: 600; }}
-#said .time {{ font-variant-numeric: tabular-nums; margin-left: 0.8em; }}
-#said .small {{ font-size: 12px; opacity: 0.8; }}
-#said i {{ display: inline-block; width: 1.4em; height: 3px; margin: 0 0.4em 0.25em 0.9em; }}
-#said i.dashes {{ height: 0; border-top: 2px dashed currentColor; }}
-@media (max-width: 480px) {{
-  #said {{ left: 8px; top: 6px; right: 8px; font-size: 12px; }}
-  #said .small {{ font-size: 10px; }}
-}}
-.mantine-NumberInput-root {{ position: absolute; width: 1px; height: 1px; overflow: hidden;
-  clip-path: inset(50%); }}
-</style>
-<div id="said"><b>{title}</b><span class="time"></span><div class="small">{legend}</div></div>
+@css@</style>
+<div id="said"><b>@title@</b><span class="time"></span><div class="small">@legend@</div></div>
 <script>
-setInterval(() => {{
-  const film = document.querySelector("input.mantine-NumberInput-input");
-  const time = film ? {start} + {speed} * parseFloat(film.value) : NaN;
-  document.querySelector("#said .time").textContent = isNaN(time) ? "" : `t = ${{
-    time.toFixed({places})}} s`;
-}}, 100);
-</script>
+@script@</script>
 """
 #: Text over the scene, as the ink of its page.
 LIGHT_INK, DARK_INK = "#46505a", "#c8ced6"
@@ -601,14 +609,23 @@ def _overlay(title: str, legend: str, frames: Frames, speed: float, dark: bool |
     ink = f"color-scheme: light dark; color: light-dark({LIGHT_INK}, {DARK_INK});"
     if dark is not None:
         ink = f"color: {DARK_INK if dark else LIGHT_INK};"
-    return OVERLAY.format(
-        title=escape(title),
-        legend=legend,
-        ink=ink,
+    script = _filled(
+        "overlay.js",
         start=repr(float(frames.times[0])),
         speed=repr(float(speed)),
-        places=2 if span < 10 else 1,
+        places="2" if span < 10 else "1",
     )
+    css = _filled("overlay.css", ink=ink)
+    return _fill(OVERLAY, css=css, title=escape(title), legend=legend, script=script)
+
+
+def _filled(name: str, **values: str) -> str:
+    """The text of a file beside this one, with its places filled in."""
+    return _fill(files("noslip.scene").joinpath(name).read_text("utf-8"), **values)
+
+
+def _fill(text: str, **values: str) -> str:
+    return re.sub(r"@(\w+)@", lambda found: values[found[1]], text)
 
 
 def _legend(scene: Scene, frames: Frames, shows_traces: bool, speed: float) -> str:

@@ -1,32 +1,20 @@
 """Names that other packages may use, in the order in which they are needed."""
 
 from .animate import (
-    check_film_file as check_film_file,
-    check_rate as check_rate,
+    FilmFile as FilmFile,
     recorded as recorded,
 )
-from .displays import (
-    comparison_table as comparison_table,
-)
-from .equations.blocks import (
-    Document as Document,
-)
-from .equations.equations_text import (
+from .equations.equation_formats import (
     equations_document as equations_document,
 )
-from .equations.formats import (
+from .equations.equation_formats import (
     EquationDocument as EquationDocument,
-)
-from .equations.linear import (
-    linear_equations as linear_equations,
 )
 from .json_output import (
     json_text as json_text,
 )
 from .knobs import (
     Knob as Knob,
-    parameter_knobs as parameter_knobs,
-    ranged as ranged,
 )
 from .notebook import (
     equations_html as equations_html,
@@ -35,27 +23,22 @@ from .notebook import (
 from .papers import (
     papers_text as papers_text,
 )
-from .plots.catalog import (
+from .plots.plotting import (
     FIGURES as FIGURES,
 )
 from .plots.files import (
-    check_figure_file as check_figure_file,
-    save_figure as save_figure,
+    FigureFile as FigureFile,
 )
 from .plots.paths import (
     ground_plane as ground_plane,
 )
 from .report.answers import (
-    GROUND as GROUND,
-    error_size as error_size,
-    tracking as tracking,
+    ground_verdict as ground_verdict,
+    run_verdicts as run_verdicts,
 )
 from .report.elements import (
-    Html as Html,
-    MARKS as MARKS,
     Verdict as Verdict,
     number_text as number_text,
-    text as text,
 )
 from .report.report import (
     report_html as report_html,
@@ -64,18 +47,13 @@ from .report.sweep_report import (
     write_sweep_report as write_sweep_report,
 )
 from .run_folder import (
-    FORMATS as FORMATS,
     REPORT as REPORT,
     REPORT_PACKAGES as REPORT_PACKAGES,
-    check_target as check_target,
-    free_folder as free_folder,
-    summary as summary,
-    summary_text as summary_text,
+    RunSummary as RunSummary,
 )
 from .sweep_results import (
     SweepResults as SweepResults,
 )
-from .units import (
-    raised as raised,
+from .axis_units import (
     unit_text as unit_text,
 )

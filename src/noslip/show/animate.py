@@ -7,15 +7,15 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noslip import SimulationError, Trajectory
-from noslip.base import check_memory, require, write_atomically
-from noslip.scene import Color, Frames, Scene, extent, frames, grids, is_far, scene, trace_names
-from noslip.scene import traces as traces_of
+from noslip.base import ArgumentError, require, write_atomically
+from noslip.scene import Film, Frames, Recording, Scene, frames, record, scene
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,17 +31,7 @@ RATES = {".html": 30.0, ".gif": 20.0, ".mp4": 30.0}
 CELL_RATE = 20.0
 #: A frame is as dark as `color-scheme` of its element asks: here dark where the ink of the page is
 #: light. When another theme is chosen, the ink changes in a transition, and the frame with it.
-SHADE = """<script>
-{
-  const box = document.currentScript.parentElement;
-  const shade = () => {
-    const found = getComputedStyle(box).color.match(/^rgba?\\((\\d+), (\\d+), (\\d+)/);
-    if (found) box.style.colorScheme = +found[1] + +found[2] + +found[3] > 382 ? "dark" : "light";
-  };
-  shade();
-  box.addEventListener("transitionend", shade);
-}
-</script>"""
+SHADE = f"<script>\n{files('noslip.show').joinpath('shade.js').read_text('utf-8')}</script>"
 #: On a phone, where a title and a legend need room, and what the script above waits for.
 ROOM = "min-height: 300px; transition: color 1ms"
 #: Pictures a second that a film may have: more than any display shows.
@@ -111,7 +101,7 @@ def animate(
             title=title,
         )
     target = Path(path)
-    kind = check_film_file(target)
+    kind = FilmFile(target).kind
     system = system if system is not None else _system(trajectory)
     if kind == ".html":
         html = recorded(
@@ -129,8 +119,6 @@ def animate(
         write_atomically(target, lambda file: file.write_text(html, encoding="utf-8"))
         return target
 
-    from noslip.scene import FINER, Film, write_gif, write_mp4
-
     shown_rate = film_rate(trajectory, rate, speed, kind)
     drawn, motion = _motion(system, trajectory, shown_rate / speed, forces)
     film = Film(
@@ -141,69 +129,54 @@ def animate(
         traces=traces,
         forces=forces,
         velocities=velocities,
-        follow=is_far(drawn, motion) if follow is None else follow,
+        follow=follow,
         caption=trajectory.model.name if title is None else title,
         speed=speed,
     )
-    pixels = film.width * film.height
-    check_memory(
-        pixels * (16 * FINER**2 + (len(motion) if kind == ".gif" else 1)),
-        "pictures",
-        f"animation of model '{trajectory.model.name}'",
-        "give a smaller size, or a lower rate",
-    )
-    if kind == ".png":
-        picture = film.picture(len(motion) - 1)
-        write_atomically(target, lambda file: picture.save(file, format="PNG"))
-    elif kind == ".gif":
-        write_atomically(target, lambda file: write_gif(film, file, shown_rate, progress))
-    else:
-        write_atomically(target, lambda file: write_mp4(film, file, shown_rate, progress))
+    film.save(target, shown_rate, progress)
     return target
 
 
-def check_film_file(target: Path) -> str:
-    """The ending of a file that an animation can be written to, or why it cannot."""
-    kind = target.suffix.lower()
-    if kind not in (*RATES, ".png"):
-        raise SimulationError(
-            f"an animation cannot be written as '{target.suffix or target.name}'",
-            str(target),
-            "choose a file that ends in .html, .gif, .mp4 or .png",
-        )
-    if not target.parent.is_dir():
-        raise SimulationError(
-            f"there is no folder '{target.parent}'",
-            str(target),
-            "make it, or correct the path",
-        )
-    if kind == ".html":
-        require("viser", "an animation as a page", str(target))
-    else:
-        require("PIL", "a film or a picture", str(target))
-    if kind == ".mp4":
-        from noslip.scene import find_ffmpeg
-
-        find_ffmpeg(target)
-    return kind
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
-    """An animation as a page, with what its scene shows.
+class FilmFile:
+    """File that an animation can be written to; its folder is there, and what it needs installed.
 
     Parameters
     ----------
-    page : the HTML.
-    cell : distance of the grid lines of a plane, m, every fifth line dark; None without a plane.
-    lines : distance of the lines of curved ground, m, if it has any.
-    traces : color of paths that are drawn → what they follow.
+    path : of the file.
+
+    Attributes
+    ----------
+    kind : ending of its name.
+
+    Raises
+    ------
+    SimulationError : the ending is another one, there is no such folder, or no program for it.
+    MissingPackageError : a package for it is missing.
     """
 
-    page: str
-    cell: float | None
-    lines: float | None
-    traces: dict[Color, str]
+    def __init__(self, path: str | Path) -> None:
+        self.path = target = Path(path)
+        self.kind = target.suffix.lower()
+        if self.kind not in (*RATES, ".png"):
+            raise SimulationError(
+                f"an animation cannot be written as '{target.suffix or target.name}'",
+                str(target),
+                "choose a file that ends in .html, .gif, .mp4 or .png",
+            )
+        if not target.parent.is_dir():
+            raise SimulationError(
+                f"there is no folder '{target.parent}'",
+                str(target),
+                "make it, or correct the path",
+            )
+        if self.kind == ".html":
+            require("viser", "an animation as a page", str(target))
+        else:
+            Film.check(target)
+
+    def check_rate(self, rate: float | None, speed: float) -> None:
+        """Refuse pictures a second and a speed that no film has."""
+        _check_rate(rate, speed, str(self.path))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,29 +258,20 @@ def recorded(
     dark : a dark page; None for one that is as dark as the page around it, or as its device asks.
     legend : write the names of the traces into the scene, beside the scale of the grid.
     """
-    from noslip.scene import recording_html
-
     trajectory = _trajectory(run)
     shown_rate = film_rate(trajectory, rate, speed, ".html")
     drawn, motion = _motion(system, trajectory, shown_rate / speed, forces)
-    page = recording_html(
+    return record(
         drawn,
         motion,
         title=trajectory.model.name if title is None else title,
         traces=traces,
         forces=forces,
         velocities=velocities,
-        follow=is_far(drawn, motion) if follow is None else follow,
+        follow=follow,
         speed=speed,
         dark=dark,
         legend=legend,
-    )
-    shown = traces_of(drawn, motion) if traces else ()
-    return Recording(
-        page=page,
-        cell=next((grid.cell for grid in grids(drawn, extent(drawn, motion))), None),
-        lines=drawn.line_distance,
-        traces=trace_names(shown),
     )
 
 
@@ -338,8 +302,6 @@ def picture(
     width, height : pixels.
     caption : in the corner, before the time; None for neither.
     """
-    from noslip.scene import Film
-
     trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)
     drawn, motion = _motion(system, trajectory, RATES[".html"], forces)
@@ -360,7 +322,7 @@ def picture(
     return film.picture(last, earlier)
 
 
-def check_rate(rate: float | None, speed: float, where: str) -> None:
+def _check_rate(rate: float | None, speed: float, where: str) -> None:
     """Refuse pictures a second and a speed that no film has.
 
     Raises
@@ -380,7 +342,7 @@ def check_rate(rate: float | None, speed: float, where: str) -> None:
 def film_rate(run: Trajectory, rate: float | None, speed: float, kind: str) -> float:
     """Frames per second of a file: the given rate, or less where there would be too many."""
     wanted = RATES.get(kind, 30.0) if rate is None else rate
-    check_rate(wanted, speed, f"animation of model '{run.model.name}'")
+    _check_rate(wanted, speed, f"animation of model '{run.model.name}'")
     seconds = float(run.t[-1] - run.t[0]) / speed if len(run.t) else 0.0
     most = MOST.get(kind, 3600)
     if seconds > LONGEST:
@@ -399,7 +361,11 @@ def _motion(system: System, run: Trajectory, rate: float, forces: bool) -> tuple
 def _trajectory(run: Trajectory) -> Trajectory:
     found = run if isinstance(run, Trajectory) else getattr(run, "trajectory", None)
     if not isinstance(found, Trajectory):
-        raise TypeError(f"a run is a Trajectory or has one, got {type(run).__name__}")
+        raise ArgumentError(
+            f"a run is a Trajectory or has one, got {type(run).__name__}",
+            "run",
+            "give what simulate, run_scenario or track returned",
+        )
     return found
 
 

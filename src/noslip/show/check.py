@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 
 from noslip import Fault, Kinematics, Model, derive
+from noslip.base import ArgumentError
 from noslip.formulations import row_kinds
 from noslip.model import check_model
 
@@ -149,14 +150,18 @@ def check(model: Model) -> CheckReport:
     from noslip import System
 
     if not isinstance(model, Model):
-        raise TypeError(f"check takes a Model, got {type(model).__name__}: load or build one first")
+        raise ArgumentError(
+            f"check takes a Model, got {type(model).__name__}",
+            "model, argument of check",
+            "load or build one first",
+        )
     warnings = check_model(model)
     return describe(System(equations=derive(model)), warnings)
 
 
 def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
     """Describe the model of a system, with the warnings of its check."""
-    from noslip.simulation import start_names
+    from noslip.simulation import units_by_name
 
     model, kin = system.model, system.kinematics
     redundant = {r.row for r in kin.redundant}
@@ -183,7 +188,7 @@ def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
         independent_speeds=tuple((s.name, s.unit) for s in kin.independent_speeds),
         inputs=tuple((i.name, i.unit) for i in model.inputs),
         speed_inputs=tuple((i.name, units[i.speed]) for i in model.speed_inputs),
-        start_names=tuple(start_names(system)),
+        start_names=tuple(units_by_name(system)),
         parameters=tuple((p.name, p.value, p.unit, p.description) for p in model.parameters),
         scenario=_scenario(model),
         warnings=(*warnings, *_contacts_off_their_planes(model, kin)),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from noslip import SimulationError, Trajectory
-from noslip.base import counted
+from noslip.base import ArgumentError, counted
+from noslip.show.axis_units import axis_label, unit_text
 from noslip.show.headlines import Headline, headlines
-from noslip.show.units import unit_text
+from noslip.show.report.elements import Html, number, table, text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,9 +96,18 @@ class RunComparison:
             return "all headline numbers differ"
         return f"{counted(same, 'further number')} {'is' if same == 1 else 'are'} the same"
 
+    def html(self) -> Html:
+        """The differences as a table for a page; of two runs also by how much."""
+        rows = []
+        for row in self.different:
+            cells = [text("–") if np.isnan(x) else number(x, DIGITS) for x in row.shown]
+            rows.append((text(axis_label(row.name, row.unit)), *cells))
+        header = ("", *self.labels, *(("difference",) if len(self.runs) == 2 else ()))
+        return table("What differs", header, rows, numbers=set(range(1, len(header))))
+
     def plot(self, what: str | Sequence[str] = "", **options: Any) -> Figure:
         """The runs in one figure; arguments as of :func:`noslip.plot`."""
-        from noslip.show.plots.catalog import plot
+        from noslip.show.plots.plotting import plot
 
         return plot(list(self.runs), what, labels=list(self.labels), **options)
 
@@ -133,9 +143,10 @@ def compare(*runs: Trajectory, labels: Sequence[str] = ()) -> RunComparison:
     """
     for k, run in enumerate(runs):
         if not isinstance(run, Trajectory):
-            raise TypeError(
-                f"run {k + 1} is {type(run).__name__}: give what simulate, run_scenario or track "
-                "returned"
+            raise ArgumentError(
+                f"run {k + 1} is {type(run).__name__}",
+                "argument of compare",
+                "give what simulate, run_scenario or track returned",
             )
     if len(runs) < 2:
         raise SimulationError(
@@ -164,6 +175,9 @@ def _parameters(run: Trajectory) -> list[Headline]:
     """Parameters of the model and of the scenario, as they were in a run."""
     task = () if run.scenario is None else run.scenario.parameters
     own = [Headline(p.name, p.unit, float(run.parameters[p.name])) for p in run.model.parameters]
+    # of a vakonomic motion the start of the costates is chosen, as a parameter is
+    chosen = [name for name in run.columns if name.startswith("costate.")] if len(run.t) else []
+    own += [Headline(f"start {name}", run.columns[name][0], float(run[name][0])) for name in chosen]
     return own + [Headline(p.name, p.unit, float(p.value)) for p in task]
 
 

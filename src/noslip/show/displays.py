@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import base64
 import io
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
-import casadi as ca
 import numpy as np
 
-from noslip import Model, NoslipError, System, complete_start, derive
-from noslip.analysis import scenario_start
+from noslip import Model, NoslipError, System, derive
 from noslip.base import counted
-from noslip.scene import Frames, ground_joints, quaternions_of, scene
+from noslip.scene import ground_joints, scene, start_frame
+from noslip.show.axis_units import axis_label
 from noslip.show.comparison import RunComparison
 from noslip.show.equations.documents import UNTRUSTED
 from noslip.show.report.elements import (
@@ -32,8 +31,6 @@ from noslip.show.report.elements import (
     text,
     unit,
 )
-from noslip.show.units import axis_label
-from noslip.simulation import start_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,98 +53,26 @@ def portrait(model: Model, *, width: int = WIDTH, height: int = HEIGHT) -> Image
     model : checked model.
     width, height : pixels.
     """
-    from noslip.scene import still
+    from noslip.scene import Film
 
     try:
         frame = start_frame(System(equations=derive(model)))
     except NoslipError:
         return None
-    options = {"width": width, "height": height, "traces": False, "caption": None}
-    return still(scene(model), frame, 0, **options)
-
-
-def start_frame(system: System, given: Mapping[str, float] | None = None) -> Frames:
-    """Poses of all bodies as the scenario starts, as frames of a single time.
-
-    Parameters
-    ----------
-    system : with or without compiled functions.
-    given : coordinates to start from instead of the scenario's.
-    """
-    kin = system.kinematics
-    params = system.parameters()
-    names = set(start_names(system))
-    start: dict[str, float] = {}
-    if given is not None:
-        start = dict(given)
-    elif (scenario := system.model.scenario) is not None:
-        start = scenario_start(scenario, system.model.parameter_values(), motion=True)
-    usable = {name: x for name, x in start.items() if name in names and math.isfinite(x)}
-    q = complete_start(system, usable).q
-    columns = [
-        # a matrix by columns of its transpose is itself by rows
-        ca.vertcat(ca.vec(n.R_WB.T), n.p_WB, n.p_WB + ca.mtimes(n.R_WD, n.center_D))
-        for n in kin.tree.nodes
-    ]
-    s = kin.symbols
-    pose = ca.Function("pose", [s.q, s.params], [ca.densify(ca.horzcat(*columns))])
-    names_of = [n.body.name for n in kin.tree.nodes]
-    found = dict(zip(names_of, np.array(pose(q, params)).T, strict=True))
-    bodies = tuple(body.name for body in system.model.bodies)
-    table = np.array([found[name] for name in bodies])[None]
-    rollers = scene(system.model).rollers
-    return Frames(
-        times=np.zeros(1),
-        bodies=bodies,
-        positions=table[..., 9:12],
-        quaternions=quaternions_of(table[..., :9].reshape(1, -1, 3, 3)),
-        centers=table[..., 12:],
-        velocities=np.zeros((1, len(bodies), 3)),
-        traces={},
-        rolled={roller.name: np.zeros(1) for roller in rollers},
+    film = Film(
+        scene=scene(model),
+        frames=frame,
+        width=width,
+        height=height,
+        traces=False,
+        caption=None,
     )
+    return film.picture(0)
 
 
 #: Only within what noslip shows, in the colors of the page around it. Notebooks have rules of their
 #: own for tables and lists (stripes, flush right, narrow words), which are longer than one class.
-STYLE = """
-.noslip { line-height: 1.5; }
-.noslip .untrusted { display: none; }
-.noslip h2 { font-size: 1.25em; margin: 0.2em 0; }
-.noslip p { margin: 0.3em 0; max-width: 46em; }
-.noslip.noslip.noslip table { border-collapse: collapse; border: 0; margin: 0.5em 0; width: auto;
-  font-size: 0.95em; table-layout: auto; color: inherit; }
-.noslip caption { text-align: left; opacity: 0.7; padding: 0.2em 0; }
-.noslip.noslip.noslip tr, .noslip.noslip.noslip tr:hover { background: none; border: 0; }
-.noslip.noslip.noslip :is(th, td) { padding: 0.12em 0.9em 0.12em 0; text-align: left;
-  font-weight: inherit; vertical-align: baseline; background: none; border: 0; max-width: none;
-  white-space: nowrap; overflow: visible; }
-.noslip.noslip.noslip .words { white-space: normal; min-width: 14em; }
-.noslip.noslip.noslip thead th { border-bottom: 1px solid; font-weight: 600; }
-.noslip.noslip.noslip .number { text-align: right; font-variant-numeric: tabular-nums; }
-.noslip .wide { overflow-x: auto; }
-.noslip .facts { margin: 0.4em 0; max-width: 62em; display: grid; column-gap: 1.5em;
-  grid-template-columns: max-content minmax(0, 1fr); align-items: baseline; }
-.noslip .facts div { display: contents; }
-.noslip.noslip.noslip dt { opacity: 0.7; font-weight: inherit; float: none; display: block;
-  width: auto; margin: 0; }
-.noslip.noslip.noslip dd { margin: 0; display: block; width: auto; }
-.noslip summary h3 { display: inline; font-size: 1em; }
-.noslip .inside { padding-left: 1.1em; }
-.noslip .mark { font-weight: 700; margin-right: 0.5em; }
-.noslip .good .mark { color: #17835a; }
-.noslip .bad .mark { color: #d23b30; }
-.noslip .warn .mark { color: #b07a10; }
-.noslip img { border-radius: 6px; max-width: 100%; }
-.noslip .beside { display: flex; flex-wrap: wrap; gap: 0.5em 2em; align-items: flex-start; }
-.noslip .picture { flex: 0 1 26em; min-width: min(100%, 16em); }
-.noslip .beside > .words { flex: 1 1 20em; min-width: min(100%, 18em); }
-.noslip .beside > .words:has(table) { flex: 0 0 auto; max-width: 100%; }
-@media (max-width: 480px) {
-  .noslip .facts { grid-template-columns: minmax(0, 1fr); }
-  .noslip .facts dd { padding-left: 1em; }
-}
-""".strip()
+STYLE = files("noslip.show").joinpath("displays.css").read_text("utf-8").strip()
 
 
 def model_html(model: Model) -> str:
@@ -275,24 +200,13 @@ def trajectory_html(run: Trajectory) -> str:
 def comparison_html(comparison: RunComparison) -> str:
     """Runs side by side: what differs in a table, and the paths of those that have one."""
     names = ", ".join(dict.fromkeys(run.model.name for run in comparison.runs))
-    parts = [comparison_table(comparison), paragraph(text(comparison.remark))]
+    parts = [comparison.html(), paragraph(text(comparison.remark))]
     if all(len(run.t) and ground_joints(run) for run in comparison.runs):
         from noslip.show.plots.paths import path_sheet
 
         drawn = path_sheet(list(comparison.runs), list(comparison.labels), size="column")
         parts = [_beside(_sheet(drawn, "runs", "paths of the runs"), joined(parts))]
     return _shown(f"{names}: {' and '.join(comparison.labels)}", "", *parts)
-
-
-def comparison_table(comparison: RunComparison) -> Html:
-    """Table of differences between runs; of two runs also by how much."""
-    is_pair = len(comparison.runs) == 2
-    rows = []
-    for row in comparison.different:
-        cells = [number(x, 4) if not math.isnan(x) else text("–") for x in row.shown]
-        rows.append((text(axis_label(row.name, row.unit)), *cells))
-    header = ("", *comparison.labels, *(("difference",) if is_pair else ()))
-    return table("What differs", header, rows, numbers=set(range(1, len(header))))
 
 
 def _run_parts(run: Trajectory, more: Sequence[tuple[str, Html]]) -> list[Html]:
@@ -314,7 +228,7 @@ def _run_parts(run: Trajectory, more: Sequence[tuple[str, Html]]) -> list[Html]:
     if ground_joints(run):
         drawn = path_sheet([run], [run.model.name], size="column", height=2.4)
     else:
-        from noslip.show.plots.catalog import named_sheet
+        from noslip.show.plots.plotting import named_sheet
 
         drawn = named_sheet(run, "coordinates", size="column")
     return [_beside(_sheet(drawn, "run", f"{run.model.name}: motion"), facts(found)),
@@ -334,7 +248,7 @@ def _columns(run: Trajectory) -> Html:
 
 def sweep_html(sweep: EigenvalueSweep) -> str:
     """Eigenvalues against the changed value, and the stable ranges."""
-    from noslip.show.plots.catalog import plot
+    from noslip.show.plots.plotting import plot
 
     drawn = _figure(plot(sweep), "sweep", f"{sweep.model}: eigenvalues")
     last = sweep.text().splitlines()[-1].strip()

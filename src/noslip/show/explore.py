@@ -20,9 +20,9 @@ from noslip import (
 )
 from noslip.analysis import scenario_start
 from noslip.base import nearest, require
-from noslip.show.knobs import Knob, parameter_knobs, ranged
-from noslip.show.units import unit_text
-from noslip.simulation import start_names
+from noslip.show.axis_units import unit_text
+from noslip.show.knobs import Knob
+from noslip.simulation import units_by_name
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -76,25 +76,25 @@ def knobs_of(system: System, names: Sequence[str] = ()) -> tuple[Knob, ...]:
     model, scenario = system.model, system.model.scenario
     found: dict[str, Knob] = {}
     if scenario is not None:
-        found |= {k.name: k for k in parameter_knobs(scenario.parameters)}
+        found |= {k.name: k for k in Knob.of_parameters(scenario.parameters)}
         inputs = {i.name: i.unit for i in model.inputs}
         for name, value in scenario.inputs.items():
             if isinstance(value, int | float):
                 size = 3 * abs(value) or 1.0
-                found[name] = ranged(name, inputs.get(name, ""), float(value), -size, size)
+                found[name] = Knob.ranged(name, inputs.get(name, ""), float(value), -size, size)
         values = model.parameter_values() | {p.name: p.value for p in scenario.parameters}
         start = scenario_start(scenario, values, motion=False)
         found |= {name: _start_knob(system, name, value) for name, value in start.items()}
     first = list(found)
-    found |= {k.name: k for k in parameter_knobs(model.parameters)}
+    found |= {k.name: k for k in Knob.of_parameters(model.parameters)}
     for name in names:
-        if name not in found and name in start_names(system):
+        if name not in found and name in units_by_name(system):
             found[name] = _start_knob(system, name, 0.0)
         if name not in found:
             raise SimulationError(
                 f"there is no number '{name}' to change",
                 f"explore of model '{model.name}'",
-                nearest(name, [*found, *start_names(system)]),
+                nearest(name, [*found, *units_by_name(system)]),
             )
     chosen = list(names) or [*first, *(name for name in found if name not in first)][:MOST]
     return tuple(found[name] for name in chosen)
@@ -106,7 +106,7 @@ def _start_knob(system: System, name: str, value: float) -> Knob:
     quantity = known.get(name, Quantity(name=name, unit=unit))
     reach = 2 * abs(value)
     ends = (min(quantity.lower, -reach), max(quantity.upper, reach))
-    return ranged(name, quantity.unit, value, *ends, f"at the start. {quantity.description}")
+    return Knob.ranged(name, quantity.unit, value, *ends, f"at the start. {quantity.description}")
 
 
 class Explorer:
@@ -184,8 +184,8 @@ class Explorer:
             self._shown.value = player.html()
             return
         from noslip.scene import ground_joints
-        from noslip.show.plots.catalog import plot
         from noslip.show.plots.files import figure_html
+        from noslip.show.plots.plotting import plot
 
         what = self.what or ("path" if ground_joints(run) else "coordinates")
         self._shown.value = figure_html(plot(run, what))

@@ -11,7 +11,6 @@ from noslip import Trajectory
 from noslip.base import Array
 from noslip.model import angle_names
 from noslip.scene import ground_joints
-from noslip.simulation import largest_errors
 
 #: What is smaller is zero but for rounding, in its unit or over the largest value.
 ROUNDING = 1e-12
@@ -118,7 +117,7 @@ def headlines(run: Trajectory) -> list[Headline]:
         found.append(Headline("path error, largest", "m", errors.largest, negligible(run)))
         found.append(Headline("path error at the end", "m", last, negligible(run)))
     elif run.errors:
-        for worst in largest_errors(run):
+        for worst in run.largest_errors:
             found.append(Headline("tracking error", worst.unit, worst.size, negligible(run)))
     return found + _final(run)
 

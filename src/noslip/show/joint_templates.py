@@ -19,7 +19,7 @@ from noslip import FormulationError
 from noslip.base import format_called, nearest
 from noslip.show.equations.arranger import Arranger
 from noslip.show.equations.blocks import Block, EquationLine, Lines, MatrixBlock, Section, words
-from noslip.show.equations.formats import AbstractEquationFormat
+from noslip.show.equations.equation_formats import AbstractEquationFormat
 from noslip.show.equations.glyphs import Glyph, glyph_of_text
 from noslip.show.equations.layout import (
     Fenced,

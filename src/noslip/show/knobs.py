@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from noslip import Parameter
-from noslip.show.units import raised, unit_text
+from noslip.show.axis_units import unit_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,36 @@ class Knob:
     step: float
     bundle: str = ""
 
+    @classmethod
+    def ranged(
+        cls, name: str, unit: str, value: float, lower: float, upper: float, description: str = ""
+    ) -> Knob:
+        """A knob with its range on round numbers and about 400 steps."""
+        lower, upper = min(lower, upper), max(lower, upper)
+        if not upper > lower:
+            lower, upper = value - 1.0, value + 1.0
+        step = round_step((upper - lower) / 400)
+        lower, upper = math.floor(lower / step + 1e-9) * step, math.ceil(upper / step - 1e-9) * step
+        digits = max(0, 2 - math.floor(math.log10(step)))
+        return cls(
+            name=name,
+            unit=unit,
+            description=description,
+            value=value,
+            lower=min(round(lower, digits), value),
+            upper=max(round(upper, digits), value),
+            step=step,
+        )
+
+    @classmethod
+    def of_parameters(cls, parameters: Iterable[Parameter]) -> tuple[Knob, ...]:
+        """Parameters from a fifth to three times their nominal value; those of zero within ±1."""
+        found = []
+        for p in parameters:
+            ends = (-1.0, 1.0) if p.value == 0 else (p.value / 5, 3 * p.value)
+            found.append(cls.ranged(p.name, p.unit, p.value, *ends, p.description))
+        return tuple(found)
+
     @property
     def scale(self) -> float:
         """Display unit: a power of 1000 for very small and very large numbers."""
@@ -48,9 +78,7 @@ class Knob:
     @property
     def label(self) -> str:
         """Name and unit: ``m_platform [kg]``."""
-        unit = unit_text(self.unit)
-        if self.scale != 1.0:
-            unit = f"10{raised(round(math.log10(self.scale)))} {unit}".strip()
+        unit = unit_text(self.unit, round(math.log10(self.scale)))
         return f"{self.name} [{unit}]" if unit else self.name
 
     def widened(self, value: float) -> Knob:
@@ -69,33 +97,3 @@ def round_step(size: float) -> float:
         return 0.01
     power = 10.0 ** math.floor(math.log10(size) + 1e-12)
     return float(next(round(m * power, 12) for m in (5, 2, 1) if m * power <= size * (1 + 1e-9)))
-
-
-def ranged(
-    name: str, unit: str, value: float, lower: float, upper: float, description: str = ""
-) -> Knob:
-    """A knob with its range on round numbers and about 400 steps."""
-    lower, upper = min(lower, upper), max(lower, upper)
-    if not upper > lower:
-        lower, upper = value - 1.0, value + 1.0
-    step = round_step((upper - lower) / 400)
-    lower, upper = math.floor(lower / step + 1e-9) * step, math.ceil(upper / step - 1e-9) * step
-    digits = max(0, 2 - math.floor(math.log10(step)))
-    return Knob(
-        name=name,
-        unit=unit,
-        description=description,
-        value=value,
-        lower=min(round(lower, digits), value),
-        upper=max(round(upper, digits), value),
-        step=step,
-    )
-
-
-def parameter_knobs(parameters: Iterable[Parameter]) -> tuple[Knob, ...]:
-    """Parameters from a fifth to three times their nominal value; those of zero within ±1."""
-    found = []
-    for p in parameters:
-        ends = (-1.0, 1.0) if p.value == 0 else (p.value / 5, 3 * p.value)
-        found.append(ranged(p.name, p.unit, p.value, *ends, p.description))
-    return tuple(found)

@@ -1,6 +1,7 @@
 """`matrices`: the objects of a method, named as in its paper, as numbers or as symbols.
 
-    complement       A, T, Ṫ, t, M, W, I, C, τ, γ, δ, θ̈; T_a, T_u, J_a, J_u; A_i, A_j by coupling
+    complement       A, T, Ṫ, t, M, W, w^A, w^G, w^D, w^W, w^N, I, C, τ, γ, δ, θ̈, P, Q;
+                     T_a, T_u, J_a, J_u and their rates; A_i, A_j by coupling
     desantis         J_h, J_nh, J, J̇, M, W, D, C, C̃, τ_a, g_0, g_wa, g_u; shares of speed inputs
     boltzmann-hamel  w, α, β, γ, Γ, P, M, h, N
     vakonomic        A, μ, I, h, Q, G, η̇, μ̇; b, v_T, Ψ, χ of a Chaplygin system
@@ -33,23 +34,35 @@ from noslip import (
     derive,
 )
 from noslip.analysis import check_time, input_vector
-from noslip.base import format_called, nearest
+from noslip.base import ArgumentError, format_called, nearest
 from noslip.engines import to_sympy, trace_program
 from noslip.formulations import formulation_of
+from noslip.kinematics import trace
 from noslip.show.equations.arranger import Arranger
-from noslip.show.equations.blocks import Block, EquationLine, Lines, MatrixBlock, Section, words
+from noslip.show.equations.blocks import (
+    Block,
+    Document,
+    EquationLine,
+    Lines,
+    MatrixBlock,
+    Section,
+    words,
+)
 from noslip.show.equations.closed_forms import SECONDS
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.coordinates import ANGLES, PrintedEquations, printed_equations
 from noslip.show.equations.derivations.document import Draft, Matrix, Scalars, finished, items_of
 from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.formats import AbstractEquationFormat
+from noslip.show.equations.equation_formats import AbstractEquationFormat, EquationDocument
 from noslip.show.equations.layout import MathGrid, MathNumber, Node, Word
 from noslip.show.equations.notation import symbol
 from noslip.show.equations.writing import write
 from noslip.simulation import check_named
 
 Array = NDArray[np.float64]
+
+#: Objects that are there for actuated joints alone.
+OF_ACTUATED = ("T_a", "T_u", "J_a", "J_u", "T_a_dot", "T_u_dot", "J_a_dot", "J_u_dot")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,6 +164,10 @@ class MethodMatrices:
             return [self._numeric_section(o) for o in shown]
         return self._symbolic_sections(shown, seconds)
 
+    def document(self, only: Sequence[str] = ()) -> EquationDocument:
+        """The objects as a document for a file; `only` as in `text`."""
+        return Document(self.title, self.sections(only))
+
     def to_json(self, *, only: Sequence[str] = ()) -> dict[str, Any]:
         """Plain data: numbers at the state, or expressions as text, with rows, columns, equations.
 
@@ -193,11 +210,17 @@ class MethodMatrices:
 
     def _object(self, name: str) -> MethodObject:
         if name not in self.objects:
+            fix = nearest(name, self.objects)
+            if name in OF_ACTUATED and "actuated" in self.equations.formulation.object_options:
+                fix = (
+                    "name speeds that determine all others, actuated=[…] or --actuated; by default "
+                    "T_a is there where inputs drive the independent speeds, one each"
+                )
             raise FormulationError(
                 f"there is no object '{name}'",
                 f"method '{self.equations.formulation.word}' of model "
                 f"'{self.equations.model.name}'",
-                nearest(name, self.objects),
+                fix,
             )
         return self.objects[name]
 
@@ -339,7 +362,8 @@ def matrices(
     parameters : values that differ from the nominal ones.
     time : s.
     axes : of the complement's vectors: a body's name, or ``"world"``, the default.
-    actuated : speeds of T_a and J_a of the complement; those that an input drives alone by default.
+    actuated : speeds of T_a and J_a of the complement, in which all its objects then are; by
+        default the independent ones, if each is driven by an input alone.
     coordinates : of orientations in symbols, ``"angles"`` or ``"quaternion"``; the angles by
         default where the model names some. Numbers are those of the compiled quaternions.
 
@@ -363,6 +387,10 @@ def matrices(
                 f"leave out {option}, or take method 'complement'",
             )
     objects = {o.name: o for o in formulation.objects(equations, **asked)}
+    if actuated and {s.name for s in equations.kinematics.independent_speeds} != set(actuated):
+        # T and T_a of one call have the same columns
+        equations = formulation.fill(trace(equations.model, independent=tuple(actuated)))
+        objects = {o.name: o for o in formulation.objects(equations, **asked)}
     if state is None:
         for what, given in (("inputs", inputs), ("parameters", parameters)):
             if given:
@@ -393,9 +421,10 @@ def _equations(
     if isinstance(source, System):
         source = source.equations
     if not isinstance(source, Equations):
-        raise TypeError(
-            f"matrices takes a Model, Equations or a System, got {type(source).__name__}: "
-            "write matrices(load('agv'))"
+        raise ArgumentError(
+            f"matrices takes a Model, Equations or a System, got {type(source).__name__}",
+            "source, argument of matrices",
+            "write matrices(load('agv'))",
         )
     if formulation is None or formulation == source.formulation:
         return source

@@ -17,8 +17,7 @@ import numpy as np
 from noslip import System, derive, load
 from noslip.base import Array
 from noslip.model import WORLD, NumberReader, Vector3
-from noslip.scene import Camera, CameraView, Frames, camera, rotations_of, scene, still
-from noslip.show.displays import start_frame
+from noslip.scene import Camera, Film, Frames, camera, scene, start_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,13 +163,21 @@ def draw_schematic(schematic: Schematic) -> Figure:
     model = load(schematic.model)
     frame = schematic_frame(schematic)
     view = _camera(schematic, frame)
-    options = {"width": WIDTH, "height": HEIGHT, "traces": False, "caption": None, "view": view}
-    image = still(scene(model), frame, 0, **options)
+    film = Film(
+        scene=scene(model),
+        frames=frame,
+        width=WIDTH,
+        height=HEIGHT,
+        traces=False,
+        caption=None,
+        view=view,
+    )
+    image = film.picture(0)
     figure = Figure(figsize=(INCHES, INCHES * HEIGHT / WIDTH), dpi=150)
     ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     ax.set_axis_off()
     ax.imshow(np.round(255 * PALE + (1 - PALE) * np.asarray(image)).astype(np.uint8))
-    picture = CameraView(camera=view, width=WIDTH, height=HEIGHT)
+    picture = view.picture(WIDTH, HEIGHT)
     read = NumberReader(model.parameter_values())
 
     def seen(place: Place) -> Array:
@@ -196,9 +203,7 @@ def in_world(place: Place, frame: Frames, read: NumberReader) -> Array:
     at: Array = np.array(read.vector(point), dtype=float)
     if body == WORLD:
         return at
-    k = frame.bodies.index(body)
-    found: Array = frame.positions[0, k] + rotations_of(frame.quaternions[0, k]) @ at
-    return found
+    return frame.in_world(0, body, at)
 
 
 def _moved_apart(frame: Frames, apart: dict[str, Vector3]) -> Frames:

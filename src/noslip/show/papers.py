@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from noslip import SimulationError
 from noslip.base import nearest
@@ -54,6 +54,25 @@ class PaperEntry:
         return int(self.place.removeprefix("Fig. "))
 
 
+class NumberedEquations(NamedTuple):
+    """Numbered equations or figures of a paper, and where they are shown.
+
+    Parameters
+    ----------
+    paper : its word.
+    equations : as in ``6.14–6.25``.
+    what : what they say.
+    command : that shows them; empty where there is a reason.
+    reason : why there is none.
+    """
+
+    paper: str
+    equations: str
+    what: str
+    command: str = ""
+    reason: str = ""
+
+
 @cache
 def _data() -> dict[str, Any]:
     return tomllib.loads(files("noslip.show").joinpath("papers.toml").read_text("utf-8"))
@@ -72,6 +91,12 @@ def paper_entries() -> tuple[PaperEntry, ...]:
         values = {**entry, "value": tuple(entry.get("value", ()))}
         found.append(PaperEntry(**{**values, "script": entry.get("script", "").strip()}))
     return tuple(found)
+
+
+def numbered_equations(paper: str) -> list[NumberedEquations]:
+    """Every numbered equation and figure of a paper, in its order."""
+    found = [NumberedEquations(**numbered) for numbered in _data()["numbers"]]
+    return [numbered for numbered in found if numbered.paper == paper]
 
 
 def entries_of(paper: str) -> list[PaperEntry]:
@@ -137,8 +162,17 @@ def papers_page() -> str:
             lines += ["", "```", *(entry.command or entry.script).splitlines(), "```"]
             if entry.is_figure:
                 lines += ["", f"![{entry.what}](images/papers/{word}-{entry.number}.png)"]
+        lines += ["", f"**Every number** of [{key}], and the command that shows it.", ""]
+        lines += ["| number | what | command |", "|---|---|---|"]
+        for n in numbered_equations(word):
+            lines.append(f"| {n.equations} | {n.what} | {_cell(n)} |")
     return "\n".join(lines) + "\n"
 
 
 def _numbers(values: tuple[float, ...]) -> str:
     return ", ".join(f"{x:.12g}".replace("-", "−") for x in values)
+
+
+def _cell(numbered: NumberedEquations) -> str:
+    """The command or the reason in a table."""
+    return f"`{numbered.command}`" if numbered.command else numbered.reason

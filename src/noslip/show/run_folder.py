@@ -1,17 +1,16 @@
 """Run folders: write a run as a folder of files, and read it back.
 
-A folder is written whole or not at all, and never replaces another (`atomic`). Writer and reader
-share one list of file names, and one of the entries of ``summary.json`` that a run is read back
-from.
+A folder is written whole or not at all, and never replaces another (`base.OutputFolder`). Writer
+and reader share one list of file names, and one of the entries of ``summary.json`` that a run is
+read back from.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ from noslip import (
     NoslipError,
     PathErrors,
     SimulationError,
-    StorageError,
     System,
     Trajectory,
     __version__,
@@ -31,27 +29,20 @@ from noslip import (
 )
 from noslip.analysis import motion_of, simulated_system
 from noslip.base import (
-    MANIFEST,
+    ArgumentError,
     Array,
-    absolute,
+    OutputFolder,
     counted,
     format_called,
     is_installed,
-    is_working_folder,
     known_formats,
-    made_parents,
-    publish_folder,
-    read_manifest,
     read_text,
-    reported,
     require,
-    storage_error,
-    temporary_folder,
     write_file,
 )
 from noslip.model import Toml, bears_force, load_model
 from noslip.show.json_output import json_text
-from noslip.simulation import COLUMNS, ColumnTable, LargestError, largest_errors, measured_speeds
+from noslip.simulation import ColumnTable, measured_speeds
 
 if TYPE_CHECKING:
     from noslip import Audit, System
@@ -139,229 +130,120 @@ def write_run(
     for module in REPORT_PACKAGES if system is not None else ():
         require(module, "a report", REPORT)
     if not isinstance(run, Trajectory):
-        raise TypeError(
-            f"write_run takes a run, got {type(run).__name__}: give what simulate, run_scenario or "
-            "track returned"
+        raise ArgumentError(
+            f"write_run takes a run, got {type(run).__name__}",
+            "run, argument of write_run",
+            "give what simulate, run_scenario or track returned",
         )
     system = None if system is None else simulated_system(system, run, "write_run")
-    target = Path(folder)
-    real = absolute(target) if numbered else check_target(target, force=force)
-    chosen = run_formats(formats)
+    chosen = run_formats(formats or FORMATS)
     say = tell or (lambda word: None)
-    with reported(target):
-        with made_parents(real), temporary_folder(real) as temporary:
-            try:
-                say("writing")
-                _fill(temporary, run, chosen, command, audit)
-                if plots and len(run.t) > 1:
-                    say("drawing")
-                    _draw(temporary, run, audit)
-                if system is not None:
-                    from noslip.show.report.report import write_report
 
-                    write_report(
-                        system,
-                        run,
-                        temporary / REPORT,
-                        command=command,
-                        facts=facts,
-                        audit=audit,
-                        tell=say,
-                    )
-                made = _publish(temporary, real, force, note or (lambda sentence: None))
-            except (OSError, SimulationError) as error:
-                raise _not_written(error, temporary, target) from error
-    return target if made == real else target.with_name(made.name)
+    def fill(temporary: Path) -> None:
+        say("writing")
+        _fill(temporary, run, chosen, RunSummary(run, command, audit))
+        if plots and len(run.t) > 1:
+            say("drawing")
+            _draw(temporary, run, audit)
+        if system is not None:
+            from noslip.show.report.report import write_report
 
-
-def _publish(temporary: Path, target: Path, force: bool, note: Callable[[str], None]) -> Path:
-    """Give a finished folder its name, or the next free one if that is taken by now."""
-    wanted = target
-    while True:
-        try:
-            kept = publish_folder(temporary, target, replace=force)
-        except FileExistsError:
-            target = next_folder(target)
-            continue
-        if kept:
-            shown = ", ".join(kept[:5]) + (f" and {len(kept) - 5} more" if len(kept) > 5 else "")
-            note(f"kept in {target.name}, because noslip did not write it: {shown}")
-        if target != wanted:
-            note(
-                f"{wanted.name} was taken by another run in the meantime; "
-                f"this one is in {target.name}"
+            write_report(
+                system,
+                run,
+                temporary / REPORT,
+                command=command,
+                facts=facts,
+                audit=audit,
+                tell=say,
             )
-        return target
+
+    target = OutputFolder(folder, mark=SUMMARY)
+    return target.write(fill, force=force, numbered=numbered, note=note)
 
 
-def _not_written(error: Exception, temporary: Path, target: Path) -> Exception:
-    """The error of a folder that could not be written, with the name it was to have."""
-    if not temporary.is_dir():
-        return StorageError(
-            "the folder disappeared while it was written", str(target), "write it again, elsewhere"
-        )
-    if not isinstance(error, OSError):
-        return error
-    place = Path(error.filename or target)
-    inner = place.relative_to(temporary) if place.is_relative_to(temporary) else Path()
-    made = storage_error(error, target / inner)
-    if isinstance(error, StorageError) and error.errno is None:
-        made = StorageError(error.what, made.where, error.fix)
-    return made
+@dataclass(frozen=True, slots=True, eq=False)
+class RunSummary:
+    """A run in numbers.
 
-
-def check_target(folder: Path, *, force: bool) -> Path:
-    """The path of a folder that may be made, without links; existing files are not touched.
-
-    Raises
-    ------
-    SimulationError : there is something that is not replaced, or no folder can be made there.
+    Parameters
+    ----------
+    run : that is summed up.
+    command : that reproduces it.
+    audit : of the run.
     """
-    try:
-        target = absolute(folder)
-        if is_working_folder() and Path.cwd().is_relative_to(target):
-            raise SimulationError(
-                "the folder is the current one or one above it, but a run needs its own",
-                str(folder),
-                "name a new folder, such as -o runs/circle",
-            )
-        with os.scandir(target) as entries:
-            is_empty = next(iter(entries), None) is None
-    except FileNotFoundError:
-        _check_parent(target, folder)
-        return target
-    except StorageError:
-        raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SimulationError(
-            "the target exists and is not a run of noslip, so it is not replaced"
-            if os.path.lexists(folder) and isinstance(error, NotADirectoryError)
-            else f"the folder cannot be created: {reason}",
-            str(folder).replace("\0", "\\0"),
-            "choose another folder with -o",
-        ) from None
-    if os.path.ismount(target):
-        raise SimulationError(
-            "the folder is a mount point, which cannot be replaced",
-            str(folder),
-            "name a folder inside it",
-        )
-    if is_empty:
-        return target
-    if read_manifest(target) is None:
-        earlier = (target / SUMMARY).exists()
-        raise SimulationError(
-            f"the folder has no {MANIFEST} that says what noslip wrote there, so it is not replaced"
-            if earlier
-            else "the target exists and is not a run of noslip, so it is not replaced",
-            str(folder),
-            "choose another folder with -o" + (", or remove it yourself" if earlier else ""),
-        )
-    if not force:
-        raise SimulationError(
-            "the folder already holds a run",
-            str(folder),
-            "choose another folder with -o, or replace the run with --force",
-        )
-    return target
 
+    run: Trajectory
+    command: str = ""
+    audit: Audit | None = None
 
-def _check_parent(target: Path, folder: Path) -> None:
-    """Refuse a folder that could not be made, before the run and not after it."""
-    parent = target.parent
-    while not os.path.lexists(parent) and parent != parent.parent:
-        parent = parent.parent
-    if not (parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)):
-        raise SimulationError(
-            "the folder cannot be created: "
-            + (
-                f"you do not have permission to write to '{parent}'"
-                if parent.is_dir()
-                else f"'{parent}' is a file"
-            ),
-            str(folder),
-            "choose another with -o",
-        )
+    def to_json(self) -> dict[str, Any]:
+        """The run in numbers, as plain data."""
+        run = self.run
+        data: dict[str, Any] = {
+            "noslip": __version__,
+            "model": run.model.name,
+            "command": self.command,
+            ENDING: run.ending.name.lower(),
+            "duration": _duration(run),
+            "samples": len(run.t),
+            **{key: getattr(run, field) for key, field in FIELDS.items()},
+            **_contacts(run),
+            "doubts": list(run.doubts),
+            "energy_drift": run.energy_drift,
+            "constraint_residual_speeds": run.slip,
+            "constraint_residual_positions": run.gap,
+            PARAMETERS: run.parameters,
+            "final_state": _final(run),
+        }
+        if len(run.t) > 1:
+            data["inputs"] = {name: use._asdict() for name, use in run.input_use().items()}
+        if run.errors:
+            data["tracking_error"] = run.tracking_error
+            data["tracking_error_final"] = {n: float(e[-1]) for n, e in run.errors.items()}
+        if run.path_errors is not None and len(run.t):
+            data |= run.path_errors.to_json()
+        if self.audit is not None:
+            data["audit"] = self.audit.to_json()
+        return data
 
-
-def free_folder(parent: Path, name: str) -> Path:
-    """parent/name, or parent/name-2, name-3, … if that is taken."""
-    candidate = parent / name
-    return next_folder(candidate) if os.path.lexists(candidate) else candidate
-
-
-def next_folder(taken: Path) -> Path:
-    """The next free one of name-2, name-3, … after a folder that is taken."""
-    found = re.fullmatch(r"(.+)-(\d{1,9})", taken.name)
-    base, number = taken.name, 2
-    if found and os.path.lexists(taken.with_name(found[1])):
-        base, number = found[1], int(found[2]) + 1
-    while os.path.lexists(taken.with_name(f"{base}-{number}")):
-        number += 1
-    return taken.with_name(f"{base}-{number}")
-
-
-def summary(run: Trajectory, command: str = "", audit: Audit | None = None) -> dict[str, Any]:
-    """The run in numbers, as plain data."""
-    data: dict[str, Any] = {
-        "noslip": __version__,
-        "model": run.model.name,
-        "command": command,
-        ENDING: run.ending.name.lower(),
-        "duration": float(run.t[-1] - run.t[0]) if len(run.t) else 0.0,
-        "samples": len(run.t),
-        **{key: getattr(run, field) for key, field in FIELDS.items()},
-        "doubts": list(run.doubts),
-        "energy_drift": run.energy_drift,
-        "constraint_residual_speeds": run.slip,
-        "constraint_residual_positions": run.gap,
-        PARAMETERS: run.parameters,
-        "final_state": _final(run),
-    }
-    if len(run.t) > 1:
-        data["inputs"] = {name: use._asdict() for name, use in run.input_use().items()}
-    if run.errors:
-        data["tracking_error"] = run.tracking_error
-        data["tracking_error_final"] = {n: float(e[-1]) for n, e in run.errors.items()}
-    if run.path_errors is not None and len(run.t):
-        data |= run.path_errors.to_json()
-    if audit is not None:
-        data["audit"] = audit.to_json()
-    return data
-
-
-def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None) -> str:
-    """The run in a few lines."""
-    lines = [
-        f"{run.model.name}: {run.verdict}",
-        f"  {counted(len(run.t), 'sample')} over {summary(run)['duration']:g} s, {run.method}, "
-        f"tolerance {run.rtol:g}, {counted(run.steps, 'step')}, "
-        f"{counted(run.nfev, 'evaluation')}",
-        f"  energy drift         {run.energy_drift:.3g} of the energy exchanged",
-        f"  constraint residual  {run.slip:.3g} m/s or rad/s, {run.gap:.3g} m or rad",
-    ]
-    if run.errors and len(run.t):
-        lines += [
-            f"  tracking error       {e.size:.3g} {e.unit} at most ({e.name}), "
-            f"{e.last:.3g} {e.unit} at the end{_other(e)}"
-            for e in largest_errors(run)
+    def text(self) -> str:
+        """The run in a few lines."""
+        run = self.run
+        lines = [
+            f"{run.model.name}: {run.verdict}",
+            f"  {counted(len(run.t), 'sample')} over {_duration(run):g} s, {run.method}, "
+            f"tolerance {run.rtol:g}, {counted(run.steps, 'step')}, "
+            f"{counted(run.nfev, 'evaluation')}",
+            f"  energy drift         {run.energy_drift:.3g} of the energy exchanged",
+            f"  constraint residual  {run.slip:.3g} m/s or rad/s, {run.gap:.3g} m or rad",
         ]
-    if len(run.t) > 1:
-        lines += [
-            f"  {name:<20} {use.rms:.4g} {use.unit} RMS, {use.peak:.4g} at most, {use.energy:.4g} J"
-            for name, use in run.input_use().items()
-            if use.peak > 0
-        ]
-    lines += [f"  note                 {note}" for note in run.notes]
-    if command:
-        lines.append(f"  reproduce            {command}")
-    if audit is not None:
-        lines += audit.text().splitlines()
-    return "\n".join(lines)
+        if run.errors and len(run.t):
+            lines += [
+                f"  tracking error       {e.size:.3g} {e.unit} at most ({e.name}), "
+                f"{e.last:.3g} {e.unit} at the end{_other(e)}"
+                for e in run.largest_errors
+            ]
+        if len(run.t) > 1:
+            lines += [
+                f"  {name:<20} {use.rms:.4g} {use.unit} RMS, {use.peak:.4g} at most, "
+                f"{use.energy:.4g} J"
+                for name, use in run.input_use().items()
+                if use.peak > 0
+            ]
+        lines += [f"  note                 {note}" for note in run.notes]
+        if self.command:
+            lines.append(f"  reproduce            {self.command}")
+        if self.audit is not None:
+            lines += self.audit.text().splitlines()
+        return "\n".join(lines)
 
 
-def _other(error: LargestError) -> str:
+def _duration(run: Trajectory) -> float:
+    return float(run.t[-1] - run.t[0]) if len(run.t) else 0.0
+
+
+def _other(error: Any) -> str:
     return "" if error.last_name == error.name else f" ({error.last_name})"
 
 
@@ -395,21 +277,20 @@ def _fill(
     folder: Path,
     run: Trajectory,
     formats: list[AbstractRunFormat],
-    command: str,
-    audit: Audit | None,
+    summary: RunSummary,
 ) -> None:
     """Everything but pictures."""
     write_file(Toml(), run.model, folder / MODEL)
     for format in formats:
         write_file(format, run, folder / f"{TRAJECTORY}{format.suffixes[0]}")
-    (folder / SUMMARY).write_text(json_text(summary(run, command, audit)) + "\n", "utf-8")
-    (folder / SUMMARY_TEXT).write_text(summary_text(run, command, audit) + "\n", "utf-8")
+    (folder / SUMMARY).write_text(json_text(summary.to_json()) + "\n", "utf-8")
+    (folder / SUMMARY_TEXT).write_text(summary.text() + "\n", "utf-8")
 
 
 def _draw(folder: Path, run: Trajectory, audit: Audit | None) -> None:
     """The figures, a file each."""
-    from noslip.show.plots.catalog import run_sheets
     from noslip.show.plots.painting import sheet_png
+    from noslip.show.plots.plotting import run_sheets
 
     for name, sheet in run_sheets(run, audit).items():
         (folder / f"{name}.png").write_bytes(sheet_png(sheet))
@@ -489,7 +370,7 @@ def _trajectory(system: System, found: ColumnTable, entries: dict[str, Any]) -> 
     path_errors = None
     if PATH_LENGTH in entries:
         # earlier versions did not write where the reference is
-        known = [name for name in COLUMNS if name in found]
+        known = [name for name in PathErrors.COLUMNS if name in found]
         parts = {n.removeprefix("path."): x for n, x in zip(known, table(known).T, strict=True)}
         path_errors = PathErrors(
             x=parts.get("x", np.full(len(t), np.nan)),
@@ -502,6 +383,8 @@ def _trajectory(system: System, found: ColumnTable, entries: dict[str, Any]) -> 
     energies = table(["kinetic_energy", "potential_energy", "work"])
     fields = {f: entries[key] for key, f in FIELDS.items() if key in entries or key not in NEW}
     fields["notes"] = tuple(entries["notes"])
+    fields["contact"] = entries.get("contact", "ideal")
+    fields["contact_events"] = Trajectory.events_of(entries.get("contact_events", ()))
     run = Trajectory(
         model=system.model,
         parameters={p.name: float(entries[PARAMETERS][p.name]) for p in system.model.parameters},
@@ -528,6 +411,13 @@ def _trajectory(system: System, found: ColumnTable, entries: dict[str, Any]) -> 
         **fields,
     )
     return _with_position_residuals(system, run)
+
+
+def _contacts(run: Trajectory) -> dict[str, object]:
+    """The law of contacts, and when these changed, of a run in which they could."""
+    if run.contact == "ideal":
+        return {}
+    return {"contact": run.contact, "contact_events": [e._asdict() for e in run.contact_events]}
 
 
 def _extra(system: System, found: ColumnTable, taken: set[str]) -> ColumnTable:

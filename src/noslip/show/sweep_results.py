@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from noslip.show.units import axis_label
-from noslip.sweeps import ENDING, ENDINGS, FINISHED, REASON, StoreReader, point_values
+from noslip.show.axis_units import axis_label
+from noslip.sweeps import PointEnding, StoreReader, point_values
 
 #: Points of a design that is shown whole, and of one that is read for its statistics.
 MOST_ROWS, MOST_READ = 20, 1_000_000
@@ -33,8 +33,8 @@ class SweepResults:
         self.longer = [m for m in measures if variables[m]["dimension"]]
         self.inputs = reader.design.values(points)
         self.measures = {m: reader.read(m, points) for m in measures if m not in self.longer}
-        self._endings = [ENDINGS[code] for code in reader.read(ENDING, points).tolist()]
-        self._reasons = reader.read(REASON, points).tolist() if self.is_small else []
+        self._endings = [PointEnding(code) for code in reader.endings(points).tolist()]
+        self._reasons = reader.reasons(points) if self.is_small else []
 
     @property
     def is_small(self) -> bool:
@@ -63,7 +63,11 @@ class SweepResults:
         columns = {**self.inputs, **self.measures}
         yield [*(axis_label(name, self.unit(name)) for name in columns), ""]
         for k, (ending, reason) in enumerate(zip(self._endings, self._reasons, strict=True)):
-            said = "" if ending == ENDINGS[FINISHED] else f"{ending}: {reason}".removesuffix(": ")
+            said = (
+                ""
+                if ending == PointEnding.FINISHED
+                else f"{ending.words}: {reason}".removesuffix(": ")
+            )
             said = said if len(said) <= LETTERS else said[: LETTERS - 1] + "…"
             yield [*(_number(values[k]) for values in columns.values()), said]
 
@@ -101,7 +105,7 @@ class SweepResults:
         }
         if self.is_small:
             found["results"] = [
-                point_values(columns, k) | {ENDING: ending, REASON: reason}
+                point_values(columns, k) | {"ending": ending.words, "reason": reason}
                 for k, (ending, reason) in enumerate(zip(self._endings, self._reasons, strict=True))
             ]
         return found

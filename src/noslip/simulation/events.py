@@ -19,9 +19,14 @@ from numpy.typing import NDArray
 
 from noslip.base import Array, SimulationError
 from noslip.engines import NativeFunction, Program, System, compile_native, trace_program
-from noslip.model import NORMAL, NumberReader, topology
+from noslip.model import NumberReader, topology
 from noslip.simulation.enclosures import EVERYTHING, UNKNOWN, Enclosure, Interval, enclose, number
-from noslip.simulation.expressions import jumping_angles, read_expression, unwrapped_near
+from noslip.simulation.expressions import (
+    jumping_angles,
+    load_name,
+    read_expression,
+    unwrapped_near,
+)
 from noslip.simulation.input_plan import texts_key
 
 #: Operations up to which an event is enclosed; intervals through many are too wide to be of use.
@@ -83,15 +88,31 @@ _NOTHING = EventCode()
 
 
 def lift_events(system: System) -> dict[str, str]:
-    """Stops where the ground would have to pull: name → normal force of a contact."""
-    if system.costates:
-        return {}
-    rows = {row.name for row in system.kinematics.rows}
-    return {
-        f"{contact.name} lifts off": f"reaction.{contact.name}.{NORMAL}"
-        for contact in system.model.contacts
-        if contact.ends_at_lift and f"{contact.name}.{NORMAL}" in rows
-    }
+    """Stops where the ground would have to pull: name → normal force of a contact.
+
+    Raises
+    ------
+    SimulationError : a run is to end where a contact lifts whose normal force is not known.
+    """
+    found = {}
+    for contact in system.model.contacts:
+        load = load_name(system, contact.name) if contact.ends_at_lift else ""
+        if load:
+            found[f"{contact.name} lifts off"] = load
+        elif contact.asks_to_end:
+            why = (
+                "vakonomic equations have costates in place of forces"
+                if system.costates
+                else "no normal row of its own holds it, nor three wheels or more, not in line, "
+                "the planar joint that it stands under"
+            )
+            raise SimulationError(
+                f"contact '{contact.name}' has lift = \"end\", and its normal force is not known: "
+                + why,
+                f"model '{system.model.name}', contact '{contact.name}'",
+                'leave lift out or write lift = "keep", or let a free joint carry the body',
+            )
+    return found
 
 
 def limit_events(system: System) -> dict[str, str]:
@@ -168,7 +189,9 @@ def pulling_start(
 
 
 def trace_events(
-    system: System, texts: Mapping[str, str], definitions: Mapping[str, str | ca.SX] | None
+    system: System,
+    texts: Mapping[str, str | ca.SX],
+    definitions: Mapping[str, str | ca.SX] | None,
 ) -> EventValues:
     """Values of events in the symbols of a system.
 
@@ -184,7 +207,9 @@ def trace_events(
     turning = {name: ca.SX.sym(name) for name in angles}
     values = ca.vertcat(
         *(
-            read_expression(system, text, where, definitions, turning, has_reactions=True)
+            text
+            if isinstance(text, ca.SX)
+            else read_expression(system, text, where, definitions, turning, has_reactions=True)
             for where, text in texts.items()
         )
     )
@@ -233,9 +258,11 @@ def enclosures_program(system: System, events: EventValues, params: ca.SX) -> Pr
         found = []
         given = (symbols.t, ca.vertcat(state, events.turning), inputs, params)
         for k in range(values.numel()):
+            if inputs.numel() and ca.depends_on(values[k], inputs):
+                found.append(BLIND)
+                continue
             program = trace_program("event", given, ca.densify(system.fold(values[k])))
-            is_long = program.num_operations > MOST_ENCLOSED
-            if is_long or (inputs.numel() and ca.depends_on(values[k], inputs)):
+            if program.num_operations > MOST_ENCLOSED:
                 found.append(BLIND)
             else:
                 all_given = [time, *states, *more, *unknown, *constants]
@@ -258,11 +285,14 @@ def enclosures_program(system: System, events: EventValues, params: ca.SX) -> Pr
 
 def compile_events(
     system: System,
-    stop: Mapping[str, str] | None,
+    stop: Mapping[str, str | ca.SX] | None,
     events: Mapping[str, str] | None,
     definitions: Mapping[str, str] | None,
 ) -> EventCode:
-    """Native code of events, those that end the run first."""
+    """Native code of events, those that end the run first.
+
+    Stops that are traced already, such as guards of contacts, count where they fall.
+    """
     if not stop and not events:
         return _NOTHING
     stop, events = stop or {}, events or {}
@@ -290,7 +320,14 @@ def compile_events(
             num_endings=len(stop),
             num_events=len(events),
             num_angles=traced.near.numel(),
-            falling=tuple(d < 0.0 for d in ending_directions(system, (*stop, *events))),
+            falling=tuple(
+                d < 0.0 or isinstance(text, ca.SX)
+                for d, text in zip(
+                    ending_directions(system, (*stop, *events)),
+                    (*stop.values(), *events.values()),
+                    strict=True,
+                )
+            ),
             notes=_notes(texts, traced.expression, ca.vertcat(*given[:3])),
         )
 
@@ -298,12 +335,12 @@ def compile_events(
     return make() if key is None else system.cached(("events", key), make)
 
 
-def _notes(texts: Mapping[str, str], values: ca.SX, changing: ca.SX) -> tuple[str, ...]:
+def _notes(texts: Mapping[str, str | ca.SX], values: ca.SX, changing: ca.SX) -> tuple[str, ...]:
     """Notes on events that depend on nothing that changes during a run."""
     return tuple(
         f"{where} never crosses zero: '{text}' depends on neither time nor motion"
         for k, (where, text) in enumerate(texts.items())
-        if not ca.depends_on(values[k], changing)
+        if isinstance(text, str) and not ca.depends_on(values[k], changing)
     )
 
 

@@ -31,7 +31,8 @@ from noslip.expressions import (
     unit_text,
 )
 from noslip.kinematics import named as named_symbols
-from noslip.model import WORLD, DimensionError, bears_force, dimension, is_undefined
+from noslip.model import NORMAL, WORLD, DimensionError, bears_force, dimension, is_undefined
+from noslip.simulation.planar_loads import planar_supports
 from noslip.simulation.starts.layout import Orientation, layout_of
 
 #: Unit of a name, and how it is traced.
@@ -56,7 +57,9 @@ def reaction_values(system: System) -> dict[str, NamedValue]:
     """Constraint forces by name: ``reaction.ROW`` and ``joint_reaction.JOINT.PART``.
 
     A row's is its multiplier. Of a joint ``x``, ``y``, ``z`` are the force on its child in world
-    axes, ``moment_x`` … the moment about the joint's point, ``point_x`` … that point.
+    axes, ``moment_x`` … the moment about the joint's point, ``point_x`` … that point. Of a wheel
+    under a planar joint, whose load is no row, ``support.WHEEL`` is negative where the ground would
+    have to pull on it; under three wheels it is the load.
     """
     kin, equations = system.kinematics, system.equations
     found: dict[str, NamedValue] = {}
@@ -76,7 +79,37 @@ def reaction_values(system: System) -> dict[str, NamedValue]:
                 unit,
                 partial(_entry, lambda: system.output_expression("joint_wrenches"), 9 * j + k),
             )
+    for name, trace in planar_supports(system).items():
+        found[f"support.{name}"] = ("N", trace)
     return found
+
+
+def _given_inputs(system: System) -> dict[str, NamedValue]:
+    """Inputs of brakes as they are given, before they are cut off at 0."""
+    pressed = {name for force in system.model.forces for name in force.pressed()}
+    inputs = system.equations.inputs
+    return {
+        f"given.{i.name}": (i.unit, partial(_entry, lambda: inputs, k))
+        for k, i in enumerate(system.model.inputs)
+        if i.name in pressed
+    }
+
+
+def load_name(system: System, contact: str) -> str:
+    """The name of a contact's load among `reaction_values`; empty where it has none."""
+
+    def find() -> dict[str, str]:
+        kin = system.kinematics
+        # a row that says nothing (a wheel's height under a planar joint) holds nothing
+        silent = {kin.rows[r.row].name for r in kin.redundant if not r.follows_from}
+        rows = (f"{trace.contact.name}.{NORMAL}" for trace in kin.contacts)
+        of_rows = {row.name for row in kin.rows} - silent
+        found = {
+            row.removesuffix(f".{NORMAL}"): f"reaction.{row}" for row in rows if row in of_rows
+        }
+        return found | {name: f"support.{name}" for name in planar_supports(system)}
+
+    return "" if system.costates else system.cached("loads", find).get(contact, "")
 
 
 def _entry(column: Callable[[], ca.SX], k: int) -> ca.SX:
@@ -88,7 +121,8 @@ def units_by_name(system: System) -> dict[str, str]:
     own = (*system.coordinates, *system.speeds, *system.independent_speeds)
     own += system.auxiliary_states
     units = {quantity.name: quantity.unit for quantity in own}
-    return units | {name: unit for name, (unit, _) in named_values(system).items()}
+    units |= {name: unit for name, (unit, _) in named_values(system).items()}
+    return {name: units[name] for name in layout_of(system).names}
 
 
 def angle_names(system: System) -> tuple[str, ...]:
@@ -162,6 +196,8 @@ def read_expression(
         reader = reader.extended(named_symbols(system.inputs, system.equations.inputs))
     if is_output or has_reactions:
         named = named | reaction_values(system)
+    if has_reactions:
+        named = named | _given_inputs(system)
     known = _plain_names(system) | set(named)
     if is_output:
         known |= {q.name for q in system.inputs}

@@ -19,7 +19,7 @@ from noslip.base import Array, SimulationError, is_truth, nearest
 from noslip.engines import NativeFunction, System, compile_native, trace_program
 from noslip.simulation.expressions import read_expression
 from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator, InputSpec, Table
-from noslip.simulation.plan import EMPTY
+from noslip.simulation.native_run import EMPTY, InputTable, driven
 from noslip.simulation.time_features import TimeFeatures
 
 _CALLBACK = ctypes.CFUNCTYPE(None, *([ctypes.POINTER(ctypes.c_double)] * 5))
@@ -33,7 +33,7 @@ class InputPlan(NamedTuple):
     Parameters
     ----------
     base : constants; those that a table drives are replaced.
-    tables : base input, starts and coefficients of its segments.
+    tables : base inputs that change with time.
     knots : times at which an input or one of its derivatives jumps.
     function, address : [inputs; ż] of (t, [x; z], base, parameters); none if all are base inputs.
     parameters : of the model, then of the law.
@@ -44,7 +44,7 @@ class InputPlan(NamedTuple):
     """
 
     base: Array
-    tables: tuple[tuple[int, Array, Array], ...]
+    tables: tuple[InputTable, ...]
     knots: Array
     function: NativeFunction | None
     address: int
@@ -92,7 +92,7 @@ def plan_inputs(
     base = np.zeros(len(system.inputs))
     if not given:
         return InputPlan(base, (), EMPTY, None, 0, parameters, None, is_kept=True)
-    tables: list[tuple[int, Array, Array]] = []
+    tables: list[InputTable] = []
     traced: dict[str, str | ca.Function] = {}
     callables: Callables = {}
     for name, spec in given.items():
@@ -113,7 +113,7 @@ def plan_inputs(
         else:
             base[k] = input_number(spec, name, system)
     function, is_kept = _traced_function(system, traced, definitions) if traced else (None, True)
-    knots = np.unique(np.concatenate([t[1] for t in tables])) if tables else EMPTY
+    knots = np.unique(np.concatenate([t.starts for t in tables])) if tables else EMPTY
     notes: tuple[str, ...] = ()
     if traced and span is not None:
         found = time_features(system, traced, definitions).find(parameters, *span)
@@ -163,10 +163,7 @@ def time_features(
 
 def inputs_at(plan: InputPlan, t: float, state: Array) -> Array:
     """[u; w; ẇ] at a state, outside the loop."""
-    base = plan.base.copy()
-    for k, starts, coefficients in plan.tables:
-        segment = max(int(np.searchsorted(starts, t, side="right")) - 1, 0)
-        base[k] = np.polyval(coefficients[segment], t - starts[segment])
+    base = driven(plan.base, plan.tables, t)
     if plan.function is None:
         return base
     return plan.function(t, state, base, plan.parameters)[: plan.num_inputs]
@@ -484,10 +481,10 @@ def inputs_expression(
 
 def table_entries(
     system: System, table: Table, k: int, rate_offset: int, name: str
-) -> list[tuple[int, Array, Array]]:
+) -> list[InputTable]:
     """Segments of an input k that a table gives, and of its rate where that comes with it."""
     starts, coefficients = table.segments()
-    entries = [(k, starts, coefficients)]
+    entries = [InputTable(k, starts, coefficients)]
     if rate_offset:
         if table.kind == "hold" and _moves_mass(system, k):
             raise SimulationError(
@@ -498,7 +495,7 @@ def table_entries(
             )
         a, b, c = coefficients[:, 0], coefficients[:, 1], coefficients[:, 2]
         slope = np.column_stack([np.zeros(len(a)), 3 * a, 2 * b, c])
-        entries.append((k + rate_offset, starts, slope))
+        entries.append(InputTable(k + rate_offset, starts, slope))
     return entries
 
 

@@ -1,21 +1,28 @@
 """Notes on contacts that the ground would have to pull on, and on brakes that would have to drive.
 
-A normal row holds a body on a plane whatever its force: a run on flat ground goes on where a wheel
-would lift. Where that begins is found when the notes of a run are first read, by the same run with
-the normal forces as events, so that a dip between two samples is seen and a run whose notes nobody
-reads costs nothing.
+A normal row, or a planar joint, holds a body on a plane whatever its force: a run on flat ground
+goes on where a wheel would lift. A brake's input that is negative acts as 0. Where either begins is
+found when the notes of a run are first read, by the same run with the normal forces and the inputs
+as events, so that a dip between two samples is seen and a run whose notes nobody reads costs
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import numbers
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.base import Array
 from noslip.engines import System
-from noslip.model import NORMAL, NumberReader
-from noslip.simulation.trajectory import Trajectory
+from noslip.expressions import names_in, parse
+from noslip.model import NumberReader
+from noslip.simulation.expressions import jumping_angles, load_name
+from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
+from noslip.simulation.planar_loads import is_shared
 
 #: Normal forces above minus this part of the weight are rounding.
 ROUNDING = 1e-9
@@ -23,79 +30,126 @@ ROUNDING = 1e-9
 FEWEST_STEPS = 200
 #: Events by which a lift is found are called this, and the contact's name.
 _EVENT = "lift-off of "
+#: Events by which a brake's input is found to be negative, and the input's name.
+_RELEASED = "release of "
 
 
-def held_contacts(system: System) -> tuple[str, ...]:
-    """Contacts whose normal rows hold a body down without having been asked to."""
+def held_contacts(system: System) -> dict[str, str]:
+    """Contacts that are held down without having been asked to → the name of their load."""
 
-    def find() -> tuple[str, ...]:
-        kin = system.kinematics
-        if system.costates:
-            return ()
-        # a row that says nothing (a wheel's height under a planar joint) holds nothing
-        silent = {kin.rows[r.row].name for r in kin.redundant if not r.follows_from}
-        rows = {row.name for row in kin.rows} - silent
-        held = (c.name for c in system.model.contacts if c.notes_lift)
-        return tuple(name for name in held if f"{name}.{NORMAL}" in rows)
+    def find() -> dict[str, str]:
+        found: dict[str, str] = {}
+        for contact in system.model.contacts:
+            if not (contact.ends_at_lift or contact.keeps_down):
+                load = load_name(system, contact.name)
+                found |= {contact.name: load} if load else {}
+        return found
 
     return system.cached("contacts that are held", find)
 
 
-def lift_events(contacts: tuple[str, ...], scale: float) -> dict[str, str]:
-    """Events at which normal forces fall below rounding; `scale` is a usual force, N."""
-    return {
-        f"{_EVENT}{name}": f"reaction.{name}.{NORMAL} + {ROUNDING * scale!r}" for name in contacts
-    }
-
-
-def lift_notes(
-    system: System,
-    multipliers: Array,
-    again: Callable[[dict[str, str]], Trajectory] | None,
-    t: Array,
-) -> tuple[str, ...]:
-    """A note for each contact that the ground would have to pull on, and since when.
+def watched_events(
+    system: System, scale: float, inputs: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Events at which loads and the inputs of brakes fall below rounding.
 
     Parameters
     ----------
-    system : that was run.
-    multipliers : (n, nc) of all rows at the samples.
-    again : the same run with these events, samples at its start and its end and multipliers; None
-        where a run cannot be repeated, so that the samples alone tell.
-    t : (n,) times of the samples, s.
+    system : whose contacts are watched.
+    scale : a usual force, N.
+    inputs : of brakes that are watched → their expressions.
     """
-    contacts, scale = held_contacts(system), usual_force(system)
-    names = [row.name for row in system.kinematics.rows]
-    run = None
-    if again is not None:
-        run = again(lift_events(contacts, scale))
-        if run.multipliers is not None:
-            t = np.concatenate([t, run.t])
-            multipliers = np.vstack([multipliers, run.multipliers])
-            order = np.argsort(t, kind="stable")
-            t, multipliers = t[order], multipliers[order]
+    lifts = {
+        f"{_EVENT}{name}": f"{load} + {ROUNDING * scale!r}"
+        for name, load in held_contacts(system).items()
+    }
+    released = {
+        f"{_RELEASED}{name}": f"({text}) + {ROUNDING!r}" for name, text in (inputs or {}).items()
+    }
+    return lifts | released
+
+
+def brakes_watched(
+    system: System, inputs: Mapping[str, InputSpec] | AbstractInputLaw | None
+) -> dict[str, str]:
+    """Inputs of brakes that vary → expressions, as exact as may be.
+
+    What is an expression of the motion is enclosed between two looks, and no dip is missed.
+    """
+    found = {}
+    for name in brake_inputs(system):
+        given = inputs.get(name, 0.0) if isinstance(inputs, Mapping) else inputs
+        if isinstance(given, str) and not names_in(parse(given)) & jumping_angles(system).keys():
+            found[name] = given
+        elif not isinstance(given, numbers.Real):
+            found[name] = f"given.{name}"
+    return found
+
+
+class Seen(NamedTuple):
+    """What a run passed through: at its samples, and where events are.
+
+    Parameters
+    ----------
+    t : (n,) s, rising.
+    loads : (n, nc) of all held contacts, N.
+    inputs : (n, nu) as they are given.
+    event_times : of `watched_events`; None where the run could not be repeated.
+    """
+
+    t: Array
+    loads: Array
+    inputs: Array
+    event_times: Mapping[str, Array] | None
+
+
+def lift_notes(system: System, seen: Seen) -> tuple[str, ...]:
+    """A note for each contact that the ground would have to pull on, and since when."""
+    t, scale = seen.t, usual_force(system)
     notes = []
-    for name in contacts:
-        normal = multipliers[:, names.index(f"{name}.{NORMAL}")]
-        pulls = normal < -ROUNDING * scale
-        times = [float(t[k]) for k in np.flatnonzero(pulls)[:1]]
-        if run is not None and not (len(normal) and pulls[0]):
-            times += [float(x) for x in run.event_times[f"{_EVENT}{name}"][:1]]
-        if times:
-            k = int(np.nanargmin(normal))
-            least = f", {-normal[k]:.4g} N at t = {t[k]:.6g} s" if normal[k] < 0 else ""
-            notes.append(lift_text(system, name, min(times), least))
+    for k, name in enumerate(held_contacts(system)):
+        load = seen.loads[:, k]
+        first = _first(t, load < -ROUNDING * scale, seen.event_times, f"{_EVENT}{name}")
+        if first is not None:
+            k = int(np.nanargmin(load))
+            is_known = load[k] < 0 and not is_shared(system, name)
+            least = f", {-load[k]:.4g} N at t = {t[k]:.6g} s" if is_known else ""
+            notes.append(lift_text(system, name, first, least))
     return tuple(notes)
+
+
+def brake_notes(system: System, seen: Seen) -> tuple[str, ...]:
+    """A note for each brake whose input is negative, and since when."""
+    notes = []
+    for name, k in brake_inputs(system).items():
+        values = seen.inputs[:, k]
+        is_below = values < -ROUNDING * np.max(np.abs(values), initial=0.0)
+        first = _first(seen.t, is_below, seen.event_times, f"{_RELEASED}{name}")
+        if first is not None:
+            notes.append(brake_text(name, f" from t = {first:.6g} s on"))
+    return tuple(notes)
+
+
+def _first(
+    t: Array, is_below: NDArray[np.bool_], events: Mapping[str, Array] | None, event: str
+) -> float | None:
+    """The first time at which a value is below zero, s: of a sample or of its event."""
+    times = [float(t[k]) for k in np.flatnonzero(is_below)[:1]]
+    if events is not None and event in events and not (len(t) and is_below[0]):
+        times += [float(x) for x in events[event][:1]]
+    return min(times, default=None)
 
 
 def lift_text(system: System, contact: str, time: float, more: str = "") -> str:
     """The note on a contact that the ground would have to pull on from a time on, s."""
-    row = f"{contact}.{NORMAL}"
     kin = system.kinematics
+    row = held_contacts(system)[contact].removeprefix("reaction.")
     shared = {kin.rows[r.row].name for r in kin.redundant} | {
         name for r in kin.redundant for name in r.follows_from
     }
     how = " in the least-norm split of the forces" if row in shared else ""
+    if is_shared(system, contact):
+        how = ", however the wheels share the load"
     since = "the start" if np.isinf(time) else f"t = {time:.6g} s"
     return (
         f"contact '{contact}' would have to pull from {since} on{more}{how}: the run "
@@ -113,25 +167,20 @@ def usual_force(system: System) -> float:
     return mass * max(float(np.linalg.norm(read.vector(system.model.gravity))), 1.0)
 
 
-def normal_columns(contacts: tuple[str, ...]) -> dict[str, str]:
-    """Column of the normal force of each contact."""
-    return {name: f"reaction.{name}.{NORMAL}" for name in contacts}
-
-
 def first_lifts(
     system: System, scale: float, begins: Mapping[str, Array], times: Mapping[str, Array]
 ) -> dict[int, str]:
-    """Trajectory of a batch with the events of `lift_events` → its first lift.
+    """Trajectory of a batch with `watched_events` → its first lift.
 
     Parameters
     ----------
     system : that was run.
-    scale : of the forces, N, as `lift_events` had it.
-    begins : column of each normal force → (n, 2) at the start and at the end, N.
+    scale : of the forces, N, as `watched_events` had it.
+    begins : name of each load → (n, 2) at the start and at the end, N.
     times : event → (n, 1) first crossing, s; NaN where there is none.
     """
     found: dict[int, tuple[float, str]] = {}
-    for contact, column in normal_columns(held_contacts(system)).items():
+    for contact, column in held_contacts(system).items():
         first = times[f"{_EVENT}{contact}"][:, 0]
         first = np.where(begins[column][:, 0] < -ROUNDING * scale, -np.inf, first)
         for k in np.flatnonzero(~np.isnan(first)).tolist():
@@ -147,17 +196,6 @@ def brake_inputs(system: System) -> dict[str, int]:
         return {i.name: k for k, i in enumerate(system.model.inputs) if i.name in pressed}
 
     return system.cached("inputs of brakes", find)
-
-
-def brake_notes(system: System, t: Array, inputs: Array) -> tuple[str, ...]:
-    """A note for each brake whose input is negative at a sample; (n,) s and (n, nu)."""
-    notes = []
-    for name, k in brake_inputs(system).items():
-        values = inputs[:, k]
-        below = np.flatnonzero(values < -ROUNDING * np.max(np.abs(values), initial=0.0))
-        if below.size:
-            notes.append(brake_text(name, f" at t = {t[below[0]]:.6g} s"))
-    return tuple(notes)
 
 
 def brake_text(name: str, when: str = "") -> str:

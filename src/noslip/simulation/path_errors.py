@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,6 @@ LOST = 0.01
 WORSE = 2.0
 #: Share of the samples, at the end, over which the final error is taken.
 LAST = 0.1
-#: Columns of a trajectory with the reference on its path and these errors → their units.
-COLUMNS = {
-    "path.x": "m",
-    "path.y": "m",
-    "path.along_error": "m",
-    "path.across_error": "m",
-    "path.position_error": "m",
-    "path.heading_error": "rad",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +36,16 @@ class PathErrors:
     across: Array
     heading: Array
     length: float
+
+    #: Columns of a trajectory with the reference on its path and these errors → their units.
+    COLUMNS: ClassVar[dict[str, str]] = {
+        "path.x": "m",
+        "path.y": "m",
+        "path.along_error": "m",
+        "path.across_error": "m",
+        "path.position_error": "m",
+        "path.heading_error": "rad",
+    }
 
     @property
     def distance(self) -> Array:
@@ -73,7 +75,7 @@ class PathErrors:
         values = (self.x, self.y, self.along, self.across, self.distance, self.heading)
         return {
             name: (unit, column)
-            for (name, unit), column in zip(COLUMNS.items(), values, strict=True)
+            for (name, unit), column in zip(self.COLUMNS.items(), values, strict=True)
         }
 
     def to_json(self) -> dict[str, float | bool]:

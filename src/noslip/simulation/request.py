@@ -1,17 +1,12 @@
-"""`RunRequest`: the arguments of a run, read from a call and checked once.
+"""`RunOptions`: what was asked for, read from the arguments of a call and checked once.
 
 The same for one run, for a batch, for derivatives and for histories of motions. Refused is what no
 run could do: settings, methods, times of samples, parameters that take a degree of freedom away.
-
-A relative tolerance below the rounding of a double cannot be met, and the error estimate is then
-noise; one above a tenth leaves no digit right. Both run, and their result means nothing, which is
-worse than an error.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -21,26 +16,20 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.base import Array, SimulationError, check_memory
+from noslip.base import ArgumentError, Array, SimulationError, check_memory
 from noslip.engines import System, require_system
 from noslip.kinematics import are_independent, independent_rows
 from noslip.model import MAX_SAMPLES
-from noslip.simulation import rules
 from noslip.simulation.events import lift_events, limit_events
 from noslip.simulation.expressions import check_definitions, check_outputs
 from noslip.simulation.input_laws import AbstractInputLaw
+from noslip.simulation.options import METHODS, OPTIONS, fault_of
 from noslip.simulation.starts.completion import Start
 
-#: Methods by their names.
-METHODS = {"dop853": rules.DOP853, "rk4": rules.RK4}
-
-_NUMBER = (float, int, np.number)
 _COUNT = (int, np.integer)
 
 #: Samples from which on it is asked whether they fit into memory.
 _MANY = 100_000
-#: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
-SMALLEST, LARGEST = 1e-15, 0.1
 
 #: What to pass for an argument that maps names to something; a start's values where none is listed.
 _EXAMPLES = {
@@ -54,15 +43,11 @@ _EXAMPLES = {
 #: which has a system of its own.
 MOST_NOMINAL, MOST_ACCEPTED = 10_000, 16
 
-#: A run spans at least so many different times.
-FEWEST_TIMES = 10_000
-
-#: More steps than this no run will ever take, and the loops count with whole numbers of 64 bits.
-MOST_STEPS = 10**18
+_DEFAULTS = {word: option.default for word, option in OPTIONS.items()} | {"duration": None}
 
 
-class RunRequest(NamedTuple):
-    """A checked request for a run. Made by :func:`read_run` from the arguments of a call.
+class RunOptions(NamedTuple):
+    """What was asked for, checked. Made by :func:`read_run` from the arguments of a call.
 
     Parameters
     ----------
@@ -128,74 +113,86 @@ _MAPPINGS: dict[str, tuple[type, ...]] = {
     "start": (dict, Start),
     "guess": (dict,),
     "inputs": (dict, AbstractInputLaw),
-    **dict.fromkeys(("starts", "parameters", "definitions", "stop", "events", "outputs"), (dict,)),
+    **dict.fromkeys(("parameters", "definitions", "stop", "events", "outputs"), (dict,)),
 }
 
 
-def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
-    """The request of a call, checked.
+def read_run(
+    function: str,
+    system: System,
+    options: Mapping[str, Any],
+    *,
+    of_many: bool = False,
+) -> RunOptions:
+    """What a call asks for, checked.
 
     Parameters
     ----------
     function : name of the caller, for the message.
-    given : its arguments by name, those of :func:`simulate`; ``locals()`` before anything else.
-        A batch has `starts` instead of `start`, and reads `parameters` itself.
+    system : compiled system.
+    options : by name, the duration among them; others have their defaults.
+    of_many : start and parameters are read by a batch itself.
 
     Raises
     ------
     TypeError : if the system is something else, and for what is no mapping from names.
     SimulationError : for the first setting that is out of its range.
     """
-    get = given.get
-    system, start_time, duration = given["system"], given["start_time"], given["duration"]
-    tolerance, samples = get("tolerance"), get("samples", 2)
-    rtol, atol = get("rtol", tolerance), get("atol", tolerance)
-    method, step, max_step = get("method", "dop853"), get("step", 0.0), get("max_step", math.inf)
-    max_steps, on_failure = get("max_steps", 10_000_000), get("on_failure", "raise")
-    settings = (rtol, atol, step, max_step, max_steps, start_time, duration, method, on_failure)
-    _check_settings(function, system, settings, samples)
-    progress, cancel = get("progress"), get("cancel")
-    named = [
-        word
+    require_system(function, system)
+    asked = {**_DEFAULTS, **options}
+    where = f"simulation of model '{system.model.name}'"
+    if not system.coordinates:
+        raise SimulationError(
+            "the model has no coordinates: nothing in it can move",
+            where,
+            "give a body a joint that lets it move",
+        )
+    fault = fault_of(asked)
+    if fault is not None:
+        raise SimulationError(fault[0], where, fault[1])
+    samples, start_time, duration = asked["samples"], asked["start_time"], asked["duration"]
+    _check_samples(system, samples, where)
+    progress, cancel = asked["progress"], asked["cancel"]
+    named = {
+        word: value
         for word, kinds in _MAPPINGS.items()
-        if (value := get(word)) is not None and not isinstance(value, kinds)
-    ]
+        if (value := asked[word]) is not None and not isinstance(value, kinds)
+    }
     if named or progress is not None or cancel is not None:
-        check_named(progress, cancel, **{word: given[word] for word in named})
-    definitions = get("definitions") or {}
+        check_named(progress, cancel, **named)
+    definitions, outputs = asked["definitions"] or {}, asked["outputs"] or {}
     if definitions:
         check_definitions(system, definitions)
-    outputs = get("outputs") or {}
     if outputs:
         check_outputs(system, outputs)
-    parameters = None if "starts" in given else get("parameters")
+    parameters, start = (None, None) if of_many else (asked["parameters"], asked["start"])
     values = system.parameters(parameters)
-    system, start = with_regular_rows(system, values, parameters), get("start")
-    if isinstance(start, Start) and system is not given["system"]:
-        E = system.kinematics.independent_rows(start.time, start.q, values)
+    here = with_regular_rows(system, values, parameters)
+    if isinstance(start, Start) and here is not system:
+        E = here.kinematics.independent_rows(start.time, start.q, values)
         start = dataclasses.replace(start, eta=E @ start.v)
-    return RunRequest(
-        system,
+    return RunOptions(
+        here,
         start_time,
         start_time + duration,
-        sample_times(samples, start_time, duration, system),
-        rtol,
-        atol,
-        max_steps,
+        sample_times(samples, start_time, duration, here),
+        asked["rtol"],
+        asked["atol"],
+        asked["max_steps"],
         values,
-        method,
-        step,
-        max_step,
+        asked["method"],
+        asked["step"],
+        asked["max_step"],
         start,
-        get("guess"),
-        get("inputs"),
+        asked["guess"],
+        asked["inputs"],
         definitions,
-        {**lift_events(system), **limit_events(system), **(get("stop") or {})},
-        get("events") or {},
+        {**lift_events(here), **limit_events(here), **(asked["stop"] or {})},
+        asked["events"] or {},
         outputs,
         progress,
         cancel,
-        on_failure,
+        asked["on_failure"],
     )
 
 
@@ -208,95 +205,28 @@ def _absolute(num_states: int, work: int, atol: float) -> Array:
     return absolute
 
 
-def _check_settings(function: str, system: System, settings: tuple[Any, ...], samples: Any) -> None:
-    """Refuse a system that cannot move, settings out of their range and samples that are none."""
-    require_system(function, system)
-
-    def refused(what: str, fix: str) -> SimulationError:
-        return SimulationError(what, f"simulation of model '{system.model.name}'", fix)
-
-    if not system.coordinates:
-        raise refused(
-            "the model has no coordinates: nothing in it can move",
-            "give a body a joint that lets it move",
-        )
-    try:
-        fault = _fault(*settings)
-    except TypeError:  # something cannot be a key, so it is no number
-        fault = _fault.__wrapped__(*settings)
-    if fault is not None:
-        raise refused(*fault)
+def _check_samples(system: System, samples: Any, where: str) -> None:
+    """Refuse samples that are not times, and more than there is room for."""
     whole = "give a whole number, or the times in s as an array"
     count = samples
     if not isinstance(samples, _COUNT):
         try:
             times = np.asarray(samples, dtype=float)
         except (TypeError, ValueError):
-            raise refused(f"the samples are {samples!r:.40}, which are not times", whole) from None
+            what = f"the samples are {samples!r:.40}, which are not times"
+            raise SimulationError(what, where, whole) from None
         if not times.ndim:
-            raise refused(f"the requested number of samples is {samples!r:.40}", whole)
+            what = f"the requested number of samples is {samples!r:.40}"
+            raise SimulationError(what, where, whole)
         count = times.size
     if count > MAX_SAMPLES:
-        raise refused(
-            f"the requested number of samples is {count}", f"ask for {MAX_SAMPLES} or fewer"
-        )
+        what = f"the requested number of samples is {count}"
+        raise SimulationError(what, where, f"ask for {MAX_SAMPLES} or fewer")
     if count > _MANY:
         columns = 3 * len(system.coordinates) + 3 * len(system.speeds) + len(system.inputs)
         columns += 3 * len(system.kinematics.rows) + 10
-        check_memory(
-            8 * columns * count,
-            "results",
-            f"simulation of model '{system.model.name}'",
-            f"request fewer samples than {count}",
-        )
-
-
-@lru_cache(maxsize=64, typed=True)
-def _fault(
-    rtol: float,
-    atol: float,
-    step: float,
-    max_step: float,
-    max_steps: int,
-    start_time: float,
-    duration: float,
-    method: str,
-    on_failure: str,
-) -> tuple[str, str] | None:
-    """Fault of the settings and its remedy, if there is one; cached, as most settings repeat."""
-    if not (_within(rtol, SMALLEST, LARGEST) and _within(atol, 5e-324, LARGEST)):
-        return (
-            f"the tolerances are rtol = {rtol}, atol = {atol}",
-            f"give positive numbers, rtol from {SMALLEST:g} to {LARGEST:g} and atol up to "
-            f"{LARGEST:g}; 1e-6 is fast, 1e-9 usual, 1e-12 very accurate",
-        )
-    if not _within(step, 0.0, math.inf) or step == math.inf:
-        return f"the step is {step} s", "give a time in s; 0 to choose it"
-    if not _within(max_step, 5e-324, math.inf):
-        return f"the largest step is {max_step} s", "give max_step=…, a positive time in s"
-    if not _within(max_steps, 1, MOST_STEPS):
-        fix = f"give max_steps=…, from 1 to {MOST_STEPS:g}"
-        return f"at most {max_steps} steps are allowed", fix
-    if not _within(start_time, -math.inf, math.inf) or math.isinf(start_time):
-        return f"the run starts at {start_time} s", "give start_time=…, a finite time in s"
-    is_number = isinstance(duration, _NUMBER) and not isinstance(duration, bool)
-    if not (is_number and math.isfinite(duration) and duration > 0):
-        shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
-        return f"the duration is {shown}", "give a positive time in s"
-    apart = math.ulp(max(abs(start_time), abs(start_time + duration)))
-    if duration < FEWEST_TIMES * apart:
-        return (
-            f"the run starts at {start_time:g} s and lasts {duration:g} s, but numbers of that "
-            f"size are {apart:.2g} s apart: time would not advance",
-            "give a start_time nearer to zero, and shift the times of inputs with it",
-        )
-    if method not in METHODS:
-        return f"there is no method '{method}'", "use method='dop853' or method='rk4'"
-    if method == "rk4" and not step > 0:
-        return "rk4 has no step", "give step=…, in s"
-    if on_failure not in ("raise", "return"):
-        return f"on_failure is '{on_failure}'", "use 'raise' or 'return'"
-    return None
+        fix = f"request fewer samples than {count}"
+        check_memory(8 * columns * count, "results", where, fix)
 
 
 def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
@@ -309,16 +239,19 @@ def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
 
     Raises
     ------
-    TypeError : for the first that is something else.
+    ArgumentError : for the first that is something else.
     """
     for word, value in given.items():
         if value is not None and not isinstance(value, Mapping):
             example = _EXAMPLES.get(word, "values, {'disk.tilt': 1.2}")
-            raise TypeError(f"{word} is {value!r:.60}: pass names and {example}")
+            what = f"{word} is {value!r:.60}"
+            raise ArgumentError(what, "argument of a run", f"pass names and {example}")
     if progress is not None and not callable(progress):
-        raise TypeError(f"progress is {progress!r}: pass a function of the fraction done")
+        fix = "pass a function of the fraction done"
+        raise ArgumentError(f"progress is {progress!r:.60}", "argument of a run", fix)
     if cancel is not None and not hasattr(cancel, "is_set"):
-        raise TypeError(f"cancel is {cancel!r}: pass a threading.Event, and set it to end the run")
+        fix = "pass a threading.Event, and set it to end the run"
+        raise ArgumentError(f"cancel is {cancel!r:.60}", "argument of a run", fix)
 
 
 def sample_times(
@@ -357,12 +290,6 @@ def _increases(times: Array, start_time: float, duration: float) -> bool:
     if not start_time <= times.item(0) <= times.item(-1) <= start_time + duration:
         return False
     return times.size < 3 or np.count_nonzero(times[1:] >= times[:-1]) == times.size - 1
-
-
-def _within(value: Any, lower: float, upper: float) -> bool:
-    """Whether a value is a number in a closed range; nan is in none."""
-    is_number = isinstance(value, _NUMBER) and not isinstance(value, bool)
-    return is_number and bool(lower <= value <= upper)
 
 
 def with_regular_rows(system: System, values: Array, changed: Mapping[str, float] | None) -> System:

@@ -22,6 +22,7 @@ MAX_PROJECTIONS = 8
 SURELY = 1e-4  # a residual whose square is below this share of the tolerance needs no recheck
 ROUNDING = 1e-10  # a residual above this share of the largest state is not taken for rounding
 SINGLE_ROUNDING = 1e-5  # the same in single precision
+ASTRAY = 1e-2  # residual, m or rad, from which one correction does not bring a fixed step back
 STAGE_FLOOR = 0.5  # stages of a step must not have health below this share of its floor
 TOO_FAR = 1e3  # error norm of a step with such a stage
 NEAR_FLOOR = 0.5  # a run ends on health between this share of its floor and the floor
@@ -41,6 +42,7 @@ BESIDE = 1e-4  # secants towards a root begin at this fraction of a step beside 
 VANISHED = 1e-3  # at a root a value is below this share of those beside it, but where it jumps
 SPRINT = 16  # steps of RK4 that a GPU's thread takes before it looks for what else is to be done
 EPS = 2.0**-52
+PROJECTION_TOLERANCE = 1e-14  # m or 1, of holonomic rows and quaternions
 
 # Stages of RK4 after the first by their weights, and the end of its step; their times.
 RK4_ROWS: tuple[dict[int, float], ...] = (

@@ -128,6 +128,9 @@ class Csv(AbstractRunFormat):
                     f"the line has {len(row)} values, expected {len(header)}", where, _FIX
                 )
             try:
+                joined = "".join(row)
+                if "_" in joined or not joined.isascii():  # what Python reads as numbers besides
+                    raise ValueError(f"'{joined[:40]}' has other characters")
                 values.extend([float(cell) if cell.strip() else math.nan for cell in row])
             except ValueError as error:
                 raise SimulationError(f"the line is not numeric: {error}", where, _FIX) from None

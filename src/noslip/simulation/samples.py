@@ -24,8 +24,8 @@ from noslip.simulation.lazy_columns import (
     column,
     measured_speeds,
 )
-from noslip.simulation.request import RunRequest
-from noslip.simulation.runner import NativeResult
+from noslip.simulation.native_run import NativeResult
+from noslip.simulation.request import RunOptions
 from noslip.simulation.singular_passing import Sampled
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
@@ -94,7 +94,7 @@ class _Samples(NamedTuple):
 
 
 def assemble(
-    request: RunRequest,
+    request: RunOptions,
     segments: list[Segment],
     result: NativeResult,
     start: Start,
@@ -160,6 +160,8 @@ def assemble(
         "start_completed": start.completed,
         "event_times": crossings[0],
         "event_states": crossings[1],
+        "contact": "ideal",
+        "contact_events": (),
         "ended_by": list(stop)[result.index] if ending is Ending.EVENT else None,
         "scenario": None,
         "path_errors": None,
@@ -252,11 +254,6 @@ def _read(segment: Segment, values: Array, reactions: bool) -> _Samples:
     return _Samples(t, segment.states, inputs, outputs, multipliers)
 
 
-def sampled_multipliers(segments: list[Segment], values: Array) -> Array:
-    """(n, nc) λ of all rows at the samples, each in its own basis."""
-    return np.concatenate([_read(segment, values, True).multipliers for segment in segments])
-
-
 def _accelerations(segments: list[Segment], values: Array) -> Array:
     """v̇ at the samples, each in its own basis."""
     parts = []
@@ -325,13 +322,20 @@ def integrated(t: Array, rates: Array) -> Array:
     return total
 
 
-def _output_texts(request: RunRequest) -> dict[str, str]:
+def _output_texts(request: RunOptions) -> dict[str, str]:
     system = request.system
     texts = system.cached("speeds of measures", lambda: measured_speeds(system.model))
     return {**texts, **request.outputs}
 
 
-def output_function(request: RunRequest, here: System) -> NativeFunction:
+def output_names(request: RunOptions) -> dict[str, str]:
+    """Names and units of the outputs of a run and of its named speeds of measures."""
+    system, texts = request.system, _output_texts(request)
+    units = output_units(system, texts)
+    return units | {s.name: s.unit for s in system.model.independent_speeds if s.name in texts}
+
+
+def output_function(request: RunOptions, here: System) -> NativeFunction:
     """The outputs of a run in the speeds of a system, compiled once."""
     texts = _output_texts(request)
 
@@ -341,26 +345,31 @@ def output_function(request: RunRequest, here: System) -> NativeFunction:
     return here.cached(("outputs", tuple(texts.items()), tuple(request.definitions.items())), make)
 
 
-def _outputs(request: RunRequest, segments: list[Segment]) -> Sources:
+def _outputs(request: RunOptions, segments: list[Segment]) -> Sources:
     """Outputs that were asked for and named speeds of measures, computed when first read."""
-    system = request.system
-    texts = _output_texts(request)
+    units = output_names(request)
+    values = LazyValue(partial(_output_values, request, segments))
+    return {name: (units[name], column(values, k)) for k, name in enumerate(units)}
 
-    def find() -> Array:
-        parts = []
-        for segment in segments:
-            here = segment.system
-            x = segment.states[:, : here.num_states]
-            function = output_function(request, here)
-            if segment.passage is not None:
-                parts.append(np.full((len(segment.t), len(texts)), np.nan))
-                continue
-            parts.append(function.map(segment.t, x, segment.inputs, request.values))
-        return np.concatenate(parts)
 
-    units, values = output_units(system, texts), LazyValue(find)
-    units |= {s.name: s.unit for s in system.model.independent_speeds if s.name in texts}
-    return {name: (units[name], column(values, k)) for k, name in enumerate(texts)}
+def _output_values(request: RunOptions, segments: list[Segment]) -> Array:
+    """(n, k) values of all outputs at the samples, each in its own basis."""
+    parts = []
+    for segment in segments:
+        here = segment.system
+        if segment.passage is not None:
+            parts.append(np.full((len(segment.t), len(_output_texts(request))), np.nan))
+            continue
+        x = segment.states[:, : here.num_states]
+        function = output_function(request, here)
+        parts.append(function.map(segment.t, x, segment.inputs, request.values))
+    return np.concatenate(parts)
+
+
+def sampled_outputs(request: RunOptions, segments: list[Segment], names: Sequence[str]) -> Array:
+    """(n, k) values of further outputs at the samples."""
+    asked = request._replace(outputs={name: name for name in names})
+    return _output_values(asked, segments)[:, -len(names) :]
 
 
 def _crossings(

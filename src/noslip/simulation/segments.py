@@ -12,6 +12,7 @@ a mechanism that is driven by hand. Motions that continue in the same basis are 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -20,7 +21,10 @@ from numpy.typing import NDArray
 from noslip.base import Array
 from noslip.engines import System
 from noslip.simulation import rules
-from noslip.simulation.runner import NativeResult
+from noslip.simulation.events import EventCode
+from noslip.simulation.input_plan import InputPlan
+from noslip.simulation.native_run import EMPTY, NativeLoop, NativeResult
+from noslip.simulation.options import METHODS
 
 Indices = NDArray[np.int_]
 
@@ -41,6 +45,63 @@ class SegmentBasis(NamedTuple):
     def floors(self) -> Array:
         """(nh,) lower bounds of the health values (singularity measures)."""
         return np.array([h.bound(self.depth) for h in self.system.singularity_measures])
+
+
+def segment_loop(
+    system: System,
+    plan: InputPlan,
+    watched: EventCode,
+    method: str,
+    depth: int,
+    span: tuple[float, float, float],
+) -> NativeLoop:
+    """The loop of runs of the same code; cached with the system if the code is.
+
+    Parameters
+    ----------
+    system, plan : what runs, and its inputs.
+    watched : values of events.
+    method : by its name.
+    depth : segments before after which there were no better speeds, so that these go on.
+    span : start of the whole run, start and end of this part, s.
+    """
+    rates, law = system.hoisted_rates.rest, plan.generator
+    projection = system.projection if system.has_projection else None
+
+    def make() -> NativeLoop:
+        begin, t, end = span
+        updates = law.update_times(begin, end) if law else EMPTY
+        due = updates[updates >= t - 1e-9 * law.period] if law else EMPTY
+        return NativeLoop(
+            rates=rates,
+            num_generator_states=plan.num_states,
+            tables=plan.tables,
+            # a plan keeps the Python functions that its code calls back
+            generator=plan if plan.callback else plan.function,
+            update=plan.update,
+            update_times=due,
+            num_noise=plan.num_noise,
+            seed=law.seed if law else 0,
+            first_run=law.run if law else 0,
+            first_update=len(updates) - len(due),
+            num_inputs=len(system.inputs),
+            knots=plan.knots[(plan.knots > t) & (plan.knots < end)],
+            project=projection,
+            events=watched.function,
+            enclosures=watched.enclosures,
+            directions=watched.directions(),
+            num_endings=watched.num_endings,
+            floors=SegmentBasis(system, depth).floors,
+            method=METHODS[method],
+            apart=system.work_apart,
+            # where Python is called back, none on the calling thread
+            direct_steps=0 if plan.callback else -1,
+        )
+
+    if not plan.is_kept:
+        return make()
+    # functions stand for themselves, so that they live as long as what has their addresses
+    return system.cached(("loop", rates, projection, plan.function, watched, method, depth), make)
 
 
 class Ends(NamedTuple):
@@ -73,21 +134,30 @@ class Motions(Protocol):
         """Convert the states of some motions to another basis, for their next segment."""
 
 
-def drive(motions: Motions, groups: list[tuple[SegmentBasis, Indices]]) -> None:
+Following = Callable[[SegmentBasis, Ends], list[SegmentBasis | None]]
+
+
+def drive(
+    motions: Motions,
+    groups: list[tuple[SegmentBasis, Indices]],
+    following_bases: Following | None = None,
+) -> None:
     """Run motions to their ends, segment by segment.
 
     Parameters
     ----------
     motions : what is driven.
     groups : bases in which they start, and the numbers of those that start in each.
+    following_bases : chooses the basis after a segment; by default `next_bases`.
     """
+    choose = following_bases or next_bases
     while groups:
         following: dict[SegmentBasis, list[Indices]] = {}
         for here, which in groups:
             ends = motions.run(here, which)
             if ends is None:
                 continue
-            for there, some in _grouped(next_bases(here, ends), ends.which).items():
+            for there, some in _grouped(choose(here, ends), ends.which).items():
                 if there != here:
                     motions.carry(here, there, some)
                 following.setdefault(there, []).append(some)

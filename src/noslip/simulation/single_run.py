@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -30,15 +30,23 @@ from noslip.simulation.events import (
     limit_notes,
 )
 from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
-from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.lazy_columns import LazyValue
-from noslip.simulation.lifting import FEWEST_STEPS, brake_notes, held_contacts, lift_notes
-from noslip.simulation.memory import template_of
-from noslip.simulation.plan import EMPTY, RunValues
-from noslip.simulation.request import RunRequest, read_run
-from noslip.simulation.runner import NativeResult, run_memory
-from noslip.simulation.samples import Segment, assemble, output_function, sampled_multipliers
+from noslip.simulation.lifting import (
+    FEWEST_STEPS,
+    Seen,
+    brake_inputs,
+    brake_notes,
+    brakes_watched,
+    held_contacts,
+    lift_notes,
+    usual_force,
+    watched_events,
+)
+from noslip.simulation.native_run import EMPTY, NativeResult
+from noslip.simulation.options import SimulateOptions, takes
+from noslip.simulation.request import RunOptions, read_run
+from noslip.simulation.samples import Segment, assemble, output_function, sampled_outputs
 from noslip.simulation.second_contacts import second_contact_notes
 from noslip.simulation.segments import (
     ONE,
@@ -49,6 +57,7 @@ from noslip.simulation.segments import (
     drive,
     end_of_one,
     next_bases,
+    segment_loop,
     tree_speeds,
 )
 from noslip.simulation.singular_passing import (
@@ -58,9 +67,8 @@ from noslip.simulation.singular_passing import (
     SingularPlace,
     passage,
 )
-from noslip.simulation.start import begin, branch_notes, on_own_branch, state_at
+from noslip.simulation.start import begin, on_its_branch, state_at
 from noslip.simulation.starts.bases import run_start
-from noslip.simulation.starts.completion import OtherBranchError, Start
 from noslip.simulation.switches import border_texts, check_chatter, switch_texts, without_border
 from noslip.simulation.trajectory import AT_REST, Ending, Trajectory
 
@@ -71,84 +79,37 @@ _MAYBE_UNDEFINED = (Ending.NON_FINITE, Ending.STEP_TOO_SMALL)
 #: Share of a motion up to which an absolute tolerance leaves it right without a note.
 SHARE = 1e-5
 
-#: Holonomic rows and quaternions are held to this, m or 1.
-PROJECTION_TOLERANCE = 1e-14
+#: Laws of contacts: what holds whatever it needs, and what slides and lifts by Coulomb's law.
+IDEAL, COULOMB = "ideal", "coulomb"
 
 
-def simulate(
-    system: System,
-    *,
-    duration: float,
-    start: Mapping[str, float] | Start | None = None,
-    guess: Mapping[str, float] | None = None,
-    inputs: Mapping[str, InputSpec] | AbstractInputLaw | None = None,
-    parameters: Mapping[str, float] | None = None,
-    samples: int | Sequence[float] | Array = 201,
-    method: str = "dop853",
-    rtol: float = 1e-9,
-    atol: float = 1e-9,
-    step: float = 0.0,
-    max_step: float = np.inf,
-    max_steps: int = 10_000_000,
-    stop: Mapping[str, str] | None = None,
-    events: Mapping[str, str] | None = None,
-    outputs: Mapping[str, str] | None = None,
-    definitions: Mapping[str, str] | None = None,
-    reactions: bool = False,
-    start_time: float = 0.0,
-    progress: Callable[[float], None] | None = None,
-    cancel: Any = None,
-    on_failure: str = "raise",
-) -> Trajectory:
+@takes(SimulateOptions)
+def simulate(system: System, *, duration: float, **options: Unpack[SimulateOptions]) -> Trajectory:
     """Motion of a system over time.
 
     Parameters
     ----------
     system : compiled system.
     duration : s.
-    start : coordinates, speeds, named angles and their rates at the start; the rest is completed
-        consistently. Or a completed start.
-    guess : coordinates and named angles about which the rest is looked for, instead of the joints'
-        rest positions: it picks one of several assemblies, of which the run has a note otherwise.
-    inputs : by name: a number, an expression of t, coordinates, speeds and named angles, which lie
-        between −π and π, a :class:`Table`, a CasADi function of (t, q, v, parameters), or a Python
-        callable of (t, q, v); or a law that gives all of them. Inputs that are not given are zero.
-    parameters : values that differ from the nominal ones.
-    samples : number of equally spaced times, or the times themselves.
-    method : ``"dop853"`` (adaptive, order 8) or ``"rk4"`` (fixed `step`).
-    rtol, atol : tolerances of the adaptive method.
-    step : of rk4, s; for dop853 the first step, 0 to choose it.
-    max_step, max_steps : bounds on step size and number of steps. Where an expression switches is
-        found, what a Python callable does within a step is not: give half of the shortest time it
-        lasts.
-    stop : name → expression; the run ends where one crosses zero. Named angles go on after a turn,
-        as the columns do.
-    events : name → expression; the times at which it crosses zero are noted, with the states.
-    outputs : name → expression, a further column each: of the motion, inputs and accelerations, as
-        ``"rate(speed)"`` or ``"acceleration(fork, 0.1, 0, 0).z"``.
-    definitions : name → expression of t, parameters and earlier definitions, for `inputs`, `stop`,
-        `events` and `outputs`.
-    reactions : also compute the multipliers at the samples.
-    start_time : s.
-    progress : called with the fraction done, now and then.
-    cancel : a ``threading.Event``; setting it ends the run.
-    on_failure : ``"raise"``, or ``"return"`` to get what was computed until then; the last state
-        that was reached is the last sample.
+    options : how the run is made.
 
     Raises
     ------
     SimulationError : for inconsistent arguments, and for a run that fails unless `on_failure` is
         ``"return"``.
     """
-    given = locals()
-    request = read_run("simulate", given)
+    given: dict[str, Any] = {"system": system, "duration": duration, **options}
+    request = read_run("simulate", system, given)
+    if (options.get("contact") or IDEAL) != IDEAL:
+        return _with_coulomb(request, given)
     if request.outputs:  # what cannot be read is refused before the run
         output_function(request, system)
-    try:
-        motion = _SingleRun(request)
-    except OtherBranchError as other:
-        request = request._replace(system=on_own_branch(request.system, other, request.values))
-        motion = _SingleRun(request)
+    asked = request
+    motion, branch_notes = on_its_branch(
+        request.system, request.values, lambda here: _SingleRun(asked._replace(system=here))
+    )
+    request = motion.request
+    reactions = bool(options.get("reactions"))
     drive(motion, [(SegmentBasis(motion.system), ONE)])
     motion.keep_last_state()
     result, here = motion.result, motion.segments[-1].system
@@ -163,20 +124,19 @@ def simulate(
         again=lambda times: simulate(**given | _AGAIN | {"samples": times}),
     )
     notes = (
-        *branch_notes(system, request.system),
+        *branch_notes,
         *motion.start.notes,
         *limit_notes(request.system, motion.start.q, request.values),
         *motion.watched.notes,
         *motion.fault_notes(),
         *_passages(motion, request, reactions=reactions),
         *_small_motion(request, trajectory),
-        *brake_notes(request.system, trajectory.t, trajectory.inputs),
     )
     if notes:
         trajectory = trajectory.replaced(notes=trajectory.notes + notes)
     if not all(c.is_flat for c in system.model.contacts if c.is_wheel):
         trajectory = trajectory.replaced(notes=_with_second_contacts(request, trajectory))
-    if held_contacts(request.system):
+    if held_contacts(request.system) or brake_inputs(request.system):
         # a frozen class takes as long for its fields as a short run for its steps
         vars(trajectory)["notes"] = _with_lifts(request, motion, trajectory, given)
     if trajectory.ending in _AS_ASKED:
@@ -188,7 +148,7 @@ def simulate(
     fault = broken_guard(here, last.generator, t, result.state, last.parameters)
     if fault is None and trajectory.ending in _MAYBE_UNDEFINED:
         fault = undefined_input(here, last, t, result.state, result.step, request.values)
-    if on_failure == "raise":
+    if request.on_failure == "raise":
         fault = fault or Fault(
             trajectory.message,
             f"model '{system.model.name}', t = {result.time:.9g} s",
@@ -201,31 +161,68 @@ def simulate(
     return trajectory
 
 
-def _with_second_contacts(request: RunRequest, run: Trajectory) -> LazyValue[tuple[str, ...]]:
+def _with_coulomb(request: RunOptions, given: dict[str, Any]) -> Trajectory:
+    """The run with contacts that slide, lift off and land."""
+    from noslip.simulation.contacts.run import run_coulomb
+
+    where = f"simulation of model '{request.system.model.name}'"
+    if given["contact"] != COULOMB:
+        raise SimulationError(
+            f"there is no contact law '{given['contact']}'",
+            where,
+            'use contact="ideal" or contact="coulomb"',
+        )
+    run = run_coulomb(
+        request,
+        reactions=bool(given.get("reactions")),
+        again=lambda times: simulate(**given | _AGAIN | {"samples": times}),
+    )
+    if run.ending in (*_AS_ASKED, None) or request.on_failure == "return":
+        return run
+    raise SimulationError(
+        run.message,
+        f"model '{request.system.model.name}', t = {run.t[-1]:.9g} s",
+        "pass on_failure='return' to get the motion up to then",
+    )
+
+
+def _with_second_contacts(request: RunOptions, run: Trajectory) -> LazyValue[tuple[str, ...]]:
     """The notes of a run and those on second contacts, which are searched for when first read."""
     system, values, t, q, known = request.system, request.values, run.t, run.q, run.notes
     return LazyValue(lambda: known + second_contact_notes(system, t, q, values))
 
 
 def _with_lifts(
-    request: RunRequest, motion: _SingleRun, run: Trajectory, given: dict[str, Any]
+    request: RunOptions, motion: _SingleRun, run: Trajectory, given: dict[str, Any]
 ) -> LazyValue[tuple[str, ...]]:
-    """The notes of a run and those on contacts that would lift, searched for when first read."""
-    known, segments, t = vars(run)["notes"], motion.segments, run.t
-    # a Python function need not give the same once more
-    is_repeatable = not any(segment.plan.callback for segment in segments)
+    """The notes of a run and those on contacts and brakes, searched for when first read."""
+    known, segments, t, inputs = vars(run)["notes"], motion.segments, run.t, run.inputs
+    system = request.system
+    loads = list(held_contacts(system).values())
 
-    def again(events: dict[str, str]) -> Trajectory:
+    def seen() -> Seen:
+        events = watched_events(system, usual_force(system), brakes_watched(system, request.inputs))
+        values = sampled_outputs(request, segments, loads) if loads else np.zeros((len(t), 0))
+        # a Python function need not give the same once more
+        if not events or any(segment.plan.callback for segment in segments):
+            return Seen(t, values, inputs, None)
         duration = max(float(t[-1]) - request.start_time, MOMENT) if len(t) else MOMENT
-        asked: dict[str, Any] = {"samples": 2, "events": events, "reactions": True}
+        asked: dict[str, Any] = {"samples": 2, "events": events}
+        asked |= {"outputs": {name: name for name in loads}}
         asked["duration"] = duration = min(duration, given["duration"])
-        asked["max_step"] = min(given["max_step"], duration / FEWEST_STEPS)
-        return simulate(**given | _AGAIN | asked)
+        asked["max_step"] = min(request.max_step, duration / FEWEST_STEPS)
+        again = simulate(**given | _AGAIN | asked)
+        times = np.concatenate([t, again.t])
+        order = np.argsort(times, kind="stable")
+        ends = np.array([again[name] for name in loads]).reshape(len(loads), len(again.t)).T
+        values = np.vstack([values, ends])[order]
+        inputs_seen = np.vstack([inputs, again.inputs])[order]
+        return Seen(times[order], values, inputs_seen, again.event_times)
 
     def find() -> tuple[str, ...]:
         notes: tuple[str, ...] = known() if callable(known) else known
-        multipliers = sampled_multipliers(segments, request.values)
-        return notes + lift_notes(request.system, multipliers, again if is_repeatable else None, t)
+        found = seen()
+        return (*notes, *lift_notes(system, found), *brake_notes(system, found))
 
     return LazyValue(find)
 
@@ -260,8 +257,8 @@ class _SingleRun:
     why_not : why it did not go through the last one.
     """
 
-    def __init__(self, request: RunRequest) -> None:
-        self._request, system = request, request.system
+    def __init__(self, request: RunOptions) -> None:
+        self.request, system = request, request.system
         self.plan = self._inputs(system)
         self.start = begin(
             system, self.plan, request.start, request.start_time, request.values, request.guess
@@ -301,7 +298,7 @@ class _SingleRun:
 
     def _inputs(self, system: System) -> InputPlan:
         """Inputs in the speeds of a system."""
-        request = self._request
+        request = self.request
         return plan_inputs(
             system,
             request.inputs,
@@ -324,7 +321,7 @@ class _SingleRun:
 
     def _pass(self, system: System) -> bool:
         """Go on beyond a singular configuration, if that can be done; else note why not."""
-        request, result = self._request, self.result
+        request, result = self.request, self.result
         if system.singularity_measures[result.index].kind != "basis" or system.costates:
             return False
         values = request.values
@@ -375,9 +372,9 @@ class _SingleRun:
         watched = self.watched
         if watched.function is None:
             return []
-        numbers = np.concatenate([self._angles, self._request.values])
+        numbers = np.concatenate([self._angles, self.request.values])
         num = watched.num_endings + watched.num_events
-        of_run, num_switches = len(self._request.stop), watched.num_endings
+        of_run, num_switches = len(self.request.stop), watched.num_endings
         num_switches -= of_run
         values = [
             watched.function(t, y, self.inputs_at(t, y), numbers)[:num]
@@ -385,7 +382,7 @@ class _SingleRun:
         ]
         crossings: list[tuple[float, int]] = []
         for time, k, sense in found.crossings(np.array(values), self.result.time):
-            if time > self._request.end_time or (watched.falling[k] and sense > 0.0):
+            if time > self.request.end_time or (watched.falling[k] and sense > 0.0):
                 continue
             if of_run <= k < watched.num_endings:
                 raise PassageRefused("what acts on it switches there")
@@ -396,7 +393,7 @@ class _SingleRun:
 
     def _resume(self, system: System, found: Passage, crossings: list[tuple[float, int]]) -> None:
         """Take over a passage: its samples, and the state from which the run goes on or ends."""
-        request, last = self._request, self.segments[-1]
+        request, last = self.request, self.segments[-1]
         good = last.t < found.before
         self._done -= len(last.t) - int(good.sum())
         states = last.states[good]
@@ -438,9 +435,11 @@ class _SingleRun:
 
     def _fitted(self, system: System, t: float, state: Array, times: Array) -> NativeResult:
         """The motion from a state to some times, beside a singular configuration."""
-        request, plan, end = self._request, self.plan, float(times[-1])
+        request, plan, end = self.request, self.plan, float(times[-1])
         sizes = request.absolute(system.num_states + plan.num_states, FIT_TOLERANCE)
-        numbers = RunValues(
+        watched = compile_events(system, {}, {}, {})
+        loop = segment_loop(system, plan, watched, "dop853", DEEPEST, (t, t, end))
+        found = loop.begin(
             start_time=t,
             end_time=end,
             start_state=state,
@@ -451,14 +450,8 @@ class _SingleRun:
             base_inputs=plan.base,
             absolute_tolerance=sizes,
             relative_tolerance=FIT_TOLERANCE,
-            projection_tolerance=PROJECTION_TOLERANCE,
-            step=0.0,
-            max_step=np.inf,
             max_steps=request.max_steps,
-        )
-        watched = compile_events(system, {}, {}, {})
-        template = template_of(system, plan, watched, "dop853", DEEPEST, numbers, t)
-        found = run_memory(template.instantiate(numbers), t, end)
+        ).go()
         self.counts[2] += found.evaluations
         return found
 
@@ -468,7 +461,7 @@ class _SingleRun:
         A step that holds a switch saw both sides of it. So the part is run again to the switch,
         where its last step ends, and the next one begins there.
         """
-        request, num_stops = self._request, len(self._request.stop)
+        request, num_stops = self.request, len(self.request.stop)
         self._run_part(basis, request.end_time, self._switches)
         while self.result.code == rules.EVENT and self.result.index >= num_stops:
             which_switch, end = self.result.index - num_stops, self.result.time
@@ -497,7 +490,7 @@ class _SingleRun:
 
     def _run_part(self, basis: SegmentBasis, end: float, switches: Mapping[str, str]) -> None:
         """Run to a time, s, to a switch or to where the speeds fail."""
-        request, values, here, plan = self._request, self._request.values, basis.system, self.plan
+        request, values, here, plan = self.request, self.request.values, basis.system, self.plan
         self._begun.append((self._time, self._state, here, plan))
         endings = {**request.stop, **switches} if switches else request.stop
         times = request.times[self._done :]
@@ -507,39 +500,33 @@ class _SingleRun:
         if len(self._angles) != watched.num_angles:
             self._angles = np.zeros(watched.num_angles)
         angles = self._angles_before = self._angles
-        numbers = RunValues(
+        known = np.concatenate([angles, values]) if len(angles) else values
+        span = (request.start_time, self._time, end)
+        run = segment_loop(here, plan, watched, request.method, basis.depth, span).begin(
             start_time=self._time,
             end_time=end,
             start_state=self._state,
             sample_times=times,
             parameters=here.hoisted_rates.parameters(values),
             generator_parameters=plan.parameters,
-            event_parameters=np.concatenate([angles, values]) if len(angles) else values,
+            event_parameters=known,
             base_inputs=plan.base,
             absolute_tolerance=request.absolute(here.num_states + plan.num_states),
             relative_tolerance=request.rtol,
-            projection_tolerance=PROJECTION_TOLERANCE,
             step=self._step,
             max_step=request.max_step,
             max_steps=request.max_steps - self.counts[0],
         )
-        numbers.check()
         if self._time == request.start_time and not self.segments:
             u = self.inputs_at(self._time, self._state)
-            check_pressed(here, watched, self._time, self._state, u, numbers.event_parameters)
-        template = template_of(
-            here, plan, watched, request.method, basis.depth, numbers, request.start_time
-        )
-        memory = template.instantiate(numbers)
-        result = run_memory(
-            memory, request.start_time, request.end_time, request.progress, request.cancel
-        )
+            check_pressed(here, watched, self._time, self._state, u, known)
+        result = run.go(request.progress, request.cancel, (request.start_time, request.end_time))
         if len(angles):
-            self._angles = memory.event_parameters[: len(angles)]
+            self._angles = run.event_parameters[: len(angles)]
         if watched.function is not None:
-            counts, faults_at = memory.faults
+            counts, faults_at = run.faults
             keep = [*range(len(request.stop)), *range(len(endings), len(counts))]
-            self._faults.append((counts[keep], faults_at[keep]) if switches else memory.faults)
+            self._faults.append((counts[keep], faults_at[keep]) if switches else run.faults)
         self.result = result
         for k, count in enumerate((result.steps, result.rejections, result.evaluations)):
             self.counts[k] += count
@@ -566,7 +553,7 @@ class _SingleRun:
 
     def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
         """Begin the next segment where this one ended, in other speeds if need be."""
-        request, result, last = self._request, self.result, self.segments[-1]
+        request, result, last = self.request, self.result, self.segments[-1]
         # a sample where speeds fail is taken again in the next ones
         good = last.t < result.time
         self._done -= len(last.t) - int(good.sum())
@@ -591,7 +578,7 @@ DEEPEST = 64
 UNBOUNDED = 2.0
 
 
-def _passages(motion: _SingleRun, request: RunRequest, *, reactions: bool) -> tuple[str, ...]:
+def _passages(motion: _SingleRun, request: RunOptions, *, reactions: bool) -> tuple[str, ...]:
     """A note on the singular configurations that a run went through."""
     if not motion.passed:
         return ()
@@ -619,7 +606,7 @@ def _passages(motion: _SingleRun, request: RunRequest, *, reactions: bool) -> tu
     return tuple(notes)
 
 
-def _small_motion(request: RunRequest, run: Trajectory) -> tuple[str, ...]:
+def _small_motion(request: RunOptions, run: Trajectory) -> tuple[str, ...]:
     """A note on a motion so small that the absolute tolerance is a large share of it."""
     atol = request.atol
     if request.method != "dop853" or not len(run.t):

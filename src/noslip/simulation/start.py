@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from noslip.simulation.starts.completion import (
     check_completed,
     complete_one,
 )
+
+_Found = TypeVar("_Found")
 
 _NO_WORK = np.zeros(1)
 
@@ -51,23 +54,28 @@ def begin(
     return dataclasses.replace(start, is_carried=False)
 
 
-def on_own_branch(system: System, other: OtherBranchError, values: Array) -> System:
-    """The system on the branch that a start is on, or the reason why there is none."""
+def on_its_branch(
+    system: System, values: Array, work: Callable[[System], _Found]
+) -> tuple[_Found, tuple[str, ...]]:
+    """What work finds with the system on the branch that a start is on, and a note on another one.
+
+    Raises
+    ------
+    OtherBranchError : where there is no such system.
+    """
     try:
-        return system.on_branch(*other.place, values)
-    except (ModelError, FormulationError):
-        raise other from None
-
-
-def branch_notes(system: System, here: System) -> tuple[str, ...]:
-    """A note where a start is on another branch of the configurations."""
+        return work(system), ()
+    except OtherBranchError as other:
+        try:
+            here = system.on_branch(*other.place, values)
+        except (ModelError, FormulationError):
+            raise other from None
     own, elsewhere = len(here.independent_speeds), len(system.independent_speeds)
-    if own == elsewhere:
-        return ()
-    return (
+    note = (
         f"the start is on a branch of the configurations on which the mechanism has {own} degrees "
-        f"of freedom; on another one it has {elsewhere}",
+        f"of freedom; on another one it has {elsewhere}"
     )
+    return work(here), (note,) if own != elsewhere else ()
 
 
 def state_at(system: System, q: Array, eta: Array, mu: Array, plan: InputPlan) -> Array:

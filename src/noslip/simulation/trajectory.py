@@ -61,6 +61,7 @@ class Ending(enum.Enum):
     NON_FINITE = "The equations gave a number that is not finite."
     MAX_STEPS = "The allowed number of steps was used up. Raise max_steps, or loosen the tolerance."
     PROJECTION_FAILED = "A step could not be projected onto the constraints: take smaller steps."
+    CONTACTS = "Contacts by Coulomb's law do not continue the motion."
 
     def __lt__(self, other: object) -> bool:
         """Whether it is listed before another one, so that ``np.unique(batch.endings)`` works."""
@@ -68,6 +69,23 @@ class Ending(enum.Enum):
             return NotImplemented
         listed = list(Ending)
         return listed.index(self) < listed.index(other)
+
+
+class ContactEvent(NamedTuple):
+    """A change of a contact in a run with ``contact="coulomb"``.
+
+    Parameters
+    ----------
+    time : s.
+    contact : its name.
+    what : ``slips``, ``grips``, ``lifts``, ``lands`` or ``bounces``.
+    loss : energy that the impact took, if it was one, J; with the first of several contacts.
+    """
+
+    time: float
+    contact: str
+    what: str
+    loss: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -94,6 +112,8 @@ class Trajectory:
     ending : how it ended; `message` says it with the place.
     notes : what else there is to know of it; second contacts and contacts that would lift off are
         searched for when first read.
+    contact : law of its contacts, ``ideal`` or ``coulomb``.
+    contact_events : when contacts slipped, gripped, lifted and landed, of a run with Coulomb's law.
     ended_by : name of the expression in `stop` that ended it, if one did.
     event_times, event_states : event → (k,) when its value crossed zero, and (k, nq + nv) [q; v].
     scenario : as it was run, changes included; None for a run of another kind.
@@ -134,9 +154,16 @@ class Trajectory:
     event_times: dict[str, Array] = field(default_factory=dict)
     event_states: dict[str, Array] = field(default_factory=dict)
     ended_by: str | None = None
+    contact: str = "ideal"
+    contact_events: tuple[ContactEvent, ...] = ()
     scenario: Scenario | None = None
     path_errors: PathErrors | None = None
     admissibility: float = 0.0
+
+    @staticmethod
+    def events_of(entries: Sequence[Mapping[str, Any]]) -> tuple[ContactEvent, ...]:
+        """Events of contacts from plain data."""
+        return tuple(ContactEvent(**entry) for entry in entries)
 
     @property
     def success(self) -> bool:
@@ -181,7 +208,7 @@ class Trajectory:
         is_other = any(name.startswith("got.") for name in self.extra)
         if self.path_errors is not None or not self.errors or is_other:
             return ""
-        for error in largest_errors(self):
+        for error in self.largest_errors:
             ways = [
                 float(np.ptp(self[f"reference.{name}"]))
                 for name in self.errors
@@ -393,6 +420,18 @@ class Trajectory:
             )
         return found
 
+    @property
+    def largest_errors(self) -> list[LargestError]:
+        """The largest errors of a run with samples, those in m and those in rad apart."""
+        found = []
+        for unit in dict.fromkeys(self.columns[name][0] for name in self.errors):
+            sizes = {n: np.abs(e) for n, e in self.errors.items() if self.columns[n][0] == unit}
+            worst = max(sizes, key=lambda n: float(np.max(sizes[n])))
+            last = max(sizes, key=lambda n: float(sizes[n][-1]))
+            most, end = float(np.max(sizes[worst])), float(sizes[last][-1])
+            found.append(LargestError(unit, most, worst, end, last))
+        return found
+
     def covered(self) -> str:
         """Covered part of the tracked path, and the time it took."""
         if self.path_errors is None:
@@ -446,16 +485,3 @@ class LargestError(NamedTuple):
     name: str
     last: float
     last_name: str
-
-
-def largest_errors(run: Trajectory) -> list[LargestError]:
-    """The largest errors of a run with samples, those in m and those in rad apart."""
-    found = []
-    for unit in dict.fromkeys(run.columns[name][0] for name in run.errors):
-        sizes = {n: np.abs(e) for n, e in run.errors.items() if run.columns[n][0] == unit}
-        worst = max(sizes, key=lambda n: float(np.max(sizes[n])))
-        last = max(sizes, key=lambda n: float(sizes[n][-1]))
-        found.append(
-            LargestError(unit, float(np.max(sizes[worst])), worst, float(sizes[last][-1]), last)
-        )
-    return found

@@ -1,8 +1,9 @@
 """Access control of the studio's server: who may load the page, connect to it, and say what.
 
-viser serves the page and its socket on one port by `websockets`, and has no hook of its own for any
-of this. `guarded_serve` puts one in: while viser starts, the `serve` that it calls is ours, which
-adds these rules to every request and every connection.
+viser serves the page and its socket by `websockets`, and has no hook of its own for any of this.
+So its server is closed as soon as it has started, and `guarded_serve` opens one of ours in its
+place, on the same event loop and with viser's handler of connections. Ours adds these rules to
+every request and every connection:
 
 | against | rule |
 |---|---|
@@ -20,33 +21,33 @@ another user's server included.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import base64
-import dataclasses
 import enum
 import hashlib
 import hmac
 import logging
 import re
 import secrets
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
-import websockets.asyncio.server
-import websockets.datastructures
-import websockets.exceptions
+import viser
 import zstandard
-from viser.infra import _infra
-from websockets.asyncio.server import ServerConnection
+from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
 
 from noslip import SimulationError
+from noslip.studio.page.browser import live_connection, on_connection
 from noslip.studio.viewer import Visit, own_script, page_response, read_visit
 
 #: Pages that may be open at once; each has a session with threads of its own.
@@ -68,10 +69,15 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 #: The HTML of viser's viewer.
-INDEX = Path(_infra.__file__).parents[1] / "client" / "build" / "index.html"
+INDEX = Path(viser.__file__).parent / "client" / "build" / "index.html"
+#: The request by which viser's own server is found.
+_HANDSHAKE = (
+    "GET / HTTP/1.1\r\nHost: {}:{}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+    f"Sec-WebSocket-Protocol: viser-v{viser.__version__}\r\n\r\n"
+)
 _REFUSED = "Open the address that noslip studio printed, in full.\n"
 _log = logging.getLogger("noslip.studio")
-_starting = threading.Lock()
 
 
 class AccessRules:
@@ -80,13 +86,17 @@ class AccessRules:
     Parameters
     ----------
     names : by which browsers on this machine call it.
+
+    Attributes
+    ----------
+    port : that is served by them; None until one is.
     """
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
         self.token = secrets.token_urlsafe(24)
         self.pending: dict[GuardedConnection, None] = {}
-        self.is_installed = False
+        self.port: int | None = None
 
     def refusal(self, connection: ServerConnection, request: Request) -> str:
         """Reason to refuse a request; empty if it is accepted."""
@@ -107,13 +117,13 @@ class AccessRules:
             return _REFUSED
         return ""
 
-    def inside(self, request: Request) -> Request:
-        """The request as viser knows it, without the token."""
-        return dataclasses.replace(request, path=request.path[1 + len(self.token) :] or "/")
+    def inside(self, request: Request) -> str:
+        """The path of a request without the token."""
+        return request.path[1 + len(self.token) :]
 
     def visit(self, request: Request) -> Visit:
         """View that the address of a page asks for."""
-        return read_visit(self.inside(request).path) or Visit()
+        return read_visit(self.inside(request)) or Visit()
 
 
 class GuardedConnection(ServerConnection):
@@ -236,50 +246,97 @@ def _is_other(raw: bytes) -> bool:
     return isinstance(kind, str) and kind not in {c.__struct_config__.tag for c in _TAKEN}
 
 
+@dataclass(frozen=True, slots=True)
+class GuardedService:
+    """What is served: a viser server, by rules, on a port of a host; 0 for any that is free."""
+
+    viser: Any
+    rules: AccessRules
+    host: str
+    port: int
+
+
 @contextmanager
-def guarded_serve(rules: AccessRules) -> Iterator[None]:
-    """A viser server that is made here keeps to the rules.
+def guarded_serve(service: GuardedService) -> Iterator[None]:
+    """Serve a viser server by the rules, from here to the end of the block.
 
     Raises
     ------
-    SimulationError : this version of viser is served in another way.
+    OSError : the port is taken.
     """
-    websocket_serve = websockets.asyncio.server.serve
+    loop = service.viser.get_event_loop()
+    theirs = _server_of(service.viser)
+    if theirs is None:
+        yield
+        return
+    ours = asyncio.run_coroutine_threadsafe(_replace(theirs, service), loop).result()
+    service.rules.port = ours.sockets[0].getsockname()[1]
 
-    def serve(handler: Any, host: str, port: int, **options: Any) -> Any:
-        asyncio.get_running_loop().set_exception_handler(_log_failure)
-        own = {
-            "process_request": _checked(rules, options["process_request"]),
-            "process_response": _with_headers(rules),
-            "create_connection": type("Connection", (GuardedConnection,), {"rules": rules}),
-            "server_header": None,
-            "max_size": MAX_MESSAGE,
-            "open_timeout": OPEN_TIMEOUT,
-            "close_timeout": CLOSE_TIMEOUT,
-            "logger": _quiet_logger(),
-        }
-        rules.is_installed = True
-        return websocket_serve(handler, host, port, **(options | own))
+    def stop() -> None:
+        atexit.unregister(stop)
+        closing = asyncio.run_coroutine_threadsafe(_close(ours), loop)
+        with suppress(TimeoutError):
+            closing.result(2 * CLOSE_TIMEOUT)
 
-    # only viser's module sees it, and only while the server starts
-    ours = SimpleNamespace(
-        asyncio=SimpleNamespace(server=SimpleNamespace(serve=serve)),
-        datastructures=websockets.datastructures,
-        exceptions=websockets.exceptions,
+    atexit.register(stop)
+    try:
+        yield
+    finally:
+        stop()
+
+
+async def _replace(theirs: Server, service: GuardedService) -> Server:
+    """Close viser's server, with whoever has found it, and open ours with its handler."""
+    asyncio.get_running_loop().set_exception_handler(_log_failure)
+    await _close(theirs)
+    rules = service.rules
+    return await serve(
+        theirs.handler,
+        service.host,
+        service.port,
+        process_request=_checked(rules),
+        process_response=_with_headers(rules),
+        create_connection=type("Connection", (GuardedConnection,), {"rules": rules}),
+        select_subprotocol=_offered,
+        compression=None,
+        server_header=None,
+        max_size=MAX_MESSAGE,
+        open_timeout=OPEN_TIMEOUT,
+        close_timeout=CLOSE_TIMEOUT,
+        logger=_quiet_logger(),
     )
-    with _starting:
-        module: Any = _infra
-        usual = module.websockets
-        module.websockets = ours
-        try:
-            yield
-        finally:
-            module.websockets = usual
+
+
+async def _close(server: Server) -> None:
+    server.close()
+    await server.wait_closed()
+
+
+def _offered(connection: ServerConnection, protocols: Sequence[Subprotocol]) -> Subprotocol | None:
+    """Subprotocol by which viser's client says its version."""
+    return next((name for name in protocols if name.startswith("viser-v")), None)
+
+
+def _server_of(viser_server: Any) -> Server | None:
+    """The server that viser has started, found by the first connection to it; None without one."""
+    found: Future[Server | None] = Future()
+
+    def note(client: Any) -> None:
+        if not found.done():
+            connection = live_connection(viser_server, client.client_id)
+            found.set_result(getattr(connection, "server", None))
+
+    on_connection(viser_server, note)
+    place = (viser_server.get_host(), viser_server.get_port())
+    with suppress(OSError, TimeoutError), socket.create_connection(place, OPEN_TIMEOUT) as visitor:
+        visitor.sendall(_HANDSHAKE.format(*place).encode())
+        return found.result(OPEN_TIMEOUT)
+    return None
 
 
 def check_installed(rules: AccessRules) -> None:
-    """Raise SimulationError where viser did not call our `serve`."""
-    if not rules.is_installed:
+    """Raise SimulationError where viser is not served by the rules."""
+    if rules.port is None:
         raise SimulationError(
             "this version of viser does not allow access control",
             "the server of the studio",
@@ -287,22 +344,17 @@ def check_installed(rules: AccessRules) -> None:
         )
 
 
-def _checked(rules: AccessRules, answer: Callable[..., Any]) -> Callable[..., Any]:
-    """`process_request` that refuses, or asks viser's own."""
+def _checked(rules: AccessRules) -> Callable[..., Response | None]:
+    """`process_request` that answers with the page, refuses, or lets a socket in."""
 
     def process(connection: GuardedConnection, request: Request) -> Response | None:
         reason = rules.refusal(connection, request)
         if reason:
             return connection.respond(HTTPStatus.FORBIDDEN, reason)
         if not _is_socket(request):
-            inside = rules.inside(request)
-            if read_visit(inside.path) is not None:
+            if read_visit(rules.inside(request)) is not None:
                 return page_response(INDEX, request)
-            try:
-                response: Response | None = answer(connection, inside)
-            except OSError:  # a name that no file can have
-                return connection.respond(HTTPStatus.NOT_FOUND, "There is no such page.\n")
-            return response
+            return connection.respond(HTTPStatus.NOT_FOUND, "There is no such page.\n")
         if len(connection.server.connections) >= MAX_PAGES:
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages are open.\n")
         rules.pending.pop(connection, None)

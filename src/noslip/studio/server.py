@@ -6,20 +6,22 @@ Only 127.0.0.1 is listened on, `access` says who gets in, and what viser offers 
 
 from __future__ import annotations
 
-import socket
 import threading
 import traceback
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noslip import SimulationError
-from noslip.studio.access import AccessRules, check_installed, guarded_serve
+from noslip.studio.access import AccessRules, GuardedService, check_installed, guarded_serve
 from noslip.studio.choosing.link import read_link
-from noslip.studio.choosing.sweep_points import SweepPoints
 from noslip.studio.page.browser import live_connection, remove_share_link
-from noslip.studio.page.page import Page
-from noslip.studio.running.models import ModelCatalog
+from noslip.studio.page.studio_page import Page
+from noslip.studio.running.model_catalog import ModelCatalog
 from noslip.studio.viewer import Visit
+
+if TYPE_CHECKING:
+    from noslip.studio.choosing.sweep_points import SweepPoints
 
 HOST = "127.0.0.1"
 
@@ -54,8 +56,11 @@ class Studio:
         sweep: Path | None = None,
         port: int = 0,
     ) -> None:
-        self.points = SweepPoints(sweep) if sweep is not None else None
-        if self.points is not None:
+        self.points: SweepPoints | None = None
+        if sweep is not None:
+            from noslip.studio.choosing.sweep_points import SweepPoints
+
+            self.points = SweepPoints(sweep)
             file = self.points.model_file
         self.catalog = ModelCatalog(file)
         self.name = self.catalog.file_name if file is not None else name
@@ -65,14 +70,15 @@ class Studio:
         self._is_closed = False
         self._lock = threading.Lock()
         self._rules = AccessRules((HOST, "localhost"))
-        self._server = _serve(port, self._rules)
+        self._closing = ExitStack()
+        self._server = _serve(port, self._rules, self._closing)
         self._server.on_client_connect(self._connected)
         self._server.on_client_disconnect(self._disconnected)
 
     @property
     def address(self) -> str:
         """URL of the page, with the token."""
-        return f"http://{HOST}:{self._server.get_port()}/{self._rules.token}/"
+        return f"http://{HOST}:{self._rules.port}/{self._rules.token}/"
 
     def address_of(self, state: str) -> str:
         """URL of a page that shows the state of a link; without one, of the first page.
@@ -102,7 +108,7 @@ class Studio:
         for page in pages:
             page.close()
         self.catalog.close()
-        self._server.stop()
+        self._closing.close()
 
     def _connected(self, client: Any) -> None:
         page: Page | None = None
@@ -137,32 +143,28 @@ class Studio:
             page.close()
 
 
-def _serve(port: int, rules: AccessRules) -> Any:
-    """A viser server on this machine that keeps to rules, without what reaches beyond it."""
+def _serve(port: int, rules: AccessRules, closing: ExitStack) -> Any:
+    """A viser server on this machine that keeps to rules, without what reaches beyond it.
+
+    Parameters
+    ----------
+    closing : ends the server, last what was started first.
+    """
     import viser
 
-    if port:
-        _check_free(port)
-    with guarded_serve(rules):
-        server = viser.ViserServer(host=HOST, port=port, verbose=False)
-    try:
-        check_installed(rules)
-        if port and server.get_port() != port:
-            raise _taken(port)
-    except SimulationError:
-        server.stop()
-        raise
+    server = viser.ViserServer(host=HOST, port=0, verbose=False)
+    closing.callback(server.stop)
     remove_share_link(server)
+    try:
+        closing.enter_context(guarded_serve(GuardedService(server, rules, HOST, port)))
+        check_installed(rules)
+    except OSError as error:
+        closing.close()
+        raise _taken(port, error.strerror or "") from None
+    except SimulationError:
+        closing.close()
+        raise
     return server
-
-
-def _check_free(port: int) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            raise _taken(port, error.strerror or "") from None
 
 
 def _taken(port: int, reason: str = "") -> SimulationError:

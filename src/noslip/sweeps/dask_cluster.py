@@ -26,8 +26,8 @@ from noslip import NoslipError, SimulationError, load_plugin
 from noslip.base import require
 from noslip.sweeps.execute import WorkCache, Workload, compute_block, facts_of_process
 from noslip.sweeps.measures import is_failed
-from noslip.sweeps.request import check_target
 from noslip.sweeps.store import MODEL, REQUEST, SweepStore, read_store, write_chunk
+from noslip.sweeps.sweep_request import check_target
 
 #: Chunks that wait at each worker, so that none is ever idle.
 AHEAD = 2

@@ -8,6 +8,7 @@ yet is not a number. No Dask is needed; ``dataset.chunk()`` gives Dask arrays to
 from __future__ import annotations
 
 import json
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noslip import StorageError
 from noslip.base import require
 from noslip.sweeps.design import Integers, SampleFactor
 from noslip.sweeps.layers import Layer, inverse, row_maps
 from noslip.sweeps.measures import ENDING, ENDINGS, NOT_RUN, REASON
-from noslip.sweeps.store import SweepStore, read_store
+from noslip.sweeps.store import REQUEST, SweepStore, read_store
 
 if TYPE_CHECKING:
     import xarray
@@ -37,6 +39,24 @@ class StoreReader:
         self.files = [store.finished(layer.number) for layer in store.layers]
         self._maps: dict[int, tuple[Integers, ...]] = {}
         self._cache: OrderedDict[tuple[Path, str], np.ndarray] = OrderedDict()
+
+    @classmethod
+    def open(cls, folder: str | Path) -> StoreReader:
+        """A reader of the store in a folder, complete or not.
+
+        Raises
+        ------
+        SimulationError : there is no store, or it is damaged.
+        """
+        return cls(read_store(folder))
+
+    def endings(self, points: Integers) -> Integers:
+        """Codes of `PointEnding`, how each point ended."""
+        return self.read(ENDING, points)
+
+    def reasons(self, points: Integers) -> list[str]:
+        """Why each point failed; empty for those that did not."""
+        return [str(reason or "") for reason in self.read(REASON, points)]
 
     @property
     def num_failed_points(self) -> int:
@@ -70,7 +90,7 @@ class StoreReader:
             for block, path in self.files[layer.number].items():
                 if ".0f." not in path.name:
                     positions = layer.positions_of_block(block)
-                    codes = self._values(path, ENDING)
+                    codes = self._values(layer, block, path, ENDING)
                     points = layer.points(positions[codes > ENDINGS.index("excluded")])
                     found.append(self._to_current(layer, points))
         points = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
@@ -102,13 +122,16 @@ class StoreReader:
                 if path is None:
                     continue
                 here = np.flatnonzero(blocks == block)
-                values = self._values(path, what)
+                values = self._values(layer, block, path, what, tail)
                 result[open_places[here]] = values[positions[here] - block * layer.block]
                 taken[here] = True
             open_places = open_places[~taken]
         return result
 
-    def _values(self, path: Path, what: str) -> np.ndarray:
+    def _values(
+        self, layer: Layer, block: int, path: Path, what: str, tail: tuple[int, ...] = ()
+    ) -> np.ndarray:
+        """What a chunk has of its points, of the shape that the store says."""
         key = (path, what)
         if key in self._cache:
             self._cache.move_to_end(key)
@@ -122,6 +145,13 @@ class StoreReader:
                 values[place] = text
         else:
             values = chunk.values[what]
+        count = max(0, min(layer.block, layer.size - block * layer.block))
+        if values.shape != (count, *tail):
+            raise StorageError(
+                f"the chunk has {what} of shape {values.shape}, and {(count, *tail)} by {REQUEST}",
+                str(path),
+                f"restore {REQUEST}, or remove this file and repeat the command",
+            )
         self._cache[key] = values
         if len(self._cache) > KEPT:
             self._cache.popitem(last=False)
@@ -152,7 +182,7 @@ class StoreReader:
         return np.asarray(np.ravel_multi_index(tuple(digits), self.design.shape))
 
 
-def open_sweep(folder: Any) -> xarray.Dataset:
+def open_sweep(folder: str | os.PathLike[str]) -> xarray.Dataset:
     """The results of a sweep as a labelled dataset, read from its chunks when they are asked for.
 
     A sweep that still runs can be opened too; what is not there yet is not a number.

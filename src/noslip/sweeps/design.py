@@ -392,6 +392,15 @@ def _on_arrays(text: str, known: Mapping[str, Any]) -> Any:
 # reading
 
 
+def is_finite_number(x: Any) -> bool:
+    """Whether it is a finite number; truth values are not."""
+    known = (int, float, np.integer, np.floating)
+    try:
+        return isinstance(x, known) and not isinstance(x, bool) and math.isfinite(x)
+    except OverflowError:  # a whole number beyond all floats
+        return False
+
+
 def read_design(
     vary: Mapping[Any, Any],
     sample: Mapping[str, Any],
@@ -427,7 +436,8 @@ def read_design(
         raise SimulationError(
             f"'{name}' is both varied and sampled", "sweep", "leave one of the two out"
         )
-    tables = {name: (_spec(spec), _axis(name, spec, constants)) for name, spec in vary.items()}
+    axes = {name: _axis(name, spec, constants) for name, spec in vary.items()}
+    tables = {name: (_spec(vary[name]), axis) for name, axis in axes.items()}
     factors: list[AbstractFactor] = []
     groups = _groups(tables, zipped)
     for group in groups:
@@ -454,7 +464,7 @@ def read_design(
             "nothing is varied or sampled", "sweep", "give a range, as in m=10:50:20"
         )
     names = {name for factor in factors for name in factor.names}
-    conditions = tuple(_condition(text, names | set(constants)) for text in where)
+    conditions = tuple(read_condition(text, names | set(constants)) for text in where)
     design = Design(tuple(factors), conditions, dict(constants))
     if design.size > MOST_POINTS:
         parts = " × ".join(f"{len(f)} ({f.dimension})" for f in factors)
@@ -481,6 +491,13 @@ def _groups(tables: Mapping[str, Any], zipped: Sequence[Sequence[str]]) -> list[
     """Names that change together, in the order in which they are given."""
     home: dict[str, int] = {}
     for k, group in enumerate(zipped):
+        is_list = isinstance(group, list | tuple)
+        if not is_list or not all(isinstance(name, str) for name in group):
+            raise SimulationError(
+                f"{group!r:.60} is zipped, which are not names",
+                "zip of a sweep",
+                "give lists of names, as in zipped=[['m', 'J']]",
+            )
         for name in group:
             if name not in tables:
                 raise SimulationError(
@@ -500,7 +517,7 @@ def _groups(tables: Mapping[str, Any], zipped: Sequence[Sequence[str]]) -> list[
 
 def _spec(spec: Any) -> Any:
     """A text as it is, numbers as a list."""
-    return spec.strip() if isinstance(spec, str) else np.asarray(spec).tolist()
+    return spec.strip() if isinstance(spec, str) else np.atleast_1d(spec).tolist()
 
 
 def _axis(name: str, spec: Any, constants: Mapping[str, float]) -> Array:
@@ -510,10 +527,14 @@ def _axis(name: str, spec: Any, constants: Mapping[str, float]) -> Array:
         values = _values_of_text(spec.strip(), place, constants)
     else:
         try:
-            values = np.atleast_1d(np.asarray(spec, dtype=float))
-        except (TypeError, ValueError):
-            values = np.full((1, 1), np.nan)
-        if values.ndim != 1 or np.asarray(spec).dtype.kind == "b":
+            given = np.atleast_1d(np.asarray(spec))
+        except ValueError:
+            given = np.full((1, 1), np.nan)
+        has_truths = isinstance(spec, list | tuple) and any(isinstance(x, bool) for x in spec)
+        is_numbers = given.ndim == 1 and not has_truths
+        is_numbers &= given.dtype.kind in "iuf" or not given.size
+        values = given.astype(float) if is_numbers else np.zeros(0)
+        if not is_numbers:
             raise SimulationError(
                 f"the values of '{name}' are {spec!r:.60}, which are not numbers",
                 place,
@@ -674,8 +695,9 @@ def _sample_factor(
             place,
             f"at most {most} are drawn with sampling '{sampling}': give fewer, or sample 'random'",
         )
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise SimulationError(f"the seed is {seed!r}", place, "give a whole number from 0 on")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
+        what = f"the seed is {seed!r:.60}"
+        raise SimulationError(what, place, "give a whole number from 0 on, below 2^64")
     if sampling == "sobol" and len(names) > 21201:
         raise SimulationError(
             f"Sobol points of {len(names)} names", place, "SciPy has up to 21201; sample 'random'"
@@ -684,9 +706,10 @@ def _sample_factor(
     return SampleFactor(names, texts, distributions, sampling, count, seed)
 
 
-def _condition(text: str, known: set[str]) -> Condition:
-    place = f"where '{text}'"
-    parts = re.split(r"(<=|>=|<|>)", str(text))
+def read_condition(text: str, known: set[str]) -> Condition:
+    """A comparison of two expressions in known names."""
+    place = f"where {text!r:.60}"
+    parts = re.split(r"(<=|>=|<|>)", text) if isinstance(text, str) else []
     if len(parts) != 3:
         raise SimulationError(
             "the condition is not a comparison",

@@ -22,7 +22,7 @@ from noslip.simulation import run_workers
 from noslip.sweeps.layers import Layer, values_at
 from noslip.sweeps.measures import EXCLUDED, PointResults, is_failed
 from noslip.sweeps.store import SweepStore
-from noslip.sweeps.works.base import AbstractWork
+from noslip.sweeps.work import AbstractWork
 
 #: s that a chunk shall take, and bytes of its results at most.
 CHUNK_TIME, CHUNK_BYTES = 1.0, 2**26

@@ -15,6 +15,7 @@ as many positions each are the chunks.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip.sweeps.design import Array, Design, Integers, factor_from_json
+from noslip.sweeps.design import MOST_POINTS, Array, Design, Integers, factor_from_json
 
 #: Rows of one factor: all up to a length, or those listed.
 Rows = int | tuple[int, ...]
@@ -147,9 +148,12 @@ def layer_from_json(number: int, data: Mapping[str, Any], template: Design) -> L
     """
     factors = tuple(factor_from_json(f, template.constants) for f in data["factors"])
     design = Design(factors, template.conditions, template.constants)
-    listed = np.array(data["points"], np.int64) if "points" in data else None
-    boxes = tuple(RowBox(tuple(_read(rows) for rows in box)) for box in data.get("boxes", ()))
-    return Layer(
+    listed, boxes = None, tuple[RowBox, ...]()
+    if "points" in data:
+        listed = _read(data["points"], design.size)
+    else:
+        boxes = tuple(_read_box(box, design.shape) for box in data["boxes"])
+    made = Layer(
         number,
         design,
         boxes,
@@ -159,6 +163,18 @@ def layer_from_json(number: int, data: Mapping[str, Any], template: Design) -> L
         dict(data["settings"]),
         bool(data["adds_points"]),
     )
+    if not 1 <= made.block <= MOST_POINTS or not same_json(made.to_json(), data):
+        raise ValueError(f"layer {number} is not as it was written")
+    return made
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two tables are the same text, where True is not 1."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _read_box(box: Sequence[Any], shape: tuple[int, ...]) -> RowBox:
+    return RowBox(tuple(_read(rows, n) for rows, n in zip(box, shape, strict=True)))
 
 
 def whole(design: Design) -> tuple[RowBox, ...]:
@@ -228,10 +244,22 @@ def _written(rows: Integers) -> Any:
     return rows.tolist()
 
 
-def _read(rows: Any) -> Integers:
+def _read(rows: Any, length: int) -> Integers:
+    """Rising numbers below a length; those of a range are not made before they are checked."""
     if isinstance(rows, dict):
-        return np.arange(int(rows["from"]), int(rows["to"]))
-    return np.array(rows, np.int64)
+        first, end = int(rows["from"]), int(rows["to"])
+        if not 0 <= first < end <= length:
+            raise ValueError(f"rows {first} to {end} of {length}")
+        return np.arange(first, end)
+    found = np.array(rows, np.int64)
+    if (
+        found.ndim != 1
+        or not found.size
+        or np.any(np.diff(found) < 1)
+        or np.any((found < 0) | (found >= length))
+    ):
+        raise ValueError(f"rows of {length} that are not there, or not in their order")
+    return found
 
 
 def values_at(layer: Layer, positions: Integers) -> tuple[dict[str, Array], Integers]:

@@ -19,6 +19,7 @@ import abc
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -420,22 +421,34 @@ class PointResults:
 
 #: Variables that every sweep has.
 ENDING, REASON = "ending", "reason"
-#: How a point can end; 0 is one that has not been run.
-ENDINGS: tuple[str, ...] = (
-    "not run",
-    "finished",
-    "event",
-    "excluded",
-    "error",
-    "step_too_small",
-    "singular",
-    "non_finite",
-    "max_steps",
-    "projection_failed",
-    "doubtful",
-)
-NOT_RUN, FINISHED, EVENT, EXCLUDED, ERROR = range(5)
-DOUBTFUL = ENDINGS.index("doubtful")
+
+
+class PointEnding(IntEnum):
+    """How a point ended, as its code in a store; codes above `EXCLUDED` are failures."""
+
+    NOT_RUN = 0
+    FINISHED = 1
+    EVENT = 2
+    EXCLUDED = 3
+    ERROR = 4
+    STEP_TOO_SMALL = 5
+    SINGULAR = 6
+    NON_FINITE = 7
+    MAX_STEPS = 8
+    PROJECTION_FAILED = 9
+    DOUBTFUL = 10
+    CONTACTS = 11
+
+    @property
+    def words(self) -> str:
+        """The ending as it is written."""
+        return "not run" if self is PointEnding.NOT_RUN else self.name.lower()
+
+
+#: How a point can end, in words.
+ENDINGS: tuple[str, ...] = tuple(ending.words for ending in PointEnding)
+NOT_RUN, FINISHED, EVENT, EXCLUDED, ERROR = list(PointEnding)[:5]
+DOUBTFUL = PointEnding.DOUBTFUL
 
 
 def is_failed(codes: np.ndarray) -> np.ndarray:

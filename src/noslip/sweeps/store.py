@@ -36,9 +36,25 @@ import numpy as np
 from noslip import SimulationError, StorageError
 from noslip.base import absolute, check_hdf5_heaps, read_text, reported, write_atomically
 from noslip.simulation import new_netcdf
-from noslip.sweeps.layers import Layer, layer_from_json, new_boxes, old_boxes, row_maps, whole
-from noslip.sweeps.measures import ENDINGS, PointResults, is_failed
-from noslip.sweeps.request import SweepRequest, compare, request_from_json, target_of_host
+from noslip.sweeps.design import is_finite_number
+from noslip.sweeps.layers import (
+    Layer,
+    layer_from_json,
+    new_boxes,
+    old_boxes,
+    row_maps,
+    same_json,
+    whole,
+)
+from noslip.sweeps.measures import (
+    ENDING,
+    ENDINGS,
+    REASON,
+    PointResults,
+    ResultVariable,
+    is_failed,
+)
+from noslip.sweeps.sweep_request import SweepRequest, compare, request_from_json, target_of_host
 
 REQUEST, MODEL, CHUNKS, LOCK = "sweep.json", "model.toml", "chunks", "claims.lock"
 FORMAT = 1
@@ -78,10 +94,45 @@ class SweepStore:
         """Take over what ``sweep.json`` holds."""
         model = read_text(self.folder / MODEL, SimulationError, "restore it", max_bytes=2**24)
         self.data = dict(data)
-        self.request = request_from_json(data["request"], model)
-        self.target: dict[str, Any] = data["target"]
-        design = self.request.design
-        self.layers = [layer_from_json(k, x, design) for k, x in enumerate(data["layers"])]
+        try:
+            self.request = request_from_json(data["request"], model)
+            self.target: dict[str, Any] = data["target"]
+            design = self.request.design
+            self.layers = [layer_from_json(k, x, design) for k, x in enumerate(data["layers"])]
+            self._check()
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+            raise SimulationError(
+                f"{REQUEST} is damaged: {type(error).__name__}: {error}"[:200],
+                str(self.folder),
+                "restore it, or choose another folder",
+            ) from None
+
+    def _check(self) -> None:
+        """Refuse entries that do not fit together, of which results are made later."""
+        request = self.request
+        if not self.layers:
+            raise ValueError("it has no layers")
+        for layer in self.layers:
+            if row_maps(layer.design, request.design) is None:
+                raise ValueError(f"layer {layer.number} is none of this sweep")
+            if not set(layer.measures) <= set(request.measures):
+                raise ValueError(f"layer {layer.number} has other measures than this sweep")
+        names = {*request.design.names, *(f.dimension for f in request.design.factors)}
+        names |= {*request.measures, ENDING, REASON}
+        for measure in request.measures:
+            known = self.data["variables"][measure]
+            variable = ResultVariable(**known | {"coordinate": tuple(known["coordinate"])})
+            texts = (variable.unit, variable.dimension, variable.coordinate_unit)
+            is_right = all(isinstance(text, str) for text in (*texts, variable.description))
+            is_right &= same_json(dataclasses.asdict(variable), known)
+            is_right &= bool(variable.dimension) == bool(variable.coordinate)
+            is_right &= all(is_finite_number(x) for x in variable.coordinate)
+            if not is_right or variable.dimension in names:
+                raise ValueError(f"variable '{measure:.60}' is not as it was written")
+        texts = (self.data["model_name"], *self.data["units"].values())
+        is_right = all(isinstance(text, str) for text in texts) and isinstance(self.target, dict)
+        if not is_right or set(self.data["units"]) != set(request.design.names):
+            raise ValueError("the name of the model, its units or the target are not there")
 
     def take_code(self, function: object) -> None:
         """Let the work's function be found, which a call has named too, not the file alone."""
@@ -199,7 +250,11 @@ def read_store(folder: str | os.PathLike[str]) -> SweepStore:
     SimulationError : there is none.
     """
     place = Path(folder)
-    if not (place / REQUEST).is_file():
+    try:
+        is_there = (place / REQUEST).is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        is_there = False
+    if not is_there:
         raise SimulationError(
             f"the folder has no {REQUEST}, so it is not a sweep",
             str(place),
@@ -213,10 +268,10 @@ def _read_json(place: Path) -> dict[str, Any]:
     text = read_text(place / REQUEST, SimulationError, fix, max_bytes=MAX_REQUEST)
     try:
         data: dict[str, Any] = json.loads(text)
-        if data["written_by"] != "noslip" or data["format"] != FORMAT:
+        if data["written_by"] != "noslip" or repr(data["format"]) != repr(FORMAT):
             raise ValueError("it was written by another program or version")
         data["request"], data["layers"], data["target"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise SimulationError(
             f"{REQUEST} is damaged or from another version: {error}", str(place), fix
         ) from None

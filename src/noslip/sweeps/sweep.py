@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from noslip import Model, SimulationError
-from noslip.base import nearest
+from noslip.base import ArgumentError, nearest
 from noslip.engines import choose_instruction_set
 from noslip.sweeps.dataset import StoreReader, to_xarray
 from noslip.sweeps.execute import (
@@ -26,8 +26,14 @@ from noslip.sweeps.execute import (
 )
 from noslip.sweeps.layers import Layer, whole
 from noslip.sweeps.measures import PointResults
-from noslip.sweeps.request import SweepRequest, check_target, compare, read_request, target_of_host
 from noslip.sweeps.store import REQUEST, SweepStore, check_folder, claims_of, create, read_store
+from noslip.sweeps.sweep_request import (
+    SweepRequest,
+    check_target,
+    compare,
+    read_request,
+    target_of_host,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -36,6 +42,8 @@ if TYPE_CHECKING:
 PLACES = ("threads", "cuda", "dask")
 #: Threads or processes of a sweep on one machine.
 MAX_THREADS = 1024
+#: Points of a chunk, which numbers of 32 bits count.
+MAX_CHUNK = 2**31 - 1
 
 
 def sweep(
@@ -111,7 +119,11 @@ def sweep(
     StorageError : the disk is full, or cannot be written; finished chunks are kept.
     """
     if not isinstance(model, Model):
-        raise TypeError(f"sweep takes a Model, got {type(model).__name__}: write ns.load('agv')")
+        raise ArgumentError(
+            f"sweep takes a Model, got {type(model).__name__}",
+            "model, argument of sweep",
+            "write ns.load('agv')",
+        )
     choose_instruction_set(target)
     request = read_request(
         model,
@@ -170,11 +182,11 @@ def run_request(
     if request.work_object is not None:
         request.work_object.use_device(device)
     target_of_host(device)  # refuses a device that is not there
-    if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
+    if chunk is not None and (not isinstance(chunk, int) or not 1 <= chunk <= MAX_CHUNK):
         raise SimulationError(
             f"the number of points in a chunk is {chunk!r}",
             "sweep",
-            "give a whole number from 1 on",
+            f"give a whole number from 1 to {MAX_CHUNK}",
         )
     tried = None if retry is None or retry is False else {} if retry is True else dict(retry)
     if tried:

@@ -106,7 +106,7 @@ def test_samples_of_a_batch_of_runs(system_of):
     runs = ns.simulate_batch(
         system,
         duration=1.0,
-        starts={"disk.tilt": [1.2, 1.4], "disk.spin_rate": -5.0},
+        start={"disk.tilt": [1.2, 1.4], "disk.spin_rate": -5.0},
         keep=["samples"],
         samples=5,
     )

@@ -1,4 +1,4 @@
-"""Many states at an instant: each is the one that the single call finds."""
+"""Many states at an instant, compiled: each is that of the single call, interpreted."""
 
 from __future__ import annotations
 

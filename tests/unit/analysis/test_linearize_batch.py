@@ -1,4 +1,4 @@
-"""Many linearizations at once: each is the one that `linearize` finds."""
+"""Many linearizations at once, compiled: each is the one that `linearize` finds, interpreted."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ def test_bicycles_of_other_shapes_at_other_speeds(system_of, rng):
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
         assert batch.is_stable[k] == alone.is_stable
         assert [s.name for s in batch.states] == [s.name for s in alone.states]
+    data = batch.to_xarray()
+    assert data["growth"].values.tolist() == batch.eigenvalues.real.max(axis=1).tolist()
+    assert data["start.speed"].values.tolist() == about["speed"].tolist()
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_other_methods_events_and_batches(name):
     assert early.t[-1] == pytest.approx(0.5, abs=1e-10)
     assert early[place][-1] == pytest.approx(motion_of(name, 0.5)[0], abs=1e-10)
     for count in (1, 3, 9):
-        batch = ns.simulate_batch(s, starts=start, count=count, **given, **TIGHT)
+        batch = ns.simulate_batch(s, start=start, count=count, **given, **TIGHT)
         assert batch[place] == pytest.approx(np.full(count, x), abs=1e-10)
         assert batch[speed] == pytest.approx(np.full(count, v), abs=1e-10)
 

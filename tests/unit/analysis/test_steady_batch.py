@@ -1,4 +1,4 @@
-"""Many steady motions at once: each is the one that `steady` finds."""
+"""Many steady motions at once, compiled: each is the one that `steady` finds, interpreted."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_labels_blocks_and_cancelling(system_of, monkeypatch):
     tilts = np.linspace(0.9, 1.4, 20)
     given = {"disk.tilt": tilts, "disk.yaw_rate": 1.0}
     whole = ns.steady_batch(system, given)
-    monkeypatch.setattr("noslip.analysis.steady_motion_batch.BLOCK", 8)
+    monkeypatch.setattr("noslip.analysis.steady_motion.BLOCK", 8)
     done = []
     parts = ns.steady_batch(system, given, threads=2, progress=done.append)
     assert done[-1] == 1.0 and len(done) == 3

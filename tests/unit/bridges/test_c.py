@@ -260,6 +260,39 @@ def test_a_step_that_would_leap_over_the_end_is_refused(system_of, tmp_path):
 
 
 @needs_gcc
+@pytest.mark.slow
+def test_where_the_nominal_speeds_are_singular(system_of, tmp_path):
+    """A forklift that turns on the spot: right in the basis of its start, refused in the other."""
+    system = system_of("forklift")
+    start = {"rear.steer.angle": np.pi / 2, "base.rate": 0.5, "forks.speed": 0.1}
+    run = ns.simulate(system, start=start, duration=0.1, samples=2)
+    code, p = Code(system, tmp_path, start=start), system.parameters()
+    nf, nv = code.sizes["INDEPENDENT_SPEEDS"], code.sizes["SPEEDS"]
+    x, basis = code.array(np.zeros(code.sizes["STATES"])), np.array([7], dtype=np.int32)
+    code.call("start", basis, x)
+    u, here = code.array(np.zeros(len(system.inputs))), int(basis[0])
+    found, v = code.evaluate("speeds", nv, here, 0.0, x, u, p)
+    assert (found, here) == (OK, 1)
+    at = ns.evaluate(system, start)
+    np.testing.assert_allclose(v, list(at.speeds.values()), atol=1e-14)
+    own = (x, u, p)
+    assert code.evaluate("rates", len(x), 0, 0.0, *own)[0] == SINGULAR
+    assert code.evaluate("speeds", nv, 0, 0.0, *own)[0] == SINGULAR
+    asked = (x, np.zeros(nf), u, p)
+    assert code.evaluate("generalized_forces", nf, 0, 0.0, *asked)[0] == SINGULAR
+    # speeds that do not determine the motion cannot be written in others
+    kept, zero = x.copy(), np.array([0], dtype=np.int32)
+    for name, step in (("change_basis", ()), ("step", (1e-3,))):
+        assert code.call(name, zero, 0.0, *step, x, u, code.parameters()) == SINGULAR
+        np.testing.assert_array_equal(x, kept)
+        assert zero[0] == 0
+    last, x, _ = stepped(code, x, lambda t: u, 1e-3, 100, basis=here)
+    assert last == here
+    q = [run[c.name][-1] for c in system.coordinates]
+    np.testing.assert_allclose(x[: len(q)], q, atol=1e-9)
+
+
+@needs_gcc
 def test_a_speed_input_goes_on_at_its_rate(system_of, tmp_path):
     system = system_of("tractor-trailer")
     start = {"hinge.angle": 0.2, "tractor.vx": 2.0, "steer.angle": 0.1}

@@ -115,6 +115,26 @@ def test_co_simulation_keeps_its_tolerance_where_tires_are_stiff(step, system_of
 
 
 @needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ModelExchange", "CoSimulation"])
+def test_where_the_nominal_speeds_are_singular(kind, system_of, tmp_path):
+    """A start there is right; a start value at which the speeds are singular is refused."""
+    system = system_of("forklift")
+    names = [q.name for q in (*system.coordinates, *system.speeds)]
+    angle = {"rear.steer.angle": np.pi / 2}
+    start = angle | {"base.rate": 0.5, "forks.speed": 0.1}
+    run = ns.simulate(system, start=start, duration=0.2, samples=3)
+    drive = {"fmi_type": kind, "stop_time": 0.2, "output_interval": 0.1, "output": names}
+    path, _ = write(system, tmp_path, start=start)
+    found = fmpy.simulate_fmu(path, relative_tolerance=1e-9, **drive)
+    for name in names:
+        np.testing.assert_allclose(found[name][-1], run[name][-1], atol=1e-6, err_msg=name)
+    path, _ = write(system, tmp_path, start={"rear.steer.angle": 0.3, "base.rate": 0.5})
+    with pytest.raises(fmpy.fmi1.FMICallException, match="InitializationMode"):
+        fmpy.simulate_fmu(path, start_values=angle, **drive)
+
+
+@needs_compiler
 def test_a_motion_that_no_explicit_step_follows_is_refused(tmp_path):
     """A damper of 1e9 N s/m on 2 kg wants steps of 5 ns; 0.1 N s/m any."""
     path, _ = write(ns.compile(ns.derive(cart())), tmp_path)

@@ -242,9 +242,25 @@ FAULTS = {
         "joint 'j' follows itself",
     ),
     "negative mass": (
-        '<link name="x"><inertial><mass value="-1"/></inertial></link>'
+        '<link name="x"><inertial><mass value="-1"/><inertia ixx="0" iyy="0" izz="0"/>'
+        '</inertial></link>'
         '<joint name="j" type="revolute"><parent link="left"/><child link="x"/></joint>',
         "link 'x' has the mass -1 kg",
+    ),
+    "no mass": (
+        '<link name="x"><inertial><mass/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
+        '<joint name="j" type="revolute"><parent link="left"/><child link="x"/></joint>',
+        "a <mass> has no value",
+    ),
+    "no inertia": (
+        '<link name="x"><inertial><mass value="1"/></inertial></link>'
+        '<joint name="j" type="revolute"><parent link="left"/><child link="x"/></joint>',
+        "the <inertial> of link 'x' has no <inertia>",
+    ),
+    "digits of Python": (
+        '<link name="x"><inertial><mass value="1_0"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+        '</link><joint name="j" type="revolute"><parent link="left"/><child link="x"/></joint>',
+        'value="1_0" of <mass> is not a number',
     ),
     "an inertia that no body has": (
         '<link name="x"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="2"/>'

@@ -11,9 +11,9 @@ from vehicle_on_a_circle import ground_forces
 import noslip as ns
 from noslip.analysis.audit import audit
 from noslip.cli import main
-from noslip.show.plots.catalog import run_sheets
 from noslip.show.plots.figures import figure_of
 from noslip.show.plots.histories import friction_sheet
+from noslip.show.plots.plotting import run_sheets
 
 
 @pytest.fixture
@@ -69,7 +69,8 @@ def test_audit_of_a_run_is_that_of_newton_and_euler(invoke, system_of, turn):
 def test_a_faster_circle_fails_and_says_where(invoke, system_of):
     fast = ("run", "agv", "--set", "T=6", "--duration", "6", "--no-plots")
     result = invoke(*fast, "--friction", "0.6", "-o", "fast")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
+    assert "wheel1 would slip" in result.stderr and "wheel2" not in result.stderr
     t = np.linspace(0.0, 6.0, 601)
     exact = ground_forces(t, system_of("agv").model.parameter_values(), R=1.0, T=6.0)
     needed, demand = exact.least_friction, exact.demand[:, 0]
@@ -84,6 +85,7 @@ def test_a_faster_circle_fails_and_says_where(invoke, system_of):
     ) in result.output
     # the same without a coefficient: demand, no verdict
     silent = invoke(*fast, "--json", "-o", "silent")
+    assert silent.exit_code == 0
     numbers = json.loads(silent.stdout)["audit"]
     assert numbers["friction"] is None and numbers["verdict"] == "unknown"
     found = audited(system_of("agv"), changes={"T": 6.0}, duration=6.0)
@@ -99,6 +101,7 @@ def test_models_that_do_not_roll_have_no_audit(invoke):
     # wheels without loads: a line, and no picture
     result = invoke("run", "carriage", "--friction", "1", "-o", "carriage")
     assert "no verdict: the loads of wheel1, wheel2 are not known" in result.output
+    assert result.exit_code == 0
     assert not Path("carriage/friction.png").exists()
 
 
@@ -108,6 +111,25 @@ def test_models_that_do_not_roll_have_no_audit(invoke):
 def test_friction_is_not_negative(invoke, words):
     result = invoke(*words, "--friction", "-0.1")
     assert result.exit_code == 2 and "--friction" in result.output
+
+
+@pytest.mark.parametrize("friction, verdict", [(0.001, "fails"), (0.6, "holds")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "agv", "--duration", "40"),
+        ("run", "agv", "--motion", "wheel1.angle=t^2", "--motion", "wheel2.angle=t^2")
+        + ("--duration", "2"),
+        ("track", "agv", "--path", "circle:2", "--timing", "quintic:20"),
+    ],
+)
+def test_exit_code_is_that_of_the_verdict(invoke, words, friction, verdict):
+    """In the terminal, for programs, in the folder and as the exit code: one verdict."""
+    result = invoke(*words, "--friction", str(friction), "--no-plots", "--json", "-o", "out")
+    said = json.loads(result.stdout)["audit"]["verdict"]
+    assert said == json.loads(Path("out/summary.json").read_text())["audit"]["verdict"] == verdict
+    assert (result.exit_code == 1) == (verdict == "fails")
+    assert ("does not hold this motion" in result.stderr) == (verdict == "fails")
 
 
 def test_figure_shows_every_wheel_its_range_and_the_ground():

@@ -78,8 +78,8 @@ def test_folders_made_for_a_file_go_with_its_failure(tmp_path):
 
 @pytest.mark.parametrize("words", [("--rate", "1e12"), ("--rate", "0"), ("--speed", "nan")])
 def test_films_that_nothing_shows_are_refused_before_the_run(run, words, monkeypatch):
-    from noslip.cli import animate
+    from noslip.cli import picture_commands
 
-    monkeypatch.setattr(animate, "_simulated", lambda *_: pytest.fail("it is run"))
+    monkeypatch.setattr(picture_commands, "_simulated", lambda *_: pytest.fail("it is run"))
     done = run("animate", "knife-edge", *words)
     assert done.exit_code in (1, 2) and not list(Path().iterdir())

@@ -66,7 +66,9 @@ def test_pd_with_gravity_compensation_is_lyapunov_stable(arm, gravity):
         rtol=1e-12,
         atol=1e-12,
     )
-    V = controller.lyapunov(run, q)
+    run = law.with_columns(arm, run, arm.parameters({"g": gravity}))
+    V, rate = run["lyapunov"], run["lyapunov_rate"]
+    assert rate == pytest.approx(-(run.v**2) @ np.array(kd), abs=1e-11)
     assert V == pytest.approx(0.5 * ((run.q - q) ** 2 @ np.array(kp)) + run.kinetic_energy)
     assert V[0] == pytest.approx(59.4389696122762, rel=1e-12)
     assert np.all(np.diff(V) < 1e-12)

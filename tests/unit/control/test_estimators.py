@@ -353,7 +353,7 @@ def test_the_cost_of_regulator_and_filter_is_that_of_two_riccati_equations(syste
         system,
         duration=4.0,
         count=count,
-        starts={"cart.position": 0.0},
+        start={"cart.position": 0.0},
         inputs=held_cart(system, noisy_cart(), kp=K[0, 0], kd=K[0, 1]),
         columns=["cart.position", "cart.speed", "wanted.F"],
     )
@@ -464,7 +464,7 @@ def driven_batch(system, count, believed_sigma=1.0, sensors=None, lag=0.0, **bel
     return ns.simulate_batch(
         system,
         duration=2.0,
-        starts=starts,
+        start=starts,
         inputs=made,
         columns=["nees", "nees_count", "nis", "nis_count"],
         keep=("samples",),
@@ -520,9 +520,47 @@ def test_a_filter_that_believes_too_much_is_not_consistent(system_of):
     assert found["nees"][:, 0].sum() > chi2.ppf(1 - 1e-6, 200 * 9)
 
 
+@pytest.mark.slow
+def test_a_run_notes_that_its_filter_is_overconfident(system_of):
+    """A robot from rest, its caster believed to be known exactly, and starts that are drawn."""
+    system, loop = (
+        system_of("differential-robot"),
+        ns.ControlLoop(controller=ns.PoseTracking(), period=0.05),
+    )
+    sigma = {x.name: 0.02 for x in system.coordinates} | {"base.vx": 0.02, "base.rate": 0.02}
+
+    def run(believed, start, seed):
+        plant = ns.Plant(
+            start=start,
+            sensors=(
+                ns.Odometry(wheels=("left", "right"), sigma=0.02),
+                ns.Gyroscope(body="base", sigma=0.01),
+                ns.PoseSensor(body="base", sigma=0.05, angle_sigma=0.05, every=20),
+            ),
+            actuators=tuple(ns.Actuator(of=f"{k}.torque", sigma=0.01) for k in ("left", "right")),
+            estimator=ns.ExtendedKalman(start_sigma=believed),
+            seed=seed,
+        )
+        timing = ns.Quintic(duration=20)
+        path, more = ns.Circle(radius=2.0), {"timing": timing, "controller": loop}
+        found = ns.track(system, path, plant=plant, duration=3.0, **more)
+        return [note for note in found.notes if "overconfident" in note]
+
+    (note,) = run({}, {}, 1)
+    assert "start_sigma" in note and "exactly" in note
+    rng = np.random.default_rng(4)
+    for seed in range(3):
+        at = {"base.x": 2.0, "base.y": 0.0}  # where the circle begins, m
+        drawn = {n: x + sigma[n] * rng.standard_normal() for n, x in at.items()}
+        assert run(sigma, drawn, seed) == []
+    # believed to be ten times as well known as it is, with nothing thin
+    (note,) = run({n: 0.1 * s for n, s in sigma.items()}, {"base.x": 2.04, "base.y": -0.03}, 1)
+    assert "further off than start_sigma" in note and "exactly" not in note
+
+
 def test_the_controller_uses_the_estimate_and_ellipses_are_drawn(system_of):
-    from noslip.show.plots.catalog import run_sheets
     from noslip.show.plots.paths import estimate_ellipses
+    from noslip.show.plots.plotting import run_sheets
 
     system = system_of("agv")
     plant = ns.Plant(

@@ -18,9 +18,9 @@ from noslip.control.paths.base import AbstractPath
 from noslip.control.timing.laws import AbstractTimingPlan
 from noslip.expressions.units import read_unit
 from noslip.studio.choosing.choice import PATH, Choice, check_options
-from noslip.studio.choosing.forms import form_kinds, form_knobs, form_text
-from noslip.studio.running.models import Mechanism
-from noslip.studio.running.runs import perform
+from noslip.studio.choosing.family_forms import form_kinds, form_knobs, form_text
+from noslip.studio.running.chosen_run import perform
+from noslip.studio.running.model_catalog import Mechanism
 from noslip.studio.running.worker import Cancel
 
 FILE = Path(__file__).with_name("own_control_parts.py")

@@ -170,7 +170,7 @@ def test_the_variance_of_a_noisy_loop_is_that_of_lyapunovs_equation(system):
     batch = ns.simulate_batch(
         system,
         duration=6.0,
-        starts={"cart.position": np.full(count, 1.0)},
+        start={"cart.position": np.full(count, 1.0)},
         inputs=law,
         columns=["cart.position", "cart.speed"],
     )

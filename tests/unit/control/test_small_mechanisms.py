@@ -85,7 +85,7 @@ def test_errors_of_exact_laws_decay_as_chosen(name, controller):
     batch = ns.simulate_batch(
         system(name),
         duration=2.0,
-        starts={**dict.fromkeys(STATES[name], SPEED), place: sizes},
+        start={**dict.fromkeys(STATES[name], SPEED), place: sizes},
         inputs=law,
         **TIGHT,
     )

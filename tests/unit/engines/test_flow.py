@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from noslip.engines.flow import PLACE, THREAD, Buffer, Flow, Given, Target
+from noslip.engines.flow import PLACE, Buffer, Flow, Given, Target
 from noslip.engines.ir_writer import REAL, WHOLE, vector_type
 from noslip.engines.machine_code import CONTROL_FLOW_PASSES, machine_code
 
@@ -20,7 +20,7 @@ TARGETS = {
     "two": Target(lanes=2),
     "four": Target(lanes=4),
     "eight": Target(lanes=8),
-    "thread": THREAD,
+    "thread": Target.thread(),
 }
 
 

@@ -1,6 +1,7 @@
 """Values of parameters that are accepted in one evaluation, against the checks of the model."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import noslip as ns
 from noslip.base.errors import ModelError
 from noslip.engines.parameters import check_values, trace_condition
 from noslip.expressions.arithmetic import nominal as value_of
+from noslip.model.files import model_to_toml, parse_model
 from noslip.model.schema import leaves
 
 
@@ -131,3 +133,31 @@ def test_values_without_inertia_are_refused_as_in_a_file(often):
     # what has inertia by others may have no mass
     disk = ns.compile(ns.derive(ns.load("rolling-disk")))
     assert disk.parameters({"m": 0.0})[0] == 0.0
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_values_of_parts_are_refused_as_in_a_file(value):
+    text = (Path(ns.__file__).parent / "library" / "forklift.toml").read_text("utf-8")
+    with pytest.raises(ns.ModelError) as caught:
+        parse_model(text.replace("value = 1800.0", f"value = {value}"))
+    of_file = caught.value.faults[0]
+    model, condition = ns.load("forklift"), trace_condition(ns.load("forklift"))
+    again, _ = parse_model(model_to_toml(model))  # as in runs, sweeps and their workers
+    assert again == model
+    for given in (model, again):
+        changed = given.parameter_values() | {"mass": value}
+        with pytest.raises(ns.ModelError) as caught:
+            check_values(given, changed)
+        assert (caught.value.what, caught.value.fix) == (of_file.what, of_file.fix)
+        assert caught.value.where in of_file.where
+        assert not condition.holds(np.array(list(changed.values())))
+
+
+def test_values_below_the_field_of_a_part_have_signs():
+    b = ns.ModelBuilder("arm", gravity=(0.0, 0.0, -9.81))
+    b.parameter("m", 2.0, "kg")
+    link = ns.ArmLink(a=0.5, mass=1.0)
+    b.part(ns.Arm(name="arm", parent="world", mass=1.0, links=(link, replace(link, mass="m"))))
+    with pytest.raises(ns.ModelError) as caught:
+        check_values(b.build(), {"m": 0.0})
+    assert caught.value.where == "parts.arm.links[1].mass"

@@ -51,10 +51,12 @@ def test_an_input_that_changes_its_sign_brakes_and_then_lets_go(how):
     assert np.ptp(run["w.rate"][run.t > 0.105]) < 1e-9
     assert np.all(np.diff(run["energy.brake"]) <= 1e-9)  # never drives
     (note,) = (note for note in run.notes if "negative" in note)
-    assert "'brake' of a brake is negative at t = 0.11 s" in note
+    # what a Python function does between two samples is not known
+    first = 0.11 if how == "callable" else 0.1
+    assert f"'brake' of a brake is negative from t = {first} s on" in note
     if how != "callable":
         batch = ns.simulate_batch(
-            system, inputs={"brake": CHANGING[how]}, duration=1.0, starts={"w.rate": [2.0]}
+            system, inputs={"brake": CHANGING[how]}, duration=1.0, start={"w.rate": [2.0]}
         )
         assert batch["w.rate"][0] == pytest.approx(run["w.rate"][-1], rel=1e-6)
         assert any("brake" in note for note in batch.notes)
@@ -68,7 +70,7 @@ def test_a_negative_constant_is_none_and_a_positive_one_is_exact():
     expected = [rate(0.4, t) for t in held.t]
     assert held["w.rate"] == pytest.approx(expected, rel=1e-7) and held.notes == ()
     batch = ns.simulate_batch(
-        system, duration=0.3, starts={"w.rate": 2.0}, inputs={"brake": [-3.0, 0.4]}
+        system, duration=0.3, start={"w.rate": 2.0}, inputs={"brake": [-3.0, 0.4]}
     )
     assert batch["w.rate"] == pytest.approx([2.0, rate(0.4, 0.3)], rel=1e-7)
     assert "negative" in batch.notes[0]

@@ -70,7 +70,7 @@ def test_what_was_stored_is_lost_without_a_force(stiffness, speed, tolerance):
     assert run["up.position"] == pytest.approx(speed * run.t, abs=1e-12)
     assert run.work[-1] == pytest.approx(left[-1] - left[0], abs=enough)
     assert run.work == pytest.approx(left - left[0], abs=10 * enough)
-    batch = ns.simulate_batch(system, starts=start, count=3, columns=["work"], **given)
+    batch = ns.simulate_batch(system, start=start, count=3, columns=["work"], **given)
     assert batch.final["work"] == pytest.approx(left[-1] - left[0], abs=enough)
 
 

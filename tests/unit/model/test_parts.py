@@ -436,10 +436,10 @@ BY_HAND = {
 
 
 def plain(thing):
-    """Nested tuples of a model without what is for people: shapes, descriptions, order of kinds."""
+    """Nested tuples of a model without what is for people: shapes, letters, order of kinds."""
     if dataclasses.is_dataclass(thing):
         names = [f.name for f in dataclasses.fields(thing)]
-        skipped = ("shapes", "description", "parameters", "equation_numbers")
+        skipped = ("shapes", "description", "symbol", "symbols", "parameters", "equation_numbers")
         pairs = [(n, plain(getattr(thing, n))) for n in names if n not in skipped]
         return type(thing).__name__, tuple(pairs)
     if isinstance(thing, tuple):

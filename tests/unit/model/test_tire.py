@@ -232,7 +232,7 @@ def test_a_relaxed_tire_in_runs_batches_derivatives_and_formulations():
     steps = 1e-5 * np.array([1.0, -1.0])
     batch = ns.simulate_batch(
         system,
-        starts=start | {"tire.slip": np.array([0.05, *(0.05 + steps)])},
+        start=start | {"tire.slip": np.array([0.05, *(0.05 + steps)])},
         columns=["slab.y", "tire.slip"],
         **how,
     )

@@ -101,6 +101,47 @@ def test_transmissions_against_multipliers_by_hand(kind: str, tmp_path: Path) ->
     assert ns.load(tmp_path / "shafts.toml") == model
 
 
+#: Blocks [ω; ċ] of a row on its bodies: teeth at the pitch point, couples elsewhere.
+BLOCKS = {
+    "external": {"i": (0, 0, 0.04, 0, 1, 0), "j": (0, 0, 0.1, 0, -1, 0)},
+    "internal": {"i": (0, 0, 0.04, 0, -1, 0), "j": (0, 0, -0.1, 0, 1, 0)},
+    "rack": {"i": (0, 0, 0.04, 1, 0, 0), "j": (0, 0, -0.04, -1, 0, 0)},
+    "belt": {"i": (0, 0, 0.04, 0, 0, 0), "j": (0, 0, -0.1, 0, 0, 0)},
+    "crossed belt": {"i": (0, 0, 0.04, 0, 0, 0), "j": (0, 0, 0.1, 0, 0, 0)},
+    "planetary": {
+        "i": (0, 0, 0.04, 0, 0, 0),
+        "j": (0, 0, 0.1, 0, 0, 0),
+        "k": (0, 0, -0.14, 0, 0, 0),
+    },
+    "differential": {
+        "i": (0, 0, -2 / 3, 0, 0, 0),
+        "j": (0, 0, 1, 0, 0, 0),
+        "k": (0, 0, 1, 0, 0, 0),
+    },
+}
+
+
+@pytest.mark.parametrize("kind", TRANSMISSIONS)
+def test_coupling_blocks_of_transmissions_by_hand(kind: str) -> None:
+    """[SahaAngeles1991, section 3.1]: a transmission is a coupling as any other."""
+    model = shafts(
+        TRANSMISSIONS[kind][0], slide=kind == "rack", distance=0.06 if kind == "internal" else 0.14
+    )
+    state = {"a.rate": 0.7} | ({} if kind in ("rack", "belt") else {"c.rate": 0.3})
+    m = ns.matrices(model, state=state, inputs={"ua": 0.7, "uc": 0.4})
+    found = {name[2]: m[name] for name in m.names if name.endswith(".row.k")}
+    assert found.keys() == BLOCKS[kind].keys()
+    for body, block in BLOCKS[kind].items():
+        assert found[body].ravel() == pytest.approx(block, abs=1e-15)
+    # three shafts, one row: two degrees of freedom
+    assert np.linalg.matrix_rank(m["A"]) == 18 - 2
+    assert np.abs(m["A"] @ m["t"]).max() < 1e-15
+    # what the teeth do is in w^N, and w^N in the range of Aᵀ
+    split = np.linalg.lstsq(m["A"].T, m["w_N"], rcond=1e-12)[0]
+    assert m["A"].T @ split == pytest.approx(m["w_N"], abs=1e-12)
+    assert np.abs(m["Tt_w_N"]).max() < 1e-14
+
+
 def test_a_pair_of_gears_by_its_closed_form() -> None:
     """θ̈₁ = τ/(J₁ + J₂ (r₁/r₂)²), and the teeth carry J₂ θ̈₂/r₂."""
     model = shafts(TRANSMISSIONS["external"][0])

@@ -167,7 +167,7 @@ def test_motions_that_change_their_speeds_are_single_calls(system_of):
     system = system_of("sleigh-on-slides")
     start = {"x.speed": np.array([0.3, -1.2, 0.5]), "heading.rate": np.array([1.2, 1.5, 0.2])}
     kwargs = {"with_respect_to": ["heading.rate", "J"], "duration": 2.0, "terminal": "x.position"}
-    runs = ns.simulate_batch(system, duration=2.0, starts=start)
+    runs = ns.simulate_batch(system, duration=2.0, start=start)
     assert runs.changed_speeds.any() and not runs.changed_speeds.all()
     batch = ns.gradient_batch(system, start=start, **kwargs)
     for k in range(3):
@@ -195,7 +195,7 @@ def test_blocks_threads_and_cancelling_change_no_bit(system_of, rng, monkeypatch
     system = system_of("chaplygin-sleigh")
     start = {"sleigh.vx": rng.uniform(0.5, 2.0, 20), "sleigh.rate": 0.4}
     whole = ns.gradient_batch(system, start=start, **SLEIGH)
-    monkeypatch.setattr("noslip.simulation.sensitivities.batch.BLOCK", 6)
+    monkeypatch.setattr("noslip.simulation.sensitivities.gradient.BLOCK", 6)
     done = []
     parts = ns.gradient_batch(system, start=start, threads=2, progress=done.append, **SLEIGH)
     np.testing.assert_array_equal(parts.vectors, whole.vectors)

@@ -12,8 +12,8 @@ import noslip as ns
 from noslip.model.angle_coordinates import in_angles
 from noslip.show.equations.blocks import Lines
 from noslip.show.equations.coordinates import ANGLES, QUATERNION, printed_equations
+from noslip.show.equations.derivation_text import Derivation, derivation
 from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.text import Derivation, derivation
 from noslip.show.equations.typeset import to_text
 
 NONSPINNING = (

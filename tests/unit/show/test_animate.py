@@ -16,10 +16,10 @@ from recordings import read_recording
 import noslip as ns
 from noslip.cli import main
 from noslip.scene.assembly import scene
-from noslip.scene.cameras import Camera
-from noslip.scene.film import Film, still
+from noslip.scene.cameras import Camera, CameraView
+from noslip.scene.film import Film
 from noslip.scene.poses import frames
-from noslip.scene.render import CameraView, nearest_pixels, shadows, vertex_normals
+from noslip.scene.render import nearest_pixels, shadows, vertex_normals
 from noslip.show.animate import film_rate, recorded
 
 
@@ -150,11 +150,19 @@ def test_words_have_a_strip_of_their_own(carriage, width, height):
     system, run = carriage
     drawn, motion = scene(run.model), frames(system, run, rate=10.0)
     options = {"traces": True, "width": width}
-    whole = np.asarray(still(drawn, motion, caption="carriage", height=height, **options))
+    whole = np.asarray(
+        Film(scene=drawn, frames=motion, caption="carriage", height=height, **options).picture(
+            len(motion) - 1
+        )
+    )
     film = Film(scene=drawn, frames=motion, caption="carriage", height=height, **options)
     strip = height - film._tall
     assert 0.05 * height < strip < 0.35 * height
-    bare = np.asarray(still(drawn, motion, caption=None, height=height - strip, **options))
+    bare = np.asarray(
+        Film(scene=drawn, frames=motion, caption=None, height=height - strip, **options).picture(
+            len(motion) - 1
+        )
+    )
     assert np.array_equal(whole[strip:], bare)
     is_ink = np.any(whole[:strip] != whole[0, -1], axis=2)
     assert is_ink.any() and not is_ink[:, -6:].any() and not is_ink[-2:].any()
@@ -223,7 +231,9 @@ def test_a_still_has_the_colors_of_the_bodies_where_they_are(carriage):
         look_at=film.positions[0, 0],
         up=np.array([0.0, 1.0, 0.0]),
     )
-    image = np.asarray(still(look, film, 0, view=camera, caption=None, width=400, height=300))
+    image = np.asarray(
+        Film(scene=look, frames=film, view=camera, caption=None, width=400, height=300).picture(0)
+    )
     r, g, b = (int(x) for x in image[150, 200])
     assert (r, g, b) != (252, 253, 254) and abs(r - g) < 12 and abs(g - b) < 14  # the gray deck
 

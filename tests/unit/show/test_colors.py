@@ -24,7 +24,7 @@ def test_paths_have_the_colors_of_the_traces():
 
 
 def test_roles_that_are_seen_together_differ():
-    roles = (colors.BODY_PATH, colors.CONTACT_PATH, colors.ESTIMATE, colors.FORCE, colors.VELOCITY)
+    roles = (*colors.PATH_COLORS.values(), colors.FORCE, colors.VELOCITY)
     assert len(set(roles)) == len(roles) and set(roles) <= set(colors.PALETTE)
 
 

@@ -15,11 +15,10 @@ import noslip as ns
 from noslip.base.formats import known_formats
 from noslip.cli import main
 from noslip.show.equations.blocks import Paragraph, Section
+from noslip.show.equations.derivation_text import derivation
 from noslip.show.equations.documents import markdown_document
-from noslip.show.equations.equations_text import equations_text
-from noslip.show.equations.formats import AbstractEquationFormat
-from noslip.show.equations.linear import linear_equations
-from noslip.show.equations.text import derivation
+from noslip.show.equations.equation_formats import AbstractEquationFormat, equations_text
+from noslip.show.equations.small_motions import linear_equations
 
 FORMATS = known_formats(AbstractEquationFormat)
 

@@ -109,6 +109,27 @@ def test_the_command_compares_a_model_with_its_variants(tmp_path):
     assert refused.exit_code == 2 and "--with belongs to one model" in refused.output
 
 
+def test_the_command_compares_methods_with_their_costates():
+    """Both ends of [AntunesSigaudMoraes2010, App. D], from independent integrations."""
+    words = ["compare", "chaplygin-sleigh", "--method", "dalembert", "--method", "vakonomic"]
+    words += ["--set", "costate.blade.lateral=0.6", "--tolerance", "1e-12", "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["runs"] == ["dalembert", "vakonomic"]
+    ends = [found["numbers"][f"final sleigh.{name}"]["values"] for name in ("x", "y", "angle")]
+    real, other = zip(*ends, strict=True)
+    assert real == pytest.approx((-2.0379829061878, 3.85889840271744, 2.43987477414724), abs=1e-9)
+    assert other == pytest.approx((0.799063124656168, 3.45695993219867, 4.69301382388895), abs=1e-9)
+    assert found["parameters"]["start costate.blade.lateral"]["values"][1] == 0.6
+    runner = CliRunner()
+    for wrong in (words[:4], [*words[:6], "--with", "m=2"], [*words[:6], "agv"]):
+        refused = runner.invoke(main, wrong)
+        assert refused.exit_code == 2 and "--method belongs to one model" in refused.output
+    refused = runner.invoke(main, ["compare", "agv", "carriage", "--set", "m=1"])
+    assert refused.exit_code == 2 and "--set belongs to --method" in refused.output
+
+
 def test_what_is_rounding_in_one_run_is_zero_beside_another():
     row = ComparedNumber("final cart.vx", "m/s", (3e-13, 0.2), False, 1e-12)
     assert row.shown == (0.0, 0.2, 0.2 - 3e-13)

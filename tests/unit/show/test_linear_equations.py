@@ -5,7 +5,7 @@ import pytest
 import sympy
 
 import noslip as ns
-from noslip.show.equations.linear import linear_equations
+from noslip.show.equations.small_motions import linear_equations
 from noslip.show.equations.typeset import to_text
 from oracles.whipple import canonical_matrices
 

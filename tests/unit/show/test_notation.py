@@ -6,11 +6,10 @@ from sled_with_rotor import METHODS, model
 import noslip as ns
 from noslip.base.formats import known_formats
 from noslip.expressions.letters import read_symbol
-from noslip.show.equations.equations_text import equations_text
-from noslip.show.equations.formats import AbstractEquationFormat
+from noslip.show.equations.derivation_text import derivation
+from noslip.show.equations.equation_formats import AbstractEquationFormat, equations_text
 from noslip.show.equations.glyphs import Glyph, escape_latex, glyph_of_name, glyph_of_text
 from noslip.show.equations.notation import Notation
-from noslip.show.equations.text import derivation
 from noslip.show.equations.typeset import to_latex, to_mathml
 
 
@@ -205,3 +204,28 @@ def test_labels_with_marks_are_read_back(glyph):
 
 def test_three_dots_need_no_package():
     assert Glyph("x", "", 3).latex == r"\dot{\ddot{x}}"
+
+
+def test_parameters_that_are_called_by_a_word_have_its_letter():
+    """Unless another parameter is called by that letter; then the word stays."""
+    b = ns.ModelBuilder("words", gravity=(0.0, 0.0, 0.0))
+    for name, unit in [
+        ("mass", "kg"),
+        ("wheel_radius", "m"),
+        ("m_load", "kg"),
+        ("load_mass", "kg"),
+    ]:
+        b.parameter(name, 1.0, unit)
+    b.body("block", mass="mass + m_load + load_mass", inertia=("mass*wheel_radius^2", 1.0, 1.0))
+    b.joint("block", ns.Prismatic(axis=(1, 0, 0)), parent="world", child="block")
+    letters = {e.name: e.glyph.text for e in Notation(ns.derive(b.build())).parameters}
+    assert letters == {
+        "mass": "m", "wheel_radius": "r_wheel", "m_load": "m_load", "load_mass": "load_mass",
+    }  # fmt: skip
+
+
+def test_steered_wheels_have_letters_of_their_own():
+    notation = Notation(ns.derive(ns.load("snakeboard")))
+    letters = {e.name: e.glyph.text for e in [*notation.coordinates, *notation.speed_inputs]}
+    assert letters["front.steer.angle"] == "δ_front" and letters["front.angle"] == "θ_front"
+    assert letters["back.steering_rate"] == "ω_back"

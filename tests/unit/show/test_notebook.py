@@ -21,9 +21,9 @@ from sled_with_rotor import sled_with_rotor
 
 import noslip as ns
 from noslip.scene.colors import INK
-from noslip.scene.poses import frames
+from noslip.scene.poses import frames, start_frame
 from noslip.show import displays
-from noslip.show.displays import matrices_html, portrait, start_frame
+from noslip.show.displays import matrices_html, portrait
 from noslip.show.notebook import (
     EQUATIONS,
     FIGURE,

@@ -13,7 +13,7 @@ from runs_to_plot import run_of
 import noslip as ns
 from noslip.scene.colors import INK, PALETTE
 from noslip.show.plots import files
-from noslip.show.plots.files import png_bytes, save_figure, svg_text
+from noslip.show.plots.files import FigureFile, png_bytes, svg_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 BEGINNINGS = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml", ".pdf": b"%PDF-"}
@@ -27,12 +27,12 @@ def figure():
 @pytest.mark.parametrize("kind", BEGINNINGS)
 def test_files_are_what_their_names_say(figure, kind, tmp_path):
     target = tmp_path / f"speeds{kind}"
-    assert save_figure(figure, target) == target
+    assert FigureFile(target).save(figure) == target
     assert target.read_bytes().startswith(BEGINNINGS[kind])
     assert [p.name for p in tmp_path.iterdir()] == [target.name]
     # saving it again gives the same bytes
     again = tmp_path / f"again{kind}"
-    save_figure(ns.plot(run_of("agv"), "speeds", title="speeds"), again)
+    FigureFile(again).save(ns.plot(run_of("agv"), "speeds", title="speeds"))
     assert again.read_bytes() == target.read_bytes()
 
 
@@ -42,7 +42,7 @@ def test_plot_saves_what_it_returns(tmp_path):
 
 
 def test_a_png_has_the_size_of_the_figure(figure, tmp_path):
-    save_figure(figure, tmp_path / "fine.png", dpi=300)
+    FigureFile(tmp_path / "fine.png").save(figure, dpi=300)
     with Image.open(tmp_path / "fine.png") as image:
         width, height = figure.get_size_inches()
         assert image.size == (round(300 * width), int(300 * height))
@@ -55,7 +55,7 @@ def test_a_png_has_the_size_of_the_figure(figure, tmp_path):
 
 def test_a_failure_leaves_the_old_file_and_nothing_else(figure, tmp_path, monkeypatch):
     target = tmp_path / "speeds.png"
-    save_figure(figure, target)
+    FigureFile(target).save(figure)
     before = target.read_bytes()
 
     def break_off(*words, **options):
@@ -63,7 +63,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(figure, tmp_path, monkey
 
     monkeypatch.setattr(files, "png_bytes", break_off)
     with pytest.raises(OSError, match="no space"):
-        save_figure(figure, target)
+        FigureFile(target).save(figure)
     assert target.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == [target.name]
 

@@ -18,7 +18,7 @@ from noslip.show.report.answers import answers
 from noslip.show.report.elements import number, number_text, quantity, words
 from noslip.show.report.pictures import LONGEST, pace
 from noslip.show.report.report import report_html
-from noslip.show.report.subject import gather
+from noslip.show.report.report_subject import gather
 
 SECTIONS = {
     "motion": "Motion",

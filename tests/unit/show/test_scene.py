@@ -15,12 +15,11 @@ from noslip.model.bodies import WORLD
 from noslip.model.number_reader import angles_of, number, numbers, rotation_to
 from noslip.model.triangles import box, cone, cylinder, ring, sphere
 from noslip.scene.assembly import scene
-from noslip.scene.cameras import camera, extent, followed, is_far
+from noslip.scene.cameras import CameraView, camera, extent, followed, is_far
 from noslip.scene.geometry import placed, quaternions_of, rotations_of, without_jumps
 from noslip.scene.meshes import shape_mesh
 from noslip.scene.overlays import KINDS, Trace, grids, rounded, scale_text, trace_names, traces
 from noslip.scene.poses import frames, part_poses
-from noslip.scene.render import CameraView
 from noslip.scene.rollers import rollers, rolling_rate
 
 NAMES = (*ns.MODELS, *MECHANISMS)

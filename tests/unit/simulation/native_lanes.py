@@ -16,40 +16,46 @@ from noslip.engines.native import compile_wide
 from noslip.engines.program import Program
 from noslip.simulation import rules
 from noslip.simulation.batches.lanes import LanePlan, TableSets, empty_results, run_lanes
-from noslip.simulation.plan import IntegrationPlan
-from noslip.simulation.runner import NativeResult
+from noslip.simulation.native_run import EMPTY, NativeLoop, NativeResult
 
 LANES = 8
 #: Where the run itself stands among the others, which start a little elsewhere.
 PLACES, COUNT = (0, 5, 11), 13
+#: What a run begins with, unless it is given.
+BEGUN = {
+    **dict.fromkeys(("sample_times", "base_inputs", "generator_parameters"), EMPTY),
+    **{"event_parameters": EMPTY, "step": 0.0, "max_step": np.inf, "max_steps": 2**62},
+    "relative_tolerance": 1e-8,
+}
 WORDS = ("rates", "generator", "update", "project", "events")
 
 
-def compare_in_lanes(plan: IntegrationPlan, result: NativeResult, programs: dict) -> None:
-    """Run a plan in lanes and compare, if it can be: `programs` are functions by address."""
-    addresses = {word: getattr(plan, word) for word in WORDS if getattr(plan, word)}
+def compare_in_lanes(loop: NativeLoop, values: dict, result: NativeResult, programs: dict) -> None:
+    """Run a loop in lanes and compare, if it can be: `programs` are functions by address."""
+    given = BEGUN | values
+    addresses = {word: getattr(loop, word).address for word in WORDS if getattr(loop, word)}
     if not all(address in programs for address in addresses.values()):
         return  # a Python function is called back, which lanes cannot do
-    for own in (plan.generator_parameters, plan.event_parameters):
-        if own.size and not np.array_equal(own, plan.parameters):
+    for own in (given["generator_parameters"], given["event_parameters"]):
+        if own.size and not np.array_equal(own, given["parameters"]):
             return  # one vector of parameters serves all functions of a batch
-    if plan.max_steps < 2**62 or np.isnan(plan.event_directions).any() or plan.direct_steps:
+    if given["max_steps"] < 2**62 or np.isnan(loop.directions).any() or loop.direct_steps:
         return
-    ny = plan.start_state.size
+    ny = given["start_state"].size
     traced = {word: programs[address] for word, address in addresses.items()}
     wide = compile_wide([_named(p, word) for word, p in traced.items()] + [_states(ny)], LANES)
     rng = np.random.default_rng(8)
-    starts = np.tile(plan.start_state, (COUNT, 1)) * (1 + 0.05 * rng.normal(size=(COUNT, ny)))
-    starts[list(PLACES)] = plan.start_state
+    starts = np.tile(given["start_state"], (COUNT, 1)) * (1 + 0.05 * rng.normal(size=(COUNT, ny)))
+    starts[list(PLACES)] = given["start_state"]
     results = empty_results(
-        COUNT, ny, ny, len(plan.event_directions), 4,
+        COUNT, ny, ny, len(loop.directions), 4,
         has_minimum=False, has_maximum=False, samples=np.zeros(0),
     )  # fmt: skip
-    results.states[:], results.times[:] = starts, plan.start_time
-    results.steps_left[:] = plan.step
-    run_lanes(_lane_plan(plan, wide, ny), results, threads=1)
+    results.states[:], results.times[:] = starts, given["start_time"]
+    results.steps_left[:] = given["step"]
+    run_lanes(_lane_plan(loop, given, wide, ny), results, threads=1)
     # samples and the last event of one run may take further evaluations, across steps
-    is_plain = not plan.sample_times.size and not plan.event_directions.size
+    is_plain = not given["sample_times"].size and not loop.directions.size
     counts = ["num_steps", "num_rejections", *(["num_evaluations"] if is_plain else [])]
     expected = [result.steps, result.rejections, result.evaluations]
     for k in PLACES:
@@ -71,25 +77,26 @@ def _states(ny: int) -> Program:
     return Program("columns", (1, ny, 8, 8), (), (), tuple(range(1, 1 + ny)))
 
 
-def _lane_plan(plan: IntegrationPlan, wide: dict, ny: int) -> LanePlan:
-    tables = plan.tables
+def _lane_plan(loop: NativeLoop, given: dict, wide: dict, ny: int) -> LanePlan:
+    tables, base, method = loop.tables, given["base_inputs"], loop.method
+    directions = loop.directions
     offsets = np.cumsum([0, *(table.starts.size for table in tables)])
     begins = np.concatenate([np.zeros(0), *(table.starts for table in tables)])
-    times = np.concatenate([plan.knots, plan.update_times, begins])
+    times = np.concatenate([loop.knots, loop.update_times, begins])
     knots = np.unique(times)
-    parameters = np.zeros(max(8, plan.parameters.size))
-    parameters[: plan.parameters.size] = plan.parameters
+    parameters = np.zeros(max(8, given["parameters"].size))
+    parameters[: given["parameters"].size] = given["parameters"]
     return LanePlan(
         lanes=LANES,
         functions={name: function.address for name, function in wide.items()},
-        num_states=ny - plan.num_generator_states,
-        num_generator_states=plan.num_generator_states,
-        num_inputs=plan.num_inputs,
+        num_states=ny - loop.num_generator_states,
+        num_generator_states=loop.num_generator_states,
+        num_inputs=base.size if loop.num_inputs < 0 else loop.num_inputs,
         num_columns=ny,
-        method=plan.method,
+        method=loop.method,
         queue=np.arange(COUNT),
         parameters=parameters[None],
-        base_inputs=plan.base_inputs[None],
+        base_inputs=given["base_inputs"][None],
         tables=TableSets(
             targets=np.array([table.index for table in tables], dtype=int),
             sets=np.zeros(0, dtype=int),
@@ -100,15 +107,15 @@ def _lane_plan(plan: IntegrationPlan, wide: dict, ny: int) -> LanePlan:
             knot_offsets=np.array([0, knots.size]),
             knots=knots,
         ),
-        end_time=plan.end_time,
-        update_times=plan.update_times,
+        end_time=given["end_time"],
+        update_times=loop.update_times,
         sample_times=np.zeros(0),
-        directions=plan.event_directions,
-        num_endings=plan.num_endings,
-        health_floors=plan.health_floors,
-        relative_tolerance=plan.relative_tolerance,
-        absolute_tolerance=plan.absolute_tolerance,
-        max_step=plan.step if plan.method == rules.RK4 else plan.max_step,
-        max_steps=plan.max_steps,
-        projection_tolerance=plan.projection_tolerance,
+        directions=loop.directions,
+        num_endings=directions.size if loop.num_endings < 0 else loop.num_endings,
+        health_floors=loop.floors,
+        relative_tolerance=given["relative_tolerance"],
+        absolute_tolerance=given["absolute_tolerance"],
+        max_step=given["step" if method == rules.RK4 else "max_step"],
+        max_steps=given["max_steps"],
+        projection_tolerance=given["projection_tolerance"],
     )

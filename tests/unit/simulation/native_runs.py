@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import math
 
 import casadi as ca
@@ -11,8 +12,7 @@ from native_lanes import compare_in_lanes
 
 from noslip.engines.native import compile_native
 from noslip.engines.program import trace_program
-from noslip.simulation.plan import IntegrationPlan
-from noslip.simulation.runner import run_native
+from noslip.simulation.native_run import NativeLoop
 
 #: Entries of vectors that a function below may read.
 MOST = 8
@@ -52,17 +52,33 @@ class native:
 ROUNDING = 1e-13
 
 
-def run(rates, state, end_time, **fields):
-    """What the loop leaves, from a state at time 0 unless the fields of its plan say otherwise."""
-    state = np.array(state, dtype=float)
+#: Fields of a loop; others differ from run to run.
+SHARED = {field.name for field in dataclasses.fields(NativeLoop) if field.init}
+
+
+def planned(rates, state, end_time, **fields):
+    """A loop, and what a run of it begins with: at time 0 unless the fields say otherwise."""
     fields = {
         "parameters": np.zeros(1),
         "start_time": 0.0,
-        "absolute_tolerance": np.full(state.size, fields.get("relative_tolerance", 1e-8)),
+        "start_state": state,
+        "absolute_tolerance": np.full(len(state), fields.get("relative_tolerance", 1e-8)),
+        "projection_tolerance": 1e-12,
     } | fields
-    plan = IntegrationPlan(rates=rates.address, start_state=state, end_time=end_time, **fields)
-    result = run_native(plan)
-    compare_in_lanes(plan, result, PROGRAMS)
+    for name, value in fields.items():
+        if isinstance(value, list) or (isinstance(value, tuple) and name != "tables"):
+            fields[name] = np.array(value, dtype=float)
+    loop = NativeLoop(rates=rates, **{name: x for name, x in fields.items() if name in SHARED})
+    fields["start_state"] = np.array(state, dtype=float)
+    values = {name: x for name, x in fields.items() if name not in SHARED}
+    return loop, values | {"end_time": end_time}
+
+
+def run(rates, state, end_time, **fields):
+    """What the loop leaves."""
+    loop, values = planned(rates, state, end_time, **fields)
+    result = loop.begin(**values).go()
+    compare_in_lanes(loop, values, result, PROGRAMS)
     return result
 
 

@@ -20,7 +20,7 @@ def disk(system_of):
 def batch(disk):
     starts = START | {"disk.tilt": [1.2, 1.3, 1.4]}
     return ns.simulate_batch(
-        disk, duration=0.5, starts=starts, parameters={"m": [1.0, 2.0, 3.0]},
+        disk, duration=0.5, start=starts, parameters={"m": [1.0, 2.0, 3.0]},
         definitions={"far": [0.1, 0.2, 0.3]}, columns=["disk.x", "disk.tilt"],
         keep=["final", "minimum", "samples"], samples=5, events={"low": "disk.tilt - 1.25"},
     )  # fmt: skip
@@ -37,7 +37,7 @@ class TestWhoEndedIt:
         assert flat.ending is ns.Ending.SINGULAR and flat.ended_by is None
 
     def test_a_batch_says_the_same(self, disk):
-        found = ns.simulate_batch(disk, duration=0.5, starts=START, stop=STOPS)
+        found = ns.simulate_batch(disk, duration=0.5, start=START, stop=STOPS)
         assert found.ended_by.tolist() == ["soon"]
 
     def test_a_folder_keeps_it(self, tmp_path):
@@ -88,7 +88,7 @@ class TestMissingNames:
 
     def test_events_of_a_run_without_any(self, disk, refuses):
         run = ns.simulate(disk, duration=0.1, start=START, stop={"far": "disk.x - 100"})
-        many = ns.simulate_batch(disk, duration=0.1, starts=START)
+        many = ns.simulate_batch(disk, duration=0.1, start=START)
         for tables, where in (
             ((run.event_times, run.event_states), "trajectory of model 'rolling-disk'"),
             ((many.event_times, many.event_counts), self.WHERE),
@@ -129,7 +129,7 @@ def test_endings_are_counted_as_numpy_counts(disk):
     starts["disk.spin_rate"][1] = 0.0
     when = {"late": [9.0, 9.0, 0.2, 9.0, 0.3, 9.0]}
     many = ns.simulate_batch(
-        disk, duration=0.5, starts=starts, definitions=when, stop={"then": "t - late"}
+        disk, duration=0.5, start=starts, definitions=when, stop={"then": "t - late"}
     )
     assert len(many) == many.count == len(many.endings) == 6
     found, counts = np.unique(many.endings, return_counts=True)
@@ -157,4 +157,4 @@ def test_a_text_is_no_parameter(disk, refuses, value):
         ns.simulate(disk, duration=0.1, start=START, parameters={"m": value})
     for given, what in ((value, "is not a number"), ([value, value], "are not numbers")):
         with refuses(ns.SimulationError, what, "batch of", "give a number"):
-            ns.simulate_batch(disk, duration=0.1, starts=START, parameters={"m": given})
+            ns.simulate_batch(disk, duration=0.1, start=START, parameters={"m": given})

@@ -40,7 +40,7 @@ class TestSameAsAlone:
         common = {"duration": 1.5, "samples": 16, **settings}
         batch = ns.simulate_batch(
             disk,
-            starts=disk_starts,
+            start=disk_starts,
             parameters=parameters,
             columns=names,
             keep=["samples"],
@@ -69,7 +69,7 @@ class TestSameAsAlone:
         names = [q.name for q in (*system.coordinates, *system.speeds, *system.inputs)]
         batch = ns.simulate_batch(
             system,
-            starts=starts,
+            start=starts,
             definitions={**numbers, **definitions},
             columns=names,
             keep=["samples"],
@@ -104,7 +104,7 @@ class TestSameAsAlone:
         common = {"duration": 1.5, "samples": 7}
         batch = ns.simulate_batch(
             pendulum,
-            starts=starts,
+            start=starts,
             inputs={"torque": tables[0] if is_shared else tables},
             keep=["samples"],
             columns=["swing.angle", "torque"],
@@ -128,7 +128,7 @@ class TestSameAsAlone:
         law = ca.Function("law", [t, q, v, p], [-0.5 * q - 0.1 * v + 0.1 * ca.sin(t) * p[1]])
         starts = {"swing.angle": varied(rng, 0.4)}
         common = {"duration": 1.0, "samples": 5, "inputs": {"torque": law}}
-        batch = ns.simulate_batch(pendulum, starts=starts, keep=["samples"], **common)
+        batch = ns.simulate_batch(pendulum, start=starts, keep=["samples"], **common)
         runs = [alone(pendulum, k, starts=starts, **common) for k in range(COUNT)]
         compare(batch, runs, ["swing.angle", "swing.rate"])
 
@@ -156,9 +156,7 @@ class TestSameAsAlone:
         starts = {"swing.angle": varied(rng, 0.4)}
         common = {"duration": 1.02, "samples": 7, "inputs": Integral()}
         names = ["swing.angle", "memory", "torque"]
-        batch = ns.simulate_batch(
-            pendulum, starts=starts, keep=["samples"], columns=names, **common
-        )
+        batch = ns.simulate_batch(pendulum, start=starts, keep=["samples"], columns=names, **common)
         runs = [alone(pendulum, k, starts=starts, **common) for k in range(COUNT)]
         compare(batch, runs, names)
 
@@ -166,14 +164,14 @@ class TestSameAsAlone:
         starts = {"swing.angle": varied(rng, 0.4)}
         common = {"duration": 1.0, "samples": 5, "start_time": 3.0, "max_step": 0.02, "step": 1e-4}
         common["inputs"] = {"torque": "sin(t)"}
-        batch = ns.simulate_batch(pendulum, starts=starts, keep=["samples"], **common)
+        batch = ns.simulate_batch(pendulum, start=starts, keep=["samples"], **common)
         runs = [alone(pendulum, k, starts=starts, **common) for k in range(COUNT)]
         compare(batch, runs, ["swing.angle"])
         assert batch.sample_times.tolist() == [3.0, 3.25, 3.5, 3.75, 4.0]
 
     @pytest.mark.parametrize("lanes", [1, 2, 4, 16])
     def test_any_number_of_lanes(self, disk, disk_starts, lanes):
-        common = {"duration": 1.0, "starts": disk_starts, "keep": ["samples"], "samples": 5}
+        common = {"duration": 1.0, "start": disk_starts, "keep": ["samples"], "samples": 5}
         wide = ns.simulate_batch(disk, lanes=8, **common)
         other = ns.simulate_batch(disk, lanes=lanes, **common)
         for name in wide.samples:
@@ -182,9 +180,7 @@ class TestSameAsAlone:
     def test_folded_parameters(self, disk_starts):
         system = ns.compile(ns.derive(ns.load("rolling-disk")), fold=True)
         kept = ns.compile(ns.derive(ns.load("rolling-disk")))
-        one, other = (
-            ns.simulate_batch(s, duration=1.0, starts=disk_starts) for s in (system, kept)
-        )
+        one, other = (ns.simulate_batch(s, duration=1.0, start=disk_starts) for s in (system, kept))
         for name in one.final:
             np.testing.assert_allclose(one[name], other[name], **SAME)
 
@@ -201,12 +197,12 @@ def test_a_batch_goes_on_from_where_another_ended(system_of, monkeypatch, name, 
     """A whole state as the start is completed in lanes, and the motion is that of one long run."""
     system = system_of(name)
     starts = {word: np.linspace(*ends, 20) for word, ends in start.items()}
-    whole = ns.simulate_batch(system, duration=0.6, starts=starts, **TIGHT)
-    first = ns.simulate_batch(system, duration=0.3, starts=starts, **TIGHT)
+    whole = ns.simulate_batch(system, duration=0.6, start=starts, **TIGHT)
+    first = ns.simulate_batch(system, duration=0.3, start=starts, **TIGHT)
     calls = []
     monkeypatch.setattr(completion, "singular_values", lambda *a: calls.append(1))
     second = ns.simulate_batch(
-        system, duration=0.3, start_time=0.3, starts=dict(first.final), **TIGHT
+        system, duration=0.3, start_time=0.3, start=dict(first.final), **TIGHT
     )
     assert not calls  # no start is looked at by itself
     for column, values in whole.final.items():

@@ -36,7 +36,7 @@ class TestBits:
         masses, reach = varied(rng, 1.2, 0.1, MANY), rng.uniform(0.5, 4.0, MANY)
         return ns.simulate_batch(
             disk,
-            starts={n: v[order] for n, v in starts.items()},
+            start={n: v[order] for n, v in starts.items()},
             parameters={"m": masses[order]},
             definitions={"reach": reach[order]},
             **self.EVERYTHING,
@@ -75,14 +75,14 @@ class TestBits:
         speeds = np.array([-1.2, 1.0, 0.3, -1.2, 0.5, 0.1, -0.4, 2.0, 1e160])
         kwargs = {"duration": 3.0, "samples": 4, "keep": ["samples"]}
         batch = ns.simulate_batch(
-            system, starts={"x.speed": speeds, "heading.rate": rates}, threads=2, **kwargs
+            system, start={"x.speed": speeds, "heading.rate": rates}, threads=2, **kwargs
         )
         changed = batch.changed_speeds
         assert changed.any() and not changed.all() and not batch.success.all()
         for k in range(len(rates)):
             single = ns.simulate_batch(
                 system,
-                starts={"x.speed": speeds[k : k + 1], "heading.rate": rates[k : k + 1]},
+                start={"x.speed": speeds[k : k + 1], "heading.rate": rates[k : k + 1]},
                 **kwargs,
             )
             assert self.bits(single, 0) == self.bits(batch, k)
@@ -96,7 +96,7 @@ class TestClosedForm:
         batch = ns.simulate_batch(
             system_of("sleigh"),
             duration=3.0,
-            starts={"sled.vx": speeds, "sled.rate": rates},
+            start={"sled.vx": speeds, "sled.rate": rates},
             parameters={"m": masses},
             keep=["samples"],
             samples=13,
@@ -120,7 +120,7 @@ class TestClosedForm:
         batch = ns.simulate_batch(
             system_of("sleigh-on-slides"),
             duration=6.0,
-            starts={"x.speed": -1.2, "heading.rate": rates},
+            start={"x.speed": -1.2, "heading.rate": rates},
             keep=["minimum", "maximum", "samples"],
             columns=["heading.angle", "heading.rate", "x.speed"],
             samples=61,

@@ -79,7 +79,7 @@ class TestEvents:
         starts = {"swing.angle": varied(rng, 0.8), "swing.rate": varied(rng, 1.0)}
         texts = {"rest": "swing.rate", "down": "swing.angle"}
         batch = ns.simulate_batch(
-            pendulum, duration=3.0, starts=starts, events=texts, columns=[], **TIGHT
+            pendulum, duration=3.0, start=starts, events=texts, columns=[], **TIGHT
         )
         for k in range(COUNT):
             run = alone(pendulum, k, starts=starts, duration=3.0, samples=2, events=texts, **TIGHT)
@@ -98,7 +98,7 @@ class TestEvents:
             batch = ns.simulate_batch(
                 system,
                 duration=4.0,
-                starts=starts,
+                start=starts,
                 events={"turned": "sled.angle - 1"},
                 rtol=tolerance,
                 atol=tolerance,
@@ -123,7 +123,7 @@ class TestEndings:
     def test_disks_that_fall_flat(self, disk):
         """A disk at rest falls; a fast one stays up. Both as single runs say."""
         starts = {"disk.tilt": np.array([1.0, 1.0, 1.4]), "disk.spin_rate": np.array([0, -20.0, 0])}
-        batch = ns.simulate_batch(disk, duration=3.0, starts=starts)
+        batch = ns.simulate_batch(disk, duration=3.0, start=starts)
         for k in range(3):
             run = ns.simulate(
                 disk,

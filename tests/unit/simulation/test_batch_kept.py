@@ -23,7 +23,7 @@ class TestKept:
 
     def test_reductions_and_samples(self, disk, disk_starts):
         definitions = {"a": np.linspace(0, 1, COUNT), **self.HEIGHT}
-        kwargs = {"starts": disk_starts, "definitions": definitions, **self.COMMON}
+        kwargs = {"start": disk_starts, "definitions": definitions, **self.COMMON}
         full = ns.simulate_batch(disk, keep=["samples"], **kwargs)
         least = ns.simulate_batch(disk, keep=["minimum", "maximum"], **kwargs)
         final = ns.simulate_batch(disk, **kwargs)
@@ -39,16 +39,16 @@ class TestKept:
     def test_samples_go_where_they_are_wanted(self, disk, disk_starts, tmp_path):
         out = np.memmap(tmp_path / "samples", dtype=float, mode="w+", shape=(COUNT, 21, 2))
         kwargs = {"duration": 1.0, "samples": 21, "columns": ["disk.x", "disk.y"]}
-        batch = ns.simulate_batch(disk, starts=disk_starts, keep=["samples"], out=out, **kwargs)
+        batch = ns.simulate_batch(disk, start=disk_starts, keep=["samples"], out=out, **kwargs)
         assert np.shares_memory(batch.samples["disk.y"], out)
-        again = ns.simulate_batch(disk, starts=disk_starts, keep=["samples"], **kwargs)
+        again = ns.simulate_batch(disk, start=disk_starts, keep=["samples"], **kwargs)
         assert np.array_equal(out[:, :, 1], again.samples["disk.y"])
 
     def test_names_and_units_in_a_dataset(self, disk, disk_starts, tmp_path, refuses):
         batch = ns.simulate_batch(
             disk,
             duration=1.0,
-            starts=disk_starts,
+            start=disk_starts,
             parameters={"m": np.linspace(1, 2, COUNT)},
             columns=["disk.x"],
             keep=["minimum", "samples"],
@@ -76,7 +76,7 @@ class TestKept:
         batch.to_xarray().to_dataframe().to_csv(tmp_path / "batch.csv")
 
     def test_summary(self, disk, disk_starts):
-        batch = ns.simulate_batch(disk, duration=1.0, starts=disk_starts)
+        batch = ns.simulate_batch(disk, duration=1.0, start=disk_starts)
         assert f"{COUNT} trajectories: {COUNT} finished" in batch.summary()
         assert "Batch of 'rolling-disk'" in repr(batch)
         assert batch.count == COUNT and list(batch.varied) == [
@@ -84,6 +84,6 @@ class TestKept:
         ]
 
     def test_all_coordinates_and_speeds_are_kept_by_default(self, disk):
-        batch = ns.simulate_batch(disk, duration=0.5, starts={"disk.tilt": 1.0}, count=3)
+        batch = ns.simulate_batch(disk, duration=0.5, start={"disk.tilt": 1.0}, count=3)
         assert list(batch.final) == [q.name for q in (*disk.coordinates, *disk.speeds)]
         assert np.ptp(batch["disk.z"]) == 0.0 and batch.count == 3

@@ -22,13 +22,13 @@ class TestRefused:
         ("kwargs", "what", "where", "fix"),
         [
             (
-                {"starts": {"swing.angle": [0.1, 0.2]}, "parameters": {"m": [1, 2, 3]}},
+                {"start": {"swing.angle": [0.1, 0.2]}, "parameters": {"m": [1, 2, 3]}},
                 "the numbers of trajectories differ: start 'swing.angle': 2, parameter 'm': 3",
                 "batch of model 'pendulum'",
                 "as many as there are trajectories",
             ),
             (
-                {"starts": {"swing.angel": [0.1, 0.2]}},
+                {"start": {"swing.angel": [0.1, 0.2]}},
                 "there is no coordinate, speed or angle 'swing.angel'",
                 "start of model 'pendulum'",
                 "did you mean 'swing.angle'",
@@ -58,19 +58,19 @@ class TestRefused:
                 "",
             ),
             (
-                {"starts": {"swing.angle": [0.1, np.nan]}},
+                {"start": {"swing.angle": [0.1, np.nan]}},
                 "start 'swing.angle' is nan for trajectory 1",
                 "batch of model 'pendulum'",
                 "give finite numbers",
             ),
             (
-                {"starts": {"swing.angle": [[0.1], [0.2]]}},
+                {"start": {"swing.angle": [[0.1], [0.2]]}},
                 "start 'swing.angle' has the shape (2, 1)",
                 "batch of model 'pendulum'",
                 "one number for all trajectories",
             ),
             (
-                {"starts": {"swing.angle": "0.1"}},
+                {"start": {"swing.angle": "0.1"}},
                 "start 'swing.angle' is '0.1', which is not a number",
                 "batch of model 'pendulum'",
                 "give a number, or a list of numbers",
@@ -82,13 +82,13 @@ class TestRefused:
                 "give a number, or a list of numbers",
             ),
             (
-                {"starts": {"swing.angle": np.array(["2020-01-01"], dtype="datetime64[D]")}},
+                {"start": {"swing.angle": np.array(["2020-01-01"], dtype="datetime64[D]")}},
                 "start 'swing.angle' is array(['2020-01-01']",
                 "batch of model 'pendulum'",
                 "give a number, or a list of numbers",
             ),
             (
-                {"starts": {3: [0.1, 0.2]}},
+                {"start": {3: [0.1, 0.2]}},
                 "there is no coordinate, speed or angle '3'",
                 "start of model 'pendulum'",
                 "known: ",
@@ -141,7 +141,7 @@ class TestRefused:
                 "give the two different names",
             ),
             ({"method": "euler"}, "there is no method 'euler'", "simulation of", "dop853"),
-            ({"rtol": 0.0}, "the tolerances are", "simulation of", "positive"),
+            ({"rtol": 0.0}, "tolerance is", "simulation of", "positive"),
             (
                 {"keep": ["samples"], "out": np.zeros((1, 2, 3))},
                 "out has the shape (1, 2, 3)",
@@ -159,7 +159,7 @@ class TestRefused:
             ns.simulate_batch(
                 disk,
                 duration=1.0,
-                starts={"disk.tilt": 1.0, "disk.z": [0.5 * np.sin(1.0), 5.0], "disk.yaw_rate": 0.0},
+                start={"disk.tilt": 1.0, "disk.z": [0.5 * np.sin(1.0), 5.0], "disk.yaw_rate": 0.0},
             )
 
     @pytest.mark.filterwarnings("ignore:invalid value encountered in divide")
@@ -168,13 +168,13 @@ class TestRefused:
         with refuses(
             ns.SimulationError, "the start state is not finite", "trajectory 1", "configuration"
         ):
-            ns.simulate_batch(system_of("heavy-body"), duration=1.0, starts=zero)
+            ns.simulate_batch(system_of("heavy-body"), duration=1.0, start=zero)
 
     def test_a_folded_parameter(self, refuses):
         system = ns.compile(ns.derive(ns.load("rolling-disk")), fold=["m"])
         with refuses(ns.SimulationError, "parameter 'm' is", "trajectory", "fold"):
             ns.simulate_batch(
-                system, duration=1.0, starts={"disk.tilt": 1.0}, parameters={"m": [1.0, 2.0]}
+                system, duration=1.0, start={"disk.tilt": 1.0}, parameters={"m": [1.0, 2.0]}
             )
 
     def test_other_types(self):
@@ -192,18 +192,16 @@ class TestRefused:
             _ = batch["swing.rate"]
 
 
-@pytest.mark.parametrize(
-    "word", ["starts", "parameters", "inputs", "events", "stop", "definitions"]
-)
+@pytest.mark.parametrize("word", ["start", "parameters", "inputs", "events", "stop", "definitions"])
 def test_what_has_no_names(disk, word):
-    with pytest.raises(TypeError, match=rf"{word} is \['disk.z'\]: pass names and"):
+    with pytest.raises(TypeError, match=rf"(?s)^{word} is \['disk.z'\].*pass names and"):
         ns.simulate_batch(disk, duration=1.0, **{word: ["disk.z"]})
 
 
 def test_what_cannot_be_called_or_asked(disk):
-    with pytest.raises(TypeError, match="progress is True: pass a function"):
+    with pytest.raises(TypeError, match=r"(?s)^progress is True.*pass a function"):
         ns.simulate_batch(disk, duration=1.0, progress=True)
-    with pytest.raises(TypeError, match=r"cancel is True: pass a threading\.Event"):
+    with pytest.raises(TypeError, match=r"(?s)^cancel is True.*pass a threading\.Event"):
         ns.simulate_batch(disk, duration=1.0, cancel=True)
 
 
@@ -218,7 +216,7 @@ def test_a_list_of_expressions(pendulum, refuses):
 
 
 def test_one_trajectory_is_told_as_one(pendulum):
-    batch = ns.simulate_batch(pendulum, duration=0.1, starts={"swing.angle": 0.1})
+    batch = ns.simulate_batch(pendulum, duration=0.1, start={"swing.angle": 0.1})
     assert batch.summary().startswith("1 trajectory: 1 finished;")
     with pytest.raises(TypeError, match="plot takes a run, some runs or a sweep, got Batch"):
         ns.plot(batch)

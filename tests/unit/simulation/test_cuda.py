@@ -41,7 +41,7 @@ def card():
 )
 def test_a_card_takes_the_steps_of_the_processor(system_of, rng, name, settings):
     starts = {key: rng.uniform(*span, 1000) for key, span in STARTS[name].items()}
-    given = {"duration": 2.0, "starts": starts, **settings}
+    given = {"duration": 2.0, "start": starts, **settings}
     if "stop" in settings:
         given["definitions"] = {"limit": rng.uniform(0.5, 3.0, 1000)}
     lanes, card = (ns.simulate_batch(system_of(name), device=d, **given) for d in ("cpu", "cuda"))
@@ -89,7 +89,7 @@ def test_single_precision_keeps_its_digits(system_of, rng):
         starts = {key: rng.uniform(*span, 500) for key, span in spans.items()}
         if name == "rolling-disk":
             starts["disk.spin_rate"] = -8.0  # one that does not roll falls, and errors grow
-        given = {"duration": 2.0, "starts": starts, "rtol": 1e-5, "atol": 1e-5}
+        given = {"duration": 2.0, "start": starts, "rtol": 1e-5, "atol": 1e-5}
         exact = ns.simulate_batch(system_of(name), **given)
         found = ns.simulate_batch(system_of(name), device="cuda", precision="single", **given)
         for column, values in exact.final.items():
@@ -125,7 +125,7 @@ def test_other_libraries_take_results_without_a_copy(system_of, library):
     module = pytest.importorskip(library)
     system = system_of("agv")
     starts = {"wheel1.rate": np.linspace(-6.0, -4.0, 1000), "wheel2.rate": -8.0}
-    given = {"duration": 0.5, "starts": starts, "device": "cuda"}
+    given = {"duration": 0.5, "start": starts, "device": "cuda"}
     plain = ns.simulate_batch(system, **given)
     left = ns.simulate_batch(system, arrays="device", **given)
     for column, values in plain.final.items():
@@ -147,7 +147,7 @@ def test_other_libraries_take_results_without_a_copy(system_of, library):
     if library != "jax":
         name = system.coordinates[0].name
         again = ns.simulate_batch(
-            system, duration=0.1, starts={name: module.as_tensor(left.final[name], device="cuda")}
+            system, duration=0.1, start={name: module.as_tensor(left.final[name], device="cuda")}
             if library == "torch" else {name: module.asarray(left.final[name])}, device="cuda",
         )  # fmt: skip
         assert again.count == 1000

@@ -75,7 +75,7 @@ class TestWatchedOnADevice(test_batch_watched.TestWatched):
 @pytest.mark.slow
 def test_a_thread_takes_the_steps_of_a_lane(system_of, name, settings):
     """Quotients round otherwise on a card, and RK4 sums its stages in another order."""
-    given = {"duration": 2.0, "starts": STARTS[name], **settings}
+    given = {"duration": 2.0, "start": STARTS[name], **settings}
     lanes = ns.simulate_batch(system_of(name), **given)
     threads = ns.simulate_batch(system_of(name), device=HostDevice(), **given)
     assert np.array_equal(lanes.steps, threads.steps)
@@ -89,7 +89,7 @@ def test_a_thread_takes_the_steps_of_a_lane(system_of, name, settings):
 def test_neither_pauses_nor_parts_nor_threads_change_a_bit(system_of, monkeypatch):
     system = system_of("rolling-disk")
     given = {
-        **{"duration": 2.0, "starts": STARTS["rolling-disk"], "samples": 5, "keep": ["samples"]},
+        **{"duration": 2.0, "start": STARTS["rolling-disk"], "samples": 5, "keep": ["samples"]},
         **{"events": {"level": "disk.wx"}},
     }
     whole = ns.simulate_batch(system, device=HostDevice(threads=11), **given)
@@ -109,7 +109,7 @@ def test_parameters_that_differ_are_those_of_each_trajectory(system_of, rng):
     name = system.model.parameters[0].name
     value = system.parameters()[0]
     given = {
-        **{"duration": 1.0, "starts": STARTS["whipple-bicycle"]},
+        **{"duration": 1.0, "start": STARTS["whipple-bicycle"]},
         **{"parameters": {name: value * rng.uniform(0.99, 1.01, 11)}},
     }
     lanes = ns.simulate_batch(system, **given)
@@ -124,7 +124,7 @@ def test_parameters_that_differ_are_those_of_each_trajectory(system_of, rng):
 )
 def test_single_precision_keeps_its_digits(system_of, name, settings):
     """Seven digits, of which rounding over the steps of two seconds takes three."""
-    given = {"duration": 2.0, "starts": STARTS[name]}
+    given = {"duration": 2.0, "start": STARTS[name]}
     exact = ns.simulate_batch(system_of(name), **given, **settings)
     found = ns.simulate_batch(
         system_of(name), device=HostDevice(), precision="single", **given, **settings
@@ -182,7 +182,7 @@ class CardWithoutDriver(HostDevice):
 def test_kernels_are_whole_as_ptx(system_of, settings, capability):
     """Nothing is left to link: a card has no C library."""
     card = CardWithoutDriver()
-    given = {"duration": 0.1, "starts": STARTS["rolling-disk"], **settings}
+    given = {"duration": 0.1, "start": STARTS["rolling-disk"], **settings}
     ns.simulate_batch(system_of("rolling-disk"), device=card, **given)
     ptx = ptx_of(card.texts[0], capability)
     assert f".target sm_{capability}" in ptx
@@ -228,7 +228,7 @@ class TestRefused:
 class TestArrays:
     """Results that stay on the device; that of these tests is the processor, as DLPack says."""
 
-    GIVEN = {"duration": 0.5, "starts": STARTS["agv"], "samples": 3, "keep": ["minimum", "samples"]}
+    GIVEN = {"duration": 0.5, "start": STARTS["agv"], "samples": 3, "keep": ["minimum", "samples"]}
 
     def test_they_hold_what_numpy_has(self, system_of):
         system = system_of("agv")
@@ -267,7 +267,7 @@ class TestArrays:
         system = system_of("agv")
         first = ns.simulate_batch(system, device=HostDevice(), arrays="device", **self.GIVEN)
         name = system.coordinates[0].name
-        again = ns.simulate_batch(system, duration=0.1, starts={name: first.final[name]})
+        again = ns.simulate_batch(system, duration=0.1, start={name: first.final[name]})
         assert again.count == 11
 
     def test_refused(self, system_of):
@@ -287,7 +287,7 @@ def test_trajectories_that_go_on_in_lanes_are_those_of_lanes(system_of, monkeypa
     system = system_of("tractor-trailer")
     given = {
         "duration": 4.0,
-        "starts": {"tractor.vx": [1.0, 1.2, 0.9]},
+        "start": {"tractor.vx": [1.0, 1.2, 0.9]},
         "inputs": {"steering_rate": 0.5},
         "parameters": {"m1": [3000.0, 3100.0, 2900.0]},
     }

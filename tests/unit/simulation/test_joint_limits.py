@@ -59,7 +59,7 @@ def test_beyond_its_limits_a_joint_comes_back_and_is_noted(system):
 def test_many_at_once_end_as_one_does(system):
     pushes = np.array([1.0, -1.0, 0.0, 3.0])
     batch = ns.simulate_batch(
-        system, inputs={"push": pushes}, starts={"rail.position": np.array([0.0, 0.0, 0.1, 1.2])},
+        system, inputs={"push": pushes}, start={"rail.position": np.array([0.0, 0.0, 0.1, 1.2])},
         duration=4.0,
     )  # fmt: skip
     assert list(batch.ended_by) == ["rail reaches its limit"] * 2 + ["", ""]

@@ -98,7 +98,7 @@ def test_a_start_that_pulls_is_noted_from_there():
     run = ns.simulate(body, duration=0.5, start=START, inputs={"pull": 3 * M * G}, start_time=2.0)
     assert noted_time(run.notes) == pytest.approx(2.0)
     assert f"{2 * M * G:.4g} N" in run.notes[-1]
-    batch = ns.simulate_batch(body, duration=0.5, starts=START, inputs={"pull": [3 * M * G, 0.0]})
+    batch = ns.simulate_batch(body, duration=0.5, start=START, inputs={"pull": [3 * M * G, 0.0]})
     assert list(batch.lifts) == [0] and "from the start on" in batch.lifts[0]
 
 
@@ -124,7 +124,7 @@ def test_batches_note_the_first_trajectory_and_keep_it_out_of_pickles():
     batch = ns.simulate_batch(
         body,
         duration=1.0,
-        starts=START,
+        start=START,
         inputs={"pull": f"peak*exp(-((t - middle)/{WIDTH})^2)"},
         definitions={"peak": peaks, "middle": middles},
     )
@@ -171,3 +171,125 @@ def test_scenarios_commands_and_json_note_it(tmp_path, monkeypatch):
     )
     assert noted_time(json.loads(result.stdout)["notes"]) == pytest.approx(FIRST, rel=1e-5)
     assert "would have to pull" in Path("out/summary.txt").read_text()
+
+
+FOUR = ((0.3, 0.2), (0.3, -0.2), (-0.3, 0.2), (-0.3, -0.2))
+THREE = ((0.4, 0.0), (-0.2, 0.2), (-0.2, -0.2))
+
+
+def cart(places, at, lift="auto"):
+    """A plate on balls under a planar joint, pulled up at a point: their loads are no rows."""
+    b = ns.ModelBuilder(name="cart", gravity=(0, 0, -G))
+    b.body("b", mass=M, inertia=(0.02, 0.03, 0.04))
+    b.joint("b", ns.Planar(), parent="world", child="b")
+    for k, place in enumerate(places):
+        ball = ns.Ball(radius=0.1)
+        free = dict.fromkeys(("longitudinal", "lateral"), False)
+        center = (*place, 0.1)
+        b.contact(ns.Rolling(name=f"w{k}", body="b", wheel=ball, center=center, lift=lift, **free))
+    b.input("pull", "N")
+    b.force(ns.Wrench(name="up", body="b", point=(*at, 0), force=(0, 0, "pull")))
+    return ns.compile(ns.derive(b.build()))
+
+
+@pytest.mark.parametrize(
+    "places, at, share, lifted",
+    [
+        # the center of pressure −F r / (m g − F) leaves the rectangle; without the condition that
+        # loads push, the split of springs would have one pull from m g / 3 on
+        (FOUR, (0.3, 0.2), 1 / 2, ["w0", "w1", "w2"]),
+        (FOUR, (0.3, 0.0), 1 / 2, ["w0", "w1"]),
+        (THREE, (0.4, 0.0), 1 / 3, ["w0"]),
+        (FOUR, (0.0, 0.0), 1.0, ["w0", "w1", "w2", "w3"]),
+    ],
+)
+def test_wheels_under_a_planar_joint_are_noted_where_no_split_holds_them(places, at, share, lifted):
+    body = cart(places, at)
+    begins = MIDDLE - WIDTH * math.sqrt(math.log(PEAK / (share * M * G)))
+    for samples in (2, 1001):
+        run = ns.simulate(body, duration=1.0, inputs={"pull": PULL}, samples=samples)
+        noted = {n.split("'")[1]: noted_time([n], n.split("'")[1]) for n in run.notes}
+        assert list(noted) == lifted
+        assert min(noted.values()) == pytest.approx(begins, rel=1e-5)
+    # the audit shares the loads by another way, sample by sample
+    audited = {lift.wheel for lift in ns.audit(body, run).lifts if lift.is_certain}
+    assert audited == set(lifted)
+
+
+@pytest.mark.slow
+def test_supports_of_four_wheels_are_negative_where_the_audit_has_them_pull(rng):
+    """The audit shares the loads by quadratic programs, sample by sample."""
+    base = ns.load("mecanum-base")
+    system = ns.compile(ns.derive(base))
+    wheels = [c.name for c in base.contacts]
+    torques = {i.name: f"{a}*t" for i, a in zip(base.inputs, rng.uniform(50, 250, 4), strict=True)}
+    run = ns.simulate(
+        system,
+        duration=1.0,
+        inputs=torques,
+        samples=101,
+        outputs={f"held.{w}": f"support.{w}" for w in wheels},
+    )
+    found = ns.audit(system, run)
+    supports = np.array([run[f"held.{w}"] for w in wheels])
+    loads = np.array([found[w].normal for w in wheels])
+    pulls = loads < -found.rounding
+    assert np.array_equal(supports < -found.rounding, pulls) and pulls.any() and not pulls.all()
+    assert sum("would have to pull" in note for note in run.notes) == np.sum(pulls.any(axis=1))
+
+
+def test_a_base_under_a_planar_joint_ends_where_it_is_asked_to():
+    run = ns.simulate(
+        cart(THREE, (0.4, 0.0), lift="end"), duration=1.0, inputs={"pull": PULL}, samples=3
+    )
+    begins = MIDDLE - WIDTH * math.sqrt(math.log(PEAK / (M * G / 3)))
+    assert run.ended_by == "w0 lifts off" and run.t[-1] == pytest.approx(begins, abs=1e-9)
+    kept = ns.simulate(cart(THREE, (0.4, 0.0), "keep"), duration=1.0, inputs={"pull": PULL})
+    assert kept.notes == ()
+    body = cart(THREE, (0.4, 0.0))
+    tips = ns.simulate(body, duration=1.0, inputs={"pull": PULL}, stop={"tips": "support.w0"})
+    assert tips.t[-1] == pytest.approx(begins, abs=1e-9)
+    batch = ns.simulate_batch(body, duration=0.1, inputs={"pull": [0.0, 50.0]})
+    assert list(batch.lifts) == [1]
+
+
+def test_an_end_that_nobody_can_see_is_refused():
+    """Two balls under a planar joint: statics leaves their loads open, and no wheel tips."""
+    for places in (((0.2, 0.0), (-0.2, 0.0)), ((0.2, 0.0), (0.0, 0.0), (-0.2, 0.0))):
+        body = cart(places, (0.4, 0.0), lift="end")
+        for call, pull in ((ns.simulate, 0.0), (ns.simulate_batch, [0.0, 50.0])):
+            with pytest.raises(ns.SimulationError, match="its normal force is not known") as error:
+                call(body, duration=0.1, inputs={"pull": pull})
+            (fault,) = error.value.faults
+            assert "contact 'w0'" in fault.where and 'lift = "keep"' in fault.fix
+    ns.simulate(cart(places, (0.4, 0.0)), duration=0.1)
+
+
+@pytest.mark.parametrize(
+    "pressed, first",
+    [
+        ("0.1 - 0.3*exp(-((t - 0.37)/0.0004)^2)", 0.37 - 0.0004 * math.sqrt(math.log(3))),
+        # nothing of the motion feels it, and no step: what is an expression is enclosed
+        (
+            "-0.3*exp(-((t - 0.37)/0.00004)^2)",
+            0.37 - 0.00004 * math.sqrt(math.log(0.3 / 1e-9)),
+        ),
+        ("sin(2*t)", math.pi / 2),
+        (ns.Table(times=[0, 0.5, 0.51, 0.52, 2], values=[0.1, 0.1, -0.1, 0.1, 0.1]), 0.505),
+        ("max(0, sin(40*t))", None),
+    ],
+)
+def test_a_brake_that_is_negative_between_samples_is_noted_from_where_it_is(pressed, first):
+    b = ns.ModelBuilder(name="braked", gravity=(0, 0, 0))
+    b.body("w", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("w", ns.Revolute(axis=(0, 1, 0)), parent="world", child="w")
+    b.input("brake", "N*m")
+    b.force(ns.Brake(name="br", speed="w.rate", input="brake", smoothing=0.1))
+    body = ns.compile(ns.derive(b.build()))
+    for samples in (2, 5):
+        start = {"w.rate": 2.0}
+        run = ns.simulate(
+            body, duration=2.0, start=start, inputs={"brake": pressed}, samples=samples
+        )
+        times = [float(n.split("t = ")[1].split()[0]) for n in run.notes]
+        assert times == ([pytest.approx(first, rel=1e-5)] if first else [])

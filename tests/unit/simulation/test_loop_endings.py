@@ -42,7 +42,7 @@ class TestEndings:
             [1.0],
             3.0,
             parameters=np.ones(1),
-            health_floors=np.array([0.5, 0.1]),
+            floors=np.array([0.5, 0.1]),
             max_step=0.01,
             step=0.01,
             method=method,
@@ -56,7 +56,7 @@ class TestEndings:
     @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_health_may_be_on_either_side_of_zero_but_does_not_pass_it(self, method):
         # the health falls from where it starts; a step of 0.7 would leap from 0.3 to −0.4
-        common = {"parameters": np.ones(1), "health_floors": np.array([0.0, 0.1]), "method": method}
+        common = {"parameters": np.ones(1), "floors": np.array([0.0, 0.1]), "method": method}
         common |= {"max_step": 0.7, "step": 0.7, "sample_times": np.array([0.0])}
         below = run(sinking, [-0.3], 3.0, **common)
         assert (below.code, below.time) == (rules.FINISHED, 3.0)
@@ -67,7 +67,7 @@ class TestEndings:
         assert low <= above.time <= high
 
     def test_health_that_is_nan_counts_as_below(self):
-        result = run(sinking, [0.0], 3.0, parameters=[np.nan], health_floors=np.zeros(2))
+        result = run(sinking, [0.0], 3.0, parameters=[np.nan], floors=np.zeros(2))
         assert (result.code, result.index, result.time) == (rules.SINGULAR, 1, 0.0)
 
     @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
@@ -120,9 +120,9 @@ class TestEndings:
             driven,
             np.zeros(4),
             1.0,
-            generator=failing.address,
+            generator=failing,
             num_inputs=1,
-            project=needs_inputs.address,
+            project=needs_inputs,
         )
         assert result.code == rules.NON_FINITE
         assert result.time == pytest.approx(0.5, abs=1e-12)

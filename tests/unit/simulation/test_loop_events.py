@@ -19,7 +19,7 @@ from native_runs import (
 )
 
 from noslip.simulation import rules
-from noslip.simulation.plan import InputTable
+from noslip.simulation.native_run import InputTable
 
 
 class TestEvents:
@@ -35,8 +35,8 @@ class TestEvents:
                 state,
                 100.0,
                 start_time=time,
-                events=first_state.address,
-                event_directions=np.array([direction]),
+                events=first_state,
+                directions=np.array([direction]),
                 step=step if method == rules.DOP853 else 0.3,
                 method=method,
             )
@@ -57,8 +57,8 @@ class TestEvents:
             [0.0, 0.0],
             5.0,
             step=5.0,
-            events=parabola.address,
-            event_directions=np.array([direction]),
+            events=parabola,
+            directions=np.array([direction]),
             sample_times=np.arange(0.2, 5.0, 0.5),
         )
         assert (result.code, result.steps) == (rules.EVENT, 1)
@@ -81,9 +81,9 @@ class TestEvents:
                 [0.0, 0.0],
                 2.0,
                 step=1.0,
-                events=clocks.address,
+                events=clocks,
                 event_parameters=np.array([first, second]),
-                event_directions=np.zeros(3),
+                directions=np.zeros(3),
             )
             assert (result.code, result.index) == (rules.EVENT, index)
             assert result.time == pytest.approx(min(first, second), rel=1e-14)
@@ -94,8 +94,8 @@ class TestEvents:
             KEPLER_START,
             20.0,
             relative_tolerance=1e-12,
-            events=first_state.address,
-            event_directions=np.array([1.0]),
+            events=first_state,
+            directions=np.array([1.0]),
         )
         # x = cos E − 1/2 rises through zero at E = 5π/3, where t = E − sin(E)/2.
         anomaly = 5.0 * math.pi / 3.0
@@ -108,10 +108,10 @@ class TestEvents:
             [1.0, 0.0, 0.0, 0.0],
             10.0,
             relative_tolerance=1e-5,
-            project=onto_circle.address,
+            project=onto_circle,
             projection_tolerance=1e-14,
-            events=first_state.address,
-            event_directions=np.zeros(1),
+            events=first_state,
+            directions=np.zeros(1),
         )
         assert result.code == rules.EVENT
         assert abs(math.hypot(*result.state[:2]) - 1.0) <= 1e-14
@@ -130,7 +130,7 @@ class TestEvents:
             2.0,
             base_inputs=np.zeros(1),
             tables=(ramp,),
-            events=first_input.address,
-            event_directions=np.zeros(1),
+            events=first_input,
+            directions=np.zeros(1),
         )
         assert result.time == pytest.approx(0.75, rel=1e-14)

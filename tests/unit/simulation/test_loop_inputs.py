@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from native_runs import (
 from scipy import interpolate, linalg
 
 from noslip.simulation import rules
-from noslip.simulation.plan import InputTable
+from noslip.simulation.native_run import InputTable
 
 
 class TestInputs:
@@ -94,7 +95,7 @@ class TestInputs:
             [0.0, 0.0],
             2.0,
             base_inputs=np.array([-2.0]),
-            generator=switch.address,
+            generator=switch,
             generator_parameters=np.array([0.7]),
             knots=np.array([0.7]),
             sample_times=np.array([0.7, 2.0]),
@@ -125,10 +126,10 @@ class TestInputs:
             2.0,
             num_generator_states=1,
             base_inputs=np.array([0.25]),
-            generator=controller.address,
+            generator=controller,
             generator_parameters=np.array([2.0]),
             num_inputs=2,
-            health_floors=np.array([6.9, 7.9]),
+            floors=np.array([6.9, 7.9]),
             sample_times=times,
             relative_tolerance=1e-12,
             method=method,
@@ -153,7 +154,7 @@ class TestInputs:
             double_integrator,
             [1.0, 0.0],
             math.pi,
-            generator=ctypes.cast(callback, ctypes.c_void_p).value,
+            generator=SimpleNamespace(address=ctypes.cast(callback, ctypes.c_void_p).value),
             num_inputs=1,
             relative_tolerance=1e-11,
         )

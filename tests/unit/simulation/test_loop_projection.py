@@ -28,7 +28,7 @@ class TestProjection:
             pendulum,
             [1.0, 0.0, 0.0, 0.0],
             10.0,
-            project=onto_circle.address,
+            project=onto_circle,
             projection_tolerance=1e-14,
             sample_times=np.linspace(0.0, 10.0, 101),
             relative_tolerance=1e-6,
@@ -46,14 +46,14 @@ class TestProjection:
         start = [1.0, 0.0, 0.0, 0.0]
         free = run(pendulum, start, 5.0, **fields)
         watched = run(
-            pendulum, start, 5.0, project=onto_circle.address, projection_tolerance=1e-3, **fields
+            pendulum, start, 5.0, project=onto_circle, projection_tolerance=1e-3, **fields
         )
         assert np.array_equal(free.states, watched.states)
         assert free.evaluations == watched.evaluations
 
     def test_corrected_steps_start_anew_from_the_projected_state(self):
         # A run of one step evaluates its first stage itself. All are as long as they may be.
-        fields = {"project": onto_circle.address, "relative_tolerance": 1e-4, "max_step": 0.1}
+        fields = {"project": onto_circle, "relative_tolerance": 1e-4, "max_step": 0.1}
         whole = run(pendulum, [1.0, 0.0, 0.0, 0.0], 5.0, step=0.01, **fields)
         state, time, step = [1.0, 0.0, 0.0, 0.0], 0.0, 0.01
         while time < 5.0:
@@ -69,7 +69,7 @@ class TestProjection:
             pendulum,
             [1.0, 0.0, 0.0, 0.0],
             5.0,
-            project=nowhere.address,
+            project=nowhere,
             sample_times=np.array([0.0, 0.9, 4.0]),
             step=0.05,
             max_step=0.05,

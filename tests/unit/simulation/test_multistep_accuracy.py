@@ -45,7 +45,7 @@ def test_samples_are_as_accurate_as_those_of_single_steps(system_of, name, toler
     several = ns.simulate(system, start=STARTS[name], **common, **held)
     exact = ns.simulate(system, start=STARTS[name], **common, **TIGHT)
     starts = {key: np.array([value]) for key, value in STARTS[name].items()}
-    single, batch = batch_of_one(system, starts=starts, **common, **held)
+    single, batch = batch_of_one(system, start=starts, **common, **held)
     assert several.steps == batch.steps[0]
     expected = np.hstack([exact.q, exact.v])
     scale = 1.0 + np.abs(expected).max(axis=0)
@@ -71,7 +71,7 @@ def test_the_last_steps_after_a_fast_start(system_of, duration, tolerance):
     several = ns.simulate(system, start=STARTS["agv"], **common, **held).q
     exact = ns.simulate(system, start=STARTS["agv"], **common, **TIGHT).q
     starts = {key: np.array([value]) for key, value in STARTS["agv"].items()}
-    single, _ = batch_of_one(system, starts=starts, **common, **held)
+    single, _ = batch_of_one(system, start=starts, **common, **held)
     scale = tolerance * (1.0 + np.abs(exact))
     off, off_single = (
         np.sqrt(np.mean(((q[:, : exact.shape[1]] - exact) / scale) ** 2, axis=1)).max()
@@ -87,7 +87,7 @@ def test_samples_where_forces_change_fast(system_of, torque, tolerance):
     system, names = system_of("pendulum"), ("swing.angle", "swing.rate")
     common = {"duration": 2.0, "samples": 801, "inputs": {"torque": torque}}
     held, starts = {"rtol": tolerance, "atol": tolerance}, np.linspace(0.3, 1.5, 40)
-    kept = {"starts": {"swing.angle": starts}, "columns": names, "keep": ["samples"]}
+    kept = {"start": {"swing.angle": starts}, "columns": names, "keep": ["samples"]}
     batch, exact = (ns.simulate_batch(system, **common, **kept, **each) for each in (held, TIGHT))
     compared = 0
     for k, start in enumerate(starts):

@@ -6,7 +6,6 @@ report by themselves.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import threading
 
@@ -20,14 +19,14 @@ from native_runs import (
     native,
     onto_circle,
     pendulum,
+    planned,
     run,
 )
 
 from noslip.simulation import rules
 from noslip.simulation.loop.hermite import NUM_NODES
-from noslip.simulation.plan import InputTable, IntegrationPlan
-from noslip.simulation.recorded_run import RecordedRun
-from noslip.simulation.runner import run_native
+from noslip.simulation.native_run import InputTable
+from noslip.simulation.recorded_run import Recorder
 
 TIGHT = 1e-12
 ENOUGH = NUM_NODES - 1  # steps
@@ -44,17 +43,15 @@ def both(rates, state, end_time, **fields):
     return several, single
 
 
-def kepler_plan(**fields):
-    return IntegrationPlan(
-        rates=kepler.address,
-        parameters=np.zeros(1),
-        start_time=0.0,
-        end_time=6.0,
-        start_state=np.array(KEPLER_START),
-        sample_times=np.linspace(0.0, 6.0, 61),
-        absolute_tolerance=np.full(4, 1e-9),
-        **fields,
-    )
+def kepler_loop(**fields):
+    times = np.linspace(0.0, 6.0, 61)
+    given = {"sample_times": times, "absolute_tolerance": np.full(4, 1e-9)} | fields
+    return planned(kepler, KEPLER_START, given.pop("end_time", 6.0), **given)
+
+
+def begun(**fields):
+    loop, values = kepler_loop(**fields)
+    return loop.begin(**values)
 
 
 class TestAccuracy:
@@ -174,7 +171,7 @@ class TestSteps:
 
     @pytest.mark.parametrize("steps", [1, 2, 5, ENOUGH, 11, 10**6])
     def test_a_pause_changes_nothing(self, steps):
-        whole, parts = run_native(kepler_plan()), run_native(kepler_plan(direct_steps=steps))
+        whole, parts = begun().go(), begun(direct_steps=steps).go()
         assert whole.steps > 12
         for name in ("times", "states", "state"):
             assert np.array_equal(getattr(parts, name), getattr(whole, name))
@@ -185,9 +182,9 @@ class TestSteps:
     @pytest.mark.parametrize("chunk", [3, 1000])
     def test_a_recorded_run_has_the_same_samples(self, chunk, direct_steps):
         # on the calling thread a run pauses after so many steps, a recorded one does not
-        plan = dataclasses.replace(kepler_plan(), direct_steps=direct_steps)
-        whole, recorded = run_native(plan), RecordedRun(plan, chunk=chunk)
-        result = recorded.forward()
+        whole = begun(direct_steps=direct_steps).go()
+        recorder = Recorder(begun(direct_steps=direct_steps, records_steps=True), chunk=chunk)
+        result = recorder.forward().result
         assert np.array_equal(result.states, whole.states)
         assert result.evaluations == whole.evaluations
 
@@ -222,7 +219,7 @@ class TestEndings:
 
         times = np.linspace(0.0, 3.0, 301)
         cases = (
-            (sinking, {"health_floors": np.array([0.1])}, rules.SINGULAR, np.cos),
+            (sinking, {"floors": np.array([0.1])}, rules.SINGULAR, np.cos),
             (root, {}, rules.NON_FINITE, lambda t: (5.0 - 2.0 * (1.0 - t) ** 1.5) / 3.0),
             (squared, {}, rules.STEP_TOO_SMALL, lambda t: 1.0 / (1.0 - t)),
         )
@@ -235,12 +232,11 @@ class TestEndings:
             assert np.abs(result.states[early, 0] / expected - 1.0).max() < 1e-7
 
     def test_cancelled(self):
-        plan = kepler_plan()
         times = np.linspace(0.0, 1e6, 200_001)
-        long = dataclasses.replace(plan, end_time=1e6, sample_times=times)
+        long = begun(end_time=1e6, sample_times=times)
         cancel = threading.Event()
         threading.Timer(0.05, cancel.set).start()
-        result = run_native(long, cancel=cancel)
+        result = long.go(cancel=cancel)
         assert result.code == rules.CANCELLED
         assert 0.0 < result.time < 1e6
         assert np.array_equal(result.times, times[times <= result.time])
@@ -256,7 +252,7 @@ class TestEndings:
 
         times = np.linspace(0.0, 5.0, 51)
         fields = {"sample_times": times, "relative_tolerance": tolerance}
-        fields |= {"project": not_at_one.address, "parameters": times[at : at + 1]}
+        fields |= {"project": not_at_one, "parameters": times[at : at + 1]}
         several, single = (
             run(pendulum, [1.0, 0.0, 0.0, 0.0], 5.0, knots=knots, **fields)
             for knots in (np.zeros(0), np.array([6.0]))
@@ -295,7 +291,7 @@ def test_samples_are_projected():
         pendulum,
         [1.0, 0.0, 0.0, 0.0],
         10.0,
-        project=onto_circle.address,
+        project=onto_circle,
         projection_tolerance=1e-14,
         sample_times=times,
         relative_tolerance=1e-10,
@@ -312,7 +308,7 @@ class TestEvents:
     def test_those_that_go_on_change_no_sample(self, tolerance):
         """Also where the step of a crossing is looked at again after steps within it."""
         fields = {"sample_times": np.linspace(0.0, 20.0, 201), "relative_tolerance": tolerance}
-        events = {"events": first_state.address, "event_directions": [0.0], "num_endings": 0}
+        events = {"events": first_state, "directions": [0.0], "num_endings": 0}
         plain = run(kepler, KEPLER_START, 20.0, **fields)
         noted = run(kepler, KEPLER_START, 20.0, **fields, **events)
         assert len(noted.crossings) == 7
@@ -338,9 +334,9 @@ class TestEvents:
             30.0,
             sample_times=times,
             relative_tolerance=tolerance,
-            events=above.address,
+            events=above,
             event_parameters=[floor],
-            event_directions=[0.0],
+            directions=[0.0],
         )
         assert several.code == rules.EVENT
         assert several.time == pytest.approx(math.acos(floor), abs=10 * tolerance)
@@ -354,12 +350,12 @@ class TestEvents:
     "breaks",
     [
         {"knots": [3.0]},
-        {"update": growing.address, "update_times": [0.0, 1.0]},
+        {"update": growing, "update_times": [0.0, 1.0]},
         {"tables": (TABLE,), "base_inputs": [0.0]},
         {"method": rules.RK4, "step": 0.1},
     ],
     ids=["knots", "updates", "tables", "rk4"],
 )
 def test_what_may_break_a_motion(breaks):
-    assert kepler_plan().is_smooth
-    assert not kepler_plan(**breaks).is_smooth
+    assert kepler_loop()[0].is_smooth
+    assert not kepler_loop(**breaks)[0].is_smooth

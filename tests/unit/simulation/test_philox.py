@@ -89,7 +89,7 @@ def _a_batch_draws_what_python_draws(device):
     batch = ns.simulate_batch(
         _cart(),
         duration=0.55,
-        starts={"cart.position": np.linspace(0.0, 1.0, 19)},
+        start={"cart.position": np.linspace(0.0, 1.0, 19)},
         inputs=Draws(3),
         columns=["a", "b", "c", "d"],
         device=device,

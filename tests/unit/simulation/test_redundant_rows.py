@@ -89,7 +89,7 @@ def test_long_steps_do_not_leap_over_a_singular_place(rate, duration, tolerance)
         run = ns.simulate(system, duration=duration, start=start, samples=samples, **held)
         forward = np.hypot(run["x.speed"], run["y.speed"])
         assert forward == pytest.approx(0.8 / np.cos(0.5), rel=off)
-    batch = ns.simulate_batch(system, duration=duration, starts=start, **held)
+    batch = ns.simulate_batch(system, duration=duration, start=start, **held)
     forward = np.hypot(batch.final["x.speed"], batch.final["y.speed"])
     assert forward == pytest.approx(0.8 / np.cos(0.5), rel=off)
 
@@ -104,7 +104,7 @@ def test_nor_where_two_places_are_passed_at_once():
     start |= {name.replace("1", "2"): value for name, value in start.items()}
     system, held = blades_on_slides(2), {"rtol": tolerance, "atol": tolerance}
     run = ns.simulate(system, duration=2.0, start=start, samples=41, **held)
-    batch = ns.simulate_batch(system, duration=2.0, starts=start, **held)
+    batch = ns.simulate_batch(system, duration=2.0, start=start, **held)
     for column in (run, batch.final):
         for k in (1, 2):
             forward = np.hypot(column[f"x{k}.speed"], column[f"y{k}.speed"])
@@ -117,7 +117,7 @@ def test_fixed_steps_do_not_leap_over_a_singular_place(angle):
     start = {"yaw.angle": 0.5, "yaw.rate": 20.0, "x.speed": 0.8}
     system, held = blades_on_slides(), {"method": "rk4", "step": angle / 20.0, "duration": 2.0}
     run = ns.simulate(system, start=start, samples=41, **held)
-    batch = ns.simulate_batch(system, starts=start, **held)
+    batch = ns.simulate_batch(system, start=start, **held)
     assert run.steps == batch.steps[0] == pytest.approx(40.0 / angle)
     for column in (run, batch.final):
         forward = np.hypot(column["x.speed"], column["y.speed"])

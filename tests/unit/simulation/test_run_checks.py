@@ -81,7 +81,7 @@ def test_a_start_without_a_finite_value_at_changed_parameters(refuses):
 
 def test_as_many_steps_as_can_be_counted(disk):
     assert ns.simulate(disk, duration=0.1, start=START, max_steps=10**18).success
-    assert ns.simulate_batch(disk, duration=0.1, starts=START, max_steps=10**18).success.all()
+    assert ns.simulate_batch(disk, duration=0.1, start=START, max_steps=10**18).success.all()
 
 
 def test_numbers_of_samples_and_equally_spaced_times(disk):

@@ -65,7 +65,7 @@ class TestAnglesGoOn:
         rates = np.array([RATE, -1.1, 0.2, 0.9])
         starts = self.START | {"sled.yaw_rate": rates}
         events = self.EVENTS | {"back": "sled.yaw + 7"}
-        batch = ns.simulate_batch(sled, duration=10.0, starts=starts, events=events, **TIGHT)
+        batch = ns.simulate_batch(sled, duration=10.0, start=starts, events=events, **TIGHT)
         assert batch.changed_speeds.tolist() == [True, True, True, True]
         for name, place in [*zip(self.EVENTS, PLACES, strict=True), ("back", -7.0)]:
             times = (place - 0.5) / rates
@@ -78,7 +78,7 @@ class TestAnglesGoOn:
         stop = {"two turns": "sled.yaw - 0.5 - 4*pi"}
         run = ns.simulate(sled, duration=20.0, start=self.START, stop=stop, **TIGHT)
         assert run.t[-1] == pytest.approx(4 * np.pi / RATE, abs=1e-10)
-        batch = ns.simulate_batch(sled, duration=20.0, starts=self.START, stop=stop, **TIGHT)
+        batch = ns.simulate_batch(sled, duration=20.0, start=self.START, stop=stop, **TIGHT)
         assert batch.t[0] == pytest.approx(4 * np.pi / RATE, abs=1e-10)
 
     @pytest.mark.parametrize("settings", [{}, {"method": "rk4", "step": 0.1}], ids=str)
@@ -101,7 +101,7 @@ class TestAnglesGoOn:
         events = {name: f"sled.yaw - ({place!r})" for name, place in places.items()}
         asked = {"duration": 1.0, "events": events, **TIGHT}
         run = ns.simulate(sled, start=start, **asked)
-        batch = ns.simulate_batch(sled, starts=start, **asked)
+        batch = ns.simulate_batch(sled, start=start, **asked)
         assert run["sled.yaw"] == pytest.approx(yaw + rate * run.t, abs=1e-10)
         assert run.event_times["on"] == pytest.approx([1.0 / RATE], abs=1e-10)
         assert batch.event_times["on"][0, 0] == pytest.approx(1.0 / RATE, abs=1e-10)
@@ -112,7 +112,7 @@ class TestAnglesGoOn:
         """Against the columns, whose turns are counted from many samples."""
         events = {"yaw": "disk.yaw - 2*pi", "spin": "disk.spin + 20", "sum": "disk.yaw + disk.spin"}
         run = ns.simulate(disk, duration=8.0, start=DISK, events=events, samples=8001, **TIGHT)
-        batch = ns.simulate_batch(disk, duration=8.0, starts=DISK, events=events, **TIGHT)
+        batch = ns.simulate_batch(disk, duration=8.0, start=DISK, events=events, **TIGHT)
         yaw, spin = run["disk.yaw"], run["disk.spin"]
         values = {"yaw": yaw - 2 * np.pi, "spin": spin + 20, "sum": yaw + spin}
         for name, value in values.items():
@@ -128,9 +128,9 @@ class TestAnglesGoOn:
         rates = np.linspace(-2.0, 2.0, 9)
         starts = self.START | {"sled.yaw_rate": rates}
         asked = {"duration": 5.0, "events": self.EVENTS | {"back": "sled.yaw + 7"}}
-        together = ns.simulate_batch(sled, starts=starts, threads=2, **asked)
+        together = ns.simulate_batch(sled, start=starts, threads=2, **asked)
         for k, rate in enumerate(rates):
-            alone = ns.simulate_batch(sled, starts=starts | {"sled.yaw_rate": rate}, **asked)
+            alone = ns.simulate_batch(sled, start=starts | {"sled.yaw_rate": rate}, **asked)
             for name, times in together.event_times.items():
                 assert times[k].tobytes() == alone.event_times[name][0].tobytes()
 
@@ -183,7 +183,7 @@ def test_an_input_by_names_is_that_by_coordinates(bicycle):
     assert np.ptp(runs[0][name]) > 0.1
     np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-11)
     batch = ns.simulate_batch(
-        bicycle, duration=1.0, starts=start, inputs={name: texts[0]}, columns=["frame.lean"]
+        bicycle, duration=1.0, start=start, inputs={name: texts[0]}, columns=["frame.lean"]
     )
     assert batch["frame.lean"][0] == pytest.approx(runs[0]["frame.lean"][-1], abs=1e-10)
 
@@ -192,7 +192,7 @@ class TestColumns:
     def test_of_a_batch_are_those_of_a_run(self, disk):
         asked = {"duration": 4.0, "samples": 41, **TIGHT}
         run = ns.simulate(disk, start=DISK, **asked)
-        batch = ns.simulate_batch(disk, starts=DISK, columns=NAMES, keep=["samples"], **asked)
+        batch = ns.simulate_batch(disk, start=DISK, columns=NAMES, keep=["samples"], **asked)
         for name in NAMES:
             np.testing.assert_allclose(batch.samples[name][0], run[name], rtol=1e-9, atol=1e-10)
             unit = "rad/s" if name.endswith("_rate") else "rad"
@@ -201,7 +201,7 @@ class TestColumns:
     def test_named_speeds(self, bicycle):
         start = {"speed": 4.6, "frame.wx": 0.5}
         run = ns.simulate(bicycle, duration=1.0, start=start)
-        batch = ns.simulate_batch(bicycle, duration=1.0, starts=start, columns=["speed"])
+        batch = ns.simulate_batch(bicycle, duration=1.0, start=start, columns=["speed"])
         assert batch.units["speed"] == "m/s"
         assert batch["speed"][0] == pytest.approx(run["speed"][-1], abs=1e-12)
         assert run["speed"] == pytest.approx(0.3 * run["rear_wheel.rate"], abs=1e-12)
@@ -215,7 +215,7 @@ class TestColumns:
         start = {"speed": 4.6, "frame.wx": 0.5}
         definitions = {"tilted": "frame.lean^2", "weight": 3.0, "cost": "weight*tilted + speed"}
         batch = ns.simulate_batch(
-            bicycle, duration=1.0, starts=start, definitions=definitions,
+            bicycle, duration=1.0, start=start, definitions=definitions,
             columns=["cost", "frame.lean", "speed"],
         )  # fmt: skip
         expected = 3.0 * batch["frame.lean"] ** 2 + batch["speed"]

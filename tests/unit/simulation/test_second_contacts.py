@@ -52,7 +52,7 @@ def test_batches_say_which_trajectories_touch_twice(system, columns):
     more = {}
     if columns is not None:
         more = {"keep": ["samples"], "samples": 46, "columns": [c.name for c in system.coordinates]}
-    batch = ns.simulate_batch(system, duration=0.45, starts=starts, **more)
+    batch = ns.simulate_batch(system, duration=0.45, start=starts, **more)
     (found,) = batch.second_contacts
     assert found == 1
     assert "second contact" in batch.message(1) and "second contact" not in batch.message(0)

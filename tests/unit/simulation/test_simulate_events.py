@@ -107,7 +107,6 @@ def test_a_value_that_jumps_over_zero_is_found_as_one_that_passes(pendulum, rtol
     asked = {"start": {"swing.angle": 1.2}, "rtol": rtol, "atol": rtol}
     events = {"through": "swing.angle", **JUMPS}
     run = ns.simulate(pendulum, duration=10.0, samples=2, events=events, **asked)
-    asked["starts"] = asked.pop("start")
     batch = ns.simulate_batch(pendulum, duration=10.0, events=JUMPS, max_events=9, **asked)
     through = run.event_times["through"]
     assert len(through) == 9

@@ -35,9 +35,9 @@ class TestRefusals:
     def test_tolerances(self, disk, refuses, rtol, atol):
         with refuses(
             ns.SimulationError,
-            f"the tolerances are rtol = {rtol}, atol = {atol}",
+            f"rtol = {rtol}" if rtol != 1e-9 else f"atol = {atol}",
             self.WHERE,
-            "give positive numbers",
+            "give a positive number",
         ):
             ns.simulate(disk, duration=1.0, rtol=rtol, atol=atol)
 
@@ -70,14 +70,14 @@ class TestRefusals:
 
 @pytest.mark.parametrize("word", ["start", "parameters", "inputs", "definitions"])
 def test_what_has_no_names(disk, word):
-    with pytest.raises(TypeError, match=rf"{word} is \[1, 2\]: pass names and values"):
+    with pytest.raises(TypeError, match=rf"(?s)^{word} is \[1, 2\].*pass names and values"):
         ns.simulate(disk, duration=1.0, **{word: [1, 2]})
 
 
 def test_what_cannot_be_called_or_asked(disk):
-    with pytest.raises(TypeError, match="progress is 3: pass a function"):
+    with pytest.raises(TypeError, match=r"(?s)^progress is 3.*pass a function"):
         ns.simulate(disk, duration=1.0, progress=3)
-    with pytest.raises(TypeError, match=r"cancel is True: pass a threading\.Event"):
+    with pytest.raises(TypeError, match=r"(?s)^cancel is True.*pass a threading\.Event"):
         ns.simulate(disk, duration=1.0, cancel=True)
 
 

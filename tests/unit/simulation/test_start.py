@@ -51,7 +51,7 @@ class TestCompletion:
             assert start.speed_residual < 1e-14
         # and so does each of many
         starts = {name: np.full(2, value) for name, value in zip(names, given, strict=True)}
-        assert ns.simulate_batch(system, duration=0.01, starts=starts).success.all()
+        assert ns.simulate_batch(system, duration=0.01, start=starts).success.all()
 
     @pytest.mark.parametrize("given", ["crank", "rocker", "coupler"])
     def test_any_speed_may_be_the_one_that_is_given(self, system_of, given):

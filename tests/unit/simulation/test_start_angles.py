@@ -133,7 +133,7 @@ def test_rates_belong_to_the_angles_that_are_given(tops, sequence, case):
     assert start.v == pytest.approx(omega, abs=1e-8)
     two = {name: [value, value] for name, value in given.items()}
     batch = ns.simulate_batch(
-        tops[sequence], duration=1e-9, starts=two, keep=["samples"], samples=2,
+        tops[sequence], duration=1e-9, start=two, keep=["samples"], samples=2,
         columns=["top.wx", "top.wy", "top.wz"],
     )  # fmt: skip
     for k in range(2):

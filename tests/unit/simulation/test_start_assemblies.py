@@ -36,7 +36,7 @@ def test_a_slider_goes_to_the_side_that_is_guessed(system_of):
     at = ns.evaluate(system, given, guess=guess)
     assert at.coordinates["guide.position"] == pytest.approx(behind, abs=1e-12)
     starts = {"crank.angle": [0.4, 0.5], "crank.rate": 2.0}
-    batch = ns.simulate_batch(system, duration=0.1, starts=starts, guess=guess)
+    batch = ns.simulate_batch(system, duration=0.1, start=starts, guess=guess)
     assert batch.final["guide.position"][0] == pytest.approx(run["guide.position"][-1], abs=1e-9)
     assert (batch.final["guide.position"] < 0.0).all()
 

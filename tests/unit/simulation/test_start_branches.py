@@ -53,7 +53,7 @@ def single(system, start):
 
 def batch(system, start):
     starts = {name: np.full(3, x) for name, x in start.items()}
-    return ns.simulate_batch(system, duration=0.3, starts=starts)
+    return ns.simulate_batch(system, duration=0.3, start=starts)
 
 
 def crossed(angle):

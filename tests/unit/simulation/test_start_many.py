@@ -141,4 +141,4 @@ def test_a_start_that_cannot_be_closed_is_refused_with_rates_given(system_of, re
         ns.complete_start(disk, given)
     many = {name: np.full(3, x) for name, x in given.items()}
     with refuses(ns.SimulationError, "breaks row 'rim.normal'", "trajectory 0", "leave out"):
-        ns.simulate_batch(disk, duration=1.0, starts=many)
+        ns.simulate_batch(disk, duration=1.0, start=many)

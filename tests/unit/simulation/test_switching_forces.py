@@ -40,7 +40,7 @@ def test_sliding_along_a_jump_ends_early_and_says_so(force):
 
 def test_a_batch_says_that_its_steps_do_not_end_on_switches():
     system = slider("-0.5*sign(s.speed)")
-    batch = ns.simulate_batch(system, duration=0.5, starts={"s.position": [1.0, 1.1]})
+    batch = ns.simulate_batch(system, duration=0.5, start={"s.position": [1.0, 1.1]})
     assert any("switch 1 of force own" in note for note in batch.notes)
 
 

@@ -125,7 +125,7 @@ def test_bits_of_a_trajectory_do_not_depend_on_how_many_run_beside_it(system_of)
     when = np.linspace(0.31, 0.69, count)
     arguments = {
         "duration": 1.0,
-        "starts": {"swing.angle": 0.3},
+        "start": {"swing.angle": 0.3},
         "inputs": {"torque": "0.2*sign(t - when)"},
     }
     whole = ns.simulate_batch(system, definitions={"when": when}, **arguments)

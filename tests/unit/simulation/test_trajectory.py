@@ -188,5 +188,5 @@ def test_counts_are_spoken_with_their_nouns(system_of):
     assert "'rolling-disk': 1 body, 1 joint, 1 contact, 5 parameters, 0 inputs" in repr(run.model)
     assert ": 10 states, 0 force inputs, 0 speed inputs, 5 parameters\n" in repr(disk)
     assert "3 states, 1 force input, " in repr(system_of("pendulum"))
-    batch = ns.simulate_batch(disk, duration=0.1, starts={"disk.tilt": 1.2}, count=2)
+    batch = ns.simulate_batch(disk, duration=0.1, start={"disk.tilt": 1.2}, count=2)
     assert repr(batch).startswith("Batch of 'rolling-disk': 2 trajectories: 2 finished; ")

@@ -130,7 +130,7 @@ def test_a_caster_without_trail_loses_rank_not_inertia(system_of, refuses):
     with refuses(ns.SimulationError, "the constraints lose rank", "model 'agv'", "on_failure"):
         ns.simulate(system_of("agv"), duration=1.0, start=start, parameters={"d": 0.0})
     batch = ns.simulate_batch(
-        system_of("agv"), duration=0.1, starts=start, parameters={"d": [0.0, 0.025]}
+        system_of("agv"), duration=0.1, start=start, parameters={"d": [0.0, 0.025]}
     )
     assert "the constraints lose rank" in batch.message(0) and batch.success[1]
 

@@ -55,7 +55,7 @@ def test_all_crossings_are_found_alone_and_in_a_batch(block, text):
     batch = ns.simulate_batch(
         block,
         duration=10.0,
-        starts={"s.speed": [1.0, 0.3, 1.0]},
+        start={"s.speed": [1.0, 0.3, 1.0]},
         events={"e": text},
         max_events=max(1, len(expected)),
     )
@@ -76,7 +76,7 @@ def test_poles_and_ends_of_domains_at_any_step(block, text, max_step, method):
     np.testing.assert_allclose(run.event_times["e"], zeros, rtol=1e-7)
     stopped = ns.simulate(block, start=START, stop={"e": text}, **given)
     assert stopped.t[-1] == pytest.approx([*zeros, 10.0][0], rel=1e-7)
-    batch = ns.simulate_batch(block, starts={"s.speed": [1.0, 2.0]}, stop={"e": text}, **given)
+    batch = ns.simulate_batch(block, start={"s.speed": [1.0, 2.0]}, stop={"e": text}, **given)
     first = [*zeros, np.inf][0]
     np.testing.assert_allclose(batch.t, [min(first, 10.0), min(first / 2, 10.0)], rtol=1e-7)
 
@@ -87,7 +87,7 @@ def test_no_crossing_is_inferred_across_a_gap(block):
     run = ns.simulate(block, duration=10.0, start=START, events={"e": text})
     assert run.event_times["e"].size == 0
     assert any("has no value (nan)" in note for note in run.notes)
-    batch = ns.simulate_batch(block, duration=10.0, starts=START, events={"e": text})
+    batch = ns.simulate_batch(block, duration=10.0, start=START, events={"e": text})
     assert batch.event_counts["e"].tolist() == [0]
 
 
@@ -106,7 +106,7 @@ def test_more_crossings_than_there_is_room_for_in_a_step(block):
     run = ns.simulate(block, duration=1.0, start=START, events={"e": "sin(1e4*t)"})
     expected = np.arange(1, 3184) * np.pi / 1e4
     np.testing.assert_allclose(run.event_times["e"], expected, rtol=1e-12)
-    batch = ns.simulate_batch(block, duration=1.0, starts=START, events={"e": "sin(1e4*t)"})
+    batch = ns.simulate_batch(block, duration=1.0, start=START, events={"e": "sin(1e4*t)"})
     assert batch.event_counts["e"].tolist() == [3183] and run.notes == batch.notes == ()
 
 
@@ -123,7 +123,7 @@ def test_a_narrow_stop_ends_a_run_and_a_trajectory(block):
     stop = {"there": "(s.position - 2)*(s.position - 2.2)"}
     run = ns.simulate(block, duration=10.0, start=START, stop=stop)
     assert run.ended_by == "there" and run.t[-1] == pytest.approx(2.0, rel=1e-12)
-    batch = ns.simulate_batch(block, duration=10.0, starts={"s.speed": [1.0, 4.0]}, stop=stop)
+    batch = ns.simulate_batch(block, duration=10.0, start={"s.speed": [1.0, 4.0]}, stop=stop)
     np.testing.assert_allclose(batch.t, [2.0, 0.5], rtol=1e-12)
 
 
@@ -133,7 +133,7 @@ def test_what_cannot_be_excluded_is_noted(block):
     run = ns.simulate(block, duration=10.0, start=START, events=events)
     assert "crossings of event 'e' may have been missed" in run.notes[0]
     assert "max_step" in run.notes[0]
-    batch = ns.simulate_batch(block, duration=10.0, starts=START, count=2, events=events)
+    batch = ns.simulate_batch(block, duration=10.0, start=START, count=2, events=events)
     assert batch.notes[0].startswith("trajectory 0 and 1 more: crossings of event 'e'")
     assert "note: trajectory 0" in batch.summary()
 
@@ -143,7 +143,7 @@ def test_an_event_that_has_no_value_is_noted(block):
     run = ns.simulate(block, duration=10.0, start=START, events=events)
     np.testing.assert_allclose(run.event_times["e"], [2.0], rtol=1e-9)
     assert run.notes[0].startswith("event 'e' has no value (nan) at t = ")
-    batch = ns.simulate_batch(block, duration=10.0, starts=START, events=events)
+    batch = ns.simulate_batch(block, duration=10.0, start=START, events=events)
     assert "no value (nan)" in batch.notes[0]
 
 

@@ -13,7 +13,7 @@ from noslip.model.files import parse_model
 from noslip.studio.choosing.choice import INPUTS, PATH
 from noslip.studio.choosing.link import PageView
 from noslip.studio.page.downloads import KINDS, file_stem, make_file
-from noslip.studio.running.models import ModelCatalog
+from noslip.studio.running.model_catalog import ModelCatalog
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
-from noslip.studio.running.models import ModelCatalog
+from noslip.studio.running.model_catalog import ModelCatalog
 from noslip.studio.running.session import Session
 
 

@@ -8,10 +8,10 @@ from noslip.control.scenario import run_scenario
 from noslip.control.text import parse_timing
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter
-from noslip.show.knobs import parameter_knobs, ranged, round_step
+from noslip.show.knobs import Knob, round_step
 from noslip.studio.choosing.choice import chosen_start, first_choice
-from noslip.studio.choosing.forms import form_kinds, form_knobs, form_text, read_path
-from noslip.studio.choosing.knobs import start_knobs
+from noslip.studio.choosing.controls import start_knobs
+from noslip.studio.choosing.family_forms import form_kinds, form_knobs, form_text, read_path
 
 
 def parameter(value, unit="kg"):
@@ -19,13 +19,13 @@ def parameter(value, unit="kg"):
 
 
 def test_a_parameter_goes_from_a_fifth_to_three_times_its_value():
-    (knob,) = parameter_knobs([parameter(20.0)])
+    (knob,) = Knob.of_parameters([parameter(20.0)])
     assert (knob.lower, knob.value, knob.upper) == (4.0, 20.0, 60.0)
     assert knob.label == "p [kg]"
     assert knob.description == "what it is"
-    (knob,) = parameter_knobs([parameter(-0.9, "m")])
+    (knob,) = Knob.of_parameters([parameter(-0.9, "m")])
     assert knob.lower < -2.6 and -0.2 < knob.upper < -0.1
-    (knob,) = parameter_knobs([parameter(0.0, "1")])
+    (knob,) = Knob.of_parameters([parameter(0.0, "1")])
     assert (knob.lower, knob.upper) == (-1.0, 1.0)
     assert knob.label == "p"
 
@@ -40,13 +40,13 @@ def test_a_parameter_goes_from_a_fifth_to_three_times_its_value():
     ],
 )
 def test_very_small_and_large_numbers_are_counted_in_thousands(value, unit, label, shown):
-    (knob,) = parameter_knobs([parameter(value, unit)])
+    (knob,) = Knob.of_parameters([parameter(value, unit)])
     assert knob.label == label
     assert value / knob.scale == pytest.approx(shown)
 
 
 def test_a_value_beyond_the_range_widens_it():
-    knob = ranged("x", "m", 0.0, -1.0, 1.0)
+    knob = Knob.ranged("x", "m", 0.0, -1.0, 1.0)
     assert knob.widened(0.5) is knob
     wide = knob.widened(7.0)
     assert (wide.lower, wide.upper) == (-1.0, 7.0)

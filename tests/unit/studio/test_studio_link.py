@@ -18,8 +18,8 @@ from noslip.studio.choosing.link import (
     read_link,
     write_link,
 )
-from noslip.studio.running.models import Mechanism, ModelCatalog
-from noslip.studio.running.runs import perform
+from noslip.studio.running.chosen_run import perform
+from noslip.studio.running.model_catalog import Mechanism, ModelCatalog
 from noslip.studio.running.session import Session
 from noslip.studio.running.worker import Cancel
 from noslip.studio.server import Studio

@@ -19,7 +19,7 @@ from noslip.studio.page.texts import (
     faults_html,
     verdicts_html,
 )
-from noslip.studio.running.models import ModelCatalog
+from noslip.studio.running.model_catalog import ModelCatalog
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ import noslip as ns
 from noslip.scene.assembly import scene
 from noslip.scene.stage import quiet_server
 from noslip.studio.choosing.choice import PATH
-from noslip.studio.choosing.forms import DRAWN
+from noslip.studio.choosing.family_forms import DRAWN
 from noslip.studio.choosing.link import changed_choice, differences
 from noslip.studio.page.path_handles import Floor, PathHandles, path_shape
-from noslip.studio.running.models import ModelCatalog
+from noslip.studio.running.model_catalog import ModelCatalog
 from noslip.studio.running.session import MOST_POINTS, Session
 
 FLAT = Floor(np.eye(3), np.zeros(3))

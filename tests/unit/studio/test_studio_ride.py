@@ -17,7 +17,7 @@ from noslip.scene.assembly import scene
 from noslip.simulation.starts.completion import complete_start
 from noslip.studio.choosing.choice import first_choice
 from noslip.studio.running.drive import continued_start, drive_start
-from noslip.studio.running.models import ModelCatalog
+from noslip.studio.running.model_catalog import ModelCatalog
 from noslip.studio.running.session import Session
 
 #: The integration has a tolerance of 1e-8, and what is left of a turn has died out to about that.

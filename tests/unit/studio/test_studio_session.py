@@ -10,7 +10,7 @@ import noslip as ns
 from noslip.control.scenario import run_scenario
 from noslip.studio.choosing.choice import INPUTS, PATH, SCENARIO
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK
-from noslip.studio.running.models import ModelCatalog
+from noslip.studio.running.model_catalog import ModelCatalog
 from noslip.studio.running.session import STANDING, Session, faults_of
 
 

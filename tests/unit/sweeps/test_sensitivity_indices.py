@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noslip.sweeps.design import read_design
-from noslip.sweeps.sensitivity_indices import grid_indices, sample_indices
+from noslip.sweeps.sensitivity_indices import SobolIndices
 
 NAMES = ("a", "b", "c")
 #: y = sin a + 7 sin² b + 0.1 c⁴ sin a on (−π, π)³ (Saltelli et al. 2008)
@@ -18,7 +18,7 @@ def ishigami(a, b, c):
 def test_a_grid_gives_first_and_total_indices():
     """Of midpoints, whose error is of the order of the spacing squared."""
     x = np.pi * (np.arange(60) + 0.5) / 30 - np.pi
-    found = grid_indices(NAMES, ishigami(x[:, None, None], x[:, None], x))
+    found = SobolIndices.of_grid(NAMES, ishigami(x[:, None, None], x[:, None], x))
     assert list(found.first.values()) == pytest.approx(FIRST, abs=2e-3)
     assert list(found.total.values()) == pytest.approx(TOTAL, abs=2e-3)
 
@@ -33,11 +33,11 @@ def test_a_sample_gives_first_indices():
         constants={},
     )
     inputs = design.values(np.arange(design.size))
-    found = sample_indices(inputs, ishigami(*inputs.values()))
+    found = SobolIndices.of_sample(inputs, ishigami(*inputs.values()))
     assert list(found.first.values()) == pytest.approx(FIRST, abs=0.025)
     assert not found.total
 
 
 def test_what_does_not_vary_has_no_indices():
-    assert grid_indices(NAMES[:2], np.ones((3, 4))) is None
-    assert sample_indices({"a": np.arange(100.0)}, np.ones(100)) is None
+    assert SobolIndices.of_grid(NAMES[:2], np.ones((3, 4))) is None
+    assert SobolIndices.of_sample({"a": np.arange(100.0)}, np.ones(100)) is None

@@ -12,7 +12,7 @@ from noslip.sweeps.design import read_design
 from noslip.sweeps.execute import measure_block
 from noslip.sweeps.layers import Layer, whole
 from noslip.sweeps.measures import FINISHED
-from noslip.sweeps.works.catalog import make_work
+from noslip.sweeps.sweep_request import make_work
 
 DISK = "rolling-disk"
 

@@ -15,17 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from noslip.algebra import orthogonal_solve, symmetric_factors, symmetric_solve, turn_vector
 from noslip.analysis import COMPONENTS, frame_twist
-from noslip.base import Array, SimulationError, nearest
+from noslip.base import SimulationError, nearest
 from noslip.control.controllers.base import AbstractController, accelerate, check_gains
 from noslip.control.forms import PerSecond, PerSecondSquared
 from noslip.control.reference.inverse import Reference, solve_inputs
 from noslip.engines import System
 from noslip.model import ZERO, Point
-from noslip.simulation import Guard, Trajectory, conditioning
+from noslip.simulation import Guard, InputGenerator, conditioning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +74,8 @@ class ProportionalDerivative(AbstractController):
         τ = −Kp (q − q_r) − Kd (q̇ − q̇_r) (+ G(q))
 
     For q_r at rest, V = ½ eᵀKp e + ½ q̇ᵀD q̇ obeys V̇ = −q̇ᵀKd q̇ ≤ 0 where gravity is compensated.
+    Columns are ``lyapunov`` and ``lyapunov_rate``, V̇ = q̇ᵀ(Kp e + Q + B u) with all forces as they
+    act, the plant's own and limits included.
 
     Parameters
     ----------
@@ -90,17 +91,6 @@ class ProportionalDerivative(AbstractController):
 
     def __post_init__(self) -> None:
         check_gains(self, "kp", "kd")
-
-    def lyapunov(self, run: Trajectory, set_point: Array) -> Array:
-        """V = ½ eᵀKp e + K along a run to a set point; it only falls where gravity is compensated.
-
-        Parameters
-        ----------
-        run : a motion under this law, of a model whose coordinates are its independent ones.
-        set_point : (nq,) where it should come to rest.
-        """
-        error = run.q - set_point
-        return 0.5 * (error**2 @ np.array(self.kp)) + run.kinetic_energy
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u whose generalized forces are the PD law's."""
@@ -118,6 +108,26 @@ class ProportionalDerivative(AbstractController):
         if self.gravity:
             wanted = wanted - ca.mtimes(kin.S.T, eq.forces.shares["gravity"])
         return solve_inputs(ca.densify(eq.reduced_inputs), wanted)
+
+    def measures(
+        self, system: System, reference: Reference, loop: InputGenerator, true: ca.SX
+    ) -> dict[str, tuple[str, ca.SX]]:
+        """V and V̇ of a set point, with the plant's own parameters."""
+        kin, eq = system.kinematics, system.equations
+        at = independent_coordinates(system)
+        error = kin.symbols.q[at, :] - reference.q[at, :]
+        stiffness = ca.DM(self.kp)
+        # K̇ is the power of all forces where no constraint moves
+        power = eq.reduced_forces + ca.mtimes(eq.reduced_inputs, kin.acting_inputs)
+        forces = ca.vertcat(ca.SX(0, 1), *(loop.inputs[i.name] for i in system.model.inputs))
+        K, power = (
+            ca.substitute([x], [kin.symbols.params], [true])[0]
+            for x in (eq.kinetic_energy, ca.dot(kin.eta, power))
+        )
+        power = ca.substitute([power], [kin.symbols.u], [forces])[0]
+        value = ca.dot(stiffness * error, error) / 2 + K
+        rate = ca.dot(stiffness * error, kin.eta - reference.eta) + power
+        return {"lyapunov": ("J", value), "lyapunov_rate": ("W", rate)}
 
 
 def independent_coordinates(system: System) -> list[int]:

@@ -371,8 +371,7 @@ def _at_point(point: LocalState) -> tuple[Array, Array]:
     """A and B of (1) at a state: without quaternions c is q, and ζ is η."""
     system = point.system
     zetadot, cdot = point.rates()
-    num = len(point.c)
-    near = small_motions(point, range(num), np.eye(num), zetadot)
+    near = small_motions(point, zetadot)
     # w moves from the inputs to the states
     nx, nu, nw = len(near.A), len(system.model.inputs), len(system.model.speed_inputs)
     of_u, of_w, of_wdot = np.split(near.B, [nu, nu + nw], axis=1)

@@ -262,6 +262,12 @@ class _Schedule(NamedTuple):
 def _schedule(law: TrailerTracking, system: System) -> _Schedule:
     """K_±(κ) from the straight line to the sharpest turn."""
     length = nominal(law.trailer, system.model.parameter_values())
+    if not length > 0.0:
+        raise SimulationError(
+            f"the trailer is {length:g} m long",
+            f"TrailerTracking of model '{system.model.name}'",
+            "give the way from the hinge to the trailer's axle, m",
+        )
     widest = 0.0
     for bend in np.linspace(0.0, WIDEST, 25)[1:]:
         try:

@@ -20,8 +20,13 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from noslip.algebra import angle_rate_map, traced_angles
-from noslip.analysis import Linearization, SteadyMotion, angles_of, linearize, steady, turn_axes_at
+from noslip.algebra import (
+    angle_rate_map,
+    angles_from_quaternion,
+    angular_velocity,
+    traced_angles,
+)
+from noslip.analysis import Linearization, SteadyMotion, linearize, steady
 from noslip.base import Array, SimulationError
 from noslip.control.lqr import Regulation, solve_lqr
 from noslip.engines import System
@@ -137,7 +142,7 @@ class Balance:
 
     def heading_of(self, q: Array) -> float:
         """Heading angle, rad."""
-        return float(angles_of(q, _quaternion(self.base), _angles(self.base).sequence)[0])
+        return float(self._angles_at(q)[0])
 
     def tilt(self, point: OperatingPoint) -> float:
         """Largest of the angles of a steady motion, rad: how far it leans or steers."""
@@ -158,10 +163,16 @@ class Balance:
         )
         return lean, steer
 
+    def _angles_at(self, q: Array) -> list[float]:
+        """The named angles of the base."""
+        at = _quaternion(self.base)
+        return list(angles_from_quaternion(q[at : at + 4], _angles(self.base).sequence))
+
     def turning(self, q: Array, v: Array) -> float:
         """The turning rate of a state, rad/s, positive to the left."""
-        at, sequence = _quaternion(self.base), _angles(self.base).sequence
-        axes = turn_axes_at(angles_of(q, at, sequence), sequence)
+        sequence = _angles(self.base).sequence
+        angles = self._angles_at(q)
+        axes = np.array([angular_velocity(angles, list(e), sequence) for e in np.eye(3)]).T
         rates = np.linalg.solve(axes, v[self.base.speeds][:3])
         return self.left * float(rates[0])
 

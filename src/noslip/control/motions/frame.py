@@ -105,6 +105,8 @@ class FrameMotion(AbstractMotion):
         miss = np.full(len(self.position), np.inf)
         for _ in range(100):
             miss, slope = (np.array(x) for x in f(0.0, q, values))
+            if not (np.isfinite(miss).all() and np.isfinite(slope).all()):
+                break
             step = np.linalg.lstsq(slope, miss.ravel(), rcond=1e-9)[0]
             step = step * min(1.0, 0.3 / max(float(np.max(np.abs(step))), 1e-300))
             q = q + np.array(along(0.0, q, step, values)).ravel()

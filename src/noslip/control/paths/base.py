@@ -151,12 +151,14 @@ def _cross(a: ca.SX, b: ca.SX) -> ca.SX:
 def number(value: Any, name: str, where: str) -> float:
     """A finite number."""
     try:
-        result = math.nan if is_truth(value) else float(value)
-    except (TypeError, ValueError):
+        result = math.nan if is_truth(value) or isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
         result = math.nan
     if not math.isfinite(result):
         raise SimulationError(
-            f"{name} is {value!r}, which is not a finite number", where, f"give {name} as a number"
+            f"{name} is {value!r:.60}, which is not a finite number",
+            where,
+            f"give {name} as a number",
         )
     if abs(result) > LARGEST:
         raise SimulationError(

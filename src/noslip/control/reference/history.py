@@ -27,7 +27,6 @@ from noslip.control.reference.reference_motion import integrate_reference
 from noslip.engines import System, require_system
 from noslip.kinematics import accelerations, twists
 from noslip.simulation import (
-    KINEMATIC,
     Start,
     choose_bases,
     complete_start,
@@ -119,7 +118,9 @@ def kinematic_history(
     ------
     SimulationError : if the motion does not determine all speeds.
     """
-    request = read_run("kinematic_history", locals())
+    asked = {"start": start, "samples": samples, "parameters": parameters, "rtol": tolerance}
+    asked |= {"duration": duration, "start_time": start_time}
+    request = read_run("kinematic_history", system, asked)
     times, system = request.times, request.system
     program = reference_program(system, motion, is_driven=False)
     reference = program.reference
@@ -127,13 +128,13 @@ def kinematic_history(
     values = system.parameters(parameters)
     span = start_time, start_time + duration
     q = _start(system, reference, start or {}, start_time, values)
-    at_start = choose_bases(system, np.array([start_time]), q[None], values, kinds=KINEMATIC)
+    at_start = choose_bases(system, np.array([start_time]), q[None], values, need="kinematics")
     at_start.check(system, np.array([start_time]), "sample")
     there = at_start.groups[0].system
     in_start = program if there is system else reference_program(there, motion, is_driven=False)
     states = integrate_reference(in_start, q, times, span, values, tolerance)
     found = _sampled(system, reference, times, states, values)
-    bases = choose_bases(system, times, found["coordinates"].T, values, kinds=KINEMATIC)
+    bases = choose_bases(system, times, found["coordinates"].T, values, need="kinematics")
     bases.check(system, times, "sample")
     for here, which in bases.groups:
         if here is not system:
@@ -190,7 +191,7 @@ def dynamics_history(
     vdot = np.column_stack([history.accelerations[x.name] for x in system.speeds])
     params = system.parameters(parameters)
     system = with_regular_rows(system, params, parameters)
-    bases = choose_bases(system, history.t, q, params, kinds=KINEMATIC)
+    bases = choose_bases(system, history.t, q, params, need="kinematics")
     bases.check(system, history.t, "sample")
     here_at = {k: here for here, which in bases.groups for k in which.tolist()}
     for k, t in enumerate(history.t.tolist()):

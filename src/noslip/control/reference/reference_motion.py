@@ -22,13 +22,11 @@ from noslip.control.reference.inverse import FollowMotion, Inadmissibility, Refe
 from noslip.control.reference.motion import AbstractMotion
 from noslip.engines import System, require_system
 from noslip.simulation import (
-    FINISHED,
-    IntegrationPlan,
     Start,
     Trajectory,
     choose_bases,
     complete_start,
-    run_native,
+    integrate,
 )
 
 #: A prescribed motion that no admissible motion matches to this (m/s, rad/s) is refused.
@@ -189,7 +187,7 @@ def _regular_on(
     nothing of how fast a straight train goes.
     """
     q, eta = _configuration(system, law, start, values, time)
-    groups, _ = choose_bases(system, np.array([time]), q[None], values, kinds=("basis",))
+    groups, _ = choose_bases(system, np.array([time]), q[None], values, need="speeds")
     if groups and (groups[0].system is not system or np.all(np.isfinite(eta))):
         return groups[0].system
     other = system.regular_at(np.array([time]), q[None], values[None])[0]
@@ -229,6 +227,7 @@ def start_on_motion(
     time : s, of the start.
     """
     require_system("start_on_motion", system)
+    values = system.parameter_vector(values)
     q, eta = _configuration(system, law, start, values, time)
     names = [s.name for s in system.independent_speeds]
     free = [name for name, speed in zip(names, eta, strict=True) if not np.isfinite(speed)]
@@ -263,30 +262,23 @@ def integrate_reference(
     """
     trace = program.reference.motion
     z = trace.start_with(q)
-    rates = program.rates
-    run = run_native(
-        IntegrationPlan(
-            rates=rates.address,
-            parameters=np.concatenate([parameters, trace.parameter_values]),
-            start_time=span[0],
-            end_time=span[1],
-            start_state=z,
-            sample_times=times,
-            # steps end on every sample: within a long one the angle of a caster is less exact
-            knots=np.array(
-                sorted({float(t) for t in (*times, *trace.knots) if span[0] < t < span[1]})
-            ),
-            relative_tolerance=tolerance,
-            absolute_tolerance=np.full(len(z), tolerance),
-        )
+    states, reached = integrate(
+        program.rates,
+        z,
+        times,
+        span=span,
+        parameters=np.concatenate([parameters, trace.parameter_values]),
+        tolerance=tolerance,
+        # steps end on every sample: within a long one the angle of a caster is less exact
+        knots=sorted({float(t) for t in (*times, *trace.knots) if span[0] < t < span[1]}),
     )
-    if run.code != FINISHED:
+    if reached < span[1]:
         raise SimulationError(
             "the motion does not determine all speeds: one of them has no value",
-            f"motion of model '{program.system.model.name}', t = {run.time:.6g} s",
+            f"motion of model '{program.system.model.name}', t = {reached:.6g} s",
             "prescribe more coordinates, or keep the motion away from this configuration",
         )
-    return run.states
+    return states
 
 
 def _named(names: list[str], columns: Array) -> dict[str, Array]:

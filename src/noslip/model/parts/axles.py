@@ -269,6 +269,7 @@ class AckermannAxle(AbstractAxlePart):
             child=column,
             parent_frame=Placement(position=self.position),
             description="steering angle of a single wheel in the middle, positive to the left",
+            symbols={"angle": f"δ_{self.name}"},
         )
         steer(b, self.name, self.steering)
         for side, sign in SIDES:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -19,9 +20,9 @@ from noslip.model.checks_names import check_identifier, check_references
 from noslip.model.checks_numbers import check_numbers
 from noslip.model.checks_units import check_units
 from noslip.model.composite_joints import expand
-from noslip.model.findings import Finding, owner
-from noslip.model.known_names import vocabulary
-from noslip.model.model import Model, ModelBuilder, PartExpansion
+from noslip.model.findings import Finding, field, owner
+from noslip.model.known_names import Fields, vocabulary
+from noslip.model.model import Model, ModelBuilder, PartExpansion, PartSign
 from noslip.model.number_reader import Array, NumberReader, rotation_about
 from noslip.model.parts.part import AbstractPart, WheelOutline
 from noslip.model.schema import leaves
@@ -79,7 +80,21 @@ def expanded(builder: ModelBuilder) -> tuple[Model, list[Finding]]:
     of_elements = find_faults(model, joints)
     if not findings and not any(f.path[0] == "parameters" for f in of_elements if f.path):
         findings += _geometry_faults(expansion)
+    # told of the parts' own fields so far; what is given in place of them is checked by this
+    model = replace(model, part_signs=(*model.part_signs, *_signs(fields)))
     return model, [*findings, *_retold(of_elements, findings, expansion)]
+
+
+def _signs(fields: Fields) -> Iterator[PartSign]:
+    """What the fields of parts ask of values that depend on parameters."""
+    for path, key, _, value in fields:
+        texts = tuple(
+            v for v in (value if isinstance(value, tuple) else (value,)) if isinstance(v, str)
+        )
+        if key.meaning.sign and texts:
+            yield PartSign(
+                part=str(path[1]), field=field(path), values=texts, sign=key.meaning.sign
+            )
 
 
 def _name_faults(parts: tuple[AbstractPart, ...]) -> Iterator[Finding]:

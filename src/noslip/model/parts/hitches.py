@@ -150,7 +150,12 @@ class Waist(AbstractPart):
         _damp(b, self.name, self.damping)
         speed = f"{self.name}.rate"
         if self.steering == "rate":
-            b.speed_input(f"{self.name}.steering_rate", speed, f"rate of waist '{self.name}'")
+            b.speed_input(
+                f"{self.name}.steering_rate",
+                speed,
+                f"rate of waist '{self.name}'",
+                symbol=f"ω_{self.name}",
+            )
         else:
             torque = b.input(f"{self.name}.torque", "N*m", f"torque of waist '{self.name}'")
             b.force(Motor(name=self.name, speed=speed, input=torque))

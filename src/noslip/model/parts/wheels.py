@@ -87,6 +87,8 @@ class AbstractWheelPart(AbstractPart):
     rolling_resistance : of the tire, as a part of the load.
     relaxation_length : of the tire, over which slip builds up, m; at once by default.
     stiffness : against load, by which wheels share one that statics leaves open, N/m.
+    friction, restitution : coefficients of its contact, for the audit and for runs with
+        ``contact="coulomb"``.
     """
 
     name: str
@@ -104,6 +106,8 @@ class AbstractWheelPart(AbstractPart):
     rolling_resistance: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
     relaxation_length: PositiveLength | None = None
     stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
+    friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
 
     @property
     def full_width(self) -> Scalar:
@@ -160,6 +164,8 @@ class AbstractWheelPart(AbstractPart):
             lateral=self.lateral and not self.road,
             normal=bool(self.road) or not b.keeps_height(parent),
             stiffness=self.stiffness,
+            friction=self.friction,
+            restitution=self.restitution,
         )
         if has_contact:
             b.contact(rolling if contact is None else contact)
@@ -587,6 +593,7 @@ def fork(
         description="steering angle, positive to the left"
         if joint == "steer"
         else "swivel of the fork, zero where the wheel trails",
+        symbols={"angle": f"{'δ' if joint == 'steer' else 'β'}_{wheel.name}"},
     )
 
 
@@ -612,7 +619,9 @@ def steer(b: ModelBuilder, name: str, steering: str) -> None:
     """Add what moves the joint ``name.steer``: a torque input, or a rate that is imposed."""
     speed = f"{name}.steer.rate"
     if steering == "rate":
-        b.speed_input(f"{name}.steering_rate", speed, f"steering rate of '{name}'")
+        b.speed_input(
+            f"{name}.steering_rate", speed, f"steering rate of '{name}'", symbol=f"ω_{name}"
+        )
     else:
         torque = b.input(f"{name}.steering_torque", "N*m", f"steering torque on '{name}'")
         b.force(Motor(name=f"{name}.steer", speed=speed, input=torque))

@@ -154,9 +154,11 @@ def _length_of(algebra: Algebra, place: int) -> int:
 
 
 def rational(value: float) -> Rational:
-    """A float as the fraction or the decimal number that it was meant to be."""
+    """A float as the fraction or the decimal number that it was meant to be: 0.05² is 0.0025."""
     simple = Fraction(value).limit_denominator(1000)
-    return exact(simple if float(simple) == value else Fraction(repr(value)))
+    meant = simple if float(simple) == value else Fraction(repr(value))
+    decimal = Fraction(f"{value:.14g}")
+    return exact(decimal if abs(decimal - meant) <= abs(meant) / 10**15 else meant)
 
 
 def _constant(algebra: Algebra, value: float) -> Sum:

@@ -59,6 +59,7 @@ class Alphabet:
     quaternions : places of q_w, q_x, q_y, q_z of unit quaternions.
     positive : ``("sine", k)`` or ``("cosine", k)`` for entries whose sine or cosine is positive.
     speeds : places of speeds and accelerations.
+    coordinates : places of coordinates that are no parts of quaternions.
     letter : of numbered parts.
     """
 
@@ -70,6 +71,7 @@ class Alphabet:
     quaternions: tuple[Quaternion, ...] = ()
     positive: frozenset[tuple[str, int]] = frozenset()
     speeds: frozenset[int] = frozenset()
+    coordinates: frozenset[int] = frozenset()
     letter: str = "z"
 
 
@@ -162,6 +164,45 @@ def _power(base: Any, exponent: sympy.Expr, value: Any) -> Any:
 def _function(kind: Any, num: int) -> Any:
     names = sympy.symbols(f"a:{num}")
     return sympy.lambdify(names, kind(*names, evaluate=False), modules=["scipy", "numpy"])
+
+
+def without_idle_coordinates(items: Sequence[Item], alphabet: Alphabet) -> list[ca.SX]:
+    """What is shown, with coordinates that an item does not depend on at zero.
+
+    A force on a vehicle is traced in the axes of the world: its heading stands in every term and
+    cancels from the sum. Seen from a heading of zero nothing is left to cancel.
+    """
+    shown = [ca.densify(item.shown) for item in items]
+    whole = ca.vertcat(*shown) if shown else ca.SX(0, 1)
+    inputs = ca.vertcat(*alphabet.columns)
+    values = ca.Function("shown", [inputs], [whole])
+    is_free = np.array([item.is_free for item in items])
+    depends = np.array(ca.DM(ca.jacobian_sparsity(whole, inputs), 1).full(), dtype=bool)
+    idle: dict[int, list[int]] = {}
+    for k in sorted(alphabet.coordinates):
+        suspects = depends[:, k]
+        for states, mine in ((alphabet.states, ~is_free), (alphabet.free_states, is_free)):
+            if not (suspects & mine).any():
+                continue
+            for state in states:
+                moved = state.copy()
+                moved[k] = 0.0
+                here, there = (np.array(values(s)).ravel() for s in (state, moved))
+                with np.errstate(invalid="ignore"):
+                    scale = np.abs(here) + FLOOR * max(1.0, float(np.nanmax(np.abs(here))))
+                    suspects = suspects & ~(mine & ~(np.abs(there - here) <= TOLERANCE * scale))
+        for i in np.flatnonzero(suspects):
+            idle.setdefault(int(i), []).append(k)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for row, places in idle.items():
+        groups.setdefault(tuple(places), []).append(row)
+    for group, members in groups.items():
+        at_zero = ca.SX(inputs)
+        at_zero[list(group)] = 0
+        found = ca.substitute([shown[row] for row in members], [inputs], [at_zero])
+        for row, expression in zip(members, found, strict=True):
+            shown[row] = ca.densify(expression)
+    return shown
 
 
 def worst_difference(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 from html import escape
+from importlib.resources import files
 from itertools import pairwise
 
 from noslip.show.equations.blocks import (
@@ -432,83 +434,22 @@ def _markdown_cell(cell: str | Node) -> str:
     return f"${to_latex(cell).replace('|', chr(92) + 'vert ')}$"
 
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --faint: #8a929b; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ec; --paper: #15181b; --faint: #8a929b; }
-}
-body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; color: var(--ink);
-  background: var(--paper); font: 1rem/1.55 system-ui, sans-serif; }
-""".strip()
+@cache
+def _css(name: str) -> str:
+    """A style sheet beside this file."""
+    return files("noslip.show.equations").joinpath(f"{name}.css").read_text("utf-8").strip()
+
+
 #: Seen where a notebook strips styles, and figures and mathematics with them.
 UNTRUSTED = (
     '<p class="untrusted">This notebook is not trusted, so figures and mathematics are left out: '
     "run it, or choose Trust Notebook (JupyterLab: View, Activate Command Palette).</p>"
 )
-_PARTS_STYLE = """
-.noslip .untrusted { display: none; }
-.noslip table { border-collapse: collapse; margin: 0.6rem 0; font-size: 0.95em; }
-.noslip th, .noslip td { padding: 0.15rem 0.9rem 0.15rem 0; text-align: left;
-  vertical-align: baseline; background: none; border: 0; }
-.noslip.noslip.noslip tr, .noslip.noslip.noslip tr:hover { background: none; border: 0; }
-.noslip thead th { border-bottom: 1px solid; font-weight: 600; }
-.noslip .scroll { overflow-x: auto; margin: 0.6rem 0 0.6rem 1.5rem; }
-.noslip .wide { overflow-x: auto; }
-.noslip.noslip .wide :is(th, td) { text-align: left; }
-.noslip .note { opacity: 0.65; font-size: 0.85em; }
-.noslip .side { text-align: right; padding-right: 0.3rem; }
-.noslip .more { padding-left: 1.5rem; }
-.noslip .scroll td { padding-top: 0.25rem; padding-bottom: 0.25rem; }
-.noslip mtd { padding: 0.25em 0.4em; }
-.noslip mrow.matrix > mo { display: none; }
-.noslip mrow.matrix > mtable { border: 0 solid; border-width: 0 0.08em; margin: 0.2em;
-  padding: 0.1em 0.3em; background:
-    linear-gradient(currentColor, currentColor) 0 0 / 0.35em 0.08em no-repeat,
-    linear-gradient(currentColor, currentColor) 100% 0 / 0.35em 0.08em no-repeat,
-    linear-gradient(currentColor, currentColor) 0 100% / 0.35em 0.08em no-repeat,
-    linear-gradient(currentColor, currentColor) 100% 100% / 0.35em 0.08em no-repeat; }
-.noslip mtable.named { margin: 0.2em; }
-.noslip mtr.row-top { --top: 0.35em; }
-.noslip mtr.row-bottom { --bottom: 0.35em; }
-.noslip mtd.bracket-open, .noslip mtd.bracket-close { border: 0 solid; background:
-    linear-gradient(currentColor, currentColor) var(--at) 0 / var(--top, 0) 0.08em no-repeat,
-    linear-gradient(currentColor, currentColor) var(--at) 100% / var(--bottom, 0) 0.08em
-      no-repeat; }
-.noslip mtd.bracket-open { border-left-width: 0.08em; --at: 0; }
-.noslip mtd.bracket-close { border-right-width: 0.08em; --at: 100%; }
-.noslip mtd.bracket-open.bracket-close { background:
-    linear-gradient(currentColor, currentColor) 0 0 / var(--top, 0) 0.08em no-repeat,
-    linear-gradient(currentColor, currentColor) 100% 0 / var(--top, 0) 0.08em no-repeat,
-    linear-gradient(currentColor, currentColor) 0 100% / var(--bottom, 0) 0.08em no-repeat,
-    linear-gradient(currentColor, currentColor) 100% 100% / var(--bottom, 0) 0.08em no-repeat; }
-.noslip mtd.row-name { text-align: left; padding-left: 1em; opacity: 0.65; }
-.noslip math { font-size: 1.15em; }
-.noslip mover > mo { padding-bottom: 0.1em; }
-.noslip { container-type: inline-size; }
-@container (max-width: 40rem) {
-  .noslip .side { text-align: left; }
-  .noslip .scroll { margin-left: 0; }
-}
-@container (max-width: 30rem) {
-  .noslip h1 { font-size: 1.45em; line-height: 1.3; }
-  .noslip .wide th, .noslip .wide td { padding-right: 0.5rem; }
-  .noslip .wide td:last-child { overflow-wrap: anywhere; }
-  .noslip .wide tr:has(> :nth-child(4):last-child) { display: flex; flex-wrap: wrap; }
-  .noslip .wide tr > :first-child:nth-last-child(4) { flex: 0 0 3.4rem; }
-  .noslip .wide tr > :nth-child(2):nth-last-child(3) { flex: 1; }
-  .noslip .wide td:nth-child(4):last-child { flex: 0 0 100%; padding-left: 3.4rem; }
-  .noslip .wide th:nth-child(4):last-child { display: none; }
-  .noslip .wide :is(th, td) { box-sizing: border-box; }
-  .noslip .scroll tr { display: block; padding: 0.2rem 0; }
-  .noslip .scroll td { display: inline-block; }
-  .noslip .scroll td.note { display: block; }
-}
-""".strip()
 
 
 def parts_style() -> str:
     """CSS of what `html_blocks` makes, within an element of class "noslip"."""
-    return f"{_PARTS_STYLE}\n{font_style()}".strip()
+    return f"{_css('equations')}\n{font_style()}".strip()
 
 
 def html_document(title: str, sections: list[Section]) -> str:
@@ -521,7 +462,7 @@ def html_document(title: str, sections: list[Section]) -> str:
             '<meta charset="utf-8"/>',
             '<meta name="viewport" content="width=device-width, initial-scale=1"/>',
             f"<title>{escape(title)}</title>",
-            f"<style>\n{_STYLE}\n</style>",
+            f"<style>\n{_css('page')}\n</style>",
             "</head>",
             "<body>",
             _html_parts(title, sections, []),

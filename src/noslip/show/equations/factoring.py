@@ -394,7 +394,7 @@ def _rounded(number: sympy.Expr) -> sympy.Expr:
 def _whole(number: sympy.Expr) -> sympy.Expr:
     """1.0 as 1."""
     is_whole = number.is_Float and float(number).is_integer()
-    return sympy.Integer(int(number)) if is_whole else number
+    return sympy.Integer(int(float(number))) if is_whole else number
 
 
 def _with_merged_angles(total: sympy.Add) -> sympy.Expr:

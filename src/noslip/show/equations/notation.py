@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from noslip import Equations, ForceInput, Model, Quantity
+from noslip import Equations, ForceInput, Model, Parameter, Quantity
 from noslip.expressions import GREEK, read_symbol
 from noslip.show.equations.glyphs import Glyph, glyph_of_name, glyph_of_symbol
 
@@ -55,8 +55,10 @@ class Notation:
         self._given = _given_symbols(model)
         self._used: set[str] = set()
         self.time = Entry(self._unique(Glyph("t"), "time"), "time", "s", "time", "time")
+        own = {_glyph(p.symbol, p.name).text for p in model.parameters}
+        own |= {_input_glyph(i).text for i in model.inputs}
         self.parameters = [
-            Entry(self._unique(_glyph(p.symbol, p.name), p.name), p.name, p.unit, p.description,
+            Entry(self._unique(_parameter_glyph(p, own), p.name), p.name, p.unit, p.description,
                   "parameter")
             for p in model.parameters
         ]  # fmt: skip
@@ -217,6 +219,20 @@ def _given_symbols(model: Model) -> dict[str, str]:
                 given[speed.name] = read_symbol(given[of]).rate.plain
         found |= {f"{joint.name}.{name}": text for name, text in given.items()}
     return found
+
+
+#: Letters of the quantities that parameters are called by in words.
+_QUANTITIES = {"mass": "m", "length": "l", "wheelbase": "L", "radius": "r", "height": "h"}
+_QUANTITIES |= {"width": "b", "separation": "b", "inertia": "J", "stiffness": "k", "speed": "v"}
+
+
+def _parameter_glyph(given: Parameter, taken: set[str]) -> Glyph:
+    """m_load for load_mass, unless another quantity is called so already; a letter stays itself."""
+    *owner, quantity = given.name.replace(".", "_").split("_")
+    glyph = Glyph(_QUANTITIES.get(quantity, ""), ",".join(owner))
+    if given.symbol or not glyph.base or glyph.text in taken:
+        return _glyph(given.symbol, given.name)
+    return glyph
 
 
 def _input_glyph(given: ForceInput) -> Glyph:

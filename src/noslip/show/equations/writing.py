@@ -19,7 +19,14 @@ from noslip.base import LRUCache
 from noslip.engines import Program, apply_kind, to_sympy, trace_program
 from noslip.show.equations.algebra import Budget, Sum
 from noslip.show.equations.closed_forms import Forms, forms_of, length, used_again, values_in
-from noslip.show.equations.confirming import TOLERANCE, Alphabet, Item, Parts, worst_difference
+from noslip.show.equations.confirming import (
+    TOLERANCE,
+    Alphabet,
+    Item,
+    Parts,
+    without_idle_coordinates,
+    worst_difference,
+)
 from noslip.show.equations.factoring import Factorizations, Writer, size, tidied
 
 #: Factors in all terms of a sum beyond which it is not even tried.
@@ -184,9 +191,16 @@ def write(items: Sequence[Item], alphabet: Alphabet, *, seconds: float) -> Writt
     alphabet : what they are written in.
     seconds : time limit of the simplification.
     """
-    shown = ca.vertcat(*[ca.densify(item.shown) for item in items]) if items else ca.SX(0, 1)
-    program = trace_program("shown", alphabet.columns, shown)
-    expressions, parts, is_late = simplified(program, items, alphabet, seconds)
+    ways = [[ca.densify(item.shown) for item in items], without_idle_coordinates(items, alphabet)]
+    programs = [
+        trace_program("shown", alphabet.columns, ca.vertcat(*way) if way else ca.SX(0, 1))
+        for way in ways
+    ]
+    program = programs[0]
+    # other items may share terms with the coordinates in them, so both ways are tried
+    expressions, parts, is_late = min(
+        (simplified(p, items, alphabet, seconds) for p in dict.fromkeys(programs)), key=_length
+    )
     worst = worst_difference(items, alphabet, expressions, parts)
     if worst <= TOLERANCE or math.isnan(worst):
         return Written(expressions, parts, True, is_late, worst)
@@ -195,6 +209,11 @@ def write(items: Sequence[Item], alphabet: Alphabet, *, seconds: float) -> Writt
     parts = _first_uses(expressions, dict(plain.parts))
     worst = worst_difference(items, alphabet, expressions, parts)
     return Written(expressions, parts, False, is_late, worst)
+
+
+def _length(found: tuple[list[sympy.Expr], Parts, bool]) -> int:
+    expressions, parts, _ = found
+    return sum(size(e) for e in expressions) + sum(2 + size(e) for new in parts for _, e in new)
 
 
 def simplified(

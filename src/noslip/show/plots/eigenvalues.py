@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from noslip import SimulationError
 from noslip.analysis import SweptMode, growth_bound, swept_modes
 from noslip.scene import INK
+from noslip.show.axis_units import unit_text
 from noslip.show.plots.curves import Array, Curve, Panel
-from noslip.show.plots.files import check_figure_file, save_figure
+from noslip.show.plots.files import FigureFile
 from noslip.show.plots.panels import lay_out, legend_columns
 from noslip.show.plots.style import (
     EDGE,
@@ -32,7 +33,6 @@ from noslip.show.plots.style import (
     style_named,
     width_of,
 )
-from noslip.show.units import unit_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +85,7 @@ def plot_eigenvalues(
     from noslip.show.plots.figures import figure_of, restyle
 
     chosen = style_named(style, size)
-    target = None if save is None else check_figure_file(save)
+    target = None if save is None else FigureFile(save)
     x, table = _checked(values, eigenvalues)
     found = modes or swept_modes(x, table, np.zeros((0, 0, 0)), ())
     bound = growth_bound(table)
@@ -114,7 +114,7 @@ def plot_eigenvalues(
         )
     ]
     linear = linear_about_zero(branches.real, bound)
-    told = [*names, "stable: nothing grows"] if steady else names
+    told = [*names, "stable: nothing grows"] if len(steady) else names
     wide = width_of(chosen.size) - ROOM - 2 * EDGE
     told = [_broken(name, wide) for name in told]
     lines = sum(name.count("\n") + 1 for name in told)
@@ -133,7 +133,7 @@ def plot_eigenvalues(
     _name(figure, tints, told, shade, columns, chosen.scale)
     restyle(figure, chosen)
     if target is not None:
-        save_figure(figure, target)
+        target.save(figure)
     return figure
 
 

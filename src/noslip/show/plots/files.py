@@ -37,44 +37,51 @@ _LINK = "{http://www.w3.org/1999/xlink}href"
 _LOCK = threading.RLock()
 
 
-def check_figure_file(path: str | Path) -> Path:
-    """The path of a figure that can be written: its ending is known and its folder is there."""
-    target = Path(path)
-    if target.suffix.lower() not in KINDS:
-        raise SimulationError(
-            f"a figure cannot be written as '{target.suffix or target.name}'",
-            str(target),
-            f"let the name of the file end in {', '.join(KINDS[:-1])} or {KINDS[-1]}",
-        )
-    if not target.parent.is_dir():
-        raise SimulationError(
-            f"there is no folder '{target.parent}'", str(target), "make it, or correct the path"
-        )
-    return target
-
-
-def save_figure(figure: Figure, path: str | Path, *, dpi: int = DPI) -> Path:
-    """Write a figure as PNG, SVG or PDF, by the ending of its name, all or nothing.
+class FigureFile:
+    """File of a figure, PNG, SVG or PDF by the ending of its name; its folder is there.
 
     Parameters
     ----------
-    figure : what :func:`plot` returned.
     path : of the file.
-    dpi : pixels to the inch of a PNG.
+
+    Raises
+    ------
+    SimulationError : the ending is another one, or there is no such folder.
     """
-    target = check_figure_file(path)
-    kind = target.suffix.lower()
 
-    def write(temporary: Path) -> None:
-        if kind == ".png":
-            temporary.write_bytes(png_bytes(figure, dpi=dpi))
-        elif kind == ".svg":
-            temporary.write_text(_svg(figure, fonttype="path"), encoding="utf-8")
-        else:
-            temporary.write_bytes(_pdf(figure))
+    def __init__(self, path: str | Path) -> None:
+        self.path = target = Path(path)
+        self._kind = target.suffix.lower()
+        if self._kind not in KINDS:
+            raise SimulationError(
+                f"a figure cannot be written as '{target.suffix or target.name}'",
+                str(target),
+                f"let the name of the file end in {', '.join(KINDS[:-1])} or {KINDS[-1]}",
+            )
+        if not target.parent.is_dir():
+            raise SimulationError(
+                f"there is no folder '{target.parent}'", str(target), "make it, or correct the path"
+            )
 
-    write_atomically(target, write)
-    return target
+    def save(self, figure: Figure, *, dpi: int = DPI) -> Path:
+        """Write a figure, all or nothing.
+
+        Parameters
+        ----------
+        figure : what :func:`plot` returned.
+        dpi : pixels to the inch of a PNG.
+        """
+
+        def write(temporary: Path) -> None:
+            if self._kind == ".png":
+                temporary.write_bytes(png_bytes(figure, dpi=dpi))
+            elif self._kind == ".svg":
+                temporary.write_text(_svg(figure, fonttype="path"), encoding="utf-8")
+            else:
+                temporary.write_bytes(_pdf(figure))
+
+        write_atomically(self.path, write)
+        return self.path
 
 
 def png_bytes(figure: Figure, *, dpi: int = DPI) -> bytes:

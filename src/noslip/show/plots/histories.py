@@ -8,17 +8,17 @@ import numpy as np
 
 from noslip import Audit, PathErrors, SimulationError, Trajectory
 from noslip.model import angle_names, bears_force
-from noslip.scene import BODY_PATH, ESTIMATE, INK, PALETTE, ground_joints
+from noslip.scene import INK, PALETTE, PATH_COLORS, ground_joints
+from noslip.show.axis_units import quantity_of
 from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
 from noslip.show.plots.panels import lay_out
 from noslip.show.plots.sheets import Sheet
 from noslip.show.plots.style import DASHES
-from noslip.show.units import quantity_of
 
 #: Curves smaller than this part of the largest one of their unit get a panel of their own.
 SMALL = 0.08
 #: What a controller knows and commands → color; what is has that of a path, what should be, ink.
-SIGNALS = {"seen": PALETTE[1], "estimate": ESTIMATE, "wanted": PALETTE[1]}
+SIGNALS = {"seen": PALETTE[1], "estimate": PATH_COLORS["estimate"], "wanted": PALETTE[1]}
 #: Panels of one unit at most.
 MOST = 3
 
@@ -281,7 +281,7 @@ def signal_panels(run: Trajectory, *, only: Sequence[str] = ()) -> list[Panel]:
         itself = "got" if kind == "wanted" else "true"
         curves = [
             Curve(label=kind, x=run.t, y=run[column], color=SIGNALS[kind]),
-            Curve(label=itself, x=run.t, y=run[name], color=BODY_PATH),
+            Curve(label=itself, x=run.t, y=run[name], color=PATH_COLORS["body"]),
         ]
         if f"reference.{name}" in run.columns:
             y = run[f"reference.{name}"]
@@ -321,7 +321,14 @@ def adapted_panels(run: Trajectory) -> list[Panel]:
         )
     panels = []
     for name in names:
-        curves = [Curve(label=f"adapted {name}", x=run.t, y=run[f"adapted.{name}"], color=ESTIMATE)]
+        curves = [
+            Curve(
+                label=f"adapted {name}",
+                x=run.t,
+                y=run[f"adapted.{name}"],
+                color=PATH_COLORS["estimate"],
+            )
+        ]
         if name in run.parameters:
             true = np.full(len(run.t), run.parameters[name])
             dashes = (4.0, 1.6)

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from noslip.show.axis_units import axis_label
 from noslip.show.plots.curves import Panel
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks, band_polygons
 from noslip.show.plots.style import (
@@ -30,7 +31,6 @@ from noslip.show.plots.style import (
     tick_texts,
     width_of,
 )
-from noslip.show.units import axis_label
 
 #: Inches below an abscissa with numbers and name, and between panels.
 BELOW, BETWEEN = 0.40, 0.16

@@ -20,8 +20,9 @@ import numpy as np
 
 from noslip import SimulationError, Trajectory
 from noslip.kinematics import build_tree, parameter_reader
-from noslip.model import WORLD
-from noslip.scene import CONTACT_PATH, ESTIMATE, INK, ground_joints, placed, reference_path, scene
+from noslip.model import WORLD, NumberReader, frame_numbers
+from noslip.scene import INK, PATH_COLORS, ground_joints, reference_path, scene
+from noslip.show.axis_units import axis_label
 from noslip.show.plots.curves import ROUNDING, Array
 from noslip.show.plots.panels import BELOW, NARROW, legend_columns, legend_rows
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks
@@ -40,7 +41,6 @@ from noslip.show.plots.style import (
     tick_texts,
     width_of,
 )
-from noslip.show.units import axis_label
 
 #: A part that stands out of another by less than this part of its length is not drawn.
 NEAR = 0.08
@@ -196,7 +196,7 @@ def ground_plane(run: Trajectory) -> ViewPlane:
             f"plot of model '{run.model.name}'",
             'draw its coordinates, what="coordinates"',
         )
-    R, p = placed(joints[0].parent_frame, run.parameters)
+    R, p = frame_numbers(joints[0].parent_frame, NumberReader(run.parameters))
     return ViewPlane(rotation=R, position=p)
 
 
@@ -212,7 +212,7 @@ def ground_paths(run: Trajectory) -> list[Path]:
             x, y = run[names[0]], run[names[1]]
             if k:
                 z = run[names[2]] if names[2] in run.columns else np.zeros(len(x))
-                R, p = placed(joint.parent_frame, run.parameters)
+                R, p = frame_numbers(joint.parent_frame, NumberReader(run.parameters))
                 x, y = plane.seen(np.column_stack([x, y, z]) @ R.T + p).T
             paths.append(
                 Path(
@@ -388,12 +388,12 @@ def _strokes(paths: Sequence[Path]) -> list[Stroke]:
 
 def _stroke(path: Path, k: int) -> Stroke:
     if path.is_estimate:
-        style = {"color": ESTIMATE, "width": THIN, "level": 3.3, "dashes": ()}
+        style = {"color": PATH_COLORS["estimate"], "width": THIN, "level": 3.3, "dashes": ()}
     elif path.is_reference:
         style = {"color": INK, "width": THIN, "level": 3.5, "dashes": (4.0, 1.6)}
     elif path.is_contact:
         kind = DASHES[k % len(DASHES)]
-        style = {"color": CONTACT_PATH, "width": THIN, "level": 2.0, "dashes": kind}
+        style = {"color": PATH_COLORS["contact"], "width": THIN, "level": 2.0, "dashes": kind}
     else:
         style = {"color": color(k), "width": 1.4 * LINE, "level": 3.0, "dashes": dashes(k)}
     return Stroke(x=path.x, y=path.y, label=path.name, **style)  # type: ignore[arg-type]
@@ -409,7 +409,12 @@ def _outlined(hulls: Sequence[Array]) -> Area:
 
 def _believed(polygons: Sequence[Array]) -> Area:
     return Area(
-        polygons=tuple(polygons), color=ESTIMATE, fill=0.16, edge=0.9, width=HAIR, level=3.2
+        polygons=tuple(polygons),
+        color=PATH_COLORS["estimate"],
+        fill=0.16,
+        edge=0.9,
+        width=HAIR,
+        level=3.2,
     )
 
 

@@ -20,7 +20,7 @@ from noslip import SimulationError
 from noslip.base import nearest
 from noslip.scene import INK as INK
 from noslip.scene import PALETTE as PALETTE
-from noslip.show.units import raised
+from noslip.show.axis_units import raised
 
 Corner = Literal["upper left", "lower left", "lower right"]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from noslip import Audit, Trajectory
+from noslip.base import counted
 from noslip.show.headlines import ROUNDING, negligible, power_use, top_speed
 from noslip.show.report.elements import (
     Html,
@@ -20,8 +22,7 @@ from noslip.show.report.elements import (
     remark,
     text,
 )
-from noslip.show.report.subject import ReportSubject
-from noslip.simulation import largest_errors
+from noslip.show.report.report_subject import ReportSubject
 
 #: Verdict of the audit → mark, and what it says in a few words.
 GROUND = {
@@ -30,6 +31,8 @@ GROUND = {
     "fails": ("bad", "fails"),
     "unknown": ("open", "no verdict"),
 }
+#: Energy drift and residuals below these count as conserved.
+DRIFT, RESIDUAL = 1e-6, 1e-9
 #: Figures of an answer.
 DIGITS = 3
 #: Energy below this part of what is spent is not worth a word.
@@ -59,6 +62,47 @@ def answers(subject: ReportSubject) -> list[Verdict]:
     if run.errors and not follows:
         found.append(tracking(run))
     return found
+
+
+def run_verdicts(run: Trajectory) -> list[Verdict]:
+    """How a run went, in short: its end, energy, constraints, and what was to be followed."""
+    found = [
+        Verdict.plain(
+            "good" if run.success else "bad",
+            "Ended",
+            f"at {number_text(float(run.t[-1]), 4)} s",
+            f"{run.verdict} {counted(run.steps, 'step')}, {counted(run.nfev, 'evaluation')}",
+        ),
+        Verdict(
+            mark="good" if run.energy_drift <= DRIFT else "bad",
+            label="Energy drift",
+            answer=error_size(run.energy_drift, 3),
+            comment=text("of the energy exchanged"),
+        ),
+        Verdict(
+            mark="good" if max(run.slip, run.gap) <= RESIDUAL else "bad",
+            label="Constraint residual",
+            answer=error_size(run.slip, 3),
+            comment=Html(f"in speeds, m/s or rad/s; in positions {error_size(run.gap, 3)}"),
+        ),
+    ]
+    if run.errors and len(run.t):
+        error = tracking(run)
+        driven = f". {text(run.covered())}" if run.path_errors is not None else ""
+        found.append(replace(error, comment=Html(f"{error.comment}{driven}"), link=""))
+    return found
+
+
+def ground_verdict(audit: Audit) -> Verdict:
+    """Whether the ground can hold what rolls and skates, in short."""
+    mark, words = GROUND[audit.verdict]
+    finite = audit.required[np.isfinite(audit.required)]
+    needed = "the wheel loads are not known"
+    if finite.size:
+        needed = f"needs a friction coefficient of {number_text(float(np.max(finite)), 3)}"
+    if audit.friction is not None:
+        needed += f"; the ground has {number_text(audit.friction, 3)}"
+    return Verdict.plain(mark, "No slip", words, needed)
 
 
 def _estimate(run: Trajectory) -> Verdict | None:
@@ -266,7 +310,7 @@ def _demand(audit: Audit) -> Verdict:
 
 def tracking(run: Trajectory) -> Verdict:
     """Distance from what was to be followed; below the tolerance it is none."""
-    first, *others = largest_errors(run)
+    first, *others = run.largest_errors
     bound = negligible(run)
     is_small, is_rounding = first.size <= bound, bound <= ROUNDING
     below = error_size(0.0) if is_rounding else Html(f"below {quantity(bound, first.unit, 1)}")

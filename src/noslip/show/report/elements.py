@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import NewType
 
-from noslip.show.units import raised, unit_text
+from noslip.show.axis_units import raised, unit_text
 
 Html = NewType("Html", str)
 
@@ -60,7 +60,17 @@ class Verdict:
     label: str
     answer: Html
     comment: Html
-    link: str
+    link: str = ""
+
+    @classmethod
+    def plain(cls, mark: str, label: str, answer: str, comment: str) -> Verdict:
+        """A verdict in plain words."""
+        return cls(mark=mark, label=label, answer=text(answer), comment=text(comment))
+
+    @property
+    def sign(self) -> str:
+        """Mark in front of it; a dot for a plain number."""
+        return MARKS.get(self.mark, "·")
 
 
 def text(value: object) -> Html:

@@ -34,8 +34,8 @@ from noslip.show.report.elements import (
     verdicts,
     words,
 )
-from noslip.show.report.page import command_section, page
 from noslip.show.report.pictures import NAMESPACE
+from noslip.show.report.report_page import command_section, page
 
 #: Curves with a picture of their own; of more the first.
 SHOWN = 60

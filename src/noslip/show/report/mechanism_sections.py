@@ -33,7 +33,7 @@ from noslip.show.report.elements import (
     unit,
     words,
 )
-from noslip.show.report.subject import ReportSubject
+from noslip.show.report.report_subject import ReportSubject
 
 
 def simulated(subject: ReportSubject) -> PageSection:

@@ -11,7 +11,6 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from noslip.base import is_installed
-from noslip.scene import REFERENCE_TRACE
 from noslip.show.headlines import negligible
 from noslip.show.report.elements import (
     SPACE,
@@ -24,14 +23,13 @@ from noslip.show.report.elements import (
     paragraph,
     text,
 )
-from noslip.show.report.subject import ReportSubject, StatusCallback
-from noslip.simulation import largest_errors
+from noslip.show.report.report_subject import ReportSubject, StatusCallback
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from noslip import System, Trajectory
-    from noslip.show.animate import Recording
+    from noslip.scene import Recording
     from noslip.show.plots.sheets import Sheet
 
 #: The animation lasts no longer than this, s; a longer motion is shown faster than it happened.
@@ -162,7 +160,7 @@ def _legend(shown: Recording) -> Html:
         said = f"Grid lines are {number_text(shown.cell)}{SPACE}m apart, dark ones "
         said += f"{number_text(5 * shown.cell)}{SPACE}m."
     for color, names in shown.traces.items():
-        kind = 'class="trace dashes"' if color == REFERENCE_TRACE else 'class="trace"'
+        kind = 'class="trace dashes"' if shown.is_dashed(color) else 'class="trace"'
         said += (
             f' <span class="traced"><span {kind} style="--trace: rgb{color}" '
             f'aria-hidden="true"></span>{escape(names)}</span>'
@@ -178,9 +176,9 @@ def _png(image: Image) -> str:
 
 def sheets(subject: ReportSubject) -> dict[str, Sheet]:
     """All figures, as narrow as a phone; elsewhere they are side by side."""
-    from noslip.show.plots.catalog import run_sheets
     from noslip.show.plots.histories import friction_panels, main_signals, signal_panels
     from noslip.show.plots.panels import lay_out
+    from noslip.show.plots.plotting import run_sheets
 
     run = subject.run
     found = run_sheets(run, subject.audit, size="column", titled=False)
@@ -200,7 +198,7 @@ def first_figures(run: Trajectory, sheets: Mapping[str, Sheet]) -> tuple[str, ..
     An error below the tolerance of the run is none that anyone looks for.
     """
     wanted = [name for name in FIRST if name in sheets]
-    if "errors" in wanted and all(e.size <= negligible(run) for e in largest_errors(run)[:1]):
+    if "errors" in wanted and all(e.size <= negligible(run) for e in run.largest_errors[:1]):
         wanted.remove("errors")
     if "controller" in wanted and "inputs" in wanted:
         wanted.remove("inputs")  # they are in it
@@ -230,8 +228,8 @@ def column_height(heights: list[float]) -> float:
 
 
 def _svg(subject: ReportSubject, name: str, sheet: Sheet) -> Html:
-    from noslip.show.plots.catalog import TITLES
     from noslip.show.plots.painting import sheet_svg
+    from noslip.show.plots.plotting import TITLES
 
     words = {**TITLES, **MORE_TITLES}[name]
     svg = sheet_svg(sheet, name=name, title=f"{subject.model.name}: {words}")

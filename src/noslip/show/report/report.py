@@ -14,8 +14,8 @@ from noslip.show.equations.documents import parts_style
 from noslip.show.report import mechanism_sections, pictures, result_sections
 from noslip.show.report.answers import answers, trust
 from noslip.show.report.elements import Html, joined, text, verdicts
-from noslip.show.report.page import page
-from noslip.show.report.subject import StatusCallback, gather
+from noslip.show.report.report_page import page
+from noslip.show.report.report_subject import StatusCallback, gather
 
 
 def write_report(

@@ -25,7 +25,7 @@ from noslip.show.report.elements import (
     text,
     words,
 )
-from noslip.show.report.subject import ReportSubject
+from noslip.show.report.report_subject import ReportSubject
 
 
 def balance(subject: ReportSubject, figure: Html) -> PageSection:

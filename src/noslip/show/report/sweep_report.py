@@ -18,6 +18,7 @@ import numpy as np
 from noslip import NoslipError, Trajectory, __version__
 from noslip.base import Array, write_atomically
 from noslip.scene import INK, PALETTE
+from noslip.show.axis_units import axis_label, unit_text
 from noslip.show.plots.style import LINE, TEXT
 from noslip.show.report.elements import (
     SPACE,
@@ -36,24 +37,14 @@ from noslip.show.report.elements import (
     text,
     verdicts,
 )
-from noslip.show.report.page import command_section, page
 from noslip.show.report.pictures import animation
-from noslip.show.units import axis_label, unit_text
+from noslip.show.report.report_page import command_section, page
 from noslip.sweeps import (
-    ENDING,
-    ENDINGS,
-    EVENT,
-    EXCLUDED,
-    FINISHED,
-    NOT_RUN,
-    REASON,
     AxisFactor,
+    PointEnding,
     SobolIndices,
     StoreReader,
-    grid_indices,
     point_values,
-    read_store,
-    sample_indices,
 )
 
 REPORT = "report.html"
@@ -121,7 +112,7 @@ def write_sweep_report(folder: str | Path, *, command: str = "", motions: bool =
 
 def sweep_html(folder: str | Path, *, command: str = "", motions: bool = True) -> str:
     """The page of :func:`write_sweep_report` as text."""
-    subject = _gather(StoreReader(read_store(folder)))
+    subject = _gather(StoreReader.open(folder))
     store = subject.reader.store
     name = store.data["model_name"]
     shown = _measure_sections(subject)
@@ -149,14 +140,14 @@ def _gather(reader: StoreReader) -> SweepSubject:
         points=points,
         inputs=reader.design.values(points),
         measures={m: reader.read(m, points) for m in plain},
-        endings=reader.read(ENDING, points),
+        endings=reader.endings(points),
     )
 
 
 def _answers(subject: SweepSubject) -> list[Verdict]:
     reader = subject.reader
     size, done, failed = reader.design.size, reader.num_done, reader.num_failed_points
-    excluded = int((subject.endings == EXCLUDED).sum())
+    excluded = int((subject.endings == PointEnding.EXCLUDED).sum())
     said = [f"{size - done} left"] if done < size else []
     said += [f"{excluded} excluded"] if excluded else []
     said.append(f"{failed} failed, each with its reason" if failed else "none failed")
@@ -459,10 +450,10 @@ def indices_of(subject: SweepSubject, measure: str) -> SobolIndices | None:
         return None
     drawn = _drawn(subject)
     if drawn and len(design.factors) == 1:
-        return sample_indices({n: subject.inputs[n] for n in drawn}, values)
+        return SobolIndices.of_sample({n: subject.inputs[n] for n in drawn}, values)
     if not drawn and subject.is_whole and np.isfinite(values).all() and len(design.factors) > 1:
         names = tuple(f.dimension for f in design.factors)
-        return grid_indices(names, values.reshape(design.shape))
+        return SobolIndices.of_grid(names, values.reshape(design.shape))
     return None
 
 
@@ -505,12 +496,12 @@ def _failures(subject: SweepSubject) -> PageSection:
             key="failures", title="Failures", body=paragraph(text("No point failed."))
         )
     some = points[:10_000]
-    codes, reasons = reader.read(ENDING, some), reader.read(REASON, some)
+    codes, reasons = reader.endings(some), reader.reasons(some)
     values = reader.design.values(some)
     kinds: Counter[str] = Counter()
     example: dict[str, int] = {}
-    for k, (code, reason) in enumerate(zip(codes.tolist(), reasons.tolist(), strict=True)):
-        key = f"{ENDINGS[code]}: {reason.split(' (t = ')[0]}"
+    for k, (code, reason) in enumerate(zip(codes.tolist(), reasons, strict=True)):
+        key = f"{PointEnding(code).words}: {reason.split(' (t = ')[0]}"
         kinds[key] += 1
         example.setdefault(key, k)
     rows = [
@@ -532,9 +523,8 @@ def _chosen(subject: SweepSubject, motions: bool) -> PageSection | None:
     if not subject.measures:
         return None
     measure, values = next(iter(subject.measures.items()))
-    good = np.flatnonzero(
-        np.isfinite(values) & np.isin(subject.endings, (FINISHED, EVENT, NOT_RUN))
-    )
+    shown = (PointEnding.FINISHED, PointEnding.EVENT, PointEnding.NOT_RUN)
+    good = np.flatnonzero(np.isfinite(values) & np.isin(subject.endings, shown))
     if not len(good):
         return None
     order = good[np.argsort(values[good], kind="stable")]

@@ -35,8 +35,8 @@ from noslip.simulation.input_plan import (
     traced_inputs,
 )
 from noslip.simulation.loop.shape import rounded
-from noslip.simulation.plan import InputTable
-from noslip.simulation.request import RunRequest
+from noslip.simulation.native_run import InputTable
+from noslip.simulation.request import RunOptions
 from noslip.simulation.time_features import TimeFeatures
 
 
@@ -319,8 +319,8 @@ def _table_entries(system: System, request: BatchRequest) -> list[Entry]:
     for name, tables in request.tables.items():
         k, offset = input_index(system, name)
         found = [table_entries(system, table, k, offset, name) for table in tables]
-        for place, (target, _, _) in enumerate(found[0]):
-            entries.append((target, tuple((f[place][1], f[place][2]) for f in found)))
+        for rows in zip(*found, strict=True):
+            entries.append((rows[0].index, tuple((x.starts, x.coefficients) for x in rows)))
     return entries
 
 
@@ -363,7 +363,7 @@ def _table_sets(
     )
 
 
-def shared_tables(tables: Sequence[InputTable], knots: Array, run: RunRequest) -> TableSets:
+def shared_tables(tables: Sequence[InputTable], knots: Array, run: RunOptions) -> TableSets:
     """Tables of base inputs and knots that all trajectories share."""
     entries: list[Entry] = [(t.index, ((t.starts, t.coefficients),)) for t in tables]
     return _table_sets(entries, 1, np.zeros(0), [knots], run.start_time, run.end_time)

@@ -20,22 +20,19 @@ import numpy as np
 
 from noslip.base import DeviceError
 from noslip.engines import (
-    REGISTERS,
-    THREAD,
     AbstractDevice,
     DeviceKernel,
     DeviceMemory,
     Program,
     SharedFunctions,
-    join_texts,
+    Target,
     print_shared_functions,
-    record_text,
 )
 from noslip.simulation.batches.lanes import Array, LanePlan, LaneResults, Shared, shape_of
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.shape import PLACES, SETUP, Shape
 from noslip.simulation.loop.writer import LoopWriter
-from noslip.simulation.runner import CancelRequest
+from noslip.simulation.workers import CancelRequest
 
 #: Seconds that a launch shall take, and bounds of its rounds.
 LAUNCH_TIME = 0.1
@@ -134,7 +131,7 @@ def _shape(plan: LanePlan, results: LaneResults, code: DeviceCode) -> Shape:
     differs = np.any(rows[:, :count] != rows[:1, :count], axis=0)
     varying = tuple(np.flatnonzero(differs).tolist())
     is_plain = not shape.num_events and not shape.has_samples
-    target = REGISTERS if is_plain and shape.ny <= MOST_IN_REGISTERS else THREAD
+    target = Target.thread(on_stack=is_plain and shape.ny <= MOST_IN_REGISTERS)
     target = dataclasses.replace(target, is_single=code.is_single)
     return dataclasses.replace(shape, target=target, varying=varying)
 
@@ -162,9 +159,7 @@ def _kernel(shape: Shape, programs: tuple[tuple[str, Program], ...]) -> _Kernel:
     functions = print_shared_functions(
         dict(programs), constant, first, shape.num_parameters, shape.target.number
     )
-    at = functions.num_words
-    words = record_text(-(-at // 2) if shape.target.is_single else at)
-    text = join_texts(words, functions.text, print_loop(shape))
+    text = functions.kernel(print_loop(shape))
     return _Kernel(text, LoopWriter(shape).pause_size, functions)
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from noslip.engines import LINE_WORDS, REALS, WHOLES, Target, address, work_address
+from noslip.engines import Target, address, work_memory
 from noslip.simulation.loop.code import LoopCode, loop_code
 from noslip.simulation.loop.shape import SETUP, Shape, rounded
-from noslip.simulation.runner import CancelRequest, run_workers
+from noslip.simulation.workers import CancelRequest, run_workers
 
 Array = np.ndarray
 #: Vectors of whole numbers.
@@ -80,6 +80,7 @@ class LanePlan:
     num_noise, seed, first_run : channels of random numbers of the update, their seed, and the
         number of the first trajectory.
     apart : state whose error is measured by itself, with the tolerance of the first; −1: none.
+    is_period : whether trajectories are periods that follow each other, see `periods`.
     """
 
     lanes: int
@@ -108,6 +109,7 @@ class LanePlan:
     seed: int = 0
     first_run: int = 0
     apart: int = -1
+    is_period: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -192,8 +194,8 @@ class Shared:
 
     def __init__(self, plan: LanePlan, results: LaneResults) -> None:
         vectors = self.vectors(plan, results)
-        self.status = vectors["status"]
-        kinds = {name: WHOLES if name in _WHOLES else REALS for name in vectors}
+        self.status, self._counter = vectors["status"], vectors["counter"]
+        kinds = {name: np.int64 if name in _WHOLES else np.float64 for name in vectors}
         numbers = {k: address(k, v, kind=kinds[k]) for k, v in vectors.items()}
         numbers |= dict(plan.functions)
         self.record = np.zeros(1, SETUP)
@@ -210,7 +212,7 @@ class Shared:
         vectors: dict[str, Array] = {
             "queue": _words(plan.queue),
             "counter": np.zeros(1, np.int64),
-            "parameters": _doubles(plan.parameters),
+            "parameters": _parameters(plan),
             "base": _doubles(plan.base_inputs),
             "table_sets": _words(tables.sets if tables.sets.size else np.zeros(len(results.codes))),
             "knot_offsets": _words(tables.knot_offsets),
@@ -249,12 +251,20 @@ class Shared:
             "projection": plan.projection_tolerance,
         }
 
+    def begin(self, **numbers: float) -> None:
+        """Begin the queue anew, with other numbers of the record."""
+        self.status[0], self._counter[0] = 0.0, 0
+        for name, number in numbers.items():
+            self.record[name] = number
+
+    def stop(self) -> None:
+        """End trajectories with ``rules.CANCELLED`` where they are."""
+        self.status[0] = 1.0
+
     def work(self) -> None:
         """Run trajectories until there are none left; any number of threads may do so at once."""
-        size = self.code.work_size
-        memory = np.zeros(size + LINE_WORDS)
-        record = address("record", self.record, kind=SETUP)
-        self.code.integrate(record, work_address(memory, size))
+        _memory, work = work_memory(self.code.work_size)
+        self.code.integrate(address("record", self.record, kind=SETUP), work)
 
 
 def _check_sizes(plan: LanePlan, results: LaneResults) -> None:
@@ -303,7 +313,7 @@ def shape_of(plan: LanePlan, results: LaneResults) -> Shape:
         num_tables=plan.tables.targets.size,
         num_noise=plan.num_noise,
         is_batch=True,
-        num_parameters=plan.parameters.shape[1],
+        num_parameters=0 if plan.is_period else plan.parameters.shape[1],
         num_events=plan.directions.size,
         num_endings=plan.num_endings,
         num_angles=num_angles,
@@ -316,7 +326,14 @@ def shape_of(plan: LanePlan, results: LaneResults) -> Shape:
         has_knots=plan.tables.knots.size > 0 or plan.tables.targets.size > 0,
         has_samples=plan.sample_times.size > 0,
         apart=plan.apart,
+        is_period=plan.is_period,
     )
+
+
+def _parameters(plan: LanePlan) -> Array:
+    """Rows of parameters; of periods the one row, each number once for each lane."""
+    rows = _doubles(plan.parameters)
+    return np.repeat(rows[0], plan.lanes) if plan.is_period else rows
 
 
 def _doubles(values: Array) -> Array:
@@ -351,15 +368,12 @@ def run_lanes(
     def work(_: int) -> None:
         shared.work()
 
-    def stop() -> None:
-        shared.status[0] = 1.0
-
     def report() -> None:
         if progress is not None:
             progress(int(np.count_nonzero(results.codes != UNSETTLED)))
 
     try:
-        run_workers(work, count, stop=stop, report=report, cancel=cancel)
+        run_workers(work, count, stop=shared.stop, report=report, cancel=cancel)
     except KeyboardInterrupt:
         return True
     return bool(shared.status[0])

@@ -27,8 +27,8 @@ from noslip.simulation.batches.lanes import (
 )
 from noslip.simulation.batches.request import SINGLE_PROJECTION, BatchRequest
 from noslip.simulation.events import ending_directions, lift_events, pulling_start
+from noslip.simulation.rules import PROJECTION_TOLERANCE
 from noslip.simulation.segments import Ends, Indices, SegmentBasis, carried
-from noslip.simulation.single_run import PROJECTION_TOLERANCE
 from noslip.simulation.starts.bases import run_starts, states_in
 from noslip.simulation.starts.completion import Starts, complete_starts
 

@@ -22,12 +22,16 @@ from noslip.simulation.batches.lanes import Array
 from noslip.simulation.expressions import units_by_name
 from noslip.simulation.input_laws import AbstractInputLaw, Table
 from noslip.simulation.input_plan import settable_inputs
-from noslip.simulation.request import RunRequest, read_run, with_regular_rows
+from noslip.simulation.options import OPTIONS
+from noslip.simulation.request import RunOptions, read_run, with_regular_rows
+from noslip.simulation.starts.completion import Start
 from noslip.simulation.starts.layout import layout_of
 
 #: What an input of a batch may be given as, besides what :func:`simulate` takes.
 BatchInput = ArrayLike | str | Table | Sequence[Table] | ca.Function
 
+
+_DEFAULTS = {word: option.default for word, option in OPTIONS.items()}
 
 KEPT = ("final", "minimum", "maximum", "samples")
 LANES = (1, 2, 4, 8, 16)
@@ -65,7 +69,7 @@ class BatchRequest:
     stays_on_device : whether columns of results are left there.
     """
 
-    run: RunRequest
+    run: RunOptions
     count: int
     starts: dict[str, Array]
     parameters: Array
@@ -89,14 +93,16 @@ class BatchRequest:
     stays_on_device: bool = False
 
 
-def read_batch(given: Mapping[str, Any]) -> BatchRequest:
+def read_batch(system: System, options: Mapping[str, Any]) -> BatchRequest:
     """The request of a call of :func:`simulate_batch`, checked.
 
     Parameters
     ----------
-    given : its arguments by name.
+    system : compiled system.
+    options : its arguments by name.
     """
-    run = read_run("simulate_batch", given)
+    given = {**_DEFAULTS, **options}
+    run = read_run("simulate_batch", system, options, of_many=True)
     system, columns, keep = run.system, given["columns"], given["keep"]
     lanes = native_lanes() if given["lanes"] is None else given["lanes"]
     threads = num_cores() if given["threads"] is None else given["threads"]
@@ -105,7 +111,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
     device = read_device(given["device"], where)
     is_single = read_precision(given["precision"], run, device, where)
     events = _all_events(system, run.events, run.stop)
-    starts, inputs = given["starts"] or {}, run.inputs
+    starts, inputs = read_starts(given["start"], where), run.inputs
     given_inputs = {} if isinstance(inputs, AbstractInputLaw) else dict(inputs or {})
     _check_names(system, starts, given_inputs)
     numbers: dict[tuple[str, str], Array] = {}
@@ -175,6 +181,17 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
     )
 
 
+def read_starts(start: Any, where: str) -> Mapping[str, ArrayLike]:
+    """Values at the start by name; one that is completed already is no start of many."""
+    if isinstance(start, Start):
+        raise SimulationError(
+            "the start is completed already, but each trajectory has a start of its own",
+            where,
+            "give coordinates and speeds by name",
+        )
+    return start or {}
+
+
 def read_device(given: Any, where: str) -> AbstractDevice | None:
     """The device of a word such as ``"cuda:1"``; None for the processor."""
     if isinstance(given, AbstractDevice):
@@ -205,7 +222,7 @@ def _stays_on_device(arrays: Any, device: AbstractDevice | None, where: str) -> 
 
 
 def read_precision(
-    precision: Any, run: RunRequest, device: AbstractDevice | None, where: str
+    precision: Any, run: RunOptions, device: AbstractDevice | None, where: str
 ) -> bool:
     """Whether states shall have single precision, which not every run may ask for."""
     if precision not in ("double", "single"):
@@ -316,7 +333,7 @@ def read_count(count: int | None, lengths: Mapping[str, int], where: str) -> int
     return found.pop() if found else 1
 
 
-def _check_size(run: RunRequest, given: Mapping[str, Any], count: int, where: str) -> None:
+def _check_size(run: RunOptions, given: Mapping[str, Any], count: int, where: str) -> None:
     """Refuse results that do not fit into memory, before any of it is taken."""
     system, keep, columns = run.system, given["keep"], given["columns"]
     num_columns = len(default_columns(system) if columns is None else columns)

@@ -36,9 +36,8 @@ from noslip.simulation.lifting import (
     brake_text,
     first_lifts,
     held_contacts,
-    lift_events,
-    normal_columns,
     usual_force,
+    watched_events,
 )
 from noslip.simulation.run_files import NetCDF, add_variable, check_file, new_netcdf
 from noslip.simulation.samples import ENDINGS
@@ -371,9 +370,8 @@ class LiftSearch:
 
     def __call__(self, count: int) -> dict[int, str]:
         """Trajectory → note, of the first `count` trajectories."""
-        held = held_contacts(self._system)
-        columns = tuple(normal_columns(held).values())
-        found = self._again(count, lift_events(held, self._scale), columns)
+        columns = tuple(held_contacts(self._system).values())
+        found = self._again(count, watched_events(self._system, self._scale), columns)
         return first_lifts(self._system, self._scale, found.samples, found.event_times)
 
     @cached_property

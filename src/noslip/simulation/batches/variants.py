@@ -172,6 +172,19 @@ class Variants:
             coords[name] = ("variant", values, {"units": unit})
         return coords
 
+    def dataset(
+        self, columns: Mapping[str, tuple[NDArray[Any], str]], title: str
+    ) -> xarray.Dataset:
+        """Labelled dataset over ``variant``: columns (count,) by name, each with its unit."""
+        import xarray
+
+        data = {
+            name: ("variant", values, {"units": unit} if unit else {})
+            for name, (values, unit) in columns.items()
+        }
+        attrs = {"model": self.system.model.name, "title": title}
+        return xarray.Dataset(data, coords=self.labels(), attrs=attrs)
+
 
 def read_variants(
     system: System,
@@ -294,6 +307,11 @@ def in_blocks(
             work(block)
         return len(block)
 
+    if len(blocks) == 1:
+        one(blocks[0])
+        if progress is not None:
+            progress(1.0)
+        return
     with ThreadPoolExecutor(max(1, min(workers, len(blocks)))) as pool:
         pending = [pool.submit(one, block) for block in blocks]
         try:
@@ -305,17 +323,3 @@ def in_blocks(
             for waiting in pending:
                 waiting.cancel()
             raise
-
-
-def dataset(
-    variants: Variants, columns: Mapping[str, tuple[NDArray[Any], str]], title: str
-) -> xarray.Dataset:
-    """Labelled dataset over ``variant``: columns (count,) by name, each with its unit."""
-    import xarray
-
-    data = {
-        name: ("variant", values, {"units": unit} if unit else {})
-        for name, (values, unit) in columns.items()
-    }
-    attrs = {"model": variants.system.model.name, "title": title}
-    return xarray.Dataset(data, coords=variants.labels(), attrs=attrs)

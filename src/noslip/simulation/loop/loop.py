@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noslip.engines import WHOLE, Buffer, Given, Value
+from noslip.engines import PLACE, WHOLE, Buffer, Given, Value
 from noslip.simulation import rules
 from noslip.simulation.loop.dense import UNKNOWN, prepare_dense
 from noslip.simulation.loop.events import find_events, follow_angles, note_time
@@ -67,9 +67,9 @@ from noslip.simulation.loop.samples import (
 )
 from noslip.simulation.loop.shape import Shape
 from noslip.simulation.loop.steps import (
+    begin_of_step,
     close_step,
     first_step,
-    just_above,
     just_below,
     next_row,
     next_step,
@@ -136,9 +136,45 @@ def print_loop(shape: Shape) -> str:
             w.save(1)
     body = f.body("integrate", ("setup", "work"))
     if is_thread:
-        body = f.body("integrate", ("memory",), ("thread", "threads"))
+        body = f.kernel()
     text = [body, *w.subroutines.values(), *sorted(f.declared)]
     return "\n".join(text)
+
+
+def print_period(shape: Shape, name: str, *, suffix: str = "", is_hot: bool) -> str:
+    """LLVM text of ``void name(ptr t, ptr x, ptr u, ptr p, ptr counts)``: a period in a thread.
+
+    From a time and state under held inputs so many steps further, or as far as they go. Counts are
+    the steps to take; left are those that were taken, the ending, and its health value.
+
+    Parameters
+    ----------
+    suffix : of the names of functions.
+    is_hot : whether these are written out.
+    """
+    w = LoopWriter(shape)
+    w.suffix, w.is_hot, w.may_be_hot = suffix, is_hot, is_hot
+    f, s = w.f, w.s
+    t, x, u = (Buffer(f, f.value(f"%{k}", PLACE, 1)) for k in "txu")
+    counts = Buffer(f, f.value("%counts", PLACE, 1), WHOLE)
+    h = f.real(shape.step)
+    s.t, s.h, s.limit = t[0], h, counts[0]
+    w.give(max_step=h, max_steps=s.limit)
+    for count in ("steps", "rejections", "evaluations", "filled"):
+        setattr(s, count, f.whole(0))
+    _clear(w)
+    w.copy(x, w.y, shape.ny)
+    w.copy(u, w.base, shape.num_base)
+    with f.repeat() as rounds:
+        _enter_step(w)
+        rounds.leave(s.code >= 0)
+        _step(w)
+        rounds.leave(s.code >= 0)
+    t[0], counts[0], counts[1], counts[2] = s.t, s.steps, s.code, s.which
+    w.copy(w.y, x, shape.ny)
+    body = f.body(name, ("t", "x", "u", "p", "counts"))
+    text = body.replace("define void", "define internal void", 1)
+    return "\n".join([text, *w.subroutines.values(), *sorted(f.declared)])
 
 
 def _take(w: LoopWriter) -> Value:
@@ -159,18 +195,10 @@ def _begin(w: LoopWriter) -> None:
     """Load a trajectory into its lane."""
     f, s, shape = w.f, w.s, w.shape
     n, index = shape.ny, s.index
-    s.t = w.vector("times")[index]
-    s.begin, s.h = s.t, w.vector("steps_left")[index]
-    s.error, s.density, s.mean = f.real(0.0), f.real(0.0), f.real(0.0)
-    s.smallest, s.stop = f.real(0.0), f.real(0.0)
+    s.t, s.h = w.vector("times")[index], w.vector("steps_left")[index]
     for name in ("steps", "rejections", "evaluations", "filled"):
         setattr(s, name, w.vector(f"num_{name}", WHOLE)[index])
-    for name in ("updates", "reported", "crossings", "recorded", "pending", "looks"):
-        setattr(s, name, f.whole(0))
-    for name in ("event_theta", "event_step", "event_last", "event_end"):
-        setattr(s, name, f.real(0.0))
-    s.which, s.unhealthy = f.whole(-1), f.whole(-1)
-    s.may_grow = s.is_stale = s.is_first = s.is_finite = f.truth(True)
+    _clear(w)
     if shape.is_multistep:
         make_node(w, f.whole(0), s.t)
     states = w.vector("states")
@@ -187,7 +215,20 @@ def _begin(w: LoopWriter) -> None:
         s.knot, s.knot_end = offsets[table_set(w)], offsets[table_set(w) + 1]
     else:
         s.knot = s.knot_end = f.whole(0)
-    s.code = f.whole(GOES_ON)
+
+
+def _clear(w: LoopWriter) -> None:
+    """What a lane knows of its trajectory before the first step."""
+    f, s = w.f, w.s
+    s.begin, s.code = s.t, f.whole(GOES_ON)
+    s.error, s.density, s.mean = f.real(0.0), f.real(0.0), f.real(0.0)
+    s.smallest, s.stop = f.real(0.0), f.real(0.0)
+    for name in ("updates", "reported", "crossings", "recorded", "pending", "looks"):
+        setattr(s, name, f.whole(0))
+    for name in ("event_theta", "event_step", "event_last", "event_end"):
+        setattr(s, name, f.real(0.0))
+    s.which, s.unhealthy = f.whole(-1), f.whole(-1)
+    s.may_grow = s.is_stale = s.is_first = s.is_finite = f.truth(True)
 
 
 def _load_parameters(w: LoopWriter) -> None:
@@ -213,10 +254,11 @@ def _load_parameters(w: LoopWriter) -> None:
 def _enter_step(w: LoopWriter) -> None:
     """Prepare a step: where it must stop, rates at knots, samples at its start, endings."""
     f, s, shape = w.f, w.s, w.shape
-    end = w.number("end_time")
-    # time resolves no steps below this
-    s.smallest = 10.0 * EPS * f.most(f.abs(s.t), 1e-8 * (end - s.begin))
-    s.stop = f.widen(end, f.lanes)
+    if not shape.is_period:
+        end = w.number("end_time")
+        # time resolves no steps below this
+        s.smallest = 10.0 * EPS * f.most(f.abs(s.t), 1e-8 * (end - s.begin))
+        s.stop = f.widen(end, f.lanes)
     if shape.has_knots:
         knots = w.vector("knots")
         with f.repeat() as loop:
@@ -231,17 +273,8 @@ def _enter_step(w: LoopWriter) -> None:
             enter_segments(w)
         if shape.has_update:
             update_generator(w)
-        # a switch such as sign(t − knot) is zero on the knot itself
-        now = f.where(s.is_first, s.t, just_above(w, s.t)) if shape.has_knots else s.t
-        health = evaluate(w, now, w.y, w.K(1))
-        w.copy(w.K(1), w.K(0), shape.ny)
-        with f.when(s.is_first):
-            take_sides(w, health)
-        s.is_stale, s.is_finite = f.truth(False), w.all_finite(w.K(0), shape.ny)
-        s.unhealthy = first_unhealthy(w, health)
-        if shape.method != RK4:
-            with f.when(s.is_finite & (s.unhealthy < 0) & (s.h <= 0.0)):
-                s.h = first_step(w, f.least(w.number("max_step"), s.stop - s.t))
+        if not (shape.is_fused and shape.method == RK4):
+            _evaluate_anew(w)
     if shape.has_samples:
         if shape.is_multistep:
             with f.when(s.is_first):
@@ -251,10 +284,23 @@ def _enter_step(w: LoopWriter) -> None:
     s.code = _ending(w)
 
 
+def _evaluate_anew(w: LoopWriter) -> None:
+    """Rates and health where a step begins, and the size of the first one."""
+    f, s, shape = w.f, w.s, w.shape
+    health = evaluate(w, begin_of_step(w), w.y, w.K(1))
+    w.copy(w.K(1), w.K(0), shape.ny)
+    with f.when(s.is_first):
+        take_sides(w, health)
+    s.is_stale, s.is_finite = f.truth(False), w.all_finite(w.K(0), shape.ny)
+    s.unhealthy = first_unhealthy(w, health)
+    if shape.method != RK4:
+        with f.when(s.is_finite & (s.unhealthy < 0) & (s.h <= 0.0)):
+            s.h = first_step(w, f.least(w.number("max_step"), s.stop - s.t))
+
+
 def _ending(w: LoopWriter) -> Value:
     """Code to end with before the next step, the most specific one; GOES_ON if there is none."""
     f, s = w.f, w.s
-    max_step = w.number("max_step")
     code = f.whole(GOES_ON)
     if not w.shape.is_batch:
         pause = w.number("pause")
@@ -264,14 +310,17 @@ def _ending(w: LoopWriter) -> Value:
         if w.shape.records_steps:
             is_due = is_due | (s.recorded >= w.number("most_recorded"))
         code = f.where(is_due, rules.PAUSED, code)
-    # a step that short is tried once, unless a longer one was tried in vain
-    is_stuck = ((s.h < s.smallest) & ~s.may_grow) | (s.smallest > max_step)
-    stuck = f.where(f.is_finite(s.error), f.whole(rules.STEP_TOO_SMALL), rules.NON_FINITE)
-    code = f.where(is_stuck, stuck, code)
+    if not w.shape.is_period:
+        # a step that short is tried once, unless a longer one was tried in vain
+        is_stuck = ((s.h < s.smallest) & ~s.may_grow) | (s.smallest > w.number("max_step"))
+        stuck = f.where(f.is_finite(s.error), f.whole(rules.STEP_TOO_SMALL), rules.NON_FINITE)
+        code = f.where(is_stuck, stuck, code)
     code = f.where(s.steps >= w.number("max_steps"), rules.MAX_STEPS, code)
-    status = f.load(w.number("status"))
-    code = f.where(~status.equals(0.0), rules.CANCELLED, code)
-    code = f.where(s.t >= w.number("end_time"), rules.FINISHED, code)
+    if not (w.shape.is_period and f.target.is_thread):
+        status = f.load(w.number("status"))
+        code = f.where(~status.equals(0.0), rules.CANCELLED, code)
+    if not w.shape.is_period:
+        code = f.where(s.t >= w.number("end_time"), rules.FINISHED, code)
     code = f.where(s.is_finite, code, rules.NON_FINITE)
     is_singular = s.unhealthy >= 0
     s.which = f.where(is_singular, s.unhealthy, s.which)
@@ -344,7 +393,7 @@ def _take_steps(w: LoopWriter) -> None:
         _accept(w)
         s.sprinted = s.sprinted + 1
         is_over = s.lands | (s.unhealthy >= 0) | (s.steps >= w.number("max_steps"))
-        sprint.leave(is_over | (s.sprinted >= SPRINT))
+        sprint.leave(is_over if w.shape.is_period else is_over | (s.sprinted >= SPRINT))
     s.code = f.where(s.verdict >= 0, s.verdict, s.code)
     with f.when(s.verdict.equals(RETRY)):
         s.rejections, s.code = s.rejections + 1, f.whole(rules.NON_FINITE)
@@ -353,6 +402,12 @@ def _take_steps(w: LoopWriter) -> None:
 def _aim(w: LoopWriter) -> None:
     """Choose the end of the step: the next stop if that is near. Stages see no jump there."""
     f, s = w.f, w.s
+    if w.shape.is_period:
+        # so many steps, not until a time
+        s.h_try, s.lands = f.widen(w.number("max_step"), f.lanes), f.truth(False)
+        s.t_new = s.t + s.h_try
+        s.last = s.t_new
+        return
     end, max_step = w.number("end_time"), w.number("max_step")
     s.h = f.least(f.most(s.h, s.smallest), max_step)
     s.lands = s.stop - s.t <= f.least(1.01 * s.h, max_step * (1.0 + 1e-9))
@@ -443,7 +498,9 @@ def _accept(w: LoopWriter) -> None:
             following = next_step(w, s.error, s.may_grow)
             s.h = f.where(s.lands, f.most(s.h, following), following)
     s.may_grow = f.truth(True)
-    s.is_stale = s.lands & (s.t < w.number("end_time"))
+    s.is_stale = f.truth(False)
+    if not shape.is_period:
+        s.is_stale = s.lands & (s.t < w.number("end_time"))
 
 
 def _record_step(w: LoopWriter) -> None:

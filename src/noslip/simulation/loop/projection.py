@@ -8,6 +8,7 @@ from noslip.engines import Buffer, Value
 from noslip.simulation.loop.rates import find_inputs
 from noslip.simulation.loop.writer import LoopWriter
 from noslip.simulation.rules import (
+    ASTRAY,
     MAX_PROJECTIONS,
     NON_FINITE,
     PROJECTION_FAILED,
@@ -22,8 +23,19 @@ def project(w: LoopWriter, t: Value, x: Buffer) -> Value:
 
     Or −PROJECTION_FAILED where they do not converge, −NON_FINITE where they are not finite.
     """
+    if w.shape.is_period:
+        return _correct(w, t, x)
     w.s.corrections = w.subroutine(newton, t, x)
     return w.s.corrections
+
+
+def _correct(w: LoopWriter, t: Value, x: Buffer) -> Value:
+    """One step of Newton's method; the next fixed step corrects what it leaves."""
+    f, nx = w.f, w.shape.nx
+    w.call("project", t, x, w.inputs, w.newton)
+    is_well = (w.newton[nx] <= ASTRAY) & w.all_finite(w.newton, nx)
+    w.copy(w.newton, x, nx)
+    return f.where(is_well, f.whole(1), -PROJECTION_FAILED)
 
 
 def newton(w: LoopWriter, t: Value, x: Buffer) -> Value:

@@ -46,9 +46,14 @@ def evaluate(w: LoopWriter, t: Value, y: Buffer, out: Buffer) -> Buffer:
 
 def take_sides(w: LoopWriter, health: Buffer) -> None:
     """Give every floor the sign that its health value has now."""
+    f, known = w.f, w.shape.floors
+    if known:
+        for k, floor in enumerate(known):
+            w.sides[k] = f.copysign(f.real(floor), health[k])
+        return
     floors = w.vector("floors")
-    for k in w.f.each(w.shape.num_health):
-        w.sides[k] = w.f.copysign(floors[k], health[k])
+    for place in f.each(w.shape.num_health):
+        w.sides[place] = f.copysign(floors[place], health[place])
 
 
 def is_healthy(w: LoopWriter, health: Buffer, share: float) -> Value:

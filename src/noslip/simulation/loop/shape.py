@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip.engines import ONE, Target
+from noslip.engines import Target
 from noslip.simulation import rules
 
 
@@ -45,10 +45,13 @@ class Shape:
     has_samples : whether states within steps are asked for.
     is_multistep : whether samples are taken from several steps, see `multistep_output.py`.
     records_steps : whether the end of every step is kept.
+    is_period : whether trajectories are periods of fixed steps that follow each other: all share
+        parameters, steps end within their floors and correct the constraints once.
+    floors, step : of a GPU's thread in periods: bounds of the health values, and s.
     apart : state whose error is measured by itself, beside that of all others; −1: none.
     """
 
-    target: Target = ONE
+    target: Target = Target()
     method: int = rules.DOP853
     nx: int
     nz: int = 0
@@ -73,6 +76,9 @@ class Shape:
     has_samples: bool = False
     is_multistep: bool = False
     records_steps: bool = False
+    is_period: bool = False
+    floors: tuple[float, ...] = ()
+    step: float = 0.0
     apart: int = -1
 
     @property

@@ -8,7 +8,13 @@ from noslip.engines import REAL, WHOLE, Block, Buffer, Value
 from noslip.simulation import dop853, step_sizes
 from noslip.simulation.dop853 import NUM_STAGES, NUM_STAGES_DENSE
 from noslip.simulation.loop.projection import project
-from noslip.simulation.loop.rates import evaluate, find_inputs, first_unhealthy, is_healthy
+from noslip.simulation.loop.rates import (
+    evaluate,
+    find_inputs,
+    first_unhealthy,
+    is_healthy,
+    take_sides,
+)
 from noslip.simulation.loop.writer import LoopWriter
 from noslip.simulation.rules import (
     ACCEPTED,
@@ -292,6 +298,8 @@ def try_fused_step(w: LoopWriter) -> None:
 def take_fused_step(w: LoopWriter) -> None:
     """A step of RK4 and the rates at its end, with one place where rates are evaluated.
 
+    Those where it begins are evaluated there first, unless the step before has left them.
+
     A thread of a GPU has them written out there, and all vectors in registers: the rates of the
     stage before, the sum that becomes the end, and the state of the stage. The verdict is left in
     s.verdict, the state in w.next, its rates in the first row of K.
@@ -300,14 +308,17 @@ def take_fused_step(w: LoopWriter) -> None:
     number, k = f.target.number, w.K(0)
     s.verdict, s.whole = f.whole(ACCEPTED), f.as_kind(s.h_try, number)
     s.half, s.sixth = s.whole * 0.5, s.whole * (1.0 / 6.0)
+    s.was_stale, s.unhealthy_here, s.from_here = s.is_stale, f.whole(-1), begin_of_step(w)
     for i in f.rows(n):
-        w.end[i] = f.fma(s.sixth, k[i], w.y[i])
-    for stage in f.count(1, 5):
-        is_last = stage.equals(4)
+        w.end[i] = f.where(s.was_stale, w.y[i], f.fma(s.sixth, k[i], w.y[i]))
+    for stage in f.count(f.where(s.was_stale, f.whole(0), 1), 5):
+        is_begin, is_last = stage.equals(0), stage.equals(4)
         part = f.where(stage >= 3, s.whole, s.half)
         s.now = f.where(stage >= 3, s.last, f.least(f.fma(s.h_try, 0.5, s.t), s.last))
+        s.now = f.where(is_begin, s.from_here, s.now)
         for i in f.rows(n):
-            w.next[i] = f.where(is_last, w.end[i], f.fma(part, k[i], w.y[i]))
+            inner = f.where(is_begin, w.y[i], f.fma(part, k[i], w.y[i]))
+            w.next[i] = f.where(is_last, w.end[i], inner)
         if shape.has_projection:
             with f.when(is_last):
                 find_inputs(w, s.last, w.next)
@@ -317,12 +328,19 @@ def take_fused_step(w: LoopWriter) -> None:
         with w.hot():
             health = evaluate(w, s.now, w.next, w.stage)
         w.copy(health, w.health, shape.num_health)
-        weight = f.where(stage.equals(3), s.sixth, s.sixth + s.sixth)
+        with f.when(is_begin):
+            with f.when(s.is_first):
+                take_sides(w, w.health)
+            s.is_stale, s.unhealthy_here = f.truth(False), first_unhealthy(w, w.health)
+        weight = f.where(is_begin | stage.equals(3), s.sixth, s.sixth + s.sixth)
         for i in f.rows(n):
             k[i] = w.stage[i]
             w.end[i] = f.fma(weight, w.stage[i], w.end[i])
     is_well = w.all_finite(w.next, n) & w.all_finite(k, n)
     s.verdict = f.where(is_well, s.verdict, RETRY)
+    is_singular = s.unhealthy_here >= 0
+    s.which = f.where(is_singular, s.unhealthy_here, s.which)
+    s.verdict = f.where(is_singular, SINGULAR, s.verdict)
     with f.when(s.verdict.equals(ACCEPTED)):
         _check_health(w)
 
@@ -346,7 +364,8 @@ def _check_health(w: LoopWriter) -> None:
     if not w.shape.num_health:
         return
     s.unhealthy = first_unhealthy(w, w.health)
-    is_far = ~is_healthy(w, w.health, NEAR_FLOOR)
+    # those who follow a fixed step look for other speeds where it begins
+    is_far = ~is_healthy(w, w.health, 1.0 if w.shape.is_period else NEAR_FLOOR)
     if w.shape.method == RK4:
         s.which = f.where(is_far, s.unhealthy, s.which)
         s.verdict = f.where(is_far, SINGULAR, s.verdict)
@@ -398,6 +417,13 @@ def next_step(w: LoopWriter, error: Value, may_grow: Value) -> Value:
     s.mean = f.where(is_tiny, f.least(s.mean, most), f.where(is_known, mean, s.mean))
     s.density = f.where(is_tiny, f.least(s.density, most), density)
     return following
+
+
+def begin_of_step(w: LoopWriter) -> Value:
+    """Time at which the rates where a step begins are evaluated, if they are evaluated anew."""
+    # a switch such as sign(t − knot) is zero on the knot itself
+    now = w.s.t
+    return w.f.where(w.s.is_first, now, just_above(w, now)) if w.shape.has_knots else now
 
 
 def just_above(w: LoopWriter, t: Value) -> Value:

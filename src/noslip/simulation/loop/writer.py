@@ -60,7 +60,7 @@ class _CallArrays:
             "generator": (ny, shape.num_base, nu + shape.nz),
             "update": (ny, shape.num_base, shape.nz),
         }
-        self._f = f
+        self._f, self._w = f, w
         self._time, self.parameters = f.array(1), f.array(shape.num_parameters)
         longest = [max(sizes[k] for sizes in self._sizes.values()) for k in range(3)]
         self._x, self._u, self._out = (f.array(size) for size in longest)
@@ -74,8 +74,10 @@ class _CallArrays:
             for k in range(size):
                 passed[k] = given[k]
             places.append(passed if size else given)
-        places += [self.parameters, self._out if sizes[2] else out]
-        self._f.invoke(f"@{name}", [array.place for array in places], "noinline")
+        shared = self._w.parameters(name) if self._w.shape.is_period else self.parameters
+        places += [shared, self._out if sizes[2] else out]
+        called = f"@{name}{self._w.suffix}"
+        self._f.invoke(called, [array.place for array in places], "noinline")
         for k in range(sizes[2]):
             out[k] = self._out[k]
 
@@ -154,8 +156,9 @@ class LoopWriter:
         self._own_parameters = f.array(shape.num_parameters)
         self._own_base = f.array(shape.num_base)
         self._own_inputs = f.array(shape.num_inputs + shape.nz, is_scratch=True)
-        #: Whether a thread's functions are written out where they are called.
-        self.is_hot = False
+        #: Whether a thread's functions are written out where they are called, and may be at all;
+        #: what follows their names.
+        self.is_hot, self.may_be_hot, self.suffix = False, True, ""
         if f.target.on_stack:
             self.rates = f.array(shape.nx + shape.num_health)
             self._passed = _CallArrays(self)
@@ -176,6 +179,10 @@ class LoopWriter:
             f.head.append(f"  %{name} = load {kind}, {place}, align 8")
             self._loaded[name] = f.value(f"%{name}", kind, 1)
         return self._loaded[name]
+
+    def give(self, **numbers: Value) -> None:
+        """Numbers that are known otherwise than from the record."""
+        self._loaded |= numbers
 
     def vector(self, name: str, kind: str = REAL) -> Given:
         """Vector that the record points to."""
@@ -242,7 +249,9 @@ class LoopWriter:
 
     def parameters(self, name: str) -> Buffer:
         """Parameters of a function."""
-        if self.shape.is_batch:
+        if self.shape.is_period and self.f.target.is_thread:
+            return Buffer(self.f, self.f.value("%p", PLACE, 1))
+        if self.shape.is_batch and not self.shape.is_period:
             return self._own_parameters
         words = {"generator": "generator_parameters", "update": "generator_parameters"}
         words |= {"events": "event_parameters", "enclosures": "event_parameters"}
@@ -262,16 +271,17 @@ class LoopWriter:
         self.time[0] = t
         places = [array.place for array in (self.time, x, u, self.parameters(name), out)]
         if target.is_thread:
-            self.f.invoke(f"@{name}", places, "alwaysinline" if target.on_stack else "noinline")
+            how = "alwaysinline" if target.on_stack else "noinline"
+            self.f.invoke(f"@{name}{self.suffix}", places, how)
         else:
             self.f.invoke(self.number(name).name, places)
 
     @contextmanager
     def hot(self) -> Iterator[None]:
         """Code in which a thread's functions are written out, so that they work on registers."""
-        self.is_hot = True
+        before, self.is_hot = self.is_hot, self.may_be_hot
         yield
-        self.is_hot = False
+        self.is_hot = before
 
     def set_parameter(self, k: int, value: Value) -> None:
         """Set a parameter of a lane."""

@@ -21,7 +21,8 @@ The rate of a speed input has the coefficients 0, 3 c₀, 2 c₁, c₂.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,119 +30,169 @@ from noslip.base import Array
 from noslip.engines import System
 from noslip.simulation.input_laws import Table
 from noslip.simulation.input_plan import input_index
-from noslip.simulation.plan import InputTable
-from noslip.simulation.recorded_run import AdjointDerivatives, RecordedRun
-from noslip.simulation.sensitivities.closed_loop import segment_at
+from noslip.simulation.native_run import InputTable, driven
+from noslip.simulation.recorded_run import Recorded, Recorder
 from noslip.simulation.sensitivities.gradient_code import GradientCode
 from noslip.simulation.sensitivities.objective import Measurements
-from noslip.simulation.sensitivities.segments import Jump, Piece, SegmentSettings
+from noslip.simulation.sensitivities.segments import Jump, SegmentSettings
 from noslip.simulation.sensitivities.variables import INPUT, TABLE, Variable
 
 _POWERS = np.array([3.0, 2.0, 1.0, 0.0])
 
 
-class Adjoint:
-    """Derivatives of an objective, collected from the end of a run to its start.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RecordedPiece:
+    """A piece of n runs that were done in the same code, with recorded steps.
+
+    Parameters
+    ----------
+    code, recorder : that they were done in.
+    recorded : the runs.
+    num_good : samples of each that count.
+    jumps : before it; with jumps there is one run.
+    """
+
+    code: GradientCode
+    recorder: Recorder
+    recorded: Sequence[Recorded]
+    num_good: int
+    jumps: tuple[Jump, ...] = ()
+
+
+class Pulled:
+    """Derivatives of an objective of n runs by states, base inputs, tables and parameters.
 
     Attributes
     ----------
-    found : λ and the derivatives by base inputs, tables and parameters.
-    terminal, misfit : values of these parts of the objective.
+    weights : (n, ny) λ, by the state.
+    base, parameters : by base inputs and by those parameters that are asked for.
+    coefficients : (n, k, 4) for each table, by the coefficients of its segments.
+    terminal, misfit : (n,) values of these parts of the objective.
     """
 
-    def __init__(
-        self,
-        pieces: Sequence[Piece],
-        recorded: Sequence[RecordedRun],
-        settings: SegmentSettings,
-        measurements: Measurements | None,
-    ) -> None:
-        self._pieces, self._recorded = pieces, recorded
-        self._settings, self._measurements = settings, measurements
-        code = _code(pieces[-1])
-        self.found = AdjointDerivatives(
-            weights=np.zeros(code.loop.num_states),
-            base=np.zeros(len(settings.base) if code.wants_base else 0),
-            parameters=np.zeros(len(code.places)),
-            coefficients=[np.zeros((len(t.starts), 4)) for t in settings.tables],
-        )
-        self.terminal = self.misfit = 0.0
+    def __init__(self, code: GradientCode, tables: Sequence[InputTable], base: Array) -> None:
+        n = len(base)
+        self.tables = tables
+        self.weights = np.zeros((n, code.loop.num_states))
+        self.base = np.zeros((n, base.shape[1] if code.wants_base else 0))
+        self.parameters = np.zeros((n, len(code.places)))
+        self.coefficients = [np.zeros((n, len(t.starts), 4)) for t in tables]
+        self.terminal, self.misfit = np.zeros(n), np.zeros(n)
 
     @property
-    def tables(self) -> tuple[InputTable, ...]:
-        """Tables that drive base inputs."""
-        return self._settings.tables
+    def sizes(self) -> tuple[int, int, int]:
+        """Derivatives by base inputs and parameters, and segments of tables."""
+        segments = sum(len(t.starts) for t in self.tables)
+        return self.base.shape[1], self.parameters.shape[1], segments
 
-    def go(self) -> None:
-        """Sweep from the end of the run to its start."""
-        self._begin()
-        for piece, recorded in zip(reversed(self._pieces), reversed(self._recorded), strict=True):
-            code = _code(piece)
-            recorded.back(self.found, code.pull, code.pull_project, self._measured(piece, code))
-            for jump in reversed(piece.jumps):
-                self._jump(jump)
+    def note(self, pulled: Array, t: float, *, from_left: bool) -> Array:
+        """Accumulate pulls by base inputs, tables and parameters; returns those by y."""
+        size, num = self.weights.shape[1], self.base.shape[1]
+        by_base = pulled[:, size : size + num]
+        self.base += by_base
+        self.parameters += pulled[:, size + num :]
+        if num:
+            self.note_tables(by_base, t, from_left=from_left)
+        return pulled[:, :size]
 
     def note_tables(self, by_base: Array, t: float, *, from_left: bool = False) -> None:
         """Add derivatives by base inputs at a time to those by the tables that drive them."""
-        if not by_base.size:
-            return
-        for table, found in zip(self._settings.tables, self.found.coefficients, strict=True):
-            at = segment_at(table.starts, float(np.nextafter(t, -np.inf)) if from_left else t)
-            found[at] += by_base[table.index] * (t - table.starts[at]) ** _POWERS
+        for table, found in zip(self.tables, self.coefficients, strict=True):
+            at = table.segment(float(np.nextafter(t, -np.inf)) if from_left else t)
+            found[:, at] += by_base[:, [table.index]] * (t - table.starts[at]) ** _POWERS
 
-    def _begin(self) -> None:
-        """λ at the end: of the running cost, and of the terminal expression."""
-        last, found, numbers = self._pieces[-1], self.found, self._settings.numbers
-        code, t = _code(last), last.result.time
-        if code.loop.num_states > code.loop.num_simulated:
-            found.weights[-1] = 1.0
-        if code.terminal is not None:
-            # inputs that jump at the end count as they were before
-            base = numbers.base_at(float(np.nextafter(t, -np.inf)))
-            value, *pulled = code.terminal(t, last.result.state, base, numbers.p)
-            self.terminal = float(value)
-            found.weights += self._note(np.array(pulled), t, from_left=True)
-
-    def _measured(self, piece: Piece, code: GradientCode) -> list[tuple[float, Array]]:
-        """Terms that the measurements of a piece add to λ, with their times."""
-        measurements, added = self._measurements, []
-        if code.misfit is None or measurements is None:
-            return []
-        result, rows = piece.result, measurements.rows
-        for k in range(piece.num_good):
-            t = float(result.times[k])
-            row = rows[int(np.searchsorted(measurements.times, t))]
-            given = np.concatenate([result.inputs[k], row])
-            value, *pulled = code.misfit(t, result.states[k], given, self._settings.numbers.p)
-            self.misfit += float(value)
-            is_end = t >= self._settings.run.end_time
-            added.append((t, self._note(np.array(pulled), t, from_left=is_end)))
-        return added
-
-    def _jump(self, jump: Jump) -> None:
-        """λ before a jump."""
-        code, found = jump.code, self.found
-        assert isinstance(code, GradientCode)
-        pull = code.pull_update if jump.there is None else code.pull_carry(jump.there)
-        x = np.concatenate([jump.state, found.weights])
-        base = self._settings.numbers.base_at(jump.time)
-        pulled = pull(jump.time, x, base, self._settings.numbers.p)
-        found.weights[:] = self._note(pulled, jump.time, from_left=False)
-
-    def _note(self, pulled: Array, t: float, *, from_left: bool) -> Array:
-        """Accumulate a pull by base inputs, tables and parameters; returns that by y."""
-        found = self.found
-        size, num = found.weights.size, found.base.size
-        by_base = pulled[size : size + num]
-        found.base += by_base
-        found.parameters += pulled[size + num :]
-        self.note_tables(by_base, t, from_left=from_left)
-        return pulled[:size].copy()
+    def add(self, j: int, found: Mapping[str, Array]) -> None:
+        """Add what a sweep found for one run; λ is the one at its start."""
+        self.weights[j] = found["weights"]
+        self.base[j] += found["by_base"]
+        self.parameters[j] += found["by_parameters"]
+        rows, at = found["by_coefficients"].reshape(-1, 4), 0
+        for coefficients in self.coefficients:
+            coefficients[j] += rows[at : at + coefficients.shape[1]]
+            at += coefficients.shape[1]
 
 
-def _code(piece: Piece) -> GradientCode:
-    assert isinstance(piece.code, GradientCode)
-    return piece.code
+def sweep_back(
+    parts: Sequence[RecordedPiece],
+    settings: SegmentSettings,
+    base: Array,
+    p: Array,
+    measurements: Measurements | None,
+) -> Pulled:
+    """Derivatives of an objective of n runs, from their ends to their starts.
+
+    Parameters
+    ----------
+    parts : pieces of the runs, in the order of time.
+    settings : of the runs.
+    base, p : (n, nb) base inputs and (n, np) parameters.
+    measurements : whose misfit is part of the objective.
+    """
+    code, run = parts[-1].code, settings.run
+    found = Pulled(code, settings.tables, base)
+    end, n = run.end_time, len(base)
+    if code.terminal is not None:
+        # inputs that jump at the end count as they were before
+        now = driven_rows(settings.tables, base, float(np.nextafter(end, -np.inf)))
+        states = np.array([recorded.result.state for recorded in parts[-1].recorded])
+        values = code.terminal.map(np.full(n, end), states, now, p)
+        found.terminal = values[:, 0]
+        found.weights += found.note(values[:, 1:], end, from_left=True)
+    if code.loop.num_states > code.loop.num_simulated:
+        found.weights[:, -1] += 1.0
+    for part in reversed(parts):
+        added = _measured(part, found, settings, p, measurements)
+        part.recorder.prepare_back(part.code.pull, part.code.pull_project, found.sizes)
+        for j, recorded in enumerate(part.recorded):
+            along = [(t, rows[j]) for t, rows in added]
+            found.add(j, part.recorder.back(recorded, found.weights[j], along))
+        for jump in reversed(part.jumps):
+            _jump(jump, found, settings)
+    return found
+
+
+def _measured(
+    part: RecordedPiece,
+    found: Pulled,
+    settings: SegmentSettings,
+    p: Array,
+    measurements: Measurements | None,
+) -> list[tuple[float, Array]]:
+    """Terms that the measurements of a part add to λ, with their times."""
+    code, added = part.code, []
+    if code.misfit is None or measurements is None:
+        return []
+    results = [recorded.result for recorded in part.recorded]
+    for i, t in enumerate(results[0].times[: part.num_good].tolist()):
+        x = np.array([result.states[i] for result in results])
+        row = measurements.rows[int(np.searchsorted(measurements.times, t))]
+        inputs = np.array([result.inputs[i] for result in results])
+        given = np.column_stack([inputs, np.tile(row, (len(x), 1))])
+        values = code.misfit.map(np.full(len(x), t), x, given, p)
+        found.misfit += values[:, 0]
+        is_end = t >= settings.run.end_time
+        added.append((t, found.note(values[:, 1:], t, from_left=is_end)))
+    return added
+
+
+def _jump(jump: Jump, found: Pulled, settings: SegmentSettings) -> None:
+    """λ before a jump of a single run."""
+    code, numbers = jump.code, settings.numbers
+    assert isinstance(code, GradientCode)
+    pull = code.pull_update if jump.there is None else code.pull_carry(jump.there)
+    x = np.concatenate([jump.state, found.weights[0]])
+    pulled = pull(jump.time, x, numbers.base_at(jump.time), numbers.p)
+    found.weights[0] = found.note(pulled[None], jump.time, from_left=False)[0]
+
+
+def driven_rows(tables: Sequence[InputTable], base: Array, t: float) -> Array:
+    """(n, nb) base inputs at a time, those of tables evaluated."""
+    result = base.copy()
+    if tables:
+        now = driven(base[0], tables, t)
+        for table in tables:
+            result[:, table.index] = now[table.index]
+    return result
 
 
 def inputs_instead(variables: Sequence[Variable]) -> list[Variable]:

@@ -18,7 +18,7 @@ continues in other independent speeds, and at the updates of a sampled law:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -41,7 +41,7 @@ from noslip.simulation.input_plan import (
     table_entries,
     traced_inputs,
 )
-from noslip.simulation.plan import InputTable
+from noslip.simulation.native_run import InputTable, driven
 
 #: Named expressions and named numbers that inputs and outputs may use.
 Definitions = Mapping[str, str | float]
@@ -284,20 +284,6 @@ class LoopValues:
         return dataclasses.replace(self, knots=np.union1d(self.knots, times))
 
 
-def driven(base: Array, tables: Sequence[InputTable], t: float) -> Array:
-    """Base inputs at a time, those of tables evaluated."""
-    result = base.copy()
-    for table in tables:
-        at = segment_at(table.starts, t)
-        result[table.index] = np.polyval(table.coefficients[at], t - table.starts[at])
-    return result
-
-
-def segment_at(starts: Array, t: float) -> int:
-    """Index of the segment of a table that applies from a time on."""
-    return max(int(np.searchsorted(starts, t, side="right")) - 1, 0)
-
-
 def numbers_of(
     loop: ClosedLoop, inputs: Inputs, definitions: Definitions, parameters: Array
 ) -> LoopValues:
@@ -311,8 +297,7 @@ def numbers_of(
         for name, spec in (inputs or {}).items():
             k, offset = input_index(system, name)
             if isinstance(spec, Table):
-                entries = table_entries(system, spec, k, offset, name)
-                tables += [InputTable(index=i, starts=s, coefficients=c) for i, s, c in entries]
+                tables += table_entries(system, spec, k, offset, name)
             elif not isinstance(spec, str | ca.Function):
                 base[k] = input_number(spec, name, system)
     knots = [table.starts for table in tables] + ([generator.knots] if generator else [])
@@ -329,7 +314,7 @@ def input_plan(loop: ClosedLoop, numbers: LoopValues) -> InputPlan:
     function = loop.input_function
     return InputPlan(
         base=numbers.base,
-        tables=tuple((t.index, t.starts, t.coefficients) for t in numbers.tables),
+        tables=numbers.tables,
         knots=numbers.knots,
         function=function,
         address=function.address,

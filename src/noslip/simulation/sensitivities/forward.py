@@ -15,18 +15,19 @@ as y is. Errors of Y count in the size of θ: |δY| |θ| is held to the same tol
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 import numpy as np
 
 from noslip.base import Array, SimulationError
 from noslip.engines import System
-from noslip.simulation.plan import InputTable, IntegrationPlan
-from noslip.simulation.request import RunRequest, check_named
-from noslip.simulation.runner import NativeResult, run_native
-from noslip.simulation.sensitivities.closed_loop import Definitions, Inputs, LoopValues, numbers_of
+from noslip.simulation.native_run import InputTable, NativeResult, NativeRun
+from noslip.simulation.options import DerivativeOptions, takes
+from noslip.simulation.request import RunOptions
+from noslip.simulation.sensitivities.closed_loop import LoopValues, numbers_of
 from noslip.simulation.sensitivities.forward_code import TangentCode, tangent_code
 from noslip.simulation.sensitivities.law_switches import check_rounding, with_switches
 from noslip.simulation.sensitivities.request import SensitivityRequest, read_sensitivities
@@ -34,32 +35,16 @@ from noslip.simulation.sensitivities.result import Sensitivities, collect
 from noslip.simulation.sensitivities.segments import SegmentSettings, run_segments
 from noslip.simulation.sensitivities.start import begin
 from noslip.simulation.sensitivities.variables import TABLE
-from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending
 
 
+@takes(DerivativeOptions)
 def simulate_sensitivities(
     system: System,
     *,
     with_respect_to: Sequence[str],
     duration: float,
-    start: Mapping[str, float] | Start | None = None,
-    guess: Mapping[str, float] | None = None,
-    inputs: Inputs = None,
-    parameters: Mapping[str, float] | None = None,
-    outputs: Mapping[str, str] | None = None,
-    samples: int | Sequence[float] | Array = 201,
-    method: str = "dop853",
-    rtol: float = 1e-9,
-    atol: float = 1e-9,
-    step: float = 0.0,
-    max_step: float = np.inf,
-    max_steps: int = 10_000_000,
-    definitions: Definitions | None = None,
-    start_time: float = 0.0,
-    progress: Callable[[float], None] | None = None,
-    cancel: Any = None,
-    on_failure: str = "raise",
+    **options: Unpack[DerivativeOptions],
 ) -> Sensitivities:
     """Motion of a system, and its exact derivatives.
 
@@ -67,31 +52,19 @@ def simulate_sensitivities(
     ----------
     system : compiled system.
     with_respect_to : names of parameters, of values that `start` gives, of inputs that are numbers
-        or tables (one derivative for each value of a table), of numbers in `definitions`.
+        or tables (one derivative for each value of a table), of numbers in `definitions`. The
+        change of a start with what is given is followed.
     duration : s.
-    start : coordinates, speeds, named angles and their rates; the rest is completed, and its
-        change with what is given is followed.
-    guess : coordinates and named angles about which the rest is looked for, as in
-        :func:`noslip.simulate`.
-    inputs : as in :func:`noslip.simulate`, Python callables apart.
-    parameters : values that differ from the nominal ones.
-    outputs : name → expression of columns (coordinates, speeds, angles, energies, inputs,
-        accelerations, reactions), parameters and t, to be differentiated too.
-    samples, method, rtol, atol, step, max_step, max_steps, start_time : as in
-        :func:`noslip.simulate`.
-    definitions : name → expression, or number, that `inputs` and `outputs` may use.
-    progress : called with the fraction done, now and then.
-    cancel : a ``threading.Event``; setting it ends the run.
-    on_failure : ``"raise"``, or ``"return"`` to get what was computed until then.
+    options : how the run is made; `outputs` are differentiated too.
 
     Raises
     ------
     SimulationError : for inconsistent arguments, a start that what is asked for does not determine,
         and for a run that fails unless `on_failure` is ``"return"``.
     """
-    request = read_sensitivities("simulate_sensitivities", locals())
-    run, texts = request.run, dict(outputs or {})
-    check_named(outputs=outputs)
+    asked = {"duration": duration, **options}
+    request = read_sensitivities("simulate_sensitivities", system, with_respect_to, asked)
+    run, texts = request.run, dict(request.run.outputs)
     check_free(system, texts)
 
     def code_of(there: System) -> TangentCode:
@@ -104,15 +77,15 @@ def simulate_sensitivities(
     )
     settings = tangent_settings(request, numbers, state.size)
 
-    def integrate(plan: IntegrationPlan, _: object) -> NativeResult:
-        return run_native(plan, progress=_overall(plan, run), cancel=run.cancel)
+    def integrate(piece: NativeRun) -> NativeResult:
+        return piece.go(run.progress, run.cancel, (run.start_time, run.end_time))
 
     check_rounding(code.loop)
     whole = np.concatenate([state, tangents.T.ravel()])
     settings = with_switches(code_of, here, whole, settings)
     pieces = run_segments(code_of, here, whole, settings, integrate)
     result = collect(request, pieces, settings, started, texts)
-    if on_failure == "raise" and result.run.ending not in (Ending.FINISHED, Ending.CANCELLED):
+    if run.on_failure == "raise" and result.run.ending not in (Ending.FINISHED, Ending.CANCELLED):
         raise SimulationError(
             result.run.message,
             f"model '{system.model.name}', t = {pieces[-1].result.time:.9g} s",
@@ -142,10 +115,7 @@ def _bases(request: SensitivityRequest, first: int) -> tuple[InputTable, ...]:
         for k in range(len(variable.values))
         for basis in variable.basis(request.run.system, k)
     ]
-    return tuple(
-        InputTable(index=first + k, starts=b.starts, coefficients=b.coefficients)
-        for k, b in enumerate(bases)
-    )
+    return tuple(dataclasses.replace(b, index=first + k) for k, b in enumerate(bases))
 
 
 def tangent_settings(
@@ -166,7 +136,7 @@ def tangent_settings(
     )
 
 
-def tangent_tolerances(run: RunRequest, num_states: int, sizes: Array) -> Array:
+def tangent_tolerances(run: RunOptions, num_states: int, sizes: Array) -> Array:
     """Absolute tolerances: those of derivatives in the size of what they are taken by."""
     one = run.absolute(num_states, run.atol / math.sqrt(1 + sizes.size))
     own = [
@@ -174,17 +144,3 @@ def tangent_tolerances(run: RunRequest, num_states: int, sizes: Array) -> Array:
         for size in sizes.tolist()
     ]
     return np.concatenate([one, *own])
-
-
-def _overall(plan: IntegrationPlan, run: RunRequest) -> Callable[[float], None] | None:
-    """Progress of a piece as that of the run."""
-    progress = run.progress
-    if progress is None:
-        return None
-    span = run.end_time - run.start_time
-
-    def report(fraction: float) -> None:
-        reached = plan.start_time + fraction * (plan.end_time - plan.start_time)
-        progress((reached - run.start_time) / span)
-
-    return report

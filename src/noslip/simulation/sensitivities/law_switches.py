@@ -19,7 +19,7 @@ import numpy as np
 
 from noslip.base import Array, SimulationError
 from noslip.engines import NativeFunction, Operation, Program, System, compile_native, trace_program
-from noslip.simulation.runner import run_native
+from noslip.simulation.native_run import NativeRun
 from noslip.simulation.sensitivities.closed_loop import ClosedLoop
 from noslip.simulation.sensitivities.segments import Code, SegmentSettings, run_segments
 
@@ -90,7 +90,7 @@ def _brackets(
     code_of: Callable[[System], Code], system: System, state: Array, settings: SegmentSettings
 ) -> Array:
     """(n, 2) pairs of neighboring samples between which some g changes its sign."""
-    pieces = run_segments(code_of, system, state, settings, lambda plan, _: run_native(plan))
+    pieces = run_segments(code_of, system, state, settings, NativeRun.go)
     found: list[tuple[float, float]] = []
     functions: dict[int, NativeFunction] = {}
     for piece in pieces:

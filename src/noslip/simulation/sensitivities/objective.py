@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from noslip.base import Array, SimulationError
-from noslip.simulation.request import RunRequest
+from noslip.simulation.request import RunOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,8 +57,16 @@ class Measurements:
         return np.column_stack([np.zeros((self.times.size, 0)), *self.values.values()])
 
 
+class Objective(NamedTuple):
+    """A number made from a motion: expressions at its end and over time, and a misfit."""
+
+    terminal: str | None
+    running: str | None
+    measurements: Measurements | None
+
+
 def check_objective(
-    run: RunRequest, terminal: str | None, running: str | None, measurements: Measurements | None
+    run: RunOptions, terminal: str | None, running: str | None, measurements: Measurements | None
 ) -> None:
     """Refuse an objective that says nothing, or speaks of times outside the run."""
     where = f"gradient of model '{run.system.model.name}'"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from noslip.base import Array
-from noslip.simulation.plan import InputTable
-from noslip.simulation.request import RunRequest, read_run
+from noslip.engines import System
+from noslip.simulation.native_run import InputTable
+from noslip.simulation.request import RunOptions, read_run
 from noslip.simulation.sensitivities.closed_loop import LoopValues, check_given
 from noslip.simulation.sensitivities.segments import SegmentSettings
 from noslip.simulation.sensitivities.variables import Variable, read_variables
@@ -24,7 +25,7 @@ class SensitivityRequest:
     variables : what derivatives are taken by.
     """
 
-    run: RunRequest
+    run: RunOptions
     variables: tuple[Variable, ...]
 
     def settings(
@@ -47,19 +48,23 @@ class SensitivityRequest:
         )
 
 
-def read_sensitivities(function: str, given: Mapping[str, Any]) -> SensitivityRequest:
+def read_sensitivities(
+    function: str, system: System, names: Sequence[str], options: Mapping[str, Any]
+) -> SensitivityRequest:
     """The request of a call, checked.
 
     Parameters
     ----------
     function : name of the caller, for the message.
-    given : its arguments by name.
+    system : compiled system.
+    names : what derivatives are taken by.
+    options : how the run is made.
     """
-    run = read_run(function, given)
+    run = read_run(function, system, options)
     check_given(run.system, run.inputs, run.definitions)
     variables = read_variables(
         run.system,
-        given["with_respect_to"],
+        names,
         start=run.start,
         inputs=run.inputs,
         definitions=run.definitions,

@@ -7,7 +7,7 @@ how it jumps between two pieces.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,12 +16,10 @@ import numpy as np
 from noslip.base import Array
 from noslip.engines import NativeFunction, System
 from noslip.simulation import rules
-from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
-from noslip.simulation.request import RunRequest
-from noslip.simulation.runner import NativeResult
+from noslip.simulation.native_run import InputTable, NativeLoop, NativeResult, NativeRun, driven
+from noslip.simulation.request import RunOptions
 from noslip.simulation.segments import ONE, Ends, Indices, SegmentBasis, drive, end_of_one
-from noslip.simulation.sensitivities.closed_loop import ClosedLoop, LoopValues, driven
-from noslip.simulation.single_run import PROJECTION_TOLERANCE
+from noslip.simulation.sensitivities.closed_loop import ClosedLoop, LoopValues
 
 
 class Code(Protocol):
@@ -59,7 +57,7 @@ class SegmentSettings:
     numbers : of the closed loop.
     """
 
-    run: RunRequest
+    run: RunOptions
     absolute: Array
     base: Array
     tables: tuple[InputTable, ...]
@@ -94,7 +92,7 @@ class Piece:
     num_good: int
 
 
-Run = Callable[[IntegrationPlan, Code], NativeResult]
+Run = Callable[[NativeRun], NativeResult]
 
 
 def run_segments(
@@ -103,6 +101,8 @@ def run_segments(
     state: Array,
     settings: SegmentSettings,
     run: Run,
+    *,
+    records_steps: bool = False,
 ) -> list[Piece]:
     """Pieces of a run, the last of which says how it ended.
 
@@ -113,8 +113,9 @@ def run_segments(
     state : at the start.
     settings : of the run.
     run : runs one piece.
+    records_steps : whether it records the ends of steps.
     """
-    motion = _Pieces(code_of, system, state, settings, run)
+    motion = _Pieces(code_of, system, state, settings, run, records_steps=records_steps)
     drive(motion, [(SegmentBasis(system), ONE)])
     return motion.pieces
 
@@ -129,9 +130,12 @@ class _Pieces:
         state: Array,
         settings: SegmentSettings,
         run: Run,
+        *,
+        records_steps: bool,
     ) -> None:
         request = settings.run
         self._code_of, self._settings, self._run = code_of, settings, run
+        self._records_steps = records_steps
         self._here = code_of(system)
         self._values = settings.numbers.p[: len(system.model.parameters)]
         law, start, end = self._here.loop.generator, request.start_time, request.end_time
@@ -155,7 +159,8 @@ class _Pieces:
             times=request.times[self._done :],
         )
         segment = dataclasses.replace(self._settings, run=left)
-        result = self._run(plan_piece(self._here, segment, t, stop, self._state, basis), self._here)
+        loop = piece_loop(self._here, segment, t, stop, basis, records_steps=self._records_steps)
+        result = self._run(begin_piece(loop, segment, t, stop, self._state))
         self._time, self._state, self._step = result.time, result.state, result.step
         self._steps += result.steps
         self._done += result.times.size
@@ -184,32 +189,56 @@ class _Pieces:
         self._state = _jumped(jump, self._settings)
 
 
-def plan_piece(
-    code: Code, settings: SegmentSettings, t: float, stop: float, state: Array, basis: SegmentBasis
-) -> IntegrationPlan:
-    """Plan of one piece for the native loop; a sample at an update is taken after it."""
-    numbers, request = settings.numbers, settings.run
+def piece_loop(
+    code: Code,
+    settings: SegmentSettings,
+    t: float,
+    stop: float,
+    basis: SegmentBasis,
+    *,
+    records_steps: bool = False,
+) -> NativeLoop:
+    """The native loop of a piece from t to a stop."""
+    knots = settings.numbers.knots
+    return NativeLoop(
+        rates=code.rates,
+        tables=settings.tables,
+        knots=knots[(knots > t) & (knots < stop)],
+        project=code.project,
+        floors=basis.floors,
+        method=settings.run.method_number,
+        direct_steps=-1,
+        records_steps=records_steps,
+    )
+
+
+def begin_piece(
+    loop: NativeLoop,
+    settings: SegmentSettings,
+    t: float,
+    stop: float,
+    state: Array,
+    own: Sequence[Array] = (),
+) -> NativeRun:
+    """A run of a piece; a sample at an update is taken after it.
+
+    It may have parameters, base inputs and absolute tolerances of its `own`.
+    """
+    request = settings.run
     times = request.times
-    return IntegrationPlan(
-        rates=code.rates.address,
-        parameters=numbers.p,
+    parameters, base, absolute = own or (settings.numbers.p, settings.base, settings.absolute)
+    return loop.begin(
         start_time=t,
         end_time=stop,
         start_state=state,
         sample_times=times if stop >= request.end_time else times[times < stop],
-        base_inputs=settings.base,
-        tables=settings.tables,
-        knots=numbers.knots[(numbers.knots > t) & (numbers.knots < stop)],
-        project=code.project.address if code.project else 0,
-        projection_tolerance=PROJECTION_TOLERANCE,
-        health_floors=basis.floors,
-        method=request.method_number,
         relative_tolerance=request.rtol,
-        absolute_tolerance=settings.absolute,
         step=request.step,
         max_step=request.max_step,
         max_steps=request.max_steps,
-        direct_steps=direct_steps(len(state)),
+        parameters=parameters,
+        base_inputs=base,
+        absolute_tolerance=absolute,
     )
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from noslip.base import Array, IdentityKey
 from noslip.engines import NativeFunction, System, compile_expression
-from noslip.simulation.sensitivities.closed_loop import ClosedLoop, LoopValues, driven, input_plan
+from noslip.simulation.native_run import driven
+from noslip.simulation.sensitivities.closed_loop import ClosedLoop, LoopValues, input_plan
 from noslip.simulation.sensitivities.variables import (
     INPUT,
     NUMBER,

@@ -23,7 +23,7 @@ from noslip.engines import System
 from noslip.simulation.expressions import units_by_name
 from noslip.simulation.input_laws import AbstractInputLaw, Table
 from noslip.simulation.input_plan import input_index, settable_inputs, table_entries
-from noslip.simulation.plan import InputTable
+from noslip.simulation.native_run import InputTable
 from noslip.simulation.request import with_regular_rows
 from noslip.simulation.sensitivities.closed_loop import Definitions, Inputs
 from noslip.simulation.starts.completion import Start
@@ -70,8 +70,7 @@ class Variable:
         one[k] = 1.0
         unit = dataclasses.replace(self.table, values=one)
         place, offset = input_index(system, self.name)
-        entries = table_entries(system, unit, place, offset, self.name)
-        return [InputTable(index=i, starts=s, coefficients=c) for i, s, c in entries]
+        return table_entries(system, unit, place, offset, self.name)
 
 
 def read_variables(

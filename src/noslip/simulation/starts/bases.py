@@ -16,7 +16,7 @@ its start may be: the native loop watches the same measures from then on (``segm
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +29,12 @@ from noslip.simulation.starts.completion import Start, Starts, start_names
 
 Indices = NDArray[np.int_]
 
-#: Kinds of singularity measures: all, and those that matter where no inertia is asked for.
-ALL, KINEMATIC = ("basis", "contact", "mass"), ("basis", "contact")
+#: What must be determined at a state → kinds of singularity measures that count.
+NEEDS = {
+    "dynamics": ("basis", "contact", "mass"),
+    "kinematics": ("basis", "contact"),
+    "speeds": ("basis",),
+}
 
 
 class BasisGroup(NamedTuple):
@@ -66,7 +70,7 @@ def choose_bases(
     params: Array,
     *,
     measures: Array | None = None,
-    kinds: Sequence[str] = ALL,
+    need: str = "dynamics",
 ) -> Bases:
     """Independent speeds and rows that determine the motion at each of n configurations.
 
@@ -76,10 +80,11 @@ def choose_bases(
     t, q : (n,) s and (n, nq).
     params : (np,), or (n, np).
     measures : (n, nh) singularity measures of the system there, where they are known.
-    kinds : of measures that count; kinematics need no inertia.
+    need : what must be determined there: "dynamics", "kinematics", which need no inertia, or
+        "speeds".
     """
     own = measures_at(system, t, q, params) if measures is None else measures
-    is_regular = _is_regular(system, own, kinds)
+    is_regular = _is_regular(system, own, need)
     if is_regular.all():
         return Bases([BasisGroup(system, np.arange(len(t)))], {})
     groups = [BasisGroup(system, np.flatnonzero(is_regular))] if is_regular.any() else []
@@ -87,7 +92,7 @@ def choose_bases(
     todo = [(BasisGroup(system, np.flatnonzero(~is_regular)), own[~is_regular], {system})]
     while todo:
         (here, which), values, tried = todo.pop()
-        failing = [_first_singular(here, row, kinds) for row in values]
+        failing = [_first_singular(here, row, need) for row in values]
         for k, measure in zip(which.tolist(), failing, strict=True):
             faults[k] = measure
         helped = which[[measure.kind == "basis" for measure in failing]]
@@ -101,7 +106,7 @@ def choose_bases(
             some = np.array(numbers)
             rows = params[some] if params.ndim > 1 else params
             values = measures_at(other, t[some], q[some], rows)
-            is_regular = _is_regular(other, values, kinds)
+            is_regular = _is_regular(other, values, need)
             for k in some[is_regular].tolist():
                 del faults[k]
             if is_regular.any():
@@ -120,24 +125,24 @@ def measures_at(system: System, t: Array, q: Array, params: Array) -> Array:
     return system.rates.map(t, x, np.zeros((n, len(system.inputs))), params)[:, nx:]
 
 
-def _limits(system: System, kinds: Sequence[str]) -> Array:
+def _limits(system: System, need: str) -> Array:
     """(nh,) limits of the measures, below zero for those that do not count."""
     return system.cached(
-        ("limits of measures", kinds),
+        ("limits of measures", need),
         lambda: np.array(
-            [m.limit if m.kind in kinds else -1.0 for m in system.singularity_measures]
+            [m.limit if m.kind in NEEDS[need] else -1.0 for m in system.singularity_measures]
         ),
     )
 
 
-def _is_regular(system: System, measures: Array, kinds: Sequence[str]) -> NDArray[np.bool_]:
+def _is_regular(system: System, measures: Array, need: str) -> NDArray[np.bool_]:
     """(n,) whether no measure is within its limit; one that is not a number is."""
-    return np.asarray((np.abs(measures) > _limits(system, kinds)).all(axis=1))
+    return np.asarray((np.abs(measures) > _limits(system, need)).all(axis=1))
 
 
-def _first_singular(system: System, measures: Array, kinds: Sequence[str]) -> SingularityMeasure:
+def _first_singular(system: System, measures: Array, need: str) -> SingularityMeasure:
     """The first measure within its limit."""
-    is_beyond = np.abs(measures) > _limits(system, kinds)
+    is_beyond = np.abs(measures) > _limits(system, need)
     return system.singularity_measures[int(np.argmin(is_beyond))]
 
 
@@ -166,12 +171,12 @@ def check_own_speeds(
     measures : (n, nh) singularity measures of the system there; nan passes, as numbers do there.
     where : the function, for the error.
     """
-    is_singular = np.any(np.abs(measures) <= _limits(system, ALL), axis=1)
+    is_singular = np.any(np.abs(measures) <= _limits(system, "dynamics"), axis=1)
     if not is_singular.any():
         return
     k = int(np.argmax(is_singular))
     number = f", state {k}" if len(measures) > 1 else ""
-    measure = _first_singular(system, measures[k], ALL)
+    measure = _first_singular(system, measures[k], "dynamics")
     row = params[k] if params.ndim > 1 else params
     others = choose_bases(system, t[k : k + 1], q[k : k + 1], row)
     if measure.kind != "basis" or others.faults:
@@ -188,7 +193,7 @@ def check_own_speeds(
 
 
 def regular_start(
-    system: System, start: Start, params: Array, *, kinds: Sequence[str] = ALL
+    system: System, start: Start, params: Array, *, need: str = "dynamics"
 ) -> tuple[System, Start]:
     """The system in speeds and rows that determine the motion at a start, which is written in them.
 
@@ -196,9 +201,9 @@ def regular_start(
     ------
     SimulationError : where there are none.
     """
-    if start.eta.size and _is_regular_at(system, start, params, kinds):
+    if start.eta.size and _is_regular_at(system, start, params, need):
         return system, start
-    groups, faults = choose_bases(system, *_place(start), params, kinds=kinds)
+    groups, faults = choose_bases(system, *_place(start), params, need=need)
     if faults:
         raise singular_state(system, faults[0], start.time)
     here = groups[0].system
@@ -208,13 +213,13 @@ def regular_start(
     return here, dataclasses.replace(start, eta=eta, is_carried=True)
 
 
-def _is_regular_at(system: System, start: Start, params: Array, kinds: Sequence[str]) -> bool:
+def _is_regular_at(system: System, start: Start, params: Array, need: str) -> bool:
     """Whether the system's own speeds determine the motion at a start, found the short way."""
     nx = system.num_states
     x = np.zeros(nx)
     x[: len(start.q)] = start.q
     measures = system.rates(start.time, x, np.zeros(len(system.inputs)), params)[nx:]
-    return bool((np.abs(measures) > _limits(system, kinds)).all())
+    return bool((np.abs(measures) > _limits(system, need)).all())
 
 
 def _place(start: Start) -> tuple[Array, Array]:
@@ -229,7 +234,7 @@ def run_start(system: System, start: Start, params: Array) -> tuple[System, Arra
     """
     if start.is_carried:
         return system, start.eta
-    groups, _ = choose_bases(system, *_place(start), params, kinds=("basis",))
+    groups, _ = choose_bases(system, *_place(start), params, need="speeds")
     if not groups or groups[0].system is system:
         return system, start.eta
     here = groups[0].system
@@ -250,7 +255,7 @@ def run_starts(system: System, starts: Starts, time: float, params: Array) -> li
         return [own]
     rows = params[0] if len(params) == 1 else params[doubtful]
     t = np.full(doubtful.size, time)
-    found = choose_bases(system, t, starts.q[doubtful], rows, kinds=("basis",)).groups
+    found = choose_bases(system, t, starts.q[doubtful], rows, need="speeds").groups
     others = [BasisGroup(here, doubtful[which]) for here, which in found if here is not system]
     left = np.setdiff1d(own.which, np.concatenate([own.which[:0], *(g.which for g in others)]))
     return [BasisGroup(system, left), *others] if left.size else others

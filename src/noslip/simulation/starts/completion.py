@@ -391,7 +391,7 @@ def complete_start(
         guess=guess,
         time=time,
         speed_inputs=speed_inputs,
-        parameters=parameters,
+        parameters=None if parameters is None else system.parameter_vector(parameters),
     ).start()
 
 

@@ -15,8 +15,8 @@ from noslip.analysis import scenario_start, split_changes
 from noslip.base import nearest
 from noslip.expressions import NUMBERS, ExpressionError, evaluate, parse
 from noslip.formulations import known_formulations
-from noslip.simulation import start_names
-from noslip.studio.choosing.forms import FAMILIES, controller_labels, form_kinds
+from noslip.simulation import units_by_name
+from noslip.studio.choosing.family_forms import FAMILIES, controller_labels, form_kinds
 
 #: What the model can be asked to do → what the page calls it.
 SCENARIO, INPUTS, PATH, DRIVE = "scenario", "inputs", "path", "drive"
@@ -168,7 +168,7 @@ def chosen_values(system: System, choice: Choice) -> tuple[dict[str, float], dic
 def only_known(choice: Choice, system: System) -> Choice:
     """A choice without changes of names that the model does not have, as after it was edited."""
     scenario = system.model.scenario
-    known = {p.name for p in system.model.parameters} | set(start_names(system))
+    known = {p.name for p in system.model.parameters} | set(units_by_name(system))
     known |= {p.name for p in scenario.parameters} if scenario is not None else set()
     return choice.without(set(choice.changes) - known)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from noslip import SimulationError, Trajectory
-from noslip.sweeps import ENDINGS, EVENT, FINISHED, StoreReader, point_values, read_store
+from noslip.sweeps import PointEnding, StoreReader, point_values
 
 #: Places across and down that a panel has room for.
 ACROSS, DOWN = 5, 8
@@ -50,7 +50,7 @@ class SweepPoints:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.reader = StoreReader(read_store(folder))
+        self.reader = StoreReader.open(folder)
         self._request = self.reader.store.request
         self._design = self.reader.design
         self._work: Any = self._request.make()
@@ -105,8 +105,10 @@ class SweepPoints:
         """Points with the least, the largest and the median value of a measure."""
         points = np.arange(min(self._design.size, most))
         values = self.reader.read(measure, points)
-        codes = self.reader.read("ending", points)
-        good = points[np.isfinite(values) & np.isin(codes, (FINISHED, EVENT))]
+        codes = self.reader.endings(points)
+        good = points[
+            np.isfinite(values) & np.isin(codes, (PointEnding.FINISHED, PointEnding.EVENT))
+        ]
         if not good.size:
             return {}
         order = good[np.argsort(values[good], kind="stable")]
@@ -126,8 +128,9 @@ class SweepPoints:
         listed = [
             f"{n} = {x:.6g} {units.get(n, '')}".rstrip() for n, x in self.values(point).items()
         ]
-        ending = ENDINGS[int(self.reader.read("ending", np.array([point]))[0])]
-        reason = str(self.reader.read("reason", np.array([point]))[0] or "")
+        only = np.array([point])
+        ending = PointEnding(self.reader.endings(only)[0]).words
+        reason = self.reader.reasons(only)[0]
         return f"{', '.join(listed)}: {ending}{f', {reason}' if reason else ''}"
 
     def run(self, point: int, cancel: Any = None) -> Trajectory:
@@ -159,10 +162,10 @@ class SweepPoints:
 
     def _texts(self, measure: str, points: list[int]) -> tuple[str, ...]:
         values = self.reader.read(measure, np.array(points))
-        codes = self.reader.read("ending", np.array(points))
+        codes = self.reader.endings(np.array(points))
         texts: list[str] = []
         for value, code in zip(values, codes, strict=True):
-            text = f"{value:.4g}" if np.isfinite(value) else ENDINGS[int(code)]
+            text = f"{value:.4g}" if np.isfinite(value) else PointEnding(code).words
             # a button is known by its text
             while text in texts:
                 text += "\u200b"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from viser import _messages
@@ -49,6 +50,11 @@ def send_value(handle: Any, value: float) -> None:
 def live_connection(server: Any, client_id: int) -> Any:
     """The connection of a browser; None where it has gone."""
     return server._websock_server._live_connections.get(client_id)
+
+
+def on_connection(server: Any, told: Callable[[Any], None]) -> None:
+    """Tell of each connection, before a page is there or anything of it is heard."""
+    server._websock_server.on_client_connect(told)
 
 
 def remove_share_link(server: Any) -> None:

@@ -26,7 +26,7 @@ from noslip.studio.choosing.choice import Choice, chosen_values
 from noslip.studio.running.drive import DriveFrames, continued_start, drive_start
 
 if TYPE_CHECKING:
-    from noslip.studio.page.page import Page
+    from noslip.studio.page.studio_page import Page
 
 #: Notches from zero to the largest command.
 NOTCHES = 10

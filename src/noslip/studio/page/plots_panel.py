@@ -24,7 +24,7 @@ from noslip import Trajectory
 from noslip.base import Array
 from noslip.model import angle_names
 from noslip.scene import PALETTE
-from noslip.show import raised, unit_text
+from noslip.show import unit_text
 from noslip.studio.page.disposal import Disposal
 
 GHOST, CURSOR = "rgba(140, 140, 140, 0.55)", "rgba(120, 120, 120, 0.8)"
@@ -186,7 +186,7 @@ def plot_series(
     """
     cursor = "now"
     if counted_in != 1.0:
-        cursor = f"in 10{raised(round(math.log10(counted_in)))} {group.unit}".strip()
+        cursor = f"in {unit_text(group.unit, round(math.log10(counted_in)))}"
     options: list[dict[str, object]] = [
         {"label": "t [s]"},
         {"label": cursor, "stroke": CURSOR, "width": 1, "points": {"show": False}},

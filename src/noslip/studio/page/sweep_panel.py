@@ -11,7 +11,7 @@ from noslip.studio.page import texts
 from noslip.studio.running.worker import Cancel, Worker
 
 if TYPE_CHECKING:
-    from noslip.studio.page.page import Page
+    from noslip.studio.page.studio_page import Page
 
 #: Place in the left panel, below the model.
 ORDER = 2.5

@@ -3,63 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 from html import escape
+from importlib.resources import files
 
 import numpy as np
 
 from noslip import Audit, Certificate, Fault, Model, compare
 from noslip.base import counted
-from noslip.show import (
-    GROUND,
-    MARKS,
-    Html,
-    Verdict,
-    comparison_table,
-    error_size,
-    number_text,
-    text,
-    tracking,
-)
+from noslip.show import Verdict, ground_verdict, number_text, run_verdicts
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS
 from noslip.studio.choosing.link import differences
 from noslip.studio.page.path_handles import PathShape
-from noslip.studio.running.runs import is_vakonomic
+from noslip.studio.running.chosen_run import is_vakonomic
 from noslip.studio.running.session import Shown
 
 #: Looks of everything below; the page may be light or dark.
-STYLE = """
-<style>
-.studio { font-size: 0.85rem; line-height: 1.45; padding: 0.2rem 0.75rem 0.6rem; }
-.studio p { margin: 0.3rem 0; }
-.studio code { font-size: 0.92em; }
-.studio .dim { opacity: 0.65; }
-.studio .fault { border-left: 3px solid #d64545; padding: 0.3rem 0.6rem; margin: 0.4rem 0;
-  background: rgba(214, 69, 69, 0.08); border-radius: 0 4px 4px 0; overflow-wrap: anywhere; }
-.studio .fault b { display: block; font-weight: 600; }
-.studio .caution { border-left-color: #c98a1b; background: rgba(201, 138, 27, 0.09); }
-.studio dl { display: grid; grid-template-columns: 1.4em 1fr; margin: 0; gap: 0.45rem 0; }
-.studio dt { font-weight: 700; text-align: center; }
-.studio dd { margin: 0; }
-.studio .good { color: #2f9e44; } .studio .bad { color: #d64545; } .studio .warn { color: #c98a1b; }
-.studio .open { opacity: 0.5; }
-.studio pre { overflow-x: auto; background: rgba(128, 128, 128, 0.12); padding: 0.45rem 0.6rem;
-  border-radius: 4px; font-size: 0.9em; white-space: pre-wrap; overflow-wrap: anywhere; }
-.studio h1 { font-size: 1rem; margin: 0.4rem 0; }
-.studio h2 { font-size: 0.92rem; margin: 0.8rem 0 0.3rem; }
-.studio details { margin-top: 0.8rem; } .studio summary { cursor: pointer; font-weight: 600; }
-.studio a[data-open] { cursor: pointer; text-decoration: underline; margin-right: 0.8em; }
-.studio table { border-collapse: collapse; width: 100%; margin: 0.3rem 0; }
-.studio td, .studio th { text-align: right; padding: 0.15rem 0.25rem; font-weight: 400;
-  border-bottom: 1px solid rgba(128, 128, 128, 0.25); }
-.studio td:first-child, .studio th:first-child { text-align: left; padding-left: 0; }
-.studio .wide table { font-size: 0.92em; }
-.studio ul { margin: 0.3rem 0; padding-left: 1.2rem; }
-.studio caption { display: none; } .studio .number { white-space: nowrap; }
-.studio .wide { overflow-x: auto; }
-.studio .noslip .scroll { margin-left: 0; }
-</style>
-""".strip()
+STYLE = files("noslip.studio.page").joinpath("texts.css").read_text("utf-8")
+STYLE = f"<style>\n{STYLE}</style>"
 
 #: What a model without a scenario does at first.
 SUGGESTED = {
@@ -69,9 +29,6 @@ SUGGESTED = {
 
 #: Faults that are seen at once: with many, the controls would be far below.
 FAULTS = 2
-
-#: Energy drift and residuals below these count as conserved.
-DRIFT, RESIDUAL = 1e-6, 1e-9
 
 
 def box(*inside: str) -> str:
@@ -131,7 +88,7 @@ def verdicts_html(
     audit : None before it is made, and for a model without contacts.
     certificate : None before it is made; `why` says why there is none.
     """
-    rows = [_verdict(v) for v in [*_of_run(shown), _of_ground(shown, audit)]]
+    rows = [_verdict(v) for v in [*run_verdicts(shown.run), _of_ground(shown, audit)]]
     rows.append(_verdict(_of_formulations(certificate, why)))
     reproduce = ""
     if shown.command:
@@ -181,7 +138,7 @@ def comparison_html(kept: Shown | None, shown: Shown) -> str:
     chosen = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return box(
         f"<ul>{chosen}</ul>" if chosen else "",
-        comparison_table(found),
+        found.html(),
         f'<p class="dim">{escape(found.remark)}</p>',
     )
 
@@ -216,95 +173,33 @@ def _chosen(value: object) -> str:
     return number_text(value, 5) if isinstance(value, float) else str(value)
 
 
-def _of_run(shown: Shown) -> list[Verdict]:
-    run = shown.run
-    end = f"at {number_text(float(run.t[-1]), 4)} s"
-    found = [
-        Verdict(
-            mark="good" if run.success else "bad",
-            label="Ended",
-            answer=text(end),
-            comment=text(
-                f"{run.verdict} {counted(run.steps, 'step')}, {counted(run.nfev, 'evaluation')}"
-            ),
-            link="",
-        ),
-        Verdict(
-            mark="good" if run.energy_drift <= DRIFT else "bad",
-            label="Energy drift",
-            answer=error_size(run.energy_drift, 3),
-            comment=text("of the energy exchanged"),
-            link="",
-        ),
-        Verdict(
-            mark="good" if max(run.slip, run.gap) <= RESIDUAL else "bad",
-            label="Constraint residual",
-            answer=error_size(run.slip, 3),
-            comment=Html(f"in speeds, m/s or rad/s; in positions {error_size(run.gap, 3)}"),
-            link="",
-        ),
-    ]
-    if run.errors and len(run.t):
-        error = tracking(run)
-        driven = f". {text(run.covered())}" if run.path_errors is not None else ""
-        found.append(replace(error, comment=Html(f"{error.comment}{driven}"), link=""))
-    return found
-
-
 def _of_ground(shown: Shown, audit: Audit | None) -> Verdict:
     if not shown.mechanism.model.contacts:
-        return Verdict(
-            mark="open",
-            label="No slip",
-            answer=text("nothing rolls or skates"),
-            comment=text("the model has no contacts"),
-            link="",
-        )
-    if is_vakonomic(shown.choice):
-        return Verdict(
-            mark="open",
-            label="No slip",
-            answer=text("no forces of the ground"),
-            comment=text("vakonomic mechanics is a different theory"),
-            link="",
-        )
-    if audit is None:
-        return Verdict(
-            mark="open", label="No slip", answer=text("…"), comment=text("being audited"), link=""
-        )
-    mark, words = GROUND[audit.verdict]
-    finite = audit.required[np.isfinite(audit.required)]
-    needed = "the wheel loads are not known"
-    if finite.size:
-        needed = f"needs a friction coefficient of {number_text(float(np.max(finite)), 3)}"
-    if audit.friction is not None:
-        needed += f"; the ground has {number_text(audit.friction, 3)}"
-    return Verdict(mark=mark, label="No slip", answer=text(words), comment=text(needed), link="")
+        said = "nothing rolls or skates", "the model has no contacts"
+    elif is_vakonomic(shown.choice):
+        said = "no forces of the ground", "vakonomic mechanics is a different theory"
+    elif audit is None:
+        said = "…", "being audited"
+    else:
+        return ground_verdict(audit)
+    return Verdict.plain("open", "No slip", *said)
 
 
 def _of_formulations(certificate: Certificate | None, why: str) -> Verdict:
     if certificate is None:
-        return Verdict(
-            mark="open",
-            label="Formulations",
-            answer=text("not compared" if why else "…"),
-            comment=text(why or "being compared"),
-            link="",
-        )
-    answer = "agree" if certificate.holds else "disagree"
-    return Verdict(
-        mark="good" if certificate.holds else "bad",
-        label=f"{len(certificate.formulations)} formulations",
-        answer=text(answer),
-        comment=text(f"worst relative difference {number_text(certificate.worst, 2)}"),
-        link="",
+        said = ("not compared", why) if why else ("…", "being compared")
+        return Verdict.plain("open", "Formulations", *said)
+    return Verdict.plain(
+        "good" if certificate.holds else "bad",
+        f"{len(certificate.formulations)} formulations",
+        "agree" if certificate.holds else "disagree",
+        f"worst relative difference {number_text(certificate.worst, 2)}",
     )
 
 
 def _verdict(verdict: Verdict) -> str:
-    sign = MARKS.get(verdict.mark, "·")
     return (
-        f'<dt class="{verdict.mark or "open"}">{sign}</dt><dd>{escape(verdict.label)}: '
+        f'<dt class="{verdict.mark or "open"}">{verdict.sign}</dt><dd>{escape(verdict.label)}: '
         f"<strong>{verdict.answer}</strong><br>"
         f'<span class="dim">{verdict.comment}</span></dd>'
     )

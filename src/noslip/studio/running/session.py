@@ -28,9 +28,9 @@ from noslip.studio.choosing.choice import (
     read_assignment,
 )
 from noslip.studio.choosing.controls import START, Controls, make_controls, widened
-from noslip.studio.choosing.forms import DRAWN, first_points, next_point
-from noslip.studio.running.models import Mechanism, ModelCatalog
-from noslip.studio.running.runs import check_mechanics, is_vakonomic, perform
+from noslip.studio.choosing.family_forms import DRAWN, first_points, next_point
+from noslip.studio.running.chosen_run import check_mechanics, is_vakonomic, perform
+from noslip.studio.running.model_catalog import Mechanism, ModelCatalog
 from noslip.studio.running.worker import Cancel, Worker
 
 
@@ -514,6 +514,7 @@ class Session:
         """Audit a run and notify the view."""
         choice = shown.choice
         has_ground = bool(shown.mechanism.model.contacts) and not is_vakonomic(choice)
+        has_ground = has_ground and shown.run.contact == "ideal"
         found = audit(shown.system, shown.run, choice.friction) if has_ground else None
         if cancel is not None:
             cancel.check()

@@ -8,7 +8,7 @@ import casadi as ca
 
 from noslip import Joint, Model
 from noslip.kinematics import RowTrace
-from noslip.show.equations.blocks import CellTable, Section, glyphs_in, words
+from noslip.show.equations.blocks import CellTable, Paragraph, Section, glyphs_in, words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.combining import combinations, explained
 from noslip.show.equations.derivations.document import (
@@ -380,3 +380,26 @@ def motion_rows(
     if not rows:
         return [words("No degree of freedom is left, so there is nothing to solve for.")]
     return [Motion(tuple(rows))]
+
+
+def general(subject: Subject) -> list[Drafted]:
+    """M η̇ + h = f, with M, h and f as the formulation fills them."""
+    kin, routes = subject.kin, (subject.simplest, subject.equations)
+    formulation = subject.equations.formulation
+    f = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.acting_inputs) for e in routes]
+    mass = reduced_mass(subject, subject.letter("M"))
+    bias = column(subject, subject.letter("h"), routes[0].reduced_bias, routes[1].reduced_bias)
+    forces = column(subject, subject.letter("f"), f[0], f[1])
+    blocks: list[Draft] = [
+        *(_paragraph(subject, text) for text in formulation.prose),
+        words("In the independent speeds ", subject.formula("M η̇ + h = f"), " with"),
+        *(mass, bias, forces),
+    ]
+    rows = [bias.term(i) for i in range(kin.num_independent_speeds)]
+    title = formulation.name[:1].upper() + formulation.name[1:]
+    return [(title, blocks), reduced_motion(subject, mass, rows, [forces])]
+
+
+def _paragraph(subject: Subject, text: str) -> Paragraph:
+    """Words with formulas between dollar signs."""
+    return words(*(subject.formula(t) if k % 2 else t for k, t in enumerate(text.split("$")) if t))

@@ -83,7 +83,7 @@ def boltzmann_hamel(subject: Subject) -> list[Drafted]:
     rows = [kin.rows[k].name for k in kin.row_basis] + [""] * len(independent)
     quasi = ca.mtimes(kin.K, kin.symbols.v)
     defined = [
-        (names[k], Item(subject.at_v(quasi[k]), quasi[k], is_free=True), _role(k, kept))
+        (names[k], Item(subject.at_v(quasi[k]), quasi[k], is_free=True), _role(subject, k))
         for k in range(num)
     ]
     P = column(subject, subject.letter("P"), lagrangian.P, lagrangian.P)
@@ -165,8 +165,12 @@ def _assembly(subject: Subject, names: list[Glyph]) -> Drafted:
     return "Joint by joint", blocks
 
 
-def _role(k: int, kept: int) -> str:
-    return "dependent, zero on the motion" if k < kept else "independent"
+def _role(subject: Subject, k: int) -> str:
+    """Independent; or dependent, and what its constraint A v + a = 0 makes of it."""
+    if k >= len(subject.kin.row_basis):
+        return "independent"
+    moves = not ca.sparsify(subject.kin.a_solved[k]).is_zero()
+    return f"dependent, {'as its constraint moves' if moves else 'zero on the motion'}"
 
 
 def _collected(subject: Subject) -> tuple[list[Draft], Drafted]:

@@ -214,6 +214,8 @@ class Subject:
             quaternions=self.quaternions,
             positive=self.positive,
             speeds=frozenset(range(1 + self.kin.num_coordinates, 1 + self._num_moving)),
+            coordinates=frozenset(k for k, e in enumerate(self.entries) if e.group == "coordinate")
+            - frozenset(k for q in self.quaternions for k in q),
             letter=self.notation.letter("z"),
         )
 

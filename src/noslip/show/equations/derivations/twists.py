@@ -62,8 +62,8 @@ def complement(subject: Subject) -> list[Drafted]:
     )
     blocks += [
         words(
-            "Constraint wrenches do no work on these twists, so the equations of Newton and Euler "
-            "for all bodies, multiplied by ",
+            "Constraint wrenches do no work in virtual displacements, whose twists these are, so "
+            "the equations of Newton and Euler for all bodies, multiplied by ",
             subject.formula("Tᵀ"),
             ", are free of them: ",
             subject.formula("I η̇ = C η + τ + γ + δ"),
@@ -82,8 +82,14 @@ def complement(subject: Subject) -> list[Drafted]:
         blocks += [words(f"Generalized forces of {meaning}:"), forces[-1]]
     if absent:
         zeros = [Operator("=") if k else subject.letter(name) for name, _ in absent for k in (0, 1)]
-        which = " and no ".join(meaning for _, meaning in absent)
-        blocks.append(words(f"There is no {which}: ", MathRow((*zeros, MathNumber("0"))), "."))
+        idle = [m for _, m in absent if m == "gravity" and any(subject.kin.model.gravity)]
+        none = " and no ".join(meaning for _, meaning in absent if meaning not in idle)
+        said = [f"there is no {none}"] if none else []
+        said += [f"{meaning} does no work in virtual displacements" for meaning in idle]
+        text = "; ".join(said)
+        blocks.append(
+            words(f"{text[0].upper()}{text[1:]}: ", MathRow((*zeros, MathNumber("0"))), ".")
+        )
     rows = [bias.term(i, sign=-1) for i in range(kin.num_independent_speeds)]
     motion = reduced_motion(subject, mass, rows, forces)
     return [("The natural orthogonal complement", blocks), motion]

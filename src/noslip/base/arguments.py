@@ -1,0 +1,454 @@
+"""Arguments of public functions and classes against the types that their signatures say.
+
+    >>> noslip.simulate(system, duration=1.0, stop=["x"])
+    ArgumentError: stop is ['x'], expected a mapping from names to texts
+      where  argument of simulate
+      fix    pass names and expressions, {'name': 'a + b'}
+
+A function says itself what is wrong with values that it reads. Where one fails with an error of
+Python's own, its arguments are compared with their types, and the first that does not fit is named;
+calls that succeed cost nothing. The package's door guards what it hands out: nothing else does.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc
+import dataclasses
+import functools
+import inspect
+import os
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from noslip.base.errors import ArgumentError, NoslipError
+from noslip.base.numbers import is_truth
+
+Public = TypeVar("Public")
+
+#: Errors of Python, NumPy and CasADi that a wrong argument may lead to.
+RAW = (
+    *(TypeError, ValueError, AttributeError, LookupError),
+    *(ArithmeticError, AssertionError, RuntimeError),
+)
+
+#: Entries of a sequence or mapping up to which each of them is looked at.
+MANY = 10_000
+#: Beyond this a whole number is none for a double.
+_HUGE = 10**308
+
+#: Class → how one comes by it.
+_FIXES = {
+    "System": "make one by compile(derive(load('agv')))",
+    "Equations": "make them by derive(model)",
+    "Model": "load one, load('agv'), or build() it",
+    "Trajectory": "give what simulate, run_scenario or track returned",
+    "Linearization": "make one by linearize(system)",
+    "Kinematics": "make one by trace(model)",
+}
+#: Class → how one is made of what was given in its place.
+_STEPS = {
+    ("System", "Equations"): "make one by compile(equations)",
+    ("System", "Model"): "make one by compile(derive(model))",
+    ("Equations", "Model"): "make them by derive(model)",
+}
+
+
+class Expected(NamedTuple):
+    """What an argument may be.
+
+    Parameters
+    ----------
+    text : in words, after "expected".
+    fits : whether a value is such a one.
+    example : of one, as it is written; empty if there is none.
+    within : finds the entry at fault, as text with the value, and what it should be.
+    """
+
+    text: str
+    fits: Callable[[Any], bool]
+    example: str = ""
+    within: Callable[[Any], tuple[str, Any, Expected] | None] | None = None
+
+
+def checked(public: Public, module: str = "") -> Public:
+    """A public function or class whose failures name the argument that does not fit its type.
+
+    A class is changed in place. A function is wrapped; where it is handed out by another `module`
+    than its own, it is known as one of that: pickle finds it there.
+    """
+    if isinstance(public, types.FunctionType):
+        guarded = _guarded(public, public.__name__, 0, None)
+        guarded.__module__ = module or public.__module__
+        return typing.cast("Public", guarded)
+    if isinstance(public, type) and not issubclass(public, BaseException):
+        made = vars(public).get("__init__")
+        if isinstance(made, types.FunctionType) and not hasattr(made, "__wrapped__"):
+            setattr(public, "__init__", _guarded(made, public.__name__, 1, public))  # noqa: B010
+    return public
+
+
+def _guarded(function: Any, name: str, skipped: int, cls: type | None) -> Any:
+    """The function that explains its failures; `skipped` of its parameters are no arguments."""
+
+    @functools.wraps(function)
+    def guarded(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except NoslipError:
+            raise
+        except RAW:
+            fault = _fault(function, name, arguments[skipped:], options, skipped, cls)
+            if fault is None:
+                raise
+        raise fault
+
+    return guarded
+
+
+def _fault(
+    function: Any,
+    name: str,
+    arguments: tuple[Any, ...],
+    options: Mapping[str, Any],
+    skipped: int = 0,
+    cls: type | None = None,
+) -> ArgumentError | None:
+    """What is wrong with the first argument that does not fit its type."""
+    plain = inspect.unwrap(function)
+    hints = _hints(plain, cls)
+    known: dict[str, Expected | None] = {}
+    rest: Expected | None = None
+    places: list[str] = []
+    for parameter in list(inspect.signature(plain).parameters.values())[skipped:]:
+        hint = hints.get(parameter.name, Any)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            rest = expected(hint)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            if typing.get_origin(hint) is typing.Unpack:
+                (more,) = typing.get_args(hint)
+                known |= {k: expected(h) for k, h in _hints(more, more).items()}
+        else:
+            known[parameter.name] = expected(hint)
+            if parameter.kind is not parameter.KEYWORD_ONLY:
+                places.append(parameter.name)
+    given = [
+        (places[k], value, known[places[k]])
+        if k < len(places)
+        else (f"argument {k + 1}", value, rest)
+        for k, value in enumerate(arguments)
+    ]
+    given += [(word, value, known.get(word)) for word, value in options.items()]
+    for word, value, wanted in given:
+        if wanted is not None and not wanted.fits(value):
+            return _refusal(word, value, wanted, f"argument of {name}")
+    return None
+
+
+def _refusal(word: str, value: Any, wanted: Expected, where: str) -> ArgumentError:
+    """What is wrong with an argument, or with an entry of it."""
+    if wanted.within is not None and (inner := wanted.within(value)) is not None:
+        at, value, wanted = inner
+        word += at
+    kind = type(value).__name__
+    if wanted.text[0].isupper() or (
+        wanted.text.split()[1:2] and wanted.text.split()[1][0].isupper()
+    ):
+        where, what = f"{word}, {where}", f"{where.split()[-1]} takes {wanted.text}, got {kind}"
+    else:
+        what = f"{word} is {shown(value)}, expected {wanted.text}"
+    names = wanted.text.removeprefix("a ").removeprefix("an ")
+    fix = _STEPS.get((names, kind)) or wanted.example
+    if isinstance(value, str) and wanted.text == "a number":
+        fix = "write the number without quotes"
+    elif isinstance(value, str) and wanted.text.startswith("a list of text"):
+        fix = f"give a list: {word}=[{value!r:.40}]"
+    return ArgumentError(what, where, fix or f"give {wanted.text}")
+
+
+def shown(value: Any) -> str:
+    """A value in a message: as it is written if that is short, else its type."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = "…" * 100
+    if len(text) <= 60 and "\n" not in text and " object at 0x" not in text:
+        return text
+    if isinstance(value, str | bytes | list | tuple | dict | int) and not isinstance(value, bool):
+        return f"{text[:57]}…"
+    kind = type(value).__name__
+    return f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"
+
+
+class _Names(dict[str, Any]):
+    """Names of a module for its annotations, with those that only type checkers import."""
+
+    def __missing__(self, name: str) -> Any:
+        if name == "os":
+            return os
+        public = sys.modules[__name__.partition(".")[0]]
+        if name in dir(public):  # imports what is a public name
+            return getattr(public, name)
+        for module in (builtins, collections.abc, typing):
+            if hasattr(module, name):
+                return getattr(module, name)
+        return Any
+
+
+def _hints(function: Any, cls: type | None = None) -> dict[str, Any]:
+    """Annotations as types; what cannot be resolved is anything."""
+    if cls is None:
+        return _resolved(inspect.get_annotations(function), function.__globals__)
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        module = sys.modules.get(base.__module__)
+        if module is not None:
+            found |= _resolved(inspect.get_annotations(base), vars(module))
+    return found
+
+
+def _resolved(annotations: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    known = _Names(names)
+    found = {}
+    for name, hint in annotations.items():
+        holder = types.SimpleNamespace(__annotations__={name: hint})
+        try:
+            found[name] = typing.get_type_hints(holder, known, known, include_extras=False)[name]
+        except (NameError, TypeError, AttributeError, ImportError):
+            found[name] = Any
+    return found
+
+
+# what types admit
+
+
+def expected(hint: Any) -> Expected | None:
+    """What a value of a type must be; None where anything may be."""
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        if hint == ArrayLike:
+            return _ARRAY
+        members = typing.get_args(hint)
+        if types.NoneType in members:
+            inner = _union([m for m in members if m is not types.NoneType])
+            return None if inner is None else _or_none(inner)
+        return _union(members)
+    if hint == ArrayLike:
+        return _ARRAY
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is np.ndarray:
+        return _ARRAY if arguments[-1] == np.dtype[np.float64] else None
+    if origin in (collections.abc.Mapping, dict):
+        return _mapping(expected(arguments[1])) if arguments[0] is str else None
+    if origin is tuple and arguments and arguments[-1] is not Ellipsis:
+        return _tuple(arguments)
+    if origin in (collections.abc.Sequence, tuple, list):
+        return _sequence(expected(arguments[0]))
+    if origin is collections.abc.Callable:
+        return Expected("a function", callable)
+    if hint in (Any, object) or getattr(hint, "_is_protocol", False):
+        return None
+    if isinstance(hint, type):
+        if issubclass(hint, os.PathLike):
+            return _PATH
+        article = "an" if hint.__name__[:1] in "AEIOU" else "a"
+        name = hint.__name__.removeprefix("Abstract")
+        plural = hint.__name__ in ("Equations", "Kinematics", "Limits", "LimitRows")
+        text = name if plural else f"{article if name == hint.__name__ else 'a'} {name}"
+        return _object(hint, Expected(text, lambda x: isinstance(x, hint), _FIXES.get(name, "")))
+    if getattr(origin, "__name__", "") == "PathLike":
+        return _PATH
+    return None
+
+
+def _or_none(inner: Expected) -> Expected:
+    fits = inner.fits
+    return inner._replace(fits=lambda x: x is None or fits(x))
+
+
+def _union(members: typing.Sequence[Any]) -> Expected | None:
+    """Any of several."""
+    found = [expected(member) for member in members]
+    if len(found) == 1:
+        return found[0]
+    each = [one for one in found if one is not None]
+    if len(each) < len(found):
+        return None
+    if _ARRAY in each:  # which a list of numbers is, too
+        each = [one for one in each if one.text not in ("a list of numbers", "a number")]
+    texts = list(dict.fromkeys(one.text for one in each))
+
+    def within(value: Any) -> tuple[str, Any, Expected] | None:
+        # of the member that is nearest: of the same kind on the outside
+        for one in each:
+            if one.within is not None and (inner := one.within(value)) is not None:
+                return inner
+        return None
+
+    example = next((one.example for one in each if one.example), "")
+    return Expected(" or ".join(texts), lambda x: any(one.fits(x) for one in each), example, within)
+
+
+def _is_number(value: Any) -> bool:
+    if type(value) is float:
+        return True
+    if isinstance(value, int) and not isinstance(value, bool):
+        return -_HUGE < value < _HUGE
+    return isinstance(value, float | np.floating | np.integer)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether NumPy makes an array of real numbers of it, empty ones included."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "fiu" or not value.size
+    if _is_number(value):
+        return True
+    if isinstance(value, str | bytes | Mapping | set) or value is None or is_truth(value):
+        return False
+    if isinstance(value, list | tuple | range) or hasattr(value, "__array__"):
+        try:
+            found = np.asarray(value)
+        except (TypeError, ValueError, OverflowError, RuntimeError):
+            return hasattr(value, "__cuda_array_interface__")
+        return found.dtype.kind in "fiu" or not found.size
+    return hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack__")
+
+
+_PATH = Expected("a path", lambda x: isinstance(x, os.PathLike), "write it as 'folder/file'")
+_ARRAY = Expected("numbers, or an array of them", _is_array)
+_PLAIN: dict[Any, Expected] = {
+    types.NoneType: Expected("None", lambda x: x is None),
+    float: Expected("a number", _is_number),
+    int: Expected("a whole number", _is_whole),
+    bool: Expected("True or False", lambda x: isinstance(x, bool | np.bool_)),
+    str: Expected("a text", lambda x: isinstance(x, str)),
+}
+
+
+def _object(cls: type, wanted: Expected) -> Expected:
+    """An object of a class; of those that users make, whose fields fit their types, too."""
+
+    def within(value: Any) -> tuple[str, Any, Expected] | None:
+        if not isinstance(value, cls) or not dataclasses.is_dataclass(value):
+            return None
+        hints = _hints(None, type(value))
+        for field in dataclasses.fields(value):
+            one = expected(hints.get(field.name, Any)) if field.init else None
+            entry = getattr(value, field.name, None)
+            if one is not None and not one.fits(entry):
+                inner = one.within(entry) if one.within is not None else None
+                at, entry, one = inner or ("", entry, one)
+                return f".{field.name}{at}", entry, one
+        return None
+
+    if cls.__name__ in _FIXES:  # made by functions
+        return wanted
+    return wanted._replace(fits=lambda x: wanted.fits(x) and within(x) is None, within=within)
+
+
+def _mapping(values: Expected | None) -> Expected:
+    """A mapping from names."""
+
+    def faulty(value: Any) -> Iterator[tuple[str, Any, Expected]]:
+        name = Expected("a name", lambda x: isinstance(x, str), "names are texts, in quotes")
+        for key, entry in value.items():
+            if not isinstance(key, str):
+                yield ", a name in it,", key, name
+            elif values is not None and not values.fits(entry):
+                inner = values.within(entry) if values.within is not None else None
+                at, entry, wanted = inner or ("", entry, values)
+                yield f"[{key!r:.40}]{at}", entry, wanted
+
+    def fits(value: Any) -> bool:
+        if not isinstance(value, Mapping):
+            return False
+        return len(value) > MANY or next(faulty(value), None) is None
+
+    def within(value: Any) -> tuple[str, Any, Expected] | None:
+        return next(faulty(value), None) if isinstance(value, Mapping) else None
+
+    held = f" to {_many(values.text)}" if values is not None else ""
+    kind = "" if values is None else values.text
+    example = {
+        "a number": "values, {'name': 1.0}",
+        "a text": "expressions, {'name': 'a + b'}",
+        "a number or a text": "values or expressions, {'name': 'a + b'}",
+    }.get(kind, "values, {'name': …}")
+    return Expected(f"a mapping from names{held}", fits, f"pass names and {example}", within)
+
+
+def _many(text: str) -> str:
+    """Several of what a text describes: "a number" → "numbers"."""
+    words = text.split(" or ")
+    plain = [w.removeprefix("a ").removeprefix("an ") for w in words]
+    known = {"text": "texts", "number": "numbers", "whole number": "whole numbers"}
+    return " or ".join(known.get(one, word) for one, word in zip(plain, words, strict=True))
+
+
+def _sequence(entries: Expected | None) -> Expected:
+    """A list, a tuple or anything else that has entries in an order."""
+
+    def faulty(value: Any) -> Iterator[tuple[str, Any, Expected]]:
+        if isinstance(value, np.ndarray) and not value.ndim:
+            return
+        if hasattr(value, "__len__") and entries is not None and len(value) <= MANY:
+            for k, entry in enumerate(value):
+                if not entries.fits(entry):
+                    inner = entries.within(entry) if entries.within is not None else None
+                    at, entry, wanted = inner or ("", entry, entries)
+                    yield f"[{k}]{at}", entry, wanted
+
+    def fits(value: Any) -> bool:
+        if isinstance(value, str | bytes | Mapping | set | frozenset | type):
+            return False
+        if not (hasattr(value, "__iter__") and hasattr(value, "__len__")):
+            return False
+        if isinstance(value, np.ndarray) and (not value.ndim or value.dtype.kind == "O"):
+            return False
+        return next(faulty(value), None) is None
+
+    def within(value: Any) -> tuple[str, Any, Expected] | None:
+        return next(faulty(value), None)
+
+    held = "" if entries is None else f" of {_many(entries.text)}"
+    return Expected(f"a list{held}", fits, "", within)
+
+
+def _tuple(arguments: tuple[Any, ...]) -> Expected:
+    """As many entries as the type has."""
+    each = [expected(argument) for argument in arguments]
+
+    def faulty(value: Any) -> Iterator[tuple[str, Any, Expected]]:
+        if _has_order(value) and len(value) == len(each):
+            for k, (entry, wanted) in enumerate(zip(value, each, strict=True)):
+                if wanted is not None and not wanted.fits(entry):
+                    inner = wanted.within(entry) if wanted.within is not None else None
+                    at, entry, wanted = inner or ("", entry, wanted)
+                    yield f"[{k}]{at}", entry, wanted
+
+    def fits(value: Any) -> bool:
+        if not _has_order(value) or len(value) != len(each):
+            return False
+        return next(faulty(value), None) is None
+
+    def within(value: Any) -> tuple[str, Any, Expected] | None:
+        return next(faulty(value), None)
+
+    texts = {one.text for one in each if one is not None}
+    held = f": {_many(texts.pop())}" if len(texts) == 1 else ""
+    return Expected(f"{len(each)} values{held}", fits, "", within)
+
+
+def _has_order(value: Any) -> bool:
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)

@@ -1,0 +1,1 @@
+"""Contacts that roll, slide, lift and land by Coulomb's law, exact, by events."""

@@ -1,0 +1,513 @@
+"""Contact states, and a mechanism in each set of them.
+
+Each contact *rolls* (all its rows hold), *slides* (its normal row holds, and friction by the load
+of that row acts against the slip) or is *off* (no row holds). A set of contact states is a relative
+of a `System`: the rows of what slides or is off are released, and slips along those of what slides
+are independent speeds, so that K = [A; E] stays what it was.
+
+The friction of a contact that slides is one force for all of that,
+
+    (1)  F = −μ N d,    d = v/|v|  free,  or  (cos φ, sin φ), φ = φ₀ + φ̇₀ (t − t₀)  guided
+
+guided where v is zero or nearly so: after slip has begun, along a single direction, and shortly
+before it ends. Which of both, φ₀, φ̇₀ and t₀ are parameters of a run, not code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from noslip.base import Array, SimulationError, nearest
+from noslip.engines import NativeFunction, System, compile_native, trace_program
+from noslip.expressions import Scalar
+from noslip.formulations import (
+    applied_forces,
+    inverse_dynamics,
+    mass_matrix,
+    row_rates,
+)
+from noslip.kinematics import trace
+from noslip.model import (
+    DISSIPATIVE,
+    LATERAL,
+    LONGITUDINAL,
+    NORMAL,
+    AbstractContact,
+    AbstractForce,
+    Model,
+    Parameter,
+    Quantity,
+    number,
+)
+
+ROLLS, SLIDES, OFF = "rolls", "slides", "off"
+#: Directions along the ground, in the order of all numbers here.
+WAYS = (LONGITUDINAL, LATERAL)
+PARTS = (NORMAL, *WAYS)
+
+#: Parameters of a run for each contact, with what they are where nothing slides.
+NUMBERS = {"slip_angle": 0.0, "slip_turn": 0.0, "slip_since": 0.0, "is_guided": 0.0, "gate": 1e-3}
+
+#: m/s and m below zero at which a slip counts as ended and a gap as closed: rounding does not get
+#: there.
+STICK_SLACK, GAP_SLACK = 1e-12, 2e-14
+#: First gate towards zero slip, m/s, and how far beyond a smaller one slip is clear of it.
+FIRST_GATE, CLEAR = 1e-3, 100.0
+#: Least principal minor of 1 − Λ; nearer to zero, friction jams a contact that slides.
+JAM = 1e-2
+#: Contacts that slide together up to which all their principal minors are watched.
+MOST_MINORS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContactFriction(AbstractForce):
+    """(1), with the energy that it takes as a state."""
+
+    name: str
+    contact: str
+    friction: Scalar
+
+    def states(self) -> tuple[Quantity, ...]:
+        text = "energy that friction took"
+        return (Quantity(name=f"{self.contact}.friction_loss", unit="J", description=text),)
+
+    def apply(self, loads: Any) -> None:
+        contact, read = loads.contact(self.contact), loads.read
+        row = f"{self.contact}.{NORMAL}"
+        ways = [w for w in contact.directions() if w in WAYS]
+        if not ways or not loads.holds(row) or loads.holds(f"{self.contact}.{ways[0]}"):
+            return
+        moving = loads.sliding(contact)
+        given = {key: read.scalar(f"{self.contact}.{key}") for key in NUMBERS}
+        angle = given["slip_angle"] + given["slip_turn"] * (read.scalar("t") - given["slip_since"])
+        guided, slips = given["is_guided"], {w: moving.slip[w] for w in ways}
+        # where it is guided the root has no part in it, but must not be zero
+        speed = ca.sqrt(sum((v**2 for v in slips.values()), ca.SX(0)) + guided)
+        along = dict(zip(WAYS, (ca.cos(angle), ca.sin(angle)), strict=True))
+        d = {w: guided * along[w] + (1 - guided) * slips[w] / speed for w in ways}
+        grip = read.scalar(self.friction) * loads.load(row)
+        force = sum((-grip * d[w] * moving.directions[w] for w in ways), ca.SX.zeros(3))
+        for body, sign in ((contact.body, 1.0), (contact.plane.body, -1.0)):
+            loads.push_at(DISSIPATIVE, body, moving.point, sign * force)
+        loads.evolve(
+            f"{self.contact}.friction_loss",
+            grip * sum((d[w] * slips[w] for w in ways), ca.SX(0)),
+        )
+
+
+class Contact(NamedTuple):
+    """What a run knows of a contact that may slide or lift.
+
+    Parameters
+    ----------
+    name : of the contact.
+    ways : directions along the ground in which it holds where it rolls, 0 and 1 of `WAYS`.
+    lifts : whether it has a normal row; a wheel under a planar joint has none.
+    axle, sign : contacts with the same number share their lateral force as friction allows, each
+        along its own lateral direction or against it; −1: none.
+    """
+
+    name: str
+    ways: tuple[int, ...]
+    lifts: bool
+    axle: int = -1
+    sign: float = 1.0
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it slips along one direction only."""
+        return len(self.ways) == 1
+
+
+class Kit(NamedTuple):
+    """Native functions of a mechanism in one set of contact states.
+
+    Parameters
+    ----------
+    guards : (contact, what) → traced value that falls through zero where that state ends; a contact
+        below zero stands for an axle, −2 − its number, or for all, −1.
+    columns : for each contact: slip along both ways, load, force along both ways.
+    """
+
+    guards: dict[tuple[int, str], ca.SX]
+    columns: NativeFunction
+
+
+class ContactNumbers(NamedTuple):
+    """Numbers of all contacts at a state, whatever holds there.
+
+    w = G x + w0 are normal, longitudinal and lateral accelerations of the contacts under forces x
+    on them; of a wheel under a planar joint the first is its load less that of equilibrium.
+
+    Parameters
+    ----------
+    M, h : mass matrix and forces on the tree speeds.
+    J, gamma, speeds : (3c, nv) rows of the contacts, their rates at v̇ = 0, and their values.
+    A, b : other rows, A v̇ = b.
+    gaps : (c,) m.
+    loads, slopes : (c,) and (c, 3c) loads of wheels under planar joints, N₀ + Λ x.
+    """
+
+    M: Array
+    h: Array
+    J: Array
+    gamma: Array
+    speeds: Array
+    A: Array
+    b: Array
+    gaps: Array
+    loads: Array
+    slopes: Array
+
+    def response(self) -> tuple[Array, Array]:
+        """a₀ and Ψ: v̇ = a₀ + Ψ f for forces f on the tree speeds, other rows held."""
+        n, m = len(self.h), len(self.b)
+        if not m:
+            right = np.column_stack([np.eye(n), self.h])
+            solved: Array = np.asarray(np.linalg.solve(self.M, right), dtype=float)
+            return solved[:, n], solved[:, :n]
+        K = np.block([[self.M, self.A.T], [self.A, np.zeros((m, m))]])
+        right = np.zeros((n + m, n + 1))
+        right[:n, :n] = np.eye(n)
+        right[:n, n], right[n:, n] = self.h, self.b
+        solved = np.asarray(np.linalg.lstsq(K, right, rcond=1e-13)[0], dtype=float)
+        return solved[:n, n], solved[:n, :n]
+
+
+class ContactMechanism:
+    """A mechanism whose contacts follow Coulomb's law, in any set of their states.
+
+    Attributes
+    ----------
+    rolling : the system in which all contacts roll, with the parameters of a run beside its own.
+    contacts : those that may slide or lift.
+    """
+
+    def __init__(self, system: System) -> None:
+        model = system.model
+        _check(system)
+        names = {p.name for p in model.parameters}
+        judged = [c for c in model.contacts if _is_judged(c)]
+        extra = [
+            Parameter(name=f"{c.name}.{key}", value=value, unit="1")
+            for c in judged
+            for key, value in NUMBERS.items()
+        ]
+        clash = [p.name for p in extra if p.name in names]
+        if clash:
+            raise SimulationError(
+                f"a parameter is called '{clash[0]}', as a number of the contact is",
+                f"model '{model.name}'",
+                "rename it",
+            )
+        forces = tuple(
+            ContactFriction(name=f"{c.name}.sliding", contact=c.name, friction=mu)
+            for c in judged
+            if (mu := c.coulomb()[0]) is not None
+        )
+        self.num_own = len(model.parameters)
+        self.model: Model = dataclasses.replace(
+            model,
+            parameters=model.parameters + tuple(extra),
+            forces=model.forces + forces,
+            scenario=None,
+        )
+        formulation = system.equations.formulation
+        self.rolling = System(equations=formulation.fill(trace(self.model)), folded=system.folded)
+        self.contacts = self._described(judged)
+        self._places = {p.name: k for k, p in enumerate(self.model.parameters)}
+
+    def _described(self, judged: list[AbstractContact]) -> tuple[Contact, ...]:
+        kin = self.rolling.kinematics
+        rows = {row.name for k, row in enumerate(kin.rows) if k not in kin.self_satisfied}
+        carried = set(self.rolling.equations.planar_wheels)
+        axles = _axles(self.rolling, [c.name for c in judged])
+        found = []
+        for c in judged:
+            row = f"{c.name}.{NORMAL}"
+            if row not in rows and c.name not in carried:
+                raise SimulationError(
+                    f"contact '{c.name}' has friction and no load that is known",
+                    f"contacts of model '{self.model.name}'",
+                    "write normal = true at the contact, or let a planar joint stand on three "
+                    "wheels that are not in line",
+                )
+            axle, sign = axles.get(c.name, (-1, 1.0))
+            ways = tuple(k for k, way in enumerate(WAYS) if f"{c.name}.{way}" in rows)
+            found.append(Contact(c.name, ways, row in rows, axle, sign))
+        return tuple(found)
+
+    def values(self, given: Array) -> Array:
+        """Parameters of a run: the model's, then its own."""
+        extra = [p.value for p in self.model.parameters[self.num_own :]]
+        return np.concatenate([given, extra])
+
+    def place(self, contact: int, key: str) -> int:
+        """Place of a number of a contact among the parameters."""
+        return self._places[f"{self.contacts[contact].name}.{key}"]
+
+    def coefficients(self, values: Array) -> tuple[Array, Array]:
+        """(c,) friction and restitution."""
+        named = self.model.parameter_values(values)
+        by_name = {c.name: c.coulomb() for c in self.model.contacts}
+        given = [by_name[c.name] for c in self.contacts]
+        mu = np.array([0.0 if f is None else number(f, named) for f, _ in given])
+        return mu, np.array([number(e, named) for _, e in given])
+
+    def released(self, states: tuple[str, ...]) -> tuple[str, ...]:
+        """Rows that do not hold in a set of contact states."""
+        rows = []
+        for contact, state in zip(self.contacts, states, strict=True):
+            if state != ROLLS:
+                rows += [f"{contact.name}.{WAYS[k]}" for k in contact.ways]
+            if state == OFF:
+                rows.append(f"{contact.name}.{NORMAL}")
+        return tuple(rows)
+
+    def system(self, states: tuple[str, ...]) -> System:
+        """The mechanism in a set of contact states."""
+        return self.rolling.in_contacts(self.released(states))
+
+    def kit(self, system: System, states: tuple[str, ...]) -> Kit:
+        """Guards and columns in a set of contact states, in the speeds of a system."""
+        return system.cached(("contacts", states), lambda: self._make_kit(system, states))
+
+    def _make_kit(self, system: System, states: tuple[str, ...]) -> Kit:
+        kin, eq = system.kinematics, system.equations
+        traces = {t.contact.name: t for t in kin.contacts}
+        params = {p.name: kin.symbols.params[k] for k, p in enumerate(self.model.parameters)}
+        rows = [row.name for row in kin.rows]
+        guards: dict[tuple[int, str], ca.SX] = {}
+        columns: list[ca.SX] = []
+        axles: dict[int, list[tuple[ca.SX, ca.SX]]] = {}
+        rolling = [c.axle for c, s in zip(self.contacts, states, strict=True) if s == ROLLS]
+        friction = {c.name: c.coulomb()[0] for c in self.model.contacts}
+        for k, (contact, state) in enumerate(zip(self.contacts, states, strict=True)):
+            found = traces[contact.name]
+            slip = [kin.at_speeds(found.slip[way]) for way in WAYS]
+            if state == OFF:
+                guards[k, "lands"] = found.height + GAP_SLACK
+                columns += [*slip, ca.SX(0), ca.SX(0), ca.SX(0)]
+                continue
+            load, given_mu = eq.contact_load(contact.name), friction[contact.name]
+            mu = ca.SX(0 if given_mu is None else kin.reader.scalar(given_mu))
+            force = [ca.SX(0), ca.SX(0)]
+            given = {key: params[f"{contact.name}.{key}"] for key in NUMBERS}
+            if state == ROLLS:
+                for w in contact.ways:
+                    force[w] = eq.multipliers[rows.index(f"{contact.name}.{WAYS[w]}")]
+                if contact.ways and contact.axle >= 0 and rolling.count(contact.axle) > 1:
+                    room = (mu * load) ** 2 - force[0] ** 2
+                    axles.setdefault(contact.axle, []).append((room, contact.sign * force[1]))
+                    guards[k, "slips"] = room
+                elif contact.ways:
+                    guards[k, "slips"] = (mu * load) ** 2 - force[0] ** 2 - force[1] ** 2
+            elif contact.ways:
+                guided, angle = given["is_guided"], given["slip_angle"]
+                angle += given["slip_turn"] * (kin.symbols.t - given["slip_since"])
+                d, along = [ca.cos(angle), ca.sin(angle)], ca.SX(0)
+                size = sum((slip[w] ** 2 for w in contact.ways), ca.SX(0))
+                for w in contact.ways:
+                    along += d[w] * slip[w]
+                    free = (1 - guided) * slip[w] / ca.sqrt(size + guided)
+                    force[w] = -mu * load * (guided * d[w] + free)
+                # without friction nothing grips
+                grips = guided * (along + STICK_SLACK) + (1 - guided)
+                guards[k, "grips"] = ca.if_else(mu > 0, grips, 1)
+                if not contact.is_flat:
+                    speed, gate = ca.sqrt(size + guided), given["gate"]
+                    clears = ca.if_else(gate < FIRST_GATE, CLEAR * gate - speed, 1)
+                    guards[k, "clears"] = ca.if_else(mu > 0, (1 - guided) * clears + guided, 1)
+                    near = speed - gate
+                    guards[k, "nears"] = ca.if_else(mu > 0, (1 - guided) * near + guided, 1)
+            guards[k, "lifts"] = load
+            columns += [*slip, load, *force]
+        for axle, parts in axles.items():
+            room = sum((ca.sqrt(ca.fmax(r, 0)) for r, _ in parts), ca.SX(0))
+            guards[-2 - axle, "slips"] = room - ca.fabs(sum((f for _, f in parts), ca.SX(0)))
+        jam = _least_minor(system)
+        if jam is not None:
+            guards[-1, "jams"] = jam - JAM
+        stacked = ca.vertcat(ca.SX(0, 1), *columns)
+        return Kit(guards, system.compile_expression("contact_columns", stacked))
+
+    def probe(
+        self, t: float, q: Array, v: Array, z: Array, u: Array, values: Array
+    ) -> ContactNumbers:
+        """All contacts at a state in numbers."""
+        function, sizes, stuck, num_z = self.rolling.cached("probe", self._make_probe)
+        found = function(t, np.concatenate([q, v, z[:num_z]]), u, values)
+        parts = [
+            part.reshape(shape, order="F")
+            for part, shape in zip(
+                np.split(found, np.cumsum([int(np.prod(s)) for s in sizes])[:-1]),
+                sizes,
+                strict=True,
+            )
+        ]
+        probe = ContactNumbers(*parts)
+        if stuck:
+            probe.J[stuck] = 0.0
+        return probe
+
+    def _make_probe(self) -> tuple[NativeFunction, list[tuple[int, ...]], list[int], int]:
+        planar = tuple(OFF if contact.lifts else SLIDES for contact in self.contacts)
+        # what presses along the ground below a planar joint changes the loads there
+        pushes = ca.SX.sym("pushes", 3 * len(self.contacts))
+        own = [f for f in self.model.forces if not isinstance(f, ContactFriction)]
+        own += [
+            _Push(
+                name=f"{contact.name}.push",
+                contact=contact.name,
+                force=pushes[3 * k + 1 : 3 * k + 3],
+            )
+            for k, contact in enumerate(self.contacts)
+            if not contact.lifts
+        ]
+        model = dataclasses.replace(self.model, forces=tuple(own))
+        kin = trace(model, released=self.released(planar))
+        s, nv, c = kin.symbols, kin.num_speeds, len(self.contacts)
+        traces = {t.contact.name: t for t in kin.contacts}
+        forces = applied_forces(kin)
+        # in the tree speeds themselves, which every set of states has
+        back = [kin.eta], [ca.mtimes(kin.E, s.v)]
+        # friction in proportion to loads is left out of decisions, not out of the motion
+        h = ca.substitute([forces.Q], [forces.load_symbols], [0 * forces.load_symbols])[0]
+        h = h + ca.mtimes(forces.B, kin.acting_inputs)
+        h = h - inverse_dynamics(kin, ca.SX.zeros(nv))
+        velocities = ca.vertcat(
+            ca.SX(0, 1), *(traces[k.name].slip[p] for k in self.contacts for p in PARTS)
+        )
+        at = ca.vertcat(s.q, s.t, s.w)
+        along = ca.vertcat(ca.mtimes(kin.N, s.v), ca.SX(1), s.wdot)
+        gaps = ca.vertcat(ca.SX(0, 1), *(traces[k.name].height for k in self.contacts))
+        loads = ca.SX.zeros(c)
+        if not all(contact.lifts for contact in self.contacts):
+            eq = self.rolling.equations.formulation.fill(kin)
+            for k, contact in enumerate(self.contacts):
+                if not contact.lifts:
+                    loads[k] = eq.contact_load(contact.name)
+        slopes = ca.jacobian(loads, pushes)
+        parts = [
+            mass_matrix(kin),
+            h,
+            ca.jacobian(velocities, s.v),
+            ca.jtimes(velocities, at, along),
+            velocities,
+            kin.independent_A,
+            -row_rates(kin),
+            gaps,
+            loads,
+            slopes,
+        ]
+        num = len(kin.row_basis)
+        sizes: list[tuple[int, ...]] = [
+            (nv, nv), (nv,), (3 * c, nv), (3 * c,), (3 * c,), (num, nv), (num,), (c,), (c,),
+            (c, 3 * c),
+        ]  # fmt: skip
+        flat = ca.vertcat(*(ca.vec(ca.densify(ca.SX(part))) for part in parts))
+        flat = ca.substitute([flat], *back)[0]
+        flat = ca.substitute([flat], [pushes], [ca.SX.zeros(pushes.shape)])[0]
+        given = (s.t, ca.vertcat(s.q, s.v, s.z), ca.vertcat(s.u, s.w, s.wdot), s.params)
+        program = trace_program("probe", given, ca.densify(self.rolling.fold(flat)))
+        stuck = [
+            3 * k + 1 + w
+            for k, contact in enumerate(self.contacts)
+            for w in range(2)
+            if w not in contact.ways
+        ]
+        stuck += [3 * k for k, contact in enumerate(self.contacts) if not contact.lifts]
+        return compile_native([program])["probe"], sizes, stuck, s.z.shape[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Push(AbstractForce):
+    """A force at a contact along the ground, by symbols."""
+
+    name: str
+    contact: str
+    force: ca.SX
+
+    def apply(self, loads: Any) -> None:
+        contact = loads.contact(self.contact)
+        moving = loads.sliding(contact)
+        force = sum((self.force[k] * moving.directions[w] for k, w in enumerate(WAYS)), ca.SX(0))
+        for body, sign in ((contact.body, 1.0), (contact.plane.body, -1.0)):
+            loads.push_at(DISSIPATIVE, body, moving.point, sign * force)
+
+
+def _is_judged(contact: AbstractContact) -> bool:
+    """Whether a contact follows Coulomb's law: it has friction, or a load and nothing to hold."""
+    ways = [d for d in contact.directions() if d != NORMAL]
+    return contact.coulomb()[0] is not None or (NORMAL in contact.directions() and not ways)
+
+
+def _check(system: System) -> None:
+    """Refuse what no contact state can be chosen for."""
+    where = f"contacts of model '{system.model.name}'"
+    if system.costates:
+        raise SimulationError(
+            "vakonomic mechanics has no friction",
+            where,
+            "use a formulation that follows d'Alembert's principle",
+        )
+    for contact in system.model.contacts:
+        if contact.is_wheel and not _is_judged(contact):
+            raise SimulationError(
+                f"contact '{contact.name}' has no friction, by which it would slide",
+                where,
+                f"write friction = … at contact '{contact.name}', a number of zero or more",
+            )
+    if not any(_is_judged(c) for c in system.model.contacts):
+        raise SimulationError(
+            "no contact has friction or may lift",
+            where,
+            f"write friction = … at a rolling contact; {nearest('rolling', ['rolling'])}",
+        )
+
+
+def _axles(system: System, names: list[str]) -> dict[str, tuple[int, float]]:
+    """Contact → number of the axle whose lateral force it shares, and its sign there."""
+    kin = system.kinematics
+    index = {row.name: k for k, row in enumerate(kin.rows)}
+    found: dict[str, tuple[int, float]] = {}
+    t, q = kin.probe.configurations(1)[0]
+    matrix, _ = kin.probe.matrix(q, t)
+    for group, redundancy in enumerate(kin.redundant):
+        rows = [kin.rows[redundancy.row].name, *redundancy.follows_from]
+        owners = [row.rpartition(".")[0] for row in rows]
+        if len(rows) != 2 or not all(row.endswith(f".{LATERAL}") for row in rows):
+            continue
+        if not set(owners) <= set(names):
+            continue
+        one, other = (matrix[index[row]] for row in rows)
+        axle, sign = found.get(owners[1], (group, 1.0))
+        found[owners[1]] = axle, sign
+        found[owners[0]] = axle, sign * float(np.sign(one @ other))
+    return found
+
+
+def _least_minor(system: System) -> ca.SX | None:
+    """Least principal minor of 1 − Λ, one more than which changes its sign where friction jams."""
+    closure = system.equations.closure
+    if closure is None or len(closure.rows) > MOST_MINORS:
+        return None
+    n, symbols = len(closure.rows), system.kinematics.symbols
+    minors = [
+        ca.det(closure.matrix[list(some), list(some)])
+        for size in range(1, n + 1)
+        for some in itertools.combinations(range(n), size)
+    ]
+    minors = [m for m in minors if ca.depends_on(m, ca.vertcat(symbols.q, symbols.t))]
+    if not minors:
+        return None
+    least = minors[0]
+    for minor in minors[1:]:
+        least = ca.fmin(least, minor)
+    return least

@@ -1,1 +1,0 @@
-"""Works: what is done at each point of a sweep. `base` says what a work answers."""

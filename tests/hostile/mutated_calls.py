@@ -1,0 +1,254 @@
+"""Calls of Python with one bad argument each, of every public function and class.
+
+`bases` has a good call for each; what is not there is refused by a test, so that a new function is
+tried by its own signature. `cases` puts each value of `VALUES` in the place of each argument, and
+in each place within one that is a mapping, a sequence or an array. `answer` says how a call ended.
+
+``python tests/hostile/mutated_calls.py FIRST COUNT`` tries a part of them in the order of a seed
+and prints each that ends in an error of Python's own or does not end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import noslip as ns
+
+Call = tuple[Callable[..., Any], dict[str, Any]]
+
+
+class Odd:
+    """An object of no use."""
+
+    def __repr__(self) -> str:
+        return "Odd()"
+
+
+def _read_only() -> Any:
+    values = np.array([0.0, 1.0])
+    values.flags.writeable = False
+    return values
+
+
+#: What takes the place of an argument or of a part of it.
+VALUES: list[Any] = [
+    *(None, True, False, np.True_, 0, 1, -1, 2.5, -0.5, np.float32(0.25), np.int64(3)),
+    *(float("nan"), float("inf"), -float("inf"), 1e308, -1e-320, 10**400, 1j, 10**9, 1e12),
+    *(Decimal(1), Fraction(1, 2), np.datetime64("2026-01-01"), date(1979, 5, 27)),
+    *("", "x", "nan", "1/0", "nosuch", "ä", "😀", "\0", "(" * 300, "a" * 3000, "t", "m", b"x"),
+    *([], [1], [1, 2], ["x"], [None], [float("nan")], [[1, 2], [3]], ["m", "m"], (), (0, 0, 0)),
+    *({}, {"nosuch": 1}, {1: 2}, {"x": None}, {"m": "x"}, {"": 1}, {"m": [1, 2]}, set(), {"x"}),
+    *(np.zeros(0), np.zeros((2, 3)).T, np.array([1j]), np.array(["x"]), np.array([None, 1])),
+    *(np.full(3, np.nan), np.zeros((1, 1, 1)), np.array(1.0), np.array([True]), _read_only()),
+    *(Odd(), Odd, len, range(3), iter([1]), lambda *_: 0, Path("nosuch"), np, threading.Event()),
+]
+
+
+class Case(NamedTuple):
+    """A good call with one bad value."""
+
+    name: str
+    place: str
+    value: Any
+    call: Callable[[], Any]
+
+
+def public() -> dict[str, Any]:
+    """Public functions and the classes that users make themselves, by name."""
+    modules = {"": ns, "gym.": ns.gym}
+    return {
+        f"{before}{name}": getattr(module, name)
+        for before, module in modules.items()
+        for name in (module.__all__ if before else dir(module))
+        if not name.startswith("_")
+        if inspect.isfunction(getattr(module, name)) or inspect.isclass(getattr(module, name))
+    }
+
+
+def parts_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Each part of an argument, at its path: entries of mappings and sequences, fields."""
+    yield path, value
+    if len(path) < 3:
+        if isinstance(value, Mapping):
+            for key in list(value)[:2]:
+                yield from parts_of(value[key], (*path, key))
+        elif isinstance(value, list | tuple) and value:
+            yield from parts_of(value[0], (*path, 0))
+
+
+def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """A copy of an argument with another part at a path."""
+    if not path:
+        return new
+    if isinstance(value, Mapping):
+        return {**value, path[0]: put(value[path[0]], path[1:], new)}
+    entries = list(value)
+    entries[path[0]] = put(entries[path[0]], path[1:], new)
+    return type(value)(entries)
+
+
+def more_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Changes of a good argument as a whole: names, order, length, shape."""
+    if isinstance(value, Mapping) and value:
+        name, first = next(iter(value.items()))
+        rest = {n: x for n, x in value.items() if n != name}
+        yield "with an unknown name", {**value, "nosuch": first}
+        yield "with a name of its own kind", {**value, "ä.x": first}
+        yield "without its first", rest
+        yield "with its first misspelled", {f"{name}x": first, **rest}
+        yield "with a number as name", {**value, 3: first}
+        yield "as pairs", list(value.items())
+    elif isinstance(value, list | tuple) and value:
+        yield "twice", type(value)([*value, *value])
+        yield "without its last", type(value)(value[:-1])
+        yield "nested", [value]
+        yield "reversed", type(value)(value[::-1])
+        yield "as array of objects", np.array([*value, None], dtype=object)[:-1]
+    elif isinstance(value, np.ndarray) and value.ndim:
+        yield "with an axis more", value[..., None]
+        yield "shorter", value[:-1]
+        yield "reversed", value[::-1]
+        yield "complex", value.astype(complex)
+        yield "as texts", value.astype(str)
+        yield "as objects", value.astype(object)
+        yield "transposed", np.tile(value, (2, 1)).T
+        yield "with nan", np.full(value.shape, np.nan)
+    elif isinstance(value, str) and value:
+        yield "in a list", [value]
+        yield "as bytes", value.encode()
+        yield "in capitals", value.upper()
+        yield "with more", value + " x"
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield "as text", str(value)
+        yield "negative", -value
+        yield "huge", value * 10**9
+
+
+def cases(bases: Mapping[str, Call]) -> Iterator[Case]:
+    """Every bad value in every place of every call."""
+    for name, (function, good) in bases.items():
+        signature = inspect.signature(function)
+        known = {
+            k: p.default
+            for k, p in signature.parameters.items()
+            if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL, p.POSITIONAL_ONLY)
+        }
+        for key in {**known, **good}:
+            base = good.get(key, known.get(key))
+            if isinstance(base, Odd | type) or key in ("cancel", "progress"):
+                continue
+            for path, _ in parts_of(base):
+                place = ".".join(map(str, (key, *path)))
+                for value in VALUES:
+                    yield Case(
+                        name, place, value, _bind(function, good, key, put, base, path, value)
+                    )
+            for what, value in more_of(base):
+                yield Case(
+                    name, f"{key} {what}", value, _bind(function, good, key, put, base, (), value)
+                )
+
+
+def _bind(function: Any, good: Any, key: str, put: Any, base: Any, path: Any, value: Any) -> Any:
+    def call() -> Any:
+        given = {**good, key: put(base, path, value)}
+        positional = [given.pop(k) for k in list(given) if k.startswith("*")]
+        return function(*positional, **given)
+
+    return call
+
+
+class Stuck(BaseException):
+    """A call took too much processor time."""
+
+
+#: Processor time of a call, s; a good one takes some hundredths.
+LIMIT = 10.0
+#: Memory of a campaign, bytes: less than the machine has, so that too much is refused.
+MEMORY = 12 * 2**30
+
+
+def answer(case: Case, limit: float = LIMIT) -> str:
+    """How a call ended: "accepted", "refused", or what is wrong with the way it ended."""
+
+    def end(*_: Any) -> None:
+        raise Stuck
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
+    try:
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            case.call()
+    except ns.NoslipError as error:
+        return "refused" if all((error.what, error.where, error.fix)) else "refused without a fix"
+    except Stuck:
+        return "stuck"
+    except Exception as error:
+        own = [f for f in traceback.extract_tb(error.__traceback__) if "/noslip/" in f.filename]
+        at = f"{own[-1].filename.rpartition('/noslip/')[2]}:{own[-1].lineno}" if own else ""
+        return f"raw {type(error).__name__} {at} {str(error)[:70]!r}"
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
+    return "accepted"
+
+
+def in_order(bases: Mapping[str, Call], seed: int = 0) -> list[Case]:
+    """All cases, in the order of a seed."""
+    found = list(cases(bases))
+    random.Random(seed).shuffle(found)
+    return found
+
+
+def main() -> None:
+    """Try some of the cases; the last line is a table of the answers as JSON."""
+    from good_calls import good_calls
+
+    first, count = (int(word) for word in sys.argv[1:3])
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    system_of = functools.cache(lambda name: ns.compile(ns.derive(ns.load(name))))
+    counted: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for case in in_order(good_calls(Path(folder), system_of))[first : first + count]:
+            began = time.process_time()
+            said = answer(case)
+            kind = " ".join(said.split()[:2])
+            counted[kind] = counted.get(kind, 0) + 1
+            took = time.process_time() - began
+            if kind not in ("accepted", "refused") or took > LIMIT / 3:
+                value = repr(case.value)[:40].replace("\n", " ")
+                print(f"{case.name}({case.place}={value}): {said} {took:.1f} s", flush=True)
+        os.chdir("/")
+    print(json.dumps(counted))
+
+
+if __name__ == "__main__":
+    main()
