@@ -12,17 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noslip.algebra import angular_velocity
-from noslip.base import MissingNameError, nearest
+from noslip.base import Array, MissingNameError, nearest
 from noslip.expressions import evaluate, measures_in, names_in, parse
 from noslip.model import Model
 
 if TYPE_CHECKING:
     from noslip.simulation.trajectory import Trajectory
-
-Array = NDArray[np.float64]
 
 
 #: An array, or what finds it.

@@ -32,14 +32,13 @@ from noslip.simulation.loop.shape import ADDRESSES, INTEGERS, PLACES, REALS, Sha
 from noslip.simulation.rules import CROSSINGS_PER_STEP, PAUSED
 from noslip.simulation.workers import CancelRequest, run_workers
 
-Array = np.ndarray
 _Byte: Any = c_char
 
 EMPTY = np.zeros(0)
 EMPTY.flags.writeable = False
 
 
-def _empty() -> Array:
+def _empty() -> np.ndarray:
     return EMPTY
 
 
@@ -85,15 +84,15 @@ class InputTable:
     """
 
     index: int
-    starts: Array
-    coefficients: Array
+    starts: np.ndarray
+    coefficients: np.ndarray
 
     def segment(self, t: float) -> int:
         """Number of the segment that holds from a time on."""
         return max(int(np.searchsorted(self.starts, t, side="right")) - 1, 0)
 
 
-def driven(base: Array, tables: Sequence[InputTable], t: float) -> Array:
+def driven(base: np.ndarray, tables: Sequence[InputTable], t: float) -> np.ndarray:
     """Base inputs at a time, those of tables evaluated; at a jump those that hold from it on."""
     result = base.copy()
     for table in tables:
@@ -137,20 +136,20 @@ class NativeLoop:
     num_generator_states: int = 0
     generator: Function | None = None
     update: Function | None = None
-    update_times: Array = field(default_factory=_empty)
+    update_times: np.ndarray = field(default_factory=_empty)
     num_noise: int = 0
     seed: int = 0
     first_run: int = 0
     first_update: int = 0
     num_inputs: int = -1
     tables: tuple[InputTable, ...] = ()
-    knots: Array = field(default_factory=_empty)
+    knots: np.ndarray = field(default_factory=_empty)
     project: Function | None = None
     events: Function | None = None
     enclosures: Function | None = None
-    directions: Array = field(default_factory=_empty)
+    directions: np.ndarray = field(default_factory=_empty)
     num_endings: int = -1
-    floors: Array = field(default_factory=_empty)
+    floors: np.ndarray = field(default_factory=_empty)
     method: int = rules.DOP853
     apart: int = -1
     direct_steps: int = 0
@@ -169,14 +168,14 @@ class NativeLoop:
         *,
         start_time: float,
         end_time: float,
-        start_state: Array,
-        parameters: Array,
-        absolute_tolerance: Array,
+        start_state: np.ndarray,
+        parameters: np.ndarray,
+        absolute_tolerance: np.ndarray,
         relative_tolerance: float = 1e-8,
-        sample_times: Array = EMPTY,
-        base_inputs: Array = EMPTY,
-        generator_parameters: Array = EMPTY,
-        event_parameters: Array = EMPTY,
+        sample_times: np.ndarray = EMPTY,
+        base_inputs: np.ndarray = EMPTY,
+        generator_parameters: np.ndarray = EMPTY,
+        event_parameters: np.ndarray = EMPTY,
         projection_tolerance: float = rules.PROJECTION_TOLERANCE,
         step: float = 0.0,
         max_step: float = np.inf,
@@ -299,7 +298,7 @@ class _Layout:
         begins: tuple[float, float],
         reals: tuple[float, ...],
         max_steps: int,
-        sample_times: Array,
+        sample_times: np.ndarray,
     ) -> NativeRun:
         """The memory of a run: vectors, time and step at the start, end time and tolerances."""
         count, ny = len(sample_times), self.num_states
@@ -323,7 +322,7 @@ class _Layout:
         work = (here + 8 * self._work) // 64 * 64
         return NativeRun(self, words, numbers, (times, states, inputs), (here, work))
 
-    def crossings(self, reals: Array) -> Array:
+    def crossings(self, reals: np.ndarray) -> np.ndarray:
         """(room, 2 + ny) of a block: event, time and state of the events that go on."""
         return reals[self.places["crossings"]].reshape(-1, self.num_states + 2)
 
@@ -344,32 +343,32 @@ class NativeRun:
     def __init__(
         self,
         layout: _Layout,
-        words: Array,
-        reals: Array,
+        words: np.ndarray,
+        reals: np.ndarray,
         samples: tuple[int, int, int],
         addresses: tuple[int, int],
     ) -> None:
         self.layout, self.words, self._reals, self._samples = layout, words, reals, samples
         self._addresses = addresses
-        self.crossings: list[Array] = []
+        self.crossings: list[np.ndarray] = []
 
     @property
-    def status(self) -> Array:
+    def status(self) -> np.ndarray:
         """(3,) cancel request, time reached, steps taken."""
         return self._reals[self.layout.places["status"]]
 
     @property
-    def state(self) -> Array:
+    def state(self) -> np.ndarray:
         """(ny,) state at the start, then where the loop ended."""
         return self._reals[self.layout.places["states"]]
 
     @property
-    def event_parameters(self) -> Array:
+    def event_parameters(self) -> np.ndarray:
         """Parameters of the events, at their head the angles that these follow."""
         return self._reals[self.layout.places["event_parameters"]]
 
     @property
-    def faults(self) -> tuple[Array, Array]:
+    def faults(self) -> tuple[np.ndarray, np.ndarray]:
         """(ne, 2) how often crossings of events were not excluded and values not defined; when."""
         places = self.layout.places
         counts, times = self.words[places["fault_counts"]], self._reals[places["fault_times"]]
@@ -385,7 +384,7 @@ class NativeRun:
         """Why it ended, one of the endings in ``rules``."""
         return self.words.item(self.layout.outcome.start)
 
-    def set(self, words: Array, values: Mapping[str, Array]) -> None:
+    def set(self, words: np.ndarray, values: Mapping[str, np.ndarray]) -> None:
         """Memory as it was at another time, with these vectors by name in place of its own."""
         self.words[:] = words
         for name, vector in values.items():
@@ -404,7 +403,7 @@ class NativeRun:
             if words.item(code) != PAUSED or not is_full:
                 return words.item(code)
 
-    def record_steps(self, times: Array, states: Array) -> int:
+    def record_steps(self, times: np.ndarray, states: np.ndarray) -> int:
         """Run the loop until it ends or these are full of ends of steps; how many there are.
 
         Parameters
@@ -510,11 +509,11 @@ class NativeResult:
     evaluations: int
     time: float
     step: float
-    state: Array
-    times: Array
-    states: Array
-    inputs: Array
-    crossings: Array
+    state: np.ndarray
+    times: np.ndarray
+    states: np.ndarray
+    inputs: np.ndarray
+    crossings: np.ndarray
 
     def copy(self) -> NativeResult:
         """The same in memory of its own, where that of the run is used again."""
@@ -536,14 +535,14 @@ class NativeResult:
 
 def integrate(
     rates: Function,
-    state: Array,
-    times: Array,
+    state: np.ndarray,
+    times: np.ndarray,
     *,
     span: tuple[float, float],
-    parameters: Array,
+    parameters: np.ndarray,
     tolerance: float,
     knots: Sequence[float] = (),
-) -> tuple[Array, float]:
+) -> tuple[np.ndarray, float]:
     """States of ẋ = f(t, x) at the samples, and the time that was reached, s.
 
     Parameters
@@ -603,7 +602,7 @@ def _shape(loop: NativeLoop, num_states: int, num_inputs: int, *, has_knots: boo
     )
 
 
-def _shared(loop: NativeLoop) -> tuple[dict[str, Array], dict[str, Array]]:
+def _shared(loop: NativeLoop) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Numbers and integers that are the same in every run: tables, knots, floors, directions."""
     tables = loop.tables
     offsets, starts, rows = np.zeros(1, np.int64), EMPTY, EMPTY

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from noslip.base import Array
 
 #: A run is lost that ends farther off than this part of the path's length ...
 LOST = 0.01

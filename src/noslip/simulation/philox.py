@@ -14,15 +14,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-Array = np.ndarray
-
 ROUNDS = 10
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 BUMPS = 0x9E3779B9, 0xBB67AE85
 WORD = 0xFFFFFFFF
 
 
-def words(counter: ArrayLike, key: ArrayLike) -> Array:
+def words(counter: ArrayLike, key: ArrayLike) -> np.ndarray:
     """(…, 4) words of 32 bits by (1).
 
     Parameters
@@ -45,7 +43,7 @@ def words(counter: ArrayLike, key: ArrayLike) -> Array:
     return np.stack(c, axis=-1)
 
 
-def uniforms(seed: int, run: ArrayLike, channel: ArrayLike, sample: ArrayLike) -> Array:
+def uniforms(seed: int, run: ArrayLike, channel: ArrayLike, sample: ArrayLike) -> np.ndarray:
     """(…, 2) numbers between 0 and 1, neither of them, of 52 bits.
 
     Parameters
@@ -63,7 +61,7 @@ def uniforms(seed: int, run: ArrayLike, channel: ArrayLike, sample: ArrayLike) -
     return ((high << np.uint64(20)) + (rest >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
-def normals(seed: int, run: ArrayLike, channel: ArrayLike, sample: ArrayLike) -> Array:
+def normals(seed: int, run: ArrayLike, channel: ArrayLike, sample: ArrayLike) -> np.ndarray:
     """(…,) numbers of a normal distribution with variance 1, as `uniforms`, by Box and Muller."""
     u = uniforms(seed, run, channel, sample)
     return np.asarray(np.sqrt(-2 * np.log(u[..., 0])) * np.cos(2 * np.pi * u[..., 1]))

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from noslip.base import Array
 from noslip.engines import NativeFunction, address, work_memory
 from noslip.simulation import rules
 from noslip.simulation.loop.adjoint import PULL, Pull, adjoint_code
 from noslip.simulation.native_run import NativeResult, NativeRun
-
-Array = np.ndarray
 
 CHUNK = 1024  # steps
 MOST_NUMBERS = 2**23  # of recorded steps that are kept, 64 MiB

@@ -20,7 +20,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.base import LRUCache
+from noslip.base import Array, LRUCache
 from noslip.engines import trace_program
 from noslip.simulation.enclosures import (
     UNKNOWN,
@@ -32,7 +32,6 @@ from noslip.simulation.enclosures import (
     number,
 )
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: Operations that make a narrow pulse of a wide one; sums, products and waves do not.

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noslip.base import (
+    Array,
     MissingNameError,
     SimulationError,
     check_folder,
@@ -38,7 +38,6 @@ from noslip.simulation.run_files import AbstractRunFormat, Csv, NetCDF, check_fi
 if TYPE_CHECKING:
     import xarray
 
-Array = NDArray[np.float64]
 
 #: Share of the energy exchanged, or of the way that was prescribed, from which on an error says
 #: that a run means nothing; rounding leaves 1e-9 of it, the loosest tolerance some hundredths.

@@ -24,7 +24,7 @@ from noslip.engines import (
     trace_program,
 )
 from noslip.simulation.batches.columns import trace_columns
-from noslip.simulation.batches.lanes import Array, TableSets
+from noslip.simulation.batches.lanes import TableSets
 from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.events import enclosures_program, trace_events
 from noslip.simulation.input_laws import InputGenerator
@@ -60,11 +60,11 @@ class BatchCode:
     system: System
     programs: Mapping[str, Program]
     units: Mapping[str, str]
-    parameters: Array
-    base_inputs: Array
+    parameters: np.ndarray
+    base_inputs: np.ndarray
     tables: TableSets
     generator: InputGenerator | None
-    update_times: Array
+    update_times: np.ndarray
     inputs_program: Program | None
     num_angles: int
     _compiled: Callable[[], dict[str, Any]]
@@ -86,12 +86,12 @@ class BatchCode:
         """Number of states of the law that gives the inputs."""
         return 0 if self.generator is None else len(self.generator.start)
 
-    def model_parameters(self, trajectories: Array) -> Array:
+    def model_parameters(self, trajectories: np.ndarray) -> np.ndarray:
         """(k, np) the model's own parameters of some trajectories."""
         count = len(self.system.model.parameters)
         return self.parameters[_rows(self.parameters, trajectories), :count]
 
-    def inputs_at(self, trajectories: Array, t: Array, y: Array) -> Array:
+    def inputs_at(self, trajectories: np.ndarray, t: np.ndarray, y: np.ndarray) -> np.ndarray:
         """[u; w; ẇ] of some trajectories at times and states, outside the loop."""
         base = self.base_inputs[_rows(self.base_inputs, trajectories)].copy()
         for row, (k, time) in enumerate(zip(trajectories, t, strict=True)):
@@ -102,7 +102,9 @@ class BatchCode:
         p = self.parameters[_rows(self.parameters, trajectories)]
         return function.map(t, y, base, p)[:, : len(self.system.inputs)]
 
-    def events_at(self, trajectories: Array, t: Array, y: Array, *, is_compiled: bool) -> Array:
+    def events_at(
+        self, trajectories: np.ndarray, t: np.ndarray, y: np.ndarray, *, is_compiled: bool
+    ) -> np.ndarray:
         """Values of all events of some trajectories at times and states, outside the loop.
 
         Parameters
@@ -117,12 +119,12 @@ class BatchCode:
         ]
         p = self.parameters[_rows(self.parameters, trajectories)]
         if is_compiled:
-            found: Array = self._compiled()["events"].map(t, y, u, p)
+            found: np.ndarray = self._compiled()["events"].map(t, y, u, p)
             return found
         parts = [slice(k, k + ROWS) for k in range(0, len(t), ROWS)]
         return np.concatenate([interpret_rows(program, t[k], y[k], u[k], p[k]) for k in parts])
 
-    def _with_tables(self, base: Array, trajectory: int, t: float) -> Array:
+    def _with_tables(self, base: np.ndarray, trajectory: int, t: float) -> np.ndarray:
         tables = self.tables
         chosen = int(tables.sets[trajectory]) if tables.sets.size else 0
         for k, target in enumerate(tables.targets):
@@ -250,7 +252,9 @@ def _trace_features(system: System, inputs: ca.SX, extra: ca.SX) -> TimeFeatures
     return TimeFeatures(system.fold(inputs), symbols.t, params, others)
 
 
-def _features(request: BatchRequest, features: TimeFeatures | None, rows: Array) -> list[Array]:
+def _features(
+    request: BatchRequest, features: TimeFeatures | None, rows: np.ndarray
+) -> list[np.ndarray]:
     """Times on which steps end for features of time in inputs: for all, or for each trajectory."""
     if features is None:
         return [np.zeros(0)]
@@ -310,7 +314,9 @@ def _program(
     return trace_program(name, given, ca.densify(system.fold(expression)))
 
 
-Entry = tuple[int, tuple[tuple[Array, Array], ...]]  # base input; segments, one or one for each
+Entry = tuple[
+    int, tuple[tuple[np.ndarray, np.ndarray], ...]
+]  # base input; segments, one or one for each
 
 
 def _table_entries(system: System, request: BatchRequest) -> list[Entry]:
@@ -327,8 +333,8 @@ def _table_entries(system: System, request: BatchRequest) -> list[Entry]:
 def _table_sets(
     entries: list[Entry],
     count: int,
-    updates: Array,
-    features: list[Array],
+    updates: np.ndarray,
+    features: list[np.ndarray],
     start_time: float,
     end_time: float,
 ) -> TableSets:
@@ -363,7 +369,7 @@ def _table_sets(
     )
 
 
-def shared_tables(tables: Sequence[InputTable], knots: Array, run: RunOptions) -> TableSets:
+def shared_tables(tables: Sequence[InputTable], knots: np.ndarray, run: RunOptions) -> TableSets:
     """Tables of base inputs and knots that all trajectories share."""
     entries: list[Entry] = [(t.index, ((t.starts, t.coefficients),)) for t in tables]
     return _table_sets(entries, 1, np.zeros(0), [knots], run.start_time, run.end_time)
@@ -380,7 +386,7 @@ def _parameter_rows(
     generator: InputGenerator | None,
     num_angles: int,
     num_hoisted: int,
-) -> Array:
+) -> np.ndarray:
     """[parameters; hoisted; numbers; the law's; unused; room for angles], one row or many."""
     own = request.parameters
     if num_hoisted:
@@ -393,7 +399,7 @@ def _parameter_rows(
     return _stacked(parts)
 
 
-def _base_rows(system: System, request: BatchRequest, law: InputGenerator | None) -> Array:
+def _base_rows(system: System, request: BatchRequest, law: InputGenerator | None) -> np.ndarray:
     """Inputs that are numbers, one row or one for each trajectory; the others are zero.
 
     Behind them is room for the random numbers of a law.
@@ -407,11 +413,11 @@ def _base_rows(system: System, request: BatchRequest, law: InputGenerator | None
     )
 
 
-def _stacked(parts: list[Array]) -> Array:
+def _stacked(parts: list[np.ndarray]) -> np.ndarray:
     count = max(len(part) for part in parts)
     return np.concatenate([np.broadcast_to(p, (count, p.shape[1])) for p in parts], axis=1)
 
 
-def _rows(table: Array, trajectories: Array) -> Array:
+def _rows(table: np.ndarray, trajectories: np.ndarray) -> np.ndarray:
     """Rows of a table that some trajectories use; a table of one row is shared."""
     return trajectories if len(table) > 1 else np.zeros(len(trajectories), np.int64)

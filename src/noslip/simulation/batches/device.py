@@ -28,7 +28,7 @@ from noslip.engines import (
     Target,
     print_shared_functions,
 )
-from noslip.simulation.batches.lanes import Array, LanePlan, LaneResults, Shared, shape_of
+from noslip.simulation.batches.lanes import LanePlan, LaneResults, Shared, shape_of
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.shape import PLACES, SETUP, Shape
 from noslip.simulation.loop.writer import LoopWriter
@@ -193,7 +193,7 @@ class _Part:
         self,
         plan: LanePlan,
         results: LaneResults,
-        which: Array,
+        which: np.ndarray,
         device: AbstractDevice,
         values: bytes,
         kernel: DeviceKernel,
@@ -235,7 +235,7 @@ class _Part:
         record["queue_length"] = count
         self._record, self._values = record, values
 
-    def _upload(self, name: str, vector: Array) -> None:
+    def _upload(self, name: str, vector: np.ndarray) -> None:
         vector = np.ascontiguousarray(vector)
         memory = self._memory[name] = self._device.allocate(vector.nbytes)
         memory.upload(vector)

@@ -19,7 +19,6 @@ from noslip.simulation.loop.code import LoopCode, loop_code
 from noslip.simulation.loop.shape import SETUP, Shape, rounded
 from noslip.simulation.workers import CancelRequest, run_workers
 
-Array = np.ndarray
 #: Vectors of whole numbers.
 _WHOLES = frozenset(
     (
@@ -44,14 +43,14 @@ class TableSets:
     knot_offsets, knots : (number of sets + 1,) and the times on which steps end, sorted in each.
     """
 
-    targets: Array
-    sets: Array
-    first_segments: Array
-    end_segments: Array
-    starts: Array
-    coefficients: Array
-    knot_offsets: Array
-    knots: Array
+    targets: np.ndarray
+    sets: np.ndarray
+    first_segments: np.ndarray
+    end_segments: np.ndarray
+    starts: np.ndarray
+    coefficients: np.ndarray
+    knot_offsets: np.ndarray
+    knots: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,18 +89,18 @@ class LanePlan:
     num_inputs: int
     num_columns: int
     method: int
-    queue: Array
-    parameters: Array
-    base_inputs: Array
+    queue: np.ndarray
+    parameters: np.ndarray
+    base_inputs: np.ndarray
     tables: TableSets
     end_time: float
-    update_times: Array
-    sample_times: Array
-    directions: Array
+    update_times: np.ndarray
+    sample_times: np.ndarray
+    directions: np.ndarray
     num_endings: int
-    health_floors: Array
+    health_floors: np.ndarray
     relative_tolerance: float
-    absolute_tolerance: Array
+    absolute_tolerance: np.ndarray
     max_step: float
     max_steps: int
     projection_tolerance: float
@@ -133,24 +132,24 @@ class LaneResults:
     angles : (n, na) those that events follow, at the last check.
     """
 
-    codes: Array
-    which: Array
-    times: Array
-    steps_left: Array
-    num_steps: Array
-    num_rejections: Array
-    num_evaluations: Array
-    num_filled: Array
-    states: Array
-    final: Array
-    minimum: Array
-    maximum: Array
-    samples: Array
-    event_counts: Array
-    event_times: Array
-    fault_counts: Array
-    fault_times: Array
-    angles: Array
+    codes: np.ndarray
+    which: np.ndarray
+    times: np.ndarray
+    steps_left: np.ndarray
+    num_steps: np.ndarray
+    num_rejections: np.ndarray
+    num_evaluations: np.ndarray
+    num_filled: np.ndarray
+    states: np.ndarray
+    final: np.ndarray
+    minimum: np.ndarray
+    maximum: np.ndarray
+    samples: np.ndarray
+    event_counts: np.ndarray
+    event_times: np.ndarray
+    fault_counts: np.ndarray
+    fault_times: np.ndarray
+    angles: np.ndarray
 
 
 def empty_results(
@@ -162,7 +161,7 @@ def empty_results(
     *,
     has_minimum: bool,
     has_maximum: bool,
-    samples: Array,
+    samples: np.ndarray,
     num_angles: int = 0,
 ) -> LaneResults:
     """Arrays for the results of trajectories that have not been run yet."""
@@ -205,11 +204,11 @@ class Shared:
         self._kept = vectors
 
     @staticmethod
-    def vectors(plan: LanePlan, results: LaneResults) -> dict[str, Array]:
+    def vectors(plan: LanePlan, results: LaneResults) -> dict[str, np.ndarray]:
         """All vectors that the record points to, by name."""
         _check_sizes(plan, results)
         tables = plan.tables
-        vectors: dict[str, Array] = {
+        vectors: dict[str, np.ndarray] = {
             "queue": _words(plan.queue),
             "counter": np.zeros(1, np.int64),
             "parameters": _parameters(plan),
@@ -330,17 +329,17 @@ def shape_of(plan: LanePlan, results: LaneResults) -> Shape:
     )
 
 
-def _parameters(plan: LanePlan) -> Array:
+def _parameters(plan: LanePlan) -> np.ndarray:
     """Rows of parameters; of periods the one row, each number once for each lane."""
     rows = _doubles(plan.parameters)
     return np.repeat(rows[0], plan.lanes) if plan.is_period else rows
 
 
-def _doubles(values: Array) -> Array:
+def _doubles(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def _words(values: Array) -> Array:
+def _words(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=np.int64)
 
 

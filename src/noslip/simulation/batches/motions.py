@@ -19,7 +19,6 @@ from noslip.simulation.batches.code import BatchCode, compile_batch
 from noslip.simulation.batches.device import DeviceCode, run_on_device
 from noslip.simulation.batches.lanes import (
     UNSETTLED,
-    Array,
     LanePlan,
     LaneResults,
     empty_results,
@@ -56,7 +55,7 @@ class BatchMotions:
     tables : of columns that are on the device.
     """
 
-    def __init__(self, request: BatchRequest, out: Array | None) -> None:
+    def __init__(self, request: BatchRequest, out: np.ndarray | None) -> None:
         self._request = request
         self._codes: dict[tuple[System, bool], BatchCode] = {}
         self.systems: list[System] = []
@@ -76,7 +75,7 @@ class BatchMotions:
         self.results = _make_results(code, request, states.shape[1], out)
         self.restart(states)
 
-    def _begin_in(self, system: System, which: Indices, states: Array, start: Starts) -> None:
+    def _begin_in(self, system: System, which: Indices, states: np.ndarray, start: Starts) -> None:
         """Write start states in the speeds of another system."""
         code, num_q = self._code(system), start.q.shape[1]
         self.changed_speeds[which] = True
@@ -86,7 +85,7 @@ class BatchMotions:
         values = code.model_parameters(which)
         states[which] = states_in(system, t, start.q[which], start.v[which], rest, values)
 
-    def restart(self, states: Array) -> None:
+    def restart(self, states: np.ndarray) -> None:
         """Reset all trajectories to start states (n, ny)."""
         results, run = self.results, self._request.run
         results.states[:], results.times[:], results.steps_left[:] = (
@@ -98,7 +97,7 @@ class BatchMotions:
         for name in ("steps", "rejections", "evaluations", "filled"):
             getattr(results, f"num_{name}")[:] = 0
 
-    def run(self, basis: SegmentBasis, which: Array) -> Ends | None:
+    def run(self, basis: SegmentBasis, which: np.ndarray) -> Ends | None:
         """Run trajectories in one basis; the ends of those that may continue."""
         request, results = self._request, self.results
         is_first = results.codes[which[0]] == UNSETTLED
@@ -129,7 +128,7 @@ class BatchMotions:
         )
 
     def _integrate(
-        self, basis: SegmentBasis, which: Array, report: Callable[[int], object] | None
+        self, basis: SegmentBasis, which: np.ndarray, report: Callable[[int], object] | None
     ) -> bool:
         """Integrate trajectories in one basis where they shall run; whether it was ended early."""
         request, device, cancel = self._request, self._request.device, self._request.run.cancel
@@ -150,7 +149,7 @@ class BatchMotions:
         plan = self._plan(basis, which, is_on_device=True)
         return run_on_device(plan, self.results, code, progress=report, cancel=cancel)
 
-    def carry(self, here: SegmentBasis, there: SegmentBasis, which: Array) -> None:
+    def carry(self, here: SegmentBasis, there: SegmentBasis, which: np.ndarray) -> None:
         """Write states in the speeds of another system, through their tree speeds."""
         results = self.results
         if there.system is here.system:
@@ -178,7 +177,7 @@ class BatchMotions:
             self._codes[system, place] = compile_batch(system, self._request, is_on_device=place)
         return self._codes[system, place]
 
-    def _plan(self, basis: SegmentBasis, queue: Array, *, is_on_device: bool) -> LanePlan:
+    def _plan(self, basis: SegmentBasis, queue: np.ndarray, *, is_on_device: bool) -> LanePlan:
         """Plan of the loop for some trajectories in a basis."""
         system, request, run = basis.system, self._request, self._request.run
         code = self._code(system, is_on_device=is_on_device)
@@ -215,7 +214,7 @@ class BatchMotions:
         )
 
 
-def _start_states(code: BatchCode, request: BatchRequest) -> tuple[Array, Starts]:
+def _start_states(code: BatchCode, request: BatchRequest) -> tuple[np.ndarray, Starts]:
     """(n, ny) states [q; η; μ; W; z] where all trajectories start, no work done yet; the starts."""
     system, count, time = code.system, request.count, request.run.start_time
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
@@ -224,7 +223,7 @@ def _start_states(code: BatchCode, request: BatchRequest) -> tuple[Array, Starts
         code.generator.check_start(time, system.model.name)
         z = np.asarray(code.generator.start)
 
-    def speed_inputs(trajectories: Array, q: Array) -> Array:
+    def speed_inputs(trajectories: np.ndarray, q: np.ndarray) -> np.ndarray:
         y = np.zeros((len(q), system.num_states + z.size))
         y[:, : q.shape[1]], y[:, system.num_states :] = q, z
         times = np.full(len(q), time)
@@ -252,7 +251,9 @@ def _start_states(code: BatchCode, request: BatchRequest) -> tuple[Array, Starts
     return states, start
 
 
-def _check_pressed(code: BatchCode, request: BatchRequest, which: Indices, states: Array) -> None:
+def _check_pressed(
+    code: BatchCode, request: BatchRequest, which: Indices, states: np.ndarray
+) -> None:
     """Refuse starts of some trajectories at which the ground would have to pull a body."""
     lifts = [name for name in request.events if name in lift_events(code.system)]
     if not lifts:
@@ -268,7 +269,7 @@ def _check_pressed(code: BatchCode, request: BatchRequest, which: Indices, state
 
 
 def _make_results(
-    code: BatchCode, request: BatchRequest, num_states: int, out: Array | None
+    code: BatchCode, request: BatchRequest, num_states: int, out: np.ndarray | None
 ) -> LaneResults:
     """Memory for the results; samples go where the user wants them."""
     shape = (request.count, len(request.run.times), len(request.columns))

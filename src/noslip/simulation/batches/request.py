@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from noslip.base import NoslipError, SimulationError, check_memory, is_truth, nearest
 from noslip.engines import AbstractDevice, System, native_lanes, to_host
 from noslip.simulation.batches.columns import default_columns
-from noslip.simulation.batches.lanes import Array
 from noslip.simulation.expressions import units_by_name
 from noslip.simulation.input_laws import AbstractInputLaw, Table
 from noslip.simulation.input_plan import settable_inputs
@@ -71,16 +70,16 @@ class BatchRequest:
 
     run: RunOptions
     count: int
-    starts: dict[str, Array]
-    parameters: Array
-    varied: dict[str, Array]
+    starts: dict[str, np.ndarray]
+    parameters: np.ndarray
+    varied: dict[str, np.ndarray]
     units: dict[str, str]
-    constants: dict[str, Array]
+    constants: dict[str, np.ndarray]
     tables: dict[str, tuple[Table, ...]]
     traced: dict[str, str | ca.Function]
     law: AbstractInputLaw | None
     definitions: dict[str, str]
-    numbers: dict[str, Array]
+    numbers: dict[str, np.ndarray]
     columns: tuple[str, ...]
     keep: Sequence[str] = ("final",)
     events: dict[str, str]
@@ -114,7 +113,7 @@ def read_batch(system: System, options: Mapping[str, Any]) -> BatchRequest:
     starts, inputs = read_starts(given["start"], where), run.inputs
     given_inputs = {} if isinstance(inputs, AbstractInputLaw) else dict(inputs or {})
     _check_names(system, starts, given_inputs)
-    numbers: dict[tuple[str, str], Array] = {}
+    numbers: dict[tuple[str, str], np.ndarray] = {}
     texts: dict[str, str] = {}
     tables: dict[str, tuple[Table, ...]] = {}
     traced: dict[str, str | ca.Function] = {}
@@ -145,7 +144,7 @@ def read_batch(system: System, options: Mapping[str, Any]) -> BatchRequest:
     count = read_count(given["count"], lengths, where)
     _check_size(run, given, count, where)
 
-    def of(kind: str) -> dict[str, Array]:
+    def of(kind: str) -> dict[str, np.ndarray]:
         return {name: array for (k, name), array in numbers.items() if k == kind}
 
     varied = {
@@ -273,7 +272,7 @@ def _check_names(system: System, starts: Iterable[str], inputs: Iterable[str]) -
                 )
 
 
-def read_numbers(value: Any, what: str, where: str) -> Array:
+def read_numbers(value: Any, what: str, where: str) -> np.ndarray:
     """One number or one for each trajectory, as an array; those on a card are copied."""
     value = to_host(value)
     try:
@@ -351,7 +350,9 @@ def _check_size(run: RunOptions, given: Mapping[str, Any], count: int, where: st
     )
 
 
-def parameter_rows(system: System, given: dict[str, Array], count: int) -> tuple[Array, System]:
+def parameter_rows(
+    system: System, given: dict[str, np.ndarray], count: int
+) -> tuple[np.ndarray, System]:
     """Rows of parameters, and the system with rows that are independent at them.
 
     Values that differ are checked where each is least and largest.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.base import (
+    Array,
     MissingNameError,
     MissingPlaceError,
     counted,
@@ -48,7 +49,6 @@ from noslip.simulation.trajectory import Ending
 if TYPE_CHECKING:
     import xarray
 
-Array = NDArray[np.float64]
 #: Dimensions, values and attributes of a variable of a dataset.
 _Variable: TypeAlias = tuple[tuple[str, ...], NDArray, dict[str, str]]
 

@@ -1,4 +1,4 @@
-"""Random numbers in the loop: Philox4x32-10 in integer operations, see `simulation/philox.py`."""
+"""Random numbers in the loop: Philox4x32-10 in integer operations, see above."""
 
 from __future__ import annotations
 

@@ -30,9 +30,10 @@ from noslip.base import Array
 from noslip.engines import System
 from noslip.simulation.input_laws import Table
 from noslip.simulation.input_plan import input_index
-from noslip.simulation.native_run import InputTable, driven
+from noslip.simulation.native_run import InputTable
 from noslip.simulation.recorded_run import Recorded, Recorder
 from noslip.simulation.sensitivities.gradient_code import GradientCode
+from noslip.simulation.sensitivities.motions import driven_rows
 from noslip.simulation.sensitivities.objective import Measurements
 from noslip.simulation.sensitivities.segments import Jump, SegmentSettings
 from noslip.simulation.sensitivities.variables import INPUT, TABLE, Variable
@@ -183,16 +184,6 @@ def _jump(jump: Jump, found: Pulled, settings: SegmentSettings) -> None:
     x = np.concatenate([jump.state, found.weights[0]])
     pulled = pull(jump.time, x, numbers.base_at(jump.time), numbers.p)
     found.weights[0] = found.note(pulled[None], jump.time, from_left=False)[0]
-
-
-def driven_rows(tables: Sequence[InputTable], base: Array, t: float) -> Array:
-    """(n, nb) base inputs at a time, those of tables evaluated."""
-    result = base.copy()
-    if tables:
-        now = driven(base[0], tables, t)
-        for table in tables:
-            result[:, table.index] = now[table.index]
-    return result
 
 
 def inputs_instead(variables: Sequence[Variable]) -> list[Variable]:

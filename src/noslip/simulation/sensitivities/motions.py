@@ -15,10 +15,10 @@ from noslip.base import Array, SimulationError
 from noslip.engines import System, require_system
 from noslip.simulation.batches.variants import Variants, read_variants
 from noslip.simulation.input_laws import AbstractInputLaw, Table
-from noslip.simulation.native_run import NativeLoop
+from noslip.simulation.input_plan import driven
+from noslip.simulation.native_run import InputTable, NativeLoop
 from noslip.simulation.request import check_named
 from noslip.simulation.segments import SegmentBasis
-from noslip.simulation.sensitivities.adjoint import driven_rows
 from noslip.simulation.sensitivities.closed_loop import ClosedLoop, LoopValues
 from noslip.simulation.sensitivities.law_switches import has_switches
 from noslip.simulation.sensitivities.request import read_sensitivities
@@ -261,3 +261,13 @@ def whole_loop(code: Code, settings: SegmentSettings, *, records_steps: bool = F
     run = settings.run
     span, basis = (run.start_time, run.end_time), SegmentBasis(run.system)
     return piece_loop(code, settings, *span, basis, records_steps=records_steps)
+
+
+def driven_rows(tables: Sequence[InputTable], base: Array, t: float) -> Array:
+    """(n, nb) base inputs at a time, those of tables evaluated."""
+    result = base.copy()
+    if tables:
+        now = driven(base[0], tables, t)
+        for table in tables:
+            result[:, table.index] = now[table.index]
+    return result

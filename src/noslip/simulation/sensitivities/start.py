@@ -117,7 +117,7 @@ def _speed_inputs(
     """w' along q', b' and p'."""
     if not loop.system.model.speed_inputs:
         return np.zeros(0)
-    function = loop.system.cached((IdentityKey(loop), "speed inputs"), lambda: _compile(loop))
+    function = loop.system.cached((IdentityKey(loop), "speed inputs"), lambda: _traced(loop))
     state = np.zeros(loop.num_simulated)
     state[: started.q.size] = started.q
     if loop.generator is not None:
@@ -127,7 +127,7 @@ def _speed_inputs(
     return function(time, x, u, np.concatenate([numbers.p, p]))
 
 
-def _compile(loop: ClosedLoop) -> NativeFunction:
+def _traced(loop: ClosedLoop) -> NativeFunction:
     """Native w' of (t, [x; z; their change], [b; b'], [p; p'])."""
     num_u, num_w = len(loop.system.model.inputs), len(loop.system.model.speed_inputs)
     w = loop.inputs[num_u : num_u + num_w, :]

@@ -174,7 +174,7 @@ def _rates(
     m: Array | None = None,
 ) -> _Rates:
     """Derivatives of the rows at (t, q, v, w, p) along a change that moves q by q'."""
-    function = system.cached("start tangents", lambda: _compile(system))
+    function = system.cached("start tangents", lambda: _compile_tangents(system))
     kin = system.kinematics
     sizes = (kin.g.shape[0], kin.A.shape[0], kin.num_speeds, kin.num_independent_speeds)
     lam = np.zeros(sizes[1]) if lam is None else lam
@@ -186,7 +186,7 @@ def _rates(
     return _Rates(*np.split(values, np.cumsum(sizes)))
 
 
-def _compile(system: System) -> NativeFunction:
+def _compile_tangents(system: System) -> NativeFunction:
     """Native :class:`_Rates` of (t, [q; v; λ; m; q'; t'], [w; w'], [p; p'])."""
     kin = system.kinematics
     s = kin.symbols
