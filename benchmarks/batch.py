@@ -24,8 +24,8 @@ from noslip.engines.llvm import print_llvm
 from noslip.engines.machine_code import machine_code
 from noslip.engines.native import CALL_ROWS, compile_wide, pack
 from noslip.engines.program import Program
-from noslip.simulation.batches.motions import BatchMotions
-from noslip.simulation.batches.request import read_batch
+from noslip.simulation.batches.batch import BatchMotions
+from noslip.simulation.batches.batch_request import read_batch
 from noslip.simulation.native_run import NativeLoop
 from noslip.simulation.segments import SegmentBasis
 from right_hand_side import NUM_ROWS, generic_rows

@@ -23,7 +23,7 @@ import noslip as ns
 from gpu import CHECKED, SAME, SINGLE, STARTS, Clock, difference
 from noslip.engines import cuda_driver, device_math, thread_code
 from noslip.engines.ir_writer import IRWriter, Value
-from noslip.simulation.batches import device
+from noslip.simulation.batches import batch_code
 
 COUNT, ROUNDS = 2**20, 2
 FIXED = {"method": "rk4", "step": 1e-3, "duration": 0.3}
@@ -80,7 +80,7 @@ def chosen(
             patch(device_math, "quotient", quotient)
         if passes:
             patch(thread_code, "optimized_module_for", whole_pipeline)
-        for cached in (cuda_driver._kernel, device._kernel, thread_code.ptx_of):
+        for cached in (cuda_driver._kernel, batch_code._kernel, thread_code.ptx_of):
             cached.cache_clear()
         yield
 

@@ -28,8 +28,7 @@ from noslip.control.paths.curves import Circle
 from noslip.control.reference.reference_motion import start_on_motion
 from noslip.control.timing.laws import Quintic
 from noslip.control.track import track
-from noslip.simulation.input_laws import AbstractInputLaw
-from noslip.simulation.input_plan import InputPlan, plan_inputs
+from noslip.simulation.inputs import AbstractInputLaw, InputPlan, plan_inputs
 from noslip.simulation.native_run import NativeLoop, NativeResult
 
 DURATION = 60.0

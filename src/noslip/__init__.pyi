@@ -242,14 +242,14 @@ from .engines.system import (
 )
 
 # 5 simulate
-from .simulation.input_laws import (
+from .simulation.inputs import (
     Table as Table,
 )
 from .simulation.starts.completion import (
     Start as Start,
     complete_start as complete_start,
 )
-from .simulation.path_errors import (
+from .simulation.trajectory import (
     PathErrors as PathErrors,
 )
 from .simulation.run_files import (
@@ -262,10 +262,10 @@ from .simulation.trajectory import (
 from .simulation.single_run import (
     simulate as simulate,
 )
-from .simulation.batches.result import (
+from .simulation.batches.batch import (
     Batch as Batch,
 )
-from .simulation.batch import (
+from .simulation.batches.batch import (
     simulate_batch as simulate_batch,
 )
 from .base.progress import (
@@ -344,17 +344,17 @@ from .analysis.eigenvalue_sweep import (
     EigenvalueSweep as EigenvalueSweep,
     sweep_eigenvalues as sweep_eigenvalues,
 )
-from .simulation.sensitivities.derivatives import (
+from .simulation.sensitivities.closed_loop import (
     Derivatives as Derivatives,
     derivatives as derivatives,
 )
-from .simulation.sensitivities.result import (
+from .simulation.sensitivities.forward import (
     Sensitivities as Sensitivities,
 )
 from .simulation.sensitivities.forward import (
     simulate_sensitivities as simulate_sensitivities,
 )
-from .simulation.sensitivities.objective import (
+from .simulation.sensitivities.gradient import (
     Measurements as Measurements,
 )
 from .simulation.sensitivities.gradient import (
@@ -363,7 +363,7 @@ from .simulation.sensitivities.gradient import (
     gradient as gradient,
     gradient_batch as gradient_batch,
 )
-from .simulation.sensitivities.batch import (
+from .simulation.sensitivities.forward import (
     SensitivitiesBatch as SensitivitiesBatch,
     simulate_sensitivities_batch as simulate_sensitivities_batch,
 )

@@ -9,7 +9,7 @@ import cmath
 
 import numpy as np
 
-from noslip.simulation import dop853
+from noslip.simulation.loop import dop853
 
 #: Its square is below the rounding of anything.
 STEP = 1e-30

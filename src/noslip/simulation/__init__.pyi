@@ -1,6 +1,6 @@
 """Names that other packages may use, in the order in which they are needed."""
 
-from .batches.columns import (
+from .batches.batch_request import (
     known_columns as known_columns,
 )
 from .batches.periods import (
@@ -10,10 +10,10 @@ from .batches.periods import (
     completed_states as completed_states,
     thread_programs as thread_programs,
 )
-from .batches.request import (
+from .batches.batch_request import (
     read_device as read_device,
 )
-from .batches.variants import (
+from .batches.batch_request import (
     Variants as Variants,
     in_blocks as in_blocks,
     read_variants as read_variants,
@@ -29,21 +29,21 @@ from .expressions import (
     trace_outputs as trace_outputs,
     units_by_name as units_by_name,
 )
-from .input_laws import (
+from .inputs import (
     AbstractInputLaw as AbstractInputLaw,
     Guard as Guard,
     InputGenerator as InputGenerator,
     conditioning as conditioning,
 )
-from .input_plan import (
+from .inputs import (
     inputs_expression as inputs_expression,
     plan_inputs as plan_inputs,
     traced_inputs as traced_inputs,
 )
-from .lazy_columns import (
+from .trajectory import (
     measured_speeds as measured_speeds,
 )
-from .loop.random import (
+from .loop.philox import (
     philox_words as philox_words,
     uniform_number as uniform_number,
 )
@@ -55,10 +55,10 @@ from .options import (
     ScenarioOptions as ScenarioOptions,
     takes as takes,
 )
-from .path_errors import (
+from .trajectory import (
     PathErrors as PathErrors,
 )
-from .philox import (
+from .loop.philox import (
     WORD as WORD,
     uniforms as uniforms,
 )
@@ -71,13 +71,13 @@ from .run_files import (
     ColumnTable as ColumnTable,
     new_netcdf as new_netcdf,
 )
-from .workers import (
+from .native_run import (
     run_workers as run_workers,
 )
 from .single_run import (
     simulate as simulate,
 )
-from .start import (
+from .starts.bases import (
     on_its_branch as on_its_branch,
 )
 from .starts.bases import (
@@ -95,17 +95,17 @@ from .starts.completion import (
     complete_start as complete_start,
     complete_starts as complete_starts,
 )
-from .starts.traced import (
+from .batches.periods import (
     TracedStart as TracedStart,
     trace_start as trace_start,
 )
-from .stepping import (
+from .single_run import (
     SteppedMotion as SteppedMotion,
 )
-from .switches import (
+from .events import (
     switch_texts as switch_texts,
 )
-from .time_features import (
+from .inputs import (
     TimeFeatures as TimeFeatures,
 )
 from .trajectory import (

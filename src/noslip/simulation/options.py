@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from noslip.base import Array, SimulationError, nearest
-from noslip.simulation import rules
-from noslip.simulation.input_laws import AbstractInputLaw
+from noslip.simulation.inputs import AbstractInputLaw
+from noslip.simulation.loop import rules
 from noslip.simulation.starts.completion import Start
 
 #: Methods by their names.

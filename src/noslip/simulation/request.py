@@ -22,7 +22,7 @@ from noslip.kinematics import are_independent, independent_rows
 from noslip.model import MAX_SAMPLES
 from noslip.simulation.events import lift_events, limit_events
 from noslip.simulation.expressions import check_definitions, check_outputs
-from noslip.simulation.input_laws import AbstractInputLaw
+from noslip.simulation.inputs import AbstractInputLaw
 from noslip.simulation.options import METHODS, OPTIONS, fault_of
 from noslip.simulation.starts.completion import Start
 

@@ -159,7 +159,7 @@ def test_blocks_and_threads_change_no_bit(system_of, rng, monkeypatch):
     system = system_of("agv")
     state = {"wheel1.rate": rng.uniform(-8, -4, 50), "wheel2.rate": -5.0}
     whole = ns.evaluate_batch(system, state)
-    monkeypatch.setattr("noslip.simulation.batches.variants.BLOCK", 16)
+    monkeypatch.setattr("noslip.simulation.batches.batch_request.BLOCK", 16)
     done = []
     parts = ns.evaluate_batch(system, state, threads=2, progress=done.append)
     assert len(done) == 4 and done[-1] == 1.0

@@ -10,7 +10,7 @@ from scipy.linalg import expm
 
 import noslip as ns
 from noslip.algebra.spatial import angular_velocity
-from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
+from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
 
 #: Relative: fourth-order differences of runs at tolerance 1e-13 with steps of 1e-3.
 NEIGHBORS = 1e-9

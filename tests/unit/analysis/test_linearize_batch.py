@@ -94,7 +94,7 @@ def test_blocks_and_threads_change_no_bit(system_of, rng, monkeypatch):
     system = system_of("whipple-bicycle")
     parameters = variants(system, rng, 50)
     whole = ns.linearize_batch(system, {"speed": 5.0}, parameters=parameters, threads=1)
-    monkeypatch.setattr("noslip.simulation.batches.variants.BLOCK", 16)
+    monkeypatch.setattr("noslip.simulation.batches.batch_request.BLOCK", 16)
     seen = []
     parts = ns.linearize_batch(
         system, {"speed": 5.0}, parameters=parameters, threads=2, progress=seen.append

@@ -12,7 +12,7 @@ from noslip.control.paths.arc_length import arc_table, integrate
 from noslip.control.paths.base import curvature
 from noslip.control.timing.laws import AbstractTiming
 from noslip.control.timing.piecewise import SpeedSchedule
-from noslip.simulation.input_plan import plan_inputs
+from noslip.simulation.inputs import plan_inputs
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 LINE = ns.Line((0.0, 0.0), (5.0, 0.0))

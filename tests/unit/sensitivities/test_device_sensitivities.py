@@ -10,8 +10,8 @@ import pytest
 import noslip as ns
 from noslip.engines.devices import HostDevice
 from noslip.engines.thread_code import ptx_of
-from noslip.simulation.batches import device as batch_device
-from noslip.simulation.sensitivities import batch
+from noslip.simulation.batches import batch_code
+from noslip.simulation.sensitivities import forward
 
 N = 7
 TABLE = ns.Table(times=np.linspace(0.0, 2.0, 5), values=np.array([0.0, 0.1, 0.2, 0.1, 0.0]))
@@ -100,8 +100,8 @@ def test_a_motion_that_fails_is_told(system_of):
 
 
 def test_cancelled_motions_are_nan(system_of, monkeypatch):
-    monkeypatch.setattr(batch_device, "FIRST_ROUNDS", 1)
-    monkeypatch.setattr(batch_device, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(batch_code, "FIRST_ROUNDS", 1)
+    monkeypatch.setattr(batch_code, "MOST_ROUNDS", 1)
     cancel = threading.Event()
     launches = []
 
@@ -128,7 +128,7 @@ def test_cancelled_motions_are_nan(system_of, monkeypatch):
 
 
 def test_progress_moves_over_blocks(system_of, monkeypatch):
-    monkeypatch.setattr(batch, "DEVICE_BLOCK", 3)
+    monkeypatch.setattr(forward, "DEVICE_BLOCK", 3)
     seen = []
     given = CASES["chaplygin-sleigh"] | {"duration": 0.5}
     system = system_of("chaplygin-sleigh")

@@ -9,8 +9,8 @@ from complex_step import STEP
 from differentiated import COMPLEX, RUNS, TIGHT, Run
 
 import noslip as ns
-from noslip.simulation.recorded_run import Recorder
-from noslip.simulation.sensitivities import gradient as gradient_module
+from noslip.simulation.sensitivities import gradient
+from noslip.simulation.sensitivities.gradient import Recorder
 
 #: Runs at 1e-12 against complex steps and against forward sensitivities, relative.
 EXACT = 1e-9
@@ -147,7 +147,7 @@ def test_steps_that_are_not_kept_are_taken_again_bit_by_bit(system_of, monkeypat
     assert kept.steps > 50
     for chunk, most in ((7, 1), (16, 10**9), (1, 1)):
         small = partial(Recorder, chunk=chunk, most=most)
-        monkeypatch.setattr(gradient_module, "Recorder", small)
+        monkeypatch.setattr(gradient, "Recorder", small)
         again = ns.gradient(system, **options)
         assert np.array_equal(again.vector, kept.vector)
         assert again.value == kept.value

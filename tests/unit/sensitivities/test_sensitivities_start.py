@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.simulation.sensitivities.closed_loop import close_loop, numbers_of
-from noslip.simulation.sensitivities.start import begin
-from noslip.simulation.sensitivities.variables import read_variables
+from noslip.simulation.sensitivities.closed_loop import close_loop, numbers_of, read_variables
+from noslip.simulation.sensitivities.start_derivatives import begin
 
 #: Fourth-order differences of completions, which are good to rounding, with steps of 1e-3.
 DIFFERENCES = 1e-9

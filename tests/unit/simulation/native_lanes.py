@@ -14,8 +14,8 @@ import pytest
 
 from noslip.engines.native import compile_wide
 from noslip.engines.program import Program
-from noslip.simulation import rules
-from noslip.simulation.batches.lanes import LanePlan, TableSets, empty_results, run_lanes
+from noslip.simulation.batches.batch_code import LanePlan, TableSets, empty_results, run_lanes
+from noslip.simulation.loop import rules
 from noslip.simulation.native_run import EMPTY, NativeLoop, NativeResult
 
 LANES = 8

@@ -3,7 +3,7 @@
 import numpy as np
 
 import noslip as ns
-from noslip.simulation import dop853
+from noslip.simulation.loop import dop853
 
 
 def plain_steps(system, given):

@@ -6,7 +6,7 @@ import pytest
 from batch_runs import COUNT, SAME, TIGHT, alone, compare, starts_of_disks, varied
 
 import noslip as ns
-from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
+from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
 from noslip.simulation.starts import completion
 
 

@@ -21,7 +21,7 @@ import noslip as ns
 from noslip.engines import cuda_driver
 from noslip.engines.devices import HostDevice
 from noslip.engines.thread_code import ptx_of
-from noslip.simulation.batches import device, motions, request
+from noslip.simulation.batches import batch, batch_code, batch_request
 
 STARTS = {
     "rolling-disk": starts_of_disks(),
@@ -33,15 +33,15 @@ STARTS = {
 @pytest.fixture
 def on_device(monkeypatch):
     """The processor of a batch is a device, whose launches are as short as can be."""
-    given = request.read_device
+    given = batch_request.read_device
 
     def read(word, where):
         return HostDevice(threads=3) if word == "cpu" else given(word, where)
 
-    monkeypatch.setattr(request, "read_device", read)
-    monkeypatch.setattr(motions, "FEW", 0)
-    monkeypatch.setattr(device, "FIRST_ROUNDS", 2)
-    monkeypatch.setattr(device, "MOST_ROUNDS", 7)
+    monkeypatch.setattr(batch_request, "read_device", read)
+    monkeypatch.setattr(batch, "FEW", 0)
+    monkeypatch.setattr(batch_code, "FIRST_ROUNDS", 2)
+    monkeypatch.setattr(batch_code, "MOST_ROUNDS", 7)
 
 
 @pytest.mark.slow
@@ -93,9 +93,9 @@ def test_neither_pauses_nor_parts_nor_threads_change_a_bit(system_of, monkeypatc
         **{"events": {"level": "disk.wx"}},
     }
     whole = ns.simulate_batch(system, device=HostDevice(threads=11), **given)
-    monkeypatch.setattr(device, "FIRST_ROUNDS", 1)
-    monkeypatch.setattr(device, "MOST_ROUNDS", 1)
-    monkeypatch.setattr(device, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(batch_code, "FIRST_ROUNDS", 1)
+    monkeypatch.setattr(batch_code, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(batch_code, "MOST_AT_ONCE", 4)
     parts = ns.simulate_batch(system, device=HostDevice(threads=2), **given)
     for column, values in whole.samples.items():
         assert np.array_equal(values, parts.samples[column])
@@ -256,7 +256,7 @@ class TestArrays:
         assert np.array_equal(taken, expected)
 
     def test_parts_are_put_together(self, system_of, monkeypatch):
-        monkeypatch.setattr(device, "MOST_AT_ONCE", 4)
+        monkeypatch.setattr(batch_code, "MOST_AT_ONCE", 4)
         system = system_of("agv")
         plain = ns.simulate_batch(system, **self.GIVEN)
         left = ns.simulate_batch(system, device=HostDevice(), arrays="device", **self.GIVEN)
@@ -280,10 +280,10 @@ class TestArrays:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("few", [0, motions.FEW])
+@pytest.mark.parametrize("few", [0, batch.FEW])
 def test_trajectories_that_go_on_in_lanes_are_those_of_lanes(system_of, monkeypatch, few):
     """A device hoists by itself; the parameters of lanes have hoisted values behind them."""
-    monkeypatch.setattr(motions, "FEW", few)
+    monkeypatch.setattr(batch, "FEW", few)
     system = system_of("tractor-trailer")
     given = {
         "duration": 4.0,

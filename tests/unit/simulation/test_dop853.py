@@ -7,7 +7,7 @@ import pytest
 from plain_steps import plain_steps
 from scipy import integrate
 
-from noslip.simulation import dop853
+from noslip.simulation.loop import dop853
 
 # Sums of up to 12 coefficients as large as 43, rounded.
 ROUNDING = 1e-13

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.simulation.failures import undefined_input
-from noslip.simulation.input_plan import plan_inputs
+from noslip.simulation.inputs import plan_inputs
+from noslip.simulation.samples import undefined_input
 
 RK4 = {"method": "rk4", "step": 0.02}
 FIX = "is there a root of a negative number or a division by zero? Pass on_failure='return'"

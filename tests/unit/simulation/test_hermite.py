@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 import pytest
 
-from noslip.simulation.loop import hermite
-from noslip.simulation.loop.hermite import NUM_NODES
+from noslip.simulation.loop import rules
+from noslip.simulation.loop.rules import NUM_NODES
 
 DEGREE = 2 * NUM_NODES - 1
 # Weights are products of 14 differences and a few more operations.
@@ -25,24 +25,24 @@ NODES = {
 }
 
 
-def weights(x, at, kind=hermite.value_weights):
+def weights(x, at, kind=rules.value_weights):
     """Weights of values and slopes at the nodes."""
     x = x.tolist()
-    a, b = kind(x, *hermite.node_constants(x), at)
+    a, b = kind(x, *rules.node_constants(x), at)
     return np.array(a), np.array(b)
 
 
-slopes = hermite.slope_weights
+slopes = rules.slope_weights
 
 
 def product(x, at):
     """w and w' at a place."""
-    return hermite.node_product(x.tolist(), at)
+    return rules.node_product(x.tolist(), at)
 
 
 def best_check_point(x):
     """Where the slope tells most, in plain numbers."""
-    return hermite.check_point(x.tolist(), lambda condition, a, b: a if condition else b)
+    return rules.check_point(x.tolist(), lambda condition, a, b: a if condition else b)
 
 
 def exact_weights(x, at):

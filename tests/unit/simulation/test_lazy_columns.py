@@ -11,7 +11,7 @@ import pytest
 from disk_start import DISK, TIGHT
 
 import noslip as ns
-from noslip.simulation.lazy_columns import Columns, LazyValue
+from noslip.simulation.trajectory import Columns, LazyValue
 
 RATE, SPEED = 1.7, 0.8
 

@@ -14,7 +14,7 @@ from native_runs import (
     run,
 )
 
-from noslip.simulation import rules
+from noslip.simulation.loop import rules
 
 
 @native

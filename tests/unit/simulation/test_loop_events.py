@@ -18,7 +18,7 @@ from native_runs import (
     run,
 )
 
-from noslip.simulation import rules
+from noslip.simulation.loop import rules
 from noslip.simulation.native_run import InputTable
 
 

@@ -16,7 +16,7 @@ from native_runs import (
 )
 from scipy import interpolate, linalg
 
-from noslip.simulation import rules
+from noslip.simulation.loop import rules
 from noslip.simulation.native_run import InputTable
 
 

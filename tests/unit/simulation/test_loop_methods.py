@@ -19,7 +19,7 @@ from native_runs import (
 )
 from scipy import integrate
 
-from noslip.simulation import rules
+from noslip.simulation.loop import rules
 
 
 class TestMethods:

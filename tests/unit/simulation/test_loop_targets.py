@@ -7,7 +7,7 @@ from llvmlite import binding
 
 from noslip.engines.flow import Target
 from noslip.simulation.loop.loop import print_loop
-from noslip.simulation.loop.shape import Shape
+from noslip.simulation.loop.writer import Shape
 
 FULL = {
     "nx": 11,

@@ -13,8 +13,8 @@ from scipy import integrate
 from test_hermite import best_check_point, product, slopes, weights
 
 import noslip as ns
-from noslip.simulation.loop.hermite import NUM_NODES
-from noslip.simulation.loop.multistep_output import LEFT_SHARE
+from noslip.simulation.loop.loop import LEFT_SHARE
+from noslip.simulation.loop.rules import NUM_NODES
 
 TIGHT = {"rtol": 1e-13, "atol": 1e-13}
 BICYCLE = {"speed": 4.6, "frame.wx": 0.5}

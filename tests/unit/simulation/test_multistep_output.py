@@ -23,10 +23,10 @@ from native_runs import (
     run,
 )
 
-from noslip.simulation import rules
-from noslip.simulation.loop.hermite import NUM_NODES
+from noslip.simulation.loop import rules
+from noslip.simulation.loop.rules import NUM_NODES
 from noslip.simulation.native_run import InputTable
-from noslip.simulation.recorded_run import Recorder
+from noslip.simulation.sensitivities.gradient import Recorder
 
 TIGHT = 1e-12
 ENOUGH = NUM_NODES - 1  # steps

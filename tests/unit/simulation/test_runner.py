@@ -13,9 +13,8 @@ import pytest
 from native_runs import native, planned
 
 from noslip.base.errors import SimulationError
-from noslip.simulation import rules
-from noslip.simulation.native_run import InputTable, integrate
-from noslip.simulation.workers import WORKER, run_workers
+from noslip.simulation.loop import rules
+from noslip.simulation.native_run import WORKER, InputTable, integrate, run_workers
 
 # A run that is not stopped would end by itself after this many steps, some ten seconds.
 MANY_STEPS = 200_000_000
@@ -299,9 +298,9 @@ class TestWorkers:
             if re.search(r"\bThread\(|start_new_thread|ThreadPool", path.read_text())
         }
         allowed = {
-            "simulation/batches/variants.py": "awaits all in its `with`",
+            "simulation/batches/batch_request.py": "awaits all in its `with`",
             "cli/interrupt.py": "hears Ctrl-C",
             "interrupts.py": "repeats Ctrl-C",
         }
         own = {path for path in found if not path.startswith("studio/")}
-        assert own - {"simulation/workers.py"} <= set(allowed)
+        assert own - {"simulation/native_run.py"} <= set(allowed)

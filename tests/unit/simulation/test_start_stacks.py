@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noslip.simulation.starts.stacks import (
+from noslip.simulation.starts.start_layout import (
     apply,
     inverses,
     pseudo_inverse,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from noslip.simulation.sensitivities.start_derivatives import Change, start_tangents
 from noslip.simulation.starts.completion import complete_one
-from noslip.simulation.starts.tangents import Change, start_tangents
 
 #: Fourth-order differences of completions, which are good to rounding, with steps of 1e-3.
 DIFFERENCES = 1e-9

@@ -13,10 +13,9 @@ import pytest
 from noslip.engines.flow import PLACE, Given, Target
 from noslip.engines.ir_writer import WHOLE
 from noslip.engines.machine_code import stored_machine_code
-from noslip.simulation.loop.shape import Shape
+from noslip.simulation.loop.rules import SAFETY, next_step
 from noslip.simulation.loop.steps import next_step as loop_next_step
-from noslip.simulation.loop.writer import LoopWriter
-from noslip.simulation.step_sizes import SAFETY, next_step
+from noslip.simulation.loop.writer import LoopWriter, Shape
 
 # Errors of a few roundings of numbers near 1.
 ROUNDING = 1e-13

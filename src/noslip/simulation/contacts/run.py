@@ -16,7 +16,6 @@ import numpy as np
 
 from noslip.base import Array, SimulationError
 from noslip.engines import System
-from noslip.simulation import rules
 from noslip.simulation.contacts.automaton import Automaton, Changed, State, Stuck
 from noslip.simulation.contacts.states import (
     OFF,
@@ -26,19 +25,31 @@ from noslip.simulation.contacts.states import (
     ContactMechanism,
     Kit,
 )
-from noslip.simulation.events import EventCode, compile_events, lift_events
-from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
-from noslip.simulation.lazy_columns import LazyValue, Sources, column
+from noslip.simulation.events import EventCode, compile_events, lift_events, switch_texts
+from noslip.simulation.inputs import InputPlan, inputs_at, plan_inputs
+from noslip.simulation.loop import rules
 from noslip.simulation.native_run import NativeResult
 from noslip.simulation.request import RunOptions
 from noslip.simulation.samples import Segment, assemble, integrated, output_function, output_names
-from noslip.simulation.segments import ONE, Ends, Indices, SegmentBasis, drive, segment_loop
-from noslip.simulation.singular_passing import Sampled
-from noslip.simulation.start import begin
-from noslip.simulation.starts.bases import choose_bases
+from noslip.simulation.segments import (
+    ONE,
+    Ends,
+    Indices,
+    Sampled,
+    SegmentBasis,
+    drive,
+    segment_loop,
+)
+from noslip.simulation.starts.bases import begin, choose_bases
 from noslip.simulation.starts.completion import Start
-from noslip.simulation.switches import switch_texts
-from noslip.simulation.trajectory import ContactEvent, Ending, Trajectory
+from noslip.simulation.trajectory import (
+    ContactEvent,
+    Ending,
+    LazyValue,
+    Sources,
+    Trajectory,
+    column,
+)
 
 #: First step after an event, s: guards that fall within 2⁻²⁴ of it are not seen.
 FIRST_STEP = 1e-6

@@ -1,35 +1,212 @@
-"""One step: its size, the trial step with its error, and its end."""
+"""One step: rates, projection, size, trial and error, and states within it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from noslip.engines import REAL, WHOLE, Block, Buffer, Value
-from noslip.simulation import dop853, step_sizes
-from noslip.simulation.dop853 import NUM_STAGES, NUM_STAGES_DENSE
-from noslip.simulation.loop.projection import project
-from noslip.simulation.loop.rates import (
-    evaluate,
-    find_inputs,
-    first_unhealthy,
-    is_healthy,
-    take_sides,
+from noslip.simulation.loop import dop853, rules
+from noslip.simulation.loop.dop853 import (
+    DEFECT_AT,
+    DEFECT_SHARE,
+    NUM_DENSE_TERMS,
+    NUM_STAGES,
+    NUM_STAGES_DENSE,
 )
-from noslip.simulation.loop.writer import LoopWriter
-from noslip.simulation.rules import (
+from noslip.simulation.loop.philox import draw_noise
+from noslip.simulation.loop.rules import (
     ACCEPTED,
     APPROACH,
+    ASTRAY,
     END_ROW,
+    MAX_PROJECTIONS,
     NEAR_FLOOR,
+    NON_FINITE,
     PROJECTED_ROW,
+    PROJECTION_FAILED,
     RETRY,
     RK4,
     RK4_ROWS,
     RK4_TIMES,
+    ROUNDING,
+    SINGLE_ROUNDING,
     SINGULAR,
     STAGE_FLOOR,
+    SURELY,
     TOO_FAR,
 )
+from noslip.simulation.loop.writer import LoopWriter
+
+
+def find_inputs(w: LoopWriter, t: Value, y: Buffer) -> None:
+    """Inputs at (t, y) and the rates of the law's states, into w.inputs."""
+    f, shape = w.f, w.shape
+    for k in range(shape.num_tables):
+        segment = w.segments[k]
+        c, starts = w.vector("coefficients"), w.vector("segment_starts")
+        r = t - starts[segment]
+        c0, c1, c2, c3 = (c[segment * 4 + power] for power in range(4))
+        value = f.fma(f.fma(f.fma(c0, r, c1), r, c2), r, c3)
+        target = f.load(f.offset(w.number("targets"), k, WHOLE), WHOLE)
+        w.base[target] = value
+    if shape.has_generator:
+        w.call("generator", t, y, w.base, w.inputs)
+
+
+def evaluate(w: LoopWriter, t: Value, y: Buffer, out: Buffer) -> Buffer:
+    """Rates [ẋ; ż] at (t, y) into out; returns the array of the health values."""
+    find_inputs(w, t, y)
+    nz = w.shape.nz
+    if not w.is_subroutine:
+        w.s.evaluations = w.s.evaluations + 1
+    if w.f.target.on_stack:
+        # rows of K have no room for the health values
+        w.call("rates", t, y, w.inputs, w.rates)
+        w.copy(w.rates, out, w.shape.nx)
+        w.copy(w.inputs.part(w.shape.num_inputs), out.part(w.shape.nx), nz)
+        return w.rates.part(w.shape.nx)
+    w.call("rates", t, y, w.inputs, out)
+    behind = out.part(w.shape.nx)
+    if not nz:
+        return behind
+    # the function has put the health values where ż goes
+    w.copy(behind, w.health, w.shape.num_health)
+    w.copy(w.inputs.part(w.shape.num_inputs), behind, nz)
+    return w.health
+
+
+def take_sides(w: LoopWriter, health: Buffer) -> None:
+    """Give every floor the sign that its health value has now."""
+    f, known = w.f, w.shape.floors
+    if known:
+        for k, floor in enumerate(known):
+            w.sides[k] = f.copysign(f.real(floor), health[k])
+        return
+    floors = w.vector("floors")
+    for place in f.each(w.shape.num_health):
+        w.sides[place] = f.copysign(floors[place], health[place])
+
+
+def is_healthy(w: LoopWriter, health: Buffer, share: float) -> Value:
+    """Whether all health values are beyond a share of their floors; nan is not."""
+    f, s = w.f, w.s
+    s.is_well = f.truth(True)
+    for k in f.each(w.shape.num_health):
+        floor = w.sides[k]
+        s.is_well = s.is_well & (health[k] * floor >= share * floor * floor)
+    return s.is_well
+
+
+def first_unhealthy(w: LoopWriter, health: Buffer) -> Value:
+    """Index of the first health value that is nearer to zero than its floor, or −1."""
+    f, s = w.f, w.s
+    s.found = f.whole(-1)
+    for k in f.each(w.shape.num_health):
+        floor = w.sides[k]
+        is_well = health[k] * floor >= floor * floor
+        s.found = f.where((s.found >= 0) | is_well, s.found, f.of(k, WHOLE))
+    return s.found
+
+
+def enter_segments(w: LoopWriter) -> None:
+    """Select the segment of every table that applies from the time of the lane on."""
+    f, s, shape = w.f, w.s, w.shape
+    starts, ends = w.vector("segment_starts"), w.vector("end_segments", WHOLE)
+    for k in range(shape.num_tables):
+        after = ends[table_set(w) * shape.num_tables + k]
+        with f.repeat() as loop:
+            following = w.segments[k] + 1
+            loop.leave(following >= after)
+            loop.leave(starts[following] > s.t + s.smallest)
+            w.segments[k] = following
+
+
+def table_set(w: LoopWriter) -> Value:
+    """Index of the set of tables that a lane's trajectory uses."""
+    if not w.shape.is_batch:
+        return w.f.whole(0)
+    return w.vector("table_sets", WHOLE)[w.s.index]
+
+
+def update_generator(w: LoopWriter) -> None:
+    """Update the states of a sampled law at each update time up to now."""
+    f, s, nx, nz = w.f, w.s, w.shape.nx, w.shape.nz
+    times = w.vector("update_times")
+    with f.repeat() as loop:
+        loop.leave(s.updates >= w.number("num_updates"))
+        due = times[s.updates]
+        loop.leave(due > s.t + s.smallest)
+        # what was due before this segment began was done then
+        with f.when(due >= s.begin - s.smallest):
+            find_inputs(w, s.t, w.y)
+            if w.shape.num_noise:
+                draw_noise(w)
+            w.call("update", s.t, w.y, w.base, w.point)
+            w.copy(w.point, w.y.part(nx), nz)
+        s.updates = s.updates + 1
+
+
+def project(w: LoopWriter, t: Value, x: Buffer) -> Value:
+    """Project x on the constraints with the inputs found; number of corrections.
+
+    Or −PROJECTION_FAILED where they do not converge, −NON_FINITE where they are not finite.
+    """
+    if w.shape.is_period:
+        return _correct(w, t, x)
+    w.s.corrections = w.subroutine(newton, t, x)
+    return w.s.corrections
+
+
+def _correct(w: LoopWriter, t: Value, x: Buffer) -> Value:
+    """One step of Newton's method; the next fixed step corrects what it leaves."""
+    f, nx = w.f, w.shape.nx
+    w.call("project", t, x, w.inputs, w.newton)
+    is_well = (w.newton[nx] <= ASTRAY) & w.all_finite(w.newton, nx)
+    w.copy(w.newton, x, nx)
+    return f.where(is_well, f.whole(1), -PROJECTION_FAILED)
+
+
+def newton(w: LoopWriter, t: Value, x: Buffer) -> Value:
+    """Newton's method, at most MAX_PROJECTIONS steps of it."""
+    f, s, nx = w.f, w.s, w.shape.nx
+    limit = w.number("projection")
+    s.largest, s.residual = f.real(1.0), f.real(np.inf)
+    s.corrections = f.whole(0)
+    for i in f.rows(nx):
+        s.largest = f.most(s.largest, f.largest(f.abs(x[i])))
+    with f.repeat() as loop:
+        w.call("project", t, x, w.inputs, w.newton)
+        residual, before = w.newton[nx], s.residual
+        # Newton's method squares a small residual; one that no longer halves is the rounding of
+        # large coordinates, such as the angle of a wheel after many turns
+        share = SINGLE_ROUNDING if f.target.is_single else ROUNDING
+        is_rounding = (before < 2.0 * residual) & (2.0 * residual <= share * s.largest)
+        loop.leave((residual <= limit) | ((s.corrections > 2) & is_rounding))
+        is_well = w.all_finite(w.newton, nx)
+        s.corrections = f.where(is_well, s.corrections, -NON_FINITE)
+        loop.leave(~is_well)
+        w.copy(w.newton, x, nx)
+        s.residual, s.corrections = residual, s.corrections + 1
+        loop.leave(residual * residual <= SURELY * limit)
+        is_vain = s.corrections >= MAX_PROJECTIONS
+        s.corrections = f.where(is_vain, -PROJECTION_FAILED, s.corrections)
+        loop.leave(is_vain)
+    return s.corrections
+
+
+def settle(w: LoopWriter, t: Value, y: Buffer) -> Value:
+    """Project a reported state and find its inputs; as `project`."""
+    f, s = w.f, w.s
+    find_inputs(w, t, y)
+    if not w.shape.has_projection:
+        return f.whole(0)
+    corrections = project(w, t, y)
+    if w.shape.has_generator:
+        with f.when(corrections > 0):
+            find_inputs(w, t, y)
+    return s.corrections
 
 
 def nonzero(row: np.ndarray) -> dict[int, float]:
@@ -398,8 +575,8 @@ def first_step(w: LoopWriter, longest: Value) -> Value:
 
 
 def next_step(w: LoopWriter, error: Value, may_grow: Value) -> Value:
-    """Step size after a step of size s.h_try with an error norm, see `step_sizes`."""
-    f, s, c, h = w.f, w.s, step_sizes, w.s.h_try
+    """Step size after a step of size s.h_try with an error norm, see `rules.next_step`."""
+    f, s, c, h = w.f, w.s, rules, w.s.h_try
     largest = f.where(may_grow, c.GROWTH, f.real(1.0))
     density = f.sqrt(f.sqrt(f.sqrt(error))) / h
     is_first = s.mean.equals(0.0)
@@ -437,3 +614,227 @@ def just_below(w: LoopWriter, t_new: Value) -> Value:
     bits = f.bits(t_new)
     below = f.where(t_new > 0.0, bits - 1, bits + 1)
     return f.from_bits(f.where(t_new.equals(0.0), f.whole(-(2**63) + 1), below))
+
+
+#: Value of s.rough (0 or 1) before the dense output was checked.
+UNKNOWN = -1
+
+D = [nonzero(row) for row in dop853.D]
+
+
+def prepare_dense(w: LoopWriter, t: Value, h: Value, last: Value) -> Value:
+    """Dense output of a step into w.F, a cubic for RK4; whether it is finite."""
+    if w.shape.method != RK4:
+        take_stages(w, t, h, last, range(NUM_STAGES + 1, NUM_STAGES_DENSE))
+    return w.subroutine(dense_terms, h)
+
+
+def dense_terms(w: LoopWriter, h: Value) -> Value:
+    """Terms of the dense output from the stages."""
+    f, n = w.f, w.shape.ny
+    is_rk4 = w.shape.method == RK4
+    for i in f.rows(n):
+        k0, k12 = w.K(0)[i], w.K(END_ROW)[i]
+        change = w.end[i] - w.y[i]
+        terms = [change, f.fma(h, k0, -change), f.fma(-h, k0 + k12, 2.0 * change)]
+        if not is_rk4:
+            terms += [h * weighted(w, row, i) for row in D]
+        for r, term in enumerate(terms):
+            w.F.part(r * n)[i] = term
+    return w.all_finite(w.F, (3 if is_rk4 else NUM_DENSE_TERMS) * n)
+
+
+def _num_terms(w: LoopWriter) -> int:
+    return 3 if w.shape.method == RK4 else NUM_DENSE_TERMS
+
+
+def interpolate(w: LoopWriter, theta: Value, out: Buffer) -> None:
+    """State at t + θh of the step with the dense output in w.F into out."""
+    w.subroutine(dense_state, theta, out)
+
+
+def dense_state(w: LoopWriter, theta: Value, out: Buffer) -> None:
+    """y + θ(F0 + (1−θ)(F1 + θ(F2 + …)))."""
+    f, n, rest = w.f, w.shape.ny, 1.0 - theta
+    for i in f.rows(n):
+        total: Value | None = None
+        for r in reversed(range(_num_terms(w))):
+            term = w.F.part(r * n)[i]
+            total = (term if total is None else total + term) * (theta if r % 2 == 0 else rest)
+        assert total is not None
+        out[i] = w.y[i] + total
+
+
+def enclose_states(w: LoopWriter, a: Value, b: Value, h: Value) -> None:
+    """Intervals of the mechanism's states and their rates from t + ah to t + bh, into w.box.
+
+    They are [(b − a)h; x₋; x₊; ẋ₋; ẋ₊].
+    """
+    w.subroutine(dense_enclosure, a, b, h)
+
+
+def dense_enclosure(w: LoopWriter, a: Value, b: Value, h: Value) -> None:
+    """Dense output in intervals: θ is between a and b, and neither it nor 1 − θ is negative."""
+    f, n, ny = w.f, w.shape.nx, w.shape.ny
+    share = 1.0 / h
+    w.box[0] = (b - a) * h
+    for i in f.rows(n):
+        lower = upper = w.F.part((_num_terms(w) - 1) * ny)[i]
+        falls = rises = 0.0 * lower
+        for r in reversed(range(_num_terms(w))):
+            first, last = (a, b) if r % 2 == 0 else (1.0 - b, 1.0 - a)
+            low, high = (lower, upper) if r % 2 == 0 else (-upper, -lower)
+            falls = f.least(falls * first, falls * last) + low
+            rises = f.most(rises * first, rises * last) + high
+            lower = f.least(lower * first, lower * last)
+            upper = f.most(upper * first, upper * last)
+            if r:
+                term = w.F.part((r - 1) * ny)[i]
+                lower, upper = lower + term, upper + term
+        y = w.y[i]
+        for k, value in enumerate((y + lower, y + upper, share * falls, share * rises)):
+            w.box.part(1 + k * n)[i] = value
+
+
+def partial_step(w: LoopWriter, t: Value, h: Value, theta: Value, out: Buffer) -> None:
+    """State at t + θh by a partial step, which overwrites the stages of the step."""
+    part = theta * h
+    take_stages(w, t, part, t + part, stage_range(w))
+    w.subroutine(state_at_end, part, out)
+
+
+def dense_is_rough(w: LoopWriter, t: Value, h: Value) -> Value:
+    """Whether dense output misses the tolerance, in the norm in which steps must meet it: 0 or 1.
+
+    It is of order 7 where the steps are of order 8, so on long steps it can be worse than they are.
+    How far it is off is known from how far it misses the differential equation at one place.
+    """
+    if w.shape.method == RK4:
+        return w.f.whole(0)
+    return w.subroutine(defect, t, h, evaluations=1)
+
+
+def defect(w: LoopWriter, t: Value, h: Value) -> Value:
+    """Whether dense output misses the differential equation by too much."""
+    f, s, n = w.f, w.s, w.shape.ny
+    theta = f.real(DEFECT_AT)
+    interpolate(w, theta, w.point)
+    row = w.K(1)  # the stages are not needed any more
+    evaluate(w, f.fma(theta, h, t), w.point, row)
+    s.squares = f.real(0.0)
+    for i in f.rows(n):
+        total = slope = w.F.part((NUM_DENSE_TERMS - 1) * n)[i]
+        total = total * theta
+        for r in reversed(range(NUM_DENSE_TERMS - 1)):
+            total = total + w.F.part(r * n)[i]
+            factor = DEFECT_AT if r % 2 == 0 else 1.0 - DEFECT_AT
+            slope = f.fma(slope, factor, total if r % 2 == 0 else -total)
+            total = total * factor
+        off = f.fma(-h, row[i], slope) / scale(w, i, w.y[i], w.end[i])
+        off = DEFECT_SHARE * off
+        s.squares = s.squares + f.total(off * off)
+    return f.where(s.squares <= float(n), f.whole(0), 1)
+
+
+def ask_roughness(w: LoopWriter, t: Value, h: Value) -> None:
+    """Set s.rough, unless it is known."""
+    with w.f.when(w.s.rough.equals(UNKNOWN)):
+        w.s.rough = dense_is_rough(w, t, h)
+
+
+def state_within(w: LoopWriter, t: Value, h: Value, theta: Value) -> None:
+    """State at t + θh of an accepted step into w.point, to the step's own accuracy."""
+    f, s = w.f, w.s
+    interpolate(w, theta, w.point)
+    with f.when(s.rough.equals(1)):
+        partial_step(w, t, h, theta, w.other)
+        for i in f.rows(w.shape.ny):
+            w.point.blended()[i] = w.other[i]
+
+
+def next_sample(w: LoopWriter) -> Value:
+    """Time of the next sample; infinity after the last one."""
+    return w.vector("sample_times")[w.s.filled]
+
+
+def record(w: LoopWriter, t: Value, y: Buffer) -> None:
+    """Record a sample: time, state and the inputs found, or columns of them."""
+    s, shape = w.s, w.shape
+    if shape.is_batch:
+        _record_columns(w, t, y)
+    else:
+        w.vector("recorded_times")[s.filled] = t
+        _keep(w, "recorded_states", y, shape.ny)
+        _keep(w, "recorded_inputs", w.inputs, shape.num_inputs)
+    s.filled = s.filled + 1
+
+
+def _keep(w: LoopWriter, name: str, x: Buffer, count: int) -> None:
+    """Copy a vector of the only lane to a row of a table."""
+    if count:
+        row = Buffer(w.f, w.f.offset(w.number(name), w.s.filled * count))
+        w.copy(x, row, count)
+
+
+def _record_columns(w: LoopWriter, t: Value, y: Buffer) -> None:
+    """Record column values, or their minima and maxima."""
+    f, s, shape, count = w.f, w.s, w.shape, w.number("num_columns")
+    find_columns(w, t, y)
+    for k in each_column(w):
+        value, at = w.values[k], s.index * count + k
+        for word in ("minimum", "maximum"):
+            if word in shape.keeps:
+                table = w.vector(word)
+                before = table[at]
+                is_new = value < before if word == "minimum" else value > before
+                table[at] = f.where(is_new, value, before)
+        if "samples" in shape.keeps:
+            row = s.index * w.number("num_samples") + s.filled
+            w.vector("samples")[row * count + k] = value
+
+
+def each_column(w: LoopWriter) -> Iterator[Value]:
+    """Loop over the indices of the columns, at run time."""
+    if w.shape.num_columns:
+        yield from w.f.count(0, w.number("num_columns"))
+
+
+def find_columns(w: LoopWriter, t: Value, y: Buffer) -> None:
+    """Column values with the inputs found, into w.values."""
+    w.call("columns", t, y, w.inputs, w.values)
+
+
+def record_samples_here(w: LoopWriter) -> None:
+    """Record the samples at the time of the current state."""
+    f, s = w.f, w.s
+    with f.repeat() as loop:
+        loop.leave(next_sample(w) > s.t)
+        if w.shape.is_batch:
+            # where these speeds fail, a sample is left to those that follow
+            loop.leave(s.unhealthy >= 0)
+        find_inputs(w, s.t, w.y)
+        record(w, s.t, w.y)
+
+
+def record_within(w: LoopWriter, t: Value, h: Value, t_end: Value) -> None:
+    """Record the samples of a step before a time; s.verdict is left an ending where that fails."""
+    f, s = w.f, w.s
+    with f.when(next_sample(w) < t_end):
+        ask_roughness(w, t, h)
+        with f.repeat() as loop:
+            time = next_sample(w)
+            loop.leave(time >= t_end)
+            find_state(w, t, h, (time - t) / h, time)
+            loop.leave(~s.verdict.equals(ACCEPTED))
+            record(w, time, w.point)
+
+
+def find_state(w: LoopWriter, t: Value, h: Value, theta: Value, time: Value) -> None:
+    """State at θ of a step, which is at a time, into w.point; s.verdict where that fails."""
+    f, s = w.f, w.s
+    state_within(w, t, h, theta)
+    s.is_state = w.all_finite(w.point, w.shape.ny)
+    s.verdict = f.where(s.is_state, s.verdict, NON_FINITE)
+    with f.when(s.is_state):
+        corrections = settle(w, time, w.point.blended())
+        s.verdict = f.where(corrections < 0, f.whole(0) - corrections, s.verdict)

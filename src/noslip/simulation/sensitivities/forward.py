@@ -1,4 +1,6 @@
-"""`simulate_sensitivities`: a motion, and how it changes with parameters, start values and inputs.
+"""Forward sensitivities: motions with the derivatives of their columns.
+
+**`simulate_sensitivities`: a motion, and how it changes with parameters, start values and inputs.**
 
 With ẏ = F(t, y, b, p) as in `closed_loop.py` and Y = ∂y/∂θ, one column for each variable θ,
 
@@ -9,33 +11,386 @@ the motion is projected onto the constraints, y ← P(y, p), and its derivatives
 
     (2)  Y ← P_y Y + P_p ∂p/∂θ
 
-The start is that of `simulation/starts/tangents.py`. In other independent speeds Y is carried over
-as y is. Errors of Y count in the size of θ: |δY| |θ| is held to the same tolerance as δy.
+The start is that of `simulation/sensitivities/start_derivatives.py`. In other independent speeds Y
+is carried over as y is. Errors of Y count in the size of θ: |δY| |θ| is held to the same tolerance
+as δy.
+
+**`simulate_sensitivities_batch`: many motions and their derivatives.**
+
+The code, its memory and everything that is the same for all motions are made once. Each motion is
+then a run of that code in a native loop, with the bits of the single call; starts are completed and
+outputs evaluated for a block at a time. A motion that needs more than that, such as other
+independent speeds on its way or steps that end where a law saturates, is a single call.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from typing import Unpack
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Unpack
 
+import casadi as ca
 import numpy as np
 
-from noslip.base import Array, SimulationError
-from noslip.engines import System
+from noslip.base import Array, NoslipError, SimulationError, check_memory, counted, nearest, require
+from noslip.engines import AbstractDevice, NativeFunction, Program, System
+from noslip.simulation.batches.batch_code import (
+    DeviceCode,
+    LanePlan,
+    empty_results,
+    run_on_device,
+    shared_tables,
+)
+from noslip.simulation.batches.batch_request import (
+    DEVICE_BLOCK,
+    SINGLE_PROJECTION,
+    in_blocks,
+    read_device,
+    read_precision,
+)
+from noslip.simulation.inputs import InputPlan
+from noslip.simulation.loop import rules
 from noslip.simulation.native_run import InputTable, NativeResult, NativeRun
-from noslip.simulation.options import DerivativeOptions, takes
+from noslip.simulation.options import DerivativeOptions, DerivativesOptions, takes
 from noslip.simulation.request import RunOptions
-from noslip.simulation.sensitivities.closed_loop import LoopValues, numbers_of
-from noslip.simulation.sensitivities.forward_code import TangentCode, tangent_code
-from noslip.simulation.sensitivities.law_switches import check_rounding, with_switches
-from noslip.simulation.sensitivities.request import SensitivityRequest, read_sensitivities
-from noslip.simulation.sensitivities.result import Sensitivities, collect
-from noslip.simulation.sensitivities.segments import SegmentSettings, run_segments
-from noslip.simulation.sensitivities.start import begin
-from noslip.simulation.sensitivities.variables import TABLE
-from noslip.simulation.trajectory import Ending
+from noslip.simulation.samples import Segment, assemble
+from noslip.simulation.segments import SegmentBasis
+from noslip.simulation.sensitivities.closed_loop import (
+    TABLE,
+    ClosedLoop,
+    Definitions,
+    Inputs,
+    LoopValues,
+    Seeds,
+    Variable,
+    after_update,
+    carried_over,
+    close_loop,
+    forward,
+    input_plan,
+    numbers_of,
+    structure,
+)
+from noslip.simulation.sensitivities.closed_runs import (
+    BLOCK,
+    AbstractDerivatives,
+    DifferentiatedMotions,
+    Piece,
+    SegmentSettings,
+    SensitivityRequest,
+    begin_piece,
+    check_rounding,
+    read_sensitivities,
+    run_segments,
+    whole_loop,
+    with_switches,
+)
+from noslip.simulation.sensitivities.start_derivatives import begin
+from noslip.simulation.starts.completion import Start
+from noslip.simulation.trajectory import Ending, Trajectory
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TangentCode:
+    """Native functions of (t, [y; Y], [b; ∂b/∂θ of tables], p). Made by :func:`tangent_code`."""
+
+    loop: ClosedLoop
+    seeds: Seeds
+    Y: ca.SX
+    texts: Mapping[str, str]
+    _carried: dict[System, NativeFunction] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def rates(self) -> NativeFunction:
+        """[ẏ; Ẏ; health]."""
+        rates, tangents = self._rates(self.Y)
+        return self._compile("rates", ca.vertcat(rates, ca.vec(tangents), self.loop.health()))
+
+    @cached_property
+    def project(self) -> NativeFunction | None:
+        """[y; Y] on the constraints and their derivatives; the larger of both changes."""
+        if not self.loop.system.has_projection:
+            return None
+        projected, tangents, residual = self._projection(self.Y)
+        return self._compile("project", ca.vertcat(projected, ca.vec(tangents), residual))
+
+    @cached_property
+    def update(self) -> NativeFunction | None:
+        """[y; Y] after an update of a sampled law."""
+        return self._jump("update", after_update(self.loop)) if self.loop.is_sampled else None
+
+    def carry(self, there: System) -> NativeFunction:
+        """[y; Y] in the speeds of another system."""
+        if there not in self._carried:
+            self._carried[there] = self._jump("carry", carried_over(self.loop, there))
+        return self._carried[there]
+
+    @cached_property
+    def outputs(self) -> NativeFunction:
+        """[v; outputs], then their derivatives by columns."""
+        values = ca.vertcat(self._speeds, *self._outputs)
+        return self._compile("outputs", ca.vertcat(values, ca.vec(self._forward(values, self.Y))))
+
+    @cached_property
+    def batch_programs(self) -> dict[str, Program]:
+        """Rates, projection and columns of (t, [y; Y Θ], …, [p; θ]) for the loop of a batch.
+
+        Derivatives are carried in units of θ, what they are taken by, so that motions of which
+        every one has its own θ share their tolerances. Columns are [q; v; outputs], then their
+        derivatives by columns, not scaled.
+        """
+        count, num_q = self.Y.shape[1], self.loop.system.kinematics.num_coordinates
+        units = ca.SX.sym("theta", count)
+        scaled = ca.SX.sym("scaled", *self.Y.shape)
+        Y = ca.mtimes(scaled, ca.diag(1 / units))
+        x = ca.vertcat(self.loop.y, ca.vec(scaled))
+
+        def program(name: str, values: ca.SX, tangents: ca.SX, rest: ca.SX) -> Program:
+            column = ca.vertcat(values, ca.vec(tangents), rest)
+            return self.loop.program(name, column, x=x, base=self._base, more=units)
+
+        def by_units(tangents: ca.SX) -> ca.SX:
+            return ca.mtimes(tangents, ca.diag(units))
+
+        rates, tangents = self._rates(Y)
+        found = {"rates": program("rates", rates, by_units(tangents), self.loop.health())}
+        if self.loop.system.has_projection:
+            projected, tangents, residual = self._projection(Y)
+            found["project"] = program("project", projected, by_units(tangents), residual)
+        values = ca.vertcat(self.loop.y[:num_q, :], self._speeds, *self._outputs)
+        found["columns"] = program("columns", values, self._forward(values, Y), ca.SX(0, 1))
+        return found
+
+    def plan(self, numbers: LoopValues) -> InputPlan:
+        """The inputs in the form of a trajectory."""
+        return input_plan(self.loop, numbers)
+
+    @property
+    def _speeds(self) -> ca.SX:
+        return ca.densify(self.loop.put_in(self.loop.system.kinematics.v))
+
+    @cached_property
+    def _outputs(self) -> list[ca.SX]:
+        return [self.loop.output(text, f"output '{name}'") for name, text in self.texts.items()]
+
+    @property
+    def _needs_work(self) -> bool:
+        work = self.loop.system.state[-1]
+        return any(bool(ca.depends_on(output, work)) for output in self._outputs)
+
+    def _rates(self, Y: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Rates of y, and of Y."""
+        loop = self.loop
+        differentiated = ca.SX(loop.rates)
+        if loop.system.does_work and not self._needs_work:
+            differentiated[loop.system.num_states - 1] = 0
+        return loop.rates, self._forward(differentiated, Y)
+
+    def _projection(self, Y: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """y and Y after a step onto the constraints, and the larger of both changes."""
+        projected, residual = self.loop.projection()
+        tangents = self._forward(projected, Y)
+        num_q = self.loop.system.kinematics.num_coordinates
+        size, moved = ca.SX(1), ca.SX(0)
+        for entry in ca.vertsplit(ca.vec(Y[:num_q, :])):
+            size = ca.fmax(size, ca.fabs(entry))
+        for entry in ca.vertsplit(ca.vec(tangents[:num_q, :] - Y[:num_q, :])):
+            moved = ca.fmax(moved, ca.fabs(entry))
+        return projected, tangents, ca.fmax(residual, moved / size)
+
+    def _forward(self, expression: ca.SX, Y: ca.SX) -> ca.SX:
+        return forward(self.loop, expression, Y, self.seeds)
+
+    def _jump(self, name: str, expression: ca.SX) -> NativeFunction:
+        tangents = self._forward(expression, self.Y)
+        return self._compile(name, ca.vertcat(expression, ca.vec(tangents)))
+
+    @property
+    def _base(self) -> ca.SX:
+        return ca.vertcat(self.loop.base, self.seeds.symbols)
+
+    def _compile(self, name: str, expression: ca.SX) -> NativeFunction:
+        x = ca.vertcat(self.loop.y, ca.vec(self.Y))
+        return self.loop.compile(name, expression, x=x, base=self._base)
+
+
+def tangent_code(
+    system: System,
+    inputs: Inputs,
+    definitions: Definitions,
+    variables: Sequence[Variable],
+    outputs: Mapping[str, str],
+) -> TangentCode:
+    """The code for a system and a request, cached."""
+    asked = tuple((v.name, v.kind, len(v.values)) for v in variables)
+    key = ("tangents", structure(inputs, definitions), asked, tuple(outputs.items()))
+
+    def make() -> TangentCode:
+        loop = close_loop(system, inputs, definitions)
+        count = sum(len(v.values) for v in variables)
+        return TangentCode(
+            loop=loop,
+            seeds=Seeds(loop, variables),
+            Y=ca.SX.sym("Y", loop.num_states, count),
+            texts=outputs,
+        )
+
+    return system.cached(key, make)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sensitivities:
+    """Derivatives of a simulated motion. Made by :func:`simulate_sensitivities`.
+
+    ``sensitivities["platform.x", "m"]`` is ∂(platform.x)/∂m at the samples, (n,).
+
+    Parameters
+    ----------
+    run : the motion itself, with n samples.
+    names, units : of what derivatives are taken by, k of them; a table has one for each value.
+    coordinates, speeds : (n, nq, k) and (n, nv, k) derivatives of q and v.
+    outputs : name → (n,) values of the outputs that were asked for.
+    output_derivatives : name → (n, k).
+    """
+
+    run: Trajectory
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    coordinates: Array = field(repr=False)
+    speeds: Array = field(repr=False)
+    outputs: dict[str, Array] = field(repr=False)
+    output_derivatives: dict[str, Array] = field(repr=False)
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """(n, k) derivatives of every column and output, by its name."""
+        run = self.run
+        table = {c.name: self.coordinates[:, j] for j, c in enumerate(run.coordinates)}
+        table |= {s.name: self.speeds[:, j] for j, s in enumerate(run.speeds)}
+        return table | self.output_derivatives
+
+    def __getitem__(self, key: str | tuple[str, str]) -> Array:
+        """(n,) derivative of a column by a name; of a column alone, (n, k) by all names."""
+        column, *rest = (key,) if isinstance(key, str) else key
+        table = self.columns
+        where = f"sensitivities of model '{self.run.model.name}'"
+        if column not in table:
+            raise SimulationError(
+                f"'{column}' was not differentiated",
+                where,
+                f"{nearest(str(column), list(table))}; others: outputs={{'name': 'expression'}}",
+            )
+        if not rest:
+            return table[column]
+        if rest[0] not in self.names:
+            raise SimulationError(
+                f"nothing was differentiated with respect to '{rest[0]}'",
+                where,
+                nearest(str(rest[0]), list(self.names)),
+            )
+        return table[column][:, self.names.index(rest[0])]
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Dataset of the derivatives over ``time`` and ``by``."""
+        require("xarray", "to_xarray", f"sensitivities of model '{self.run.model.name}'")
+        import xarray
+
+        run = self.run
+        units = {q.name: q.unit for q in (*run.coordinates, *run.speeds)}
+        data = {
+            name: (("time", "by"), values, {"units": f"({units.get(name, '1')})/(unit of by)"})
+            for name, values in self.columns.items()
+        }
+        coords = {
+            "time": ("time", run.t, {"units": "s"}),
+            "by": ("by", list(self.names)),
+            "by_unit": ("by", list(self.units)),
+        }
+        return xarray.Dataset(data, coords=coords, attrs={"model": run.model.name})
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.names[:8]) + (", …" if len(self.names) > 8 else "")
+        first = next(iter(self.columns), "column")
+        largest = max((float(np.abs(x).max(initial=0.0)) for x in self.columns.values()), default=0)
+        return (
+            f"Sensitivities of '{self.run.model.name}' by {names}: "
+            f"{counted(len(self.run.t), 'sample')}, largest derivative {largest:.3g}\n"
+            f"{self.run.summary()}\n"
+            f"next: ['{first}', '{self.names[0]}'], .run, .to_xarray()"
+        )
+
+
+def collect(
+    request: SensitivityRequest,
+    pieces: Sequence[Piece],
+    settings: SegmentSettings,
+    started: Start,
+    outputs: Mapping[str, str],
+) -> Sensitivities:
+    """The trajectory of a run, and the derivatives at its samples.
+
+    Parameters
+    ----------
+    request : of the run.
+    pieces, settings : the run.
+    started : the completed start.
+    outputs : name → expression.
+    """
+    system = request.run.system
+    read = [_read(piece, settings) for piece in pieces]
+    results = [piece.result for piece in pieces]
+    taken = ([r.steps, r.rejections, r.evaluations] for r in results)
+    run = assemble(
+        request.run,
+        [segment for segment, _, _ in read],
+        results[-1],
+        started,
+        [sum(each) for each in zip(*taken, strict=True)],
+        who="derivatives of runs",
+    )
+    count, num_v = sum(len(v.values) for v in request.variables), len(system.speeds)
+    # [values; derivatives, one column after the other]
+    table = np.concatenate([found for _, _, found in read])
+    num_out = num_v + len(outputs)
+    derivatives = table[:, num_out:].reshape(len(table), count, num_out).transpose(0, 2, 1)
+    return Sensitivities(
+        run=run,
+        names=tuple(name for v in request.variables for name in v.columns),
+        units=tuple(v.unit for v in request.variables for _ in v.columns),
+        coordinates=np.concatenate([q for _, q, _ in read]),
+        speeds=derivatives[:, :num_v],
+        outputs={name: table[:, num_v + k] for k, name in enumerate(outputs)},
+        output_derivatives={name: derivatives[:, num_v + k] for k, name in enumerate(outputs)},
+    )
+
+
+def _read(piece: Piece, settings: SegmentSettings) -> tuple[Segment, Array, Array]:
+    """The samples of a piece: as a trajectory takes them, derivatives of q, and outputs."""
+    code, n, numbers = piece.code, piece.num_good, settings.numbers
+    assert isinstance(code, TangentCode)
+    loop = code.loop
+    t, states = piece.result.times[:n], np.ascontiguousarray(piece.result.states[:n])
+    base = np.ascontiguousarray(piece.result.inputs[:n])
+    simulated = np.ascontiguousarray(states[:, : loop.num_simulated])
+    own = np.ascontiguousarray(base[:, : len(numbers.base)])
+    segment = Segment(
+        system=loop.system,
+        plan=code.plan(numbers),
+        t=t,
+        states=simulated,
+        inputs=code.loop.input_function.map(t, simulated, own, numbers.p),
+        crossings=np.zeros((0, 2 + loop.num_simulated)),
+    )
+    num, num_q = loop.num_states, loop.system.kinematics.num_coordinates
+    tangents = states[:, num:].reshape(n, states.shape[1] // num - 1, num)
+    found = code.outputs.map(t, states, base, numbers.p)
+    return segment, tangents[:, :, :num_q].transpose(0, 2, 1), found
 
 
 @takes(DerivativeOptions)
@@ -144,3 +499,319 @@ def tangent_tolerances(run: RunOptions, num_states: int, sizes: Array) -> Array:
         for size in sizes.tolist()
     ]
     return np.concatenate([one, *own])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SensitivitiesBatch(AbstractDerivatives):
+    """Derivatives of many motions. Made by :func:`simulate_sensitivities_batch`.
+
+    ``batch["platform.x", "m"]`` is ∂(platform.x)/∂m at the samples, (n, ns); ``batch[k]`` simulates
+    one motion again, for its :class:`Sensitivities` with everything a trajectory has.
+
+    Parameters
+    ----------
+    t : (ns,) times of the samples, s.
+    names, units : of what derivatives are taken by, k of them; a table has one for each value.
+    values : column → (n, ns): coordinates, speeds and outputs.
+    derivatives : column → (n, ns, k).
+    column_units : of the columns, by name; of outputs none.
+    """
+
+    t: Array = field(repr=False)
+    names: tuple[str, ...]
+    units: tuple[str, ...] = field(repr=False)
+    values: dict[str, Array] = field(repr=False)
+    derivatives: dict[str, Array] = field(repr=False)
+    column_units: dict[str, str] = field(repr=False)
+    _again: Callable[[int], Sensitivities] = field(repr=False)
+
+    def __getitem__(self, key: str | tuple[str, str] | int) -> Any:
+        """Derivatives of a column, by one name or by all; or the sensitivities of one motion."""
+        if isinstance(key, int | np.integer):
+            return self._again(self.checked(int(key)))
+        column, *rest = (key,) if isinstance(key, str) else key
+        where = f"sensitivities of model '{self.model}'"
+        if column not in self.derivatives:
+            raise SimulationError(
+                f"'{column}' was not differentiated", where, nearest(column, list(self.derivatives))
+            )
+        if not rest:
+            return self.derivatives[column]
+        if rest[0] not in self.names:
+            raise SimulationError(
+                f"nothing was differentiated with respect to '{rest[0]}'",
+                where,
+                nearest(str(rest[0]), list(self.names)),
+            )
+        return self.derivatives[column][:, :, self.names.index(rest[0])]
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Dataset of the derivatives over ``variant``, ``time`` and ``by``."""
+        import xarray
+
+        data = {
+            name: (
+                ("variant", "time", "by"),
+                x,
+                {"units": f"({self.column_units.get(name, '1')})/(unit of by)"},
+            )
+            for name, x in self.derivatives.items()
+        }
+        coords = self.variants.labels() | {
+            "time": ("time", self.t, {"units": "s"}),
+            "by": ("by", list(self.names)),
+            "by_unit": ("by", list(self.units)),
+        }
+        return xarray.Dataset(data, coords=coords, attrs={"model": self.model})
+
+    def __repr__(self) -> str:
+        first = next(iter(self.derivatives), "column")
+        return (
+            f"{self.said()}, {len(self.t)} samples\n"
+            f"next: ['{first}', '{self.names[0]}'], [k], .to_xarray()"
+        )
+
+
+@takes(DerivativesOptions)
+def simulate_sensitivities_batch(
+    system: System,
+    *,
+    with_respect_to: Sequence[str],
+    duration: float,
+    **options: Unpack[DerivativesOptions],
+) -> SensitivitiesBatch:
+    """Many motions of a system, and their exact derivatives.
+
+    Wherever :func:`simulate_sensitivities` takes a number as a start value, input, parameter or
+    definition, a list of numbers may be given too, one for each motion. Nothing is raised for a
+    motion that fails: the result says why.
+
+    Parameters
+    ----------
+    system, with_respect_to, duration : as in :func:`simulate_sensitivities`.
+    options : how the runs are made; expressions, tables, a law, and a guess are those of all
+        motions. What was not done when the work is cancelled is nan.
+
+    Raises
+    ------
+    SimulationError : for inconsistent arguments, and a start that cannot be completed.
+    """
+    motions = DifferentiatedMotions(
+        "simulate_sensitivities_batch", system, with_respect_to, {"duration": duration, **options}
+    )
+    run, watched = motions.request.run, motions.watched
+    texts = dict(run.outputs)
+    check_free(run.system, texts)
+    code = tangent_code(run.system, run.inputs, run.definitions, motions.request.variables, texts)
+    where = motions.variants.where
+    card = read_device(options.get("device", "cpu"), where)
+    is_single = read_precision(options.get("precision", "double"), run, card, where)
+    work = _Tangents(motions, code, texts)
+    if card is None or work.are_single_calls:
+        in_blocks(motions.count, work.fill, size=BLOCK, **motions.watched)
+        return work.result()
+    # one kernel at a time, which has all of the card; Ctrl-C and cancel end it
+    for first in range(0, motions.count, DEVICE_BLOCK):
+        block = range(first, min(first + DEVICE_BLOCK, motions.count))
+        report = _of_block(watched["progress"], first, motions.count)
+        if work.fill_on_device(block, card, is_single, report, watched["cancel"]):
+            break
+    return work.result()
+
+
+def _of_block(
+    progress: Callable[[float], object] | None, first: int, count: int
+) -> Callable[[int], object] | None:
+    """Progress by the number of motions of a block that are done."""
+    return None if progress is None else lambda done: progress((first + done) / count)
+
+
+class _Tangents:
+    """Sensitivities of all motions, filled block by block."""
+
+    def __init__(
+        self, motions: DifferentiatedMotions, code: TangentCode, texts: dict[str, str]
+    ) -> None:
+        self._motions, self._code, self._texts = motions, code, texts
+        run = motions.request.run
+        check_rounding(code.loop)
+        self.are_single_calls = motions.are_single_calls(code.loop)
+        self._shared = numbers_of(code.loop, run.inputs, run.definitions, run.values)
+        self._settings = tangent_settings(motions.request, self._shared, code.loop.num_states)
+        n, ns = motions.count, len(run.times)
+        kin = run.system.kinematics
+        self._columns = [*(q.name for q in (*kin.coordinates, *kin.speeds)), *texts]
+        self._names = tuple(name for v in motions.request.variables for name in v.columns)
+        check_memory(
+            8.0 * n * ns * len(self._columns) * (1 + len(self._names)),
+            "results",
+            motions.variants.where,
+            "take fewer samples or fewer motions at a time",
+        )
+        self._values = np.full((n, ns, len(self._columns)), np.nan)
+        self._derivatives = np.full((n, ns, len(self._columns), len(self._names)), np.nan)
+        self._success, self._messages = np.zeros(n, bool), dict[int, str]()
+        self._steps, self._nfev = np.zeros(n, np.int64), np.zeros(n, np.int64)
+
+    def fill(self, block: range) -> None:
+        """Sensitivities of a block of motions."""
+        motions, code, loop = self._motions, self._code, self._code.loop
+        if self.are_single_calls:
+            for k in block:
+                self._alone(k)
+            return
+        run, count = motions.request.run, len(self._names)
+        states, tangents, base, p = self._given(block)
+        whole = np.concatenate([states, tangents.transpose(0, 2, 1).reshape(len(p), -1)], axis=1)
+        sizes = motions.sizes(block)
+        loop_of_all = whole_loop(code, self._settings)
+        span = run.start_time, run.end_time
+        done, results = [], []
+        for k in range(len(block)):
+            own = p[k], base[k], tangent_tolerances(run, loop.num_states, sizes[k])
+            result = begin_piece(loop_of_all, self._settings, *span, whole[k], own).go()
+            if result.code != rules.FINISHED:
+                self._alone(block.start + k)
+                continue
+            done.append(k)
+            results.append(result)
+        if not done:
+            return
+        at, ns = np.array(done), len(run.times)
+        x = np.array([result.states for result in results])
+        u = np.array([result.inputs for result in results])
+        rows = np.repeat(p[at], ns, axis=0)
+        t = np.tile(run.times, len(at))
+        flat = np.ascontiguousarray(x.reshape(len(t), x.shape[2]))
+        found = code.outputs.map(t, flat, np.ascontiguousarray(u.reshape(len(t), -1)), rows)
+        num_q, num = loop.system.kinematics.num_coordinates, loop.num_states
+        num_out = len(self._columns) - num_q
+        places = block.start + at
+        shape = (len(at), ns)
+        self._values[places] = np.concatenate(
+            [x[:, :, :num_q], found[:, :num_out].reshape(*shape, num_out)], axis=2
+        )
+        by_state = flat[:, num:].reshape(*shape, count, num)[..., :num_q].transpose(0, 1, 3, 2)
+        by_output = found[:, num_out:].reshape(*shape, count, num_out).transpose(0, 1, 3, 2)
+        self._derivatives[places] = np.concatenate([by_state, by_output], axis=2)
+        self._success[places] = True
+        self._steps[places] = [result.steps for result in results]
+        self._nfev[places] = [result.evaluations for result in results]
+
+    def _given(self, block: range) -> tuple[Array, Array, Array, Array]:
+        """States at the start, their derivatives, base inputs and parameters of a block."""
+        motions, loop = self._motions, self._code.loop
+        states, tangents = motions.starts(loop, motions.request.variables, self._shared, block)
+        base, p = motions.values(loop, block)
+        more = len(self._settings.base) - base.shape[1]
+        return states, tangents, np.column_stack([base, np.zeros((len(base), more))]), p
+
+    def fill_on_device(
+        self,
+        block: range,
+        device: AbstractDevice,
+        is_single: bool,
+        progress: Callable[[int], object] | None,
+        cancel: Any,
+    ) -> bool:
+        """Sensitivities of a block of motions, one thread for each; whether it was ended early."""
+        code, settings, loop = self._code, self._settings, self._code.loop
+        run, n, count = settings.run, len(block), len(self._names)
+        states, tangents, base, p = self._given(block)
+        # derivatives in units of what they are taken by, as `batch_programs` has them
+        sizes = np.abs(self._motions.sizes(block))
+        units = np.where(sizes > 0.0, np.maximum(sizes, 1e-280), 1.0)
+        scaled = (tangents * units[:, None, :]).transpose(0, 2, 1).reshape(n, -1)
+        whole = np.concatenate([states, scaled], axis=1)
+        ns, num_columns = len(run.times), len(self._columns) * (1 + count)
+        results = empty_results(
+            *(n, whole.shape[1], num_columns, 0, 0),
+            has_minimum=False,
+            has_maximum=False,
+            samples=np.full((n, ns, num_columns), np.nan),
+        )
+        results.states[:], results.times[:], results.steps_left[:] = whole, run.start_time, run.step
+        one = run.absolute(loop.num_states, run.atol / np.sqrt(1 + count))
+        plan = LanePlan(
+            lanes=1,
+            functions=dict.fromkeys(code.batch_programs, -1),
+            num_states=whole.shape[1],
+            num_generator_states=0,
+            num_inputs=base.shape[1],
+            num_columns=num_columns,
+            method=run.method_number,
+            queue=np.arange(n),
+            parameters=np.column_stack([p, units]),
+            base_inputs=base,
+            tables=shared_tables(settings.tables, settings.numbers.knots, run),
+            end_time=run.end_time,
+            update_times=np.zeros(0),
+            sample_times=run.times,
+            directions=np.zeros(0),
+            num_endings=0,
+            health_floors=SegmentBasis(run.system).floors,
+            relative_tolerance=run.rtol,
+            absolute_tolerance=np.tile(one, 1 + count),
+            max_step=run.longest_step,
+            max_steps=run.max_steps,
+            projection_tolerance=SINGLE_PROJECTION if is_single else rules.PROJECTION_TOLERANCE,
+        )
+        kernel = DeviceCode(code.batch_programs, device, is_single)
+        is_ended = run_on_device(plan, results, kernel, progress=progress, cancel=cancel)
+        at = np.flatnonzero(results.codes == rules.FINISHED)
+        places, columns = block.start + at, len(self._columns)
+        self._values[places] = results.samples[at, :, :columns]
+        by = results.samples[at, :, columns:].reshape(len(at), ns, count, columns)
+        self._derivatives[places] = by.transpose(0, 1, 3, 2)
+        self._success[places] = True
+        self._steps[places], self._nfev[places] = (
+            results.num_steps[at],
+            results.num_evaluations[at],
+        )
+        if not is_ended:
+            for k in np.flatnonzero(results.codes != rules.FINISHED):
+                self._alone(block.start + int(k))
+        return is_ended
+
+    def _again(self, k: int) -> Sensitivities:
+        motions = self._motions
+        return simulate_sensitivities(
+            motions.system, with_respect_to=motions.names, **motions.one(k)
+        )
+
+    def _alone(self, k: int) -> None:
+        """A motion by the single call."""
+        try:
+            found = self._again(k)
+        except NoslipError as error:
+            self._messages[k] = error.faults[0].what
+            return
+        run = found.run
+        outputs = [found.outputs[name] for name in self._texts]
+        self._values[k] = np.column_stack([run.q, run.v, *outputs])
+        parts = [found.coordinates, found.speeds]
+        parts += [found.output_derivatives[name][:, None, :] for name in self._texts]
+        self._derivatives[k] = np.concatenate(parts, axis=1)
+        self._success[k] = True
+        self._steps[k], self._nfev[k] = run.steps, run.nfev
+
+    def result(self) -> SensitivitiesBatch:
+        """All sensitivities, by name."""
+        run, variables = self._motions.request.run, self._motions.request.variables
+        kin = run.system.kinematics
+        return SensitivitiesBatch(
+            model=run.system.model.name,
+            count=self._motions.count,
+            success=self._success,
+            messages=self._messages,
+            t=run.times,
+            names=self._names,
+            units=tuple(v.unit for v in variables for _ in v.columns),
+            values={name: self._values[:, :, j] for j, name in enumerate(self._columns)},
+            derivatives={name: self._derivatives[:, :, j] for j, name in enumerate(self._columns)},
+            column_units={q.name: q.unit for q in (*kin.coordinates, *kin.speeds)},
+            steps=self._steps,
+            nfev=self._nfev,
+            variants=self._motions.variants,
+            _again=self._again,
+        )

@@ -1,30 +1,153 @@
-"""`BatchRequest`: the arguments of a batch, read and checked.
+"""What is asked of a batch: its columns, its arguments, variants of a mechanism.
+
+**Columns of a batch: values recorded of every trajectory, traced, with names and units.**
+
+The names are those of a `Trajectory`. What a trajectory finds from all its samples together, such
+as its energy error, is not among them.
+
+**`BatchRequest`: the arguments of a batch, read and checked.**
 
 A number is shared by all trajectories or given for each of them. It is stored as an array of one
 entry or of as many as there are trajectories.
+
+**Variants of a mechanism: states, inputs and parameters of many, read once and done in blocks.**
+
+What `linearize_batch`, `evaluate_batch` and the other batches that integrate nothing share. As in
+`simulate_batch` a number is shared by all variants or given for each of them, and is stored as an
+array of one entry, or of as many as there are variants.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from noslip.base import NoslipError, SimulationError, check_memory, is_truth, nearest
-from noslip.engines import AbstractDevice, System, native_lanes, to_host
-from noslip.simulation.batches.columns import default_columns
-from noslip.simulation.expressions import units_by_name
-from noslip.simulation.input_laws import AbstractInputLaw, Table
-from noslip.simulation.input_plan import settable_inputs
+from noslip.base import Array, NoslipError, SimulationError, check_memory, is_truth, nearest
+from noslip.engines import (
+    AbstractDevice,
+    Program,
+    RowFunction,
+    System,
+    compile_rows,
+    native_lanes,
+    require_system,
+    to_host,
+)
+from noslip.model import Quantity, bears_force
+from noslip.simulation.expressions import named_values, output_units, read_expression, units_by_name
+from noslip.simulation.inputs import AbstractInputLaw, InputGenerator, Table, settable_inputs
 from noslip.simulation.options import OPTIONS
 from noslip.simulation.request import RunOptions, read_run, with_regular_rows
-from noslip.simulation.starts.completion import Start
-from noslip.simulation.starts.layout import layout_of
+from noslip.simulation.starts.completion import SpeedInputs, Start, Starts, complete_starts
+from noslip.simulation.starts.start_layout import layout_of
+
+if TYPE_CHECKING:
+    import xarray
+
+
+Column = tuple[str, Callable[[], ca.SX]]  # unit, and how it is traced
+
+
+def default_columns(system: System) -> tuple[str, ...]:
+    """All coordinates and speeds."""
+    return tuple(q.name for q in (*system.coordinates, *system.speeds))
+
+
+def trace_columns(
+    system: System,
+    names: Sequence[str],
+    generator: InputGenerator | None,
+    definitions: Mapping[str, str | ca.SX],
+    outputs: Mapping[str, str],
+) -> tuple[dict[str, str], ca.SX]:
+    """Units of the named columns, and their values as one traced column.
+
+    Parameters
+    ----------
+    system : in whose symbols they are traced.
+    names : what to keep.
+    generator : of the inputs, whose states are columns too.
+    definitions : further names, as in :func:`read_expression`.
+    outputs : further columns, expressions of the motion, inputs, accelerations and reactions.
+    """
+    known = known_columns(system, generator)
+    of_outputs = output_units(system, outputs)
+    for name, text in outputs.items():
+        read = partial(
+            read_expression, system, text, f"output '{name}'", definitions, is_output=True
+        )
+        known[name] = (of_outputs[name], read)
+    for name in definitions:
+        read = partial(read_expression, system, name, f"column '{name}'", definitions)
+        known.setdefault(name, ("", read))
+    values = []
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise SimulationError(
+                f"there is no column '{name}'",
+                f"columns of a batch of model '{system.model.name}'",
+                nearest(str(name), list(known)),
+            )
+        values.append(ca.densify(ca.SX(known[name][1]())))
+    units = {name: known[name][0] for name in names}
+    return units, ca.vertcat(*values) if values else ca.SX(0, 1)
+
+
+def known_columns(system: System, generator: InputGenerator | None) -> dict[str, Column]:
+    """All columns of a system, by name: unit and a function that traces it."""
+    kin, eq = system.kinematics, system.equations
+    known: dict[str, Column] = {}
+
+    def add(quantities: Iterable[tuple[str, str]], column: Callable[[], Any]) -> None:
+        for k, (name, unit) in enumerate(quantities):
+            known[name] = (unit, partial(_entry, column, k))
+
+    def with_units(quantities: Iterable[Quantity]) -> list[tuple[str, str]]:
+        return [(q.name, q.unit) for q in quantities]
+
+    add(with_units(system.coordinates), lambda: kin.symbols.q)
+    add(with_units(system.speeds), lambda: kin.v)
+    add(with_units(system.inputs), lambda: eq.inputs)
+    rates = [(f"acceleration.{q.name}", f"{q.unit}^2") for q in system.speeds]
+    add(rates, lambda: eq.speed_rates)
+    for name, (unit, named) in named_values(system).items():
+        known[name] = (unit, partial(_at_speeds, system, named))
+    for trace in kin.contacts:
+        names = [(f"{trace.contact.name}.contact_{axis}", "m") for axis in "xyz"]
+        add(names, partial(kin.at_speeds, trace.point))
+    after_eta = kin.num_coordinates + kin.num_independent_speeds
+    add(with_units(system.auxiliary_states), lambda: system.state[after_eta:])
+    if generator is not None:
+        states = generator.states
+        add(zip(generator.names, generator.units, strict=True), lambda: states)
+    add([("kinetic_energy", "J")], lambda: eq.kinetic_energy)
+    add([("potential_energy", "J")], lambda: eq.forces.potential_energy)
+    add([("work", "J")], lambda: system.state[-1] if system.does_work else ca.SX(0))
+    add([(f"residual.{row.name}", row.unit) for row in kin.rows], lambda: kin.row_values)
+    contacts = system.model.contacts
+    bearing = [k for k, row in enumerate(kin.rows) if bears_force(contacts, row.name)]
+    reactions = [(f"reaction.{kin.rows[k].name}", kin.rows[k].multiplier_unit) for k in bearing]
+    add(reactions, lambda: eq.multipliers[bearing])
+    return known
+
+
+def _entry(column: Callable[[], Any], k: int) -> ca.SX:
+    return column()[k]
+
+
+def _at_speeds(system: System, trace: Callable[[], ca.SX]) -> ca.SX:
+    return system.kinematics.at_speeds(trace())
+
 
 #: What an input of a batch may be given as, besides what :func:`simulate` takes.
 BatchInput = ArrayLike | str | Table | Sequence[Table] | ca.Function
@@ -432,3 +555,289 @@ def num_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+#: Variants that are done at a time, in lanes and on a device.
+BLOCK, DEVICE_BLOCK = 4096, 2**16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Variants:
+    """States, inputs and parameters of many variants. Made by :func:`read_variants`.
+
+    Parameters
+    ----------
+    system : with rows that are independent at these parameters.
+    what : the work, for messages: ``linearizations``.
+    count : variants.
+    state : values by name, (1,) or (count,).
+    inputs : [u; w; ẇ], (1, nu) or (count, nu).
+    parameters : (1, np) or (count, np).
+    others : further numbers that were read, by kind and name.
+    varied : what differs, by kind and name, (count,); with its unit.
+    device : that evaluates, if one does.
+    """
+
+    system: System
+    what: str
+    count: int
+    state: dict[str, Array]
+    inputs: Array
+    parameters: Array
+    others: dict[str, dict[str, Array]]
+    varied: dict[str, tuple[Array, str]]
+    device: AbstractDevice | None = None
+
+    @property
+    def where(self) -> str:
+        """Location for error messages."""
+        return f"{self.what} of model '{self.system.model.name}'"
+
+    @property
+    def block(self) -> int:
+        """Variants that are done at a time."""
+        return BLOCK if self.device is None else DEVICE_BLOCK
+
+    def compile(self, key: Any, trace: Callable[[], Program]) -> RowFunction:
+        """A traced function of rows, compiled once for the system and where it runs."""
+        return self.system.cached(
+            ("rows", key, self.device), lambda: compile_rows(trace(), self.device)
+        )
+
+    def rows(self, table: Array, block: range) -> Array:
+        """Rows of a table that belong to a block."""
+        if len(table) == 1:
+            table = np.broadcast_to(table, (len(block), *table.shape[1:]))
+            return np.ascontiguousarray(table)
+        return np.ascontiguousarray(table[block.start : block.stop])
+
+    def take(self, which: NDArray[np.int_]) -> Variants:
+        """Some of the variants."""
+        if len(which) == self.count:
+            return self
+
+        def some(values: Array) -> Array:
+            return values if len(values) == 1 else values[which]
+
+        return dataclasses.replace(
+            self,
+            count=len(which),
+            state={name: some(x) for name, x in self.state.items()},
+            inputs=some(self.inputs),
+            parameters=some(self.parameters),
+            others={
+                kind: {name: some(x) for name, x in values.items()}
+                for kind, values in self.others.items()
+            },
+            varied={name: (values[which], unit) for name, (values, unit) in self.varied.items()},
+        )
+
+    def at(self, k: int) -> tuple[dict[str, float], Array, Array]:
+        """State by name, inputs and parameters of one variant."""
+        state = {name: float(x[min(k, len(x) - 1)]) for name, x in self.state.items()}
+        return (
+            state,
+            self.inputs[min(k, len(self.inputs) - 1)],
+            self.parameters[min(k, len(self.parameters) - 1)],
+        )
+
+    def completed(
+        self,
+        block: range,
+        time: float,
+        *,
+        guess: Mapping[str, float] | None = None,
+        speed_inputs: SpeedInputs | None = None,
+    ) -> Starts:
+        """Consistent states of a block.
+
+        Parameters
+        ----------
+        block : variants.
+        time : s.
+        guess : as in :func:`complete_start`.
+        speed_inputs : of places in the block and their coordinates; those of `inputs` by default.
+        """
+        model = self.system.model
+        num, num_w = len(model.inputs), len(model.speed_inputs)
+        u = self.rows(self.inputs, block)
+        given = speed_inputs or (lambda k, _: u[k, num : num + num_w])
+        try:
+            return complete_starts(
+                self.system,
+                {
+                    name: values[block.start : block.stop] if len(values) > 1 else values
+                    for name, values in self.state.items()
+                },
+                count=len(block),
+                time=time,
+                parameters=self.rows(self.parameters, block),
+                speed_inputs=given if num_w else None,
+                guess=guess,
+            )
+        except SimulationError as error:
+            raise _renumbered(error, block.start) from None
+
+    def state_rows(self, q: Array, eta: Array, mu: Array) -> Array:
+        """x = [q; η; μ; W], no work done."""
+        work = np.zeros((len(q), 1 if self.system.does_work else 0))
+        return np.concatenate([q, eta, mu, work], axis=1)
+
+    def labels(self) -> dict[str, Any]:
+        """Coordinates of a labelled dataset over ``variant``: what differs, with units."""
+        coords: dict[str, Any] = {"variant": np.arange(self.count)}
+        for name, (values, unit) in self.varied.items():
+            coords[name] = ("variant", values, {"units": unit})
+        return coords
+
+    def dataset(
+        self, columns: Mapping[str, tuple[NDArray[Any], str]], title: str
+    ) -> xarray.Dataset:
+        """Labelled dataset over ``variant``: columns (count,) by name, each with its unit."""
+        import xarray
+
+        data = {
+            name: ("variant", values, {"units": unit} if unit else {})
+            for name, (values, unit) in columns.items()
+        }
+        attrs = {"model": self.system.model.name, "title": title}
+        return xarray.Dataset(data, coords=self.labels(), attrs=attrs)
+
+
+def read_variants(
+    system: System,
+    function: str,
+    what: str,
+    *,
+    state: Mapping[str, ArrayLike] | None = None,
+    inputs: Mapping[str, ArrayLike] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    others: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+    count: int | None = None,
+    device: Any = "cpu",
+) -> Variants:
+    """Read the arguments of a batch.
+
+    Parameters
+    ----------
+    system : compiled system.
+    function : the caller, for messages.
+    what : its work, for messages.
+    state, inputs, parameters : by name, one number or one for each variant.
+    others : further numbers by kind and name.
+    count : number of variants, where no list says it.
+    device : ``"cpu"``, or as in :func:`simulate_batch`.
+
+    Raises
+    ------
+    SimulationError : for unknown inputs and parameters, lists of different lengths, and parameters
+        that the model refuses.
+    """
+    require_system(function, system)
+    where = f"{what} of model '{system.model.name}'"
+    found = read_device(device, where)
+    kinds: dict[str, Mapping[str, ArrayLike]] = {
+        "start": state or {},
+        "input": inputs or {},
+        "parameter": parameters or {},
+        **(others or {}),
+    }
+    given = {
+        kind: {name: read_numbers(value, f"{kind} '{name}'", where) for name, value in m.items()}
+        for kind, m in kinds.items()
+    }
+    lengths = {f"{kind} '{n}'": len(x) for kind, values in given.items() for n, x in values.items()}
+    count = read_count(count, lengths, where)
+    table = _input_rows(system, given["input"])
+    rows, system = parameter_rows(system, given["parameter"], count)
+    return Variants(
+        system=system,
+        what=what,
+        count=count,
+        state=given["start"],
+        inputs=table,
+        parameters=rows,
+        others={kind: given[kind] for kind in others or {}},
+        varied={
+            f"{kind}.{name}": (values, varied_unit(system, kind, name))
+            for kind, numbers in given.items()
+            for name, values in numbers.items()
+            if len(values) > 1
+        },
+        device=found,
+    )
+
+
+def _input_rows(system: System, given: Mapping[str, Array]) -> Array:
+    """[u; w; ẇ] of inputs by name, zero where they are not given."""
+    names = [quantity.name for quantity in system.inputs]
+    table = np.zeros((max([1, *(len(values) for values in given.values())]), len(names)))
+    for name, values in given.items():
+        if name not in names:
+            raise SimulationError(
+                f"there is no input '{name}'",
+                f"inputs of model '{system.model.name}'",
+                nearest(name, names),
+            )
+        table[:, names.index(name)] = values
+    return table
+
+
+def _renumbered(error: SimulationError, first: int) -> SimulationError:
+    """The fault of a variant of a block, with its number among all."""
+    fault = error.faults[0]
+    place, _, number = fault.where.rpartition(", trajectory ")
+    if not number.isdecimal():
+        return error
+    return SimulationError(fault.what, f"{place}, variant {int(number) + first}", fault.fix)
+
+
+def in_blocks(
+    count: int,
+    work: Callable[[range], None],
+    *,
+    size: int | None = None,
+    threads: int | None = None,
+    progress: Callable[[float], object] | None = None,
+    cancel: Any = None,
+) -> None:
+    """Do the work of all variants, a block at a time on several threads.
+
+    Parameters
+    ----------
+    count : variants.
+    work : does a block.
+    size : variants in a block, at most; :data:`BLOCK` if not given.
+    threads : all cores if not given.
+    progress : called with the fraction done.
+    cancel : a ``threading.Event``; setting it leaves out the blocks that have not begun.
+    """
+    workers = num_cores() if threads is None else threads
+    if not isinstance(workers, int | np.integer) or workers < 1:
+        raise SimulationError(f"threads is {workers!r}", "batch", "give a whole number, 1 or more")
+    stop = cancel if cancel is not None else threading.Event()
+    size = size or BLOCK
+    blocks = [range(k, min(k + size, count)) for k in range(0, count, size)]
+    done = 0
+
+    def one(block: range) -> int:
+        if not stop.is_set():
+            work(block)
+        return len(block)
+
+    if len(blocks) == 1:
+        one(blocks[0])
+        if progress is not None:
+            progress(1.0)
+        return
+    with ThreadPoolExecutor(max(1, min(workers, len(blocks)))) as pool:
+        pending = [pool.submit(one, block) for block in blocks]
+        try:
+            for finished in as_completed(pending):
+                done += finished.result()
+                if progress is not None:
+                    progress(done / count)
+        except BaseException:
+            for waiting in pending:
+                waiting.cancel()
+            raise

@@ -1,4 +1,19 @@
-"""`Batch`: results of many trajectories, with names, units and how each ended."""
+"""`simulate_batch`: many trajectories at once, how they run, and their results.
+
+**The trajectories of a batch, for the driver of segments.**
+
+Those in the same basis run together in lanes. Where independent speeds no longer determine the
+motion, states are converted through the tree speeds v to others that do, as in a single run. In
+each basis the code has the same width, so that no trajectory's bits depend on how many others go on
+with it.
+
+**`simulate_batch`: many trajectories of a system at once, in lanes and on several threads.**
+
+Every trajectory has its own start, parameters and inputs, and its own steps. It is integrated in
+wide code next to others, none of which it sees: its numbers are the same to the last bit whatever
+runs beside it, in whatever order, on however many threads. What is kept of it is chosen before, so
+that a million runs need no million histories.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +23,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,37 +33,324 @@ from noslip.base import (
     Array,
     MissingNameError,
     MissingPlaceError,
+    SimulationError,
     counted,
     nearest,
     require,
     write_atomically,
 )
-from noslip.engines import System, columns_of, to_device
+from noslip.engines import DeviceMemory, System, columns_of, to_device
 from noslip.model import Model
-from noslip.simulation import rules
-from noslip.simulation.batches.lanes import LaneResults
-from noslip.simulation.batches.motions import BatchMotions
-from noslip.simulation.batches.request import BatchRequest
-from noslip.simulation.events import fault_notes
+from noslip.simulation.batches.batch_code import (
+    UNSETTLED,
+    BatchCode,
+    DeviceCode,
+    LanePlan,
+    LaneResults,
+    compile_batch,
+    empty_results,
+    run_lanes,
+    run_on_device,
+)
+from noslip.simulation.batches.batch_request import SINGLE_PROJECTION, BatchRequest, read_batch
+from noslip.simulation.events import (
+    ending_directions,
+    fault_notes,
+    lift_events,
+    pulling_start,
+    switch_texts,
+)
 from noslip.simulation.expressions import angle_names
-from noslip.simulation.failures import not_passed, singular_sentence
-from noslip.simulation.lazy_columns import NO_EVENTS, LazyField, Named
-from noslip.simulation.lifting import (
+from noslip.simulation.inputs import Table
+from noslip.simulation.loop import rules
+from noslip.simulation.loop.rules import PROJECTION_TOLERANCE
+from noslip.simulation.notes import (
+    FEWEST_STEPS,
     brake_inputs,
     brake_text,
     first_lifts,
     held_contacts,
+    second_contact_notes,
     usual_force,
     watched_events,
 )
+from noslip.simulation.options import BatchOptions, takes
 from noslip.simulation.run_files import NetCDF, add_variable, check_file, new_netcdf
-from noslip.simulation.samples import ENDINGS
-from noslip.simulation.second_contacts import second_contact_notes
-from noslip.simulation.switches import switch_texts
-from noslip.simulation.trajectory import Ending
+from noslip.simulation.samples import ENDINGS, not_passed, singular_sentence
+from noslip.simulation.segments import Ends, Indices, SegmentBasis, carried, drive
+from noslip.simulation.starts.bases import run_starts, states_in
+from noslip.simulation.starts.completion import Starts, complete_starts
+from noslip.simulation.trajectory import NO_EVENTS, Ending, LazyField, Named
 
 if TYPE_CHECKING:
     import xarray
+
+
+#: Trajectories below which those that go on in other speeds do so on the processor: a kernel of
+#: their own would take longer to translate.
+FEW = 20_000
+
+
+class BatchMotions:
+    """Many trajectories, driven together.
+
+    Parameters
+    ----------
+    request : what is asked for.
+    out : where samples go, if not into memory of its own.
+
+    Attributes
+    ----------
+    begin : bases in which trajectories start, and which do.
+    results : a row for each trajectory.
+    systems : in whose speeds trajectories ran, the given one first.
+    last : (n,) in which of them each ran last.
+    changed_speeds : (n,) whether each went on in other speeds than it began with.
+    units : of the columns, by name.
+    tables : of columns that are on the device.
+    """
+
+    def __init__(self, request: BatchRequest, out: np.ndarray | None) -> None:
+        self._request = request
+        self._codes: dict[tuple[System, bool], BatchCode] = {}
+        self.systems: list[System] = []
+        code = self._code(request.run.system)
+        self.units: Mapping[str, str] = code.units
+        self.last = np.zeros(request.count, np.int64)
+        self.changed_speeds = np.zeros(request.count, dtype=bool)
+        self._is_ended = False
+        self.tables: dict[str, DeviceMemory] = {}
+        states, start = _start_states(code, request)
+        groups = run_starts(code.system, start, request.run.start_time, request.parameters)
+        for here, which in groups:
+            if here is not code.system:
+                self._begin_in(here, which, states, start)
+            _check_pressed(self._code(here), request, which, states[which])
+        self.begin = [(SegmentBasis(here), which) for here, which in groups]
+        self.results = _make_results(code, request, states.shape[1], out)
+        self.restart(states)
+
+    def _begin_in(self, system: System, which: Indices, states: np.ndarray, start: Starts) -> None:
+        """Write start states in the speeds of another system."""
+        code, num_q = self._code(system), start.q.shape[1]
+        self.changed_speeds[which] = True
+        self.last[which] = self.systems.index(system)
+        t = np.full(len(which), self._request.run.start_time)
+        rest = states[which, num_q + start.eta.shape[1] :]
+        values = code.model_parameters(which)
+        states[which] = states_in(system, t, start.q[which], start.v[which], rest, values)
+
+    def restart(self, states: np.ndarray) -> None:
+        """Reset all trajectories to start states (n, ny)."""
+        results, run = self.results, self._request.run
+        results.states[:], results.times[:], results.steps_left[:] = (
+            states,
+            run.start_time,
+            run.step,
+        )
+        results.codes[:] = UNSETTLED
+        for name in ("steps", "rejections", "evaluations", "filled"):
+            getattr(results, f"num_{name}")[:] = 0
+
+    def run(self, basis: SegmentBasis, which: np.ndarray) -> Ends | None:
+        """Run trajectories in one basis; the ends of those that may continue."""
+        request, results = self._request, self.results
+        is_first = results.codes[which[0]] == UNSETTLED
+        if not is_first:
+            # whoever is not reached by then was cancelled
+            results.codes[which] = rules.CANCELLED
+            if self._is_ended:
+                return None
+        progress = request.run.progress
+        report = None
+        if is_first and progress is not None:
+            report = lambda done: progress(done / request.count)  # noqa: E731
+        self._is_ended = self._integrate(basis, which, report)
+        if self._is_ended:
+            never = results.codes == UNSETTLED
+            results.codes[never] = rules.CANCELLED
+            return None
+        some = which[results.codes[which] == rules.SINGULAR]
+        if not some.size:
+            return None
+        return Ends(
+            which=some,
+            codes=results.codes[some],
+            indices=results.which[some],
+            times=results.times[some],
+            states=results.states[some],
+            values=self._code(basis.system).model_parameters(some),
+        )
+
+    def _integrate(
+        self, basis: SegmentBasis, which: np.ndarray, report: Callable[[int], object] | None
+    ) -> bool:
+        """Integrate trajectories in one basis where they shall run; whether it was ended early."""
+        request, device, cancel = self._request, self._request.device, self._request.run.cancel
+        if device is None or (basis.system is not self.systems[0] and which.size < FEW):
+            self.tables.clear()
+            return run_lanes(
+                self._plan(basis, which, is_on_device=False),
+                self.results,
+                threads=request.threads,
+                progress=report,
+                cancel=cancel,
+            )
+        # what is kept there is whole as long as no trajectory goes on in other speeds
+        self.tables.clear()
+        kept = self.tables if request.stays_on_device else None
+        programs = self._code(basis.system).programs
+        code = DeviceCode(programs, device, request.is_single, kept)
+        plan = self._plan(basis, which, is_on_device=True)
+        return run_on_device(plan, self.results, code, progress=report, cancel=cancel)
+
+    def carry(self, here: SegmentBasis, there: SegmentBasis, which: np.ndarray) -> None:
+        """Write states in the speeds of another system, through their tree speeds."""
+        results = self.results
+        if there.system is here.system:
+            return
+        self.changed_speeds[which] = True
+        code = self._code(here.system)
+        self._code(there.system)
+        self.last[which] = self.systems.index(there.system)
+        t, y = results.times[which], results.states[which]
+        u = code.inputs_at(which, t, y)
+        x = np.ascontiguousarray(y[:, : here.system.num_states])
+        v = here.system.motion.map(t, x, u, code.model_parameters(which))
+        v = v[:, : len(here.system.speeds)]
+        results.states[which] = carried(here.system, there.system, y, v)
+
+    def _code(self, system: System, *, is_on_device: bool | None = None) -> BatchCode:
+        """The request in the speeds of a system, for the device of the request if it has one.
+
+        Parameters of lanes have values behind them that a device computes by itself.
+        """
+        place = self._request.device is not None if is_on_device is None else is_on_device
+        if system not in self.systems:
+            self.systems.append(system)
+        if (system, place) not in self._codes:
+            self._codes[system, place] = compile_batch(system, self._request, is_on_device=place)
+        return self._codes[system, place]
+
+    def _plan(self, basis: SegmentBasis, queue: np.ndarray, *, is_on_device: bool) -> LanePlan:
+        """Plan of the loop for some trajectories in a basis."""
+        system, request, run = basis.system, self._request, self._request.run
+        code = self._code(system, is_on_device=is_on_device)
+        directions = ending_directions(system, request.events)
+        return LanePlan(
+            lanes=request.lanes,
+            functions=dict.fromkeys(code.programs, -1) if is_on_device else code.functions,
+            num_states=system.num_states,
+            num_generator_states=code.num_generator_states,
+            num_inputs=len(system.inputs),
+            num_columns=len(request.columns),
+            method=run.method_number,
+            queue=queue,
+            parameters=code.parameters,
+            base_inputs=code.base_inputs,
+            tables=code.tables,
+            end_time=run.end_time,
+            update_times=code.update_times,
+            sample_times=run.times,
+            directions=np.array([*directions, *[np.nan] * code.num_angles]),
+            num_endings=len(request.terminal),
+            health_floors=basis.floors,
+            relative_tolerance=run.rtol,
+            absolute_tolerance=run.absolute(system.num_states + code.num_generator_states),
+            apart=system.work_apart,
+            max_step=run.longest_step,
+            max_steps=run.max_steps,
+            projection_tolerance=SINGLE_PROJECTION
+            if is_on_device and request.is_single
+            else PROJECTION_TOLERANCE,
+            num_noise=code.generator.noise.shape[0] // 2 if code.generator else 0,
+            seed=code.generator.seed if code.generator else 0,
+            first_run=code.generator.run if code.generator else 0,
+        )
+
+
+def _start_states(code: BatchCode, request: BatchRequest) -> tuple[np.ndarray, Starts]:
+    """(n, ny) states [q; η; μ; W; z] where all trajectories start, no work done yet; the starts."""
+    system, count, time = code.system, request.count, request.run.start_time
+    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+    z = np.zeros(0)
+    if code.generator is not None:
+        code.generator.check_start(time, system.model.name)
+        z = np.asarray(code.generator.start)
+
+    def speed_inputs(trajectories: np.ndarray, q: np.ndarray) -> np.ndarray:
+        y = np.zeros((len(q), system.num_states + z.size))
+        y[:, : q.shape[1]], y[:, system.num_states :] = q, z
+        times = np.full(len(q), time)
+        return code.inputs_at(trajectories, times, y)[:, num_u : num_u + num_w]
+
+    start = complete_starts(
+        system,
+        request.starts,
+        count=count,
+        time=time,
+        parameters=request.parameters,
+        speed_inputs=speed_inputs if num_w else None,
+        guess=request.run.guess,
+    )
+    work = np.zeros((count, 1 if system.does_work else 0))
+    parts = [start.q, start.eta, start.mu, work, np.tile(z, (count, 1))]
+    states = np.concatenate(parts, axis=1)
+    is_finite = np.isfinite(states).all(axis=1)
+    if not is_finite.all():
+        raise SimulationError(
+            "the start state is not finite",
+            f"start of model '{system.model.name}', trajectory {int(np.argmin(is_finite))}",
+            "give another configuration, away from singular ones",
+        )
+    return states, start
+
+
+def _check_pressed(
+    code: BatchCode, request: BatchRequest, which: Indices, states: np.ndarray
+) -> None:
+    """Refuse starts of some trajectories at which the ground would have to pull a body."""
+    lifts = [name for name in request.events if name in lift_events(code.system)]
+    if not lifts:
+        return
+    t = np.full(len(which), request.run.start_time)
+    values = code.events_at(which, t, states, is_compiled=request.device is None)
+    for name in lifts:
+        forces = values[:, list(request.events).index(name)]
+        if np.any(forces < 0):
+            k = int(np.argmax(forces < 0))
+            number = f", trajectory {which[k]}"
+            raise pulling_start(code.system, name, float(forces[k]), t[k], number)
+
+
+def _make_results(
+    code: BatchCode, request: BatchRequest, num_states: int, out: np.ndarray | None
+) -> LaneResults:
+    """Memory for the results; samples go where the user wants them."""
+    shape = (request.count, len(request.run.times), len(request.columns))
+    samples = np.zeros(0)
+    if "samples" in request.keep:
+        samples = np.empty(shape) if out is None else out
+        is_right = samples.shape == shape and samples.dtype == np.float64
+        if not (is_right and samples.flags.c_contiguous and samples.flags.writeable):
+            raise SimulationError(
+                f"out has the shape {samples.shape} and the type {samples.dtype}",
+                f"batch of model '{code.system.model.name}'",
+                f"give a writable array of float64 with the shape {shape}, rows one after another",
+            )
+        samples[...] = np.nan
+    return empty_results(
+        request.count,
+        num_states,
+        len(request.columns),
+        len(request.events),
+        request.max_events,
+        has_minimum="minimum" in request.keep,
+        has_maximum="maximum" in request.keep,
+        samples=samples,
+        num_angles=code.num_angles,
+    )
+
 
 #: Dimensions, values and attributes of a variable of a dataset.
 _Variable: TypeAlias = tuple[tuple[str, ...], NDArray, dict[str, str]]
@@ -520,3 +823,66 @@ def _causes(request: BatchRequest, motions: BatchMotions) -> np.ndarray:
             if not causes[place] and how[0] == rules.SINGULAR:
                 causes[place] = singular_sentence(system, how[1], *at)
     return causes
+
+
+@takes(BatchOptions)
+def simulate_batch(system: System, *, duration: float, **options: Unpack[BatchOptions]) -> Batch:
+    """Many motions of a system, each with its own start, parameters and inputs.
+
+    Wherever a number may be given, a list of numbers may be given too, one for each trajectory; a
+    :class:`Table` too. Nothing that happens to one trajectory ends the others or raises: how each
+    ended is said in the result.
+
+    Parameters
+    ----------
+    system : compiled system.
+    duration : s.
+    options : how the runs are made.
+
+    Raises
+    ------
+    SimulationError : for inconsistent arguments.
+    """
+    given: dict[str, Any] = {"system": system, "duration": duration, **options}
+    request = read_batch(system, given)
+    motions = BatchMotions(request, options.get("out"))
+    drive(motions, motions.begin)
+
+    def again(number: int, events: dict[str, str], columns: tuple[str, ...]) -> Batch:
+        steps = {"max_step": min(request.run.max_step, duration / FEWEST_STEPS)}
+        asked = {"events": events, "columns": columns, "outputs": {c: c for c in columns}, **steps}
+        return simulate_batch(**given | _AGAIN | _first(given, number, request.count) | asked)
+
+    return collect(request, motions, again)
+
+
+#: Arguments of a batch that is repeated for further events.
+_AGAIN: dict[str, Any] = {
+    "keep": ("final", "samples"),
+    "samples": 2,
+    "max_events": 1,
+    "out": None,
+    "device": "cpu",
+    "precision": "double",
+    "arrays": "numpy",
+    "progress": None,
+    "cancel": None,
+}
+
+
+def _first(given: Mapping[str, Any], number: int, count: int) -> dict[str, Any]:
+    """Arguments that differ between trajectories, of the first so many of them."""
+    found: dict[str, Any] = {"count": number}
+    for word in ("start", "parameters", "inputs", "definitions"):
+        values = given.get(word)
+        if isinstance(values, Mapping):
+            found[word] = {name: _cut(value, number, count) for name, value in values.items()}
+    return found
+
+
+def _cut(value: Any, number: int, count: int) -> Any:
+    """The first of as many values as there are trajectories; what is one for all stays."""
+    if isinstance(value, str | Table | ca.Function) or not hasattr(value, "__len__"):
+        return value
+    is_each = len(value) == count and number < count
+    return value[:number] if is_each else value

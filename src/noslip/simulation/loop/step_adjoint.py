@@ -33,23 +33,23 @@ from typing import Any
 import numpy as np
 
 from noslip.engines import PLACE, REAL, WHOLE, Buffer, Given, Value, stored_machine_code
-from noslip.simulation import dop853
-from noslip.simulation.dop853 import NUM_STAGES
-from noslip.simulation.loop.code import sources_digest
-from noslip.simulation.loop.projection import project
-from noslip.simulation.loop.rates import evaluate, find_inputs
-from noslip.simulation.loop.shape import Shape
+from noslip.simulation.loop import dop853
+from noslip.simulation.loop.dop853 import NUM_STAGES
+from noslip.simulation.loop.loop import sources_digest
+from noslip.simulation.loop.rules import EPS, MAX_PROJECTIONS, RK4, RK4_ROWS, RK4_TIMES
 from noslip.simulation.loop.steps import (
     STAGES,
     B,
+    evaluate,
+    find_inputs,
     just_below,
+    project,
     stage_range,
     state_at_end,
     take_stages,
     weighted,
 )
-from noslip.simulation.loop.writer import LoopWriter
-from noslip.simulation.rules import EPS, MAX_PROJECTIONS, RK4, RK4_ROWS, RK4_TIMES
+from noslip.simulation.loop.writer import LoopWriter, Shape
 
 # What the adjoint sweep needs besides the record of the run: addresses, then sizes and a number.
 _ADDRESSES = (

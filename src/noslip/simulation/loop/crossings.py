@@ -23,17 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from noslip.engines import WHOLE, Buffer, Given, Value
-from noslip.simulation.loop.dense import (
-    ask_roughness,
-    enclose_states,
-    interpolate,
-    partial_step,
-    state_within,
-)
-from noslip.simulation.loop.projection import settle
-from noslip.simulation.loop.rates import find_inputs
-from noslip.simulation.loop.writer import LoopWriter
-from noslip.simulation.rules import (
+from noslip.simulation.loop.rules import (
     ACCEPTED,
     BESIDE,
     CHECKS_PER_STEP,
@@ -52,6 +42,16 @@ from noslip.simulation.rules import (
     UNRESOLVED,
     VANISHED,
 )
+from noslip.simulation.loop.steps import (
+    ask_roughness,
+    enclose_states,
+    find_inputs,
+    interpolate,
+    partial_step,
+    settle,
+    state_within,
+)
+from noslip.simulation.loop.writer import LoopWriter
 
 #: Of an event of which crossings are not excluded: its value is not enclosed, or not bounded.
 NOT_ENCLOSED, UNBOUNDED = 2.0, 3.0
