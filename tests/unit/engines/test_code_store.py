@@ -729,8 +729,8 @@ def test_files_that_another_process_removes_first_are_no_error(store, monkeypatc
 
 ENDS_WHILE_COMPILING = """
 import sys, threading, time
-from noslip.simulation.loop.code import loop_code
-from noslip.simulation.loop.shape import Shape
+from noslip.simulation.loop.loop import loop_code
+from noslip.simulation.loop.writer import Shape
 
 def work():
     for n in range(10, 60):
