@@ -29,17 +29,19 @@ def robot() -> ns.Model:
     b = ns.ModelBuilder(name="robot", gravity=(0, 0, -9.81))
     b.body("base", mass=15.0, inertia=(0.25, 0.45, 0.6), center_of_mass=(0.15, 0, 0.05))
     height = ns.Placement(position=(0, 0, RADIUS))
-    b.joint("base", ns.Planar(), parent="world", child="base", parent_frame=height)
+    b.joint("base", ns.joints.Planar(), parent="world", child="base", parent_frame=height)
     for name, y in (("left", TRACK / 2), ("right", -TRACK / 2)):
         b.body(name, mass=1.2, inertia=(0.003, 0.006, 0.003))
-        axle, place = ns.Revolute(axis=(0, 1, 0)), ns.Placement(position=(0, y, 0))
+        axle, place = ns.joints.Revolute(axis=(0, 1, 0)), ns.Placement(position=(0, y, 0))
         b.joint(name, axle, parent="base", child=name, parent_frame=place)
-        disk = ns.Disk(radius=RADIUS, axis=(0, 1, 0))
-        b.contact(ns.Rolling(name=name, body=name, wheel=disk, friction=FRICTION[name]))
+        disk = ns.surfaces.Disk(radius=RADIUS, axis=(0, 1, 0))
+        b.contact(ns.contacts.Rolling(name=name, body=name, wheel=disk, friction=FRICTION[name]))
         b.input(f"{name}.torque", "N*m")
-        b.force(ns.Motor(name=f"{name}.motor", speed=f"{name}.rate", input=f"{name}.torque"))
+        b.force(ns.forces.Motor(name=f"{name}.motor", speed=f"{name}.rate", input=f"{name}.torque"))
     free = {"longitudinal": False, "lateral": False, "center": (0.25, 0, -0.05)}
-    b.contact(ns.Rolling(name="skid", body="base", wheel=ns.Ball(radius=0.05), **free))
+    b.contact(
+        ns.contacts.Rolling(name="skid", body="base", wheel=ns.surfaces.Ball(radius=0.05), **free)
+    )
     return b.build()
 
 
@@ -50,7 +52,9 @@ def smoothed(model: ns.Model) -> ns.Model:
         for c in model.contacts
     )
     forces = tuple(
-        ns.SlidingFriction(name=f"{name}.friction", contact=name, friction=mu, smoothing="smooth")
+        ns.forces.SlidingFriction(
+            name=f"{name}.friction", contact=name, friction=mu, smoothing="smooth"
+        )
         for name, mu in FRICTION.items()
     )
     smooth = ns.Parameter(name="smooth", value=1e-2, unit="m/s")

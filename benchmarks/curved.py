@@ -19,40 +19,46 @@ ROUNDS = 8
 AGREEMENT = 1e-8  # m, between the places at the end
 TWICE = 2.0
 RUN = {"duration": 2.0, "samples": 3, "rtol": 1e-10, "atol": 1e-10}
-BALL, DISK = ns.Ball(radius=0.1), ns.Disk(radius=0.1, axis=(0.0, 1.0, 0.0))
-LYING = ns.Plane(frame=ns.Placement(angles=(0.0, np.pi / 2, 0.0)))  # its z axis is the world's x
+BALL, DISK = ns.surfaces.Ball(radius=0.1), ns.surfaces.Disk(radius=0.1, axis=(0.0, 1.0, 0.0))
+LYING = ns.contacts.Plane(
+    frame=ns.Placement(angles=(0.0, np.pi / 2, 0.0))
+)  # its z axis is the world's x
 #: What, surface, closed ground and where it is, general ground, start.
 PAIRS = (
     (
         "ball in a sphere",
         BALL,
-        (ns.SphereGround(radius=1.0, inside=True), ns.Plane()),
-        ns.RevolvedGround(z="-sqrt(1 - r^2)"),
+        (ns.grounds.SphereGround(radius=1.0, inside=True), ns.contacts.Plane()),
+        ns.grounds.RevolvedGround(z="-sqrt(1 - r^2)"),
         {"ball.x": 0.4, "ball.y": 0.0, "ball.wx": -3.0, "ball.wy": 0.0, "ball.wz": 1.0},
     ),
     (
         "ball in a pipe",
         BALL,
-        (ns.CylinderGround(radius=1.0, inside=True), LYING),
-        ns.HeightGround(z="-sqrt(1 - y^2)"),
+        (ns.grounds.CylinderGround(radius=1.0, inside=True), LYING),
+        ns.grounds.HeightGround(z="-sqrt(1 - y^2)"),
         {"ball.x": 0.0, "ball.y": 0.4, "ball.wx": 0.0, "ball.wy": 3.0, "ball.wz": 1.0},
     ),
     (
         "disk on a plane",
         DISK,
-        (ns.FlatGround(), ns.Plane()),
-        ns.HeightGround(z="0*x"),
+        (ns.grounds.FlatGround(), ns.contacts.Plane()),
+        ns.grounds.HeightGround(z="0*x"),
         {"ball.x": 0.0, "ball.y": 0.0, "ball.wx": 0.1, "ball.wy": 8.0, "ball.wz": 0.3},
     ),
 )
 
 
-def system_of(wheel: ns.AbstractSurface, ground: ns.AbstractGround, plane: ns.Plane) -> ns.System:
+def system_of(
+    wheel: ns.surfaces.AbstractSurface, ground: ns.grounds.AbstractGround, plane: ns.contacts.Plane
+) -> ns.System:
     b = ns.ModelBuilder(name="pair", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
     b.contact(
-        ns.Rolling(name="touch", body="ball", wheel=wheel, ground=ground, plane=plane, lift="keep")
+        ns.contacts.Rolling(
+            name="touch", body="ball", wheel=wheel, ground=ground, plane=plane, lift="keep"
+        )
     )
     return ns.compile(ns.derive(b.build()))
 
@@ -78,7 +84,7 @@ def pairs(measures: list[Measure], timings: dict[str, float], checks: dict[str, 
         sides, runs, ends = {}, {}, {}
         forms = {
             "closed": system_of(wheel, closed, plane),
-            "general": system_of(wheel, general, ns.Plane()),
+            "general": system_of(wheel, general, ns.contacts.Plane()),
         }
         for form, system in forms.items():
             sides[form], runs[form], ends[form] = work(system, start)
@@ -105,7 +111,9 @@ def grids(measures: list[Measure], timings: dict[str, float]) -> None:
         line = np.linspace(-3.0, 3.0, count)
         heights = 0.1 * np.sin(line[None, :]) * np.cos(0.7 * line[:, None])
         began = time.process_time()
-        system = system_of(BALL, ns.GridGround.from_points(line, line, heights), ns.Plane())
+        system = system_of(
+            BALL, ns.grounds.GridGround.from_points(line, line, heights), ns.contacts.Plane()
+        )
         timings[f"grid of {count} by {count}, model to function"] = time.process_time() - began
         sides[count] = work(system, {"ball.x": 0.4, "ball.y": 0.1, "ball.wx": -1.0})[0]
     named = {f"grid of {count}": side for count, side in sides.items()}

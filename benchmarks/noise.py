@@ -26,11 +26,13 @@ FRAME = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 
 def law(system: ns.System, plant: ns.Plant, period: float) -> tuple[ns.PlantLaw, dict[str, float]]:
     """The loop round a plant, and its start."""
-    motion = ns.PathMotion(path=ns.Circle(radius=2.0), timing=ns.ConstantSpeed(0.3), **FRAME)
+    motion = ns.motions.PathMotion(
+        path=ns.paths.Circle(radius=2.0), timing=ns.timing.ConstantSpeed(0.3), **FRAME
+    )
     wanted = ns.reference_motion(system, motion)
-    tracking = ns.Tracking(
+    tracking = ns.controllers.Tracking(
         motion=motion,
-        controller=ns.PoseTracking(**FRAME),
+        controller=ns.controllers.PoseTracking(**FRAME),
         reference_start=wanted.start.q,
         limits={},
     )

@@ -209,7 +209,7 @@ def measure_tables() -> tuple[list[Measure], dict[str, float], dict[str, float]]
         table = ns.Table(times=times, values=np.full(count, 0.02), kind="linear")
         options = {**case.arguments(TOLERANCE), "inputs": {**case.inputs, "torque1": table}}
 
-        def gradient(options: dict[str, Any] = options) -> ns.Gradient:
+        def gradient(options: dict[str, Any] = options) -> ns.results.Gradient:
             return ns.gradient(system, with_respect_to=["torque1"], terminal=case.number, **options)
 
         calls[f"gradient by {count} values"] = gradient

@@ -49,7 +49,9 @@ CONTROLLERS = {POSE: PoseTracking(**FRAME), TORQUE: ComputedTorque(kp=4.0, kd=4.
 def laws(system: ns.System) -> tuple[dict[str, AbstractInputLaw], ns.Start]:
     """Every law that is measured, by name, and the start on the path."""
     motion = PathMotion(path=PATH, timing=TIMING, **FRAME)
-    follow = ns.FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
+    follow = ns.motions.FollowMotion(
+        motion=motion, reference_start=np.zeros(len(system.coordinates))
+    )
     start = start_on_motion(system, follow, {}, system.parameters())
     found: dict[str, AbstractInputLaw] = {
         OPEN: dataclasses.replace(follow, reference_start=start.q)

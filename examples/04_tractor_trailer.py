@@ -31,13 +31,13 @@ system = ns.compile(ns.derive(model))
 
 # %% The path: its curvature is continuous, so the steering has time to turn
 R = 12.0
-line = ns.Line(start=(0.0, 0.0), end=(10.0, 0.0))
-entry = ns.Clothoid(start_curvature=0.0, end_curvature=1 / R, length=15.0, start=(10.0, 0.0))
+line = ns.paths.Line(start=(0.0, 0.0), end=(10.0, 0.0))
+entry = ns.paths.Clothoid(start_curvature=0.0, end_curvature=1 / R, length=15.0, start=(10.0, 0.0))
 end = sample(entry, 2)
 x, y, heading = end.x[-1], end.y[-1], end.heading[-1]
 center = (x - R * math.sin(heading), y + R * math.cos(heading))
-ring = ns.Circle(radius=R, center=center, start_angle=heading - math.pi / 2, turns=2.5)
-path = ns.Composite(paths=(line, entry, ring), smooth_curvature=True)
+ring = ns.paths.Circle(radius=R, center=center, start_angle=heading - math.pi / 2, turns=2.5)
+path = ns.paths.Composite(paths=(line, entry, ring), smooth_curvature=True)
 
 # %% Drive: inverse kinematics, inverse dynamics and simulation in one call
 run = ns.track(
@@ -45,7 +45,7 @@ run = ns.track(
     path,
     follower=ns.Follower(steering="steer.angle", wheelbase="l1"),
     controller=ns.ControlLoop(inputs=("F_u2",)),
-    timing=ns.ConstantSpeed(2.0),
+    timing=ns.timing.ConstantSpeed(2.0),
     rtol=1e-11,
     atol=1e-11,
 )

@@ -33,8 +33,8 @@ bend = {
     "front.y": 0.0,
     "waist.angle": "0.6*(10*(t/4)**3 - 15*(t/4)**4 + 6*(t/4)**5)",
 }
-law = ns.FollowMotion(
-    motion=ns.ExpressionMotion(coordinates=bend),
+law = ns.motions.FollowMotion(
+    motion=ns.motions.ExpressionMotion(coordinates=bend),
     reference_start=np.zeros(len(system.coordinates)),
 )
 spot = ns.simulate(system, duration=4.0, inputs=law, rtol=1e-11, atol=1e-11)
@@ -45,16 +45,16 @@ print(f"front body turned on the spot by: {spot['front.angle'][-1]:.12f} rad")
 
 # %% On a circle: the pose of the front body is prescribed, and the waist follows from it
 R = 8.0
-on_circle = {"timing": ns.ConstantSpeed(1.5), "rtol": 1e-11, "atol": 1e-11}
-ideal = ns.track(system, ns.Circle(radius=R, turns=1.5), **on_circle)
+on_circle = {"timing": ns.timing.ConstantSpeed(1.5), "rtol": 1e-11, "atol": 1e-11}
+ideal = ns.track(system, ns.paths.Circle(radius=R, turns=1.5), **on_circle)
 print(f"open loop: {ideal.summary()}")
 
 # %% From a wrong start, under feedback of the pose: what open loop leaves to drift is held
 start = {"front.x": 8.3, "front.y": -0.2}
 run = ns.track(
     system,
-    ns.Circle(radius=R, turns=1.5),
-    controller=ns.PoseTracking(kv=4.0),
+    ns.paths.Circle(radius=R, turns=1.5),
+    controller=ns.controllers.PoseTracking(kv=4.0),
     start=start,
     **on_circle,
 )

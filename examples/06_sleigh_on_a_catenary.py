@@ -28,12 +28,12 @@ b = ns.gyration(system, parameters=inertia).radius
 print(f"\nradius of gyration about the blade: {b:.12f} m")
 
 # %% Lead it: ṡ = v_T/√(1 + b²κ²) on the catenary from its vertex
-path = ns.Catenary(x0=x0, extent=6.0)
+path = ns.paths.Catenary(x0=x0, extent=6.0)
 run = ns.track(
     system,
     path,
     controller=ns.ControlLoop(inputs=("F_cs", "F_cphi")),
-    timing=ns.ConstantEnergy(total_speed=v_T, radius_of_gyration=b),
+    timing=ns.timing.ConstantEnergy(total_speed=v_T, radius_of_gyration=b),
     parameters=inertia,
     duration=5.0,
     rtol=1e-12,

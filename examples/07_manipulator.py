@@ -24,14 +24,16 @@ system = ns.compile(ns.derive(model))
 
 # %% A set point is a motion that stays
 pose = {"joint1.angle": 0.5, "joint2.angle": -0.4}
-motion, q = ns.ExpressionMotion(coordinates=pose), np.array(list(pose.values()))
+motion, q = ns.motions.ExpressionMotion(coordinates=pose), np.array(list(pose.values()))
 kp, kd = (30.0, 20.0), (6.0, 4.0)
 
 
 def held(gravity, start, duration):
     """The arm under PD control."""
-    controller = ns.ProportionalDerivative(kp=kp, kd=kd, gravity=gravity)
-    law = ns.Tracking(motion=motion, controller=controller, reference_start=q, limits={})
+    controller = ns.controllers.ProportionalDerivative(kp=kp, kd=kd, gravity=gravity)
+    law = ns.controllers.Tracking(
+        motion=motion, controller=controller, reference_start=q, limits={}
+    )
     options = {"samples": 20001, "rtol": 1e-11, "atol": 1e-11}
     return ns.simulate(system, duration=duration, start=start, inputs=law, **options)
 
@@ -53,10 +55,10 @@ print(f"force that holds the tip: {tip.gravity[1]:.9f} N upwards")
 
 # %% Cartesian control: the tip goes round a circle from a wrong start, ë + 6 ė + 9 e = 0
 circle = {"x": "0.55 + 0.15*cos(t)", "y": "0.2 + 0.15*sin(t)"}
-drawn = ns.FrameMotion(body="link2", position=circle, near={"joint2.angle": -1.0})
-tool = ns.CartesianTracking(body="link2", components=("vx", "vy"), kp=9.0, kd=6.0)
+drawn = ns.motions.FrameMotion(body="link2", position=circle, near={"joint2.angle": -1.0})
+tool = ns.controllers.CartesianTracking(body="link2", components=("vx", "vy"), kp=9.0, kd=6.0)
 on_circle = drawn.trace(system).start_at(system.parameters())
-law = ns.Tracking(motion=drawn, controller=tool, reference_start=on_circle, limits={})
+law = ns.controllers.Tracking(motion=drawn, controller=tool, reference_start=on_circle, limits={})
 off = dict(zip(pose, on_circle + [0.1, 0.2], strict=True))
 drawing = ns.simulate(system, duration=3.0, start=off, inputs=law, rtol=1e-11, atol=1e-11)
 end = ns.direct_kinematics(system, dict(zip(pose, drawing.q[-1], strict=True)))["link2"]

@@ -18,21 +18,28 @@ import noslip as ns
 
 system = ns.compile(ns.derive(ns.load("tractor-trailer")))
 joints = {"steering": "steer.angle", "hinge": "hinge.angle", "hitch": "c", "trailer": "l2"}
-path = ns.Sine(amplitude=3.0, wave_number=0.1, extent=150.0)
-motion = ns.TrailerMotion(path=path, timing=ns.ConstantSpeed(1.5), wheelbase="l1", **joints)
+path = ns.paths.Sine(amplitude=3.0, wave_number=0.1, extent=150.0)
+motion = ns.motions.TrailerMotion(
+    path=path, timing=ns.timing.ConstantSpeed(1.5), wheelbase="l1", **joints
+)
 
 # %% A start on the path, but for the trailer: folded by 23°
 none = np.zeros(len(system.coordinates))
-follow = ns.FollowMotion(motion=motion, reference_start=none)
+follow = ns.motions.FollowMotion(motion=motion, reference_start=none)
 begin = ns.start_on_motion(system, follow, {}, system.parameters())
 start = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
 start |= {"tractor.vx": float(begin.eta[0]), "hinge.angle": start["hinge.angle"] + 0.4}
 
 # %% With feedback and without
 folded = {}
-laws = {"FeedForward": ns.FeedForward(), "TrailerTracking": ns.TrailerTracking(**joints)}
+laws = {
+    "FeedForward": ns.controllers.FeedForward(),
+    "TrailerTracking": ns.controllers.TrailerTracking(**joints),
+}
 for name, controller in laws.items():
-    law = ns.Tracking(motion=motion, controller=controller, reference_start=begin.q, limits={})
+    law = ns.controllers.Tracking(
+        motion=motion, controller=controller, reference_start=begin.q, limits={}
+    )
     run = ns.simulate(system, duration=60.0, start=start, inputs=law)
     folded[name] = math.degrees(np.max(np.abs(run["hinge.angle"])))
 

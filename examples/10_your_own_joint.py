@@ -21,7 +21,7 @@ import noslip as ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bolt(ns.AbstractJointType):
+class Bolt(ns.joints.AbstractJointType):
     """Turning about z, moving along it by `lead` (m) for each radian."""
 
     lead: Annotated[float | str, ns.Meaning(unit="m")]

@@ -33,7 +33,7 @@ def off(run):
 
 # %% Where the plant differs, one cause after the other
 slope = 9.81 * math.sin(math.radians(0.5))
-push = ns.Wrench(name="push", body="platform", force=("0.5*max(0, sin(t))", 0.0, 0.0))
+push = ns.forces.Wrench(name="push", body="platform", force=("0.5*max(0, sin(t))", 0.0, 0.0))
 motors = tuple(ns.Actuator(of=f"torque{k}", largest=0.2, lag=0.05) for k in (1, 2))
 pose = tuple(ns.Sensor(of=f"platform.{x}", sigma=0.005, delay=2) for x in ("x", "y"))
 beside = {"start": {"platform.x": 2.2}}

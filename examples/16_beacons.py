@@ -20,11 +20,11 @@ system = ns.compile(ns.derive(ns.load("agv")))
 
 # %% What there is on board, and what it drives past
 on_board = (
-    ns.Odometry(wheels=("wheel1", "wheel2"), sigma=0.02),
-    ns.Gyroscope(body="platform", sigma=0.01),
+    ns.sensors.Odometry(wheels=("wheel1", "wheel2"), sigma=0.02),
+    ns.sensors.Gyroscope(body="platform", sigma=0.01),
 )
 beacons = tuple(
-    ns.Beacon(body="platform", at=at, sigma=0.05, every=5)
+    ns.sensors.Beacon(body="platform", at=at, sigma=0.05, every=5)
     for at in ((3.0, 2.0, 0.0), (-3.0, 2.0, 0.0))
 )
 start_sigma = {"platform.x": 0.06, "platform.y": 0.06, "platform.angle": 0.04}
@@ -36,14 +36,14 @@ def drive(sensors):
         start={"platform.x": 1.92},
         sensors=sensors,
         actuators=tuple(ns.Actuator(of=name, sigma=0.02) for name in ("torque1", "torque2")),
-        estimator=ns.ExtendedKalman(start_sigma=start_sigma),
+        estimator=ns.sensors.ExtendedKalman(start_sigma=start_sigma),
         seed=7,
     )
     return ns.track(
         system,
-        ns.Circle(radius=2.0),
-        timing=ns.ConstantSpeed(0.3),
-        controller=ns.ControlLoop(controller=ns.PoseTracking(), period=0.05),
+        ns.paths.Circle(radius=2.0),
+        timing=ns.timing.ConstantSpeed(0.3),
+        controller=ns.ControlLoop(controller=ns.controllers.PoseTracking(), period=0.05),
         plant=plant,
     )
 

@@ -17,7 +17,7 @@ import numpy as np
 import noslip as ns
 
 system = ns.compile(ns.derive(ns.load("manipulator-3r")))
-motion = ns.ExpressionMotion(
+motion = ns.motions.ExpressionMotion(
     coordinates={
         "joint1.angle": "0.6*sin(2*t)",
         "joint2.angle": "0.5 + 0.4*sin(3*t)",
@@ -28,8 +28,8 @@ loaded = ns.Plant(parameters={"m3": 2.5, "I3": 0.0066})
 
 # %% The same motion under a law that believes, and one that learns
 laws = {
-    "computed torque": ns.ComputedTorque(kp=16.0, kd=8.0),
-    "adaptive": ns.AdaptiveTracking(unknown=("m3", "I3"), rates=(20.0, 20.0)),
+    "computed torque": ns.controllers.ComputedTorque(kp=16.0, kd=8.0),
+    "adaptive": ns.controllers.AdaptiveTracking(unknown=("m3", "I3"), rates=(20.0, 20.0)),
 }
 runs = {}
 for name, law in laws.items():

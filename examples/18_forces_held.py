@@ -17,7 +17,7 @@ import numpy as np
 import noslip as ns
 
 system = ns.compile(ns.derive(ns.load("mecanum-base")))
-dance = ns.ExpressionMotion(
+dance = ns.motions.ExpressionMotion(
     coordinates={
         "base.x": "0.5*sin(t)",
         "base.y": "0.3*sin(0.7*t)",
@@ -27,14 +27,16 @@ dance = ns.ExpressionMotion(
 wheel, wanted = "front_left.longitudinal", "5 + 3*sin(2*t)"
 
 # %% With all masses known
-law = ns.MotionForce(motion=ns.AccelerationResolved(), reactions={wheel: wanted})
+law = ns.controllers.MotionForce(
+    motion=ns.controllers.AccelerationResolved(), reactions={wheel: wanted}
+)
 known = ns.follow(system, dance, controller=law, duration=6.0, reactions=True)
 missed = np.abs(known[f"reaction.{wheel}"] - (5 + 3 * np.sin(2 * known.t))).max()
 print(f"force missed, masses known: {missed:.1e} N")
 
 # %% With a load that nobody told it
-learning = ns.AdaptiveTracking(unknown=("mass",), rates=(300.0,))
-law = ns.MotionForce(motion=learning, reactions={wheel: wanted})
+learning = ns.controllers.AdaptiveTracking(unknown=("mass",), rates=(300.0,))
+law = ns.controllers.MotionForce(motion=learning, reactions={wheel: wanted})
 loaded = ns.Plant(parameters={"mass": 64.0})
 run = ns.follow(system, dance, controller=law, plant=loaded, duration=20.0, reactions=True)
 error = np.abs(run[f"force_error.{wheel}"])

@@ -213,9 +213,9 @@ def block() -> ns.System:
     """A mass of 1 kg on a slide under a push, without gravity: steps grow to seconds."""
     b = ns.ModelBuilder(name="block", gravity=(0.0, 0.0, 0.0))
     b.body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("s", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
+    b.joint("s", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
     b.input("push", "N")
-    b.force(ns.Motor(name="motor", speed="s.speed", input="push"))
+    b.force(ns.forces.Motor(name="motor", speed="s.speed", input="push"))
     return ns.compile(ns.derive(b.build()))
 
 

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import functools
 import gc
+import importlib
 import inspect
 import re
 import shlex
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 
 import noslip as ns
 from noslip.base.families import isolated, load_plugin, members_of
+from noslip.base.public import public_places
 from noslip.cli import main
 from noslip.model.joints import AbstractJointType
 
@@ -207,11 +209,16 @@ def members(thing):
     return set(inspect.signature(thing).parameters) if inspect.isfunction(thing) else set()
 
 
+def public(name):
+    """What a public name stands for."""
+    return getattr(importlib.import_module(public_places()[name]), name)
+
+
 @functools.cache
 def public_words():
-    words = set(ns.__all__)
-    for name in ns.__all__:
-        words |= members(getattr(ns, name))
+    words = set(public_places())
+    for name in public_places():
+        words |= members(public(name))
     return frozenset(words)
 
 
@@ -219,7 +226,7 @@ def resolves(text):
     """Whether ``Class.attribute`` or ``function(argument)`` exists in the public API."""
     called = re.fullmatch(r"(\w+)\((\w+)\)", text)
     owner, _, word = (called[1], "", called[2]) if called else text.partition(".")
-    return owner in ns.__all__ and word in members(getattr(ns, owner))
+    return owner in public_places() and word in members(public(owner))
 
 
 NOTATION = ROOT / "docs" / "notation.md"
@@ -278,7 +285,7 @@ def test_public_names_in_code_spans_exist(path):
     """``Trajectory.q`` and the like, wherever they are written."""
     for text in spans(prose(path)):
         owner, dot, word = text.partition(".")
-        if dot and owner in ns.__all__ and owner[0].isupper() and re.fullmatch(r"\w+", word):
+        if dot and owner in public_places() and owner[0].isupper() and re.fullmatch(r"\w+", word):
             assert resolves(text) or owner == "Ending", f"there is no {text}"
 
 
@@ -385,8 +392,8 @@ def test_every_model_and_formulation_has_a_known_reference():
     for name in ns.MODELS:
         references = ns.load(name).references
         assert references and set(references) <= bibliography(), name
-    for name in ns.__all__:
-        reference = getattr(getattr(ns, name), "reference", None)
+    for name in public_places():
+        reference = getattr(public(name), "reference", None)
         if isinstance(reference, str):
             assert reference in bibliography(), name
 
@@ -442,12 +449,12 @@ def test_troubleshooting_quotes_messages_that_exist(heading):
 
 
 def public_functions():
-    return [name for name in ns.__all__ if inspect.isfunction(getattr(ns, name))]
+    return [name for name in public_places() if inspect.isfunction(public(name))]
 
 
 @pytest.mark.parametrize("name", sorted(public_functions()))
 def test_every_argument_is_documented(name):
-    function = getattr(ns, name)
+    function = public(name)
     for argument in inspect.signature(function).parameters:
         named = re.search(rf"\b{argument}\b", function.__doc__) is not None
         if (name, argument) in UNDOCUMENTED:
@@ -458,8 +465,8 @@ def test_every_argument_is_documented(name):
 
 def test_documented_arguments_exist():
     """A name in a *Parameters* section is an argument or a field, so that renaming shows."""
-    for name in ns.__all__:
-        thing = getattr(ns, name)
+    for name in public_places():
+        thing = public(name)
         doc = inspect.getdoc(thing) or ""
         section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n|\Z)", doc, re.DOTALL)
         if not section or not (inspect.isfunction(thing) or inspect.isclass(thing)):

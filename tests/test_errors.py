@@ -1,5 +1,6 @@
 """Words of errors: the nearest names, and verbs that are given something else."""
 
+import importlib
 import inspect
 import math
 import pickle
@@ -8,6 +9,7 @@ import pytest
 
 import noslip as ns
 from noslip.base.errors import nearest
+from noslip.base.public import public_places
 
 MANY = [f"wheel{k}" for k in range(1, 21)]
 
@@ -52,17 +54,21 @@ def test_a_verb_that_is_given_something_else(call, words):
     assert str(caught.value).startswith(words)
 
 
+def public(name):
+    return getattr(importlib.import_module(public_places()[name]), name)
+
+
 def takes_a_system(name):
-    function = getattr(ns, name)
+    function = public(name)
     return (
         inspect.isfunction(function) and "system" in [*inspect.signature(function).parameters][:1]
     )
 
 
-@pytest.mark.parametrize("name", [name for name in ns.__all__ if takes_a_system(name)])
+@pytest.mark.parametrize("name", [name for name in public_places() if takes_a_system(name)])
 def test_a_model_that_is_not_compiled(name):
     """Whatever else is given: the step that was forgotten is named first."""
-    function, model = getattr(ns, name), ns.load("agv")
+    function, model = public(name), ns.load("agv")
     required = [
         p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty
     ]
@@ -121,7 +127,7 @@ SLOPES = {"with_respect_to": ["skate.vx"], "duration": 0.1, "terminal": "skate.x
 def test_what_the_door_hands_out_is_known_by_its_name():
     assert pickle.loads(pickle.dumps(ns.simulate)) is ns.simulate
     assert [*inspect.signature(ns.simulate).parameters][:2] == ["system", "duration"]
-    assert ns.simulate.__doc__ and isinstance(ns.Circle(radius=1.0), ns.Circle)
+    assert ns.simulate.__doc__ and isinstance(ns.paths.Circle(radius=1.0), ns.paths.Circle)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from noslip.base.public import public_places
+
 SOURCE = Path(__file__).parent.parent / "src" / "noslip"
 
 #: The stages, in the order data flows. A package imports only from earlier ones.
@@ -28,6 +30,8 @@ SATELLITES = (
     *("bridges", "environments", "studio", "cli"),
 )
 ORDER = (*CORE, *SATELLITES)
+#: Modules of public names: what a user meets, and nothing else.
+FRONT = {path.stem for path in SOURCE.glob("[a-z]*.py")}
 
 #: Widest that a door may be: names that a package lends to others. Doors only become narrower.
 WIDTHS = {
@@ -145,6 +149,7 @@ def imports_of_others():
         here = package_of(path)
         for line, module, name in imports(path):
             there = module.split(".")[0] or (name if name in ORDER else "")
+            there = "" if there in FRONT else there
             if there != here:
                 yield f"{path.relative_to(SOURCE)}:{line}", here, there, module, name
 
@@ -160,12 +165,27 @@ def door_of(package):
 
 def test_every_package_has_a_place():
     assert {package_of(path) for path in FILES} - {""} == set(ORDER)
-    assert [path.name for path in SOURCE.glob("*.py")] == ["__init__.py"]
+    assert FRONT == {path.stem for path in SOURCE.glob("*.py")} - {"__init__"}
+
+
+@pytest.mark.parametrize("name", sorted(FRONT))
+def test_modules_of_public_names_hold_nothing_else(name):
+    doc, _, names = tree_of(SOURCE / f"{name}.py").body
+    assert isinstance(doc, ast.Expr) and ast.unparse(names.test) == "TYPE_CHECKING"
+    for node in names.body:
+        assert all(alias.name == alias.asname for alias in node.names)
+        assert node.module.split(".")[1] in ORDER
+    assert [ast.unparse(node) for node in names.orelse] == [
+        "from noslip.base.public import lend",
+        "__getattr__, __dir__ = lend(__name__)",
+    ]
 
 
 def test_imports_go_one_way():
     for place, here, there, _, _ in imports_of_others():
         if (here, there) in ALLOWED or (here in SATELLITES and not there):
+            continue
+        if module_of(SOURCE / place.partition(":")[0]) in FRONT:
             continue
         says = f"{place}: {here or 'noslip'} imports {there or 'noslip'}"
         assert here and there, f"{says}: the core knows no public names"
@@ -181,12 +201,7 @@ def test_packages_are_entered_by_their_doors():
 
 def test_doors_lend_what_somebody_takes():
     taken = {(there, name) for _, _, there, _, name in imports_of_others()}
-    public = {
-        alias.name
-        for node in ast.walk(ast.parse((SOURCE / "__init__.pyi").read_text()))
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    public = set(public_places())
     for package in ORDER:
         if (SOURCE / package / "__init__.pyi").exists():
             names = door_of(package)

@@ -103,15 +103,15 @@ def test_a_filter_takes_in_what_the_sensor_measures(own, system_of):
     assert compass == own.Compass(joint="platform", sigma=0.02)
     agv = system_of("agv")
     plant = ns.Plant(
-        sensors=(ns.Odometry(wheels=("wheel1", "wheel2")), compass),
-        estimator=ns.ExtendedKalman(start_sigma={"platform.angle": 0.1}),
+        sensors=(ns.sensors.Odometry(wheels=("wheel1", "wheel2")), compass),
+        estimator=ns.sensors.ExtendedKalman(start_sigma={"platform.angle": 0.1}),
         seed=3,
     )
     run = ns.track(
         agv,
-        ns.Circle(radius=2.0),
-        timing=ns.ConstantSpeed(0.3),
-        controller=ns.ControlLoop(controller=ns.PoseTracking(), period=0.05),
+        ns.paths.Circle(radius=2.0),
+        timing=ns.timing.ConstantSpeed(0.3),
+        controller=ns.ControlLoop(controller=ns.controllers.PoseTracking(), period=0.05),
         plant=plant,
         duration=4.0,
         samples=81,

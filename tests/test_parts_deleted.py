@@ -5,7 +5,6 @@ checked, derived, run and reported. Without all three unit tests of the core pas
 all tests of the rest, without each.
 """
 
-import ast
 import os
 import re
 import shutil
@@ -14,6 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from noslip.base.public import homes, public_places
 
 ROOT = Path(__file__).parent.parent
 PARTS = ("studio", "sweeps", "bridges")
@@ -67,15 +68,14 @@ def skipping(parts):
 
 def names_of(part):
     """What a test says that needs a part: its modules, its public names, its commands."""
-    stub = ast.parse((ROOT / "src/noslip/__init__.pyi").read_text())
     public = [
-        alias.name
-        for node in stub.body
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == part
-        for alias in node.names
+        name
+        for module in set(public_places().values())
+        for name, home in homes(module).items()
+        if home.split(".")[1:2] == [part]
     ]
     said = [rf"noslip\.{part}\b", rf"tests/unit/{part}"]
-    said += [rf"\bns\.{name}\b|import[^\n]*\b{name}\b" for name in public]
+    said += [rf"\bns\.(\w+\.)?{name}\b|import[^\n]*\b{name}\b" for name in public]
     said += [rf"\"{word}\"|noslip {word}\b" for word in COMMANDS[part]]
     return re.compile("|".join(said))
 

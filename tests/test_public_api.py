@@ -1,6 +1,7 @@
 """The public names: which they are, that they say what they are, and that they cost nothing."""
 
 import ast
+import importlib
 import inspect
 import re
 import subprocess
@@ -10,349 +11,149 @@ from pathlib import Path
 import pytest
 
 import noslip
+from noslip.base import base_of
+from noslip.base.public import public_places
 
 SOURCE = Path(noslip.__file__).parent
 
-PUBLIC = [
-    "AbstractCompositeJoint",
-    "AbstractContact",
-    "AbstractController",
-    "AbstractDistribution",
-    "AbstractEquationFormat",
-    "AbstractForce",
-    "AbstractFormulation",
-    "AbstractGround",
-    "AbstractInstrument",
-    "AbstractJointType",
-    "AbstractMeasure",
-    "AbstractModelText",
-    "AbstractPart",
-    "AbstractPath",
-    "AbstractRow",
-    "AbstractRunFormat",
-    "AbstractShape",
-    "AbstractSurface",
-    "AbstractSystemFormat",
-    "AbstractTarget",
-    "AbstractTiming",
-    "AbstractTransmission",
-    "AbstractWork",
-    "AccelerationResolved",
-    "AckermannAxle",
-    "Actuator",
-    "AdaptiveTracking",
-    "Angles",
-    "Arc",
-    "Arm",
-    "ArmLink",
-    "Audit",
-    "AuditBatch",
-    "Axle",
-    "AxleLink",
-    "Ball",
-    "BallCaster",
-    "Base",
-    "Batch",
-    "Beacon",
-    "Belt",
-    "Blade",
-    "Body",
-    "BoltzmannHamel",
-    "Box",
-    "Brake",
-    "BrushTire",
-    "CanonicalForm",
-    "CartesianModel",
-    "CartesianTracking",
-    "Caster",
-    "Catenary",
-    "Certificate",
-    "CheckReport",
-    "Circle",
-    "Clothoid",
-    "CompileError",
-    "Composite",
-    "ComputedTorque",
-    "ConeSurface",
-    "ConstantEnergy",
-    "ConstantSpeed",
-    "ControlLoop",
-    "Cost",
-    "CostGrowth",
-    "CustomController",
-    "Cylinder",
-    "CylinderGround",
-    "CylinderSurface",
-    "DeSantis",
-    "Definition",
-    "Derivatives",
-    "DeviceError",
-    "Differential",
-    "DifferentialAxle",
-    "Disk",
-    "DrivenWheel",
-    "DynamicsHistory",
-    "EigenvalueSweep",
-    "ElasticContact",
-    "Ellipse",
-    "Ellipsoid",
-    "Ending",
-    "Equations",
-    "Exported",
-    "ExpressionMotion",
-    "ExtendedKalman",
-    "Facets",
-    "Fault",
-    "FeedForward",
-    "FifthWheel",
-    "FigureEight",
-    "Fit",
-    "FitParameter",
-    "Fixed",
-    "FixedWheel",
-    "FlatGround",
-    "Flywheel",
-    "FollowMotion",
-    "Follower",
-    "ForceInput",
-    "FormulationError",
-    "FrameMotion",
-    "Free",
-    "Gear",
-    "GibbsAppell",
-    "Gradient",
-    "GradientBatch",
-    "Graph",
-    "GridGround",
-    "Gyroscope",
-    "HeightGround",
-    "Hitch",
-    "ImportedModel",
-    "IndependentSpeed",
-    "Instant",
-    "InstantBatch",
-    "InverseDynamicsBatch",
-    "JOINT_TEMPLATES",
-    "Joint",
-    "JointDamper",
-    "JointFriction",
-    "JointSpring",
-    "JointTemplate",
-    "KinematicHistory",
-    "Kinematics",
-    "KnifeEdge",
-    "LeastTime",
-    "Lift",
-    "Limits",
-    "Line",
-    "LinearQuadratic",
-    "Linearization",
-    "LinearizationBatch",
-    "Load",
-    "MODELS",
-    "MagicTire",
-    "Meaning",
-    "MeasuredRun",
-    "MeasuredTable",
-    "Measurements",
-    "MecanumWheel",
-    "MethodMatrices",
-    "MethodObject",
-    "MissingPackageError",
-    "Mission",
-    "MissionLeg",
-    "Model",
-    "ModelBuilder",
-    "ModelError",
-    "MotionForce",
-    "Motor",
-    "Multipliers",
-    "NamedMode",
-    "NaturalComplement",
-    "NoslipError",
-    "Nurbs",
-    "Odometry",
-    "OmniWheel",
-    "OperationCount",
-    "Parameter",
-    "Parametric",
-    "ParametricGround",
-    "ParametricSurface",
-    "PathErrors",
-    "PathMotion",
-    "PathTracking",
-    "Pendulum",
-    "PivotingFriction",
-    "Placement",
-    "Planar",
-    "Plane",
-    "Planetary",
-    "Plant",
-    "PlantLaw",
-    "Polyline",
-    "PoseSensor",
-    "PoseTracking",
-    "PositionRow",
-    "Prismatic",
-    "ProgressBar",
-    "ProportionalDerivative",
-    "Quantity",
-    "Quintic",
-    "Rack",
-    "Reaction",
-    "ReferenceMotion",
-    "ReferenceSamples",
-    "Regulator",
-    "Revolute",
-    "RevolvedGround",
-    "RevolvedSurface",
-    "Ring",
-    "RollerRolling",
-    "Rolling",
-    "RollingResistance",
-    "RowForce",
-    "RunComparison",
-    "SCurve",
-    "Scenario",
-    "Screw",
-    "Sensitivities",
-    "SensitivitiesBatch",
-    "Sensor",
-    "SimulationError",
-    "Sine",
-    "SlidingFriction",
-    "SpeedInput",
-    "SpeedProfile",
-    "SpeedSchedule",
-    "Sphere",
-    "SphereGround",
-    "Spherical",
-    "Spline",
-    "Spring",
-    "StackedMatrices",
-    "Start",
-    "SteadyBatch",
-    "SteadyMotion",
-    "SteeredDrivenWheel",
-    "SteeredTracking",
-    "SteeredWheel",
-    "StorageError",
-    "Strut",
-    "SweepProgress",
-    "System",
-    "Table",
-    "Tank",
-    "Tire",
-    "Torus",
-    "Tracking",
-    "Trailer",
-    "TrailerMotion",
-    "TrailerTracking",
-    "Trailers",
-    "Trajectory",
-    "Translation",
-    "Trapezoidal",
-    "Turned",
-    "Undercarriage",
-    "Universal",
-    "Vakonomic",
-    "VelocityRow",
-    "Waist",
-    "Wheelset",
-    "Wrench",
-    "animate",
-    "audit",
-    "audit_batch",
-    "canonical_form",
-    "cartesian_model",
-    "check",
-    "compare",
-    "compile",
-    "complete_start",
-    "control_angle",
-    "cost",
-    "cost_growth",
-    "derivatives",
-    "derive",
-    "direct_kinematics",
-    "dynamics_history",
-    "equations_text",
-    "evaluate",
-    "evaluate_batch",
-    "explore",
-    "export",
-    "fit",
-    "follow",
-    "gradient",
-    "gradient_batch",
-    "gym",
-    "gyration",
-    "import_robot",
-    "inverse_dynamics",
-    "inverse_dynamics_batch",
-    "inverse_kinematics",
-    "joint_template",
-    "kinematic_history",
-    "least_time",
-    "linear_quadratic",
-    "linearize",
-    "linearize_batch",
-    "load",
-    "load_plugin",
-    "matrices",
-    "motor_limits",
-    "open_sweep",
-    "paper_figure",
-    "parse_controller",
-    "parse_path",
-    "parse_timing",
-    "path_from_csv",
-    "picture",
-    "plot",
-    "plot_eigenvalues",
-    "reactions",
-    "read_measured",
-    "read_mission",
-    "read_run",
-    "reference_motion",
-    "reversed_path",
-    "run_scenario",
-    "save_model",
-    "simulate",
-    "simulate_batch",
-    "simulate_jax",
-    "simulate_sensitivities",
-    "simulate_sensitivities_batch",
-    "simulate_torch",
-    "stacked_matrices",
-    "start_on_motion",
-    "steady",
-    "steady_batch",
-    "sweep",
-    "sweep_eigenvalues",
-    "to_control",
-    "to_jax",
-    "to_torch",
-    "trace",
-    "track",
-    "verify",
-    "with_control_angles",
-    "write_fit_report",
-    "write_report",
-    "write_run",
-]
+#: Names of the top level, modules of families among them.
+TOP = """
+    AbstractFormulation AbstractTarget Actuator AxleLink Batch Body BoltzmannHamel CompileError
+    ControlLoop DeSantis Definition DeviceError Ending Equations Fault FitParameter Follower
+    ForceInput FormulationError GibbsAppell IndependentSpeed Joint Kinematics MODELS Meaning
+    MeasuredRun Measurements MissingPackageError Model ModelBuilder ModelError Multipliers
+    NamedMode NaturalComplement NoslipError Parameter Placement Plant PlantLaw ProgressBar
+    Quantity Scenario Sensor SimulationError SpeedInput Start StorageError System Table
+    Trajectory Undercarriage Vakonomic animate audit audit_batch canonical_form cartesian_model
+    check compare compile complete_start contacts control_angle controllers cost cost_growth
+    derivatives derive direct_kinematics dynamics_history equations_text evaluate evaluate_batch
+    explore export fit follow forces formats gradient gradient_batch grounds gym gyration
+    import_robot inverse_dynamics inverse_dynamics_batch inverse_kinematics joints
+    kinematic_history linearize linearize_batch load load_plugin matrices motions open_sweep
+    paper_figure parts paths picture plot plot_eigenvalues reactions read_measured read_mission
+    read_run reference_motion results rows run_scenario save_model sensors shapes simulate
+    simulate_batch simulate_jax simulate_sensitivities simulate_sensitivities_batch
+    simulate_torch stacked_matrices start_on_motion steady steady_batch studies surfaces sweep
+    sweep_eigenvalues timing to_control to_jax to_torch trace track verify with_control_angles
+    write_fit_report write_report write_run
+""".split()
+
+#: Module of families → its names.
+FAMILIES = {
+    "shapes": """
+        AbstractShape Box Cylinder Facets Ring Sphere Turned
+    """.split(),
+    "joints": """
+        AbstractCompositeJoint AbstractJointType Angles Fixed Free JOINT_TEMPLATES
+        JointTemplate Planar Prismatic Revolute Screw Spherical Translation Universal
+        joint_template
+    """.split(),
+    "surfaces": """
+        AbstractSurface Ball ConeSurface CylinderSurface Disk Ellipsoid ParametricSurface
+        RevolvedSurface Torus
+    """.split(),
+    "grounds": """
+        AbstractGround CylinderGround FlatGround GridGround HeightGround ParametricGround
+        RevolvedGround SphereGround
+    """.split(),
+    "contacts": """
+        AbstractContact KnifeEdge Plane RollerRolling Rolling
+    """.split(),
+    "rows": """
+        AbstractRow AbstractTransmission Belt Differential Gear Planetary PositionRow Rack
+        RowForce VelocityRow
+    """.split(),
+    "forces": """
+        AbstractForce Brake BrushTire ElasticContact JointDamper JointFriction JointSpring
+        MagicTire Motor PivotingFriction RollingResistance SlidingFriction Spring Tire
+        Wrench
+    """.split(),
+    "parts": """
+        AbstractPart AckermannAxle Arm ArmLink Axle BallCaster Base Blade Caster
+        DifferentialAxle DrivenWheel FifthWheel FixedWheel Flywheel Hitch Lift Load
+        MecanumWheel OmniWheel Pendulum SteeredDrivenWheel SteeredWheel Strut Tank Trailer
+        Trailers Waist Wheelset
+    """.split(),
+    "paths": """
+        AbstractPath Arc Catenary Circle Clothoid Composite Ellipse FigureEight Graph Line
+        Nurbs Parametric Polyline Sine Spline parse_path path_from_csv reversed_path
+    """.split(),
+    "timing": """
+        AbstractTiming ConstantEnergy ConstantSpeed LeastTime Limits Quintic SCurve
+        SpeedProfile SpeedSchedule Trapezoidal least_time motor_limits parse_timing
+    """.split(),
+    "motions": """
+        ExpressionMotion FollowMotion FrameMotion PathMotion TrailerMotion
+    """.split(),
+    "controllers": """
+        AbstractController AccelerationResolved AdaptiveTracking CartesianTracking
+        ComputedTorque CustomController FeedForward LinearQuadratic MotionForce PathTracking
+        PoseTracking ProportionalDerivative Regulator SteeredTracking Tracking
+        TrailerTracking linear_quadratic parse_controller
+    """.split(),
+    "sensors": """
+        AbstractInstrument Beacon ExtendedKalman Gyroscope Odometry PoseSensor
+    """.split(),
+    "studies": """
+        AbstractDistribution AbstractMeasure AbstractWork
+    """.split(),
+    "formats": """
+        AbstractEquationFormat AbstractModelText AbstractRunFormat AbstractSystemFormat
+    """.split(),
+    "results": """
+        Audit AuditBatch CanonicalForm CartesianModel Certificate CheckReport Cost
+        CostGrowth Derivatives DynamicsHistory EigenvalueSweep Exported Fit Gradient
+        GradientBatch ImportedModel Instant InstantBatch InverseDynamicsBatch
+        KinematicHistory Linearization LinearizationBatch MeasuredTable MethodMatrices
+        MethodObject Mission MissionLeg OperationCount PathErrors Reaction ReferenceMotion
+        ReferenceSamples RunComparison Sensitivities SensitivitiesBatch StackedMatrices
+        SteadyBatch SteadyMotion SweepProgress
+    """.split(),
+}
+#: Public name → module that hands it out.
+PLACES = {name: "noslip" for name in TOP} | {
+    name: f"noslip.{module}" for module, names in FAMILIES.items() for name in names
+}
 
 #: Not a function or a class: described by a comment where it is defined.
 CONSTANTS = {"MODELS"}
 
 
+def thing_called(name):
+    return getattr(importlib.import_module(PLACES[name]), name)
+
+
 def test_the_public_names_are_these():
-    assert sorted(noslip.__all__) == PUBLIC
+    assert sorted(noslip.__all__) == TOP
+    assert len(TOP) <= 150
+    assert public_places() == PLACES
+
+
+@pytest.mark.parametrize("module", FAMILIES)
+def test_a_family_module_lists_its_names(module):
+    """By tab, and the same ones to a star."""
+    found = getattr(noslip, module)
+    assert found.__name__ == f"noslip.{module}"
+    assert sorted(dir(found)) == sorted(found.__all__) == FAMILIES[module]
+
+
+def test_a_family_is_in_one_module():
+    """Every member of the package that is public stands beside its base class."""
+    for name, place in PLACES.items():
+        thing = thing_called(name)
+        base = base_of(thing) if inspect.isclass(thing) else None
+        if base is not None and base.__name__ in PLACES:
+            assert PLACES[base.__name__] == place, name
+
+
+def test_a_name_is_public_in_one_module():
+    names = [*TOP, *(name for module in FAMILIES.values() for name in module)]
+    assert len(names) == len(set(names))
 
 
 def test_public_names_exist_and_have_docstrings():
-    for name in PUBLIC:
-        thing = getattr(noslip, name)
+    for name in PLACES:
+        thing = thing_called(name)
         if name in CONSTANTS:
             continue
         own = thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__
@@ -364,8 +165,8 @@ def test_public_names_exist_and_have_docstrings():
 
 def test_public_members_have_docstrings():
     """Methods and properties that a class itself defines, those of abstract joint types apart."""
-    for name in (name for name in PUBLIC if name not in CONSTANTS):
-        thing = getattr(noslip, name)
+    for name in (name for name in PLACES if name not in CONSTANTS):
+        thing = thing_called(name)
         if not inspect.isclass(thing):
             continue
         inherited = {word for base in thing.__mro__[1:] for word in vars(base)}
@@ -402,9 +203,13 @@ def test_asking_for_help_imports_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
-@pytest.mark.parametrize(("wrong", "right"), [("simulte", "simulate"), ("tabel", "Table")])
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("simulte", "'simulate'"), ("tabel", "'Table'"), ("Revolut", "'noslip.joints.Revolute'")]
+    + [("Revolute", "it is noslip.joints.Revolute$")],
+)
 def test_a_wrong_name_is_told_with_its_nearest(wrong, right):
-    with pytest.raises(AttributeError, match=f"noslip has no name '{wrong}'; did you .*'{right}'"):
+    with pytest.raises(AttributeError, match=f"noslip has no name '{wrong}'; .*{right}"):
         getattr(noslip, wrong)
     assert not hasattr(noslip, "__no_such_protocol__")
 

@@ -167,13 +167,17 @@ def field_path(tolerance: float, is_grid: bool = True) -> Job:
 @cache
 def _ball_on_hills(is_grid: bool) -> ns.System:
     line, heights = field_grid()
-    hills = ns.HeightGround(z="0.25*sin(x)*cos(0.7*y)")
+    hills = ns.grounds.HeightGround(z="0.25*sin(x)*cos(0.7*y)")
     m, r = FIELD["mass"], FIELD["radius"]
     b = ns.ModelBuilder("ball on hills", gravity=(0.0, 0.0, -GRAVITY))
     b.body("ball", mass=m, inertia=(0.4 * m * r**2,) * 3)
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    ground = ns.GridGround.from_points(line, line, heights) if is_grid else hills
-    b.contact(ns.Rolling(name="touch", body="ball", wheel=ns.Ball(radius=r), ground=ground))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    ground = ns.grounds.GridGround.from_points(line, line, heights) if is_grid else hills
+    b.contact(
+        ns.contacts.Rolling(
+            name="touch", body="ball", wheel=ns.surfaces.Ball(radius=r), ground=ground
+        )
+    )
     return ns.compile(ns.derive(b.build()), fold=True)
 
 
@@ -210,11 +214,13 @@ def _disk_in_angles() -> ns.System:
         b.body(frame, mass=0.0, inertia=(0.0, 0.0, 0.0))
     b.body("disk", mass="m", inertia=("I_transverse", "I_transverse", "I_axial"))
     up = ns.Placement(position=(0.0, "r", 0.0))
-    b.joint("ground", ns.Planar(), parent="world", child="heading")
-    b.joint("tilt", ns.Revolute(axis=(1.0, 0.0, 0.0)), parent="heading", child="leaning")
+    b.joint("ground", ns.joints.Planar(), parent="world", child="heading")
+    b.joint("tilt", ns.joints.Revolute(axis=(1.0, 0.0, 0.0)), parent="heading", child="leaning")
     axle = (0.0, 0.0, 1.0)
-    b.joint("spin", ns.Revolute(axis=axle), parent="leaning", child="disk", parent_frame=up)
-    b.contact(ns.Rolling(name="rim", body="disk", wheel=ns.Disk(radius="r", axis=axle)))
+    b.joint("spin", ns.joints.Revolute(axis=axle), parent="leaning", child="disk", parent_frame=up)
+    b.contact(
+        ns.contacts.Rolling(name="rim", body="disk", wheel=ns.surfaces.Disk(radius="r", axis=axle))
+    )
     return ns.compile(ns.derive(b.build()), fold=True)
 
 
@@ -280,7 +286,7 @@ def _robot(name: str, as_arguments: bool) -> ns.System:
     serial_arm(builder, rows, convention="modified")
     for k in range(len(rows)):
         builder.input(f"tau{k}", "N*m")
-        builder.force(ns.Motor(name=f"motor{k}", speed=f"joint{k}.rate", input=f"tau{k}"))
+        builder.force(ns.forces.Motor(name=f"motor{k}", speed=f"joint{k}.rate", input=f"tau{k}"))
         builder.independent_speed(f"joint{k}.rate")
     return ns.compile(ns.derive(builder.build()))
 
@@ -295,9 +301,9 @@ def trees(numbers: list[int]) -> Job:
 
 def _tree(tree: Tree) -> dict[str, list]:
     types = {
-        "revolute": lambda axis: ns.Revolute(axis=axis),
-        "prismatic": lambda axis: ns.Prismatic(axis=axis),
-        "free": lambda _: ns.Free(),
+        "revolute": lambda axis: ns.joints.Revolute(axis=axis),
+        "prismatic": lambda axis: ns.joints.Prismatic(axis=axis),
+        "free": lambda _: ns.joints.Free(),
     }
     builder = ns.ModelBuilder("tree", gravity=tuple(tree.gravity.tolist()))
     for k, link in enumerate(tree.links):
@@ -326,7 +332,9 @@ def _tree(tree: Tree) -> dict[str, list]:
         for speed in joint.type.speeds:
             name = f"{joint.name}_{speed.name}"
             builder.input(name, "N*m" if speed.unit == "rad/s" else "N")
-            force = ns.Motor(name=f"motor_{name}", speed=f"{joint.name}.{speed.name}", input=name)
+            force = ns.forces.Motor(
+                name=f"motor_{name}", speed=f"{joint.name}.{speed.name}", input=name
+            )
             builder.force(force)
     system = ns.compile(ns.derive(builder.build()))
     kin = system.kinematics

@@ -10,8 +10,8 @@ import numpy as np
 import noslip as ns
 
 system = ns.compile(ns.derive(ns.load("differential-robot")))
-path = ns.Circle(radius=1.5)
-led = {"timing": ns.ConstantSpeed(0.4), "duration": 20.0}
+path = ns.paths.Circle(radius=1.5)
+led = {"timing": ns.timing.ConstantSpeed(0.4), "duration": 20.0}
 
 # %% [markdown]
 # ## Without feedback
@@ -34,7 +34,7 @@ for name, plant in (("as modeled", ns.Plant()), ("2 kg heavier", heavy)):
 sensors = tuple(ns.Sensor(of=f"base.{x}", sigma=0.005, delay=1) for x in "xy")
 motors = tuple(ns.Actuator(of=f"{side}.torque", largest=1.0) for side in ("left", "right"))
 plant = ns.Plant(parameters={"mass": 17.0}, sensors=sensors, actuators=motors, seed=1)
-pose = {"controller": ns.ControlLoop(controller=ns.PoseTracking(), period=0.02)}
+pose = {"controller": ns.ControlLoop(controller=ns.controllers.PoseTracking(), period=0.02)}
 run = ns.track(system, path, plant=plant, **pose, **led)
 last = run.t > 10.0
 print(f"{1000 * np.sqrt(np.mean(run.path_errors.distance[last] ** 2)):.1f} mm RMS over the last 10 s")

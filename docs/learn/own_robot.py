@@ -32,7 +32,7 @@ print(len(Path("cart.toml").read_text().splitlines()), "lines of TOML, to read a
 # %%
 system = ns.compile(ns.derive(model))
 print([quantity.name for quantity in system.inputs])
-run = ns.track(system, ns.Polyline(points=((0, 0), (2, 0), (2, 2)), radius=0.5))
+run = ns.track(system, ns.paths.Polyline(points=((0, 0), (2, 0), (2, 2)), radius=0.5))
 print(run.summary())
 ns.plot(run, "path")
 

@@ -1,19 +1,26 @@
 """Pages of the API: every public name in the order data flows, with its docstring and an example.
 
-Names and groups are those of ``src/noslip/__init__.pyi``. An example is the first statement of the
+Names and groups are those of ``src/noslip/__init__.pyi``; families have a page each, of the names
+of their module. An example is the first statement of the
 documentation, the examples or the tests that uses the name, so that it is known to run.
 """
 
 import ast
 import functools
+import importlib
 import inspect
 import re
 from pathlib import Path
 
 import noslip as ns
+from noslip.base.public import homes, public_places
 
 ROOT = Path(__file__).parents[2]
 STUB = ROOT / "src/noslip/__init__.pyi"
+#: Modules of families.
+FAMILIES = [name for name, home in homes("noslip").items() if home == "noslip"]
+#: Public name → module that hands it out.
+PUBLIC = {name: place for name, place in public_places().items() if name not in FAMILIES}
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Group of the stub → title of its page, and what it is about.
 TITLES = {
@@ -30,6 +37,8 @@ TITLES = {
     "identify": ("Identify", "Parameters from measured motions, with their intervals."),
     "show": ("Show", "Equations for people, figures, animations, reports."),
 }
+#: Title of the group of modules in the stub, where their pages stand.
+MODULES = "families, each in a module of its own"
 LONGEST = 12
 #: Examples of names that no page uses; tests/test_site.py runs them.
 WRITTEN = {
@@ -38,36 +47,46 @@ WRITTEN = {
         "for count in found.counts:  # an OperationCount of each formulation\n"
         "    print(count.method, count.steps or count.refusal)"
     ),
-    "Turned": "bowl = ns.Turned(radii=(0.0, 0.3, 0.5), heights=(0.0, 0.05, 0.2))",
+    "Turned": "bowl = ns.shapes.Turned(radii=(0.0, 0.3, 0.5), heights=(0.0, 0.05, 0.2))",
     "Definition": 'lean = ns.Definition(name="lean", expression="disk.tilt - pi/2", unit="rad")',
     "NamedMode": 'weave = ns.NamedMode(name="weave", oscillates=True)',
     "Planetary": (
-        'gear = ns.Planetary(\n    name="gear", sun="sun.angle", ring="ring.angle", '
+        'gear = ns.rows.Planetary(\n    name="gear", sun="sun.angle", ring="ring.angle", '
         'carrier="carrier.angle",\n    sun_radius=0.02, ring_radius=0.06,\n)'
     ),
     "Trailer": (
-        'trailer = ns.Trailer(\n    name="trailer", parent="base", hitch=(-0.5, 0, 0), length=1.2, '
+        'trailer = ns.parts.Trailer(\n    name="trailer", parent="base", hitch=(-0.5, 0, 0), length=1.2, '
         "mass=80.0,\n    size=(1.0, 0.6, 0.3), position=(0, 0, 0.3), wheel_separation=0.6,\n"
         "    wheel_radius=0.1, wheel_mass=2.0,\n)"
     ),
-    "Parametric": 'loop = ns.Parametric(x="cos(p)", y="sin(2*p)/2", start=0.0, end=6.0)',
+    "Parametric": 'loop = ns.paths.Parametric(x="cos(p)", y="sin(2*p)/2", start=0.0, end=6.0)',
     "MethodObject": 'first = next(iter(ns.matrices(ns.derive(ns.load("agv"))).objects))',
     "ReferenceSamples": (
         'arm = ns.compile(ns.derive(ns.load("manipulator-2r")))\n'
         'angles = {"joint1.angle": "sin(t)", "joint2.angle": "t"}\n'
-        "motion = ns.ExpressionMotion(coordinates=angles)\n"
+        "motion = ns.motions.ExpressionMotion(coordinates=angles)\n"
         "samples = ns.reference_motion(arm, motion).samples(np.linspace(0.0, 1.0, 5))"
     ),
     "Facets": (
-        "wedge = ns.Facets(\n    points=(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1),\n"
+        "wedge = ns.shapes.Facets(\n    points=(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1),\n"
         "    faces=(0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3),\n)"
     ),
-    "MissionLeg": 'leg = ns.MissionLeg(path=ns.Circle(radius=2.0), nodes=("A", "B"), maximum_speed=0.5)',
+    "MissionLeg": 'leg = ns.results.MissionLeg(path=ns.paths.Circle(radius=2.0), nodes=("A", "B"), maximum_speed=0.5)',
     "load_plugin": 'module = ns.load_plugin("my_parts.py")',
 }
 
 #: Before a name that becomes a link.
 MARK = "\x00"
+
+
+def public(name):
+    """What a public name stands for."""
+    return getattr(importlib.import_module(PUBLIC[name]), name)
+
+
+def called(name):
+    """A public name as it is written: ``ns.joints.Revolute``."""
+    return f"{PUBLIC[name].replace('noslip', 'ns', 1)}.{name}"
 
 
 def groups():
@@ -77,7 +96,12 @@ def groups():
     for line in lines:
         head = re.fullmatch(r"# (?:\d )?(.+)", line)
         named = re.fullmatch(r"(?:    |from [\w.]+ import )(\w+) as \1,?", line)
-        if head:
+        if head and head[1] == MODULES:
+            for family in FAMILIES:
+                said = f"`ns.{family}`: {getattr(ns, family).__doc__}"
+                found.append((family.capitalize(), said, list(homes(f"noslip.{family}"))))
+            names = []
+        elif head:
             names = []
             title, said = TITLES.get(head[1], (head[1].capitalize(), ""))
             found.append((title, said, names))
@@ -111,13 +135,13 @@ def texts():
 def uses():
     """Public name → where ``ns.NAME`` is used first, the link to that, and the statement."""
     return _uses(
-        set(ns.__all__),
-        re.compile(r"\b(?:ns|noslip)\.(\w+)"),
+        set(PUBLIC),
+        re.compile(r"\b(?:ns|noslip)\.(?:[a-z]+\.)?(\w+)"),
         lambda node: (
             node.attr
             if isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id in ("ns", "noslip")
+            and node.attr in PUBLIC
+            and ast.unparse(node) in (called(node.attr), f"{PUBLIC[node.attr]}.{node.attr}")
             else None
         ),
     )
@@ -126,7 +150,7 @@ def uses():
 @functools.cache
 def uses_by_name():
     """The same of other names, imported by themselves."""
-    others = set(ns.__all__) - uses().keys()
+    others = set(PUBLIC) - uses().keys()
     named = re.compile(rf"\b({'|'.join(sorted(others))})\b")
     return _uses(others, named, lambda node: node.id if isinstance(node, ast.Name) else None)
 
@@ -161,7 +185,7 @@ def _uses(names, pattern, name_of):
 
 def entry(name):
     """The section of one name."""
-    thing = getattr(ns, name)
+    thing = public(name)
     lines = [f"({anchor(name)})=", f"## {name}", ""]
     signature = _signature(name, thing)
     if signature:
@@ -184,7 +208,7 @@ def example(name):
     if name in WRITTEN:
         return ("", "", WRITTEN[name], "python")
     own = (*uses()[name], "python") if name in uses() else None
-    thing = getattr(ns, name)
+    thing = public(name)
     if own and not own[0].startswith("tests"):
         return own
     # a member of a family stands in model files under its word
@@ -193,8 +217,8 @@ def example(name):
         return (*table, "toml")
     # a result is what a function returns, an abstract class what its members are
     near_ones = []
-    for other in ns.__all__ if inspect.isclass(thing) else ():
-        near = getattr(ns, other)
+    for other in PUBLIC if inspect.isclass(thing) else ():
+        near = public(other)
         returned = str(getattr(near, "__annotations__", {}).get("return", ""))
         is_member = inspect.isclass(near) and near is not thing and thing in near.__mro__
         if other in uses() and (is_member or re.search(rf"\b{name}\b", returned)):
@@ -235,11 +259,11 @@ def _has_own_doc(thing):
 
 def _signature(name, thing):
     if not _has_own_doc(thing):
-        return f"ns.{name}: {type(thing).__name__}"
+        return f"{called(name)}: {type(thing).__name__}"
     try:
         signature = inspect.signature(thing)
     except (TypeError, ValueError):
-        return f"ns.{name}" if inspect.ismodule(thing) else ""
+        return called(name) if inspect.ismodule(thing) else ""
     parts, is_keyword = [], False
     for parameter in signature.parameters.values():
         if parameter.name.startswith("_"):
@@ -256,10 +280,10 @@ def _signature(name, thing):
             is_short = len(shown) <= 24 and "<" not in shown
             text += f"={shown if is_short else '...'}"
         parts.append(text)
-    whole = f"ns.{name}({', '.join(parts)})"
+    whole = f"{called(name)}({', '.join(parts)})"
     if len(whole) <= 100:
         return whole
-    return f"ns.{name}(\n" + "".join(f"    {part},\n" for part in parts) + ")"
+    return f"{called(name)}(\n" + "".join(f"    {part},\n" for part in parts) + ")"
 
 
 def _members(cls):
@@ -315,7 +339,7 @@ def _marked(text):
 
     def code(reference):
         name = reference[1].rpartition(".")[2]
-        return f"`{MARK}{name}`" if name in ns.__all__ else f"`{reference[1]}`"
+        return f"`{MARK}{name}`" if name in PUBLIC else f"`{reference[1]}`"
 
     return re.sub(r":(?:func|class|data|meth|mod|attr):`~?\.?([^`]+)`", code, text).replace(
         "``", "`"

@@ -3,43 +3,30 @@
     Model ──► Kinematics ──► Equations ──► System ──► Trajectory
     describe   trace          formulate     compile    simulate
 
-Every public name is listed in ``__init__.pyi``, in the order data flows, and imported when it is
-first used, so that ``import noslip`` costs next to nothing.
+The names used daily are listed in ``__init__.pyi``, in the order data flows. Members of families
+are in modules beside it: ``noslip.joints``, ``noslip.paths``, ``noslip.controllers``, … Each name
+is imported when it is first used, so that ``import noslip`` costs next to nothing.
 """
 
 import sys
 
-import lazy_loader
-
 __version__ = "0.1.0"
-
-_find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name):  # type: ignore[no-untyped-def]
-    """Import a public name lazily; the error for an unknown one names the nearest.
+    """Import a public name; the error for an unknown one says where it is, or the nearest."""
+    if name.startswith("__") and name != "__all__":
+        raise AttributeError(f"module 'noslip' has no attribute '{name}'")
+    from noslip.base.public import hand_out
 
-    What it is called with is explained where it fails: ``base/arguments.py``.
-    """
-    try:
-        found = _find(name)
-    except ImportError as error:
-        from noslip.base import missing_package
+    return hand_out(__name__, name)
 
-        missing = missing_package(error, f"noslip.{name}")
-        if missing is None:
-            raise
-        raise missing from None
-    except AttributeError:
-        if name in __all__ or name.startswith("_"):
-            raise
-        from noslip.base import nearest
 
-        raise AttributeError(f"noslip has no name '{name}'; {nearest(name, __all__)}") from None
-    from noslip.base import checked
+def __dir__():  # type: ignore[no-untyped-def]
+    """Every public name."""
+    from noslip.base.public import homes
 
-    globals()[name] = found = checked(found, __name__)
-    return found
+    return list(homes(__name__))
 
 
 # in a notebook, equations show as mathematics without anybody asking
@@ -49,4 +36,4 @@ if "IPython" in sys.modules:
     install_displays()
     del install_displays
 
-del lazy_loader, sys
+del sys

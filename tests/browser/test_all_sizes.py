@@ -106,16 +106,16 @@ def run_page(path):
 def filter_page(path):
     """A run along a circle, whose controller sees what a filter makes of noisy sensors."""
     plant = ns.Plant(
-        sensors=(ns.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=2),),
+        sensors=(ns.sensors.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=2),),
         actuators=tuple(ns.Actuator(of=name, sigma=0.02) for name in ("torque1", "torque2")),
-        estimator=ns.ExtendedKalman(start_sigma={"platform.x": 0.05}),
+        estimator=ns.sensors.ExtendedKalman(start_sigma={"platform.x": 0.05}),
         seed=1,
     )
-    loop = ns.ControlLoop(controller=ns.PoseTracking(), period=0.05)
+    loop = ns.ControlLoop(controller=ns.controllers.PoseTracking(), period=0.05)
     run = ns.track(
         system_of("agv"),
-        ns.Circle(radius=2.0),
-        timing=ns.ConstantSpeed(0.3),
+        ns.paths.Circle(radius=2.0),
+        timing=ns.timing.ConstantSpeed(0.3),
         controller=loop,
         plant=plant,
         duration=10.0,

@@ -37,10 +37,10 @@ def film(tmp_path_factory):
         "ball",
         mass=1.0,
         inertia=(0.1, 0.1, 0.1),
-        shapes=(ns.Sphere(radius=0.5, color="#ff00ff"),),
+        shapes=(ns.shapes.Sphere(radius=0.5, color="#ff00ff"),),
     )
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    b.contact(ns.Rolling(name="ground", body="ball", wheel=ns.Ball(radius=0.5)))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    b.contact(ns.contacts.Rolling(name="ground", body="ball", wheel=ns.surfaces.Ball(radius=0.5)))
     system = ns.compile(ns.derive(b.build()))
     start = {"ball.z": 0.5, "ball.wy": 2.0, "ball.wx": 0.5}
     run = ns.simulate(system, duration=4.0, start=start)

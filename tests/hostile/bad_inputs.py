@@ -190,7 +190,7 @@ def read_as_run(name: str, run: Path) -> Callable[[Path], Any]:
 
 #: Reader → what its file is called, and how it is read.
 READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
-    "way-points": ("way.csv", lambda path: ns.parse_path(f"csv:{path}")),
+    "way-points": ("way.csv", lambda path: ns.paths.parse_path(f"csv:{path}")),
     "model": ("my.toml", ns.load),
     "plugin": ("part.py", load_plugin),
 }
@@ -400,12 +400,13 @@ CALLS: dict[str, BadInput] = {
     "a controller that acts all the time": BadInput(
         call=lambda folder: ns.track(
             _compiled("agv"),
-            ns.Circle(radius=2.0),
+            ns.paths.Circle(radius=2.0),
             follower=ns.Follower(point=(0, "-a", 0), direction=(0, 1, 0)),
             controller=ns.ControlLoop(
-                controller=ns.PoseTracking(point=(0, "-a", 0), direction=(0, 1, 0)), period=1e-12
+                controller=ns.controllers.PoseTracking(point=(0, "-a", 0), direction=(0, 1, 0)),
+                period=1e-12,
             ),
-            timing=ns.Quintic(10.0),
+            timing=ns.timing.Quintic(10.0),
         ),
         words=("1e+13 updates", "longer period"),
         memory=1024 * MEBIBYTE,
@@ -415,6 +416,6 @@ CALLS: dict[str, BadInput] = {
         words=("NUL",),
     ),
     "a circle as large as nothing": BadInput(
-        call=lambda folder: ns.Circle(radius=1e300), words=("beyond ±1e+30",)
+        call=lambda folder: ns.paths.Circle(radius=1e300), words=("beyond ±1e+30",)
     ),
 }

@@ -74,8 +74,10 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
     run = ns.simulate(skate, duration=0.05, start=START, samples=3, reactions=True)
     short = {"duration": 0.05, "samples": 3}
     many = {name: [x, x] for name, x in START.items()}
-    circle, quintic = ns.Circle(radius=2.0), ns.Quintic(1.0)
-    motion = ns.ExpressionMotion(coordinates={"joint1.angle": "0.1*t", "joint2.angle": "0.2*t"})
+    circle, quintic = ns.paths.Circle(radius=2.0), ns.timing.Quintic(1.0)
+    motion = ns.motions.ExpressionMotion(
+        coordinates={"joint1.angle": "0.1*t", "joint2.angle": "0.2*t"}
+    )
     history = ns.kinematic_history(arm, motion, duration=0.05, samples=3)
     data = ns.MeasuredRun(times=run.t, columns={"skate.x": run["skate.x"]}, start=START)
     arm_state = {"joint1.angle": 0.3, "joint2.angle": 0.5, "joint1.rate": 0.1}
@@ -142,7 +144,7 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
             agv,
             circle,
             timing=quintic,
-            controller=ns.ControlLoop(controller=ns.PoseTracking(), period=0.01),
+            controller=ns.ControlLoop(controller=ns.controllers.PoseTracking(), period=0.01),
             plant=plant,
             **short,
         )
@@ -151,10 +153,10 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         return planted(ns.Plant(sensors=(sensor,)))
 
     def estimated(instrument: Any) -> Any:
-        return planted(ns.Plant(sensors=(instrument,), estimator=ns.ExtendedKalman()))
+        return planted(ns.Plant(sensors=(instrument,), estimator=ns.sensors.ExtendedKalman()))
 
     def filtered(estimator: Any) -> Any:
-        pose = ns.PoseSensor(body="platform")
+        pose = ns.sensors.PoseSensor(body="platform")
         return planted(ns.Plant(sensors=(pose,), estimator=estimator))
 
     def acted(actuator: Any) -> Any:
@@ -176,7 +178,7 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         return ns.gradient(skate, **slopes, measurements=found)
 
     def least(limits: Any) -> Any:
-        return ns.least_time(circle, limits, count=50)
+        return ns.timing.least_time(circle, limits, count=50)
 
     def pushed(table: Any) -> Any:
         return ns.simulate(skate, start=START, inputs={"tau": table}, **short)
@@ -232,7 +234,7 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
             ns.start_on_motion,
             {
                 "system": arm,
-                "law": ns.FollowMotion(motion=motion, reference_start=np.zeros(2)),
+                "law": ns.motions.FollowMotion(motion=motion, reference_start=np.zeros(2)),
                 "start": {},
                 "values": arm.parameters(),
             },
@@ -294,12 +296,15 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
             {"system": skate, **slopes, "terminal": "skate.x", "count": 2},
         ),
         "least_time": (
-            ns.least_time,
-            {"path": circle, "limits": ns.Limits(speed=1.0, acceleration=1.0), "count": 50},
+            ns.timing.least_time,
+            {"path": circle, "limits": ns.timing.Limits(speed=1.0, acceleration=1.0), "count": 50},
         ),
-        "linear_quadratic": (ns.linear_quadratic, {"system": arm, "motion": motion, **regulated}),
+        "linear_quadratic": (
+            ns.controllers.linear_quadratic,
+            {"system": arm, "motion": motion, **regulated},
+        ),
         "motor_limits": (
-            ns.motor_limits,
+            ns.timing.motor_limits,
             {
                 "system": agv,
                 "path": circle,
@@ -308,11 +313,11 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
                 "follower": follower,
             },
         ),
-        "parse_controller": (ns.parse_controller, {"text": "pose:kx=2"}),
-        "parse_path": (ns.parse_path, {"text": "circle:radius=2"}),
-        "parse_timing": (ns.parse_timing, {"text": "quintic:1"}),
-        "path_from_csv": (ns.path_from_csv, {"file": folder / "path.csv"}),
-        "reversed_path": (ns.reversed_path, {"path": circle}),
+        "parse_controller": (ns.controllers.parse_controller, {"text": "pose:kx=2"}),
+        "parse_path": (ns.paths.parse_path, {"text": "circle:radius=2"}),
+        "parse_timing": (ns.timing.parse_timing, {"text": "quintic:1"}),
+        "path_from_csv": (ns.paths.path_from_csv, {"file": folder / "path.csv"}),
+        "reversed_path": (ns.paths.reversed_path, {"path": circle}),
         "control_angle": (ns.control_angle, {"radius": 1.0, "curvature": np.array([0.1, 0.2])}),
         "gyration": (ns.gyration, {"system": system_of("chaplygin-sleigh")}),
         "with_control_angles": (
@@ -350,7 +355,7 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         "fit": (ns.fit, {"system": skate, "data": data, "parameters": ["g"]}),
         "check": (ns.check, {"model": model}),
         "equations_text": (ns.equations_text, {"equations": equations}),
-        "joint_template": (ns.joint_template, {"word": "knife"}),
+        "joint_template": (ns.joints.joint_template, {"word": "knife"}),
         "matrices": (ns.matrices, {"source": skate, "state": START}),
         "paper_figure": (ns.paper_figure, {"paper": "saha1991", "number": 1}),
         "plot": (ns.plot, {"run": run, "what": ["skate.x"]}),
@@ -388,11 +393,11 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         # classes
         "Table": (_used(ns.Table, pushed), {"times": TIMES, "values": np.array([0.0, 0.1, 0.2])}),
         "ExpressionMotion": (
-            _used(ns.ExpressionMotion, of_arm),
+            _used(ns.motions.ExpressionMotion, of_arm),
             {"coordinates": {"joint1.angle": "0.1*t", "joint2.angle": "0.2*t"}},
         ),
         "FrameMotion": (
-            _used(ns.FrameMotion, of_arm),
+            _used(ns.motions.FrameMotion, of_arm),
             {
                 "body": "link2",
                 "position": {"x": "0.6 + 0.1*t", "y": "0.2"},
@@ -401,7 +406,7 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
             },
         ),
         "PathMotion": (
-            _used(ns.PathMotion, referred),
+            _used(ns.motions.PathMotion, referred),
             {**of_agv, "point": (0.0, 0.0, 0.0), "direction": (0.0, 1.0, 0.0)},
         ),
         "Measurements": (
@@ -422,55 +427,69 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
             {"of": "g", "guess": 9.0, "lower": 1.0, "upper": 20.0, "mean": 9.0, "sigma": 1.0},
         ),
         "Limits": (
-            _used(ns.Limits, least),
+            _used(ns.timing.Limits, least),
             {"speed": 1.0, "acceleration": 1.0, "lateral_acceleration": 1.0},
         ),
-        "Line": (_used(ns.Line, driven()), {"start": (0.0, 0.0), "end": (5.0, 0.0)}),
-        "Circle": (_used(ns.Circle, driven()), {"radius": 2.0}),
+        "Line": (_used(ns.paths.Line, driven()), {"start": (0.0, 0.0), "end": (5.0, 0.0)}),
+        "Circle": (_used(ns.paths.Circle, driven()), {"radius": 2.0}),
         "Arc": (
-            _used(ns.Arc, driven()),
+            _used(ns.paths.Arc, driven()),
             {"center": (0.0, 0.0), "radius": 2.0, "start_angle": 0.0, "angle": 1.0},
         ),
-        "Ellipse": (_used(ns.Ellipse, driven()), {"half_width": 3.0, "half_height": 2.0}),
-        "FigureEight": (_used(ns.FigureEight, driven()), {"half_width": 3.0, "half_height": 2.0}),
-        "Catenary": (_used(ns.Catenary, driven()), {"x0": 1.3, "extent": 4.0}),
-        "Sine": (_used(ns.Sine, driven()), {"amplitude": 0.5, "wave_number": 1.0, "extent": 7.0}),
-        "Graph": (_used(ns.Graph, driven()), {"y": "0.5*x^2", "start": 0.0, "end": 2.0}),
+        "Ellipse": (_used(ns.paths.Ellipse, driven()), {"half_width": 3.0, "half_height": 2.0}),
+        "FigureEight": (
+            _used(ns.paths.FigureEight, driven()),
+            {"half_width": 3.0, "half_height": 2.0},
+        ),
+        "Catenary": (_used(ns.paths.Catenary, driven()), {"x0": 1.3, "extent": 4.0}),
+        "Sine": (
+            _used(ns.paths.Sine, driven()),
+            {"amplitude": 0.5, "wave_number": 1.0, "extent": 7.0},
+        ),
+        "Graph": (_used(ns.paths.Graph, driven()), {"y": "0.5*x^2", "start": 0.0, "end": 2.0}),
         "Parametric": (
-            _used(ns.Parametric, driven()),
+            _used(ns.paths.Parametric, driven()),
             {"x": "p", "y": "p^2", "start": 0.0, "end": 1.0},
         ),
         "Clothoid": (
-            _used(ns.Clothoid, driven()),
+            _used(ns.paths.Clothoid, driven()),
             {"start_curvature": 0.0, "end_curvature": 0.5, "length": 5.0},
         ),
-        "Polyline": (_used(ns.Polyline, driven()), {"points": points, "radius": 0.2}),
-        "Spline": (_used(ns.Spline, driven()), {"points": points}),
+        "Polyline": (_used(ns.paths.Polyline, driven()), {"points": points, "radius": 0.2}),
+        "Spline": (_used(ns.paths.Spline, driven()), {"points": points}),
         "Nurbs": (
-            _used(ns.Nurbs, driven()),
+            _used(ns.paths.Nurbs, driven()),
             {"points": points, "weights": (1.0, 1.0, 1.0, 1.0), "degree": 3},
         ),
         "Composite": (
-            _used(ns.Composite, driven()),
-            {"paths": (ns.Line((0.0, 0.0), (2.0, 0.0)), ns.Line((2.0, 0.0), (4.0, 0.0)))},
+            _used(ns.paths.Composite, driven()),
+            {
+                "paths": (
+                    ns.paths.Line((0.0, 0.0), (2.0, 0.0)),
+                    ns.paths.Line((2.0, 0.0), (4.0, 0.0)),
+                )
+            },
         ),
-        "Quintic": (_used(ns.Quintic, timed), {"duration": 5.0}),
-        "ConstantSpeed": (_used(ns.ConstantSpeed, timed), {"speed": 0.5}),
+        "Quintic": (_used(ns.timing.Quintic, timed), {"duration": 5.0}),
+        "ConstantSpeed": (_used(ns.timing.ConstantSpeed, timed), {"speed": 0.5}),
         "ConstantEnergy": (
-            _used(ns.ConstantEnergy, timed),
+            _used(ns.timing.ConstantEnergy, timed),
             {"total_speed": 0.5, "radius_of_gyration": 0.3},
         ),
-        "Trapezoidal": (_used(ns.Trapezoidal, timed), {"speed": 1.0, "acceleration": 1.0}),
-        "SCurve": (_used(ns.SCurve, timed), {"speed": 1.0, "acceleration": 1.0, "jerk": 2.0}),
+        "Trapezoidal": (_used(ns.timing.Trapezoidal, timed), {"speed": 1.0, "acceleration": 1.0}),
+        "SCurve": (
+            _used(ns.timing.SCurve, timed),
+            {"speed": 1.0, "acceleration": 1.0, "jerk": 2.0},
+        ),
         "SpeedSchedule": (
-            _used(ns.SpeedSchedule, timed),
+            _used(ns.timing.SpeedSchedule, timed),
             {"times": (0.0, 1.0, 2.0), "speeds": (0.0, 1.0, 0.0)},
         ),
         "SpeedProfile": (
-            _used(ns.SpeedProfile, timed),
+            _used(ns.timing.SpeedProfile, timed),
             {"arc_lengths": (0.0, 1.0, 3.0), "speeds": (0.0, 1.0, 0.0)},
         ),
-        "LeastTime": (_used(ns.LeastTime, timed), {"speed": 1.0, "acceleration": 1.0}),
+        "LeastTime": (_used(ns.timing.LeastTime, timed), {"speed": 1.0, "acceleration": 1.0}),
         "Follower": (_used(ns.Follower, followed), {}),
         "AxleLink": (
             _used(ns.AxleLink, lambda x: followed(ns.Follower(links=(x,)))),
@@ -491,26 +510,29 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         ),
         "Sensor": (_used(ns.Sensor, sensed), {"of": "platform.x", "sigma": 0.01}),
         "Actuator": (_used(ns.Actuator, acted), {"of": "torque1", "largest": 5.0}),
-        "Odometry": (_used(ns.Odometry, estimated), {"wheels": ("wheel1", "wheel2")}),
-        "Gyroscope": (_used(ns.Gyroscope, estimated), {"body": "platform"}),
-        "PoseSensor": (_used(ns.PoseSensor, estimated), {"body": "platform"}),
-        "Beacon": (_used(ns.Beacon, estimated), {"body": "platform", "at": (3.0, 2.0, 0.0)}),
+        "Odometry": (_used(ns.sensors.Odometry, estimated), {"wheels": ("wheel1", "wheel2")}),
+        "Gyroscope": (_used(ns.sensors.Gyroscope, estimated), {"body": "platform"}),
+        "PoseSensor": (_used(ns.sensors.PoseSensor, estimated), {"body": "platform"}),
+        "Beacon": (
+            _used(ns.sensors.Beacon, estimated),
+            {"body": "platform", "at": (3.0, 2.0, 0.0)},
+        ),
         "ExtendedKalman": (
-            _used(ns.ExtendedKalman, filtered),
+            _used(ns.sensors.ExtendedKalman, filtered),
             {"start_sigma": {"platform.x": 0.1}},
         ),
         "Tracking": (
-            _used(ns.Tracking, lambda law: ns.simulate(arm, inputs=law, **short)),
+            _used(ns.controllers.Tracking, lambda law: ns.simulate(arm, inputs=law, **short)),
             {
                 "motion": motion,
-                "controller": ns.ComputedTorque(),
+                "controller": ns.controllers.ComputedTorque(),
                 "reference_start": np.zeros(2),
                 "limits": {"tau1": 5.0},
             },
         ),
         "TrailerMotion": (
             _used(
-                ns.TrailerMotion,
+                ns.motions.TrailerMotion,
                 lambda moved: ns.reference_motion(system_of("tractor-trailer"), moved),
             ),
             {
@@ -520,37 +542,37 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
                 **{"wheelbase": "l1", "hitch": 0.0, "trailer": 1.0, "reverse": False},
             },
         ),
-        "FeedForward": (_used(ns.FeedForward, held(arm)), {}),
-        "ComputedTorque": (_used(ns.ComputedTorque, held(arm)), {}),
+        "FeedForward": (_used(ns.controllers.FeedForward, held(arm)), {}),
+        "ComputedTorque": (_used(ns.controllers.ComputedTorque, held(arm)), {}),
         "ProportionalDerivative": (
-            _used(ns.ProportionalDerivative, held(arm)),
+            _used(ns.controllers.ProportionalDerivative, held(arm)),
             {"kp": (9.0, 9.0), "kd": (6.0, 6.0)},
         ),
         "CartesianTracking": (
-            _used(ns.CartesianTracking, held(arm)),
+            _used(ns.controllers.CartesianTracking, held(arm)),
             {"body": "link2", "components": ("vx", "vy"), "point": (0.4, 0.0, 0.0)},
         ),
-        "AccelerationResolved": (_used(ns.AccelerationResolved, steered), {}),
-        "PathTracking": (_used(ns.PathTracking, steered), {"reach": 0.3}),
-        "PoseTracking": (_used(ns.PoseTracking, steered), {}),
+        "AccelerationResolved": (_used(ns.controllers.AccelerationResolved, steered), {}),
+        "PathTracking": (_used(ns.controllers.PathTracking, steered), {"reach": 0.3}),
+        "PoseTracking": (_used(ns.controllers.PoseTracking, steered), {}),
         "AdaptiveTracking": (
-            _used(ns.AdaptiveTracking, held(arm)),
+            _used(ns.controllers.AdaptiveTracking, held(arm)),
             {"unknown": ("m2",), "rates": (1.0,)},
         ),
         "MotionForce": (
-            _used(ns.MotionForce, steered),
-            {"motion": ns.PoseTracking(), "reactions": {}},
+            _used(ns.controllers.MotionForce, steered),
+            {"motion": ns.controllers.PoseTracking(), "reactions": {}},
         ),
         "SteeredTracking": (
             _used(
-                ns.SteeredTracking,
+                ns.controllers.SteeredTracking,
                 lambda c: ns.track(tricycle, circle, timing=quintic, controller=c, **short),
             ),
             {"steering": "steer.angle", "wheelbase": 1.1},
         ),
         "TrailerTracking": (
             _used(
-                ns.TrailerTracking,
+                ns.controllers.TrailerTracking,
                 lambda c: ns.track(
                     system_of("tractor-trailer"), circle, timing=quintic, controller=c, **short
                 ),
@@ -558,11 +580,11 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
             {"steering": "steer.angle", "hinge": "hinge.angle", "hitch": 0.0, "trailer": 1.0},
         ),
         "Regulator": (
-            _used(ns.Regulator, held(arm)),
+            _used(ns.controllers.Regulator, held(arm)),
             {"weights": {**weights, "tau1": 1.0, "tau2": 1.0}, "samples": 5},
         ),
         "CustomController": (
-            _used(ns.CustomController, held(arm)),
+            _used(ns.controllers.CustomController, held(arm)),
             {"law": lambda t, q, v, x, u: u},
         ),
         "Undercarriage": (_used(ns.Undercarriage, imported), {}),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 import io
 import json
@@ -35,6 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import noslip as ns
+from noslip.base.public import public_places
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
@@ -77,13 +79,12 @@ class Case(NamedTuple):
 
 def public() -> dict[str, Any]:
     """Public functions and the classes that users make themselves, by name."""
-    modules = {"": ns, "gym.": ns.gym}
+    found = {name: getattr(importlib.import_module(m), name) for name, m in public_places().items()}
+    found |= {f"gym.{name}": getattr(ns.gym, name) for name in ns.gym.__all__}
     return {
-        f"{before}{name}": getattr(module, name)
-        for before, module in modules.items()
-        for name in (module.__all__ if before else dir(module))
-        if not name.startswith("_")
-        if inspect.isfunction(getattr(module, name)) or inspect.isclass(getattr(module, name))
+        n: thing
+        for n, thing in found.items()
+        if inspect.isfunction(thing) or inspect.isclass(thing)
     }
 
 

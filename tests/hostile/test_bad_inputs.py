@@ -18,7 +18,7 @@ def good_run(tmp_path_factory, system_of):
     run = ns.run_scenario(system_of("knife-edge"), duration=0.5)
     folder = ns.write_run(run, tmp_path_factory.mktemp("good") / "run", plots=False)
     ns.read_run(folder)
-    ns.parse_path("circle:radius=2")
+    ns.paths.parse_path("circle:radius=2")
     return folder
 
 

@@ -76,15 +76,15 @@ def read_folder(path: Path) -> object:
 #: Reader → how it reads bytes, in a folder that holds a run.
 READERS: dict[str, Callable[[bytes, Path], object]] = {
     "model": lambda data, folder: parse_model(text_of(data)),
-    "waypoints": file_of("way.csv", lambda path: ns.parse_path(f"csv:{path}")),
+    "waypoints": file_of("way.csv", lambda path: ns.paths.parse_path(f"csv:{path}")),
     "run_csv": file_of("trajectory.csv", read_folder),
     "summary": file_of("summary.json", read_folder),
     "manifest": file_of(
         "manifest.json", lambda path: read_manifest(path.parent) and foreign(path.parent)
     ),
-    "path": lambda data, folder: ns.parse_path(text_of(data).removeprefix("csv")),
-    "timing": lambda data, folder: ns.parse_timing(text_of(data)),
-    "controller": lambda data, folder: ns.parse_controller(text_of(data)),
+    "path": lambda data, folder: ns.paths.parse_path(text_of(data).removeprefix("csv")),
+    "timing": lambda data, folder: ns.timing.parse_timing(text_of(data)),
+    "controller": lambda data, folder: ns.controllers.parse_controller(text_of(data)),
     "expression": expression,
     "urdf": file_of("robot.urdf", ns.import_robot),
     "mjcf": file_of("robot.xml", ns.import_robot),

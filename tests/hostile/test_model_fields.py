@@ -82,7 +82,7 @@ def test_grounds_say_what_is_wrong_with_their_numbers(path, value, what):
 @pytest.mark.parametrize("field", ["radius", "width", "roller_angle", "mass", "roller_mass"])
 @pytest.mark.parametrize("value", ["nosuch", "1/0", "(", 10**400])
 def test_roller_wheels_say_what_is_wrong_with_their_numbers(field, value):
-    case = next(c for c in cases() if c.part is ns.MecanumWheel)
+    case = next(c for c in cases() if c.part is ns.parts.MecanumWheel)
     with pytest.raises(ns.ModelError) as caught:
         parse_model(case._replace(path=("parts", "left", field), value=value).text())
     assert f"parts.left.{field}" in caught.value.where

@@ -55,9 +55,9 @@ def test_lanes_are_single_runs(bowl):
 def test_lanes_end_where_a_ball_lifts():
     b = ns.ModelBuilder(name="dome", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    ground, ball = ns.SphereGround(radius=1.0), ns.Ball(radius=0.1)
-    b.contact(ns.Rolling(name="touch", body="ball", wheel=ball, ground=ground))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    ground, ball = ns.grounds.SphereGround(radius=1.0), ns.surfaces.Ball(radius=0.1)
+    b.contact(ns.contacts.Rolling(name="touch", body="ball", wheel=ball, ground=ground))
     system = ns.compile(ns.derive(b.build()))
     first = np.array([0.1, 0.2, 0.3])
     starts = {"ball.x": 1.1 * np.sin(first), "ball.y": 0.0, "ball.z": 1.1 * np.cos(first)}
@@ -70,9 +70,9 @@ def test_lanes_refuse_a_start_that_the_ground_would_have_to_pull(device):
     """Rolling over the top of a dome at a speed v² > g (R + r)."""
     b = ns.ModelBuilder(name="dome", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    ground, ball = ns.SphereGround(radius=1.0), ns.Ball(radius=0.1)
-    b.contact(ns.Rolling(name="touch", body="ball", wheel=ball, ground=ground))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    ground, ball = ns.grounds.SphereGround(radius=1.0), ns.surfaces.Ball(radius=0.1)
+    b.contact(ns.contacts.Rolling(name="touch", body="ball", wheel=ball, ground=ground))
     system = ns.compile(ns.derive(b.build()))
     top = {"ball.x": 0.0, "ball.y": 0.0, "ball.z": 1.1, "ball.wx": 0.0, "ball.wz": 0.0}
     fast = np.sqrt(9.81 * 1.1) / 0.1
@@ -110,11 +110,13 @@ def test_a_ball_circles_in_a_spherical_bowl_as_its_closed_form_says():
     """
     b = ns.ModelBuilder(name="circling", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    ground, ball = ns.SphereGround(radius=1.0, inside=True), ns.Ball(radius=0.1)
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    ground, ball = ns.grounds.SphereGround(radius=1.0, inside=True), ns.surfaces.Ball(radius=0.1)
     # the axis of the sphere is not that of the world
-    plane = ns.Plane(frame=ns.Placement(position=(0.2, 0.1, 0.0)))
-    b.contact(ns.Rolling(name="touch", body="ball", wheel=ball, ground=ground, plane=plane))
+    plane = ns.contacts.Plane(frame=ns.Placement(position=(0.2, 0.1, 0.0)))
+    b.contact(
+        ns.contacts.Rolling(name="touch", body="ball", wheel=ball, ground=ground, plane=plane)
+    )
     system = ns.compile(ns.derive(b.build()))
     given = {"ball.x": 0.7, "ball.y": 0.1}
     for speed in (2.0, -3.0):
@@ -211,10 +213,10 @@ def test_a_stone_of_a_profile_rolls_round_the_axis_that_it_is_symmetric_about():
     """Its places on the surface move over it, although the motion is steady."""
     b = ns.ModelBuilder(name="stone", gravity=(0.0, 0.0, -9.81))
     b.body("stone", mass=1.0, inertia=(0.004, 0.004, 0.006))
-    angles = ns.Angles(sequence="zxz", names=("yaw", "tilt", "spin"))
-    b.joint("stone", ns.Free(angles=angles), parent="world", child="stone")
-    wheel = ns.RevolvedSurface(profile="0.2*sqrt(1 - (z/0.1)^2)", lower=-0.1, upper=0.1)
-    b.contact(ns.Rolling(name="touch", body="stone", wheel=wheel))
+    angles = ns.joints.Angles(sequence="zxz", names=("yaw", "tilt", "spin"))
+    b.joint("stone", ns.joints.Free(angles=angles), parent="world", child="stone")
+    wheel = ns.surfaces.RevolvedSurface(profile="0.2*sqrt(1 - (z/0.1)^2)", lower=-0.1, upper=0.1)
+    b.contact(ns.contacts.Rolling(name="touch", body="stone", wheel=wheel))
     system = ns.compile(ns.derive(b.build()))
     given = {"stone.tilt": 1.2, "stone.yaw_rate": 2.0}
     guess = {"stone.spin_rate": -3.0}
@@ -222,9 +224,9 @@ def test_a_stone_of_a_profile_rolls_round_the_axis_that_it_is_symmetric_about():
     # the same stone by its support function, which needs no places
     b = ns.ModelBuilder(name="stone", gravity=(0.0, 0.0, -9.81))
     b.body("stone", mass=1.0, inertia=(0.004, 0.004, 0.006))
-    b.joint("stone", ns.Free(angles=angles), parent="world", child="stone")
-    wheel = ns.Ellipsoid(size=(0.2, 0.2, 0.1))
-    b.contact(ns.Rolling(name="touch", body="stone", wheel=wheel))
+    b.joint("stone", ns.joints.Free(angles=angles), parent="world", child="stone")
+    wheel = ns.surfaces.Ellipsoid(size=(0.2, 0.2, 0.1))
+    b.contact(ns.contacts.Rolling(name="touch", body="stone", wheel=wheel))
     other = ns.steady(ns.compile(ns.derive(b.build())), given, guess=guess)
     for name in ("stone.z", "stone.yaw_rate", "stone.spin_rate"):
         assert (found.values | found.rates)[name] == pytest.approx(other.values[name], abs=1e-9)
@@ -297,12 +299,12 @@ def test_a_paraboloid_as_a_grid_is_the_paraboloid():
     line = np.arange(-2.0, 2.01, 0.5)
     grid = GridGround.from_points(line, line, 0.3 * (line[None, :] ** 2 + line[:, None] ** 2))
     runs = []
-    for ground in (grid, ns.HeightGround(z="0.3*(x^2 + y^2)")):
+    for ground in (grid, ns.grounds.HeightGround(z="0.3*(x^2 + y^2)")):
         b = ns.ModelBuilder(name="bowl", gravity=(0.0, 0.0, -9.81))
         b.body("ball", mass=1.0, inertia=(0.004, 0.005, 0.006))
-        b.joint("ball", ns.Free(), parent="world", child="ball")
-        wheel = ns.Disk(radius=0.1, axis=(0.0, 1.0, 0.0))
-        b.contact(ns.Rolling(name="touch", body="ball", wheel=wheel, ground=ground))
+        b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+        wheel = ns.surfaces.Disk(radius=0.1, axis=(0.0, 1.0, 0.0))
+        b.contact(ns.contacts.Rolling(name="touch", body="ball", wheel=wheel, ground=ground))
         system = ns.compile(ns.derive(b.build()))
         runs.append(ns.simulate(system, duration=1.0, start=START, rtol=1e-12, atol=1e-12))
     assert runs[0].q == pytest.approx(runs[1].q, abs=1e-9)
@@ -317,9 +319,11 @@ def rough():
     b = ns.ModelBuilder(name="rough", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass="m", inertia=(0.004, 0.004, 0.004))
     b.parameter("m", 1.0, "kg", "mass")
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    ball = ns.Ball(radius=0.1)
-    b.contact(ns.Rolling(name="touch", body="ball", wheel=ball, ground=ground, lift="keep"))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    ball = ns.surfaces.Ball(radius=0.1)
+    b.contact(
+        ns.contacts.Rolling(name="touch", body="ball", wheel=ball, ground=ground, lift="keep")
+    )
     return ns.compile(ns.derive(b.build()))
 
 
@@ -384,10 +388,10 @@ def test_equations_on_a_grid_are_written_with_its_slopes():
     ground = GridGround.from_points(line, line, 0.1 * line[None, :] ** 2 + 0.05 * line[:, None])
     b = ns.ModelBuilder(name="coin", gravity=(0.0, 0.0, -9.81))
     b.body("coin", mass=1.0, inertia=(0.004, 0.008, 0.004))
-    angles = ns.Angles(sequence="zxy", names=("yaw", "lean", "roll"))
-    b.joint("coin", ns.Free(angles=angles), parent="world", child="coin")
-    disk = ns.Disk(radius=0.1, axis=(0.0, 1.0, 0.0))
-    b.contact(ns.Rolling(name="touch", body="coin", wheel=disk, ground=ground))
+    angles = ns.joints.Angles(sequence="zxy", names=("yaw", "lean", "roll"))
+    b.joint("coin", ns.joints.Free(angles=angles), parent="world", child="coin")
+    disk = ns.surfaces.Disk(radius=0.1, axis=(0.0, 1.0, 0.0))
+    b.contact(ns.contacts.Rolling(name="touch", body="coin", wheel=disk, ground=ground))
     text = ns.equations_text(ns.derive(b.build()))
     assert "agree with the compiled functions" in text
     assert re.search(r"h\d*_x²?\(x_touch, y_touch\)", text)
@@ -397,11 +401,11 @@ RANGES = {"u_range": (-1.0, 1.0), "v_range": (-1.0, 1.0)}
 
 
 def profile(text, lower=-0.1, upper=0.1):
-    return ns.RevolvedSurface(profile=text, lower=lower, upper=upper)
+    return ns.surfaces.RevolvedSurface(profile=text, lower=lower, upper=upper)
 
 
 def parametric(*position):
-    return ns.ParametricSurface(position=position, **RANGES)
+    return ns.surfaces.ParametricSurface(position=position, **RANGES)
 
 
 @pytest.mark.parametrize(
@@ -416,24 +420,24 @@ def parametric(*position):
 def test_surfaces_that_close_and_have_poles_do_not_pass_through_themselves(position):
     b = ns.ModelBuilder(name="whole", gravity=(0.0, 0.0, -9.81))
     b.body("stone", mass=1.0, inertia=(0.004, 0.004, 0.004))
-    b.joint("stone", ns.Free(), parent="world", child="stone")
+    b.joint("stone", ns.joints.Free(), parent="world", child="stone")
     pi = np.pi
     v_range = (-pi, pi) if "0.2 +" in position[0] else (-pi / 2, pi / 2)
-    wheel = ns.ParametricSurface(
+    wheel = ns.surfaces.ParametricSurface(
         position=position,
         u_range=(-pi, pi),
         v_range=(0.0, 1.0) if "v^2" in position[2] else v_range,
     )
-    b.contact(ns.Rolling(name="touch", body="stone", wheel=wheel))
+    b.contact(ns.contacts.Rolling(name="touch", body="stone", wheel=wheel))
     assert b.build() is not None
 
 
 def faults_of(**contact):
     b = ns.ModelBuilder(name="faulty", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    given = {"name": "touch", "body": "ball", "wheel": ns.Ball(radius=0.1), **contact}
-    b.contact(ns.Rolling(**given))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    given = {"name": "touch", "body": "ball", "wheel": ns.surfaces.Ball(radius=0.1), **contact}
+    b.contact(ns.contacts.Rolling(**given))
     with pytest.raises(ns.ModelError) as raised:
         b.build()
     return raised.value.faults
@@ -442,18 +446,18 @@ def faults_of(**contact):
 @pytest.mark.parametrize(
     ("contact", "what"),
     [
-        ({"ground": ns.HeightGround(z="abs(x)")}, "abs() has a kink"),
-        ({"ground": ns.HeightGround(z="x + w")}, "'w'"),
-        ({"ground": ns.SphereGround(radius=-1.0)}, "radius"),
+        ({"ground": ns.grounds.HeightGround(z="abs(x)")}, "abs() has a kink"),
+        ({"ground": ns.grounds.HeightGround(z="x + w")}, "'w'"),
+        ({"ground": ns.grounds.SphereGround(radius=-1.0)}, "radius"),
         ({"ground": GridGround(heights=(0.0,) * 36, columns=5, step=1.0)}, "rows of 5"),
         ({"ground": GridGround(heights=(0.0,) * 37, columns=6, step=1.0)}, "no whole number"),
         ({"ground": GridGround(heights=(float("nan"),) * 36, columns=6, step=1.0)}, "nan"),
-        ({"ground": ns.HeightGround(z="x^2"), "name": "ball"}, "a joint of the same name"),
+        ({"ground": ns.grounds.HeightGround(z="x^2"), "name": "ball"}, "a joint of the same name"),
         ({"lift": "fly"}, "lift"),
-        ({"wheel": ns.Ellipsoid(size=(0.1, -0.1, 0.1))}, "size"),
+        ({"wheel": ns.surfaces.Ellipsoid(size=(0.1, -0.1, 0.1))}, "size"),
         (
             {
-                "wheel": ns.ParametricSurface(
+                "wheel": ns.surfaces.ParametricSurface(
                     position=("u", "v", "0.1"), u_range=(1.0, 0.0), v_range=(0.0, 1.0)
                 )
             },
@@ -468,15 +472,18 @@ def faults_of(**contact):
         ({"wheel": parametric("u", "u", "u")}, "no normal at"),
         ({"wheel": parametric("0.1*cos(3*u)", "0.1*sin(6*u)", "v")}, "passes through itself"),
         (
-            {"ground": ns.ParametricGround(position=("u", "v", "abs(u)"), **RANGES)},
+            {"ground": ns.grounds.ParametricGround(position=("u", "v", "abs(u)"), **RANGES)},
             "abs() has a kink",
         ),
         (
-            {"ground": ns.ParametricGround(position=("u", "v", "sqrt(u)"), **RANGES)},
+            {"ground": ns.grounds.ParametricGround(position=("u", "v", "sqrt(u)"), **RANGES)},
             "no point or no slope",
         ),
-        ({"ground": ns.HeightGround(z="sqrt(x - 5)")}, "no value anywhere"),
-        ({"ground": ns.RevolvedGround(z="r^2", extent=1.0, inner=2.0)}, "from the radius 2 to 1 m"),
+        ({"ground": ns.grounds.HeightGround(z="sqrt(x - 5)")}, "no value anywhere"),
+        (
+            {"ground": ns.grounds.RevolvedGround(z="r^2", extent=1.0, inner=2.0)},
+            "from the radius 2 to 1 m",
+        ),
     ],
 )
 def test_faults_are_told(contact, what):

@@ -6,6 +6,7 @@ that are regular there (`system.in_speeds`), or refuses. Accelerations of these 
 the oracle in maximal coordinates.
 """
 
+import importlib
 import inspect
 from functools import cache
 from itertools import combinations
@@ -17,6 +18,7 @@ import pytest
 from maximal import Maximal
 
 import noslip as ns
+from noslip.base.public import public_places
 from noslip.bridges.differentiable import RatesFunction
 from noslip.engines.devices import HostDevice
 from noslip.kinematics.basis import RANK_LOST
@@ -33,17 +35,17 @@ def skate() -> ns.Model:
     for name in ("bx", "by"):
         b.body(name, mass=0.3, inertia=(0.1, 0.1, 0.1))
     b.body("skate", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("x", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="bx")
-    b.joint("y", ns.Prismatic(axis=(0.0, 1.0, 0.0)), parent="bx", child="by")
-    b.joint("th", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="by", child="skate")
-    b.contact(ns.KnifeEdge(name="blade", body="skate", direction=(1.0, 0.0, 0.0)))
+    b.joint("x", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="bx")
+    b.joint("y", ns.joints.Prismatic(axis=(0.0, 1.0, 0.0)), parent="bx", child="by")
+    b.joint("th", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="by", child="skate")
+    b.contact(ns.contacts.KnifeEdge(name="blade", body="skate", direction=(1.0, 0.0, 0.0)))
     for name, speed, unit in (
         ("Fx", "x.speed", "N"),
         ("Fy", "y.speed", "N"),
         ("T", "th.rate", "N*m"),
     ):
         b.input(name, unit)
-        b.force(ns.Motor(name=f"{name}_motor", speed=speed, input=name))
+        b.force(ns.forces.Motor(name=f"{name}_motor", speed=speed, input=name))
     return b.build()
 
 
@@ -51,15 +53,15 @@ def balls() -> ns.Model:
     b = ns.ModelBuilder(name="two balls", gravity=(0.0, 0.0, -9.81))
     for name, mass, inertia in (("1", 2.0, 0.2), ("2", 0.7, 0.0112)):
         b.body(f"ball{name}", mass=mass, inertia=(inertia,) * 3)
-        b.joint(f"b{name}", ns.Free(), parent="world", child=f"ball{name}")
-    b.contact(ns.Rolling(name="floor", body="ball1", wheel=ns.Ball(radius=0.5)))
+        b.joint(f"b{name}", ns.joints.Free(), parent="world", child=f"ball{name}")
+    b.contact(ns.contacts.Rolling(name="floor", body="ball1", wheel=ns.surfaces.Ball(radius=0.5)))
     b.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="top",
             body="ball2",
-            wheel=ns.Ball(radius=0.2),
-            plane=ns.Plane(body="ball1"),
-            ground=ns.SphereGround(radius=0.5),
+            wheel=ns.surfaces.Ball(radius=0.2),
+            plane=ns.contacts.Plane(body="ball1"),
+            ground=ns.grounds.SphereGround(radius=0.5),
         )
     )
     return b.build()
@@ -98,7 +100,7 @@ def system_of(name: str) -> ns.System:
 
 
 @cache
-def near(name: str, k: int) -> tuple[ns.System, dict[str, float], ns.Instant]:
+def near(name: str, k: int) -> tuple[ns.System, dict[str, float], ns.results.Instant]:
     """A system in speeds that are regular at a singular state, that state, and its instant."""
     system, state, guess = system_of(name), CASES[name][1][k], CASES[name][3]
     start = ns.complete_start(system, state, guess=guess)
@@ -425,7 +427,8 @@ OTHERS = {
 
 @pytest.mark.slow
 def test_every_function_of_a_state_is_here():
-    functions = {n: getattr(ns, n) for n in dir(ns) if inspect.isfunction(getattr(ns, n))}
+    public = {n: getattr(importlib.import_module(m), n) for n, m in public_places().items()}
+    functions = {n: thing for n, thing in public.items() if inspect.isfunction(thing)}
     taken = set()
     for name, function in functions.items():
         arguments = list(inspect.signature(function).parameters)
@@ -549,7 +552,7 @@ def test_cartesian_model_across_the_slides(angle):
 
 def test_histories_with_a_sample_across_the_slides():
     system = system_of("skate")
-    motion = ns.ExpressionMotion(
+    motion = ns.motions.ExpressionMotion(
         coordinates={
             "x.position": "4*sin(0.5*t)",
             "y.position": "4 - 4*cos(0.5*t)",
@@ -574,7 +577,7 @@ def test_motions_that_begin_and_pass_across_the_slides(begin):
     """A circle driven at 2 m/s by the inputs of its reference alone."""
     system = system_of("skate")
     heading = f"(0.5*t + {begin!r})"
-    motion = ns.ExpressionMotion(
+    motion = ns.motions.ExpressionMotion(
         coordinates={
             "x.position": f"4*sin{heading}",
             "y.position": f"-4*cos{heading}",

@@ -94,8 +94,10 @@ def test_equations_are_written_and_confirmed(name, method):
     [
         lambda s: ns.simulate(
             s,
-            inputs=ns.FollowMotion(
-                motion=ns.ExpressionMotion(coordinates={"platform.x": "t", "platform.y": "0*t"}),
+            inputs=ns.motions.FollowMotion(
+                motion=ns.motions.ExpressionMotion(
+                    coordinates={"platform.x": "t", "platform.y": "0*t"}
+                ),
                 reference_start=np.zeros(len(s.coordinates)),
             ),
             duration=0.1,

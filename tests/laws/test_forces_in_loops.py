@@ -22,11 +22,13 @@ def at(x, y=0.0, angle=0.0):
 
 def forces(b, joint, coordinate, speed, unit):
     b.input("push", unit)
-    b.force(ns.Motor(name="motor", speed=f"{joint}.{speed}", input="push"))
+    b.force(ns.forces.Motor(name="motor", speed=f"{joint}.{speed}", input="push"))
     spring = {"coordinate": f"{joint}.{coordinate}", "stiffness": 7.0, "rest": 0.2}
-    b.force(ns.JointSpring(name="spring", **spring))
-    b.force(ns.JointDamper(name="damper", speed=f"{joint}.{speed}", damping=0.4))
-    b.force(ns.JointFriction(name="friction", speed=f"{joint}.{speed}", level=0.3, smoothing=0.5))
+    b.force(ns.forces.JointSpring(name="spring", **spring))
+    b.force(ns.forces.JointDamper(name="damper", speed=f"{joint}.{speed}", damping=0.4))
+    b.force(
+        ns.forces.JointFriction(name="friction", speed=f"{joint}.{speed}", level=0.3, smoothing=0.5)
+    )
 
 
 def four_bar(order, end):
@@ -46,7 +48,7 @@ def four_bar(order, end):
         "pivot": dict(parent="world", child="rocker", parent_frame=at(GROUND)),
     }
     for name in order:
-        b.joint(name, end if name == "pin" else ns.Revolute(axis=Z), **joints[name])
+        b.joint(name, end if name == "pin" else ns.joints.Revolute(axis=Z), **joints[name])
     return b
 
 
@@ -58,7 +60,7 @@ WRENCH = [f"{part}{k}" for part in ("", "moment_") for k in "xyz"]
 def test_a_hinge_with_forces_may_be_cut(rate):
     found, energy = {}, {}
     for cut, order in CUTS.items():
-        b = four_bar(order, ns.Revolute(axis=Z))
+        b = four_bar(order, ns.joints.Revolute(axis=Z))
         forces(b, "pin", "angle", "rate", "N*m")
         model = b.build()
         system = ns.compile(ns.derive(model))
@@ -85,7 +87,7 @@ def test_a_hinge_with_forces_may_be_cut(rate):
 def test_they_move_alike_and_the_energy_is_accounted_for():
     runs = []
     for cut, order in CUTS.items():
-        b = four_bar(order, ns.Revolute(axis=Z))
+        b = four_bar(order, ns.joints.Revolute(axis=Z))
         forces(b, "pin", "angle", "rate", "N*m")
         system = ns.compile(ns.derive(b.build()))
         guess = {"knee.angle": -0.6} | ({"pivot.angle": 1.7} if cut == "pin" else {})
@@ -111,9 +113,9 @@ def test_they_move_alike_and_the_energy_is_accounted_for():
 def test_other_joints_with_forces_may_be_cut(kind):
     """A free body tied to the world by a joint that carries another one, cut on either side."""
     types = {
-        "prismatic": (ns.Prismatic(axis=(0, 1, 1)), "position", "speed", "N"),
-        "screw": (ns.Screw(axis=(1, 0, 2), lead=0.05), "angle", "rate", "N*m"),
-        "planar": (ns.Planar(), "x", "vy", "N"),
+        "prismatic": (ns.joints.Prismatic(axis=(0, 1, 1)), "position", "speed", "N"),
+        "screw": (ns.joints.Screw(axis=(1, 0, 2), lead=0.05), "angle", "rate", "N*m"),
+        "planar": (ns.joints.Planar(), "x", "vy", "N"),
     }
     joint, coordinate, speed, unit = types[kind]
     found = []
@@ -121,10 +123,10 @@ def test_other_joints_with_forces_may_be_cut(kind):
         b = ns.ModelBuilder("tied", gravity=(0.3, -9.81, 0.1))
         for name in ("base", "load"):
             b.body(name, mass=1.3, inertia=(0.1, 0.12, 0.15), center_of_mass=(0.1, 0.05, -0.02))
-        b.joint("base", ns.Revolute(axis=(0, 0, 1)), parent="world", child="base")
+        b.joint("base", ns.joints.Revolute(axis=(0, 0, 1)), parent="world", child="base")
         tie = {"parent_frame": at(0.3, 0.1, 0.4), "child_frame": at(-0.1, 0.2, -0.3)}
         if cut:
-            b.joint("load", ns.Free(), parent="world", child="load")
+            b.joint("load", ns.joints.Free(), parent="world", child="load")
         b.joint("tie", joint, parent="base", child="load", **tie)
         forces(b, "tie", coordinate, speed, unit)
         system = ns.compile(ns.derive(b.build()))
@@ -188,21 +190,21 @@ def times(p, q):
 def orientation(joint):
     """Quaternion of the load: base, joint frame, joint, and back from the load's frame."""
     turn = times(about(Z, 0.4), about(Z, 0.4))
-    if isinstance(joint, ns.Screw):
+    if isinstance(joint, ns.joints.Screw):
         turn = times(turn, about(joint.axis, 0.15))
-    if isinstance(joint, ns.Planar):
+    if isinstance(joint, ns.joints.Planar):
         turn = times(turn, about(Z, 0.15))
     return times(turn, about(Z, 0.3))
 
 
 def test_what_a_loop_joint_cannot_have_is_refused():
-    b = four_bar(CUTS["pin"], ns.Spherical())
-    b.force(ns.JointSpring(name="spring", coordinate="pin.qx", stiffness=1.0))
-    b.force(ns.JointDamper(name="damper", speed="pin.wz", damping=1.0))
+    b = four_bar(CUTS["pin"], ns.joints.Spherical())
+    b.force(ns.forces.JointSpring(name="spring", coordinate="pin.qx", stiffness=1.0))
+    b.force(ns.forces.JointDamper(name="damper", speed="pin.wz", damping=1.0))
     with pytest.raises(ns.ModelError) as caught:
         b.build()
     assert len(caught.value.faults) == 1 and "'pin.qx'" in str(caught.value)
-    b = four_bar(CUTS["pin"], ns.Revolute(axis=Z))
+    b = four_bar(CUTS["pin"], ns.joints.Revolute(axis=Z))
     b.speed_input("w", "pin.rate")
     with pytest.raises(ns.ModelError, match="closes a loop"):
         b.build()
@@ -212,14 +214,14 @@ def test_a_damper_is_a_moment_on_both_bodies():
     """The same damper, as moments that are written by angular velocities."""
     models = []
     for by_hand in (False, True):
-        b = four_bar(CUTS["pin"], ns.Revolute(axis=Z))
+        b = four_bar(CUTS["pin"], ns.joints.Revolute(axis=Z))
         if not by_hand:
-            b.force(ns.JointDamper(name="damper", speed="pin.rate", damping=0.4))
+            b.force(ns.forces.JointDamper(name="damper", speed="pin.rate", damping=0.4))
         else:
             rate = "(angular_velocity(rocker).z - angular_velocity(coupler).z)"
             for body, sign in (("rocker", "-"), ("coupler", "")):
                 moment = (0.0, 0.0, f"{sign}0.4*{rate}")
-                b.force(ns.Wrench(name=body, body=body, moment=moment))
+                b.force(ns.forces.Wrench(name=body, body=body, moment=moment))
         models.append(ns.compile(ns.derive(b.build())))
     start = {"crank.angle": 0.9, "crank.rate": 3.0}
     guess = {"knee.angle": -0.6, "pivot.angle": 1.7}

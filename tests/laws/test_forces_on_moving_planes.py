@@ -19,23 +19,23 @@ from noslip.base.families import members_of
 from noslip.model.forces import AbstractForce
 
 PLATE, WHEEL = (3.0, (0.5, 0.7, 0.9)), (1.0, (0.03, 0.05, 0.04))
-PLANE = ns.Plane(body="plate", frame=ns.Placement(position=(0.02, -0.01, 0.05)))
+PLANE = ns.contacts.Plane(body="plate", frame=ns.Placement(position=(0.02, -0.01, 0.05)))
 _WHEEL = {"name": "t", "body": "wheel", "axis": (0, 1, 0), "radius": 0.1, "load": 40.0}
 _MORE = {"rolling_resistance": 0.05, "camber_stiffness": 300.0, "relaxation_length": 0.2}
 
 #: Every force with a plane; a member of the family that is not here fails the first test.
 FORCES = {
-    "tire": ns.Tire(name="t", body="wheel", direction=(1, 0, 0), stiffness=800.0, v0=0.1),
-    "tire with a limit": ns.Tire(
+    "tire": ns.forces.Tire(name="t", body="wheel", direction=(1, 0, 0), stiffness=800.0, v0=0.1),
+    "tire with a limit": ns.forces.Tire(
         name="t", body="wheel", direction=(1, 0, 0), stiffness=800.0, v0=0.1, maximum=30.0,
         relaxation_length=0.3,
     ),
-    "magic": ns.MagicTire(**_WHEEL, lateral_friction=0.8),
-    "magic with all": ns.MagicTire(**_WHEEL, **_MORE, center=(0.01, 0.02, -0.01)),
-    "brush": ns.BrushTire(**_WHEEL, stiffness=900.0),
-    "brush with resistance": ns.BrushTire(**_WHEEL, stiffness=900.0, rolling_resistance=0.1),
-    "elastic": ns.ElasticContact(
-        name="t", body="wheel", wheel=ns.Ball(radius=0.2), stiffness=2e3, damping=0.3,
+    "magic": ns.forces.MagicTire(**_WHEEL, lateral_friction=0.8),
+    "magic with all": ns.forces.MagicTire(**_WHEEL, **_MORE, center=(0.01, 0.02, -0.01)),
+    "brush": ns.forces.BrushTire(**_WHEEL, stiffness=900.0),
+    "brush with resistance": ns.forces.BrushTire(**_WHEEL, stiffness=900.0, rolling_resistance=0.1),
+    "elastic": ns.forces.ElasticContact(
+        name="t", body="wheel", wheel=ns.surfaces.Ball(radius=0.2), stiffness=2e3, damping=0.3,
         friction=0.4,
     ),
 }  # fmt: skip
@@ -53,7 +53,7 @@ def pair(force):
     b = ns.ModelBuilder(name="pair", gravity=(0, 0, 0))
     for name, (mass, inertia) in {"plate": PLATE, "wheel": WHEEL}.items():
         b.body(name, mass=mass, inertia=inertia)
-        b.joint(name, ns.Free(), parent="world", child=name)
+        b.joint(name, ns.joints.Free(), parent="world", child=name)
     b.force(dataclasses.replace(force, plane=PLANE))
     return ns.compile(ns.derive(b.build()))
 

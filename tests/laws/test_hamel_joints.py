@@ -17,9 +17,11 @@ def sled(arm=True):
     b.body(
         "sled", mass=2.0, inertia=(0.3, 0.4, 0.5, 0.01, 0.02, 0.03), center_of_mass=(0.2, 0.1, 0.3)
     )
-    b.joint("sled", ns.Planar(), parent="world", child="sled")
+    b.joint("sled", ns.joints.Planar(), parent="world", child="sled")
     b.contact(
-        ns.KnifeEdge(name="blade", body="sled", direction=(1.0, 0.3, 0.0), point=(0.4, 0.2, 0.0))
+        ns.contacts.KnifeEdge(
+            name="blade", body="sled", direction=(1.0, 0.3, 0.0), point=(0.4, 0.2, 0.0)
+        )
     )
     if arm:
         b.body("upper", mass=0.7, inertia=(0.1, 0.2, 0.15), center_of_mass=(0.0, 0.0, 0.4))
@@ -27,13 +29,13 @@ def sled(arm=True):
         place = ns.Placement(position=(0.1, 0.0, 0.3))
         b.joint(
             "shoulder",
-            ns.Revolute(axis=(0.0, 1.0, 0.0)),
+            ns.joints.Revolute(axis=(0.0, 1.0, 0.0)),
             parent="sled",
             child="upper",
             parent_frame=place,
         )
         tip = ns.Placement(position=(0.0, 0.0, 0.8))
-        b.joint("wrist", ns.Spherical(), parent="upper", child="lower", parent_frame=tip)
+        b.joint("wrist", ns.joints.Spherical(), parent="upper", child="lower", parent_frame=tip)
     return b.build()
 
 
@@ -43,13 +45,17 @@ def tricycle():
     b.parameter("l", 1.1, "m")
     b.body("frame", mass=12.0, moment=1.6, center_of_mass=(0.45, 0.0, 0.0))
     b.body("fork", mass=1.5, moment=0.04)
-    b.joint("frame", ns.Planar(), parent="world", child="frame")
+    b.joint("frame", ns.joints.Planar(), parent="world", child="frame")
     front = ns.Placement(position=("l", 0.0, 0.0))
     b.joint(
-        "fork", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="frame", child="fork", parent_frame=front
+        "fork",
+        ns.joints.Revolute(axis=(0.0, 0.0, 1.0)),
+        parent="frame",
+        child="fork",
+        parent_frame=front,
     )
-    b.contact(ns.KnifeEdge(name="rear", body="frame", direction=(1.0, 0.0, 0.0)))
-    b.contact(ns.KnifeEdge(name="front", body="fork", direction=(1.0, 0.0, 0.0)))
+    b.contact(ns.contacts.KnifeEdge(name="rear", body="frame", direction=(1.0, 0.0, 0.0)))
+    b.contact(ns.contacts.KnifeEdge(name="front", body="fork", direction=(1.0, 0.0, 0.0)))
     speed = "frame.vx*cos(fork.angle) + (frame.vy + l*frame.rate)*sin(fork.angle)"
     b.independent_speed("v", speed, "m/s")
     b.independent_speed("fork.rate")
@@ -61,7 +67,7 @@ def heavy_body():
     b.body(
         "top", mass=1.0, inertia=(0.2, 0.3, 0.25, 0.01, 0.0, 0.02), center_of_mass=(0.1, 0.2, 0.4)
     )
-    b.joint("top", ns.Spherical(), parent="world", child="top")
+    b.joint("top", ns.joints.Spherical(), parent="world", child="top")
     return b.build()
 
 
@@ -85,8 +91,8 @@ def test_jointwise_terms_equal_the_general_ones(word):
 def test_rows_of_no_known_joint_are_refused():
     b = ns.ModelBuilder(name="odd", gravity=(0.0, 0.0, 0.0))
     b.body("cart", mass=1.0, moment=0.1)
-    b.joint("cart", ns.Planar(), parent="world", child="cart")
-    b.row(ns.VelocityRow(name="belt", expression="cart.vx - 0.3*sin(cart.x)*cart.vy"))
+    b.joint("cart", ns.joints.Planar(), parent="world", child="cart")
+    b.row(ns.rows.VelocityRow(name="belt", expression="cart.vx - 0.3*sin(cart.x)*cart.vy"))
     with pytest.raises(
         ns.FormulationError, match="'belt' belongs to no nonholonomic joint"
     ) as caught:

@@ -90,8 +90,10 @@ class TestInputs:
 
 class TestRefusals:
     def follow(self, system, motion):
-        moved = ns.ExpressionMotion(coordinates=motion)
-        law = ns.FollowMotion(motion=moved, reference_start=np.zeros(len(system.coordinates)))
+        moved = ns.motions.ExpressionMotion(coordinates=motion)
+        law = ns.motions.FollowMotion(
+            motion=moved, reference_start=np.zeros(len(system.coordinates))
+        )
         return ns.simulate(system, duration=1.0, inputs=law)
 
     def test_no_scenario_and_no_duration(self, system_of, refuses):

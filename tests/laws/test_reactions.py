@@ -13,7 +13,7 @@ from noslip.kinematics.tree import generalized_forces
 def pendulum():
     b = ns.ModelBuilder(name="pendulum", gravity=(0.0, 0.0, -9.81))
     b.body("bob", mass=2.0, inertia=(0.0, 0.0, 0.0), center_of_mass=(0.0, 0.0, -0.7))
-    b.joint("pin", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
+    b.joint("pin", ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
     return ns.compile(ns.derive(b.build()))
 
 
@@ -86,7 +86,7 @@ def test_loop_joints_carry_what_the_cut_ones_would():
         b = ns.ModelBuilder(name="four-bar", gravity=(0.0, -9.81, 0.0))
         for name, mass in (("crank", 1.0), ("coupler", 2.0), ("rocker", 1.5)):
             b.body(name, mass=mass, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.2, 0.0, 0.0))
-        z = ns.Revolute(axis=(0.0, 0.0, 1.0))
+        z = ns.joints.Revolute(axis=(0.0, 0.0, 1.0))
 
         def at(x):
             return ns.Placement(position=(x, 0.0, 0.0))

@@ -21,7 +21,9 @@ NO_ROWS = {
     name: make
     for name, make in MECHANISMS.items()
     if not make().rows
-    and not any(isinstance(f, ns.Spring | ns.Wrench | ns.Tire) for f in make().forces)
+    and not any(
+        isinstance(f, ns.forces.Spring | ns.forces.Wrench | ns.forces.Tire) for f in make().forces
+    )
 }
 FORCE = "xyz"
 MOMENT, POINT = ([f"{part}_{k}" for k in FORCE] for part in ("moment", "point"))
@@ -124,37 +126,37 @@ def gears(base, how):
     def at(x, y=0.0):
         return ns.Placement(position=(x, y, 0.1))
 
-    hinge = ns.Revolute(axis=Z)
+    hinge = ns.joints.Revolute(axis=Z)
     b.joint("base", base, parent="world", child="carrier")
     b.joint("small", hinge, parent="carrier", child="small", parent_frame=at(0.0))
     b.joint("large", hinge, parent="carrier", child="large", parent_frame=at(R1 + R2))
-    b.joint("arm", ns.Revolute(axis=Y), parent="large", child="arm", parent_frame=at(0.1))
+    b.joint("arm", ns.joints.Revolute(axis=Y), parent="large", child="arm", parent_frame=at(0.1))
     b.joint("side", hinge, parent="carrier", child="side", parent_frame=at(0.1, 0.4))
     b.joint("other", hinge, parent="world", child="other", parent_frame=at(2.0))
     b.input("torque", "N*m")
-    b.force(ns.Motor(name="motor", speed="small.rate", input="torque"))
+    b.force(ns.forces.Motor(name="motor", speed="small.rate", input="torque"))
     if how in ("row", "placed"):
-        teeth = ns.RowForce(
+        teeth = ns.rows.RowForce(
             body="small", other_body="large", frame="carrier", point=(R1, 0, 0.1), force=(0, 1, 0)
         )
         acts = (teeth,) if how == "placed" else ()
         mesh = f"{R1}*small.rate + {R2}*large.rate"
-        b.row(ns.VelocityRow(name="mesh", expression=mesh, acts=acts))
+        b.row(ns.rows.VelocityRow(name="mesh", expression=mesh, acts=acts))
         return b.build()
     b.input("size", "N")
     if how == "teeth":
-        angle = "0" if isinstance(base, ns.Fixed) else "base.angle"
+        angle = "0" if isinstance(base, ns.joints.Fixed) else "base.angle"
         across = f"size*sin({angle})", f"size*cos({angle})"
         for gear, radius, sign in (("small", R1, ""), ("large", R2, "-")):
             force = (f"-({sign}{across[0]})", f"{sign}{across[1]}", 0.0)
             wrench = {"force": force, "moment": (0.0, 0.0, f"{radius}*size")}
-            b.force(ns.Wrench(name=gear, body=gear, **wrench))
+            b.force(ns.forces.Wrench(name=gear, body=gear, **wrench))
     else:
         for gear in ("small", "large"):
             b.input(f"{gear}_torque", "N*m")
-            b.force(ns.Motor(name=gear, speed=f"{gear}.rate", input=f"{gear}_torque"))
+            b.force(ns.forces.Motor(name=gear, speed=f"{gear}.rate", input=f"{gear}_torque"))
     if how == "rail":
-        b.force(ns.Wrench(name="rail", body="small", force=(0.0, 0.0, "size")))
+        b.force(ns.forces.Wrench(name="rail", body="small", force=(0.0, 0.0, "size")))
     return b.build()
 
 
@@ -173,11 +175,13 @@ STATE = {
 
 
 @pytest.mark.parametrize(
-    "base", [ns.Revolute(axis=Z), ns.Planar(), ns.Fixed()], ids=["revolute", "planar", "fixed"]
+    "base",
+    [ns.joints.Revolute(axis=Z), ns.joints.Planar(), ns.joints.Fixed()],
+    ids=["revolute", "planar", "fixed"],
 )
 def test_exactly_the_joints_that_depend_on_where_a_row_acts_are_unknown(base):
     """What differs between teeth, motors and a rail of the same work is what is not told."""
-    turning = {} if isinstance(base, ns.Fixed) else {"base.angle": 0.5, "base.rate": 0.4}
+    turning = {} if isinstance(base, ns.joints.Fixed) else {"base.angle": 0.5, "base.rate": 0.4}
     system = ns.compile(ns.derive(gears(base, "row")))
     row = ns.evaluate(system, STATE | turning, inputs={"torque": 2.0})
     size = row.multipliers["mesh"]
@@ -219,16 +223,18 @@ def test_exactly_the_joints_that_depend_on_where_a_row_acts_are_unknown(base):
         assert np.all(np.isnan(found["small"]))
 
 
-@pytest.mark.parametrize("base", [ns.Revolute(axis=Z), ns.Planar(), ns.Fixed(), ns.Free()])
+@pytest.mark.parametrize(
+    "base", [ns.joints.Revolute(axis=Z), ns.joints.Planar(), ns.joints.Fixed(), ns.joints.Free()]
+)
 def test_a_row_that_says_where_it_acts_is_the_force_there(base):
     """Wrenches of all joints are those of the teeth's own forces, and every body obeys Newton."""
-    turning = {} if isinstance(base, ns.Fixed) else {"base.angle": 0.5, "base.rate": 0.4}
-    if isinstance(base, ns.Free):
+    turning = {} if isinstance(base, ns.joints.Fixed) else {"base.angle": 0.5, "base.rate": 0.4}
+    if isinstance(base, ns.joints.Free):
         turning = {}
     system = ns.compile(ns.derive(gears(base, "placed")))
     row = ns.evaluate(system, STATE | turning, inputs={"torque": 2.0})
     assert row.notes == () and unknown_wrenches(system.kinematics) == {}
-    if not isinstance(base, ns.Free):
+    if not isinstance(base, ns.joints.Free):
         teeth = ns.compile(ns.derive(gears(base, "teeth")))
         inputs = {"torque": 2.0, "size": row.multipliers["mesh"]}
         found = ns.evaluate(teeth, STATE | turning, inputs=inputs)
@@ -269,10 +275,10 @@ def test_a_row_that_would_do_other_work_where_it_says_is_refused(tmp_path):
     def of(**act):
         b = builder("rod")
         b.body("rod", mass=1.3, inertia=FULL_INERTIA, center_of_mass=(0.1, -0.05, 0.02))
-        b.joint("pin", ns.Revolute(axis=Y), parent="world", child="rod")
-        act = ns.RowForce(body="rod", **act)
+        b.joint("pin", ns.joints.Revolute(axis=Y), parent="world", child="rod")
+        act = ns.rows.RowForce(body="rod", **act)
         expression = "point(rod, 0.4, 0, 0).z - 0.1*t"
-        b.row(ns.PositionRow(name="rail", expression=expression, acts=(act,)))
+        b.row(ns.rows.PositionRow(name="rail", expression=expression, acts=(act,)))
         return b.build()
 
     up = {"point": (0.4, 0, 0), "force": ("-sin(pin.angle)", 0, "cos(pin.angle)")}
@@ -305,14 +311,14 @@ def test_two_spur_gears_with_2_N_between_their_teeth():
     b = ns.ModelBuilder(name="spur-gears", gravity=(0.0, 0.0, 0.0))
     for gear in ("small", "large"):
         b.body(gear, mass=1.0, inertia=(0.1, 0.1, 0.1))
-    hinge = ns.Revolute(axis=Z)
+    hinge = ns.joints.Revolute(axis=Z)
     away = ns.Placement(position=(R1 + R2, 0.0, 0.0))
     b.joint("small", hinge, parent="world", child="small")
     b.joint("large", hinge, parent="world", child="large", parent_frame=away)
-    b.row(ns.VelocityRow(name="mesh", expression=f"{R1}*small.rate + {R2}*large.rate"))
+    b.row(ns.rows.VelocityRow(name="mesh", expression=f"{R1}*small.rate + {R2}*large.rate"))
     for gear in ("small", "large"):
         b.input(f"{gear}_torque", "N*m")
-        b.force(ns.Motor(name=gear, speed=f"{gear}.rate", input=f"{gear}_torque"))
+        b.force(ns.forces.Motor(name=gear, speed=f"{gear}.rate", input=f"{gear}_torque"))
     system = ns.compile(ns.derive(b.build()))
     found = ns.evaluate(system, {}, inputs={"small_torque": -2.0 * R1, "large_torque": -2.0 * R2})
     assert found.multipliers["mesh"] == pytest.approx(2.0, abs=1e-13)
@@ -327,15 +333,15 @@ def test_two_spur_gears_with_2_N_between_their_teeth():
 
 def test_a_free_base_transmits_nothing_whatever_a_row_does():
     """Six freedoms leave nothing open: not for gears inside, nor for a row on the body itself."""
-    system = ns.compile(ns.derive(gears(ns.Free(), "row")))
+    system = ns.compile(ns.derive(gears(ns.joints.Free(), "row")))
     assert "base" not in unknown_wrenches(system.kinematics)
     found = ns.evaluate(system, STATE | {"base.vx": 0.3, "base.wy": 0.2}, inputs={"torque": 2.0})
     assert vector(found.joint_reactions["base"], (*FORCE, *MOMENT)) == pytest.approx(0.0, abs=1e-10)
     b = builder("guided")
     b.body("body", mass=1.3, inertia=FULL_INERTIA, center_of_mass=(0.1, -0.05, 0.02))
-    b.joint("body", ns.Free(), parent="world", child="body")
-    b.row(ns.VelocityRow(name="guide", expression="body.vx + 0.3*body.wz*cos(t)"))
-    b.row(ns.PositionRow(name="level", expression="body.z - 0.1*t"))
+    b.joint("body", ns.joints.Free(), parent="world", child="body")
+    b.row(ns.rows.VelocityRow(name="guide", expression="body.vx + 0.3*body.wz*cos(t)"))
+    b.row(ns.rows.PositionRow(name="level", expression="body.z - 0.1*t"))
     guided = ns.compile(ns.derive(b.build()))
     found = ns.evaluate(guided, {"body.wz": 2.0, "body.wx": 0.5, "body.vy": 1.0}, time=0.7)
     assert min(abs(x) for x in found.multipliers.values()) > 0.1
@@ -347,17 +353,17 @@ def test_rows_that_push_with_nothing_leave_wrenches_known():
     """A row that holds by itself, and one whose speeds cancel."""
     b = builder("idle")
     b.body("rod", mass=1.3, inertia=FULL_INERTIA, center_of_mass=(0.1, -0.05, 0.02))
-    b.joint("pin", ns.Revolute(axis=Y), parent="world", child="rod")
+    b.joint("pin", ns.joints.Revolute(axis=Y), parent="world", child="rod")
     b.parameter("k", 0.0, "1")
-    b.row(ns.VelocityRow(name="nothing", expression="0*pin.rate", unit="rad/s"))
-    b.row(ns.VelocityRow(name="idle", expression="k*pin.rate", unit="rad/s"))
+    b.row(ns.rows.VelocityRow(name="nothing", expression="0*pin.rate", unit="rad/s"))
+    b.row(ns.rows.VelocityRow(name="idle", expression="k*pin.rate", unit="rad/s"))
     system = ns.compile(ns.derive(b.build()))
     found = ns.evaluate(system, {"pin.angle": 0.3, "pin.rate": 1.0})
     assert found.notes == () and np.all(np.isfinite(list(found.joint_reactions["pin"].values())))
 
 
 def test_notes_on_the_command_line_and_along_a_run(tmp_path):
-    model = gears(ns.Planar(), "row")
+    model = gears(ns.joints.Planar(), "row")
     system = ns.compile(ns.derive(model))
     run = ns.simulate(system, duration=0.1, start=STATE, samples=3)
     for axes in ("world", "body"):

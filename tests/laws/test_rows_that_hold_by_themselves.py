@@ -65,9 +65,9 @@ def test_verify_fails_where_a_row_is_lost(monkeypatch):
 def test_a_row_counts_whatever_units_it_is_written_in(factor):
     b = ns.ModelBuilder(name="scaled", gravity=(0.0, 0.0, 0.0))
     b.body("puck", mass=2.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("p", ns.Planar(), parent="world", child="puck")
-    b.row(ns.VelocityRow(name="r", expression=f"{factor!r}*(p.vx + 0.3*p.rate)", unit="m/s"))
-    b.row(ns.VelocityRow(name="same", expression="2*(p.vx + 0.3*p.rate)", unit="m/s"))
+    b.joint("p", ns.joints.Planar(), parent="world", child="puck")
+    b.row(ns.rows.VelocityRow(name="r", expression=f"{factor!r}*(p.vx + 0.3*p.rate)", unit="m/s"))
+    b.row(ns.rows.VelocityRow(name="same", expression="2*(p.vx + 0.3*p.rate)", unit="m/s"))
     kin = trace(b.build())
     assert kin.row_basis == (0,)
     assert kin.redundant[0].follows_from == ("r",)

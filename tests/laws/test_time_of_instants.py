@@ -32,12 +32,12 @@ def blown_arm():
         ("shoulder", "world", "upper", ns.Placement()),
         ("elbow", "upper", "lower", elbow),
     ):
-        b.joint(name, ns.Revolute(axis=Z), parent=parent, child=child, parent_frame=at)
+        b.joint(name, ns.joints.Revolute(axis=Z), parent=parent, child=child, parent_frame=at)
         b.input(f"{name}_torque", "N*m")
-        b.force(ns.Motor(name=name, speed=f"{name}.rate", input=f"{name}_torque"))
+        b.force(ns.forces.Motor(name=name, speed=f"{name}.rate", input=f"{name}_torque"))
     wind = ("3*sin(2*t)", "0.5*t^2", 0.0)
     b.force(
-        ns.Wrench(
+        ns.forces.Wrench(
             name="wind",
             body="lower",
             force=wind,
@@ -54,10 +54,10 @@ def shaken_arm():
     b.body("carriage", mass=2.0, inertia=FULL_INERTIA, center_of_mass=(0.1, 0.0, 0.0))
     b.body("arm", mass=0.8, inertia=FULL_INERTIA, center_of_mass=(0.3, -0.1, 0.0))
     led = {"x": "0.2*sin(3*t)", "y": "0.1*t^2", "angle": "0.4*cos(2*t)"}
-    b.joint("carriage", ns.Planar(), parent="world", child="carriage", motion=led)
-    b.joint("pin", ns.Revolute(axis=Z), parent="carriage", child="arm")
+    b.joint("carriage", ns.joints.Planar(), parent="world", child="carriage", motion=led)
+    b.joint("pin", ns.joints.Revolute(axis=Z), parent="carriage", child="arm")
     b.input("torque", "N*m")
-    b.force(ns.Motor(name="motor", speed="pin.rate", input="torque"))
+    b.force(ns.forces.Motor(name="motor", speed="pin.rate", input="torque"))
     return b.build()
 
 
@@ -67,12 +67,12 @@ def steered_sled():
     b.body("sled", mass=1.3, inertia=FULL_INERTIA, center_of_mass=(0.1, -0.05, 0.0))
     b.body("arm", mass=0.4, inertia=FULL_INERTIA, center_of_mass=(0.2, 0.0, 0.1))
     b.body("rotor", mass=0.2, inertia=FULL_INERTIA)
-    b.joint("sled", ns.Planar(), parent="world", child="sled")
-    b.joint("arm", ns.Revolute(axis=(0.2, 0.1, 1.0)), parent="sled", child="arm")
-    b.joint("rotor", ns.Revolute(axis=Z), parent="sled", child="rotor")
-    b.contact(ns.KnifeEdge(name="blade", body="sled", direction=(1.0, 0.2, 0.0)))
+    b.joint("sled", ns.joints.Planar(), parent="world", child="sled")
+    b.joint("arm", ns.joints.Revolute(axis=(0.2, 0.1, 1.0)), parent="sled", child="arm")
+    b.joint("rotor", ns.joints.Revolute(axis=Z), parent="sled", child="rotor")
+    b.contact(ns.contacts.KnifeEdge(name="blade", body="sled", direction=(1.0, 0.2, 0.0)))
     b.row(
-        ns.VelocityRow(
+        ns.rows.VelocityRow(
             name="belt", expression="rotor.rate - 2*sled.rate - 0.3*sin(t)", unit="rad/s"
         )
     )
@@ -80,7 +80,7 @@ def steered_sled():
     b.input("push", "N")
     b.input("twist", "N*m")
     b.force(
-        ns.Wrench(
+        ns.forces.Wrench(
             name="drive",
             body="sled",
             force=("push + t", 0.0, 0.0),
@@ -218,14 +218,14 @@ MOTIONS = {
 def test_histories_and_the_runs_that_follow_them(name, begin, systems):
     """Inputs of inverse dynamics along a motion are those under which a run makes it."""
     system = systems[name]
-    motion = ns.ExpressionMotion(coordinates=MOTIONS[name])
+    motion = ns.motions.ExpressionMotion(coordinates=MOTIONS[name])
     history = ns.kinematic_history(
         system, motion, duration=DURATION, samples=19, start_time=begin, tolerance=1e-12
     )
     assert history.t[0] == begin and history.t[-1] == begin + DURATION
     found = ns.dynamics_history(system, history)
     assert np.max(np.abs(found.unreachable)) < 1e-9
-    law = ns.FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
+    law = ns.motions.FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
     start = ns.start_on_motion(system, law, {}, system.parameters(), time=begin)
     law = dataclasses.replace(law, reference_start=start.q)
     run = ns.simulate(
@@ -253,7 +253,7 @@ def test_histories_and_the_runs_that_follow_them(name, begin, systems):
 
 
 def test_times_of_a_history_can_be_given(systems):
-    motion = ns.ExpressionMotion(coordinates=MOTIONS["blown-arm"])
+    motion = ns.motions.ExpressionMotion(coordinates=MOTIONS["blown-arm"])
     times = [2.0, 2.25, 2.9]
     few = ns.kinematic_history(
         systems["blown-arm"], motion, duration=1.0, samples=times, start_time=2.0
@@ -301,9 +301,9 @@ def carried_pendulum():
     b = builder("carried-pendulum")
     b.body("carriage", mass=1.0, inertia=FULL_INERTIA)
     b.body("bob", mass=0.7, inertia=(0.0, 0.0, 0.0), center_of_mass=(0.0, 0.0, -0.4))
-    slide = ns.Prismatic(axis=(1.0, 0.0, 0.0))
+    slide = ns.joints.Prismatic(axis=(1.0, 0.0, 0.0))
     b.joint("slide", slide, parent="world", child="carriage", motion={"position": "0.3*t"})
-    b.joint("swing", ns.Revolute(axis=Y), parent="carriage", child="bob")
+    b.joint("swing", ns.joints.Revolute(axis=Y), parent="carriage", child="bob")
     return b.build()
 
 
@@ -363,9 +363,9 @@ def test_wrong_times(systems):
 
 def test_a_motion_along_a_path_begins_at_its_beginning():
     agv = ns.compile(ns.derive(ns.load("agv")))
-    motion = ns.PathMotion(
-        path=ns.Circle(radius=2.0),
-        timing=ns.Quintic(20.0),
+    motion = ns.motions.PathMotion(
+        path=ns.paths.Circle(radius=2.0),
+        timing=ns.timing.Quintic(20.0),
         point=(0.0, "-a", 0.0),
         direction=(0.0, 1.0, 0.0),
     )

@@ -102,13 +102,13 @@ def test_a_sign_in_the_rate_of_the_basis_is_caught():
 
 @pytest.mark.parametrize("name", ["rolling-disk", "agv"])
 def test_a_wrong_contact_point_in_the_shared_kinematics_is_caught(monkeypatch, name):
-    contact = ns.Rolling.contact
+    contact = ns.contacts.Rolling.contact
 
     def shifted(self, n, R_DB, reader):
         point, heading, regularity = contact(self, n, R_DB, reader)
         return 1.01 * point, heading, regularity
 
-    monkeypatch.setattr(ns.Rolling, "contact", shifted)
+    monkeypatch.setattr(ns.contacts.Rolling, "contact", shifted)
     certificate = ns.verify(ns.load(name))
     assert "contact points touch their ground" in failed(certificate)
 
@@ -139,8 +139,8 @@ def test_vakonomic_mechanics_is_refused_among_the_others_and_shown_beside_them()
 def test_vakonomic_mechanics_coincides_where_constraints_are_integrable():
     b = ns.ModelBuilder(name="pendulum", gravity=(0.0, 0.0, -9.81))
     b.body("bob", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("bob", ns.Planar(), parent="world", child="bob")
-    b.row(ns.PositionRow(name="string", expression="bob.x^2 + bob.y^2 - 1", unit="m^2"))
+    b.joint("bob", ns.joints.Planar(), parent="world", child="bob")
+    b.row(ns.rows.PositionRow(name="string", expression="bob.x^2 + bob.y^2 - 1", unit="m^2"))
     certificate = ns.verify(b.build(), states=3)
     assert certificate.holds
     assert certificate.vakonomic < 1e-12

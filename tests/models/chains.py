@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from noslip import (
-    Disk,
-    KnifeEdge,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Planar,
-    Revolute,
-    Rolling,
-)
+from noslip import Model, ModelBuilder, Placement
+from noslip.contacts import KnifeEdge, Rolling
+from noslip.forces import Motor
+from noslip.joints import Planar, Revolute
+from noslip.surfaces import Disk
 
 
 def chain(bodies: int) -> Model:

@@ -9,33 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import pi
 
-from noslip import (
-    Angles,
-    Ball,
-    Disk,
-    Fixed,
-    Free,
-    JointDamper,
-    JointFriction,
-    JointSpring,
-    KnifeEdge,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Planar,
-    Plane,
-    PositionRow,
-    Prismatic,
-    Revolute,
-    Rolling,
-    Spherical,
-    Spring,
-    Torus,
-    VelocityRow,
-    Wrench,
-)
+from noslip import Model, ModelBuilder, Placement
+from noslip.contacts import KnifeEdge, Plane, Rolling
+from noslip.forces import JointDamper, JointFriction, JointSpring, Motor, Spring, Wrench
+from noslip.joints import Angles, Fixed, Free, Planar, Prismatic, Revolute, Spherical
 from noslip.model.forces import Tire
+from noslip.rows import PositionRow, VelocityRow
+from noslip.surfaces import Ball, Disk, Torus
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 DOWN = (0.0, 0.0, "-g")

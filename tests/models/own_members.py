@@ -34,7 +34,7 @@ from noslip.model.triangles import joined, patch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Screw(ns.AbstractJointType):
+class Screw(ns.joints.AbstractJointType):
     """Turning about `axis`, moving along it by `lead` (m) for each radian."""
 
     axis: Direction
@@ -71,7 +71,7 @@ class Screw(ns.AbstractJointType):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ellipsoid(ns.AbstractSurface):
+class Ellipsoid(ns.surfaces.AbstractSurface):
     """An ellipsoid with semi-axes `size` (m) along the axes of its body."""
 
     size: Annotated[Vector3, Meaning(unit="m", sign=POSITIVE)]
@@ -87,7 +87,7 @@ class Ellipsoid(ns.AbstractSurface):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drag(ns.AbstractForce):
+class Drag(ns.forces.AbstractForce):
     """Drag of the air at a point of a body: −area · √(v² + v0²) v, area being ½ ρ c A."""
 
     name: str
@@ -106,7 +106,7 @@ class Drag(ns.AbstractForce):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cone(ns.AbstractShape):
+class Cone(ns.shapes.AbstractShape):
     """A cone of `radius` and `length` (m), its base at the origin and its tip along z."""
 
     radius: PositiveLength
@@ -182,15 +182,17 @@ def rocker() -> ns.Model:
     b.body("nut", mass=0.3, inertia=(2e-4, 2e-4, 3e-4), shapes=(cone,))
     b.joint(
         "stone",
-        ns.Free(angles=ns.Angles(sequence="zyx", names=("yaw", "pitch", "roll"))),
+        ns.joints.Free(angles=ns.joints.Angles(sequence="zyx", names=("yaw", "pitch", "roll"))),
         parent="world",
         child="stone",
     )
     b.joint("nut", Screw(axis=(0.0, 0.0, 1.0), lead="p"), parent="stone", child="nut")
-    b.contact(ns.Rolling(name="ground", body="stone", wheel=Ellipsoid(size=(0.4, 0.35, "c"))))
+    b.contact(
+        ns.contacts.Rolling(name="ground", body="stone", wheel=Ellipsoid(size=(0.4, 0.35, "c")))
+    )
     b.force(Drag(name="air", body="stone", area="drag"))
-    b.force(ns.JointSpring(name="spring", coordinate="nut.turn", stiffness="k"))
-    b.force(ns.Motor(name="motor", speed="nut.rate", input="torque"))
+    b.force(ns.forces.JointSpring(name="spring", coordinate="nut.turn", stiffness="k"))
+    b.force(ns.forces.Motor(name="motor", speed="nut.rate", input="torque"))
     b.scenario(
         ns.Scenario(
             duration=2.0,

@@ -16,7 +16,7 @@ from noslip.sweeps.work import SystemWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compass(ns.AbstractInstrument):
+class Compass(ns.sensors.AbstractInstrument):
     """The angle of a joint as a compass shows it, `sigma` (rad) its noise."""
 
     joint: str
@@ -29,7 +29,7 @@ class Compass(ns.AbstractInstrument):
         return (SensorChannel(f"compass.{self.joint}", text, "rad", self.sigma, is_angle=True),)
 
 
-class Spread(ns.AbstractMeasure):
+class Spread(ns.studies.AbstractMeasure):
     """Largest value of a column less its smallest."""
 
     __slots__ = ()
@@ -40,7 +40,7 @@ class Spread(ns.AbstractMeasure):
         return np.nanmax(samples, axis=1) - np.nanmin(samples, axis=1)
 
 
-class Exponential(ns.AbstractDistribution):
+class Exponential(ns.studies.AbstractDistribution):
     """Exponential distribution."""
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class Inertia(SystemWork):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing(ns.AbstractSystemFormat):
+class Listing(ns.formats.AbstractSystemFormat):
     """Names of the states, one a line."""
 
     word, name, suffixes = "own_listing", "a listing of states", (".own_states",)

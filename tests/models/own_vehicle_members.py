@@ -80,7 +80,7 @@ class Ratio(AbstractRow):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rotor(ns.AbstractPart):
+class Rotor(ns.parts.AbstractPart):
     """A disk of `mass` (kg) and `radius` (m) on an upright axle of its `parent`."""
 
     name: str
@@ -97,7 +97,7 @@ class Rotor(ns.AbstractPart):
         b.body(self.name, mass=self.mass, inertia=(across, across, along))
         b.joint(
             self.name,
-            ns.Revolute(axis=(0.0, 0.0, 1.0)),
+            ns.joints.Revolute(axis=(0.0, 0.0, 1.0)),
             parent=self.parent,
             child=self.name,
             parent_frame=ns.Placement(position=self.position),
@@ -116,16 +116,20 @@ def fairground() -> ns.Model:
     b.parameter("R", 0.2, "m")
     b.input("torque", "N*m")
     b.body("board", mass=2.0, moment=0.3, center_of_mass=(0.2, 0.0, 0.0))
-    b.joint("board", ns.Planar(), parent="world", child="board")
+    b.joint("board", ns.joints.Planar(), parent="world", child="board")
     b.contact(Spike(name="spike", body="board", point=(0.1, 0.05, 0.0)))
     for name, x in (("left", -0.3), ("right", 0.3)):
         b.part(Rotor(name=name, parent="board", mass="m", radius="R", position=(x, 0.0, 0.0)))
     b.row(Ratio(name="gears", first="left.rate", second="right.rate", ratio=-2.0))
-    b.force(ns.Motor(name="motor", speed="left.rate", input="torque"))
+    b.force(ns.forces.Motor(name="motor", speed="left.rate", input="torque"))
     b.body("ball", mass=1.0, inertia=(4e-3, 4e-3, 4e-3))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
     ground = Waves(amplitude=AMPLITUDE, length=LENGTH)
-    b.contact(ns.Rolling(name="touch", body="ball", wheel=ns.Ball(radius=BALL), ground=ground))
+    b.contact(
+        ns.contacts.Rolling(
+            name="touch", body="ball", wheel=ns.surfaces.Ball(radius=BALL), ground=ground
+        )
+    )
     b.scenario(
         ns.Scenario(
             duration=1.0,

@@ -138,16 +138,20 @@ class Draft:
     def type(self, words: str = "revolute revolute prismatic planar spherical free fixed"):
         match self.choice(words.split()):
             case "revolute":
-                return ns.Revolute(axis=self.axis())
+                return ns.joints.Revolute(axis=self.axis())
             case "prismatic":
-                return ns.Prismatic(axis=self.axis())
+                return ns.joints.Prismatic(axis=self.axis())
             case "planar":
-                return ns.Planar()
+                return ns.joints.Planar()
             case "spherical":
-                return ns.Spherical(angles=ns.Angles(sequence="zyx", names=("yaw", "nod", "roll")))
+                return ns.joints.Spherical(
+                    angles=ns.joints.Angles(sequence="zyx", names=("yaw", "nod", "roll"))
+                )
             case "free":
-                return ns.Free(angles=ns.Angles(sequence="zxz", names=("yaw", "tilt", "spin")))
-        return ns.Fixed()
+                return ns.joints.Free(
+                    angles=ns.joints.Angles(sequence="zxz", names=("yaw", "tilt", "spin"))
+                )
+        return ns.joints.Fixed()
 
     def hang(self, parent: str, words: str = "revolute revolute prismatic spherical") -> str:
         """A body on a joint of its own."""
@@ -196,10 +200,10 @@ class Draft:
                     speed = self.choice(speeds)
                     unit = "N*m" if speed.rpartition(".")[2] in ("rate", "wx", "wy", "wz") else "N"
                     self.builder.input(f"u{k}", unit)
-                    self.builder.force(ns.Motor(name=name, speed=speed, input=f"u{k}"))
+                    self.builder.force(ns.forces.Motor(name=name, speed=speed, input=f"u{k}"))
                 case "coil" if coordinates:
                     rest = self.between(-0.5, 0.5)
-                    coil = ns.JointSpring(
+                    coil = ns.forces.JointSpring(
                         name=name,
                         coordinate=self.choice(coordinates),
                         stiffness=self.between(1, 20),
@@ -209,10 +213,12 @@ class Draft:
                 case "damper" if speeds:
                     damping = self.between(0.1, 2.0)
                     speed = self.choice(speeds)
-                    self.builder.force(ns.JointDamper(name=name, speed=speed, damping=damping))
+                    self.builder.force(
+                        ns.forces.JointDamper(name=name, speed=speed, damping=damping)
+                    )
                 case "friction" if speeds:
                     self.builder.force(
-                        ns.JointFriction(
+                        ns.forces.JointFriction(
                             name=name,
                             speed=self.choice(speeds),
                             level=self.between(0.1, 1.0),
@@ -223,7 +229,7 @@ class Draft:
                     body = self.choice(self.bodies)
                     other = self.choice([b for b in [*self.bodies, "world"] if b != body])
                     self.builder.force(
-                        ns.Spring(
+                        ns.forces.Spring(
                             name=name,
                             body=body,
                             point=self.point(),
@@ -246,7 +252,7 @@ class Draft:
                             v0=self.between(0.2, 0.5),
                             point=self.point(),
                             maximum=self.choice([None, self.between(1.0, 5.0)]),
-                            plane=ns.Plane(body=ground, frame=self.place()),
+                            plane=ns.contacts.Plane(body=ground, frame=self.place()),
                         )
                     )
                 case "wrench":
@@ -257,7 +263,7 @@ class Draft:
                     if coordinates and self.chance(0.5):
                         moment = (moment[0], f"0.4*cos({self.choice(coordinates)})", moment[2])
                     self.builder.force(
-                        ns.Wrench(
+                        ns.forces.Wrench(
                             name=name,
                             body=self.choice(self.bodies),
                             force=force,
@@ -338,7 +344,7 @@ def rows(rng: Rng) -> ns.Model:
             text = f"sin({x}) - 0.2*cos({d.between(0.5, 2)}*t)"
             if d.chance(0.5):
                 text = f"{text} + {d.between(0.2, 0.6)}*{d.choice(coordinates)}"
-            d.builder.row(ns.PositionRow(name=f"row{k}", expression=text, unit="m"))
+            d.builder.row(ns.rows.PositionRow(name=f"row{k}", expression=text, unit="m"))
             continue
         count = min(len(speeds), int(rng.integers(1, 4)))
         chosen = [speeds[i] for i in rng.choice(len(speeds), count, replace=False)]
@@ -353,7 +359,7 @@ def rows(rng: Rng) -> ns.Model:
         text = " - ".join(terms)
         if d.chance(0.3):
             text += f" + 0.2*sin({d.between(1, 3)}*t)"
-        d.builder.row(ns.VelocityRow(name=f"row{k}", expression=text, unit="m/s"))
+        d.builder.row(ns.rows.VelocityRow(name=f"row{k}", expression=text, unit="m/s"))
     return d.decorate()
 
 
@@ -365,18 +371,20 @@ def _wheel(d: Draft):
     axis = d.axis()
     return d.choice(
         (
-            ns.Disk(radius=radius, axis=axis),
-            ns.Ball(radius=radius),
-            ns.Torus(radius=radius, tube_radius=d.radius() / 5, axis=axis),
+            ns.surfaces.Disk(radius=radius, axis=axis),
+            ns.surfaces.Ball(radius=radius),
+            ns.surfaces.Torus(radius=radius, tube_radius=d.radius() / 5, axis=axis),
         )
     )
 
 
-def _contact(d: Draft, name: str, body: str, plane: ns.Plane, rows: int) -> int:
+def _contact(d: Draft, name: str, body: str, plane: ns.contacts.Plane, rows: int) -> int:
     """A wheel or a blade with at most so many rows; how many it has."""
     if d.chance(0.3) or rows < 1:
         d.builder.contact(
-            ns.KnifeEdge(name=name, body=body, direction=d.axis(), point=d.point(), plane=plane)
+            ns.contacts.KnifeEdge(
+                name=name, body=body, direction=d.axis(), point=d.point(), plane=plane
+            )
         )
         return 1
     flags = [d.chance(0.8) for _ in range(3)]
@@ -384,7 +392,7 @@ def _contact(d: Draft, name: str, body: str, plane: ns.Plane, rows: int) -> int:
         flags = [d.chance(0.5) for _ in range(3)]
     longitudinal, lateral, normal = flags
     d.builder.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name=name,
             body=body,
             wheel=_wheel(d),
@@ -421,14 +429,14 @@ def rolling(rng: Rng) -> ns.Model:
     left = sum(len(j.type.speeds) for j in d.joints if j.child in rolls) - 1
     for k in range(int(rng.integers(1, 4))):
         on = table if table is not None and d.chance(0.7) else "world"
-        plane = ns.Plane(body=on, frame=d.place())
+        plane = ns.contacts.Plane(body=on, frame=d.place())
         if d.chance(0.3):
-            plane = ns.Plane(body=on)
+            plane = ns.contacts.Plane(body=on)
         if left < 1:
             break
         left -= _contact(d, f"touch{k}", d.choice(rolls), plane, left)
     if d.chance(0.25):
-        hinges = [j for j in d.joints if isinstance(j.type, ns.Revolute) and not j.motion]
+        hinges = [j for j in d.joints if isinstance(j.type, ns.joints.Revolute) and not j.motion]
         if hinges and left > 1:
             d.builder.speed_input("steer", f"{d.choice(hinges).name}.rate")
     d.push()
@@ -512,10 +520,10 @@ def plane_loop(rng: Rng) -> ns.Model:
         shift = np.array(d.point(0.5))
         shift += e * d.between(-0.2, 0.2) * d.size
         place = frame if k == 0 else ns.Placement(position=tuple(float(s) for s in shift))
-        type = ns.Revolute(axis=axis)
+        type = ns.joints.Revolute(axis=axis)
         if k == links - 1 and links == 4 and d.chance(0.4):
             across = np.cross(e, rng.normal(size=3))
-            type = ns.Prismatic(axis=tuple(float(a) for a in across))
+            type = ns.joints.Prismatic(axis=tuple(float(a) for a in across))
         d.joint(type, parent, child, place, ns.Placement())
         parent = child
     last = d.bodies[-1]
@@ -538,7 +546,7 @@ def plane_loop(rng: Rng) -> ns.Model:
     R = oracle.index[root]
     place = x.R[R].T @ (at - x.c[R]) + oracle.com[R]
     d.joint(
-        ns.Revolute(axis=axis),
+        ns.joints.Revolute(axis=axis),
         root,
         last,
         ns.Placement(position=tuple(float(p) for p in place), angles=frame.angles),
@@ -553,9 +561,9 @@ def plane_loop(rng: Rng) -> ns.Model:
 def _two_guides(d: Draft) -> None:
     """A table on two parallel oblique guides."""
     table, axis, frame = d.body(), d.axis(), d.place()
-    d.joint(ns.Prismatic(axis=axis), "world", table, frame, ns.Placement())
+    d.joint(ns.joints.Prismatic(axis=axis), "world", table, frame, ns.Placement())
     shift = d.point()
-    d.joint(ns.Prismatic(axis=axis), "world", table, _parallel(frame, shift), _at(shift))
+    d.joint(ns.joints.Prismatic(axis=axis), "world", table, _parallel(frame, shift), _at(shift))
 
 
 def _axes(frame: ns.Placement) -> tuple[np.ndarray, np.ndarray]:
@@ -578,22 +586,22 @@ def _two_hinges(d: Draft) -> None:
     """A door on two hinges along one oblique axis."""
     door, frame = d.body(), d.place()
     axis = d.axis()
-    d.joint(ns.Revolute(axis=axis), "world", door, frame, ns.Placement())
+    d.joint(ns.joints.Revolute(axis=axis), "world", door, frame, ns.Placement())
     apart = d.between(0.2, 0.8) * d.size
     shift = tuple(a * apart for a in axis)
-    d.joint(ns.Revolute(axis=axis), "world", door, _parallel(frame, shift), _at(shift))
+    d.joint(ns.joints.Revolute(axis=axis), "world", door, _parallel(frame, shift), _at(shift))
 
 
 def _blade_on_rail(d: Draft) -> None:
     """A blade along the oblique rail that carries it."""
     sled, frame = d.body(), d.place()
     axis = d.axis()
-    d.joint(ns.Prismatic(axis=axis), "world", sled, frame, ns.Placement())
+    d.joint(ns.joints.Prismatic(axis=axis), "world", sled, frame, ns.Placement())
     R, p = _axes(frame)
     normal = R @ np.cross(axis, d.rng.normal(size=3))
-    plane = ns.Plane(frame=_upright(p, normal))
+    plane = ns.contacts.Plane(frame=_upright(p, normal))
     d.builder.contact(
-        ns.KnifeEdge(
+        ns.contacts.KnifeEdge(
             name="blade",
             body=sled,
             direction=axis,
@@ -615,25 +623,28 @@ def _upright(position: np.ndarray, normal: np.ndarray) -> ns.Placement:
 def _puck_with_foot(d: Draft) -> None:
     """A puck on a slope with a foot that touches the same slope."""
     puck, frame = d.body(), d.place()
-    d.joint(ns.Planar(), "world", puck, frame, ns.Placement())
+    d.joint(ns.joints.Planar(), "world", puck, frame, ns.Placement())
     radius = d.radius()
     foot = d.point(0.3)[:2]
     kind = d.choice(("ball", "disk", "torus"))
     angle = d.between(0, 6)
     axis = (math.cos(angle), math.sin(angle), 0.0)
     wheel, height = {
-        "ball": (ns.Ball(radius=radius), radius),
-        "disk": (ns.Disk(radius=radius, axis=axis), radius),
-        "torus": (ns.Torus(radius=radius, tube_radius=radius / 7, axis=axis), radius + radius / 7),
+        "ball": (ns.surfaces.Ball(radius=radius), radius),
+        "disk": (ns.surfaces.Disk(radius=radius, axis=axis), radius),
+        "torus": (
+            ns.surfaces.Torus(radius=radius, tube_radius=radius / 7, axis=axis),
+            radius + radius / 7,
+        ),
     }[kind]
     held = d.choice(((False, False), (False, False), (False, True), (True, False)))
     d.builder.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="foot",
             body=puck,
             wheel=wheel,
             center=(*foot, height),
-            plane=ns.Plane(frame=frame),
+            plane=ns.contacts.Plane(frame=frame),
             longitudinal=held[0],
             lateral=held[1],
         )
@@ -654,18 +665,18 @@ def _cancelled(d: Draft) -> None:
             f"(1.1*1.1-1.21)*{one}",
         )
     )
-    d.builder.row(ns.VelocityRow(name="idle", expression=text, unit="m/s"))
+    d.builder.row(ns.rows.VelocityRow(name="idle", expression=text, unit="m/s"))
 
 
 def _repeated_row(d: Draft) -> None:
     """The same row two or three times, with factors."""
     body = d.body()
-    name = d.joint(ns.Planar(), "world", body)
+    name = d.joint(ns.joints.Planar(), "world", body)
     a, b = d.between(0.3, 1.5), d.between(-1.5, -0.3)
     row = f"({a}*{name}.vx + {b}*{name}.vy + 0.2*cos({name}.angle)*{name}.rate)"
     for k in range(int(d.rng.integers(2, 4))):
         d.builder.row(
-            ns.VelocityRow(name=f"row{k}", expression=f"{d.between(0.4, 3)}*{row}", unit="m/s")
+            ns.rows.VelocityRow(name=f"row{k}", expression=f"{d.between(0.4, 3)}*{row}", unit="m/s")
         )
 
 
@@ -673,18 +684,18 @@ def _repeated_blade(d: Draft) -> None:
     """Two blades on one line, the second farther along it: both say the same."""
     sled = d.body()
     if d.chance(0.5):
-        d.joint(ns.Planar(), "world", sled, d.place(), ns.Placement())
-        plane = ns.Plane(frame=d.joints[-1].parent_frame)
+        d.joint(ns.joints.Planar(), "world", sled, d.place(), ns.Placement())
+        plane = ns.contacts.Plane(frame=d.joints[-1].parent_frame)
         direction = (*d.axis()[:2], 0.0)
         if abs(direction[0]) + abs(direction[1]) < 0.1:
             direction = (0.8, 0.3, 0.0)
     else:
-        d.joint(ns.Free(), "world", sled)
-        plane = ns.Plane(frame=d.place())
+        d.joint(ns.joints.Free(), "world", sled)
+        plane = ns.contacts.Plane(frame=d.place())
         direction = d.axis()
     point = d.point()
     for k in range(2):
-        blade = ns.KnifeEdge(
+        blade = ns.contacts.KnifeEdge(
             name=f"blade{k}", body=sled, direction=direction, point=point, plane=plane
         )
         d.builder.contact(blade)
@@ -694,7 +705,7 @@ def _wheels_on_one_axle(d: Draft) -> None:
     """Two wheels on one axle of a cart in the plane: their lateral rows are the same."""
     cart, frame = d.body(), d.place()
     radius, track = d.radius(), d.radius()
-    d.joint(ns.Planar(), "world", cart, frame, ns.Placement(position=(0.0, 0.0, -radius)))
+    d.joint(ns.joints.Planar(), "world", cart, frame, ns.Placement(position=(0.0, 0.0, -radius)))
     angle = d.between(0, 6)
     axle = np.array([math.cos(angle), math.sin(angle), 0.0])
     middle = np.array([*d.point()[:2], 0.0])
@@ -702,13 +713,13 @@ def _wheels_on_one_axle(d: Draft) -> None:
         wheel = d.body()
         at = _at(tuple(middle + side * axle))
         axis = tuple(float(a) for a in axle)
-        d.joint(ns.Revolute(axis=axis), cart, wheel, at, ns.Placement())
+        d.joint(ns.joints.Revolute(axis=axis), cart, wheel, at, ns.Placement())
         d.builder.contact(
-            ns.Rolling(
+            ns.contacts.Rolling(
                 name=f"wheel{k}",
                 body=wheel,
-                wheel=ns.Disk(radius=radius, axis=axis),
-                plane=ns.Plane(frame=frame),
+                wheel=ns.surfaces.Disk(radius=radius, axis=axis),
+                plane=ns.contacts.Plane(frame=frame),
                 normal=d.chance(0.5),
             )
         )
@@ -737,8 +748,8 @@ def idle_among_others(rng: Rng) -> ns.Model:
     d.choice(IDLE)(d)
     d.hang(d.bodies[-1], "revolute revolute spherical")
     body = d.body()
-    d.joint(ns.Free(), d.choice(["world", d.bodies[0]]), body)
-    _contact(d, "touch", body, ns.Plane(frame=d.place()), 3)
+    d.joint(ns.joints.Free(), d.choice(["world", d.bodies[0]]), body)
+    _contact(d, "touch", body, ns.contacts.Plane(frame=d.place()), 3)
     return d.decorate()
 
 
@@ -747,20 +758,20 @@ def mixed(rng: Rng) -> ns.Model:
     d = Draft(rng)
     carrier = d.body()
     d.joint(d.type("free planar"), "world", carrier)
-    plane = ns.Plane(frame=d.place())
+    plane = ns.contacts.Plane(frame=d.place())
     _contact(d, "touch", carrier, plane, 2)
     first = d.body()
-    d.joint(ns.Revolute(axis=d.axis()), carrier, first)
+    d.joint(ns.joints.Revolute(axis=d.axis()), carrier, first)
     second = d.body()
-    d.joint(ns.Spherical(), first, second)
+    d.joint(ns.joints.Spherical(), first, second)
     third = d.body()
     d.joint(d.type("revolute prismatic"), second, third)
-    _close(d, ns.Spherical(), carrier, third)
+    _close(d, ns.joints.Spherical(), carrier, third)
     if d.chance(0.5):
         row = f"{d.joints[0].name}.vx - 0.3*{d.joints[1].name}.rate"
         for k in range(2):
             text = f"{1 + k}*({row})"
-            d.builder.row(ns.VelocityRow(name=f"twice{k}", expression=text, unit="m/s"))
+            d.builder.row(ns.rows.VelocityRow(name=f"twice{k}", expression=text, unit="m/s"))
     d.push()
     return d.builder.build()
 
@@ -794,7 +805,7 @@ def one_freedom(rng: Rng) -> ns.Model:
         assert rail != spin
         ratio = d.between(0.3, 2.0)
         text = f"{names[0]} - {ratio}*{names[1]} + 0.1*sin(t)"
-        d.builder.row(ns.VelocityRow(name="gear", expression=text, unit="rad/s"))
+        d.builder.row(ns.rows.VelocityRow(name="gear", expression=text, unit="rad/s"))
     d.push()
     return d.builder.build()
 
@@ -814,20 +825,20 @@ def no_freedom(rng: Rng) -> ns.Model:
             joint = d.joint(d.type("revolute prismatic"), "world", body)
             coordinate = f"{joint}.{d.joints[-1].type.coordinates[0].name}"
             text = f"{coordinate} - 0.3*sin(t)"
-            d.builder.row(ns.PositionRow(name="held", expression=text, unit="m"))
+            d.builder.row(ns.rows.PositionRow(name="held", expression=text, unit="m"))
         case "arm":
             parent = "world"
             for k in range(3):
                 child = body if k == 0 else d.body()
-                d.joint(ns.Revolute(axis=d.axis()), parent, child)
+                d.joint(ns.joints.Revolute(axis=d.axis()), parent, child)
                 parent = child
-            _close(d, ns.Spherical(), "world", parent)
+            _close(d, ns.joints.Spherical(), "world", parent)
         case "crossed":
-            d.joint(ns.Planar(), "world", body, d.place(), ns.Placement())
-            plane = ns.Plane(frame=d.joints[-1].parent_frame)
+            d.joint(ns.joints.Planar(), "world", body, d.place(), ns.Placement())
+            plane = ns.contacts.Plane(frame=d.joints[-1].parent_frame)
             for k, direction in enumerate(((1.0, 0.2, 0.0), (0.1, 1.0, 0.0), (1.0, -1.0, 0.0))):
                 d.builder.contact(
-                    ns.KnifeEdge(
+                    ns.contacts.KnifeEdge(
                         name=f"blade{k}",
                         body=body,
                         direction=direction,
@@ -840,7 +851,9 @@ def no_freedom(rng: Rng) -> ns.Model:
             name = f"{d.joints[-1].name}.{d.joints[-1].type.speeds[0].name}"
             d.builder.speed_input("given", name)
     if d.chance(0.3):
-        d.builder.force(ns.Wrench(name="push", body=body, force=d.vector(5.0), point=d.point()))
+        d.builder.force(
+            ns.forces.Wrench(name="push", body=body, force=d.vector(5.0), point=d.point())
+        )
     return d.builder.build()
 
 

@@ -15,12 +15,12 @@ _axes = _vectors.filter(lambda a: np.linalg.norm(a) > 0.2)
 _sequences = st.sampled_from(("xyz", "zyx", "zxz", "yzy"))
 _placements = st.builds(ns.Placement, position=_vectors, angles=_vectors, sequence=_sequences)
 _joint_types = st.one_of(
-    st.builds(ns.Fixed),
-    st.builds(ns.Revolute, axis=_axes),
-    st.builds(ns.Prismatic, axis=_axes),
-    st.builds(ns.Planar),
-    st.builds(ns.Spherical),
-    st.builds(ns.Free),
+    st.builds(ns.joints.Fixed),
+    st.builds(ns.joints.Revolute, axis=_axes),
+    st.builds(ns.joints.Prismatic, axis=_axes),
+    st.builds(ns.joints.Planar),
+    st.builds(ns.joints.Spherical),
+    st.builds(ns.joints.Free),
 )
 
 
@@ -46,7 +46,9 @@ def _bodies(draw: st.DrawFn, name: str) -> ns.Body:
 
 
 @st.composite
-def trees(draw: st.DrawFn, root: ns.Free | None = None, least: int = 2, most: int = 6) -> ns.Model:
+def trees(
+    draw: st.DrawFn, root: ns.joints.Free | None = None, least: int = 2, most: int = 6
+) -> ns.Model:
     """A tree of 2 to 6 bodies; its first joint is of type `root` if that is given."""
     count = draw(st.integers(least, most))
     names = [f"body{k}" for k in range(count)]
@@ -77,25 +79,29 @@ def trees(draw: st.DrawFn, root: ns.Free | None = None, least: int = 2, most: in
 @st.composite
 def trees_in_contact(draw: st.DrawFn) -> ns.Model:
     """A tree of 1 to 3 bodies, free at its root, that rolls or skates on a tilted plane."""
-    model = draw(trees(root=ns.Free(), least=1, most=3))
+    model = draw(trees(root=ns.joints.Free(), least=1, most=3))
     body = draw(st.sampled_from([b.name for b in model.bodies]))
     radius = draw(st.integers(5, 50)) / 100
     axis, place = draw(_axes), draw(_placements)
     wheel = draw(
         st.sampled_from(
             (
-                ns.Disk(radius=radius, axis=axis),
-                ns.Ball(radius=radius),
-                ns.Torus(radius=radius, tube_radius=radius / 3, axis=axis),
+                ns.surfaces.Disk(radius=radius, axis=axis),
+                ns.surfaces.Ball(radius=radius),
+                ns.surfaces.Torus(radius=radius, tube_radius=radius / 3, axis=axis),
                 None,
             )
         )
     )
-    plane = ns.Plane(frame=place)
+    plane = ns.contacts.Plane(frame=place)
     point = draw(_vectors)
-    contact: ns.Rolling | ns.KnifeEdge
+    contact: ns.contacts.Rolling | ns.contacts.KnifeEdge
     if wheel is None:
-        contact = ns.KnifeEdge(name="touch", body=body, direction=axis, point=point, plane=plane)
+        contact = ns.contacts.KnifeEdge(
+            name="touch", body=body, direction=axis, point=point, plane=plane
+        )
     else:
-        contact = ns.Rolling(name="touch", body=body, wheel=wheel, center=point, plane=plane)
+        contact = ns.contacts.Rolling(
+            name="touch", body=body, wheel=wheel, center=point, plane=plane
+        )
     return dataclasses.replace(model, contacts=(contact,))

@@ -17,17 +17,20 @@ def side_rods(
     """
     b = ns.ModelBuilder("side-rods", gravity=(0.0, 0.0, -gravity))
     b.body("frame", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    raised, slide = ns.Placement(position=(0.0, 0.0, RADIUS)), ns.Prismatic(axis=(1, 0, 0))
-    carried = slide if treads else ns.Fixed()
+    raised, slide = ns.Placement(position=(0.0, 0.0, RADIUS)), ns.joints.Prismatic(axis=(1, 0, 0))
+    carried = slide if treads else ns.joints.Fixed()
     b.joint("frame", carried, parent="world", child="frame", parent_frame=raised)
-    hinge, disk = ns.Revolute(axis=(0, 1, 0)), ns.Disk(radius=RADIUS, axis=(0, 1, 0))
+    hinge, disk = (
+        ns.joints.Revolute(axis=(0, 1, 0)),
+        ns.surfaces.Disk(radius=RADIUS, axis=(0, 1, 0)),
+    )
     for k in (0, 1):
         wheel, at = f"wheel{k}", ns.Placement(position=(1.0 * k, 0.0, 0.0))
         b.body(wheel, mass=1.0, inertia=(WHEEL, WHEEL, WHEEL))
         b.joint(wheel, hinge, parent="frame", child=wheel, parent_frame=at)
     for k in range(treads):
         rolling = {"wheel": disk, "lateral": False, "normal": False}
-        b.contact(ns.Rolling(name=f"tread{k}", body=f"wheel{k}", **rolling))
+        b.contact(ns.contacts.Rolling(name=f"tread{k}", body=f"wheel{k}", **rolling))
     end = ns.Placement(position=(1.0, 0.0, 0.0))
     for k, place in enumerate([(CRANK, 0.0, 0.0), (0.0, 0.0, CRANK)][:rods]):
         pin, rod = ns.Placement(position=place), f"rod{k}"
@@ -47,14 +50,14 @@ def tied_sliders() -> ns.Model:
     axes = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
     for mass, (name, axis) in enumerate(axes.items(), 1):
         b.body(name, mass=float(mass), moment=1.0)
-        b.joint(name, ns.Prismatic(axis=axis), parent="world", child=name)
+        b.joint(name, ns.joints.Prismatic(axis=axis), parent="world", child=name)
     texts = (
         "x.speed - z.speed",
         "p*x.speed + (1 - p)*y.speed - z.speed",
         "r*x.speed + (1 - r)*y.speed - z.speed",
     )
     for k, text in enumerate(texts, 1):
-        b.row(ns.VelocityRow(name=f"row{k}", expression=text))
+        b.row(ns.rows.VelocityRow(name=f"row{k}", expression=text))
     return b.build()
 
 
@@ -63,10 +66,10 @@ def plate_at_height(*, position_first: bool) -> ns.Model:
     b = ns.ModelBuilder("plate at height", gravity=(0.0, 0.0, 0.0))
     b.parameter("h", 1.0, "m")
     b.body("plate", mass=2.0, moment=0.3)
-    b.joint("plate", ns.Planar(), parent="world", child="plate")
+    b.joint("plate", ns.joints.Planar(), parent="world", child="plate")
     rows = [
-        ns.PositionRow(name="height", expression="plate.y - h"),
-        ns.VelocityRow(
+        ns.rows.PositionRow(name="height", expression="plate.y - h"),
+        ns.rows.VelocityRow(
             name="level", expression="plate.vx*sin(plate.angle) + plate.vy*cos(plate.angle)"
         ),
     ]

@@ -11,20 +11,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from noslip import (
-    Ball,
-    KnifeEdge,
-    Model,
-    ModelBuilder,
-    Placement,
-    Planar,
-    Plane,
-    PositionRow,
-    Prismatic,
-    Revolute,
-    Rolling,
-    VelocityRow,
-)
+from noslip import Model, ModelBuilder, Placement
+from noslip.contacts import KnifeEdge, Plane, Rolling
+from noslip.joints import Planar, Prismatic, Revolute
+from noslip.rows import PositionRow, VelocityRow
+from noslip.surfaces import Ball
 
 ANGLES = (0.3, 0.5, -0.7)
 TURN = Rotation.from_euler("XYZ", ANGLES).as_matrix()

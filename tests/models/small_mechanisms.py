@@ -22,7 +22,7 @@ def _body(name, joint, mass=MASS, **motion):
 
 def _pushed(b):
     b.input("F", "N")
-    b.force(ns.Motor(name="motor", speed="cart.speed", input="F"))
+    b.force(ns.forces.Motor(name="motor", speed="cart.speed", input="F"))
 
 
 def cart():
@@ -31,61 +31,61 @@ def cart():
     b.parameter("m", MASS, "kg")
     b.parameter("d", DAMPING, "N*s/m")
     b.body("cart", mass="m", inertia=(1.0, 1.0, 1.0))
-    b.joint("cart", ns.Prismatic(axis=X), parent="world", child="cart")
-    b.force(ns.JointDamper(name="damper", speed="cart.speed", damping="d"))
+    b.joint("cart", ns.joints.Prismatic(axis=X), parent="world", child="cart")
+    b.force(ns.forces.JointDamper(name="damper", speed="cart.speed", damping="d"))
     _pushed(b)
     return b.build()
 
 
 def loaded_cart():
     """The same with half of its mass fixed to it: a body without coordinates."""
-    b = _body("loaded_cart", ns.Prismatic(axis=X), MASS / 2)
+    b = _body("loaded_cart", ns.joints.Prismatic(axis=X), MASS / 2)
     b.body("load", mass=MASS / 2, inertia=(1.0, 1.0, 1.0))
-    b.joint("load", ns.Fixed(), parent="cart", child="load")
-    b.force(ns.JointDamper(name="damper", speed="cart.speed", damping=DAMPING))
+    b.joint("load", ns.joints.Fixed(), parent="cart", child="load")
+    b.force(ns.forces.JointDamper(name="damper", speed="cart.speed", damping=DAMPING))
     _pushed(b)
     return b.build()
 
 
 def oscillator():
     """No input and no parameter: m ẍ + k x = 0."""
-    b = _body("oscillator", ns.Prismatic(axis=X))
-    b.force(ns.JointSpring(name="spring", coordinate="cart.position", stiffness=STIFFNESS))
+    b = _body("oscillator", ns.joints.Prismatic(axis=X))
+    b.force(ns.forces.JointSpring(name="spring", coordinate="cart.position", stiffness=STIFFNESS))
     return b.build()
 
 
 def coasting():
     """Nothing acts at all: ẍ = 0, which is zero by structure."""
-    return _body("coasting", ns.Prismatic(axis=X)).build()
+    return _body("coasting", ns.joints.Prismatic(axis=X)).build()
 
 
 def moved():
     """No freedom: x = sin t is given, and a motor that works against it."""
-    b = _body("moved", ns.Prismatic(axis=X), motion={"position": "sin(t)"})
+    b = _body("moved", ns.joints.Prismatic(axis=X), motion={"position": "sin(t)"})
     _pushed(b)
     return b.build()
 
 
 def shifted():
     """No freedom and no force input: its only speed is an input."""
-    b = _body("shifted", ns.Prismatic(axis=X))
+    b = _body("shifted", ns.joints.Prismatic(axis=X))
     b.speed_input("w", "cart.speed")
     return b.build()
 
 
 def welded():
     """Nothing moves."""
-    return _body("welded", ns.Fixed()).build()
+    return _body("welded", ns.joints.Fixed()).build()
 
 
 def rail():
     """A planar base that a rail leaves one freedom: m ẍ + d ẋ = F, and a path can be followed."""
-    b = _body("rail", ns.Planar())
-    b.row(ns.PositionRow(name="across", expression="cart.y"))
-    b.row(ns.PositionRow(name="turned", expression="cart.angle"))
-    b.force(ns.JointDamper(name="damper", speed="cart.vx", damping=DAMPING))
+    b = _body("rail", ns.joints.Planar())
+    b.row(ns.rows.PositionRow(name="across", expression="cart.y"))
+    b.row(ns.rows.PositionRow(name="turned", expression="cart.angle"))
+    b.force(ns.forces.JointDamper(name="damper", speed="cart.vx", damping=DAMPING))
     b.input("F", "N")
-    b.force(ns.Wrench(name="push", body="cart", force=("F", 0.0, 0.0)))
+    b.force(ns.forces.Wrench(name="push", body="cart", force=("F", 0.0, 0.0)))
     return b.build()
 
 

@@ -51,18 +51,18 @@ def in_displaced_world(model: ns.Model, place: ns.Placement) -> ns.Model:
 
     forces = []
     for force in model.forces:
-        if isinstance(force, ns.Spring):
+        if isinstance(force, ns.forces.Spring):
             force = grounded(force, "body", "other_body")
         if isinstance(force, Tire | AbstractWheelTire):
             force = dataclasses.replace(force, plane=grounded(force.plane, "body"))
-        if isinstance(force, ns.Wrench) and force.axes == "world":
+        if isinstance(force, ns.forces.Wrench) and force.axes == "world":
             force = dataclasses.replace(
                 force, force=turned(force.force), moment=turned(force.moment)
             )
         forces.append(force)
     ground = ns.Body(name=GROUND, mass=0.0, inertia=(0.0, 0.0, 0.0))
     displaced = ns.Joint(
-        name=GROUND, parent="world", child=GROUND, type=ns.Fixed(), parent_frame=place
+        name=GROUND, parent="world", child=GROUND, type=ns.joints.Fixed(), parent_frame=place
     )
     return dataclasses.replace(
         model,

@@ -194,18 +194,18 @@ class Maximal:
             R, p = R_F.T @ R_M, R_F.T @ (p_M - p_F)
             last = None if near is None else near[len(found) :]
             match joint.type:
-                case ns.Fixed():
+                case ns.joints.Fixed():
                     continue
-                case ns.Revolute():
+                case ns.joints.Revolute():
                     found.append(_angle(R, _unit(self.vector(joint.type.axis)), last))
-                case ns.Prismatic():
+                case ns.joints.Prismatic():
                     found.append(_unit(self.vector(joint.type.axis)) @ p)
-                case ns.Planar():
+                case ns.joints.Planar():
                     turned = None if last is None else last[2:]
                     found += [p[0], p[1], _angle(R, np.array([0.0, 0.0, 1.0]), turned)]
-                case ns.Spherical():
+                case ns.joints.Spherical():
                     found += list(_quaternion(R, last))
-                case ns.Free():
+                case ns.joints.Free():
                     sign = None if last is None else last[3:]
                     found += [*p, *_quaternion(R, sign)]
                 case _:
@@ -251,17 +251,17 @@ class Maximal:
             _, R_M, _, _ = self._joint_frames(x, joint)
             turn, move = (R_M.T @ part for part in self._relative(x, joint))
             match joint.type:
-                case ns.Fixed():
+                case ns.joints.Fixed():
                     pass
-                case ns.Revolute():
+                case ns.joints.Revolute():
                     rows.append(_unit(self.vector(joint.type.axis))[None, :] @ turn)
-                case ns.Prismatic():
+                case ns.joints.Prismatic():
                     rows.append(_unit(self.vector(joint.type.axis))[None, :] @ move)
-                case ns.Planar():
+                case ns.joints.Planar():
                     rows.append(np.vstack([move[:2], turn[2:]]))
-                case ns.Spherical():
+                case ns.joints.Spherical():
                     rows.append(turn)
-                case ns.Free():
+                case ns.joints.Free():
                     rows.append(np.vstack([turn, move]))
                 case _:
                     raise NotImplementedError(joint.type)
@@ -279,17 +279,17 @@ class Maximal:
             # across the frame F: what F turns takes no part, since p is seen from F
             move = R_F.T @ move
             match joint.type:
-                case ns.Fixed():
+                case ns.joints.Fixed():
                     pass
-                case ns.Revolute():
+                case ns.joints.Revolute():
                     rows.append(e @ R_F.T @ turn)
-                case ns.Prismatic():
+                case ns.joints.Prismatic():
                     rows.append(e @ move)
-                case ns.Planar():
+                case ns.joints.Planar():
                     rows.append(np.vstack([move[:2], (R_F.T @ turn)[2:]]))
-                case ns.Spherical():
+                case ns.joints.Spherical():
                     rows.append(_quaternion_rates(R_F.T @ R_M, near) @ R_M.T @ turn)
-                case ns.Free():
+                case ns.joints.Free():
                     swing = _quaternion_rates(R_F.T @ R_M, near[3:]) @ R_M.T @ turn
                     rows.append(np.vstack([move, swing]))
         return np.vstack(rows)
@@ -322,24 +322,24 @@ class Maximal:
         R, p = R_F.T @ R_M, R_F.T @ (p_M - p_F)
         swing = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / 2
         match joint.type:
-            case ns.Fixed():
+            case ns.joints.Fixed():
                 return np.vstack([turn, move]), [*swing, *p], [True] * 3 + [False] * 3
-            case ns.Revolute():
+            case ns.joints.Revolute():
                 e = _unit(self.vector(joint.type.axis))
                 across = _across(e)
                 tilt = across @ np.cross(e, R @ e)
                 return np.vstack([across @ turn, move]), [*tilt, *p], [True] * 2 + [False] * 3
-            case ns.Prismatic():
+            case ns.joints.Prismatic():
                 across = _across(_unit(self.vector(joint.type.axis)))
                 rows = np.vstack([turn, across @ move])
                 return rows, [*swing, *(across @ p)], [True] * 3 + [False] * 2
-            case ns.Planar():
+            case ns.joints.Planar():
                 tilt = np.cross([0.0, 0.0, 1.0], R[:, 2])
                 rows = np.vstack([turn[:2], move[2:]])
                 return rows, [tilt[0], tilt[1], p[2]], [True, True, False]
-            case ns.Spherical():
+            case ns.joints.Spherical():
                 return move, [*p], [False] * 3
-            case ns.Free():
+            case ns.joints.Free():
                 return move[:0], [], []
         raise NotImplementedError(joint.type)
 
@@ -349,12 +349,12 @@ class Maximal:
         R_plane, p_plane = self._frame(contact.plane.frame)
         axes = x.R[ground] @ R_plane
         n, origin = axes[:, 2], self._point(x, ground, p_plane)
-        if isinstance(contact, ns.KnifeEdge):
+        if isinstance(contact, ns.contacts.KnifeEdge):
             point = self._point(x, body, self.vector(contact.point))
             across = _sideways(n, x.R[body] @ _unit(self.vector(contact.direction)))
             directions, g = [across], [math.nan]
-        elif isinstance(contact, ns.RollerRolling):
-            wheel = ns.Disk(radius=contact.radius, axis=contact.axis)
+        elif isinstance(contact, ns.contacts.RollerRolling):
+            wheel = ns.surfaces.Disk(radius=contact.radius, axis=contact.axis)
             point, along = self._lowest(x, contact, n, axes, wheel)
             angle = self.number(contact.roller_angle)
             held = math.sin(angle) * along + math.cos(angle) * np.cross(n, along)
@@ -363,7 +363,7 @@ class Maximal:
                 ([held, n], [math.nan, height]) if contact.normal else ([held], [math.nan])
             )
         else:
-            if isinstance(contact.ground, ns.FlatGround):
+            if isinstance(contact.ground, ns.grounds.FlatGround):
                 point, along = self._lowest(x, contact, n, axes)
                 height = n @ (point - origin)
             else:
@@ -375,7 +375,9 @@ class Maximal:
         slip = self._move(x, body, point) - self._move(x, ground, point)
         return np.array(directions).reshape(-1, 3) @ slip, g
 
-    def _nearest(self, x: Pose, contact: ns.Rolling, axes: np.ndarray, origin: np.ndarray) -> tuple:
+    def _nearest(
+        self, x: Pose, contact: ns.contacts.Rolling, axes: np.ndarray, origin: np.ndarray
+    ) -> tuple:
         """Normal, point, heading and height where a surface is nearest to curved ground; place.
 
         On a height z = h(x, y) the place u = (x, y) has Tᵀ(p − P) = 0 with the tangents T; found by
@@ -384,13 +386,13 @@ class Maximal:
         """
         ground, body = contact.ground, self.index[contact.body]
         center = axes.T @ (self._point(x, body, self.vector(contact.center)) - origin)
-        if isinstance(ground, ns.SphereGround | ns.CylinderGround):
-            assert isinstance(contact.wheel, ns.Ball), "the oracle knows balls on those"
+        if isinstance(ground, ns.grounds.SphereGround | ns.grounds.CylinderGround):
+            assert isinstance(contact.wheel, ns.surfaces.Ball), "the oracle knows balls on those"
             side = -1.0 if ground.inside else 1.0
-            out = center * np.array([1.0, 1.0, float(isinstance(ground, ns.SphereGround))])
+            out = center * np.array([1.0, 1.0, float(isinstance(ground, ns.grounds.SphereGround))])
             own = side * _unit(out)
             along = np.array([0.0, 0.0, 1.0])
-            if isinstance(ground, ns.SphereGround):
+            if isinstance(ground, ns.grounds.SphereGround):
                 # x, turned as z is to the normal by the shortest way
                 axis = np.array([-own[1], own[0], 0.0])
                 along = np.array([1.0, 0.0, 0.0])
@@ -443,7 +445,9 @@ class Maximal:
         """Coordinates that contacts on curved ground have of their own."""
         found = []
         for contact in self.model.contacts:
-            if not isinstance(contact, ns.Rolling) or isinstance(contact.ground, ns.FlatGround):
+            if not isinstance(contact, ns.contacts.Rolling) or isinstance(
+                contact.ground, ns.grounds.FlatGround
+            ):
                 continue
             R_plane, p_plane = self._frame(contact.plane.frame)
             ground = self.index[contact.plane.body]
@@ -454,27 +458,27 @@ class Maximal:
     def _lowest(
         self,
         x: Pose,
-        contact: ns.Rolling,
+        contact: ns.contacts.Rolling,
         n: np.ndarray,
         axes: np.ndarray,
-        wheel: ns.AbstractSurface | None = None,
+        wheel: ns.surfaces.AbstractSurface | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The contact point, and the wheel's heading."""
         body, wheel = self.index[contact.body], contact.wheel if wheel is None else wheel
         center = self._point(x, body, self.vector(contact.center))
-        if isinstance(wheel, ns.Ellipsoid):
+        if isinstance(wheel, ns.surfaces.Ellipsoid):
             # where the gradient of Σ (p/a)² is along −n: p = −a² n/√(Σ a² n²) in body axes
             size, own = self.vector(wheel.size), x.R[body].T @ n
             length = np.sqrt(np.sum((size * own) ** 2))
             return center - x.R[body] @ (size**2 * own) / length, axes[:, 0]
         radius = self.number(wheel.radius)
-        if isinstance(wheel, ns.Ball):
+        if isinstance(wheel, ns.surfaces.Ball):
             return center - radius * n, axes[:, 0]
         axle = x.R[body] @ _unit(self.vector(wheel.axis))
         along = _sideways(axle, n)
         # down in the plane of the wheel, across its heading
         point = center - radius * np.cross(along, axle)
-        if isinstance(wheel, ns.Torus):
+        if isinstance(wheel, ns.surfaces.Torus):
             point = point - self.number(wheel.tube_radius) * n
         return point, along
 
@@ -629,21 +633,21 @@ class Maximal:
         named |= {given.name: u[k] for k, given in enumerate(self.model.inputs)}
         for force in self.model.forces:
             match force:
-                case ns.Motor():
+                case ns.forces.Motor():
                     other += L[self.names_v.index(force.speed)] * named[force.input]
-                case ns.JointSpring():
+                case ns.forces.JointSpring():
                     k = self.names_q.index(force.coordinate)
                     stretch = q[k] - self.number(force.rest)
                     conservative -= self.number(force.stiffness) * stretch * N[k]
                     U += self.number(force.stiffness) * stretch**2 / 2
-                case ns.JointDamper():
+                case ns.forces.JointDamper():
                     k = self.names_v.index(force.speed)
                     other -= self.number(force.damping) * v[k] * L[k]
-                case ns.JointFriction():
+                case ns.forces.JointFriction():
                     k = self.names_v.index(force.speed)
                     size = self.number(force.level)
                     other -= size * math.tanh(v[k] / self.number(force.smoothing)) * L[k]
-                case ns.Spring():
+                case ns.forces.Spring():
                     ends = (force.body, force.point), (force.other_body, force.other_point)
                     (one, p), (two, r) = (
                         (self.index[name], self._point(x, self.index[name], self.vector(place)))
@@ -655,7 +659,7 @@ class Maximal:
                     conservative -= self.number(force.stiffness) * stretch * stretching
                     other -= self.number(force.damping) * (stretching @ V) * stretching
                     U += self.number(force.stiffness) * stretch**2 / 2
-                case ns.Wrench():
+                case ns.forces.Wrench():
                     k = self.index[force.body]
                     R = x.R[k] if force.axes == "body" else np.eye(3)
                     push, moment = (
@@ -666,7 +670,7 @@ class Maximal:
                     other += self._move(x, k, point).T @ push + self._turn(k).T @ moment
                 case Tire():
                     other += self._tire(force, x, V)
-                case ns.MagicTire():
+                case ns.forces.MagicTire():
                     other += self._magic(force, x, V)
                 case _:
                     raise NotImplementedError(force)
@@ -685,12 +689,12 @@ class Maximal:
             size = maximum * math.tanh(size / maximum)
         return -size * (across @ slip)
 
-    def _magic(self, tire: ns.MagicTire, x: Pose, V: np.ndarray) -> np.ndarray:
+    def _magic(self, tire: ns.forces.MagicTire, x: Pose, V: np.ndarray) -> np.ndarray:
         assert tire.rolling_resistance == tire.camber_stiffness == 0.0
         body, ground = self.index[tire.body], self.index[tire.plane.body]
         axes = x.R[ground] @ self._frame(tire.plane.frame)[0]
         n = axes[:, 2]
-        wheel = ns.Disk(radius=tire.radius, axis=tire.axis)
+        wheel = ns.surfaces.Disk(radius=tire.radius, axis=tire.axis)
         point, along = self._lowest(x, tire, n, axes, wheel)
         center = self._point(x, body, self.vector(tire.center))
         slip = self._move(x, body, point) - self._move(x, ground, point)
@@ -785,15 +789,15 @@ class Maximal:
         R_F = self._joint_frames(x, joint)[0]
         n, f = R_F.T @ moment, R_F.T @ force
         match joint.type:
-            case ns.Fixed():
+            case ns.joints.Fixed():
                 return np.concatenate([n, f])
-            case ns.Revolute():
+            case ns.joints.Revolute():
                 return np.concatenate([_across(_unit(self.vector(joint.type.axis))) @ n, f])
-            case ns.Prismatic():
+            case ns.joints.Prismatic():
                 return np.concatenate([n, _across(_unit(self.vector(joint.type.axis))) @ f])
-            case ns.Planar():
+            case ns.joints.Planar():
                 return np.concatenate([n[:2], f[2:]])
-            case ns.Spherical():
+            case ns.joints.Spherical():
                 return f
         return np.zeros(0)
 
@@ -855,14 +859,14 @@ class Maximal:
             R_F, R_M, _, _ = self._joint_frames(x, joint)
             R = R_F.T @ R_M
             match joint.type:
-                case ns.Fixed() | ns.Prismatic():
+                case ns.joints.Fixed() | ns.joints.Prismatic():
                     if np.trace(R) < 2.0:
                         return False
-                case ns.Revolute():
+                case ns.joints.Revolute():
                     e = _unit(self.vector(joint.type.axis))
                     if e @ R @ e < 0.0:
                         return False
-                case ns.Planar():
+                case ns.joints.Planar():
                     if R[2, 2] < 0.0:
                         return False
         return True
@@ -997,7 +1001,7 @@ def _carrying(model: ns.Model) -> tuple[list[ns.Joint], list[ns.Joint]]:
 
 
 def _rolls(contact: Any) -> bool:
-    return isinstance(contact, ns.Rolling)
+    return isinstance(contact, ns.contacts.Rolling)
 
 
 def _turns(speed: str) -> bool:
@@ -1103,17 +1107,17 @@ def _across_joint(type: object, q: np.ndarray, oracle: Maximal) -> tuple[np.ndar
     """Pose of a joint's frame on the child in its frame on the parent."""
     still = np.zeros(3)
     match type:
-        case ns.Fixed():
+        case ns.joints.Fixed():
             return np.eye(3), still
-        case ns.Revolute():
+        case ns.joints.Revolute():
             return _about(_unit(oracle.vector(type.axis)), q[0]), still
-        case ns.Prismatic():
+        case ns.joints.Prismatic():
             return np.eye(3), q[0] * _unit(oracle.vector(type.axis))
-        case ns.Planar():
+        case ns.joints.Planar():
             return _about(np.array([0.0, 0.0, 1.0]), q[2]), np.array([q[0], q[1], 0.0])
-        case ns.Spherical():
+        case ns.joints.Spherical():
             return _turned(q), still
-        case ns.Free():
+        case ns.joints.Free():
             return _turned(q[3:]), np.array(q[:3])
     raise NotImplementedError(type)
 

@@ -187,19 +187,19 @@ class NewtonEuler:
         Q, U = ca.SX.zeros(len(self.names_v)), ca.SX(0)
         for force in self.model.forces:
             match force:
-                case ns.Motor():
+                case ns.forces.Motor():
                     Q[self.names_v.index(force.speed)] += self.value(force.input)
-                case ns.JointSpring():
+                case ns.forces.JointSpring():
                     stretch = self.value(force.coordinate) - self.value(force.rest)
                     U += self.value(force.stiffness) * stretch**2 / 2
-                case ns.JointDamper():
+                case ns.forces.JointDamper():
                     k = self.names_v.index(force.speed)
                     Q[k] -= self.value(force.damping) * self.v[k]
-                case ns.JointFriction():
+                case ns.forces.JointFriction():
                     k = self.names_v.index(force.speed)
                     size = self.value(force.level)
                     Q[k] -= size * ca.tanh(self.v[k] / self.value(force.smoothing))
-                case ns.Spring():
+                case ns.forces.Spring():
                     first = self.poses[force.body].point(self.column(force.point))
                     second = self.poses[force.other_body].point(self.column(force.other_point))
                     length = ca.norm_2(first - second)
@@ -207,7 +207,7 @@ class NewtonEuler:
                     stretch = length - self.value(force.rest_length)
                     U += self.value(force.stiffness) * stretch**2 / 2
                     Q -= self.value(force.damping) * rate * ca.dot(rate, self.v)
-                case ns.Wrench():
+                case ns.forces.Wrench():
                     pose = self.poses[force.body]
                     R = pose.R if force.axes == "body" else ca.SX.eye(3)
                     push, moment = R @ self.column(force.force), R @ self.column(force.moment)
@@ -215,7 +215,7 @@ class NewtonEuler:
                     Q += pose.point_jacobian(point).T @ push + pose.J_turn.T @ moment
                 case Tire():
                     Q += self._tire(force)
-                case ns.MagicTire():
+                case ns.forces.MagicTire():
                     Q += self._magic(force)
                 case _:
                     raise NotImplementedError(force)
@@ -238,12 +238,12 @@ class NewtonEuler:
             size = maximum * ca.tanh(size / maximum)
         return -size * J.T @ across
 
-    def _magic(self, tire: ns.MagicTire) -> ca.SX:
+    def _magic(self, tire: ns.forces.MagicTire) -> ca.SX:
         """Generalized force of a spinning wheel's tire on a road, without resistance and camber."""
         assert tire.rolling_resistance == tire.camber_stiffness == 0.0
         body, ground = self.poses[tire.body], self.poses[tire.plane.body]
         n = ground.R @ self.placement(tire.plane.frame)[0][:, 2]
-        wheel = ns.Disk(radius=tire.radius, axis=tire.axis)
+        wheel = ns.surfaces.Disk(radius=tire.radius, axis=tire.axis)
         point, axis = self._lowest_point(tire, body, n, wheel)
         along = ca.cross(axis, n) / ca.norm_2(ca.cross(axis, n))
         J = body.point_jacobian(point) - ground.point_jacobian(point)
@@ -274,23 +274,25 @@ class NewtonEuler:
             rows.append(g)
         return ca.vertcat(*rows) if rows else ca.SX(0, 1)
 
-    def _contact_row(self, contact: ns.Rolling | ns.KnifeEdge) -> ca.SX:
+    def _contact_row(self, contact: ns.contacts.Rolling | ns.contacts.KnifeEdge) -> ca.SX:
         body, ground = self.poses[contact.body], self.poses[contact.plane.body]
         R_plane, p_plane = self.placement(contact.plane.frame)
         R_plane = ground.R @ R_plane
         n = R_plane[:, 2]
         closest = ca.SX(0, 1)
-        if isinstance(contact, ns.Rolling) and not isinstance(contact.ground, ns.FlatGround):
+        if isinstance(contact, ns.contacts.Rolling) and not isinstance(
+            contact.ground, ns.grounds.FlatGround
+        ):
             n, foot = self._curved(contact, body, R_plane, ground.point(p_plane))
             if foot is not None:
                 point, _ = self._lowest_point(contact, body, n)
                 closest = ca.jtimes(ca.cross(point - foot, n), self.q, self.N @ self.v)
-        if isinstance(contact, ns.KnifeEdge):
+        if isinstance(contact, ns.contacts.KnifeEdge):
             point = body.point(self.column(contact.point))
             across = ca.cross(n, body.R @ self.column(contact.direction))
             directions = [across / ca.norm_2(across)]
-        elif isinstance(contact, ns.RollerRolling):
-            wheel = ns.Disk(radius=contact.radius, axis=contact.axis)
+        elif isinstance(contact, ns.contacts.RollerRolling):
+            wheel = ns.surfaces.Disk(radius=contact.radius, axis=contact.axis)
             point, axis = self._lowest_point(contact, body, n, wheel)
             along = ca.cross(axis, n) / ca.norm_2(ca.cross(axis, n))
             angle = self.value(contact.roller_angle)
@@ -308,17 +310,17 @@ class NewtonEuler:
         return ca.vertcat(ca.horzcat(*directions).T @ slip, closest)
 
     def _curved(
-        self, contact: ns.Rolling, body: Pose, R: ca.SX, origin: ca.SX
+        self, contact: ns.contacts.Rolling, body: Pose, R: ca.SX, origin: ca.SX
     ) -> tuple[ca.SX, ca.SX | None]:
         """The normal of curved ground, and the point at the contact's own places if it has some.
 
         Closest points p and P have (p − P) × n = 0, three rows of which two are independent.
         """
         form = contact.ground
-        if isinstance(form, ns.SphereGround):
+        if isinstance(form, ns.grounds.SphereGround):
             center = body.point(self.column(contact.center)) - origin
             side = -1 if form.inside else 1
-            if not isinstance(contact.wheel, ns.Ball):
+            if not isinstance(contact.wheel, ns.surfaces.Ball):
                 axis = body.R @ self.column(contact.wheel.axis)
                 across = ca.cross(axis, ca.cross(center, axis))
                 radius = self.value(contact.wheel.radius)
@@ -326,7 +328,7 @@ class NewtonEuler:
             return side * center / ca.norm_2(center), None
         x, y = (self.known[f"{contact.name}.{k}"] for k in "xy")
         u = ca.vertcat(x, y)
-        if isinstance(form, ns.RevolvedGround):
+        if isinstance(form, ns.grounds.RevolvedGround):
             r = ca.sqrt(x**2 + y**2)
             scope = {**self.known, "r": r}
             text = form.z.replace("^", "**")
@@ -338,13 +340,17 @@ class NewtonEuler:
         return R @ (n / ca.norm_2(n)), origin + R @ ca.vertcat(x, y, z)
 
     def _lowest_point(
-        self, contact: ns.Rolling, body: Pose, n: ca.SX, wheel: ns.AbstractSurface | None = None
+        self,
+        contact: ns.contacts.Rolling,
+        body: Pose,
+        n: ca.SX,
+        wheel: ns.surfaces.AbstractSurface | None = None,
     ) -> tuple[ca.SX, ca.SX | None]:
         center = body.point(self.column(contact.center))
         wheel = contact.wheel if wheel is None else wheel
-        if isinstance(wheel, ns.Ball):
+        if isinstance(wheel, ns.surfaces.Ball):
             return center - self.value(wheel.radius) * n, None
-        if isinstance(wheel, ns.Ellipsoid):
+        if isinstance(wheel, ns.surfaces.Ellipsoid):
             size = self.column(wheel.size)
             own = body.R.T @ n
             return center - body.R @ (size**2 * own) / ca.norm_2(size * own), None
@@ -353,7 +359,7 @@ class NewtonEuler:
         # of all directions in the wheel's plane, the one that goes down most
         down = ca.cross(axis, ca.cross(axis, n))
         point = center + self.value(wheel.radius) * down / ca.norm_2(down)
-        if isinstance(wheel, ns.Torus):
+        if isinstance(wheel, ns.surfaces.Torus):
             point = point - self.value(wheel.tube_radius) * n
         return point, axis
 
@@ -367,15 +373,15 @@ class NewtonEuler:
         turn = R_F.T @ (child.J_turn - parent.J_turn) @ self.v
         move = R_F.T @ (child.point_jacobian(point) - parent.point_jacobian(point)) @ self.v
         match joint.type:
-            case ns.Fixed():
+            case ns.joints.Fixed():
                 return ca.vertcat(turn, move)
-            case ns.Revolute():
+            case ns.joints.Revolute():
                 return ca.vertcat(ca.cross(self.column(joint.type.axis), turn), move)
-            case ns.Prismatic():
+            case ns.joints.Prismatic():
                 return ca.vertcat(turn, ca.cross(self.column(joint.type.axis), move))
-            case ns.Planar():
+            case ns.joints.Planar():
                 return ca.vertcat(turn[0], turn[1], move[2])
-            case ns.Spherical():
+            case ns.joints.Spherical():
                 return move
         raise NotImplementedError(joint.type)
 
@@ -471,19 +477,19 @@ def _joint_pose(type: object, q: ca.SX, oracle: NewtonEuler) -> tuple[ca.SX, ca.
     """Pose across a joint and q̇ = N v."""
     eye, zero = ca.SX.eye(3), ca.SX.zeros(3)
     match type:
-        case ns.Fixed():
+        case ns.joints.Fixed():
             return eye, zero, ca.SX(0, 0)
-        case ns.Revolute():
+        case ns.joints.Revolute():
             return _about(oracle.column(type.axis), q[0]), zero, ca.SX(1)
-        case ns.Prismatic():
+        case ns.joints.Prismatic():
             axis = oracle.column(type.axis)
             return eye, q[0] * axis / ca.norm_2(axis), ca.SX(1)
-        case ns.Planar():
+        case ns.joints.Planar():
             R = _turn("z", q[2])
             return R, ca.vertcat(q[0], q[1], 0), R
-        case ns.Spherical():
+        case ns.joints.Spherical():
             return _unit_quaternion(q), zero, _quaternion_rate(q)
-        case ns.Free():
+        case ns.joints.Free():
             R = _unit_quaternion(q[3:])
             top = ca.horzcat(ca.SX(3, 3), R)
             return R, q[:3], ca.vertcat(top, ca.horzcat(_quaternion_rate(q[3:]), ca.SX(4, 3)))

@@ -17,9 +17,9 @@ def rolling(ground, *, gravity=(0.0, 0.0, -G), wheel=None, inertia=None, **more)
     b = ns.ModelBuilder(name="ball", gravity=gravity)
     moment = RATIO * R_BALL**2
     b.body("ball", mass=1.0, inertia=inertia or (moment,) * 3)
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    wheel = wheel or ns.Ball(radius=R_BALL)
-    b.contact(ns.Rolling(name="touch", body="ball", wheel=wheel, ground=ground, **more))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    wheel = wheel or ns.surfaces.Ball(radius=R_BALL)
+    b.contact(ns.contacts.Rolling(name="touch", body="ball", wheel=wheel, ground=ground, **more))
     return ns.compile(ns.derive(b.build()))
 
 
@@ -38,7 +38,7 @@ def test_a_ball_in_a_vertical_pipe_goes_up_and_down():
     radius, speed = 0.5, 3.0
     far = radius - R_BALL
     turn = speed / far
-    pipe = ns.CylinderGround(radius=radius, inside=True)
+    pipe = ns.grounds.CylinderGround(radius=radius, inside=True)
     omega = spun_at(None, np.array([0.0, speed, 0.0]), np.array([-1.0, 0.0, 0.0]))
     start = {"ball.x": far, "ball.y": 0.0, "ball.z": 0.0}
     start |= {"ball.qw": 1.0, "ball.qx": 0.0, "ball.qy": 0.0, "ball.qz": 0.0}
@@ -51,7 +51,7 @@ def test_a_ball_in_a_vertical_pipe_goes_up_and_down():
     assert found["reaction.touch.normal"] == pytest.approx(speed**2 / far, rel=1e-9)
 
 
-@pytest.mark.parametrize("wheel", [None, ns.Ellipsoid(size=(R_BALL,) * 3)])
+@pytest.mark.parametrize("wheel", [None, ns.surfaces.Ellipsoid(size=(R_BALL,) * 3)])
 def test_a_ball_in_a_bowl_is_a_pendulum(wheel):
     """(1 + k)(R − r) θ̈ = −g sin θ."""
     radius = 1.0
@@ -59,7 +59,9 @@ def test_a_ball_in_a_bowl_is_a_pendulum(wheel):
     first = 1.0
     start = {"ball.x": far * np.sin(first), "ball.y": 0.0, "ball.z": -far * np.cos(first)}
     start |= {"ball.qw": 1.0, "ball.qx": 0.0, "ball.qy": 0.0, "ball.qz": 0.0}
-    found = run(rolling(ns.SphereGround(radius=radius, inside=True), wheel=wheel), start, 3.0)
+    found = run(
+        rolling(ns.grounds.SphereGround(radius=radius, inside=True), wheel=wheel), start, 3.0
+    )
     swing = solve_ivp(
         lambda t, y: [y[1], -G * np.sin(y[0]) / ((1 + RATIO) * far)],
         (0.0, 3.0),
@@ -81,16 +83,16 @@ def test_a_ball_leaves_a_dome_where_it_must(form):
     """From rest at θ₀ it leaves at cos θ = 2 cos θ₀/(3 + k), the 10/17 of textbooks."""
     radius, first = 1.0, 0.2
     far = radius + R_BALL
-    ground = ns.SphereGround(radius=radius)
+    ground = ns.grounds.SphereGround(radius=radius)
     if form == "height":
-        ground = ns.HeightGround(z="sqrt(1 - x^2 - y^2)")
+        ground = ns.grounds.HeightGround(z="sqrt(1 - x^2 - y^2)")
     start = {"ball.x": far * np.sin(first), "ball.y": 0.0, "ball.z": far * np.cos(first)}
     start |= {"ball.qw": 1.0, "ball.qx": 0.0, "ball.qy": 0.0, "ball.qz": 0.0}
     found = run(rolling(ground), start, 10.0)
     assert found.ending is ns.Ending.EVENT
     assert "touch lifts off" in found.message
     assert found["ball.z"][-1] / far == pytest.approx(2 * np.cos(first) / (3 + RATIO), rel=1e-9)
-    kept = run(rolling(ns.SphereGround(radius=radius), lift="keep"), start, 2.0)
+    kept = run(rolling(ns.grounds.SphereGround(radius=radius), lift="keep"), start, 2.0)
     assert kept.ending is ns.Ending.FINISHED
     assert kept["ball.z"].min() < 0
 
@@ -103,19 +105,19 @@ def test_a_ball_on_a_turntable_circles():
     b.body("ball", mass=1.0, inertia=(RATIO * R_BALL**2,) * 3)
     b.joint(
         "table",
-        ns.Revolute(axis=(0.0, 0.0, 1.0)),
+        ns.joints.Revolute(axis=(0.0, 0.0, 1.0)),
         parent="world",
         child="table",
         motion={"angle": f"{turn}*t"},
     )
-    b.joint("ball", ns.Free(), parent="world", child="ball")
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
     b.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="touch",
             body="ball",
-            wheel=ns.Ball(radius=R_BALL),
-            plane=ns.Plane(body="table"),
-            ground=ns.HeightGround(z="0*x"),
+            wheel=ns.surfaces.Ball(radius=R_BALL),
+            plane=ns.contacts.Plane(body="table"),
+            ground=ns.grounds.HeightGround(z="0*x"),
         )
     )
     system = ns.compile(ns.derive(b.build()))
@@ -129,21 +131,21 @@ def test_a_ball_on_a_turntable_circles():
 
 
 def test_a_wheel_flatter_than_its_bowl_is_refused():
-    system = rolling(ns.RevolvedGround(z="2*r^2"), wheel=ns.Ball(radius=0.3))
+    system = rolling(ns.grounds.RevolvedGround(z="2*r^2"), wheel=ns.surfaces.Ball(radius=0.3))
     with pytest.raises(ns.SimulationError, match="relative curvature"):
         ns.simulate(system, duration=1.0, start={"touch.x": 0.0, "touch.y": 0.0})
 
 
 def test_a_bar_on_a_plane_touches_along_a_line():
-    bar = ns.CylinderSurface(radius=0.1, axis=(0.0, 1.0, 0.0))
+    bar = ns.surfaces.CylinderSurface(radius=0.1, axis=(0.0, 1.0, 0.0))
     with pytest.raises(ns.NoslipError):
-        ns.simulate(rolling(ns.FlatGround(), wheel=bar), duration=1.0)
+        ns.simulate(rolling(ns.grounds.FlatGround(), wheel=bar), duration=1.0)
 
 
 def test_a_run_ends_before_the_relative_curvature_reaches_zero():
     """A ball that rolls into a valley that gets narrower until it no longer fits."""
-    valley = ns.HeightGround(z="(1 + 4*x)*y^2 - 0.3*x")
-    system = rolling(valley, wheel=ns.Ball(radius=0.2))
+    valley = ns.grounds.HeightGround(z="(1 + 4*x)*y^2 - 0.3*x")
+    system = rolling(valley, wheel=ns.surfaces.Ball(radius=0.2))
     found = ns.simulate(system, duration=5.0, start={"touch.x": 0.0}, on_failure="return")
     assert found.ending is ns.Ending.SINGULAR
     assert "relative curvature" in found.message
@@ -153,6 +155,6 @@ def test_a_run_ends_before_the_relative_curvature_reaches_zero():
 
 
 def test_a_start_that_would_have_to_be_pulled_is_refused():
-    system = rolling(ns.SphereGround(radius=1.0, inside=True))
+    system = rolling(ns.grounds.SphereGround(radius=1.0, inside=True))
     with pytest.raises(ns.SimulationError, match="would have to pull"):
         ns.simulate(system, duration=1.0, start={"ball.z": 0.9, "ball.x": 0.0, "ball.y": 0.0})

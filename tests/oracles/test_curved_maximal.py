@@ -6,8 +6,8 @@ from comparison import Comparison
 
 import noslip as ns
 
-HILLS = ns.HeightGround(z="a*sin(2*x)*cos(y) + 0.2*x")
-BOWL = ns.RevolvedGround(z="a*r^2 + 0.3*r^4")
+HILLS = ns.grounds.HeightGround(z="a*sin(2*x)*cos(y) + 0.2*x")
+BOWL = ns.grounds.RevolvedGround(z="a*r^2 + 0.3*r^4")
 
 
 def rolling(wheel, ground, *, is_carried=False, **rows):
@@ -15,14 +15,14 @@ def rolling(wheel, ground, *, is_carried=False, **rows):
     b = ns.ModelBuilder(name="pair", gravity=(0.3, 0.0, -9.81))
     b.parameter("a", 0.15, "m", "height of the ground")
     b.body("stone", mass=1.3, inertia=(0.02, 0.03, 0.025), center_of_mass=(0.01, -0.02, 0.015))
-    b.joint("stone", ns.Free(), parent="world", child="stone")
-    plane = ns.Plane(frame=ns.Placement(position=(0.1, 0.0, 0.2), angles=(0.1, -0.2, 0.3)))
+    b.joint("stone", ns.joints.Free(), parent="world", child="stone")
+    plane = ns.contacts.Plane(frame=ns.Placement(position=(0.1, 0.0, 0.2), angles=(0.1, -0.2, 0.3)))
     if is_carried:
         b.body("dish", mass=5.0, inertia=(0.4, 0.5, 0.6), center_of_mass=(0.0, 0.1, -0.1))
-        b.joint("dish", ns.Free(), parent="world", child="dish")
-        plane = ns.Plane(body="dish", frame=plane.frame)
+        b.joint("dish", ns.joints.Free(), parent="world", child="dish")
+        plane = ns.contacts.Plane(body="dish", frame=plane.frame)
     b.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="touch", body="stone", wheel=wheel, ground=ground, plane=plane, lift="keep", **rows
         )
     )
@@ -34,42 +34,48 @@ def cart():
     b = ns.ModelBuilder(name="cart", gravity=(0.0, 0.0, -9.81))
     b.parameter("a", 0.1, "m", "height of the ground")
     b.body("frame", mass=3.0, inertia=(0.1, 0.2, 0.15), center_of_mass=(0.1, 0.02, 0.3))
-    b.joint("frame", ns.Free(), parent="world", child="frame")
+    b.joint("frame", ns.joints.Free(), parent="world", child="frame")
     for name, x, radius in (("rear", 0.0, 0.2), ("front", 0.6, 0.15)):
         b.body(name, mass=0.7, inertia=(0.01, 0.02, 0.01))
         b.joint(
             name,
-            ns.Revolute(axis=(0.0, 1.0, 0.0)),
+            ns.joints.Revolute(axis=(0.0, 1.0, 0.0)),
             parent="frame",
             child=name,
             parent_frame=ns.Placement(position=(x, 0.0, radius)),
         )
-        wheel = ns.Torus(radius=radius - 0.03, tube_radius=0.03, axis=(0.0, 1.0, 0.0))
+        wheel = ns.surfaces.Torus(radius=radius - 0.03, tube_radius=0.03, axis=(0.0, 1.0, 0.0))
         b.contact(
-            ns.Rolling(name=f"{name}_touch", body=name, wheel=wheel, ground=HILLS, lift="keep")
+            ns.contacts.Rolling(
+                name=f"{name}_touch", body=name, wheel=wheel, ground=HILLS, lift="keep"
+            )
         )
     return b.build()
 
 
 PAIRS = {
-    "ball on hills": lambda: rolling(ns.Ball(radius=0.2), HILLS),
-    "disk on hills": lambda: rolling(ns.Disk(radius=0.2, axis=(0.0, 1.0, 0.2)), HILLS),
+    "ball on hills": lambda: rolling(ns.surfaces.Ball(radius=0.2), HILLS),
+    "disk on hills": lambda: rolling(ns.surfaces.Disk(radius=0.2, axis=(0.0, 1.0, 0.2)), HILLS),
     "torus in a bowl": lambda: rolling(
-        ns.Torus(radius=0.2, tube_radius=0.05, axis=(0.0, 0.0, 1.0)), BOWL
+        ns.surfaces.Torus(radius=0.2, tube_radius=0.05, axis=(0.0, 0.0, 1.0)), BOWL
     ),
-    "ellipsoid on hills": lambda: rolling(ns.Ellipsoid(size=(0.2, 0.15, 0.25)), HILLS),
+    "ellipsoid on hills": lambda: rolling(ns.surfaces.Ellipsoid(size=(0.2, 0.15, 0.25)), HILLS),
     "ellipsoid slides sideways": lambda: rolling(
-        ns.Ellipsoid(size=(0.2, 0.15, 0.25)), HILLS, lateral=False
+        ns.surfaces.Ellipsoid(size=(0.2, 0.15, 0.25)), HILLS, lateral=False
     ),
-    "ball rolls without a load": lambda: rolling(ns.Ball(radius=0.2), HILLS, normal=False),
-    "ball in a carried bowl": lambda: rolling(ns.Ball(radius=0.2), BOWL, is_carried=True),
+    "ball rolls without a load": lambda: rolling(ns.surfaces.Ball(radius=0.2), HILLS, normal=False),
+    "ball in a carried bowl": lambda: rolling(ns.surfaces.Ball(radius=0.2), BOWL, is_carried=True),
     "disk on carried hills": lambda: rolling(
-        ns.Disk(radius=0.2, axis=(0.0, 1.0, 0.2)), HILLS, is_carried=True
+        ns.surfaces.Disk(radius=0.2, axis=(0.0, 1.0, 0.2)), HILLS, is_carried=True
     ),
     "ball in a sphere": lambda: rolling(
-        ns.Ball(radius=0.2), ns.SphereGround(radius=1.0, inside=True), is_carried=True
+        ns.surfaces.Ball(radius=0.2),
+        ns.grounds.SphereGround(radius=1.0, inside=True),
+        is_carried=True,
     ),
-    "ball on a pipe": lambda: rolling(ns.Ball(radius=0.2), ns.CylinderGround(radius=0.5)),
+    "ball on a pipe": lambda: rolling(
+        ns.surfaces.Ball(radius=0.2), ns.grounds.CylinderGround(radius=0.5)
+    ),
     "cart on hills": cart,
 }
 

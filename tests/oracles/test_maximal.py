@@ -24,7 +24,7 @@ def test_pendulum_in_closed_form():
     """θ̈ = −g/l sin θ, and the pin along the rod carries what the hinge's freedom does not."""
     b = ns.ModelBuilder(name="pendulum", gravity=(0.0, 0.0, -9.81))
     b.body("bob", mass=2.0, inertia=(0.0, 0.0, 0.0), center_of_mass=(0.0, 0.0, -0.7))
-    b.joint("pin", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
+    b.joint("pin", ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
     oracle = Maximal(b.build())
     answer = still(oracle, [0.4])
     assert answer.freedoms == 1
@@ -37,9 +37,13 @@ def test_ball_rolls_down_a_slope_in_closed_form():
     slope, r = 0.3, 0.2
     b = ns.ModelBuilder(name="ball", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass=1.7, inertia=(0.4 * 1.7 * r**2,) * 3)
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    plane = ns.Plane(frame=ns.Placement(angles=(0.0, slope, 0.0)))
-    b.contact(ns.Rolling(name="touch", body="ball", wheel=ns.Ball(radius=r), plane=plane))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    plane = ns.contacts.Plane(frame=ns.Placement(angles=(0.0, slope, 0.0)))
+    b.contact(
+        ns.contacts.Rolling(
+            name="touch", body="ball", wheel=ns.surfaces.Ball(radius=r), plane=plane
+        )
+    )
     answer = still(Maximal(b.build()), [r * sin(slope), 0.0, r * cos(slope), 1.0, 0.0, 0.0, 0.0])
     down = 5 / 7 * 9.81 * sin(slope)
     assert answer.freedoms == 3
@@ -140,8 +144,10 @@ def test_a_planted_error_is_found(what):
         model = dataclasses.replace(model, joints=(joints[0], *model.joints[1:]))
         other = dataclasses.replace(model, joints=(joints[1], *model.joints[1:]))
     else:
-        wheel = ns.Rolling(name="more", body=model.bodies[-1].name, wheel=ns.Ball(radius=0.3))
-        larger = dataclasses.replace(wheel, wheel=ns.Ball(radius=0.3 * off))
+        wheel = ns.contacts.Rolling(
+            name="more", body=model.bodies[-1].name, wheel=ns.surfaces.Ball(radius=0.3)
+        )
+        larger = dataclasses.replace(wheel, wheel=ns.surfaces.Ball(radius=0.3 * off))
         model = dataclasses.replace(model, contacts=(wheel,))
         other = dataclasses.replace(model, contacts=(larger,))
     comparison = Comparison(model, equations=ns.derive(other))

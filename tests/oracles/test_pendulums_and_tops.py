@@ -26,7 +26,7 @@ def slider(*forces, mass=1.5, inputs=()):
     """A mass on a slide along x with the given forces."""
     b = ns.ModelBuilder(name="slider", gravity=(0.0, 0.0, -9.81))
     b.body("block", mass=mass, inertia=(0.1, 0.1, 0.1))
-    b.joint("slide", ns.Prismatic(axis=X), parent="world", child="block")
+    b.joint("slide", ns.joints.Prismatic(axis=X), parent="world", child="block")
     for name in inputs:
         b.input(name, "N")
     for force in forces:
@@ -75,7 +75,7 @@ def test_point_on_a_wire_swings_like_a_pendulum(system_of):
     on_wire = system_of("point-on-circle")
     b = ns.ModelBuilder(name="hinged", gravity=(0.0, -9.81, 0.0))
     b.body("bob", mass=1.3, moment=0.0, center_of_mass=(0.7, 0.0, 0.0))
-    b.joint("hinge", ns.Revolute(axis=Z), parent="world", child="bob")
+    b.joint("hinge", ns.joints.Revolute(axis=Z), parent="world", child="bob")
     start = {"x.position": 0.7, "y.position": 0.0, "x.speed": 0.0, "y.speed": -4.5}
     wire = ns.simulate(on_wire, duration=3.0, start=start, samples=61, reactions=True, **TIGHT)
     hinge = ns.simulate(
@@ -92,8 +92,10 @@ def test_point_on_a_wire_swings_like_a_pendulum(system_of):
 
 class TestForces:
     def test_joint_spring_and_damper(self):
-        spring = ns.JointSpring(name="coil", coordinate="slide.position", stiffness=20.0, rest=0.3)
-        damper = ns.JointDamper(name="oil", speed="slide.speed", damping=0.8)
+        spring = ns.forces.JointSpring(
+            name="coil", coordinate="slide.position", stiffness=20.0, rest=0.3
+        )
+        damper = ns.forces.JointDamper(name="oil", speed="slide.speed", damping=0.8)
         start = {"slide.position": 0.8, "slide.speed": -0.4}
         run = ns.simulate(slider(spring, damper), duration=5.0, start=start, samples=51, **TIGHT)
         x, v = damped_oscillation(run.t, m=1.5, k=20.0, d=0.8, x=0.5, v=-0.4)
@@ -101,7 +103,9 @@ class TestForces:
         assert run["slide.speed"] == pytest.approx(v, abs=INTEGRATED)
 
     def test_joint_friction(self):
-        friction = ns.JointFriction(name="dry", speed="slide.speed", level=2.0, smoothing=0.05)
+        friction = ns.forces.JointFriction(
+            name="dry", speed="slide.speed", level=2.0, smoothing=0.05
+        )
         run = ns.simulate(
             slider(friction), duration=1.0, start={"slide.speed": 0.9}, samples=51, **TIGHT
         )
@@ -114,9 +118,9 @@ class TestForces:
         b = ns.ModelBuilder(name="pair", gravity=(0.0, 0.0, -9.81))
         for name, mass in (("left", 0.9), ("right", 1.6)):
             b.body(name, mass=mass, inertia=(0.1, 0.1, 0.1))
-            b.joint(name, ns.Prismatic(axis=X), parent="world", child=name)
+            b.joint(name, ns.joints.Prismatic(axis=X), parent="world", child=name)
         b.force(
-            ns.Spring(
+            ns.forces.Spring(
                 name="coil",
                 body="right",
                 other_body="left",
@@ -145,9 +149,9 @@ class TestForces:
         """A force fixed in the world is constant; one fixed in the body turns with it at ω."""
         b = ns.ModelBuilder(name="spinner", gravity=(0.0, 0.0, 0.0))
         b.body("disk", mass=2.0, inertia=(0.1, 0.1, 0.2))
-        b.joint("disk", ns.Planar(), parent="world", child="disk")
+        b.joint("disk", ns.joints.Planar(), parent="world", child="disk")
         b.input("push", "N")
-        b.force(ns.Wrench(name="jet", body="disk", force=("push", 0.0, 0.0), axes=axes))
+        b.force(ns.forces.Wrench(name="jet", body="disk", force=("push", 0.0, 0.0), axes=axes))
         w, F, m = 3.0, 1.7, 2.0
         run = ns.simulate(
             compiled(b.build()),
@@ -170,9 +174,9 @@ class TestForces:
         """α = (M + x F)/I of a body on a pin."""
         b = ns.ModelBuilder(name="lever", gravity=(0.0, 0.0, 0.0))
         b.body("bar", mass=1.0, inertia=(0.1, 0.1, 0.5))
-        b.joint("pin", ns.Revolute(axis=Z), parent="world", child="bar")
+        b.joint("pin", ns.joints.Revolute(axis=Z), parent="world", child="bar")
         b.force(
-            ns.Wrench(
+            ns.forces.Wrench(
                 name="hand",
                 body="bar",
                 force=(0.0, 2.0, 0.0),
@@ -219,7 +223,7 @@ STONE = (0.02, 0.05, 0.06)
 def stone():
     b = ns.ModelBuilder(name="stone", gravity=(0.0, 0.0, -9.81))
     b.body("stone", mass=1.2, inertia=STONE, center_of_mass=(0.1, -0.2, 0.05))
-    b.joint("flight", ns.Free(), parent="world", child="stone")
+    b.joint("flight", ns.joints.Free(), parent="world", child="stone")
     return compiled(b.build())
 
 
@@ -249,7 +253,7 @@ class TestFreeBody:
         """The axis turns about L at |L| / I_t, and ω about the axis at (1 − I_a/I_t) ω_a."""
         b = ns.ModelBuilder(name="plate", gravity=(0.0, 0.0, 0.0))
         b.body("plate", mass=1.0, inertia=(0.03, 0.03, 0.05))
-        b.joint("flight", ns.Free(), parent="world", child="plate")
+        b.joint("flight", ns.joints.Free(), parent="world", child="plate")
         start = {"flight.wx": 0.8, "flight.wz": 5.0}
         run = ns.simulate(compiled(b.build()), duration=3.0, start=start, samples=31, **TIGHT)
         wobble = (0.05 / 0.03 - 1) * 5.0

@@ -55,9 +55,13 @@ def test_ball_rolls_straight_down_a_slope(slope):
     b.body("ball", mass=0.7, inertia=(0.4 * 0.7 * 0.04,) * 3)
     # the joint's axes are those of the slope: x downhill, z across it
     along = ns.Placement(angles=(0.0, slope, 0.0))
-    b.joint("ball", ns.Free(), parent="world", child="ball", parent_frame=along)
-    plane = ns.Plane(frame=along)
-    b.contact(ns.Rolling(name="touch", body="ball", wheel=ns.Ball(radius=0.2), plane=plane))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball", parent_frame=along)
+    plane = ns.contacts.Plane(frame=along)
+    b.contact(
+        ns.contacts.Rolling(
+            name="touch", body="ball", wheel=ns.surfaces.Ball(radius=0.2), plane=plane
+        )
+    )
     start = {"ball.x": 0.1, "ball.wx": -1.5, "ball.wy": 2.0, "ball.wz": 3.0}
     run = ns.simulate(compiled(b.build()), duration=2.0, start=start, samples=21, **TIGHT)
     # v = ω × r n: ẋ = ωy r, ẏ = −ωx r, and the spin about the normal stays
@@ -80,8 +84,8 @@ STATE |= {"tire.spin_rate": -5.0, "tire.yaw_rate": 0.7}
 @pytest.mark.parametrize(
     ("limit", "wheel"),
     [
-        ({"rho": 0.0}, ns.Disk(radius="R", axis=(0.0, 0.0, 1.0))),
-        ({"R": 0.0}, ns.Ball(radius="rho")),
+        ({"rho": 0.0}, ns.surfaces.Disk(radius="R", axis=(0.0, 0.0, 1.0))),
+        ({"R": 0.0}, ns.surfaces.Ball(radius="rho")),
     ],
     ids=["disk", "ball"],
 )
@@ -157,8 +161,8 @@ def test_a_ball_that_spins_fast_is_where_it_should_be(axis, slope):
     r = 0.1
     b = ns.ModelBuilder("ball", gravity=(slope, -0.6 * slope, -9.81))
     b.body("ball", mass=1.0, inertia=(0.4 * r**2,) * 3)
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    b.contact(ns.Rolling(name="floor", body="ball", wheel=ns.Ball(radius=r)))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    b.contact(ns.contacts.Rolling(name="floor", body="ball", wheel=ns.surfaces.Ball(radius=r)))
     system = ns.compile(ns.derive(b.build()))
     errors = []
     for spin in (3.0, 300.0):

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 import noslip as ns
 
 CRANK, BASE, GRAVITY = 0.3, 1.0, 9.81
-HINGE = ns.Revolute(axis=(0, 0, 1))
+HINGE = ns.joints.Revolute(axis=(0, 0, 1))
 
 
 def at(x):
@@ -153,7 +153,7 @@ def test_a_slider_crank_with_a_rod_as_long_as_its_crank():
     b.body("piston", mass=0.7, moment=0.1)
     b.joint("crank", HINGE, parent="world", child="crank")
     b.joint("rod", HINGE, parent="crank", child="rod", parent_frame=at(CRANK))
-    b.joint("guide", ns.Prismatic(axis=(1, 0, 0)), parent="world", child="piston")
+    b.joint("guide", ns.joints.Prismatic(axis=(1, 0, 0)), parent="world", child="piston")
     b.joint("pin", HINGE, parent="rod", child="piston", parent_frame=at(CRANK))
     system = ns.compile(ns.derive(b.build()))
     start, guess = {"crank.angle": 0.4, "crank.rate": 5.0}, {"guide.position": 0.5}
@@ -168,15 +168,15 @@ def test_a_slider_crank_with_a_rod_as_long_as_its_crank():
     assert any(note.startswith("reactions") for note in run.notes)
 
 
-def plane(text, row=ns.PositionRow, limits=None):
+def plane(text, row=ns.rows.PositionRow, limits=None):
     """A point in a plane held by one row, and how it starts."""
     b = ns.ModelBuilder("point", gravity=(0.0, 0.0, 0.0))
     for name, axis in (("x", (1, 0, 0)), ("y", (0, 1, 0))):
         b.body(name, mass=1.0, moment=1.0)
         parent = "world" if name == "x" else "x"
         held = limits if name == "x" else None
-        b.joint(name, ns.Prismatic(axis=axis), parent=parent, child=name, limits=held)
-    b.row(row(name="curve", expression=text, unit="m" if row is ns.PositionRow else "m/s"))
+        b.joint(name, ns.joints.Prismatic(axis=axis), parent=parent, child=name, limits=held)
+    b.row(row(name="curve", expression=text, unit="m" if row is ns.rows.PositionRow else "m/s"))
     return ns.compile(ns.derive(b.build()))
 
 
@@ -193,17 +193,17 @@ def test_a_point_stays_on_the_line_that_it_came_on(slope):
 REFUSED = {
     "a common tangent": (
         "y.position*(y.position - x.position^2)",
-        ns.PositionRow,
+        ns.rows.PositionRow,
         {"x.position": -1.0, "x.speed": 1.0},
         "common tangent|only touch",
     ),
     "a row of speeds": (
         "x.position*y.speed",
-        ns.VelocityRow,
+        ns.rows.VelocityRow,
         {"x.position": -1.0, "x.speed": 1.0},
         "'curve' that lose rank there are not all holonomic",
     ),
-    "rest": ("y.position*(y.position - x.position)", ns.PositionRow, {}, "it rests there"),
+    "rest": ("y.position*(y.position - x.position)", ns.rows.PositionRow, {}, "it rests there"),
 }
 
 

@@ -67,9 +67,13 @@ def ball_on_a_plate():
     b = ns.ModelBuilder(name="ball-on-a-plate", gravity=(0.0, 0.0, 0.0))
     for name in ("plate", "ball"):
         b.body(name, mass=1.0, inertia=(0.1, 0.2, 0.3))
-        b.joint(name, ns.Free(), parent="world", child=name)
-    plane = ns.Plane(body="plate", frame=ns.Placement(position=(0.0, 0.1, 0.2)))
-    b.contact(ns.Rolling(name="ball", body="ball", wheel=ns.Ball(radius=0.3), plane=plane))
+        b.joint(name, ns.joints.Free(), parent="world", child=name)
+    plane = ns.contacts.Plane(body="plate", frame=ns.Placement(position=(0.0, 0.1, 0.2)))
+    b.contact(
+        ns.contacts.Rolling(
+            name="ball", body="ball", wheel=ns.surfaces.Ball(radius=0.3), plane=plane
+        )
+    )
     return b.build()
 
 

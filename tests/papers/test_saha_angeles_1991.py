@@ -160,10 +160,10 @@ def test_revolute_coupling_matrices():
     b.body("i", mass=1.0, inertia=(1.0, 1.0, 1.0))
     offset = tuple(float(x) for x in np.add(given["a_j"], given["rho_j"]))
     b.body("j", mass=1.0, inertia=(1.0, 1.0, 1.0), center_of_mass=offset)
-    b.joint("base", ns.Free(), parent="world", child="i")
+    b.joint("base", ns.joints.Free(), parent="world", child="i")
     b.joint(
         "pin",
-        ns.Revolute(axis=tuple(given["e_ij"])),
+        ns.joints.Revolute(axis=tuple(given["e_ij"])),
         parent="i",
         child="j",
         parent_frame=ns.Placement(position=tuple(-x for x in given["rho_i"])),
@@ -185,12 +185,16 @@ def test_rolling_coupling_matrices():
     b = ns.ModelBuilder(name="pair", gravity=(0.0, 0.0, 0.0))
     for name in ("i", "j"):
         b.body(name, mass=1.0, inertia=(1.0, 1.0, 1.0))
-        b.joint(name, ns.Free(), parent="world", child=name)
+        b.joint(name, ns.joints.Free(), parent="world", child=name)
     frame = ns.Placement(
         position=tuple(float(x) for x in q - c_i), angles=(heading, tilt, 0.0), sequence="zyz"
     )
-    ball = ns.Ball(radius=float(np.linalg.norm(c_j - q)))
-    b.contact(ns.Rolling(name="ball", body="j", wheel=ball, plane=ns.Plane(body="i", frame=frame)))
+    ball = ns.surfaces.Ball(radius=float(np.linalg.norm(c_j - q)))
+    b.contact(
+        ns.contacts.Rolling(
+            name="ball", body="j", wheel=ball, plane=ns.contacts.Plane(body="i", frame=frame)
+        )
+    )
     still = [1.0, 0.0, 0.0, 0.0]
     A, _ = stacked_numbers(b.build(), [*c_i, *still, *c_j, *still])
     assert A.shape == (3, 12)

@@ -30,12 +30,12 @@ def test_what_is_no_truth(value):
 
 def tracked(system, **loop):
     axle = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
-    path, timing = ns.Circle(radius=2.0), ns.Quintic(20.0)
+    path, timing = ns.paths.Circle(radius=2.0), ns.timing.Quintic(20.0)
     return ns.track(
         system,
         path,
         follower=ns.Follower(**axle),
-        controller=ns.ControlLoop(controller=ns.PoseTracking(), **loop),
+        controller=ns.ControlLoop(controller=ns.controllers.PoseTracking(), **loop),
         timing=timing,
     )
 
@@ -100,9 +100,9 @@ ASKED = {
     "sweep": (
         lambda s, true: ns.sweep_eigenvalues(s, "m", [true, 2.0]), "the values of 'm' are", "sweep",
     ),
-    "radius": (lambda s, true: ns.Circle(radius=true), "radius is ", "Circle"),
-    "timing": (lambda s, true: ns.Quintic(true), " is ", "Quintic"),
-    "gain": (lambda s, true: ns.PoseTracking(kx=true), "kx is ", "PoseTracking"),
+    "radius": (lambda s, true: ns.paths.Circle(radius=true), "radius is ", "Circle"),
+    "timing": (lambda s, true: ns.timing.Quintic(true), " is ", "Quintic"),
+    "gain": (lambda s, true: ns.controllers.PoseTracking(kx=true), "kx is ", "PoseTracking"),
 }  # fmt: skip
 
 
@@ -133,6 +133,6 @@ def test_a_model_refuses_it_too(refuses):
     b = ns.ModelBuilder("block", gravity=(0.0, 0.0, -9.81))
     b.parameter("m", True, "kg")
     b.body("block", mass="m", inertia=(0.1, 0.1, 0.1))
-    b.joint("slide", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
+    b.joint("slide", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
     with refuses(ns.ModelError, "True, which is not a number", "", "give a number"):
         b.build()

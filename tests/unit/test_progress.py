@@ -48,7 +48,7 @@ def test_fractions_words_and_states_with_a_text(terminal):
         assert (task.description, task.total, task.completed) == ("simulating", 1.0, 0.25)
         bar("drawing")
         assert (shown_bar(bar).description, shown_bar(bar).total) == ("drawing", None)
-        state = ns.SweepProgress(
+        state = ns.results.SweepProgress(
             points=3, total=4, failed=0, chunks=1, total_chunks=2, elapsed=1.0, rate=3.0
         )
         bar(state)

@@ -801,7 +801,7 @@ class CCode(AbstractSystemFormat):
     ----------
     precision : ``double`` or ``single``.
     prefix : of all names; made of the model's name by default.
-    controller : input law that becomes a controller step, such as :class:`noslip.Tracking`.
+    controller : input law that becomes a controller step, such as `noslip.controllers.Tracking`.
     start : values of the state that the code starts with; the model's scenario by default.
     own_sine : whether the code brings its own sine and cosine instead of calling libm's.
     """

@@ -23,34 +23,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noslip import (
-    AbstractJointType,
-    AbstractShape,
-    Ball,
-    Box,
-    Cylinder,
-    Disk,
-    Fault,
-    Fixed,
-    Free,
-    JointDamper,
-    JointFriction,
-    JointSpring,
-    Model,
-    ModelBuilder,
-    ModelError,
-    Motor,
-    Placement,
-    Planar,
-    PositionRow,
-    Prismatic,
-    Revolute,
-    RollerRolling,
-    Rolling,
-    Sphere,
-    Spherical,
-    Wrench,
-)
+from noslip import Fault, Model, ModelBuilder, ModelError, Placement
+from noslip.contacts import RollerRolling, Rolling
+from noslip.forces import JointDamper, JointFriction, JointSpring, Motor, Wrench
+from noslip.joints import AbstractJointType, Fixed, Free, Planar, Prismatic, Revolute, Spherical
+from noslip.rows import PositionRow
+from noslip.shapes import AbstractShape, Box, Cylinder, Sphere
+from noslip.surfaces import Ball, Disk
 from noslip.base import Array, counted, nearest
 from noslip.bridges.mesh_files import drawn
 from noslip.expressions import CONSTANTS, FUNCTIONS

@@ -22,7 +22,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from noslip import AbstractRunFormat, CompileError, Model, NoslipError, System, Trajectory, derive
+from noslip import CompileError, Model, NoslipError, System, Trajectory, derive
+from noslip.formats import AbstractRunFormat
 from noslip.base import (
     IF_YOUR_OWN,
     AbstractFormat,

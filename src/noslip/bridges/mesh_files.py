@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip import Facets, ModelError, NoslipError
+from noslip import ModelError, NoslipError
+from noslip.shapes import Facets
 from noslip.base import LARGEST, Array, absolute, read_bytes, read_text
 from noslip.bridges.xml_text import XmlElement, parse_xml
 from noslip.model import rotation_about

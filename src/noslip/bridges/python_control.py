@@ -24,7 +24,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip import Linearization, SimulationError, System
+from noslip import SimulationError, System
+from noslip.results import Linearization
 from noslip.base import ArgumentError, Array, require
 from noslip.control import find_follower
 from noslip.expressions import nominal

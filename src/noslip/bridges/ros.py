@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip import AbstractRunFormat, SimulationError
+from noslip import SimulationError
+from noslip.formats import AbstractRunFormat
 from noslip.base import open_plain, require
 from noslip.simulation import ColumnTable
 

@@ -18,7 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noslip import Disk, Joint, Model, ModelError, RollerRolling, Rolling
+from noslip import Joint, Model, ModelError
+from noslip.contacts import RollerRolling, Rolling
+from noslip.surfaces import Disk
 from noslip.base import Array
 from noslip.expressions import names_of
 from noslip.model import WORLD, AbstractModelFormat, NumberReader, rest_poses, topology

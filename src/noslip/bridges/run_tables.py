@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noslip import AbstractRunFormat, SimulationError
+from noslip import SimulationError
+from noslip.formats import AbstractRunFormat
 from noslip.base import open_plain, require
 from noslip.simulation import ColumnTable
 

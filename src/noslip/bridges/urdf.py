@@ -18,25 +18,11 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from noslip import (
-    AbstractRow,
-    AbstractShape,
-    Box,
-    Cylinder,
-    Fixed,
-    Free,
-    Joint,
-    JointDamper,
-    JointFriction,
-    Model,
-    ModelError,
-    Motor,
-    Placement,
-    Planar,
-    Prismatic,
-    Revolute,
-    Sphere,
-)
+from noslip import Joint, Model, ModelError, Placement
+from noslip.forces import JointDamper, JointFriction, Motor
+from noslip.joints import Fixed, Free, Planar, Prismatic, Revolute
+from noslip.rows import AbstractRow
+from noslip.shapes import AbstractShape, Box, Cylinder, Sphere
 from noslip.base import Array, counted, nearest
 from noslip.bridges.description import Geometry, Link, LinkJoint, Pose, RobotDescription
 from noslip.bridges.robots import AbstractRobotFormat

@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip import AbstractPath, Composite, Fault, Line, ModelError, Nurbs, SimulationError
+from noslip import Fault, ModelError, SimulationError
+from noslip.paths import AbstractPath, Composite, Line, Nurbs
 from noslip.base import LARGEST, nearest, read_text
 from noslip.bridges.description import (
     Geometry,

@@ -229,7 +229,7 @@ def _linearize(
     search: bool,
     find: tuple[str, ...],
     time: float,
-) -> ns.Linearization:
+) -> ns.results.Linearization:
     about, inputs, parameters = named_values(system, changes)
     if not search:
         return ns.linearize(

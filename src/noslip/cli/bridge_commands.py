@@ -164,7 +164,7 @@ def export(
 
     A run is a folder written by `noslip run` or `noslip track`; a model is a name or a file.
     """
-    from noslip import AbstractRunFormat
+    from noslip.formats import AbstractRunFormat
     from noslip.base import absolute
     from noslip.bridges import make_target
 

@@ -19,7 +19,8 @@ from noslip.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from noslip import AbstractEquationFormat, AbstractFormulation
+    from noslip import AbstractFormulation
+    from noslip.formats import AbstractEquationFormat
     from noslip.show import EquationDocument
 
 
@@ -32,7 +33,7 @@ def formulations() -> dict[str, AbstractFormulation]:
 
 def formats() -> dict[str, AbstractEquationFormat]:
     """All formats of equations by the word that --format takes, those of plugins too."""
-    from noslip import AbstractEquationFormat
+    from noslip.formats import AbstractEquationFormat
     from noslip.base import known_formats
 
     return known_formats(AbstractEquationFormat)
@@ -266,7 +267,7 @@ def _check_json(target: Path) -> None:
 
 def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:
     """The format by the suffix of a file; a suffix that contradicts --format is refused."""
-    from noslip import AbstractEquationFormat
+    from noslip.formats import AbstractEquationFormat
     from noslip.base import check_folder, format_of
 
     found = format_of(AbstractEquationFormat, target, "write")
@@ -306,7 +307,7 @@ def verify(model: str, states: int, seed: int, as_json: bool) -> None:
 
 def templates() -> list[str]:
     """Words of the nonholonomic joints that have a template."""
-    return list(ns.JOINT_TEMPLATES)
+    return list(ns.joints.JOINT_TEMPLATES)
 
 
 @click.command()
@@ -322,11 +323,11 @@ def templates() -> list[str]:
 def joints(joint: str | None, format_: str) -> None:
     """Show a nonholonomic JOINT with its equations, or list all of them."""
     if joint is not None:
-        click.echo(ns.joint_template(joint).text(format_))
+        click.echo(ns.joints.joint_template(joint).text(format_))
         return
-    width = max(map(len, ns.JOINT_TEMPLATES))
-    for word in ns.JOINT_TEMPLATES:
-        found = ns.joint_template(word)
+    width = max(map(len, ns.joints.JOINT_TEMPLATES))
+    for word in ns.joints.JOINT_TEMPLATES:
+        found = ns.joints.joint_template(word)
         click.echo(f"{word:<{width}}  [{found.equations_in_paper}] {found.meaning}")
 
 
@@ -356,7 +357,7 @@ def cost(model: str, methods: tuple[str, ...], chain: str, as_json: bool) -> Non
 
     if bool(model) == bool(chain):
         raise click.UsageError("give a model, or --chain")
-    found: ns.Cost | ns.CostGrowth
+    found: ns.results.Cost | ns.results.CostGrowth
     if chain:
         try:
             sizes = [int(text) for text in chain.split(",")]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 if TYPE_CHECKING:
-    from noslip import ExtendedKalman, Model, Plant, System
+    from noslip import Model, Plant, System
+    from noslip.sensors import ExtendedKalman
 
 
 #: The model of `noslip run` and `noslip studio` without a name.
@@ -117,7 +118,7 @@ class EstimatorTexts(NamedTuple):
             if given:
                 raise click.UsageError(f"{given[0]!r} is for an estimator: add --estimator ekf")
             return None
-        return ns.ExtendedKalman(
+        return ns.sensors.ExtendedKalman(
             start_sigma=read_numbers(model, "--start-sigma", self.start_sigmas),
             input_sigma=read_numbers(model, "--input-sigma", self.input_sigmas),
             drift=read_numbers(model, "--drift", self.drifts),

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 def formats() -> list[str]:
     """Words of all formats in which a run can be written, those of plugins too."""
-    from noslip import AbstractRunFormat
+    from noslip.formats import AbstractRunFormat
     from noslip.base import known_formats
 
     return [word for word, f in known_formats(AbstractRunFormat).items() if f.can("write")]
@@ -166,7 +166,7 @@ def write_output(
     friction: float | None,
     tell: Callable[[str], None],
     facts: Mapping[str, str] | None = None,
-) -> tuple[str, ns.Audit | None]:
+) -> tuple[str, ns.results.Audit | None]:
     """Write the folder of a run; return its summary for the terminal and the audit in it.
 
     Parameters
@@ -386,21 +386,21 @@ def _motion(
     tool: str,
     point: str,
     values: Mapping[str, float | str],
-) -> ns.ExpressionMotion | ns.FrameMotion:
+) -> ns.motions.ExpressionMotion | ns.motions.FrameMotion:
     """The motion of coordinates, or of a point of a body that moves the others."""
     found: dict[str, Any] = dict(read_expressions("--motion", texts, "joint1.angle=0.5*sin(t)"))
     if not tool:
-        return ns.ExpressionMotion(coordinates=found)
+        return ns.motions.ExpressionMotion(coordinates=found)
     names = {c.name for c in ns.trace(model).coordinates}
     near = {n: float(x) for n, x in values.items() if n in names and not isinstance(x, str)}
-    return ns.FrameMotion(
+    return ns.motions.FrameMotion(
         body=tool, position=found, point=read_triple("--tool-point", point), near=near
     )
 
 
 def _follow(
     system: ns.System,
-    motion: ns.ExpressionMotion | ns.FrameMotion,
+    motion: ns.motions.ExpressionMotion | ns.motions.FrameMotion,
     values: Mapping[str, float | str],
     duration: float | None,
     loop: ns.ControlLoop,
@@ -544,9 +544,9 @@ def track(
 
     from noslip.analysis import split_changes
 
-    parts = tuple(ns.parse_path(text) for text in path_texts)
-    path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)
-    timing = ns.parse_timing(timing_text) if timing_text else None
+    parts = tuple(ns.paths.parse_path(text) for text in path_texts)
+    path = parts[0] if len(parts) == 1 else ns.paths.Composite(paths=parts)
+    timing = ns.timing.parse_timing(timing_text) if timing_text else None
     given: dict[str, Any] = {
         "reverse": reverse,
         "largest_steering": largest_steering,
@@ -637,7 +637,7 @@ def _meaningless(run: ns.Trajectory) -> str:
     return f"SimulationError: {Fault(what, where, fix).text()}"
 
 
-def _slips(found: ns.Audit | None) -> bool:
+def _slips(found: ns.results.Audit | None) -> bool:
     """Whether the ground that was asked about does not hold the motion; says so."""
     from noslip import Fault
 
@@ -656,7 +656,7 @@ def _slips(found: ns.Audit | None) -> bool:
     return True
 
 
-def _lost(errors: ns.PathErrors, fix: str) -> str:
+def _lost(errors: ns.results.PathErrors, fix: str) -> str:
     """Message (what, where, fix) of a vehicle that left its path."""
     from noslip import Fault
 

@@ -285,7 +285,7 @@ def _command() -> str:
     return printable("noslip " + shlex.join(sys.argv[1:]))
 
 
-def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -> str:
+def _summary(store: Any, state: ns.results.SweepProgress, folder: Path, as_json: bool) -> str:
     from noslip.base import install_command, is_installed
     from noslip.show import SweepResults
     from noslip.sweeps import StoreReader

@@ -442,7 +442,9 @@ class KalmanFilter:
             )
         if not channels:
             raise SimulationError(
-                "nothing is measured", where, "give sensors: Plant(sensors=(ns.Odometry(…), …))"
+                "nothing is measured",
+                where,
+                "give sensors: Plant(sensors=(ns.sensors.Odometry(…), …))",
             )
         if model.costates:
             raise SimulationError("the equations have costates", where, "use another formulation")

@@ -328,7 +328,7 @@ class Plant:
                 f"a controller uses coordinates and speeds, but {instruments[0].word} measures "
                 "something else",
                 where,
-                "give an estimator: Plant(estimator=ns.ExtendedKalman(…))",
+                "give an estimator: Plant(estimator=ns.sensors.ExtendedKalman(…))",
             )
         late = max((getattr(s, "delay", 0) for s in self.sensors), default=0)
         if self.estimator is not None and late > LATEST:

@@ -39,12 +39,12 @@ from numpy.typing import NDArray
 from noslip import (
     Measurements,
     NoslipError,
-    Sensitivities,
     SimulationError,
     System,
     gradient,
     simulate_sensitivities,
 )
+from noslip.results import Sensitivities
 from noslip.base import Array, is_truth, nearest
 from noslip.engines import require_system
 from noslip.identification.measured_runs import MeasuredRun, measured_runs, unwrapped, used_columns

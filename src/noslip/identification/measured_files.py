@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noslip import AbstractRunFormat, SimulationError
+from noslip import SimulationError
+from noslip.formats import AbstractRunFormat
 from noslip.base import LARGEST, format_of, nearest, read_text
 from noslip.expressions import UnitError
 from noslip.identification.measured import Array, MeasuredTable, conversion

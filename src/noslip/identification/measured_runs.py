@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noslip import AbstractRunFormat, SimulationError, Table, Trajectory
+from noslip import SimulationError, Table, Trajectory
+from noslip.formats import AbstractRunFormat
 from noslip.base import ArgumentError, Array, format_of, nearest
 from noslip.expressions import UnitError, read_unit
 from noslip.identification.measured import MeasuredTable, conversion

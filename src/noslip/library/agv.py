@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip import (
-    AbstractShape,
-    Box,
-    Cylinder,
-    Disk,
-    Model,
-    ModelBuilder,
-    Motor,
-    Parameter,
-    Placement,
-    Planar,
-    Revolute,
-    Rolling,
-    Scenario,
-)
+from noslip import Model, ModelBuilder, Parameter, Placement, Scenario
+from noslip.contacts import Rolling
+from noslip.forces import Motor
+from noslip.joints import Planar, Revolute
+from noslip.shapes import AbstractShape, Box, Cylinder
+from noslip.surfaces import Disk
 from noslip.model import BLUE, DARK, GLASS, LIGHT, METAL, ORANGE, Vector3, wheel_shapes
 
 

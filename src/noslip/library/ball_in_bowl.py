@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from noslip import Ball, Free, Model, ModelBuilder, RevolvedGround, Ring, Rolling, Scenario, Sphere
+from noslip import Model, ModelBuilder, Scenario
+from noslip.contacts import Rolling
+from noslip.grounds import RevolvedGround
+from noslip.joints import Free
+from noslip.shapes import Ring, Sphere
+from noslip.surfaces import Ball
 from noslip.model import LIGHT, RED
 
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from noslip import (
-    Ball,
-    Box,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Plane,
-    Revolute,
-    RevolvedGround,
-    Rolling,
-    Scenario,
-    Turned,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import Plane, Rolling
+from noslip.forces import Motor
+from noslip.grounds import RevolvedGround
+from noslip.joints import Revolute
+from noslip.shapes import Box, Turned
+from noslip.surfaces import Ball
 from noslip.library.ball_in_bowl import add_ball
 from noslip.model import LIGHT, ORANGE
 

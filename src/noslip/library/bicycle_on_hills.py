@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from math import cos, sin
 
-from noslip import GridGround, Model, Rolling, Scenario
+from noslip import Model, Scenario
+from noslip.contacts import Rolling
+from noslip.grounds import GridGround
 from noslip.library.whipple_bicycle import build as bicycle
 
 

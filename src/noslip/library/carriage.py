@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from noslip import (
-    Box,
-    Cylinder,
-    Disk,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Planar,
-    Revolute,
-    Rolling,
-    Scenario,
-    Sphere,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import Rolling
+from noslip.forces import Motor
+from noslip.joints import Planar, Revolute
+from noslip.shapes import Box, Cylinder, Sphere
+from noslip.surfaces import Disk
 from noslip.model import BLUE, LIGHT, METAL, ORANGE, axle, wheel_shapes
 
 

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from noslip import (
-    Box,
-    Cylinder,
-    KnifeEdge,
-    Model,
-    ModelBuilder,
-    Placement,
-    Planar,
-    Scenario,
-    Sphere,
-    Wrench,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import KnifeEdge
+from noslip.forces import Wrench
+from noslip.joints import Planar
+from noslip.shapes import Box, Cylinder, Sphere
 from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, RED
 
 

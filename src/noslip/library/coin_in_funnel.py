@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip import (
-    Angles,
-    Box,
-    Cylinder,
-    Disk,
-    Free,
-    Model,
-    ModelBuilder,
-    Placement,
-    RevolvedGround,
-    Ring,
-    Rolling,
-    Scenario,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import Rolling
+from noslip.grounds import RevolvedGround
+from noslip.joints import Angles, Free
+from noslip.shapes import Box, Cylinder, Ring
+from noslip.surfaces import Disk
 from noslip.model import DARK, LIGHT, ORANGE
 
 

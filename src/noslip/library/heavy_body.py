@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from noslip import (
-    Angles,
-    Box,
-    Cylinder,
-    Model,
-    ModelBuilder,
-    Placement,
-    Scenario,
-    Sphere,
-    Spherical,
-    Wrench,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.forces import Wrench
+from noslip.joints import Angles, Spherical
+from noslip.shapes import Box, Cylinder, Sphere
 from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE
 
 

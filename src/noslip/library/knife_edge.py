@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from noslip import (
-    AbstractShape,
-    Box,
-    Cylinder,
-    KnifeEdge,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Planar,
-    Scenario,
-    Sphere,
-    Wrench,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import KnifeEdge
+from noslip.forces import Motor, Wrench
+from noslip.joints import Planar
+from noslip.shapes import AbstractShape, Box, Cylinder, Sphere
 from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE
 
 

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip import (
-    AbstractShape,
-    Box,
-    Cylinder,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Planar,
-    Revolute,
-    Scenario,
-    Sphere,
-    Tire,
-    Wrench,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.forces import Motor, Tire, Wrench
+from noslip.joints import Planar, Revolute
+from noslip.shapes import AbstractShape, Box, Cylinder, Sphere
 from noslip.expressions import Scalar
 from noslip.model import BLUE, DARK, GLASS, METAL, ORANGE, TEAL, Vector3, axle, box
 

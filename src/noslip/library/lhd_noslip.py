@@ -11,7 +11,8 @@ The two axles' centers of rotation need only lie on a line with the waist; they 
 
 from __future__ import annotations
 
-from noslip import KnifeEdge, Model, Scenario
+from noslip import Model, Scenario
+from noslip.contacts import KnifeEdge
 from noslip.library.lhd import DRIVE, vehicle
 
 

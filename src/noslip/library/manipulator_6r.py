@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip import (
-    AbstractShape,
-    Box,
-    Cylinder,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Scenario,
-    Sphere,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.forces import Motor
+from noslip.shapes import AbstractShape, Box, Cylinder, Sphere
 from noslip.expressions import Scalar
 from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL, LinkRow, Vector3, serial_arm
 

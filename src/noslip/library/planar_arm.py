@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noslip import AbstractShape, Box, Cylinder, ModelBuilder, Motor, Placement
+from noslip import ModelBuilder, Placement
+from noslip.forces import Motor
+from noslip.shapes import AbstractShape, Box, Cylinder
 from noslip.model import BLUE, DARK, ORANGE, RED, TEAL, LinkRow, serial_arm
 
 _COLORS = (BLUE, TEAL, RED)

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from math import cos, pi, sin
 
-from noslip import (
-    AbstractShape,
-    Angles,
-    Box,
-    Ellipsoid,
-    Free,
-    Model,
-    ModelBuilder,
-    Placement,
-    Rolling,
-    Scenario,
-    Turned,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import Rolling
+from noslip.joints import Angles, Free
+from noslip.shapes import AbstractShape, Box, Turned
+from noslip.surfaces import Ellipsoid
 from noslip.model import BLUE, ORANGE
 
 

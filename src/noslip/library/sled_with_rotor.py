@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip import (
-    Box,
-    Cylinder,
-    KnifeEdge,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Planar,
-    Revolute,
-    Ring,
-    Scenario,
-    Wrench,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import KnifeEdge
+from noslip.forces import Motor, Wrench
+from noslip.joints import Planar, Revolute
+from noslip.shapes import Box, Cylinder, Ring
 from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
 
 

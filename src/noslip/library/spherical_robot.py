@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from noslip import (
-    Angles,
-    Ball,
-    Cylinder,
-    Disk,
-    Free,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Plane,
-    Revolute,
-    Ring,
-    Rolling,
-    Scenario,
-    SphereGround,
-    Spherical,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import Plane, Rolling
+from noslip.forces import Motor
+from noslip.grounds import SphereGround
+from noslip.joints import Angles, Free, Revolute, Spherical
+from noslip.shapes import Cylinder, Ring
+from noslip.surfaces import Ball, Disk
 from noslip.model import BLUE, METAL, ORANGE, RED, box, wheel_shapes
 
 

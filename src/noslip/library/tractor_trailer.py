@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip import (
-    AbstractShape,
-    Box,
-    Cylinder,
-    KnifeEdge,
-    Model,
-    ModelBuilder,
-    Placement,
-    Planar,
-    Revolute,
-    Scenario,
-    Sphere,
-    Wrench,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import KnifeEdge
+from noslip.forces import Wrench
+from noslip.joints import Planar, Revolute
+from noslip.shapes import AbstractShape, Box, Cylinder, Sphere
 from noslip.expressions import Scalar
 from noslip.model import BLUE, DARK, GLASS, LIGHT, METAL, TEAL, Vector3, axle
 

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip import (
-    AbstractShape,
-    Box,
-    Cylinder,
-    KnifeEdge,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Planar,
-    Revolute,
-    Scenario,
-    Wrench,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import KnifeEdge
+from noslip.forces import Motor, Wrench
+from noslip.joints import Planar, Revolute
+from noslip.shapes import AbstractShape, Box, Cylinder
 from noslip.model import BLUE, DARK, METAL, ORANGE, Vector3, axle, box
 
 

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from noslip import (
-    Angles,
-    Free,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Revolute,
-    Rolling,
-    Scenario,
-    Torus,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import Rolling
+from noslip.forces import Motor
+from noslip.joints import Angles, Free, Revolute
+from noslip.surfaces import Torus
 from noslip.library.bicycle_on_hills import hills
 from noslip.model import BLUE, METAL, box, wheel_shapes
 

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip import (
-    Box,
-    Cylinder,
-    Disk,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Planar,
-    Revolute,
-    Ring,
-    Rolling,
-    Scenario,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import Rolling
+from noslip.forces import Motor
+from noslip.joints import Planar, Revolute
+from noslip.shapes import Box, Cylinder, Ring
+from noslip.surfaces import Disk
 from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, RED, axle
 
 

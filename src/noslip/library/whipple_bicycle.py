@@ -9,24 +9,12 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip import (
-    AbstractShape,
-    Angles,
-    Box,
-    Cylinder,
-    Disk,
-    Free,
-    Model,
-    ModelBuilder,
-    Motor,
-    Placement,
-    Revolute,
-    Ring,
-    Rolling,
-    Scenario,
-    Sphere,
-    Wrench,
-)
+from noslip import Model, ModelBuilder, Placement, Scenario
+from noslip.contacts import Rolling
+from noslip.forces import Motor, Wrench
+from noslip.joints import Angles, Free, Revolute
+from noslip.shapes import AbstractShape, Box, Cylinder, Ring, Sphere
+from noslip.surfaces import Disk
 from noslip.expressions import Scalar
 from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip import AbstractShape, Model, ModelError
+from noslip import Model, ModelError
+from noslip.shapes import AbstractShape
 from noslip.base import Array, nearest
 from noslip.model import WORLD, NumberReader, number, numbers
 from noslip.scene.defaults import curved_grounds, default_shapes, world_shapes

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from noslip import AbstractShape, Body, Box, Cylinder, Joint, Model, Placement, Plane, Sphere
+from noslip import Body, Joint, Model, Placement
+from noslip.contacts import Plane
+from noslip.shapes import AbstractShape, Box, Cylinder, Sphere
 from noslip.base import Array
 from noslip.model import RIM_COLOR, TREAD_COLOR, WORLD, NumberReader, number, numbers, rotation_to
 from noslip.scene.geometry import placed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip import AbstractShape
+from noslip.shapes import AbstractShape
 from noslip.model import NumberReader
 from noslip.scene.geometry import placed
 

@@ -20,7 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip import AbstractShape, Body, Box, Cylinder, Model, Placement, Plane
+from noslip import Body, Model, Placement
+from noslip.contacts import Plane
+from noslip.shapes import AbstractShape, Box, Cylinder
 from noslip.base import Array
 from noslip.model import WORLD, NumberReader, angles_of, rest_poses, vector
 from noslip.scene.geometry import placed

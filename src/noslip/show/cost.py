@@ -38,11 +38,11 @@ from noslip import (
     ModelBuilder,
     NaturalComplement,
     Placement,
-    Revolute,
     SimulationError,
     compile,
     derive,
 )
+from noslip.joints import Revolute
 from noslip.base import nearest
 from noslip.engines import trace_program
 from noslip.formulations import inverse_dynamics, known_formulations, mass_matrix, row_rates

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from PIL.Image import Image
 
-    from noslip import Audit, Certificate, EigenvalueSweep, Model, Trajectory
+    from noslip import Model, Trajectory
+    from noslip.results import Audit, Certificate, EigenvalueSweep
     from noslip.show.check import CheckReport
     from noslip.show.matrices import MethodMatrices
     from noslip.show.plots.sheets import Sheet

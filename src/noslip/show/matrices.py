@@ -26,13 +26,13 @@ from noslip import (
     AbstractFormulation,
     Equations,
     FormulationError,
-    MethodObject,
     Model,
     SimulationError,
     System,
     complete_start,
     derive,
 )
+from noslip.results import MethodObject
 from noslip.analysis import check_time, input_vector
 from noslip.base import ArgumentError, format_called, nearest
 from noslip.engines import to_sympy, trace_program

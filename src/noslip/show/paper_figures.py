@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noslip import (
-    Catenary,
-    ConstantEnergy,
     ControlLoop,
     SimulationError,
-    Sine,
     System,
     Trajectory,
     compile,
@@ -22,6 +19,8 @@ from noslip import (
     run_scenario,
     track,
 )
+from noslip.paths import Catenary, Sine
+from noslip.timing import ConstantEnergy
 from noslip.show.paper_schematics import SCHEMATICS, draw_schematic
 from noslip.show.papers import entries_of, known_papers
 from noslip.show.plots.style import color

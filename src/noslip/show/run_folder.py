@@ -16,17 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noslip import (
-    AbstractRunFormat,
-    Ending,
-    NoslipError,
-    PathErrors,
-    SimulationError,
-    System,
-    Trajectory,
-    __version__,
-    derive,
-)
+from noslip import Ending, NoslipError, SimulationError, System, Trajectory, __version__, derive
+from noslip.formats import AbstractRunFormat
+from noslip.results import PathErrors
 from noslip.analysis import motion_of, simulated_system
 from noslip.base import (
     ArgumentError,
@@ -45,7 +37,8 @@ from noslip.show.json_output import json_text
 from noslip.simulation import ColumnTable, measured_speeds
 
 if TYPE_CHECKING:
-    from noslip import Audit, System
+    from noslip import System
+    from noslip.results import Audit
 
 
 #: Files that a run is read back from; a folder with a summary is taken for a run.

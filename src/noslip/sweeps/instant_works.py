@@ -10,10 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip import (
-    Instant,
-    InstantBatch,
     SimulationError,
-    SteadyBatch,
     System,
     derive,
     evaluate,
@@ -23,6 +20,7 @@ from noslip import (
     steady,
     steady_batch,
 )
+from noslip.results import Instant, InstantBatch, SteadyBatch
 from noslip.analysis import settable_names, split_changes
 from noslip.base import nearest
 from noslip.simulation import output_units, reaction_values, units_by_name

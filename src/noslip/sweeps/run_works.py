@@ -13,13 +13,13 @@ import numpy as np
 from noslip import (
     Batch,
     Ending,
-    PathErrors,
     SimulationError,
     Trajectory,
     run_scenario,
     simulate_batch,
     simulate_sensitivities,
 )
+from noslip.results import PathErrors
 from noslip.analysis import scenario_start, settable_names, split_changes
 from noslip.base import nearest
 from noslip.control import driven_system

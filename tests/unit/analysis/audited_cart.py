@@ -33,7 +33,7 @@ def cart(
     if lift:
         b.body("deck", mass=1.0, inertia=(1.0, 1.0, 1.0))
         motion = {"position": lift}
-        slide = ns.Prismatic(axis=(0.0, 0.0, 1.0))
+        slide = ns.joints.Prismatic(axis=(0.0, 0.0, 1.0))
         b.joint("lift", slide, parent="world", child="deck", motion=motion)
         ground = "deck"
     z = joint_height
@@ -41,33 +41,35 @@ def cart(
     up = (z * math.sin(slope), 0.0, z * math.cos(slope))
     at = ns.Placement(position=up, angles=(0.0, slope, 0.0))
     if base == "planar":
-        b.joint("cart", ns.Planar(), parent=ground, child="cart", parent_frame=at)
+        b.joint("cart", ns.joints.Planar(), parent=ground, child="cart", parent_frame=at)
     else:
-        b.joint("cart", ns.Free(), parent=ground, child="cart", parent_frame=at)
-    plane = ns.Plane(body=ground, frame=frame)
+        b.joint("cart", ns.joints.Free(), parent=ground, child="cart", parent_frame=at)
+    plane = ns.contacts.Plane(body=ground, frame=frame)
     for name, x, y in wheels:
         b.body(name, mass=0.0, inertia=(0.0, 0.0, 0.0))
         b.joint(
             name,
-            ns.Revolute(axis=(0.0, 1.0, 0.0)),
+            ns.joints.Revolute(axis=(0.0, 1.0, 0.0)),
             parent="cart",
             child=name,
             parent_frame=ns.Placement(position=(x, y, R - z)),
         )
-        disk = ns.Disk(radius=R, axis=(0.0, 1.0, 0.0))
+        disk = ns.surfaces.Disk(radius=R, axis=(0.0, 1.0, 0.0))
         row = base != "planar"
-        b.contact(ns.Rolling(name=name, body=name, wheel=disk, plane=plane, normal=row))
+        b.contact(ns.contacts.Rolling(name=name, body=name, wheel=disk, plane=plane, normal=row))
         b.input(f"torque_{name}", "N*m")
-        b.force(ns.Motor(name=name, speed=f"{name}.rate", input=f"torque_{name}"))
+        b.force(ns.forces.Motor(name=name, speed=f"{name}.rate", input=f"torque_{name}"))
     for name, x, y in casters:
-        ball = ns.Ball(radius=R)
+        ball = ns.surfaces.Ball(radius=R)
         at = (x, y, R - z)
         free = {"longitudinal": False, "lateral": False}
-        b.contact(ns.Rolling(name=name, body="cart", wheel=ball, center=at, plane=plane, **free))
+        b.contact(
+            ns.contacts.Rolling(name=name, body="cart", wheel=ball, center=at, plane=plane, **free)
+        )
     for name, x, y in blades:
         point = (x, y, -z)
         b.contact(
-            ns.KnifeEdge(
+            ns.contacts.KnifeEdge(
                 name=name, body="cart", direction=(1.0, 0.0, 0.0), point=point, plane=plane
             )
         )

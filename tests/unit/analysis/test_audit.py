@@ -247,13 +247,16 @@ def with_flywheel(system, row, parent="cart"):
     model = system.model
     wheel = ns.Body(name="flywheel", mass=2.0, inertia=(0.1, 0.2, 0.1))
     hinge = ns.Joint(
-        name="flywheel", type=ns.Revolute(axis=(0.0, 1.0, 0.0)), parent=parent, child="flywheel"
+        name="flywheel",
+        type=ns.joints.Revolute(axis=(0.0, 1.0, 0.0)),
+        parent=parent,
+        child="flywheel",
     )
     model = dataclasses.replace(
         model,
         bodies=(*model.bodies, wheel),
         joints=(*model.joints, hinge),
-        rows=(ns.VelocityRow(name="gear", expression=row, unit="rad/s"),),
+        rows=(ns.rows.VelocityRow(name="gear", expression=row, unit="rad/s"),),
     )
     return ns.compile(ns.derive(model))
 

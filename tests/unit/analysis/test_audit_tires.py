@@ -46,14 +46,14 @@ def brush_use(x):
 TIRES = {
     **{
         road: (
-            ns.MagicTire(**_WHEEL, road=road, v0=V0),
+            ns.forces.MagicTire(**_WHEEL, road=road, v0=V0),
             lambda x, r=road: magic(x, r),
             lambda x, r=road: magic_use(x, r),
         )
         for road in ROADS
     },
     "brush": (
-        ns.BrushTire(**_WHEEL, stiffness=900.0, friction=0.6, v0=V0),
+        ns.forces.BrushTire(**_WHEEL, stiffness=900.0, friction=0.6, v0=V0),
         lambda x: 0.6 * brush_use(x),
         brush_use,
     ),
@@ -64,17 +64,19 @@ def cart(*forces, along=False):
     """A body on a plane that stands on three points, one of them a wheel with these forces."""
     b = ns.ModelBuilder(name="cart", gravity=(0, 0, -G))
     b.body("cart", mass=3 * LOAD / G, inertia=(1, 1, 1))
-    b.joint("cart", ns.Planar(), parent="world", child="cart")
+    b.joint("cart", ns.joints.Planar(), parent="world", child="cart")
     b.body("wheel", mass=1e-9, inertia=(1.0, 1.0, 1.0))
     at = ns.Placement(position=(0.5, 0.0, RADIUS))
-    b.joint("wheel", ns.Revolute(axis=(0, 1, 0)), parent="cart", child="wheel", parent_frame=at)
-    disk = ns.Disk(radius=RADIUS, axis=(0, 1, 0))
+    b.joint(
+        "wheel", ns.joints.Revolute(axis=(0, 1, 0)), parent="cart", child="wheel", parent_frame=at
+    )
+    disk = ns.surfaces.Disk(radius=RADIUS, axis=(0, 1, 0))
     hold = {"longitudinal": along, "lateral": along}
-    b.contact(ns.Rolling(name="wheel", body="wheel", wheel=disk, **hold))
+    b.contact(ns.contacts.Rolling(name="wheel", body="wheel", wheel=disk, **hold))
     for name, y in (("left", 0.4), ("right", -0.4)):
-        ball, p = ns.Ball(radius=RADIUS), (-0.25, y, RADIUS)
+        ball, p = ns.surfaces.Ball(radius=RADIUS), (-0.25, y, RADIUS)
         b.contact(
-            ns.Rolling(
+            ns.contacts.Rolling(
                 name=name, body="cart", wheel=ball, center=p, longitudinal=False, lateral=False
             )
         )
@@ -139,7 +141,7 @@ def test_a_slide_fails_without_a_friction_coefficient():
 
 def test_tires_of_a_blade_have_a_maximum_or_are_named():
     for maximum, verdict in ((20.0, "fails"), (None, "unknown")):
-        tire = ns.Tire(
+        tire = ns.forces.Tire(
             name="keel", body="cart", direction=(1, 0, 0), stiffness=500.0, v0=0.1, maximum=maximum
         )
         found = audited(cart(tire, along=True), {"cart.vy": 1.0, "cart.vx": 1.0}, 50.0)
@@ -151,9 +153,9 @@ def test_tires_of_a_blade_have_a_maximum_or_are_named():
 
 
 def test_elastic_contacts_slide_by_their_own_load():
-    ball = ns.ElasticContact(
-        name="ball", body="cart", wheel=ns.Ball(radius=0.2), center=(0, 0, 0.199), stiffness=1e4,
-        friction=0.3, v0=0.01,
+    ball = ns.forces.ElasticContact(
+        name="ball", body="cart", wheel=ns.surfaces.Ball(radius=0.2), center=(0, 0, 0.199),
+        stiffness=1e4, friction=0.3, v0=0.01,
     )  # fmt: skip
     system = cart(ball, along=True)
     for speed, verdict in ((1.0, "fails"), (1e-3, "holds if shared")):

@@ -177,14 +177,16 @@ def test_blades_have_side_forces_and_no_verdict(system_of):
 
 def test_a_wheel_without_normal_row_or_planar_joint_has_no_load():
     b = ns.ModelBuilder(name="mill", gravity=(0.0, 0.0, -G))
-    z, y = ns.Revolute(axis=(0.0, 0.0, 1.0)), ns.Revolute(axis=(0.0, 1.0, 0.0))
+    z, y = ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), ns.joints.Revolute(axis=(0.0, 1.0, 0.0))
     b.body("arm", mass=1.0, inertia=(1.0, 1.0, 1.0))
     b.body("stone", mass=5.0, inertia=(0.1, 0.2, 0.1))
     b.joint("post", z, parent="world", child="arm")
     at = ns.Placement(position=(0.0, 1.0, 0.3))
     b.joint("axle", y, parent="arm", child="stone", parent_frame=at)
-    disk = ns.Disk(radius=0.3, axis=(0.0, 1.0, 0.0))
-    b.contact(ns.Rolling(name="stone", body="stone", wheel=disk, lateral=False, normal=False))
+    disk = ns.surfaces.Disk(radius=0.3, axis=(0.0, 1.0, 0.0))
+    b.contact(
+        ns.contacts.Rolling(name="stone", body="stone", wheel=disk, lateral=False, normal=False)
+    )
     system = ns.compile(ns.derive(b.build()))
     found = audit(system, still(system, start={"post.rate": 1.0}), friction=0.5)
     assert found.verdict == "unknown" and found["stone"].load_from == ""

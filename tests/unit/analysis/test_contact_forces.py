@@ -106,12 +106,14 @@ def test_no_split_keeps_all_wheels_down_when_the_weight_is_outside():
 def test_a_ball_between_floor_and_ceiling_can_be_squeezed_at_will():
     b = ns.ModelBuilder(name="squeezed", gravity=(0.0, 0.0, -G))
     b.body("ball", mass=2.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    ceiling = ns.Plane(frame=ns.Placement(position=(0.0, 0.0, 1.0), angles=(np.pi, 0.0, 0.0)))
-    ball = ns.Ball(radius=0.5)
-    b.contact(ns.Rolling(name="floor", body="ball", wheel=ball))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    ceiling = ns.contacts.Plane(
+        frame=ns.Placement(position=(0.0, 0.0, 1.0), angles=(np.pi, 0.0, 0.0))
+    )
+    ball = ns.surfaces.Ball(radius=0.5)
+    b.contact(ns.contacts.Rolling(name="floor", body="ball", wheel=ball))
     free = {"longitudinal": False, "lateral": False}
-    b.contact(ns.Rolling(name="ceiling", body="ball", wheel=ball, plane=ceiling, **free))
+    b.contact(ns.contacts.Rolling(name="ceiling", body="ball", wheel=ball, plane=ceiling, **free))
     system = ns.compile(ns.derive(b.build()))
     found = audit(system, still(system, start={"ball.wz": 1.0}))
     assert found["floor"].normal_range[0] == pytest.approx([2 * G, np.inf])
@@ -198,18 +200,20 @@ def test_shared_side_force_that_moves_load():
     b.body("cart", mass=M, inertia=(0.4, 0.7, 0.9))
     motion = {"x": "t^2", "y": "0", "angle": "0"}
     frame = ns.Placement(position=(0.0, 0.0, height))
-    b.joint("cart", ns.Planar(), parent="world", child="cart", parent_frame=frame, motion=motion)
-    ball = ns.Ball(radius=R)
+    b.joint(
+        "cart", ns.joints.Planar(), parent="world", child="cart", parent_frame=frame, motion=motion
+    )
+    ball = ns.surfaces.Ball(radius=R)
     free = {"longitudinal": False, "lateral": False}
     for name, x, y in (("one", -A, -B), ("two", -A, B)):
         at = (x, y, R - height)
-        b.contact(ns.Rolling(name=name, body="cart", wheel=ball, center=at, **free))
+        b.contact(ns.contacts.Rolling(name=name, body="cart", wheel=ball, center=at, **free))
     # a skid across the travel that stands ahead
     b.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="skid",
             body="cart",
-            wheel=ns.Ball(radius=R),
+            wheel=ns.surfaces.Ball(radius=R),
             center=(A, 0.0, R - height),
             longitudinal=False,
         )

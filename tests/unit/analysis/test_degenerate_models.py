@@ -23,18 +23,18 @@ def in_plane(name, *rows, motion=None):
     """A body in the plane with rows of its own."""
     b = ns.ModelBuilder(name=name, gravity=(0.0, -9.81, 0.0))
     b.body("p", mass=2.0, inertia=(0.1, 0.2, 0.3), center_of_mass=CENTER)
-    b.joint("p", ns.Planar(), parent="world", child="p", motion=motion)
+    b.joint("p", ns.joints.Planar(), parent="world", child="p", motion=motion)
     for k, expression in enumerate(rows):
-        b.row(ns.VelocityRow(name=f"row{k}", expression=expression))
+        b.row(ns.rows.VelocityRow(name=f"row{k}", expression=expression))
     return b
 
 
 def ball_of_a_planar_joint():
     """The joint holds the height that the contact's only row asks for."""
     b = in_plane("height")
-    ball = ns.Ball(radius=0.5)
+    ball = ns.surfaces.Ball(radius=0.5)
     b.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="ball",
             body="p",
             wheel=ball,
@@ -60,10 +60,10 @@ def bars(name, *, close):
     at = ns.Placement(position=(1.0, 0.0, 0.0))
     for bar in ("left", "right"):
         b.body(bar, mass=1.5, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.3, 0.0, 0.0))
-    b.joint("wall", ns.Fixed(), parent="world", child="left")
-    b.joint("weld", ns.Fixed(), parent="left", child="right", parent_frame=at)
+    b.joint("wall", ns.joints.Fixed(), parent="world", child="left")
+    b.joint("weld", ns.joints.Fixed(), parent="left", child="right", parent_frame=at)
     if close:
-        b.joint("other_wall", ns.Fixed(), parent="world", child="right", parent_frame=at)
+        b.joint("other_wall", ns.joints.Fixed(), parent="world", child="right", parent_frame=at)
     return b
 
 
@@ -73,7 +73,7 @@ def truss():
     at = ns.Placement(position=(1.0, 0.0, 0.0))
     for bar in ("a", "b"):
         b.body(bar, mass=1.0, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.5, 0.0, 0.0))
-    pin = ns.Revolute(axis=Z)
+    pin = ns.joints.Revolute(axis=Z)
     b.joint("a", pin, parent="world", child="a")
     b.joint("b", pin, parent="world", child="b", parent_frame=at)
     b.joint("top", pin, parent="a", child="b", parent_frame=at, child_frame=at)
@@ -83,8 +83,8 @@ def truss():
 def led_rod():
     b = ns.ModelBuilder(name="led-rod", gravity=(0.0, -9.81, 0.0))
     b.body("rod", mass=1.0, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.4, 0.0, 0.0))
-    b.joint("pin", ns.Revolute(axis=Z), parent="world", child="rod")
-    b.row(ns.VelocityRow(name="clock", expression="pin.rate - 0.3", unit="rad/s"))
+    b.joint("pin", ns.joints.Revolute(axis=Z), parent="world", child="rod")
+    b.row(ns.rows.VelocityRow(name="clock", expression="pin.rate - 0.3", unit="rad/s"))
     return b
 
 
@@ -240,7 +240,7 @@ def test_without_freedom_there_is_nothing_to_solve_for(name, systems):
 
 def test_what_cannot_move_has_no_history(systems):
     for name in IMMOBILE:
-        still = ns.ExpressionMotion(coordinates={})
+        still = ns.motions.ExpressionMotion(coordinates={})
         with pytest.raises(ns.SimulationError, match="has no coordinates") as caught:
             ns.kinematic_history(systems[name], still, duration=1.0)
         assert systems[name].model.name in caught.value.where

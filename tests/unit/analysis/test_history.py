@@ -17,7 +17,9 @@ def agv():
 
 def test_a_vehicle_on_a_circle(agv):
     """Inverse: the axle on a circle gives the wheels' closed form and the caster's of a run."""
-    motion = ns.PathMotion(path=ns.Circle(radius=2.0), timing=ns.Quintic(20.0), **AXLE)
+    motion = ns.motions.PathMotion(
+        path=ns.paths.Circle(radius=2.0), timing=ns.timing.Quintic(20.0), **AXLE
+    )
     found = ns.kinematic_history(agv, motion, duration=20.0, start={"bracket.angle": 0.3})
     p = agv.model.parameter_values()
     tau = found.t / 20.0
@@ -27,9 +29,9 @@ def test_a_vehicle_on_a_circle(agv):
         assert found[f"wheel{k}.angle"] == pytest.approx(rolled, abs=1e-8)
     run = ns.track(
         agv,
-        ns.Circle(radius=2.0),
+        ns.paths.Circle(radius=2.0),
         follower=ns.Follower(reference={"bracket.angle": 0.3}, **AXLE),
-        timing=ns.Quintic(20.0),
+        timing=ns.timing.Quintic(20.0),
         rtol=1e-12,
         atol=1e-12,
     )
@@ -51,7 +53,10 @@ def test_wheels_move_the_vehicle_and_the_vehicle_the_wheels(agv):
     """Direct from histories of the driven joints, and back from the platform's own motion."""
     wheels = {"wheel1.angle": "-3*t - 0.4*t**2", "wheel2.angle": "-5*t + 0.6*sin(2*t)"}
     direct = ns.kinematic_history(
-        agv, ns.ExpressionMotion(coordinates=wheels), duration=3.0, start={"bracket.angle": 0.4}
+        agv,
+        ns.motions.ExpressionMotion(coordinates=wheels),
+        duration=3.0,
+        start={"bracket.angle": 0.4},
     )
     p = agv.model.parameter_values()
     r, track, a = p["r"], p["l"], p["a"]
@@ -91,13 +96,15 @@ def test_an_inadmissible_motion_is_flagged_with_its_size(agv):
     """The platform sideways at 0.2 m/s: the nearest motion stands still, and that is said."""
     sideways = {"platform.x": "0.2*t", "platform.y": 0.0, "platform.angle": 0.0}
     found = ns.kinematic_history(
-        agv, ns.ExpressionMotion(coordinates=sideways), duration=1.0, parameters={"a": 0.0}
+        agv, ns.motions.ExpressionMotion(coordinates=sideways), duration=1.0, parameters={"a": 0.0}
     )
     assert found.residual["platform.x"] == pytest.approx(0.2, abs=1e-12)
     assert found["wheel1.rate"] == pytest.approx(0.0, abs=1e-12)
     assert found.inadmissible == pytest.approx(0.2, abs=1e-12)
     # at the mass center turning makes up for some of it, at the price of turning
-    found = ns.kinematic_history(agv, ns.ExpressionMotion(coordinates=sideways), duration=1.0)
+    found = ns.kinematic_history(
+        agv, ns.motions.ExpressionMotion(coordinates=sideways), duration=1.0
+    )
     least = np.array([0.2, 0.0, 0.0])  # x, y, and the angle times the model's length
     column = np.array([0.101, 0.0, -0.05])  # of turning: a across, and the length
     best = least - column * (column @ least) / (column @ column)
@@ -108,12 +115,12 @@ def test_models_without_enough_inputs():
     """A blade with a motor that turns it, but none that pushes: what is missing is m v̇."""
     b = ns.ModelBuilder(name="blade", gravity=(0.0, 0.0, 0.0), description="A blade on ice")
     b.body("sled", mass=2.0, inertia=(0.1, 0.1, 0.3))
-    b.joint("sled", ns.Planar(), parent="world", child="sled")
-    b.contact(ns.KnifeEdge(name="blade", body="sled", direction=(1.0, 0.0, 0.0)))
+    b.joint("sled", ns.joints.Planar(), parent="world", child="sled")
+    b.contact(ns.contacts.KnifeEdge(name="blade", body="sled", direction=(1.0, 0.0, 0.0)))
     b.input("tau", "N*m", "torque")
-    b.force(ns.Motor(name="motor", speed="sled.rate", input="tau"))
+    b.force(ns.forces.Motor(name="motor", speed="sled.rate", input="tau"))
     blade = ns.compile(ns.derive(b.build()))
-    motion = ns.ExpressionMotion(
+    motion = ns.motions.ExpressionMotion(
         coordinates={
             "sled.x": "2*sin(0.5*t**2)",
             "sled.y": "2 - 2*cos(0.5*t**2)",
@@ -123,7 +130,7 @@ def test_models_without_enough_inputs():
     found = ns.kinematic_history(blade, motion, duration=4.0)
     assert found.inadmissible < 1e-12
     assert found["sled.vx"] == pytest.approx(2 * found.t, abs=1e-11)
-    law = ns.FollowMotion(motion=motion, reference_start=np.zeros(3))
+    law = ns.motions.FollowMotion(motion=motion, reference_start=np.zeros(3))
     with pytest.raises(ns.SimulationError, match="cannot produce every motion"):
         ns.simulate(blade, duration=1.0, inputs=law)
     both = ns.dynamics_history(blade, found)
@@ -137,9 +144,9 @@ def test_models_without_enough_inputs():
 def test_more_inputs_than_freedoms_are_weighted():
     """A steered tractor with three drives: cheap ones do the work, a steering rate is read."""
     tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
-    motion = ns.PathMotion(
-        path=ns.Sine(amplitude=3.0, wave_number=0.15, extent=60.0),
-        timing=ns.Quintic(30.0),
+    motion = ns.motions.PathMotion(
+        path=ns.paths.Sine(amplitude=3.0, wave_number=0.15, extent=60.0),
+        timing=ns.timing.Quintic(30.0),
         steering="steer.angle",
         wheelbase="l1",
     )
@@ -165,13 +172,13 @@ def test_more_inputs_than_freedoms_are_weighted():
 def test_wrong_requests(agv):
     with pytest.raises(ns.SimulationError, match="1 coordinates are given, but 2") as caught:
         ns.kinematic_history(
-            agv, ns.ExpressionMotion(coordinates={"wheel1.angle": "t"}), duration=1.0
+            agv, ns.motions.ExpressionMotion(coordinates={"wheel1.angle": "t"}), duration=1.0
         )
     assert "agv" in caught.value.where and "at least 2" in caught.value.fix
-    twice = ns.ExpressionMotion(coordinates={"wheel1.angle": "t", "platform.z": "t"})
+    twice = ns.motions.ExpressionMotion(coordinates={"wheel1.angle": "t", "platform.z": "t"})
     with pytest.raises(ns.SimulationError, match=r"no coordinate 'platform\.z'"):
         ns.kinematic_history(agv, twice, duration=1.0)
-    motion = ns.ExpressionMotion(coordinates={"wheel1.angle": "t", "wheel2.angle": "t"})
+    motion = ns.motions.ExpressionMotion(coordinates={"wheel1.angle": "t", "wheel2.angle": "t"})
     found = ns.kinematic_history(agv, motion, duration=1.0, samples=5)
     with pytest.raises(ns.SimulationError, match="no column 'wheel9") as caught:
         found["wheel9.rate"]

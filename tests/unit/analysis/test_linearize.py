@@ -239,8 +239,8 @@ def test_turning_the_start_about_the_vertical_changes_nothing(system_of):
 def free_body(sequence):
     b = ns.ModelBuilder(name="swing", gravity=(0.0, 0.0, -9.81))
     b.body("body", mass=2.0, inertia=(0.3, 0.2, 0.1), center_of_mass=(0.0, 0.0, -0.4))
-    angles = ns.Angles(sequence=sequence, names=("a", "b", "c")) if sequence else None
-    b.joint("pivot", ns.Spherical(angles=angles), parent="world", child="body")
+    angles = ns.joints.Angles(sequence=sequence, names=("a", "b", "c")) if sequence else None
+    b.joint("pivot", ns.joints.Spherical(angles=angles), parent="world", child="body")
     return ns.System(equations=ns.derive(b.build()))
 
 
@@ -261,8 +261,8 @@ def test_a_coordinate_whose_stiffness_vanishes_here_is_still_a_state():
     """On x⁴ the force has no slope at the bottom; what is ignored is decided elsewhere."""
     b = ns.ModelBuilder(name="flat", gravity=(0.0, 0.0, -9.81))
     b.body("bead", mass=2.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("rail", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="bead")
-    b.force(ns.Wrench(name="bowl", body="bead", force=("-5*rail.position^3", 0.0, 0.0)))
+    b.joint("rail", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="bead")
+    b.force(ns.forces.Wrench(name="bowl", body="bead", force=("-5*rail.position^3", 0.0, 0.0)))
     line = ns.linearize(ns.System(equations=ns.derive(b.build())))
     assert [s.name for s in line.states] == ["rail.position", "rail.speed"]
     assert line.stiffness[0, 0] == 0.0 and not line.ignored
@@ -373,11 +373,11 @@ def pole():
     b.parameter("k", 30.0, "N*m/rad")
     b.body("cart", mass=2.0, inertia=(0.1, 0.1, 0.1))
     b.body("pole", mass=0.5, inertia=(0.02, 0.02, 0.02), center_of_mass=(0.0, 0.0, 0.4))
-    b.joint("cart", ns.Prismatic(axis=(1, 0, 0)), parent="world", child="cart")
-    b.joint("pole", ns.Revolute(axis=(0, 1, 0)), parent="cart", child="pole")
+    b.joint("cart", ns.joints.Prismatic(axis=(1, 0, 0)), parent="world", child="cart")
+    b.joint("pole", ns.joints.Revolute(axis=(0, 1, 0)), parent="cart", child="pole")
     for name, speed, unit in (("force", "cart.speed", "N"), ("torque", "pole.rate", "N*m")):
         b.input(name, unit)
-        b.force(ns.Motor(name=name, speed=speed, input=name))
+        b.force(ns.forces.Motor(name=name, speed=speed, input=name))
     return ns.System(equations=ns.derive(b.build()))
 
 
@@ -468,12 +468,12 @@ def test_a_guess_picks_the_assembly_that_is_linearized():
     b = ns.ModelBuilder("crank", gravity=(0.0, -9.81, 0.0))
     b.body("crank", mass=1.0, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.1, 0.0, 0.0))
     b.body("rod", mass=1.0, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.2, 0.0, 0.0))
-    hinge = ns.Revolute(axis=(0, 0, 1))
+    hinge = ns.joints.Revolute(axis=(0, 0, 1))
     b.joint("crank", hinge, parent="world", child="crank")
     end = ns.Placement(position=(0.2, 0.0, 0.0))
     b.joint("rod", hinge, parent="crank", child="rod", parent_frame=end)
-    b.row(ns.PositionRow(name="line", expression="point(rod, 0.5, 0, 0).y"))
-    b.force(ns.JointSpring(name="spring", coordinate="crank.angle", stiffness=40.0))
+    b.row(ns.rows.PositionRow(name="line", expression="point(rod, 0.5, 0, 0).y"))
+    b.force(ns.forces.JointSpring(name="spring", coordinate="crank.angle", stiffness=40.0))
     system = ns.System(equations=ns.derive(b.build()))
     found = []
     for near in (0.0, math.pi):

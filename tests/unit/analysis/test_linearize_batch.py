@@ -143,7 +143,7 @@ def test_angles_that_are_singular_at_some_variants():
     b.parameter("pz", 0.5, "m")
     b.body("body", mass=2.0, inertia=(0.3, 0.3, 0.3))
     at = ns.Placement(position=("px", 0.0, "pz"))
-    b.joint("point", ns.Spherical(), parent="world", child="body", child_frame=at)
+    b.joint("point", ns.joints.Spherical(), parent="world", child="body", child_frame=at)
     system = ns.compile(ns.derive(b.build()))
     # the body's own x, z or in between points down
     down = np.array([0.0, np.pi / 2, 0.7, np.pi / 2])

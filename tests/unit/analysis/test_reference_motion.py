@@ -16,7 +16,7 @@ def scenario_motion(system, **task):
     numbers = tuple(
         dataclasses.replace(p, value=task.get(p.name, p.value)) for p in scenario.parameters
     )
-    return ns.ExpressionMotion(
+    return ns.motions.ExpressionMotion(
         coordinates=scenario.motion, definitions=scenario.definitions, parameters=numbers
     )
 
@@ -96,7 +96,7 @@ def test_motions_with_other_texts_have_code_of_their_own(agv):
 def test_inputs_that_are_named_are_the_ones_of_the_samples(system_of):
     system = system_of("manipulator-2r")
     names = [i.name for i in system.model.inputs]
-    motion = ns.ExpressionMotion(
+    motion = ns.motions.ExpressionMotion(
         coordinates={c.name: f"0.{k + 1}*sin(t)" for k, c in enumerate(system.coordinates)}
     )
     times = np.linspace(0.0, 1.0, 5)

@@ -8,7 +8,7 @@ import pytest
 import noslip as ns
 
 #: The z axis of a ground along x of the world.
-ALONG_X = ns.Plane(frame=ns.Placement(angles=(0.0, pi / 2, 0.0)))
+ALONG_X = ns.contacts.Plane(frame=ns.Placement(angles=(0.0, pi / 2, 0.0)))
 G, SPEED = 9.81, 1.3
 #: Rounding of a motion that is found to 1e-9, in frequencies of order ten.
 CLOSE = 1e-7
@@ -17,8 +17,8 @@ CLOSE = 1e-7
 def rolling(wheel, ground, plane=ALONG_X, inertia=(0.02, 0.04, 0.02)):
     b = ns.ModelBuilder(name="along", gravity=(0.0, 0.0, -G))
     b.body("w", mass=1.0, inertia=inertia)
-    b.joint("w", ns.Free(), parent="world", child="w")
-    b.contact(ns.Rolling(name="c", body="w", wheel=wheel, ground=ground, plane=plane))
+    b.joint("w", ns.joints.Free(), parent="world", child="w")
+    b.contact(ns.contacts.Rolling(name="c", body="w", wheel=wheel, ground=ground, plane=plane))
     return ns.compile(ns.derive(b.build()))
 
 
@@ -34,7 +34,9 @@ def frequencies(linear):
 def test_a_ball_swings_in_a_pipe_it_rolls_along(speed):
     pipe, ball, moment = 0.5, 0.1, 0.4 * 0.1**2
     system = rolling(
-        ns.Ball(radius=ball), ns.CylinderGround(radius=pipe, inside=True), inertia=(moment,) * 3
+        ns.surfaces.Ball(radius=ball),
+        ns.grounds.CylinderGround(radius=pipe, inside=True),
+        inertia=(moment,) * 3,
     )
     start = {"w.y": 0.0, "w.z": ball - pipe, "w.wx": 0.0, "w.wy": speed / ball, "w.wz": 0.0}
     found = frequencies(ns.linearize(system, start))
@@ -45,14 +47,14 @@ def test_a_ball_swings_in_a_pipe_it_rolls_along(speed):
 
 AXLE = (0.0, 1.0, 0.0)
 WHEELS = {
-    "disk": (ns.Disk(radius=0.2, axis=AXLE), 0.2),
-    "torus": (ns.Torus(radius=0.2, tube_radius=0.05, axis=AXLE), 0.25),
-    "cylinder": (ns.CylinderSurface(radius=0.2, axis=AXLE), 0.2),
-    "cylinder the other way": (ns.CylinderSurface(radius=0.2, axis=(0.0, -1.0, 0.0)), 0.2),
+    "disk": (ns.surfaces.Disk(radius=0.2, axis=AXLE), 0.2),
+    "torus": (ns.surfaces.Torus(radius=0.2, tube_radius=0.05, axis=AXLE), 0.25),
+    "cylinder": (ns.surfaces.CylinderSurface(radius=0.2, axis=AXLE), 0.2),
+    "cylinder the other way": (ns.surfaces.CylinderSurface(radius=0.2, axis=(0.0, -1.0, 0.0)), 0.2),
 }
 GROUNDS = {
-    "rail": (ns.CylinderGround(radius=0.5), ALONG_X, 0.5),
-    "ridge": (ns.HeightGround(z="-y^2"), ns.Plane(), 0.0),
+    "rail": (ns.grounds.CylinderGround(radius=0.5), ALONG_X, 0.5),
+    "ridge": (ns.grounds.HeightGround(z="-y^2"), ns.contacts.Plane(), 0.0),
 }
 SOME = (("cylinder the other way", "rail"), ("disk", "ridge"))
 CASES = [
@@ -85,16 +87,16 @@ def test_a_conical_wheel_set_hunts_as_klingel_says():
     length = radius / slope
     b = ns.ModelBuilder(name="wheel-set", gravity=(0.0, 0.0, -G))
     b.body("set", mass=1000.0, inertia=(600.0, 80.0, 600.0))
-    b.joint("set", ns.Free(), parent="world", child="set")
+    b.joint("set", ns.joints.Free(), parent="world", child="set")
     for name, side in (("left", 1.0), ("right", -1.0)):
         b.contact(
-            ns.Rolling(
+            ns.contacts.Rolling(
                 name=name,
                 body="set",
-                wheel=ns.ConeSurface(radius=radius, length=length, axis=(0.0, -side, 0.0)),
+                wheel=ns.surfaces.ConeSurface(radius=radius, length=length, axis=(0.0, -side, 0.0)),
                 center=(0.0, side * (half + length), 0.0),
-                ground=ns.CylinderGround(radius=rail),
-                plane=ns.Plane(
+                ground=ns.grounds.CylinderGround(radius=rail),
+                plane=ns.contacts.Plane(
                     frame=ns.Placement(position=(0.0, side * half, 0.0), angles=(0.0, pi / 2, 0.0))
                 ),
                 lateral=side > 0,
@@ -121,11 +123,13 @@ def test_named_angles_are_prescribed_in_a_pipe():
     pipe, radius = 1.0, 0.25
     b = ns.ModelBuilder(name="named", gravity=(0.0, 0.0, -G))
     b.body("w", mass=1.0, inertia=(0.02, 0.04, 0.02))
-    named = ns.Angles(sequence="zxy", names=("yaw", "roll", "pitch"))
-    b.joint("w", ns.Free(angles=named), parent="world", child="w")
-    ground = ns.CylinderGround(radius=pipe, inside=True)
+    named = ns.joints.Angles(sequence="zxy", names=("yaw", "roll", "pitch"))
+    b.joint("w", ns.joints.Free(angles=named), parent="world", child="w")
+    ground = ns.grounds.CylinderGround(radius=pipe, inside=True)
     b.contact(
-        ns.Rolling(name="c", body="w", wheel=WHEELS["torus"][0], ground=ground, plane=ALONG_X)
+        ns.contacts.Rolling(
+            name="c", body="w", wheel=WHEELS["torus"][0], ground=ground, plane=ALONG_X
+        )
     )
     system = ns.compile(ns.derive(b.build()))
     given = {"w.yaw": 0.0, "w.pitch_rate": SPEED / radius}

@@ -139,7 +139,7 @@ def test_an_instant_both_ways(name):
 def test_a_motion_both_ways(name):
     place, speed, *_ = asked(name)
     s = system(name)
-    motion = ns.ExpressionMotion(coordinates={place: "sin(t)"})
+    motion = ns.motions.ExpressionMotion(coordinates={place: "sin(t)"})
     moved = ns.kinematic_history(s, motion, duration=T)
     assert moved[place] == pytest.approx(np.sin(moved.t), abs=1e-11)
     assert moved[speed] == pytest.approx(np.cos(moved.t), abs=1e-11)

@@ -14,22 +14,22 @@ M, RADIUS, INERTIA = 2.0, 0.1, np.array([0.01, 0.012, 0.015])
 def ball(ground, torque):
     b = ns.ModelBuilder(name="ball", gravity=(0, 0, -9.81))
     b.body("ball", mass=M, inertia=tuple(INERTIA))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    wheel = ns.Ball(radius=RADIUS)
-    b.contact(ns.Rolling(name="c", body="ball", wheel=wheel, ground=ground, spin=True))
-    b.force(ns.Wrench(name="twist", body="ball", moment=torque))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    wheel = ns.surfaces.Ball(radius=RADIUS)
+    b.contact(ns.contacts.Rolling(name="c", body="ball", wheel=wheel, ground=ground, spin=True))
+    b.force(ns.forces.Wrench(name="twist", body="ball", moment=torque))
     return ns.compile(ns.derive(b.build()))
 
 
 def test_a_torque_about_the_normal_is_held():
-    system = ball(ns.FlatGround(), (0, 0, 0.7))
+    system = ball(ns.grounds.FlatGround(), (0, 0, 0.7))
     run = ns.simulate(system, duration=0.1, start={"ball.z": RADIUS}, samples=3)
     for axes in ("world", "contact"):
         (contact,) = (r for r in ns.reactions(system, run, axes=axes) if r.kind == "contact")
         assert contact.moment == pytest.approx(np.tile([0, 0, -0.7], (3, 1)), abs=1e-12)
 
 
-@pytest.mark.parametrize("ground", [ns.FlatGround(), ns.SphereGround(radius=1.0)])
+@pytest.mark.parametrize("ground", [ns.grounds.FlatGround(), ns.grounds.SphereGround(radius=1.0)])
 def test_forces_and_moments_balance_the_motion(ground):
     torque = np.array([0.2, -0.1, 0.3])
     system = ball(ground, tuple(torque))

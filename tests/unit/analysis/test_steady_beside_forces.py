@@ -27,14 +27,14 @@ def blocks(force: str, pull: float = 2.0, damper: float = 0.0) -> ns.System:
     builder.parameter("level", 1.0, "N")
     for name in ("first", "second") if damper else ("first",):
         builder.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
-        slide = ns.Prismatic(axis=(1.0, 0.0, 0.0))
+        slide = ns.joints.Prismatic(axis=(1.0, 0.0, 0.0))
         builder.joint(name, slide, parent="world", child=name)
         law = force.replace("v", f"{name}.speed").replace("LEVEL", "level")
-        builder.force(ns.Wrench(name=f"on_{name}", body=name, force=(law, 0.0, 0.0)))
+        builder.force(ns.forces.Wrench(name=f"on_{name}", body=name, force=(law, 0.0, 0.0)))
     if damper:
         for name, sign in (("first", "-"), ("second", "")):
             law = f"{sign}{damper}*(first.speed - second.speed)"
-            builder.force(ns.Wrench(name=f"damper_{name}", body=name, force=(law, 0.0, 0.0)))
+            builder.force(ns.forces.Wrench(name=f"damper_{name}", body=name, force=(law, 0.0, 0.0)))
     return ns.compile(ns.derive(builder.build()))
 
 
@@ -90,10 +90,10 @@ def test_a_repulsion_that_fades_is_no_equilibrium() -> None:
     """exp(−x) is below every absolute bound far away, and the only force that acts there."""
     builder = ns.ModelBuilder(name="repelled", gravity=(0.0, 0.0, 0.0))
     builder.body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    slide = ns.Prismatic(axis=(1.0, 0.0, 0.0))
+    slide = ns.joints.Prismatic(axis=(1.0, 0.0, 0.0))
     builder.joint("slide", slide, parent="world", child="block")
     law = "exp(-slide.position)"
-    builder.force(ns.Wrench(name="push", body="block", force=(law, 0.0, 0.0)))
+    builder.force(ns.forces.Wrench(name="push", body="block", force=(law, 0.0, 0.0)))
     system = ns.compile(ns.derive(builder.build()))
     with pytest.raises(ns.NoslipError, match="no steady motion"):
         ns.steady(system, {})

@@ -19,9 +19,11 @@ BOWL, RADIUS, G = 0.5, 0.1, 9.81
 def ball():
     b = ns.ModelBuilder(name="ball", gravity=(0, 0, -G))
     b.body("w", mass=1.0, inertia=(0.4 * RADIUS**2,) * 3)
-    b.joint("w", ns.Free(), parent="world", child="w")
-    bowl = ns.SphereGround(radius=BOWL, inside=True)
-    b.contact(ns.Rolling(name="c", body="w", wheel=ns.Ball(radius=RADIUS), ground=bowl))
+    b.joint("w", ns.joints.Free(), parent="world", child="w")
+    bowl = ns.grounds.SphereGround(radius=BOWL, inside=True)
+    b.contact(
+        ns.contacts.Rolling(name="c", body="w", wheel=ns.surfaces.Ball(radius=RADIUS), ground=bowl)
+    )
     return ns.compile(ns.derive(b.build()))
 
 

@@ -142,7 +142,7 @@ def relaxed_loader():
     """A loader whose tires have a relaxation length: their slips are states."""
     model = ns.load("lhd")
     forces = tuple(
-        dataclasses.replace(f, relaxation_length=0.4) if isinstance(f, ns.Tire) else f
+        dataclasses.replace(f, relaxation_length=0.4) if isinstance(f, ns.forces.Tire) else f
         for f in model.forces
     )
     return ns.System(equations=ns.derive(dataclasses.replace(model, forces=forces)))
@@ -319,8 +319,8 @@ def test_a_speed_input_goes_on_at_its_rate(system_of, tmp_path):
 def test_a_controller_step_gives_the_inputs_of_the_law(period, system_of, tmp_path):
     system = system_of("agv")
     place = dict(point=("0", "-a", "0"), direction=(0.0, 1.0, 0.0))
-    path, timing = ns.Circle(radius=2.0), ns.Quintic(duration=20)
-    gains = ns.PoseTracking(**place)
+    path, timing = ns.paths.Circle(radius=2.0), ns.timing.Quintic(duration=20)
+    gains = ns.controllers.PoseTracking(**place)
     run = ns.track(
         system,
         path,
@@ -331,9 +331,9 @@ def test_a_controller_step_gives_the_inputs_of_the_law(period, system_of, tmp_pa
         samples=201,
         start={"platform.x": 0.02},
     )
-    motion = ns.PathMotion(path=path, timing=timing, **place)
+    motion = ns.motions.PathMotion(path=path, timing=timing, **place)
     begun = ns.reference_motion(system, motion).start.q
-    law = ns.Tracking(
+    law = ns.controllers.Tracking(
         motion=motion, controller=gains, reference_start=begun, limits={}, period=period
     )
     code = Code(system, tmp_path, controller=law)

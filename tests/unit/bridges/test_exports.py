@@ -13,7 +13,7 @@ from noslip.cli import main
 
 
 @dataclass(frozen=True, slots=True)
-class _Listing(ns.AbstractSystemFormat):
+class _Listing(ns.formats.AbstractSystemFormat):
     """Names of the states, and of the inputs beside them."""
 
     title: str = "states"

@@ -141,7 +141,7 @@ def test_a_free_body_on_wheels_stands_on_the_ground(tmp_path):
     under = ns.Undercarriage(wheels={"left": None, "right": None})
     model, _ = ns.import_robot(tmp_path / "buggy.xml", under)
     base = next(joint for joint in model.joints if joint.child == "chassis")
-    assert isinstance(base.type, ns.Planar)
+    assert isinstance(base.type, ns.joints.Planar)
     assert base.parent_frame.position == pytest.approx((0.0, 0.0, 0.15))
     system = ns.compile(ns.derive(model))
     # F = ma by hand: two wheels of I = m r²/2 that roll

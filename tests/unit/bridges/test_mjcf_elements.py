@@ -107,7 +107,7 @@ def test_elements_act_as_mujoco_says(name, tmp_path):
     model, notes = imported(tmp_path, body, compiler, option)
     assert not [note for note in notes if "not carried over" in note]
     assert sum(b.mass for b in model.bodies) == pytest.approx(mass, rel=1e-14)
-    ends = {j.name: "angle rate" if isinstance(j.type, ns.Revolute) else "position speed"
+    ends = {j.name: "angle rate" if isinstance(j.type, ns.joints.Revolute) else "position speed"
             for j in model.joints}  # fmt: skip
     state = {}
     for k, joint in enumerate(expected):

@@ -105,32 +105,34 @@ def by_hand():
         inertia=(0.2, 0.3, 0.4, 0.0, 0.01, 0.0),
     )  # fmt: skip
     b.joint(
-        "base", ns.Planar(), parent="world", child="chassis",
+        "base", ns.joints.Planar(), parent="world", child="chassis",
         parent_frame=ns.Placement(position=(0.0, 0.0, 0.1)),
     )  # fmt: skip
     for name, y in (("left", 0.2), ("right", -0.2)):
         b.body(name, mass=1.0, inertia=(0.0017, 0.0032, 0.0017))
         b.joint(
-            f"{name}_joint", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="chassis", child=name,
+            f"{name}_joint", ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent="chassis", child=name,
             parent_frame=ns.Placement(position=(0.0, y, -0.02)),
         )  # fmt: skip
-        wheel = ns.Disk(radius=0.08, axis=(0.0, 1.0, 0.0))
-        b.contact(ns.Rolling(name=name, body=name, wheel=wheel, normal=False))
+        wheel = ns.surfaces.Disk(radius=0.08, axis=(0.0, 1.0, 0.0))
+        b.contact(ns.contacts.Rolling(name=name, body=name, wheel=wheel, normal=False))
         b.input(f"{name}_joint_torque", "N*m")
-        b.force(ns.Motor(name=name, speed=f"{name}_joint.rate", input=f"{name}_joint_torque"))
-        b.force(ns.JointDamper(name=f"{name}_d", speed=f"{name}_joint.rate", damping=0.01))
+        b.force(
+            ns.forces.Motor(name=name, speed=f"{name}_joint.rate", input=f"{name}_joint_torque")
+        )
+        b.force(ns.forces.JointDamper(name=f"{name}_d", speed=f"{name}_joint.rate", damping=0.01))
     b.body("fork", mass=0.3, inertia=(0.0002,) * 3, center_of_mass=(-0.02, 0.0, 0.0))
     b.joint(
-        "swivel", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="chassis", child="fork",
+        "swivel", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="chassis", child="fork",
         parent_frame=ns.Placement(position=(0.25, 0.0, -0.02)),
     )  # fmt: skip
     b.body("roller", mass=0.2, inertia=(0.0001, 0.00016, 0.0001))
     b.joint(
-        "roller_joint", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="fork", child="roller",
+        "roller_joint", ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent="fork", child="roller",
         parent_frame=ns.Placement(position=(-0.04, 0.0, -0.04)),
     )  # fmt: skip
-    wheel = ns.Disk(radius=0.04, axis=(0.0, 1.0, 0.0))
-    b.contact(ns.Rolling(name="roller", body="roller", wheel=wheel, normal=False))
+    wheel = ns.surfaces.Disk(radius=0.04, axis=(0.0, 1.0, 0.0))
+    b.contact(ns.contacts.Rolling(name="roller", body="roller", wheel=wheel, normal=False))
     return b.build()
 
 
@@ -179,7 +181,7 @@ def test_a_file_beside_it_says_what_rolls(tmp_path, text, found):
     model = ns.load(tmp_path / "cart.urdf")
     assert model == ns.import_robot(tmp_path / "cart.urdf").model
     passive, radius = found
-    driven = {force.speed for force in model.forces if isinstance(force, ns.Motor)}
+    driven = {force.speed for force in model.forces if isinstance(force, ns.forces.Motor)}
     assert passive not in driven
     if radius is not None:
         assert model.parameter_values()["r_left"] == radius
@@ -187,7 +189,7 @@ def test_a_file_beside_it_says_what_rolls(tmp_path, text, found):
         assert contacts == {"left": True, "right": False}
     if "free" in text:
         base = next(joint for joint in model.joints if joint.name == "base")
-        assert isinstance(base.type, ns.Free) and model.contacts[0].normal
+        assert isinstance(base.type, ns.joints.Free) and model.contacts[0].normal
 
 
 def test_locked_joints_are_where_they_were_told(tmp_path):
@@ -429,28 +431,32 @@ def test_a_robot_on_wheels_comes_back_once_they_are_named(tmp_path, system_of):
 
 def test_frames_of_joints_on_both_bodies_damping_friction_and_couplings_are_carried(tmp_path):
     b = ns.ModelBuilder(name="a & b", gravity=(0.0, 0.0, -9.81))
-    shapes = (ns.Box(size=(0.1, 0.2, 0.3), frame=ns.Placement(angles=(0.3, -0.2, 0.9))),)
+    shapes = (ns.shapes.Box(size=(0.1, 0.2, 0.3), frame=ns.Placement(angles=(0.3, -0.2, 0.9))),)
     place = ns.Placement(position=(0.1, -0.2, 0.3), angles=(0.4, 1.1, -0.7))
     other = ns.Placement(position=(-0.3, 0.1, 0.2), angles=(-0.9, 0.2, 0.5))
     parent = "world"
-    for name, kind in (("a", ns.Revolute), ("b", ns.Prismatic), ("c", ns.Revolute)):
+    for name, kind in (
+        ("a", ns.joints.Revolute),
+        ("b", ns.joints.Prismatic),
+        ("c", ns.joints.Revolute),
+    ):
         inertia = (0.2, 0.3, 0.25, 0.01, -0.02, 0.03)
         center = (0.1, 0.05, -0.02)
         b.body(name, mass=2.0, inertia=inertia, center_of_mass=center, shapes=shapes)
         frames = {"parent_frame": place, "child_frame": other}
         b.joint(name, kind(axis=(1.0, 2.0, -1.0)), parent=parent, child=name, **frames)
         parent = name
-    b.force(ns.JointDamper(name="d", speed="a.rate", damping=0.3))
-    b.force(ns.JointFriction(name="f", speed="a.rate", level=0.2, smoothing=0.01))
-    b.force(ns.JointSpring(name="s", coordinate="b.position", stiffness=40.0))
-    b.row(ns.PositionRow(name="m", expression="2*c.angle - a.angle + 0.5", unit="rad"))
+    b.force(ns.forces.JointDamper(name="d", speed="a.rate", damping=0.3))
+    b.force(ns.forces.JointFriction(name="f", speed="a.rate", level=0.2, smoothing=0.01))
+    b.force(ns.forces.JointSpring(name="s", coordinate="b.position", stiffness=40.0))
+    b.row(ns.rows.PositionRow(name="m", expression="2*c.angle - a.angle + 0.5", unit="rad"))
     model, notes = again(b.build(), tmp_path)
     assert "force 's' (joint_spring) is left out" in notes
     assert any("smooth below" in note for note in notes)
     assert any("are 1e+06, because URDF requires them" in note for note in notes)
     assert len(model.rows) == 1
     assert ns.trace(model).num_independent_speeds == 2
-    b.force(ns.JointSpring(name="t", coordinate="b.position", stiffness=-40.0))  # no spring
+    b.force(ns.forces.JointSpring(name="t", coordinate="b.position", stiffness=-40.0))  # no spring
     systems = [ns.compile(ns.derive(m)) for m in (b.build(), model)]
     state = {"a.angle": 0.7, "b.position": 0.2, "a.rate": 0.5, "b.speed": -0.3}
     points = {f"p{k}": f"point(c, -0.3, 0.1, 0.2).{k}" for k in "xyz"}
@@ -467,7 +473,7 @@ def test_frames_of_joints_on_both_bodies_damping_friction_and_couplings_are_carr
 def test_what_urdf_has_no_joint_for_is_refused(tmp_path):
     b = ns.ModelBuilder(name="ball", gravity=(0.0, 0.0, -9.81))
     b.body("a", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("a", ns.Spherical(), parent="world", child="a")
+    b.joint("a", ns.joints.Spherical(), parent="world", child="a")
     with pytest.raises(
         ModelError, match="is of type 'spherical', for which URDF has no joint type"
     ):

@@ -218,7 +218,7 @@ def test_an_order_becomes_legs_between_stops(tmp_path):
 def test_a_vehicle_drives_a_leg(tmp_path, system_of):
     straight = {"nodes": ORDER["nodes"][:3], "edges": ORDER["edges"][:2]}
     (leg,) = mission(tmp_path, {**ORDER, **straight}).legs
-    timing = ns.Trapezoidal(speed=leg.maximum_speed, acceleration=0.5)
+    timing = ns.timing.Trapezoidal(speed=leg.maximum_speed, acceleration=0.5)
     run = ns.track(system_of("differential-robot"), leg.path, timing=timing)
     assert run["base.x"][-1] == pytest.approx(4.0, abs=1e-6)
     assert np.max(run["base.vx"]) == pytest.approx(1.2, rel=1e-6)

@@ -71,7 +71,7 @@ def test_controllers_of_a_vehicle_with_two_motors(track, controller):
 def same_in_python(system, follows=None, **options):
     """What `track` finds for the same request, on a circle of 12 m at 2 m/s."""
     steering = {"steering": "steer.angle", "wheelbase": "l1"}
-    circle, timing = ns.Circle(radius=12.0), ns.ConstantSpeed(2.0)
+    circle, timing = ns.paths.Circle(radius=12.0), ns.timing.ConstantSpeed(2.0)
     return ns.track(
         system, circle, follower=ns.Follower(**steering, **follows or {}), timing=timing, **options
     ).path_errors.to_json()
@@ -83,7 +83,9 @@ def test_a_steered_vehicle(track, system_of):
     # half a meter beside the circle of 12 m, and nearer from there on
     assert found["path_error"] == pytest.approx(12.5 - 12.0, rel=1e-15)
     assert found["path_error_final"] < 1e-7
-    controller = ns.SteeredTracking(steering="steer.angle", wheelbase="l1", ky=0.1, ktheta=0.7)
+    controller = ns.controllers.SteeredTracking(
+        steering="steer.angle", wheelbase="l1", ky=0.1, ktheta=0.7
+    )
     same = same_in_python(
         system_of("tractor-trailer"), controller=controller, start={"tractor.x": 12.5}
     )
@@ -95,8 +97,8 @@ def weights(text):
 
 
 FEEDBACK = {
-    "trailer": ns.TrailerTracking(steering="steer.angle", **HITCHED),
-    f"lqr:{BACKING}": ns.Regulator(weights=weights(BACKING)),
+    "trailer": ns.controllers.TrailerTracking(steering="steer.angle", **HITCHED),
+    f"lqr:{BACKING}": ns.controllers.Regulator(weights=weights(BACKING)),
 }
 
 
@@ -145,10 +147,10 @@ def test_the_error_is_of_what_is_tracked(tmp_path, system_of):
     assert outcome.exit_code == 0, outcome.output
     run = ns.track(
         system_of("agv"),
-        ns.Circle(radius=2.0, turns=0.5),
+        ns.paths.Circle(radius=2.0, turns=0.5),
         follower=ns.Follower(point=(0.0, "-a", 0.0), direction=(0.0, 1.0, 0.0)),
-        controller=ns.PoseTracking(),
-        timing=ns.Quintic(20.0),
+        controller=ns.controllers.PoseTracking(),
+        timing=ns.timing.Quintic(20.0),
         start={"platform.x": 2.05},
     )
     wheel = run["wheel1.angle"][-1] - run["reference.wheel1.angle"][-1]
@@ -187,10 +189,10 @@ def test_a_loop_that_diverges_does_not_pass_silently(track, system_of):
     frame = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
     exact = ns.track(
         system_of("agv"),
-        ns.Circle(radius=2.0),
+        ns.paths.Circle(radius=2.0),
         follower=ns.Follower(**frame),
-        controller=ns.ControlLoop(controller=ns.PoseTracking(), period=0.6),
-        timing=ns.ConstantSpeed(0.3),
+        controller=ns.ControlLoop(controller=ns.controllers.PoseTracking(), period=0.6),
+        timing=ns.timing.ConstantSpeed(0.3),
         start={"platform.x": 2.1},
         duration=8.0,
         rtol=1e-12,
@@ -280,7 +282,7 @@ def test_a_push_a_slope_and_another_plant_are_words_of_run_and_track(track):
     slow = ("--path", "circle:2", "--timing", "constant-speed:0.3", "--duration", "5")
     found = numbers(track("agv", *slow, "--controller", "pose", *words))
     agv = ns.compile(ns.derive(ns.load("agv")))
-    force = ns.Wrench(name="push1", body="platform", force=("0.2*sin(t)", 0.0, 0.0))
+    force = ns.forces.Wrench(name="push1", body="platform", force=("0.2*sin(t)", 0.0, 0.0))
     plant = ns.Plant(forces=(force,), gravity=(0.02, 0.0, -9.8), parameters={"m_platform": 40.0})
     same = ns.track(
         agv, "circle:2", timing="constant-speed:0.3", controller="pose", plant=plant, duration=5.0

@@ -7,7 +7,7 @@ import pytest
 import noslip as ns
 from noslip.control.controllers.adaptive import reference_forces
 
-ARM = ns.ExpressionMotion(
+ARM = ns.motions.ExpressionMotion(
     coordinates={
         "joint1.angle": "0.6*sin(2*t)",
         "joint2.angle": "0.5 + 0.4*sin(3*t)",
@@ -15,7 +15,7 @@ ARM = ns.ExpressionMotion(
     }
 )
 HEAVY = {"m3": 2.5, "I3": 0.0066}  # known: 1 kg and 0.0033 kg m²
-BASE = ns.ExpressionMotion(
+BASE = ns.motions.ExpressionMotion(
     coordinates={
         "base.x": "0.5*sin(t)",
         "base.y": "0.3*sin(0.7*t)",
@@ -26,7 +26,9 @@ TIGHT = {"rtol": 1e-10, "atol": 1e-10}
 
 
 def adaptive_arm(**changes):
-    return ns.AdaptiveTracking(**{"unknown": ("m3", "I3"), "rates": (20.0, 20.0)} | changes)
+    return ns.controllers.AdaptiveTracking(
+        **{"unknown": ("m3", "I3"), "rates": (20.0, 20.0)} | changes
+    )
 
 
 @pytest.mark.parametrize("name", ["manipulator-3r", "agv", "mecanum-base", "rolling-disk"])
@@ -79,7 +81,9 @@ def test_an_arm_learns_what_it_carries_and_the_lyapunov_function_falls(system_of
     off = np.abs(run["joint3.angle"] - run["reference.joint3.angle"])
     assert off[-1] < 1e-8
     # the same arm under computed torque with the mass it believes in stays far off
-    usual = ns.follow(system, ARM, controller=ns.ComputedTorque(), plant=plant, duration=15.0)
+    usual = ns.follow(
+        system, ARM, controller=ns.controllers.ComputedTorque(), plant=plant, duration=15.0
+    )
     wrong = np.abs(usual["joint3.angle"] - usual["reference.joint3.angle"])
     assert wrong[-100:].max() > 0.1
 
@@ -115,12 +119,12 @@ def test_the_rate_of_the_lyapunov_function_is_minus_k_s_m_s(system_of):
 
 def test_a_vehicle_learns_its_load_on_a_path(system_of):
     """On reduced equations of a nonholonomic vehicle, behind the law of its pose."""
-    controller = ns.AdaptiveTracking(unknown=("m_platform", "I_z"), rates=(3e3, 3.0))
+    controller = ns.controllers.AdaptiveTracking(unknown=("m_platform", "I_z"), rates=(3e3, 3.0))
     plant = ns.Plant(parameters={"m_platform": 45.0, "I_z": 0.9}, start={"platform.x": 1.9})
     run = ns.track(
         system_of("agv"),
-        ns.Circle(radius=2.0),
-        timing=ns.Quintic(duration=30.0),
+        ns.paths.Circle(radius=2.0),
+        timing=ns.timing.Quintic(duration=30.0),
         controller=controller,
         plant=plant,
     )
@@ -163,12 +167,13 @@ def test_a_reaction_is_held_beside_the_motion(system_of):
     """Four motors, three degrees of freedom: one reaction as wanted, the motion as without."""
     system = system_of("mecanum-base")
     wanted = "5 + 3*sin(2*t)"
-    plain = ns.follow(system, BASE, controller=ns.AccelerationResolved(), duration=3.0)
+    plain = ns.follow(system, BASE, controller=ns.controllers.AccelerationResolved(), duration=3.0)
     held = ns.follow(
         system,
         BASE,
-        controller=ns.MotionForce(
-            motion=ns.AccelerationResolved(), reactions={"front_left.longitudinal": wanted}
+        controller=ns.controllers.MotionForce(
+            motion=ns.controllers.AccelerationResolved(),
+            reactions={"front_left.longitudinal": wanted},
         ),
         duration=3.0,
         reactions=True,
@@ -182,13 +187,16 @@ def test_a_reaction_is_held_beside_the_motion(system_of):
 def test_forces_and_adaptation_go_together(system_of):
     """The force is as wanted as soon as the mass is; V is that of the motion alone."""
     system = system_of("mecanum-base")
-    inner = ns.AdaptiveTracking(unknown=("mass",), rates=(300.0,))
+    inner = ns.controllers.AdaptiveTracking(unknown=("mass",), rates=(300.0,))
     plant = ns.Plant(parameters={"mass": 64.0})
     options = {"plant": plant, "duration": 10.0, "reactions": True} | TIGHT
     alone = ns.follow(system, BASE, controller=inner, **options)
     row = "front_left.longitudinal"
     both = ns.follow(
-        system, BASE, controller=ns.MotionForce(motion=inner, reactions={row: 5.0}), **options
+        system,
+        BASE,
+        controller=ns.controllers.MotionForce(motion=inner, reactions={row: 5.0}),
+        **options,
     )
     V = both["lyapunov"]
     assert np.max(np.diff(V)) < 1e-9 * V[0] and np.abs(V - alone["lyapunov"]).max() < 1e-7 * V[0]
@@ -207,14 +215,16 @@ def test_forces_and_adaptation_go_together(system_of):
         (
             "manipulator-3r",
             ARM,
-            ns.MotionForce(motion=ns.ComputedTorque(), reactions={"joint1": 1.0}),
+            ns.controllers.MotionForce(
+                motion=ns.controllers.ComputedTorque(), reactions={"joint1": 1.0}
+            ),
             "there is no constraint row 'joint1'",
         ),
         (
             "mecanum-base",
             BASE,
-            ns.MotionForce(
-                motion=ns.AccelerationResolved(),
+            ns.controllers.MotionForce(
+                motion=ns.controllers.AccelerationResolved(),
                 reactions={"front_left.longitudinal": 1.0, "rear_left.longitudinal": 2.0},
             ),
             "2 reactions are prescribed, and 4 inputs for 3 degrees of freedom leave 1 open",

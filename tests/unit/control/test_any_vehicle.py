@@ -11,13 +11,13 @@ from noslip.control.motions.follower_search import find_follower, undriven_speed
 from noslip.control.vehicle_motion import motion_along
 
 PATHS = {
-    "line": ns.Line(start=(0.0, 0.0), end=(15.0, 3.0)),
-    "circle": ns.Circle(radius=8.0, turns=0.4),
-    "corner": ns.Polyline(points=((0.0, 0.0), (14.0, 0.0), (14.0, 14.0)), radius=5.0),
-    "spline": ns.Spline(points=((0.0, 0.0), (10.0, 3.0), (20.0, 0.0))),
+    "line": ns.paths.Line(start=(0.0, 0.0), end=(15.0, 3.0)),
+    "circle": ns.paths.Circle(radius=8.0, turns=0.4),
+    "corner": ns.paths.Polyline(points=((0.0, 0.0), (14.0, 0.0), (14.0, 14.0)), radius=5.0),
+    "spline": ns.paths.Spline(points=((0.0, 0.0), (10.0, 3.0), (20.0, 0.0))),
 }
 #: 43 m, as it is driven in a hall.
-EIGHT = ns.FigureEight(half_width=6.0, half_height=4.0)
+EIGHT = ns.paths.FigureEight(half_width=6.0, half_height=4.0)
 VEHICLES = {
     "steered": lambda: vehicles.truck((), ()),
     "steered, counted downwards": lambda: vehicles.truck((), (), axis=(0.0, 0.0, -1.0)),
@@ -109,7 +109,7 @@ def test_a_hinge_on_the_axle_takes_one_derivative_more():
             f"truck {hitches}", lambda h=hitches: vehicles.truck(h, (3.0,) * len(h))
         )
         follower = find_follower(system, system.parameters(), reverse=bool(hitches))
-        motion = motion_along(PATHS["circle"], ns.Quintic(10.0), follower)
+        motion = motion_along(PATHS["circle"], ns.timing.Quintic(10.0), follower)
         orders[hitches] = motion.order(system)
     assert orders == {(): 1, (0.0,): 2, (0.0, 0.0): 3, (0.5,): 1, (0.0, 0.5): 2}
 
@@ -118,7 +118,9 @@ def test_angles_of_a_truck_on_a_circle_are_those_of_geometry():
     """Axles at right angles to the radii: R² = R_last² + …, tan δ = l/R, folds in between."""
     hitches, lengths, radius = (0.5, 0.4), (3.0, 2.5), 8.0
     system = system_for("behind the axles", REVERSED["behind the axles"])
-    run = ns.track(system, ns.Circle(radius=radius, turns=0.2), follower=ns.Follower(reverse=True))
+    run = ns.track(
+        system, ns.paths.Circle(radius=radius, turns=0.2), follower=ns.Follower(reverse=True)
+    )
     # squares of the radii of the hinge and of the axle ahead, from the last trailer on
     hinge2 = math.sqrt(radius**2 + lengths[1] ** 2)
     axle1 = math.sqrt(hinge2**2 - hitches[1] ** 2)
@@ -136,7 +138,7 @@ def test_angles_of_a_truck_on_a_circle_are_those_of_geometry():
 
 def test_a_base_that_moves_sideways_holds_its_heading_or_takes_one():
     system = system_for("omni", vehicles.omni)
-    circle = ns.Circle(radius=4.0, turns=0.5)
+    circle = ns.paths.Circle(radius=4.0, turns=0.5)
     held = ns.track(system, circle, follower=ns.Follower(heading=0.3))
     assert held.tracking_error < 1e-6 and np.max(np.abs(held["base.angle"] - 0.3)) < 1e-6
     turning = ns.track(system, circle, follower=ns.Follower(heading="0.1*s"))
@@ -145,7 +147,9 @@ def test_a_base_that_moves_sideways_holds_its_heading_or_takes_one():
     along = ns.track(system, circle)
     assert np.max(np.abs(along["base.angle"] - along["path.heading"])) < 1e-6
     # held, its curvature may jump: the motors need not turn it
-    corner = ns.Polyline(points=((0.0, 0.0), (6.0, 0.0), (6.0, 6.0)), radius=2.0, blend="circle")
+    corner = ns.paths.Polyline(
+        points=((0.0, 0.0), (6.0, 0.0), (6.0, 6.0)), radius=2.0, blend="circle"
+    )
     assert ns.track(system, corner, follower=ns.Follower(heading=0.0)).tracking_error < 1e-6
 
 
@@ -180,7 +184,7 @@ def test_a_vehicle_without_motors_is_refused_by_the_missing_one(make, missing):
 
 def test_on_tires_it_is_led_as_the_vehicle_without_slip(system_of):
     """Slip is the side force over the stiffness: a tenth of it leaves a tenth of the error."""
-    circle, tires = ns.Circle(radius=12.0, turns=0.2), system_of("lhd")
+    circle, tires = ns.paths.Circle(radius=12.0, turns=0.2), system_of("lhd")
     runs = [
         ns.track(tires, circle, controller=given, parameters={"C1": 1.2e5 * k, "C2": 1e5 * k})
         for k, given in ((1.0, None), (10.0, "none"))
@@ -201,7 +205,7 @@ def test_on_tires_it_is_led_as_the_vehicle_without_slip(system_of):
 @pytest.mark.slow
 def test_wheels_with_tires_of_their_own_roll_in_the_plan(system_of):
     """Motors on wheels and a steering rate for nine degrees of freedom: two without slip."""
-    run = ns.track(system_of("tractor-trailer-tires"), ns.Circle(radius=12.0, turns=0.1))
+    run = ns.track(system_of("tractor-trailer-tires"), ns.paths.Circle(radius=12.0, turns=0.1))
     assert 1e-6 < run.tracking_error < 1e-3 and not run.path_errors.lost
     assert "with front.steer.angle as it must be" in run.notes[0]
 
@@ -209,9 +213,9 @@ def test_wheels_with_tires_of_their_own_roll_in_the_plan(system_of):
 def test_an_arm_on_a_base_that_slides_is_held():
     b = ns.ModelBuilder.from_model(vehicles.omni())
     b.body("arm", mass=1.0, moment=0.1)
-    b.joint("arm", ns.Revolute(axis=(0, 0, 1)), parent="base", child="arm")
+    b.joint("arm", ns.joints.Revolute(axis=(0, 0, 1)), parent="base", child="arm")
     b.input("arm.torque", "N*m")
-    b.force(ns.Motor(name="arm", speed="arm.rate", input="arm.torque"))
+    b.force(ns.forces.Motor(name="arm", speed="arm.rate", input="arm.torque"))
     run = ns.track(ns.compile(ns.derive(b.build())), PATHS["circle"])
     assert run.tracking_error < 1e-6 and "arm.angle held" in run.notes[0]
     assert np.max(np.abs(run["arm.angle"])) < 1e-6
@@ -221,14 +225,14 @@ def test_a_path_that_is_not_smooth_enough_is_refused_with_its_place(system_of):
     """A motor that steers cannot follow a jump of the curvature's rate."""
     tricycle = system_of("tricycle")
     corners = ((0.0, 0.0), (40.0, 0.0), (40.0, 30.0))
-    clothoids = ns.Polyline(points=corners, radius=10.0, blend="clothoid")
+    clothoids = ns.paths.Polyline(points=corners, radius=10.0, blend="clothoid")
     with pytest.raises(ns.SimulationError, match=r"rate of the path jumps by .* 21\.3 m") as caught:
         ns.track(tricycle, clothoids)
     assert "order=2" in caught.value.fix and "tricycle" in caught.value.where
     # left open, it is made smooth, and said
-    run = ns.track(tricycle, ns.Polyline(points=corners, radius=10.0))
+    run = ns.track(tricycle, ns.paths.Polyline(points=corners, radius=10.0))
     assert run.tracking_error < 1e-6 and any("2 continuous derivatives" in n for n in run.notes)
-    cubic = ns.Spline(points=((0.0, 0.0), (20.0, 5.0), (40.0, 0.0)), order=0)
+    cubic = ns.paths.Spline(points=((0.0, 0.0), (20.0, 5.0), (40.0, 0.0)), order=0)
     with pytest.raises(ns.SimulationError, match="curvature's rate of the path jumps"):
         ns.track(tricycle, cubic)
 

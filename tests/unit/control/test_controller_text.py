@@ -8,27 +8,29 @@ from noslip.base.families import members_of
 from noslip.control.controllers.base import AbstractControllerPlan
 
 FORMS = {
-    "pose": ns.PoseTracking(),
-    "pose:kx=2;ky=6": ns.PoseTracking(kx=2.0, ky=6.0),
-    "pose:kx=2,ky=6,point=0,-a,0": ns.PoseTracking(kx=2.0, ky=6.0, point=(0.0, "-a", 0.0)),
-    "computed-torque": ns.ComputedTorque(kp=4.0, kd=4.0),
-    "computed-torque:9,kd=6": ns.ComputedTorque(kp=9.0, kd=6.0),
-    "pd:kp=30,20,kd=6,4,gravity=true": ns.ProportionalDerivative(
+    "pose": ns.controllers.PoseTracking(),
+    "pose:kx=2;ky=6": ns.controllers.PoseTracking(kx=2.0, ky=6.0),
+    "pose:kx=2,ky=6,point=0,-a,0": ns.controllers.PoseTracking(
+        kx=2.0, ky=6.0, point=(0.0, "-a", 0.0)
+    ),
+    "computed-torque": ns.controllers.ComputedTorque(kp=4.0, kd=4.0),
+    "computed-torque:9,kd=6": ns.controllers.ComputedTorque(kp=9.0, kd=6.0),
+    "pd:kp=30,20,kd=6,4,gravity=true": ns.controllers.ProportionalDerivative(
         kp=(30.0, 20.0), kd=(6.0, 4.0), gravity=True
     ),
-    "acceleration-resolved:kp=36,kd=12": ns.AccelerationResolved(kp=36.0, kd=12.0),
-    "cartesian:body=link2,components=vx,vy,kp=9": ns.CartesianTracking(
+    "acceleration-resolved:kp=36,kd=12": ns.controllers.AccelerationResolved(kp=36.0, kd=12.0),
+    "cartesian:body=link2,components=vx,vy,kp=9": ns.controllers.CartesianTracking(
         body="link2", components=("vx", "vy"), kp=9.0
     ),
-    "adaptive:unknown=m3,I3;rates=20,20;gain=5": ns.AdaptiveTracking(
+    "adaptive:unknown=m3,I3;rates=20,20;gain=5": ns.controllers.AdaptiveTracking(
         unknown=("m3", "I3"), rates=(20.0, 20.0), gain=5.0
     ),
-    "path:reach=0.5,k=3": ns.PathTracking(reach=0.5, k=3.0),
-    "steered:steering=steer.angle,wheelbase=l1,ky=0.1": ns.SteeredTracking(
+    "path:reach=0.5,k=3": ns.controllers.PathTracking(reach=0.5, k=3.0),
+    "steered:steering=steer.angle,wheelbase=l1,ky=0.1": ns.controllers.SteeredTracking(
         steering="steer.angle", wheelbase="l1", ky=0.1
     ),
     "trailer:steering=s.angle,hinge=h.angle,hitch=0.6,trailer=2*l,weights=0.1,1,2,0.5": (
-        ns.TrailerTracking(
+        ns.controllers.TrailerTracking(
             steering="s.angle",
             hinge="h.angle",
             hitch=0.6,
@@ -41,29 +43,31 @@ FORMS = {
 
 @pytest.mark.parametrize("text", FORMS)
 def test_text_forms(text):
-    assert ns.parse_controller(text) == FORMS[text]
-    assert ns.parse_controller(FORMS[text].text()) == FORMS[text]
+    assert ns.controllers.parse_controller(text) == FORMS[text]
+    assert ns.controllers.parse_controller(FORMS[text].text()) == FORMS[text]
 
 
 def test_every_controller_of_the_text_form_is_among_these():
-    others = {ns.FeedForward, ns.Regulator}
+    others = {ns.controllers.FeedForward, ns.controllers.Regulator}
     members = members_of(AbstractControllerPlan)
     known = {m for m in members if m.__module__.startswith("noslip.")}
     assert known == {type(c) for c in FORMS.values()} | others
 
 
 def test_none_and_weights():
-    assert ns.parse_controller("none") == ns.FeedForward()
-    found = ns.parse_controller("lqr:platform.x=20,torque1=1/2;torque2=1")
-    assert isinstance(found, ns.Regulator)
+    assert ns.controllers.parse_controller("none") == ns.controllers.FeedForward()
+    found = ns.controllers.parse_controller("lqr:platform.x=20,torque1=1/2;torque2=1")
+    assert isinstance(found, ns.controllers.Regulator)
     assert found.weights == {"platform.x": 20.0, "torque1": 0.5, "torque2": 1.0}
 
 
 def test_what_is_known_elsewhere_is_filled_in():
     known = {"steering": "steer.angle", "wheelbase": "l1", "point": (0, 0, 0)}
-    found = ns.parse_controller("steered:wheelbase=2.8", known)
+    found = ns.controllers.parse_controller("steered:wheelbase=2.8", known)
     assert (found.steering, found.wheelbase) == ("steer.angle", 2.8)
-    assert ns.parse_controller("computed-torque", known) == ns.ComputedTorque()
+    assert (
+        ns.controllers.parse_controller("computed-torque", known) == ns.controllers.ComputedTorque()
+    )
 
 
 REFUSED = {
@@ -83,7 +87,7 @@ REFUSED = {
 def test_text_that_cannot_be_read(text, refuses):
     what, fix = REFUSED[text]
     with refuses(SimulationError, what, f"controller '{text}'", fix):
-        ns.parse_controller(text)
+        ns.controllers.parse_controller(text)
 
 
 def test_commas_do_for_semicolons_where_a_key_follows():
@@ -98,7 +102,7 @@ def test_commas_do_for_semicolons_where_a_key_follows():
         ),
     }
     for comma, semicolon in pairs.items():
-        assert ns.parse_path(comma) == ns.parse_path(semicolon)
-    assert ns.parse_timing("s-curve:speed=1,acceleration=2,jerk=3") == ns.SCurve(
+        assert ns.paths.parse_path(comma) == ns.paths.parse_path(semicolon)
+    assert ns.timing.parse_timing("s-curve:speed=1,acceleration=2,jerk=3") == ns.timing.SCurve(
         speed=1.0, acceleration=2.0, jerk=3.0
     )

@@ -198,10 +198,10 @@ def test_a_singular_jacobian_is_named(arm, agv):
     run = ns.simulate(arm, duration=1.0, start=stretched, inputs=inputs, on_failure="return")
     assert not run.success and "the Jacobian is singular" in run.message
     axle = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
-    request = {"timing": ns.Quintic(20.0), "follower": ns.Follower(**axle)}
+    request = {"timing": ns.timing.Quintic(20.0), "follower": ns.Follower(**axle)}
     on_axle = CartesianTracking(body="platform", point=axle["point"], components=("vx", "vy"))
     with pytest.raises(ns.SimulationError, match="'platform' cannot move in vx, vy") as caught:
-        ns.track(agv, ns.Circle(radius=2.0), controller=on_axle, **request)
+        ns.track(agv, ns.paths.Circle(radius=2.0), controller=on_axle, **request)
     assert "0 m along the path" in caught.value.where and "another point" in caught.value.fix
     line = {"platform.x": "0.3*t", "platform.y": 0.0}
     q = [0.0, 0.0, -math.pi / 2] + [0.0] * (len(agv.coordinates) - 3)
@@ -220,10 +220,10 @@ def test_a_vehicle_is_led_by_a_point_ahead(agv):
     start = {"platform.x": 2.1, "platform.angle": 0.2}
     result = ns.track(
         agv,
-        ns.Circle(radius=2.0),
+        ns.paths.Circle(radius=2.0),
         follower=ns.Follower(**axle),
         controller=controller,
-        timing=ns.ConstantSpeed(0.4),
+        timing=ns.timing.ConstantSpeed(0.4),
         start=start,
     )
     assert result.path_errors.distance[-1] < 1e-6

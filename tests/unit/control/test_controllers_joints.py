@@ -132,14 +132,14 @@ def test_wrong_gains_say_what_is_needed(arm):
     "make",
     [
         lambda: PoseTracking(kv=-1.0),
-        lambda: ns.SteeredTracking(steering="s", wheelbase=1.0, ky=float("nan")),
-        lambda: ns.TrailerTracking(
+        lambda: ns.controllers.SteeredTracking(steering="s", wheelbase=1.0, ky=float("nan")),
+        lambda: ns.controllers.TrailerTracking(
             steering="s", hinge="h", hitch=1.0, trailer=1.0, weights=(1.0, -1.0, 1.0, 1.0)
         ),
         lambda: ComputedTorque(kp=-1.0),
         lambda: ProportionalDerivative(kp=(1.0, -2.0), kd=(1.0, 1.0)),
-        lambda: ns.CartesianTracking(body="b", components=("vx",), kd="fast"),
-        lambda: ns.AccelerationResolved(kd=-3.0),
+        lambda: ns.controllers.CartesianTracking(body="b", components=("vx",), kd="fast"),
+        lambda: ns.controllers.AccelerationResolved(kd=-3.0),
     ],
 )
 def test_gains_that_lead_away_are_refused(make):

@@ -34,12 +34,14 @@ t, q, v, wanted, speeds = (ca.SX.sym(n, k) for n, k in zip("tqvwe", (1, 2, 2, 2,
 CASADI = ca.Function("law", [t, q, v, wanted, speeds], [ca.vertcat(*law(t, q, v, wanted, speeds))])
 
 LAWS = {
-    "pd": ns.ProportionalDerivative(kp=(60.0, 40.0), kd=(12.0, 6.0), gravity=True),
-    "computed torque": ns.ComputedTorque(kp=36.0, kd=12.0),
-    "acceleration resolved": ns.AccelerationResolved(kp=36.0, kd=12.0),
-    "cartesian": ns.CartesianTracking(body="link2", components=("vx", "vy"), kp=36.0, kd=12.0),
-    "python": ns.CustomController(law=law),
-    "casadi": ns.CustomController(law=CASADI),
+    "pd": ns.controllers.ProportionalDerivative(kp=(60.0, 40.0), kd=(12.0, 6.0), gravity=True),
+    "computed torque": ns.controllers.ComputedTorque(kp=36.0, kd=12.0),
+    "acceleration resolved": ns.controllers.AccelerationResolved(kp=36.0, kd=12.0),
+    "cartesian": ns.controllers.CartesianTracking(
+        body="link2", components=("vx", "vy"), kp=36.0, kd=12.0
+    ),
+    "python": ns.controllers.CustomController(law=law),
+    "casadi": ns.controllers.CustomController(law=CASADI),
 }
 
 
@@ -49,8 +51,8 @@ def arm():
 
 
 def hold(system, controller, *, limits=None, period=0.0, duration=8.0, samples=801):
-    inputs = ns.Tracking(
-        motion=ns.ExpressionMotion(coordinates=REST),
+    inputs = ns.controllers.Tracking(
+        motion=ns.motions.ExpressionMotion(coordinates=REST),
         controller=controller,
         reference_start=Q,
         limits=limits or {},

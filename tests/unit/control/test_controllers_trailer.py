@@ -116,6 +116,6 @@ def test_track_backs_a_trailer_up(system_of):
     weights = {"tractor.x": 0.1, "tractor.y": 0.01, "tractor.angle": 0.3, "hinge.angle": 1.0}
     weights |= {"steer.angle": 0.3, "tractor.vx": 1.0, "steering_rate_rate": 1.0}
     weights |= {f"F_u{k}": 1e-6 for k in (1, 2, 3)}
-    regulator = ns.Regulator(weights=weights, samples=21)
+    regulator = ns.controllers.Regulator(weights=weights, samples=21)
     held = track(system, circle, controller=regulator, start=start, **request)
     assert held.path_errors.distance[-1] < 1e-2

@@ -12,16 +12,16 @@ from noslip.control.paths.smoothness import curvature_jumps
 from noslip.control.timing.laws import timing_law
 
 #: A quarter of a circle of 5 m to the left, then back along its tangent, and on again to the left.
-TURN = ns.Composite(
+TURN = ns.paths.Composite(
     paths=(
-        ns.Arc(center=(0.0, 5.0), radius=5.0, start_angle=-math.pi / 2, angle=math.pi / 2),
-        ns.Line(start=(5.0, 5.0), end=(5.0, -1.0)),
-        ns.Arc(center=(-3.0, -1.0), radius=8.0, start_angle=0.0, angle=0.5),
+        ns.paths.Arc(center=(0.0, 5.0), radius=5.0, start_angle=-math.pi / 2, angle=math.pi / 2),
+        ns.paths.Line(start=(5.0, 5.0), end=(5.0, -1.0)),
+        ns.paths.Arc(center=(-3.0, -1.0), radius=8.0, start_angle=0.0, angle=0.5),
     )
 )
 #: There and back on a clothoid.
-BEND = ns.Clothoid(start_curvature=0.0, end_curvature=0.1, length=6.0)
-BACK = ns.Composite(paths=(BEND, ns.reversed_path(BEND)))
+BEND = ns.paths.Clothoid(start_curvature=0.0, end_curvature=0.1, length=6.0)
+BACK = ns.paths.Composite(paths=(BEND, ns.paths.reversed_path(BEND)))
 
 
 def test_parts_and_cusps_of_a_composite():
@@ -29,12 +29,14 @@ def test_parts_and_cusps_of_a_composite():
     assert [type(part).__name__ for part in TURN.parts] == ["Arc", "Line", "Arc"]
     assert TURN.cusps == pytest.approx((quarter, quarter + 6.0), abs=1e-12)
     assert set(TURN.cusps) <= set(TURN.breaks)
-    there = ns.reversed_path(TURN)
+    there = ns.paths.reversed_path(TURN)
     assert there.cusps == pytest.approx((4.0, 10.0), abs=1e-9)
     assert [length(p) for p in there.parts] == pytest.approx([4.0, 6.0, quarter])
-    nested = ns.Composite(paths=(ns.Composite(paths=TURN.paths[:2]), TURN.paths[2]))
+    nested = ns.paths.Composite(paths=(ns.paths.Composite(paths=TURN.paths[:2]), TURN.paths[2]))
     assert nested.cusps == pytest.approx(TURN.cusps, abs=1e-12)
-    smooth = ns.Composite(paths=(ns.Line((0, 0), (1, 0)), ns.Line((1, 0), (2, 0))))
+    smooth = ns.paths.Composite(
+        paths=(ns.paths.Line((0, 0), (1, 0)), ns.paths.Line((1, 0), (2, 0)))
+    )
     assert smooth.cusps == () and smooth.parts[0].paths == smooth.paths
     # the heading is that of the vehicle, which goes on without a jump
     found = sample(TURN, 301).heading
@@ -44,7 +46,7 @@ def test_parts_and_cusps_of_a_composite():
 
 def test_a_corner_that_is_no_cusp_is_still_refused():
     with pytest.raises(ns.SimulationError, match="the heading jumps by 179") as caught:
-        ns.Composite(paths=(ns.Line((0, 0), (2, 0)), ns.Line((2, 0), (0, 0.01))))
+        ns.paths.Composite(paths=(ns.paths.Line((0, 0), (2, 0)), ns.paths.Line((2, 0), (0, 0.01))))
     assert "or against it" in caught.value.fix
 
 
@@ -80,7 +82,7 @@ def test_the_curvature_that_a_vehicle_sees_changes_its_sign_at_a_cusp(system_of)
     jump = curvature_jumps(TURN, 0)[0]
     assert (jump.arc_length, jump.size) == pytest.approx((2.5 * math.pi, -0.2))
     # on the way, where nothing stops, a steering angle cannot jump
-    bent = ns.Composite(paths=(ns.Line((-2.0, 0.0), (0.0, 0.0)), TURN.paths[0]))
+    bent = ns.paths.Composite(paths=(ns.paths.Line((-2.0, 0.0), (0.0, 0.0)), TURN.paths[0]))
     with pytest.raises(ns.SimulationError, match=r"jumps by 0\.2 1/m 2 m along") as caught:
         ns.track(system_of("tricycle"), bent)
     assert "steering angle would have to jump" in caught.value.what
@@ -160,11 +162,11 @@ def test_a_hinge_does_not_turn_at_rest():
         ns.track(system, TURN, follower=back)
     assert "no steering turns it at rest" in caught.value.what
     # the rate of the curvature alone: the steering jumps, and the hinge does not
-    bend = ns.Clothoid(start_curvature=0.0, end_curvature=0.05, length=6.0)
+    bend = ns.paths.Clothoid(start_curvature=0.0, end_curvature=0.05, length=6.0)
     x, y, heading = (getattr(sample(bend, 3), name)[-1] for name in ("x", "y", "heading"))
     center = x - 20 * math.sin(heading), y + 20 * math.cos(heading)
-    circle = ns.Arc(center=center, radius=20.0, start_angle=heading - math.pi / 2, angle=-0.2)
-    run = ns.track(system, ns.Composite(paths=(bend, circle)), follower=back)
+    circle = ns.paths.Arc(center=center, radius=20.0, start_angle=heading - math.pi / 2, angle=-0.2)
+    run = ns.track(system, ns.paths.Composite(paths=(bend, circle)), follower=back)
     assert run.tracking_error < 1e-6 and run.admissibility < 1e-8
     said = next(note for note in run.notes if note.startswith("stands"))
     assert "fork.angle turns by" in said and "trailer1.angle" not in said
@@ -172,11 +174,11 @@ def test_a_hinge_does_not_turn_at_rest():
 
 def test_timing_laws_stop_at_cusps(system_of):
     system, follower = system_of("carriage"), ns.Follower()
-    law = timing_law(ns.Quintic(30.0), system, TURN, follower)
+    law = timing_law(ns.timing.Quintic(30.0), system, TURN, follower)
     assert law.duration(TURN) == pytest.approx(30.0)
     stops = [30.0 * s / length(TURN) for s in TURN.cusps]
     assert law.break_times(TURN) == pytest.approx(stops)
-    ramps = timing_law(ns.Trapezoidal(speed=1.0, acceleration=0.5), system, TURN, follower)
+    ramps = timing_law(ns.timing.Trapezoidal(speed=1.0, acceleration=0.5), system, TURN, follower)
     # each part takes its length and two seconds
     assert ramps.duration(TURN) == pytest.approx(length(TURN) + 6.0)
     with pytest.raises(ns.SimulationError, match=r"passes a cusp .* at 0\.4 m/s") as caught:

@@ -62,8 +62,8 @@ def law(system, motion, controller, plant, period, believed=None):
 
 
 def held_cart(system, plant, kp=KP, kd=KD):
-    motion = ns.ExpressionMotion(coordinates={"cart.position": 0.0})
-    controller = ns.ProportionalDerivative(kp=(kp,), kd=(kd,))
+    motion = ns.motions.ExpressionMotion(coordinates={"cart.position": 0.0})
+    controller = ns.controllers.ProportionalDerivative(kp=(kp,), kd=(kd,))
     return law(system, motion, controller, plant, PERIOD)[0]
 
 
@@ -71,7 +71,9 @@ def noisy_cart(**changes):
     given = {
         "sensors": (ns.Sensor(of="cart.position", sigma=POSITION),),
         "actuators": (ns.Actuator(of="F", sigma=FORCE),),
-        "estimator": ns.ExtendedKalman(start_sigma={"cart.position": 0.1, "cart.speed": 0.3}),
+        "estimator": ns.sensors.ExtendedKalman(
+            start_sigma={"cart.position": 0.1, "cart.speed": 0.3}
+        ),
         "seed": 3,
     }
     return ns.Plant(**given | changes)
@@ -85,7 +87,7 @@ def test_on_a_linear_plant_it_is_the_kalman_filter(system, steps):
         ns.Sensor(of="cart.speed", sigma=0.1, every=3, quantum=0.05),
     )
     sigma = {"cart.position": 0.1, "cart.speed": 0.3}
-    filter_ = ns.ExtendedKalman(start_sigma=sigma, drift={"cart.speed": 0.2}, steps=steps)
+    filter_ = ns.sensors.ExtendedKalman(start_sigma=sigma, drift={"cart.speed": 0.2}, steps=steps)
     run = ns.simulate(
         system,
         duration=5.0,
@@ -131,7 +133,7 @@ def test_late_values_and_a_bias_are_those_of_a_kalman_filter_with_a_longer_state
         ns.Sensor(of="cart.position", sigma=POSITION, every=2, delay=late),
         ns.Sensor(of="cart.speed", sigma=0.1, bias_sigma=bias, bias=0.1, delay=1),
     )
-    filter_ = ns.ExtendedKalman(
+    filter_ = ns.sensors.ExtendedKalman(
         start_sigma={"cart.position": 0.1, "cart.speed": 0.3},
         drift={"bias.cart.speed": drift},
     )
@@ -207,10 +209,10 @@ def test_the_steady_covariance_under_white_noise_is_that_of_the_exact_riccati_eq
     before = solve_discrete_are(F.T, H.T, Q, np.array([[POSITION**2]]))
     K = before @ H.T / (before[0, 0] + POSITION**2)
     after = before - K @ H @ before
-    filter_ = ns.ExtendedKalman(drift={"cart.speed": density}, steps=4)
+    filter_ = ns.sensors.ExtendedKalman(drift={"cart.speed": density}, steps=4)
     plant = noisy_cart(estimator=filter_, actuators=())
-    motion = ns.ExpressionMotion(coordinates={"cart.position": 0.0})
-    controller = ns.ProportionalDerivative(kp=(1.0,), kd=(2.0,))
+    motion = ns.motions.ExpressionMotion(coordinates={"cart.position": 0.0})
+    controller = ns.controllers.ProportionalDerivative(kp=(1.0,), kd=(2.0,))
     made, _ = law(system, motion, controller, plant, period)
     run = ns.simulate(system, duration=40.0, inputs=made, samples=2)
     names = ("cart.position", "cart.speed")
@@ -227,12 +229,12 @@ def test_often_sampled_it_is_the_filter_of_continuous_time(system):
     errors = []
     for period in (0.02, 0.01):
         plant = noisy_cart(
-            estimator=ns.ExtendedKalman(drift={"cart.speed": density}),
+            estimator=ns.sensors.ExtendedKalman(drift={"cart.speed": density}),
             sensors=(ns.Sensor(of="cart.position", density=blur),),
             actuators=(),
         )
-        motion = ns.ExpressionMotion(coordinates={"cart.position": 0.0})
-        controller = ns.ProportionalDerivative(kp=(1.0,), kd=(2.0,))
+        motion = ns.motions.ExpressionMotion(coordinates={"cart.position": 0.0})
+        controller = ns.controllers.ProportionalDerivative(kp=(1.0,), kd=(2.0,))
         made, _ = law(system, motion, controller, plant, period)
         run = ns.simulate(system, duration=8.0, inputs=made, samples=2)
         errors.append(run["covariance.cart.speed,cart.speed"][-1] / P[1, 1] - 1)
@@ -247,10 +249,10 @@ def test_white_noise_of_a_state_on_constraints_is_that_of_its_linearization(syst
         system, {"disk.tilt": 1.1, "disk.yaw_rate": 0.5, "disk.spin_rate": -3.0}
     )
     x = np.concatenate([begin.q, begin.eta])
-    sensor = ns.PoseSensor(body=system.model.bodies[0].name).channels(system)
-    made = KalmanFilter(system, ns.ExtendedKalman(), sensor, short, x)
+    sensor = ns.sensors.PoseSensor(body=system.model.bodies[0].name).channels(system)
+    made = KalmanFilter(system, ns.sensors.ExtendedKalman(), sensor, short, x)
     drift = {n: 0.1 * (k + 1) for k, n in enumerate(made.names)}
-    ekf = KalmanFilter(system, ns.ExtendedKalman(drift=drift), sensor, short, x)
+    ekf = KalmanFilter(system, ns.sensors.ExtendedKalman(drift=drift), sensor, short, x)
     _, F, _, Q = (np.array(e) for e in ekf.predict(0.0, x, [], system.parameters()))
     D = np.diag(ekf.density)
     # the trapezoidal rule of ∫ F D Fᵀ: off by T³/12 of the second derivative
@@ -320,10 +322,10 @@ def test_without_noise_the_filter_follows_any_actuator(system, actuator):
     plant = noisy_cart(
         sensors=(ns.Sensor(of="cart.position", sigma=100.0),),
         actuators=(ns.Actuator(of="F", **actuator),),
-        estimator=ns.ExtendedKalman(steps=20, input_sigma={"F": 1e-9}),
+        estimator=ns.sensors.ExtendedKalman(steps=20, input_sigma={"F": 1e-9}),
     )
-    motion = ns.ExpressionMotion(coordinates={"cart.position": "sin(3*t)/3 + t*t"})
-    controller = ns.ProportionalDerivative(kp=(KP,), kd=(KD,))
+    motion = ns.motions.ExpressionMotion(coordinates={"cart.position": "sin(3*t)/3 + t*t"})
+    controller = ns.controllers.ProportionalDerivative(kp=(KP,), kd=(KD,))
     made, start = law(system, motion, controller, plant, PERIOD)
     run = ns.simulate(
         system,
@@ -366,9 +368,9 @@ def pose_filter(system, start):
     """A filter of one body's pose, and its state at a start."""
     begin = ns.complete_start(system, start)
     believed = np.concatenate([begin.q, begin.eta])
-    sensor = ns.PoseSensor(body=system.model.bodies[0].name)
+    sensor = ns.sensors.PoseSensor(body=system.model.bodies[0].name)
     return KalmanFilter(
-        system, ns.ExtendedKalman(), sensor.channels(system), 0.02, believed
+        system, ns.sensors.ExtendedKalman(), sensor.channels(system), 0.02, believed
     ), believed
 
 
@@ -417,21 +419,23 @@ def test_a_correction_stays_on_the_constraints(system_of):
 
 def instruments():
     return (
-        ns.Odometry(wheels=("wheel1", "wheel2"), sigma=0.02),
-        ns.Gyroscope(body="platform", sigma=0.01),
-        ns.Beacon(body="platform", at=(3.0, 2.0, 0.0), sigma=0.03),
-        ns.Beacon(body="platform", at=(-3.0, 1.0, 0.0), sigma=0.03, angle_sigma=0.01, every=4),
-        ns.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=10),
+        ns.sensors.Odometry(wheels=("wheel1", "wheel2"), sigma=0.02),
+        ns.sensors.Gyroscope(body="platform", sigma=0.01),
+        ns.sensors.Beacon(body="platform", at=(3.0, 2.0, 0.0), sigma=0.03),
+        ns.sensors.Beacon(
+            body="platform", at=(-3.0, 1.0, 0.0), sigma=0.03, angle_sigma=0.01, every=4
+        ),
+        ns.sensors.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=10),
     )
 
 
 def late_instruments():
     """A pose that comes 0.1 s late, and a gyroscope with a bias that every run has of its own."""
     return (
-        ns.Odometry(wheels=("wheel1", "wheel2"), sigma=0.02),
-        ns.Gyroscope(body="platform", sigma=0.01, bias_sigma=0.05),
-        ns.Beacon(body="platform", at=(3.0, 2.0, 0.0), sigma=0.03, every=2, delay=1),
-        ns.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=5, delay=2),
+        ns.sensors.Odometry(wheels=("wheel1", "wheel2"), sigma=0.02),
+        ns.sensors.Gyroscope(body="platform", sigma=0.01, bias_sigma=0.05),
+        ns.sensors.Beacon(body="platform", at=(3.0, 2.0, 0.0), sigma=0.03, every=2, delay=1),
+        ns.sensors.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=5, delay=2),
     )
 
 
@@ -443,18 +447,18 @@ def driven_batch(system, count, believed_sigma=1.0, sensors=None, lag=0.0, **bel
     plant = ns.Plant(
         sensors=instruments() if sensors is None else sensors,
         actuators=tuple(ns.Actuator(of=f"torque{k}", sigma=0.02, lag=lag) for k in (1, 2)),
-        estimator=ns.ExtendedKalman(
+        estimator=ns.sensors.ExtendedKalman(
             start_sigma={n: believed_sigma * x for n, x in sigma.items()} | believed
         ),
         seed=8,
     )
-    motion = ns.PathMotion(
-        path=ns.Circle(radius=2.0),
-        timing=ns.ConstantSpeed(0.3),
+    motion = ns.motions.PathMotion(
+        path=ns.paths.Circle(radius=2.0),
+        timing=ns.timing.ConstantSpeed(0.3),
         point=(0.0, "-a", 0.0),
         direction=(0.0, 1.0, 0.0),
     )
-    controller = ns.PoseTracking(point=(0.0, "-a", 0.0), direction=(0.0, 1.0, 0.0))
+    controller = ns.controllers.PoseTracking(point=(0.0, "-a", 0.0), direction=(0.0, 1.0, 0.0))
     made, start = law(system, motion, controller, plant, 0.05)
     names = [x.name for x in (*system.coordinates, *system.independent_speeds)]
     rng = np.random.default_rng(5)
@@ -525,7 +529,7 @@ def test_a_run_notes_that_its_filter_is_overconfident(system_of):
     """A robot from rest, its caster believed to be known exactly, and starts that are drawn."""
     system, loop = (
         system_of("differential-robot"),
-        ns.ControlLoop(controller=ns.PoseTracking(), period=0.05),
+        ns.ControlLoop(controller=ns.controllers.PoseTracking(), period=0.05),
     )
     sigma = {x.name: 0.02 for x in system.coordinates} | {"base.vx": 0.02, "base.rate": 0.02}
 
@@ -533,16 +537,16 @@ def test_a_run_notes_that_its_filter_is_overconfident(system_of):
         plant = ns.Plant(
             start=start,
             sensors=(
-                ns.Odometry(wheels=("left", "right"), sigma=0.02),
-                ns.Gyroscope(body="base", sigma=0.01),
-                ns.PoseSensor(body="base", sigma=0.05, angle_sigma=0.05, every=20),
+                ns.sensors.Odometry(wheels=("left", "right"), sigma=0.02),
+                ns.sensors.Gyroscope(body="base", sigma=0.01),
+                ns.sensors.PoseSensor(body="base", sigma=0.05, angle_sigma=0.05, every=20),
             ),
             actuators=tuple(ns.Actuator(of=f"{k}.torque", sigma=0.01) for k in ("left", "right")),
-            estimator=ns.ExtendedKalman(start_sigma=believed),
+            estimator=ns.sensors.ExtendedKalman(start_sigma=believed),
             seed=seed,
         )
-        timing = ns.Quintic(duration=20)
-        path, more = ns.Circle(radius=2.0), {"timing": timing, "controller": loop}
+        timing = ns.timing.Quintic(duration=20)
+        path, more = ns.paths.Circle(radius=2.0), {"timing": timing, "controller": loop}
         found = ns.track(system, path, plant=plant, duration=3.0, **more)
         return [note for note in found.notes if "overconfident" in note]
 
@@ -566,16 +570,16 @@ def test_the_controller_uses_the_estimate_and_ellipses_are_drawn(system_of):
     plant = ns.Plant(
         start={"platform.x": 2.05},
         sensors=instruments(),
-        estimator=ns.ExtendedKalman(start_sigma={"platform.x": 0.05, "platform.y": 0.05}),
+        estimator=ns.sensors.ExtendedKalman(start_sigma={"platform.x": 0.05, "platform.y": 0.05}),
         seed=2,
     )
-    motion = ns.PathMotion(
-        path=ns.Circle(radius=2.0),
-        timing=ns.ConstantSpeed(0.3),
+    motion = ns.motions.PathMotion(
+        path=ns.paths.Circle(radius=2.0),
+        timing=ns.timing.ConstantSpeed(0.3),
         point=(0.0, "-a", 0.0),
         direction=(0.0, 1.0, 0.0),
     )
-    controller = ns.PoseTracking(point=(0.0, "-a", 0.0), direction=(0.0, 1.0, 0.0))
+    controller = ns.controllers.PoseTracking(point=(0.0, "-a", 0.0), direction=(0.0, 1.0, 0.0))
     made, start = law(system, motion, controller, plant, 0.05)
     names = [x.name for x in (*system.coordinates, *system.independent_speeds)]
     begin = dict(zip(names, start, strict=True)) | {"platform.x": start[0] + 0.05}
@@ -606,7 +610,7 @@ def test_the_controller_uses_the_estimate_and_ellipses_are_drawn(system_of):
         (noisy_cart(), 0.0, "the loop is continuous"),
         (noisy_cart(sensors=()), PERIOD, "nothing is measured"),
         (
-            noisy_cart(sensors=(ns.Gyroscope(body="cart"),), estimator=None),
+            noisy_cart(sensors=(ns.sensors.Gyroscope(body="cart"),), estimator=None),
             PERIOD,
             "gyroscope measures something else",
         ),
@@ -616,27 +620,31 @@ def test_the_controller_uses_the_estimate_and_ellipses_are_drawn(system_of):
             "delayed by 99 samples, and the estimator supports up to 20",
         ),
         (
-            noisy_cart(estimator=ns.ExtendedKalman(start_sigma={"bias.cart.speed": 0.1})),
+            noisy_cart(estimator=ns.sensors.ExtendedKalman(start_sigma={"bias.cart.speed": 0.1})),
             PERIOD,
             "there is no sensor 'cart.speed'",
         ),
-        (noisy_cart(sensors=(ns.Gyroscope(body="car"),)), PERIOD, "there is no body 'car'"),
-        (noisy_cart(sensors=(ns.Odometry(wheels=("w",)),)), PERIOD, "no joint 'w' with an angle"),
+        (noisy_cart(sensors=(ns.sensors.Gyroscope(body="car"),)), PERIOD, "there is no body 'car'"),
         (
-            noisy_cart(estimator=ns.ExtendedKalman(start_sigma={"cart.x": 0.1})),
+            noisy_cart(sensors=(ns.sensors.Odometry(wheels=("w",)),)),
+            PERIOD,
+            "no joint 'w' with an angle",
+        ),
+        (
+            noisy_cart(estimator=ns.sensors.ExtendedKalman(start_sigma={"cart.x": 0.1})),
             PERIOD,
             "there is no coordinate or independent speed 'cart.x'",
         ),
         (
             noisy_cart(
                 actuators=(ns.Actuator(of="F", lag=0.1),),
-                estimator=ns.ExtendedKalman(drift={"got.F": 0.1}),
+                estimator=ns.sensors.ExtendedKalman(drift={"got.F": 0.1}),
             ),
             PERIOD,
             "'got.F' is the force of an actuator",
         ),
         (
-            noisy_cart(estimator=ns.ExtendedKalman(input_sigma={"G": 0.1})),
+            noisy_cart(estimator=ns.sensors.ExtendedKalman(input_sigma={"G": 0.1})),
             PERIOD,
             "there is no force input 'G'",
         ),
@@ -651,13 +659,13 @@ def test_mistakes_of_an_estimated_loop_are_told(system, plant, period, said):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: ns.ExtendedKalman(start_sigma={"x": -1.0}), "start_sigma of 'x' is -1.0"),
-        (lambda: ns.ExtendedKalman(steps=0), "steps is 0"),
-        (lambda: ns.Gyroscope(body="b", sigma=-1.0), "sigma is -1.0"),
-        (lambda: ns.Gyroscope(body="b", axis="w"), "there is no axis 'w'"),
-        (lambda: ns.Odometry(wheels=("a",), every=0), "every is 0"),
-        (lambda: ns.Beacon(body="b", at=(0.0, 0.0, 0.0), delay=-1), "delay is -1"),
-        (lambda: ns.Gyroscope(body="b", bias_sigma=-1.0), "bias_sigma is -1.0"),
+        (lambda: ns.sensors.ExtendedKalman(start_sigma={"x": -1.0}), "start_sigma of 'x' is -1.0"),
+        (lambda: ns.sensors.ExtendedKalman(steps=0), "steps is 0"),
+        (lambda: ns.sensors.Gyroscope(body="b", sigma=-1.0), "sigma is -1.0"),
+        (lambda: ns.sensors.Gyroscope(body="b", axis="w"), "there is no axis 'w'"),
+        (lambda: ns.sensors.Odometry(wheels=("a",), every=0), "every is 0"),
+        (lambda: ns.sensors.Beacon(body="b", at=(0.0, 0.0, 0.0), delay=-1), "delay is -1"),
+        (lambda: ns.sensors.Gyroscope(body="b", bias_sigma=-1.0), "bias_sigma is -1.0"),
     ],
 )
 def test_settings_with_mistakes_are_refused(make, said):
@@ -666,16 +674,18 @@ def test_settings_with_mistakes_are_refused(make, said):
 
 
 def test_sensors_are_read_from_text():
-    assert parse_sensor("gyroscope:body=base,sigma=0.02") == ns.Gyroscope(body="base", sigma=0.02)
-    assert parse_sensor("odometry:wheels=left,right;sigma=0.1") == ns.Odometry(
+    assert parse_sensor("gyroscope:body=base,sigma=0.02") == ns.sensors.Gyroscope(
+        body="base", sigma=0.02
+    )
+    assert parse_sensor("odometry:wheels=left,right;sigma=0.1") == ns.sensors.Odometry(
         wheels=("left", "right"), sigma=0.1
     )
     beacon = parse_sensor("beacon:body=base;at=3,2,0;angle_sigma=0.1;every=4")
-    assert beacon == ns.Beacon(body="base", at=(3.0, 2.0, 0.0), angle_sigma=0.1, every=4)
+    assert beacon == ns.sensors.Beacon(body="base", at=(3.0, 2.0, 0.0), angle_sigma=0.1, every=4)
     assert parse_sensor("base.x:sigma=0.1") == ns.Sensor(of="base.x", sigma=0.1)
 
 
 def test_a_speed_input_is_refused(system_of):
     system = system_of("tractor-trailer")
     with pytest.raises(ns.SimulationError, match="the model has the speed input 'steering_rate'"):
-        KalmanFilter(system, ns.ExtendedKalman(), (), 0.05)
+        KalmanFilter(system, ns.sensors.ExtendedKalman(), (), 0.05)

@@ -27,7 +27,7 @@ def angles(x, y, p, bend=1.0):
 @pytest.mark.parametrize("bend", [1.0, -1.0])
 def test_joints_are_those_of_the_closed_form(arm, bend):
     near = {"joint1.angle": 0.4 - 0.7 * bend, "joint2.angle": bend}
-    motion = ns.FrameMotion(body="link2", position=TIP, near=near)
+    motion = ns.motions.FrameMotion(body="link2", position=TIP, near=near)
     found = ns.kinematic_history(arm, motion, duration=6.0)
     x, y = 0.55 + 0.15 * np.cos(found.t), 0.2 + 0.15 * np.sin(found.t)
     first, second = angles(x, y, arm.model.parameter_values(), bend)
@@ -41,7 +41,7 @@ def test_joints_are_those_of_the_closed_form(arm, bend):
 
 def test_a_point_off_the_tip(arm):
     """Half way up the second link, which is where its mass is."""
-    motion = ns.FrameMotion(
+    motion = ns.motions.FrameMotion(
         body="link2", point=("-r2", 0.0, 0.0), position={"x": 0.5, "y": "0.1*t"}, near=NEAR
     )
     found = ns.kinematic_history(arm, motion, duration=1.0)
@@ -53,9 +53,11 @@ def test_a_point_off_the_tip(arm):
 
 
 def test_the_tip_comes_back_under_control(arm):
-    motion = ns.FrameMotion(body="link2", position=TIP, near=NEAR)
-    controller = ns.CartesianTracking(body="link2", components=("vx", "vy"), kp=9.0, kd=6.0)
-    law = ns.Tracking(
+    motion = ns.motions.FrameMotion(body="link2", position=TIP, near=NEAR)
+    controller = ns.controllers.CartesianTracking(
+        body="link2", components=("vx", "vy"), kp=9.0, kd=6.0
+    )
+    law = ns.controllers.Tracking(
         motion=motion,
         controller=controller,
         reference_start=motion.trace(arm).start_at(arm.parameters()),
@@ -74,7 +76,7 @@ def test_the_tip_comes_back_under_control(arm):
 def test_the_start_is_found_with_the_parameters_of_the_run(arm):
     """Out of reach of the nominal arm; with a longer first link it is on the curve at once."""
     far = {"x": "1.0 + 0.15*cos(t)", "y": "0.2 + 0.15*sin(t)"}
-    motion = ns.FrameMotion(body="link2", position=far, near=NEAR)
+    motion = ns.motions.FrameMotion(body="link2", position=far, near=NEAR)
     longer = {"l1": 1.0}
     run = ns.follow(arm, motion, duration=2.0, parameters=longer, rtol=1e-12, atol=1e-12)
     known = arm.model.parameter_values() | longer
@@ -82,7 +84,7 @@ def test_the_start_is_found_with_the_parameters_of_the_run(arm):
     first, second = angles(x, y, known)
     assert run["joint1.angle"] == pytest.approx(first, abs=1e-10)
     assert run["joint2.angle"] == pytest.approx(second, abs=1e-10)
-    law = ns.ProportionalDerivative(kp=(30.0, 20.0), kd=(6.0, 4.0), gravity=True)
+    law = ns.controllers.ProportionalDerivative(kp=(30.0, 20.0), kd=(6.0, 4.0), gravity=True)
     held = ns.follow(arm, motion, duration=0.1, controller=law, parameters=longer)
     assert held["reference.joint1.angle"][0] == pytest.approx(first[0], abs=1e-12)
     found = ns.kinematic_history(arm, motion, duration=1.0, parameters=longer)
@@ -90,13 +92,15 @@ def test_the_start_is_found_with_the_parameters_of_the_run(arm):
 
 
 def test_what_the_arm_cannot_reach_is_told(arm):
-    far = ns.FrameMotion(body="link2", position={"x": 2.0, "y": 0.0}, near=NEAR)
+    far = ns.motions.FrameMotion(body="link2", position={"x": 2.0, "y": 0.0}, near=NEAR)
     with pytest.raises(ns.SimulationError, match=r"it comes within 1\.1 m") as caught:
         far.trace(arm).start_at(arm.parameters())
     assert "manipulator-2r" in caught.value.where and "within its reach" in caught.value.fix
-    leaving = ns.FrameMotion(body="link2", position={"x": "0.5 + 0.2*t", "y": 0.2}, near=NEAR)
+    leaving = ns.motions.FrameMotion(
+        body="link2", position={"x": "0.5 + 0.2*t", "y": 0.2}, near=NEAR
+    )
     begin = leaving.trace(arm).start_at(arm.parameters())
-    law = ns.FollowMotion(motion=leaving, reference_start=begin)
+    law = ns.motions.FollowMotion(motion=leaving, reference_start=begin)
     with pytest.raises(ns.SimulationError, match="the Jacobian is singular, as at") as caught:
         ns.simulate(arm, duration=4.0, inputs=law)
     # where x² + y² = (l1 + l2)²
@@ -110,6 +114,8 @@ def test_wrong_requests(arm, refuses):
         ({"position": {"x": 1.0, "w": 1.0}}, "there is no axis 'w'", "'x'"),
         ({"position": {"x": 1.0}}, "1 positions are given for 2 degrees of freedom", "give 2"),
     ):
-        motion = ns.FrameMotion(**{"body": "link2", "position": TIP, "near": NEAR} | changes)
+        motion = ns.motions.FrameMotion(
+            **{"body": "link2", "position": TIP, "near": NEAR} | changes
+        )
         with refuses(ns.SimulationError, what, "'manipulator-2r'", fix):
             motion.trace(arm)

@@ -15,27 +15,29 @@ from noslip.control.timing.piecewise import SpeedSchedule
 from noslip.simulation.inputs import plan_inputs
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
-LINE = ns.Line((0.0, 0.0), (5.0, 0.0))
-CORNER = ns.Polyline(points=((0.0, 0.0), (4.0, 0.0), (4.0, 3.0)), radius=1.0, blend="clothoid")
-SPLINE = ns.Spline(points=((0.0, 0.0), (2.0, 1.0), (4.0, 0.0), (6.0, 2.0)))
-NURBS = ns.Nurbs(
+LINE = ns.paths.Line((0.0, 0.0), (5.0, 0.0))
+CORNER = ns.paths.Polyline(
+    points=((0.0, 0.0), (4.0, 0.0), (4.0, 3.0)), radius=1.0, blend="clothoid"
+)
+SPLINE = ns.paths.Spline(points=((0.0, 0.0), (2.0, 1.0), (4.0, 0.0), (6.0, 2.0)))
+NURBS = ns.paths.Nurbs(
     points=((0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (4.0, 1.0), (5.0, 2.0), (7.0, 2.0)), degree=4
 )
-BOTH = ns.Composite(
+BOTH = ns.paths.Composite(
     paths=(
-        ns.Line((0.0, 0.0), (2.0, 0.0)),
-        ns.Clothoid(start_curvature=0.0, end_curvature=0.8, length=2.0, start=(2.0, 0.0)),
+        ns.paths.Line((0.0, 0.0), (2.0, 0.0)),
+        ns.paths.Clothoid(start_curvature=0.0, end_curvature=0.8, length=2.0, start=(2.0, 0.0)),
     ),
     smooth_curvature=True,
 )
 PIECES = {"corner": CORNER, "spline": SPLINE, "nurbs": NURBS, "composite": BOTH}
-PIECES["backwards"] = ns.reversed_path(CORNER)
+PIECES["backwards"] = ns.paths.reversed_path(CORNER)
 TIMINGS = {
-    "trapezoid": ns.Trapezoidal(speed=0.5, acceleration=0.3),
-    "s-curve": ns.SCurve(speed=0.5, acceleration=0.3, jerk=0.5),
-    "quintic": ns.Quintic(20.0),
-    "constant speed": ns.ConstantSpeed(0.4),
-    "constant energy": ns.ConstantEnergy(total_speed=0.4, radius_of_gyration=0.5),
+    "trapezoid": ns.timing.Trapezoidal(speed=0.5, acceleration=0.3),
+    "s-curve": ns.timing.SCurve(speed=0.5, acceleration=0.3, jerk=0.5),
+    "quintic": ns.timing.Quintic(20.0),
+    "constant speed": ns.timing.ConstantSpeed(0.4),
+    "constant energy": ns.timing.ConstantEnergy(total_speed=0.4, radius_of_gyration=0.5),
 }
 
 
@@ -71,13 +73,13 @@ def test_knots_of_ramps_are_those_of_the_closed_forms():
     assert TIMINGS["s-curve"].knots(LINE) == pytest.approx(expected)
     schedule = SpeedSchedule(times=(0.0, 2.0, 3.0, 13.0), speeds=(0.0, 0.7, 0.7, 0.0))
     assert schedule.knots(LINE) == pytest.approx((2.0, 3.0, 13.0))
-    assert ns.Quintic(7.0).knots(LINE) == (7.0,)
-    assert ns.ConstantSpeed(1.0).knots(LINE) == ()
+    assert ns.timing.Quintic(7.0).knots(LINE) == (7.0,)
+    assert ns.timing.ConstantSpeed(1.0).knots(LINE) == ()
 
 
 def test_knots_of_a_profile_are_when_its_places_are_reached():
     places = (0.0, 1.0, 3.0, 5.0)
-    profile = ns.SpeedProfile(arc_lengths=places, speeds=(0.0, 0.8, 0.4, 0.0))
+    profile = ns.timing.SpeedProfile(arc_lengths=places, speeds=(0.0, 0.8, 0.4, 0.0))
     first, second, last = profile.knots(LINE)
     assert first == pytest.approx(2 * 1.0 / 0.8)
     assert last == profile.duration(LINE) == pytest.approx(second + 2 * 2.0 / 0.4)
@@ -137,21 +139,24 @@ def test_steps_end_on_kinks(agv, path, name):
 
 
 def test_knots_reach_the_loop(agv):
-    motion = ns.PathMotion(path=CORNER, timing=TIMINGS["trapezoid"], **AXLE)
+    motion = ns.motions.PathMotion(path=CORNER, timing=TIMINGS["trapezoid"], **AXLE)
     start = np.zeros(len(agv.coordinates))
     expected = sorted(TIMINGS["trapezoid"].knots(CORNER) + TIMINGS["trapezoid"].break_times(CORNER))
     for law in (
-        ns.FollowMotion(motion=motion, reference_start=start),
-        ns.Tracking(
-            motion=motion, controller=ns.PoseTracking(**AXLE), reference_start=start, limits={}
+        ns.motions.FollowMotion(motion=motion, reference_start=start),
+        ns.controllers.Tracking(
+            motion=motion,
+            controller=ns.controllers.PoseTracking(**AXLE),
+            reference_start=start,
+            limits={},
         ),
     ):
         plan = plan_inputs(agv, law, agv.parameters())
         assert plan.knots == pytest.approx(expected)
-    still = ns.ExpressionMotion(
+    still = ns.motions.ExpressionMotion(
         coordinates={"platform.x": "t", "platform.y": "0", "platform.angle": "0"}
     )
-    law = ns.FollowMotion(motion=still, reference_start=start)
+    law = ns.motions.FollowMotion(motion=still, reference_start=start)
     assert plan_inputs(agv, law, agv.parameters()).knots.size == 0
 
 
@@ -159,12 +164,12 @@ def test_a_curve_of_many_points_takes_no_time(agv):
     """A lap through 60 way-points: every joint of the spline is a step's end."""
     angle = np.linspace(0.0, 2 * math.pi, 60, endpoint=False)
     points = tuple((2 * math.cos(a), math.sin(a)) for a in angle)
-    path = ns.Spline(points=points, closed=True)
+    path = ns.paths.Spline(points=points, closed=True)
     given = {"follower": ns.Follower(**AXLE), "rtol": 1e-11, "atol": 1e-11}
-    result = ns.track(agv, path, timing=ns.ConstantSpeed(0.4), **given)
-    assert len(ns.ConstantSpeed(0.4).break_times(path)) == 59
+    result = ns.track(agv, path, timing=ns.timing.ConstantSpeed(0.4), **given)
+    assert len(ns.timing.ConstantSpeed(0.4).break_times(path)) == 59
     assert result.tracking_error < 1e-9
-    blind = ns.track(agv, path, timing=Blind(ns.ConstantSpeed(0.4)), **given)
+    blind = ns.track(agv, path, timing=Blind(ns.timing.ConstantSpeed(0.4)), **given)
     tries = [r.steps + r.rejections for r in (result, blind)]
     assert tries[0] < tries[1] / 2
     assert result.tracking_error < blind.tracking_error / 100
@@ -177,7 +182,7 @@ def test_closed_loop_with_kinks(agv):
             agv,
             path,
             follower=ns.Follower(**AXLE),
-            controller=ns.PoseTracking(**AXLE),
+            controller=ns.controllers.PoseTracking(**AXLE),
             timing=TIMINGS["trapezoid"],
         )
         assert held.tracking_error < 1e-8

@@ -10,7 +10,7 @@ from noslip.base.errors import SimulationError
 from noslip.control.paths.arc_length import arc_table
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
-EIGHT = ns.FigureEight(half_width=2.0, half_height=1.0)
+EIGHT = ns.paths.FigureEight(half_width=2.0, half_height=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def agv():
 def test_friction_on_a_circle_is_used_up(agv):
     """d(v²)/ds = 2 √(a² − (v²/R)²) from rest: v² = a R sin(2 s/R), until no more is held."""
     R, a = 2.0, 0.2 * 9.81
-    timing = ns.LeastTime(friction=0.2).on(agv, ns.Circle(radius=R))
+    timing = ns.timing.LeastTime(friction=0.2).on(agv, ns.paths.Circle(radius=R))
     s, v = timing.places(), np.array(timing.speeds)
     rising = s < math.pi * R / 4
     assert v[rising] ** 2 == pytest.approx(a * R * np.sin(2 * s[rising] / R), abs=1e-4 * a * R)
@@ -33,7 +33,7 @@ def test_friction_on_a_circle_is_used_up(agv):
 
 @pytest.mark.parametrize("friction", [0.05, 0.4])
 def test_friction_is_never_exceeded(agv, friction):
-    timing = ns.LeastTime(speed=1.5, friction=friction).on(agv, EIGHT)
+    timing = ns.timing.LeastTime(speed=1.5, friction=friction).on(agv, EIGHT)
     start, table, used = timing.places(), arc_table(EIGHT), []
     for part in (0.001, 0.5, 0.999):
         at = start[:-1] + part * np.diff(start)
@@ -47,8 +47,11 @@ def test_friction_is_never_exceeded(agv, friction):
 
 def test_motors_and_ground_together(agv):
     """The torques of the run under all limits stay within theirs, and are used up."""
-    timing = ns.parse_timing("least-time:speed=1,friction=0.1,torque1=0.2,torque2=0.2")
-    assert isinstance(timing, ns.LeastTime) and timing.inputs == {"torque1": 0.2, "torque2": 0.2}
+    timing = ns.timing.parse_timing("least-time:speed=1,friction=0.1,torque1=0.2,torque2=0.2")
+    assert isinstance(timing, ns.timing.LeastTime) and timing.inputs == {
+        "torque1": 0.2,
+        "torque2": 0.2,
+    }
     run = ns.track(agv, EIGHT, follower=ns.Follower(**AXLE), timing=timing, samples=2001)
     assert run.tracking_error < 1e-8
     for name in ("torque1", "torque2"):
@@ -58,7 +61,7 @@ def test_motors_and_ground_together(agv):
             agv,
             EIGHT,
             follower=ns.Follower(**AXLE),
-            timing=ns.LeastTime(speed=1.0, friction=0.1, **more),
+            timing=ns.timing.LeastTime(speed=1.0, friction=0.1, **more),
         )
         for more in ({}, {"inputs": {"torque1": 0.1, "torque2": 0.1}})
     ]
@@ -67,13 +70,13 @@ def test_motors_and_ground_together(agv):
 
 def test_motor_limits_of_a_steered_vehicle():
     tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
-    path = ns.Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
+    path = ns.paths.Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
     forces = {f"F_u{k}": 500.0 for k in (1, 2, 3)}
     result = ns.track(
         tractor,
         path,
         follower=ns.Follower(steering="steer.angle", wheelbase="l1"),
-        timing=ns.LeastTime(speed=3.0, inputs=forces),
+        timing=ns.timing.LeastTime(speed=3.0, inputs=forces),
         samples=2001,
     )
     most = max(np.max(np.abs(result[name])) for name in forces)
@@ -83,12 +86,12 @@ def test_motor_limits_of_a_steered_vehicle():
 
 def test_what_cannot_be_found_is_refused(agv, refuses):
     with refuses(SimulationError, "nothing limits the acceleration", "Limits", "acceleration"):
-        ns.LeastTime(speed=1.0).on(agv, EIGHT)
+        ns.timing.LeastTime(speed=1.0).on(agv, EIGHT)
     with refuses(SimulationError, "friction is -1, expected more than 0", "LeastTime", "positive"):
-        ns.LeastTime(friction=-1.0).on(agv, EIGHT)
+        ns.timing.LeastTime(friction=-1.0).on(agv, EIGHT)
     with refuses(SimulationError, "no force input 'accel'", "'agv'", "torque1"):
-        ns.parse_timing("least-time:speed=1,accel=2").on(agv, EIGHT)
+        ns.timing.parse_timing("least-time:speed=1,accel=2").on(agv, EIGHT)
     with refuses(SimulationError, "speed is 'fast', which is not a number", "least-time", "1.5"):
-        ns.parse_timing("least-time:speed=fast")
+        ns.timing.parse_timing("least-time:speed=fast")
     with refuses(SimulationError, "has no gravity", "'agv'", "lateral_acceleration"):
-        ns.LeastTime(friction=0.3).on(agv, EIGHT, parameters={"g": 0.0})
+        ns.timing.LeastTime(friction=0.3).on(agv, EIGHT, parameters={"g": 0.0})

@@ -21,13 +21,15 @@ NOISE = 1e-6
 def random_path(rng):
     size = rng.uniform(0.5, 5.0)
     return [
-        lambda: ns.Circle(radius=size, turns=rng.uniform(0.3, 1.5)),
-        lambda: ns.Ellipse(half_width=size, half_height=size * rng.uniform(0.2, 1.0)),
-        lambda: ns.FigureEight(half_width=size, half_height=size * rng.uniform(0.3, 1.0)),
-        lambda: ns.Sine(amplitude=size / 3, wave_number=1 / size, extent=6 * size),
-        lambda: ns.Line(start=(0.0, 0.0), end=(size, 0.0)),
-        lambda: ns.Spline(points=tuple((size * k, size * rng.uniform(-1, 1)) for k in range(5))),
-        lambda: ns.Polyline(
+        lambda: ns.paths.Circle(radius=size, turns=rng.uniform(0.3, 1.5)),
+        lambda: ns.paths.Ellipse(half_width=size, half_height=size * rng.uniform(0.2, 1.0)),
+        lambda: ns.paths.FigureEight(half_width=size, half_height=size * rng.uniform(0.3, 1.0)),
+        lambda: ns.paths.Sine(amplitude=size / 3, wave_number=1 / size, extent=6 * size),
+        lambda: ns.paths.Line(start=(0.0, 0.0), end=(size, 0.0)),
+        lambda: ns.paths.Spline(
+            points=tuple((size * k, size * rng.uniform(-1, 1)) for k in range(5))
+        ),
+        lambda: ns.paths.Polyline(
             points=((0.0, 0.0), (size, 0.0), (size, size), (3 * size, size)), radius=size / 4
         ),
     ][rng.integers(7)]()
@@ -86,7 +88,7 @@ def random_problem(rng):
 
 def fastest(path, limits, motors):
     rows = None if motors is None else motors.rows(path)
-    return ns.least_time(path, Limits(**limits, rows=rows), count=80).times[-1]
+    return ns.timing.least_time(path, Limits(**limits, rows=rows), count=80).times[-1]
 
 
 def assert_monotone(rng, most=None):
@@ -161,7 +163,7 @@ CLOSE, CLOSE_WITH_JUMPS = 3e-5, 5e-4
 )
 def test_least_time_is_that_of_a_direct_transcription(seed):
     problem = random_problem(np.random.default_rng(seed))
-    off = CLOSE_WITH_JUMPS if isinstance(problem[0], ns.Polyline) else CLOSE
+    off = CLOSE_WITH_JUMPS if isinstance(problem[0], ns.paths.Polyline) else CLOSE
     assert fastest(*problem) == pytest.approx(transcribed(*problem), rel=off)
 
 
@@ -169,17 +171,19 @@ def test_least_time_is_that_of_a_direct_transcription(seed):
 def test_least_time_scales_with_friction(level):
     """T √(a/R) is a number, whatever the size of both: nothing depends on rounding."""
     for radius in (1.0, 3.0):
-        timing = ns.least_time(
-            ns.Circle(radius=radius), Limits(total_acceleration=9.81 * level), count=60
+        timing = ns.timing.least_time(
+            ns.paths.Circle(radius=radius), Limits(total_acceleration=9.81 * level), count=60
         )
-        unit = ns.least_time(ns.Circle(radius=1.0), Limits(total_acceleration=1.0), count=60)
+        unit = ns.timing.least_time(
+            ns.paths.Circle(radius=1.0), Limits(total_acceleration=1.0), count=60
+        )
         scale = np.sqrt(radius / (9.81 * level))
         assert timing.times[-1] == pytest.approx(unit.times[-1] * scale, rel=1e-6)
 
 
 def test_infeasible_limits_name_what_conflicts_at_rest(refuses):
     """A hill steeper than the motors: they can hold the vehicle nowhere near its top."""
-    path = ns.Line(start=(0.0, 0.0), end=(4.0, 0.0))
+    path = ns.paths.Line(start=(0.0, 0.0), end=(4.0, 0.0))
     motors = Motors(mass=2.0, arm=0.0, slope=1.5, damping=0.0, force=1.0)
     with refuses(ns.SimulationError, "no motion satisfies", "m from the start", "loosen"):
         fastest(path, {"speed": 0.2}, motors)

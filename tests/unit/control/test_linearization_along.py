@@ -10,26 +10,26 @@ from noslip.control.controllers.regulator import linearize_along
 from noslip.control.motions.path import PathMotion
 from noslip.control.motions.trailer import TrailerMotion
 
-SINE = ns.Sine(amplitude=3.0, wave_number=0.1, extent=60.0)
+SINE = ns.paths.Sine(amplitude=3.0, wave_number=0.1, extent=60.0)
 STEERING = {"steering": "steer.angle", "wheelbase": "l1"}
 
 #: Motions that speed up and turn: a vehicle with motors, a speed input with its rate, an arm.
 MOTIONS = {
     "agv": PathMotion(
-        path=ns.Sine(amplitude=0.5, wave_number=1.0, extent=9.0),
-        timing=ns.Quintic(4.0),
+        path=ns.paths.Sine(amplitude=0.5, wave_number=1.0, extent=9.0),
+        timing=ns.timing.Quintic(4.0),
         point=(0.0, "-a", 0.0),
         direction=(0.0, 1.0, 0.0),
     ),
     "tractor-trailer": TrailerMotion(
         path=SINE,
-        timing=ns.Quintic(8.0),
+        timing=ns.timing.Quintic(8.0),
         hinge="hinge.angle",
         hitch="c",
         trailer="l2",
         **STEERING,
     ),
-    "manipulator-2r": ns.ExpressionMotion(
+    "manipulator-2r": ns.motions.ExpressionMotion(
         coordinates={"joint1.angle": "0.3 + 0.5*sin(t)", "joint2.angle": "0.9 - 0.4*cos(2*t)"}
     ),
 }
@@ -37,10 +37,12 @@ MOTIONS = {
 
 def reference_run(system, motion, times):
     """The motion itself, driven open loop from its own start, so short that no error grows."""
-    follow = ns.FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
+    follow = ns.motions.FollowMotion(
+        motion=motion, reference_start=np.zeros(len(system.coordinates))
+    )
     begin = ns.start_on_motion(system, follow, {}, system.parameters())
-    law = ns.Tracking(
-        motion=motion, controller=ns.FeedForward(), reference_start=begin.q, limits={}
+    law = ns.controllers.Tracking(
+        motion=motion, controller=ns.controllers.FeedForward(), reference_start=begin.q, limits={}
     )
     options = {"duration": times[-1], "samples": times, "rtol": 1e-12, "atol": 1e-12}
     return begin, ns.simulate(system, start=begin, inputs=law, **options)

@@ -16,8 +16,8 @@ import noslip as ns
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 FOLLOWS = ns.Follower(**AXLE)
-EIGHT = ns.FigureEight(half_width=2.0, half_height=1.0)
-LINE = ns.Line(start=(0.0, 0.0), end=(4.0, 0.0))
+EIGHT = ns.paths.FigureEight(half_width=2.0, half_height=1.0)
+LINE = ns.paths.Line(start=(0.0, 0.0), end=(4.0, 0.0))
 LIMIT = 0.2
 MOTORS = {"torque1": LIMIT, "torque2": LIMIT}
 #: `LeastTime` lets a limit be exceeded by this part of it at most, between the places it looks at.
@@ -26,22 +26,22 @@ PROMISED = 1e-3
 USED = 0.99
 
 DAMPERS = tuple(
-    ns.JointDamper(name=f"damper{k}", speed=f"wheel{k}.rate", damping=0.02) for k in (1, 2)
+    ns.forces.JointDamper(name=f"damper{k}", speed=f"wheel{k}.rate", damping=0.02) for k in (1, 2)
 )
 FRICTION = tuple(
-    ns.JointFriction(name=f"friction{k}", speed=f"wheel{k}.rate", level=0.1, smoothing=0.05)
+    ns.forces.JointFriction(name=f"friction{k}", speed=f"wheel{k}.rate", level=0.1, smoothing=0.05)
     for k in (1, 2)
 )
 STRONG = tuple(dataclasses.replace(f, level=0.9 * LIMIT, smoothing=0.01) for f in FRICTION)
 SPEED = "sqrt(platform.vx**2 + platform.vy**2)"
-DRAG = ns.Wrench(
+DRAG = ns.forces.Wrench(
     name="drag",
     body="platform",
     force=(f"-2*platform.vx*{SPEED}", f"-2*platform.vy*{SPEED}", 0.0),
     axes="body",
 )
 #: At the front, where a turn drags it sideways; heading along y.
-TIRE = ns.Tire(
+TIRE = ns.forces.Tire(
     name="tire",
     body="platform",
     direction=(0.0, 1.0, 0.0),
@@ -73,7 +73,7 @@ def with_forces(name, *forces):
 
 def largest(system, path, timing, frame, names):
     """Largest input by inverse dynamics at instants, and by a simulation under the inputs."""
-    motion = ns.PathMotion(path=path, timing=timing, **frame)
+    motion = ns.motions.PathMotion(path=path, timing=timing, **frame)
     moved = ns.kinematic_history(system, motion, duration=timing.duration(path), samples=1501)
     needed = ns.dynamics_history(system, moved)
     assert np.max(np.abs(needed.unreachable)) < 1e-8
@@ -102,27 +102,30 @@ RIDES = [
 def test_motors_hold_what_is_promised_and_are_used(names, path):
     path = {"eight": EIGHT, "line": LINE}[path]
     system = agv(names)
-    timing = ns.LeastTime(inputs=MOTORS).on(system, path, FOLLOWS)
+    timing = ns.timing.LeastTime(inputs=MOTORS).on(system, path, FOLLOWS)
     for most in largest(system, path, timing, AXLE, MOTORS):
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT
 
 
 def test_all_limits_at_once():
     """Speed, the ground and motors, as text; each holds."""
-    timing = ns.parse_timing("least-time:speed=0.4,friction=0.05,torque1=0.2,torque2=0.2")
+    timing = ns.timing.parse_timing("least-time:speed=0.4,friction=0.05,torque1=0.2,torque2=0.2")
     found = timing.on(agv("both"), EIGHT, FOLLOWS)
     assert np.max(found.speeds) <= 0.4 + 1e-9
     for most in largest(agv("both"), EIGHT, found, AXLE, MOTORS):
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT
-    free = ns.LeastTime(speed=0.4, friction=0.05).on(agv("both"), EIGHT, FOLLOWS)
+    free = ns.timing.LeastTime(speed=0.4, friction=0.05).on(agv("both"), EIGHT, FOLLOWS)
     assert free.duration(EIGHT) < found.duration(EIGHT)
 
 
 def test_rows_hold_for_the_fastest_timing_too():
     """On 400 places between which rows are linear: the second order of the step, 1/400 of a lap."""
-    system, path = agv("both"), ns.Circle(radius=1.5)
-    timing = ns.least_time(
-        path, ns.Limits(speed=2.0, rows=ns.motor_limits(system, path, MOTORS, follower=FOLLOWS))
+    system, path = agv("both"), ns.paths.Circle(radius=1.5)
+    timing = ns.timing.least_time(
+        path,
+        ns.timing.Limits(
+            speed=2.0, rows=ns.timing.motor_limits(system, path, MOTORS, follower=FOLLOWS)
+        ),
     )
     for most in largest(system, path, timing, AXLE, MOTORS):
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT
@@ -132,13 +135,13 @@ def test_a_steered_vehicle_with_dampers():
     names = ("tractor.vx", "hinge.rate")
     tractor = with_forces(
         "tractor-trailer",
-        ns.JointDamper(name="slow", speed=names[0], damping=150.0),
-        ns.JointFriction(name="stiff", speed=names[1], level=200.0, smoothing=0.01),
+        ns.forces.JointDamper(name="slow", speed=names[0], damping=150.0),
+        ns.forces.JointFriction(name="stiff", speed=names[1], level=200.0, smoothing=0.01),
     )
-    path = ns.Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
+    path = ns.paths.Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
     forces = {f"F_u{k}": 500.0 for k in (1, 2, 3)}
     frame = {"steering": "steer.angle", "wheelbase": "l1"}
-    timing = ns.LeastTime(speed=3.0, inputs=forces).on(tractor, path, ns.Follower(**frame))
+    timing = ns.timing.LeastTime(speed=3.0, inputs=forces).on(tractor, path, ns.Follower(**frame))
     for most in largest(tractor, path, timing, frame, forces):
         assert USED * 500.0 < most < (1 + PROMISED) * 500.0
 
@@ -146,7 +149,7 @@ def test_a_steered_vehicle_with_dampers():
 def test_the_trailer_that_follows_the_path_is_what_is_limited():
     """With the trailer's axle on the path the base moves otherwise, and needs other forces."""
     tractor = with_forces("tractor-trailer")
-    path = ns.Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
+    path = ns.paths.Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
     forces = {f"F_u{k}": 500.0 for k in (1, 2, 3)}
     result = ns.track(
         tractor,
@@ -159,7 +162,7 @@ def test_the_trailer_that_follows_the_path_is_what_is_limited():
             trailer="l2",
             reverse=True,
         ),
-        timing=ns.LeastTime(speed=3.0, inputs=forces),
+        timing=ns.timing.LeastTime(speed=3.0, inputs=forces),
         samples=8001,
     )
     most = max(np.max(np.abs(result[name])) for name in forces)
@@ -169,8 +172,8 @@ def test_the_trailer_that_follows_the_path_is_what_is_limited():
 def test_the_inputs_that_are_used_are_those_limited():
     """Two of three forces do it all, each harder than the least of three."""
     sleigh = with_forces("chaplygin-sleigh")
-    path = ns.Sine(amplitude=-0.5, wave_number=1.0, extent=6.0)
-    timing = ns.LeastTime(speed=1.0, inputs={"F_cs": 0.5, "F_cphi": 0.5})
+    path = ns.paths.Sine(amplitude=-0.5, wave_number=1.0, extent=6.0)
+    timing = ns.timing.LeastTime(speed=1.0, inputs={"F_cs": 0.5, "F_cphi": 0.5})
     result = ns.track(
         sleigh,
         path,
@@ -184,13 +187,15 @@ def test_the_inputs_that_are_used_are_those_limited():
 
 def test_coordinates_that_the_path_leaves_open_count():
     """A caster that starts turned pushes the wheels at first."""
-    system = with_forces("agv", *(ns.JointDamper(name="d", speed="bracket.rate", damping=0.05),))
+    system = with_forces(
+        "agv", *(ns.forces.JointDamper(name="d", speed="bracket.rate", damping=0.05),)
+    )
     for angle in (0.0, 2.5):
         result = ns.track(
             system,
             LINE,
             follower=ns.Follower(reference={"bracket.angle": angle}, **AXLE),
-            timing=ns.LeastTime(inputs=MOTORS),
+            timing=ns.timing.LeastTime(inputs=MOTORS),
             samples=8001,
         )
         most = max(np.max(np.abs(result[name])) for name in MOTORS)
@@ -201,8 +206,8 @@ def test_one_freedom_has_a_closed_form():
     """m v̇ = F − d v forward, then −F − d v: both closed, they meet in place and speed."""
     F, way = 1.0, 3.0
     system = ns.compile(ns.derive(rail()))
-    path = ns.Line(start=(0.0, 0.0), end=(way, 0.0))
-    result = ns.track(system, path, timing=ns.LeastTime(inputs={"F": F}), samples=4001)
+    path = ns.paths.Line(start=(0.0, 0.0), end=(way, 0.0))
+    result = ns.track(system, path, timing=ns.timing.LeastTime(inputs={"F": F}), samples=4001)
     run, top = result, F / DAMPING
 
     def rise(v):  # way to reach v from rest
@@ -229,7 +234,7 @@ def test_friction_on_a_line_is_bang_bang():
     p = system.model.parameter_values()
     mass = p["m_platform"] + 3 * p["m_wheel"]
     inertia = (mass * p["r"] + 3 * p["I_spin"] / p["r"]) / 2
-    timing = ns.LeastTime(inputs=MOTORS).on(system, LINE, FOLLOWS)
+    timing = ns.timing.LeastTime(inputs=MOTORS).on(system, LINE, FOLLOWS)
     up, down = (LIMIT - 0.1) / inertia, (LIMIT + 0.1) / inertia
     top = math.sqrt(2 * 4.0 / (1 / up + 1 / down))
     assert max(timing.speeds) == pytest.approx(top, rel=1e-3)
@@ -238,8 +243,8 @@ def test_friction_on_a_line_is_bang_bang():
 
 def test_rows_without_resistance_are_as_they_were():
     """Dampers change neither what is due to inertia nor, without them, anything at all."""
-    plain = ns.motor_limits(agv(), EIGHT, MOTORS, follower=FOLLOWS)
-    damped = ns.motor_limits(agv("both"), EIGHT, MOTORS, follower=FOLLOWS)
+    plain = ns.timing.motor_limits(agv(), EIGHT, MOTORS, follower=FOLLOWS)
+    damped = ns.timing.motor_limits(agv("both"), EIGHT, MOTORS, follower=FOLLOWS)
     assert plain.resistance is None
     for column in ("inertia", "squared", "constant"):
         scale = np.max(np.abs(getattr(plain, column)))
@@ -252,18 +257,18 @@ def test_rows_without_resistance_are_as_they_were():
 
 
 def test_what_depends_on_more_than_place_and_speed_is_refused(refuses):
-    gust = ns.Wrench(name="gust", body="platform", force=("0.1*sin(t)", 0.0, 0.0))
+    gust = ns.forces.Wrench(name="gust", body="platform", force=("0.1*sin(t)", 0.0, 0.0))
     windy = with_forces("agv", gust)
     for find in (
-        lambda: ns.LeastTime(inputs=MOTORS).on(windy, LINE, FOLLOWS),
-        lambda: ns.motor_limits(windy, LINE, MOTORS, follower=FOLLOWS),
+        lambda: ns.timing.LeastTime(inputs=MOTORS).on(windy, LINE, FOLLOWS),
+        lambda: ns.timing.motor_limits(windy, LINE, MOTORS, follower=FOLLOWS),
     ):
         with refuses(ns.SimulationError, "change with time", "motor limits of model 'agv'", "of t"):
             find()
     # what limits no motor is not concerned
-    assert ns.LeastTime(acceleration=0.1).on(windy, LINE, FOLLOWS).duration(LINE) > 0
+    assert ns.timing.LeastTime(acceleration=0.1).on(windy, LINE, FOLLOWS).duration(LINE) > 0
     model = ns.load("agv")
-    faded = ns.Wrench(name="boost", body="platform", force=("boost*platform.vx", 0.0, 0.0))
+    faded = ns.forces.Wrench(name="boost", body="platform", force=("boost*platform.vx", 0.0, 0.0))
     with_boost = dataclasses.replace(
         model,
         inputs=(*model.inputs, ns.ForceInput(name="boost", unit="N*s/m")),
@@ -271,9 +276,9 @@ def test_what_depends_on_more_than_place_and_speed_is_refused(refuses):
     )
     boosted = ns.compile(ns.derive(with_boost))
     with refuses(ns.SimulationError, "depends on speeds", "'agv'", "force itself"):
-        ns.motor_limits(boosted, LINE, MOTORS, follower=FOLLOWS)
+        ns.timing.motor_limits(boosted, LINE, MOTORS, follower=FOLLOWS)
     with refuses(ns.SimulationError, "no force input 'torque1'", "'agv'", "torque2"):
-        ns.motor_limits(agv(), LINE, MOTORS, inputs=("torque2",), follower=FOLLOWS)
+        ns.timing.motor_limits(agv(), LINE, MOTORS, inputs=("torque2",), follower=FOLLOWS)
 
 
 def test_friction_that_no_motor_overcomes_is_refused(refuses):
@@ -281,4 +286,4 @@ def test_friction_that_no_motor_overcomes_is_refused(refuses):
         "agv", *(dataclasses.replace(f, level=1.0, smoothing=1e-9) for f in FRICTION)
     )
     with refuses(ns.SimulationError, "no motion satisfies the limits", "fastest motion", "limits"):
-        ns.LeastTime(inputs=MOTORS).on(stuck, LINE, FOLLOWS)
+        ns.timing.LeastTime(inputs=MOTORS).on(stuck, LINE, FOLLOWS)

@@ -41,7 +41,11 @@ def agv():
 
 def parsed():
     path, timing, controller = TEXTS
-    return ns.parse_path(path), ns.parse_timing(timing), ns.parse_controller(controller)
+    return (
+        ns.paths.parse_path(path),
+        ns.timing.parse_timing(timing),
+        ns.controllers.parse_controller(controller),
+    )
 
 
 def test_they_are_read_and_printed_as_text(parts):
@@ -119,12 +123,15 @@ def test_every_member_of_the_package_says_units_it_knows():
             assert set(member.kept_as) | set(member.offered) <= arguments
             for name in arguments:
                 read_unit(member.unit_of(name))
-    units = {name: ns.SteeredTracking.unit_of(name) for name in ("wheelbase", "kx", "ky", "kdelta")}
+    units = {
+        name: ns.controllers.SteeredTracking.unit_of(name)
+        for name in ("wheelbase", "kx", "ky", "kdelta")
+    }
     assert units == {"wheelbase": "m", "kx": "1/m", "ky": "1/m^2", "kdelta": "1/s"}
-    assert ns.Circle.unit_of("radius") == "m" and ns.Quintic.unit_of("duration") == "s"
-    assert ns.LeastTime.unit_of("acceleration") == "m/s^2"
+    assert ns.paths.Circle.unit_of("radius") == "m" and ns.timing.Quintic.unit_of("duration") == "s"
+    assert ns.timing.LeastTime.unit_of("acceleration") == "m/s^2"
 
 
 def test_a_word_that_others_use_is_told():
     with pytest.raises(SimulationError, match="write 'least-time'"):
-        ns.parse_timing("fastest:speed=1")
+        ns.timing.parse_timing("fastest:speed=1")

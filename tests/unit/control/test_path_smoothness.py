@@ -14,7 +14,7 @@ CORNERS = ((0.0, 0.0), (12.0, 0.0), (15.0, 9.0), (30.0, 4.0))
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3, 5])
 def test_a_blend_has_as_many_continuous_derivatives_as_asked_for_and_no_more(order):
-    path = ns.Polyline(points=CORNERS, radius=1.5, blend="smooth", order=order)
+    path = ns.paths.Polyline(points=CORNERS, radius=1.5, blend="smooth", order=order)
     assert curvature_jumps(path, order) == []
     assert {jump.order for jump in curvature_jumps(path, order + 1)} == {order + 1}
     ends = sample(path, 3)
@@ -26,7 +26,7 @@ def test_a_blend_has_as_many_continuous_derivatives_as_asked_for_and_no_more(ord
 def test_a_smooth_blend_is_the_integral_of_its_curvature():
     """Position by quadrature of the heading, which is a polynomial: (4u(1 − u))³ integrated."""
     turn, radius = np.pi / 2, 2.0
-    path = ns.Polyline(
+    path = ns.paths.Polyline(
         points=((0.0, 0.0), (10.0, 0.0), (10.0, 10.0)), radius=radius, blend="smooth", order=2
     )
     whole = radius * turn * 35 / 16  # ∫₀¹ (4u(1 − u))³ du = 16/35
@@ -51,7 +51,7 @@ def test_a_smooth_blend_is_the_integral_of_its_curvature():
 @pytest.mark.parametrize("order", [0, 1, 2, 4])
 def test_a_spline_goes_through_its_points_and_is_as_smooth_as_asked_for(order, closed):
     points = ((0.0, 0.0), (5.0, 2.0), (9.0, 0.0), (7.0, -4.0))
-    path = ns.Spline(points=points, closed=closed, order=order)
+    path = ns.paths.Spline(points=points, closed=closed, order=order)
     assert curvature_jumps(path, order) == []
 
     p = ca.SX.sym("p")
@@ -65,24 +65,26 @@ def test_a_spline_goes_through_its_points_and_is_as_smooth_as_asked_for(order, c
 
 
 def test_what_is_left_open_is_as_smooth_as_asked_for_and_what_is_given_stays():
-    auto = ns.Polyline(points=CORNERS, radius=1.5)
-    assert auto.of_order(2) == ns.Polyline(points=CORNERS, radius=1.5, blend="smooth", order=2)
-    assert length(auto) == length(ns.Polyline(points=CORNERS, radius=1.5, blend="circle"))
-    given = ns.Polyline(points=CORNERS, radius=1.5, blend="clothoid")
+    auto = ns.paths.Polyline(points=CORNERS, radius=1.5)
+    assert auto.of_order(2) == ns.paths.Polyline(
+        points=CORNERS, radius=1.5, blend="smooth", order=2
+    )
+    assert length(auto) == length(ns.paths.Polyline(points=CORNERS, radius=1.5, blend="circle"))
+    given = ns.paths.Polyline(points=CORNERS, radius=1.5, blend="clothoid")
     assert given.of_order(2) is given
-    spline = ns.Spline(points=CORNERS)
+    spline = ns.paths.Spline(points=CORNERS)
     assert spline.of_order(0) is spline and spline.of_order(2).order == 2
-    assert ns.Spline(points=CORNERS, order=0).of_order(2).order == 0
-    line = ns.Line(start=(0.0, 0.0), end=(1.0, 0.0))
+    assert ns.paths.Spline(points=CORNERS, order=0).of_order(2).order == 0
+    line = ns.paths.Line(start=(0.0, 0.0), end=(1.0, 0.0))
     assert line.of_order(5) is line
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: ns.Polyline(points=CORNERS, radius=1.0, blend="smooth", order=-1),
-        lambda: ns.Polyline(points=CORNERS, radius=1.0, blend="smooth", order=99),
-        lambda: ns.Spline(points=CORNERS, order=99),
+        lambda: ns.paths.Polyline(points=CORNERS, radius=1.0, blend="smooth", order=-1),
+        lambda: ns.paths.Polyline(points=CORNERS, radius=1.0, blend="smooth", order=99),
+        lambda: ns.paths.Spline(points=CORNERS, order=99),
     ],
 )
 def test_orders_that_there_are_not_are_refused(make):
@@ -93,7 +95,7 @@ def test_orders_that_there_are_not_are_refused(make):
 
 def test_orders_are_read_from_text():
     text = "polyline:points=0,0,4,0,4,3,radius=1,blend=smooth,order=3"
-    assert ns.parse_path(text) == ns.Polyline(
+    assert ns.paths.parse_path(text) == ns.paths.Polyline(
         points=((0.0, 0.0), (4.0, 0.0), (4.0, 3.0)), radius=1.0, blend="smooth", order=3
     )
-    assert ns.parse_path("spline:points=0,0,4,0,4,3,order=2").order == 2
+    assert ns.paths.parse_path("spline:points=0,0,4,0,4,3,order=2").order == 2

@@ -7,11 +7,11 @@ import vehicles
 import noslip as ns
 
 PATHS = {
-    "line": ns.Line(start=(0.0, 0.0), end=(15.0, 3.0)),
-    "circle": ns.Circle(radius=8.0, turns=0.4),
-    "corner": ns.Polyline(points=((0.0, 0.0), (14.0, 0.0), (14.0, 14.0)), radius=5.0),
-    "spline": ns.Spline(points=((0.0, 0.0), (10.0, 3.0), (20.0, 0.0))),
-    "eight": ns.FigureEight(half_width=8.0, half_height=4.0),
+    "line": ns.paths.Line(start=(0.0, 0.0), end=(15.0, 3.0)),
+    "circle": ns.paths.Circle(radius=8.0, turns=0.4),
+    "corner": ns.paths.Polyline(points=((0.0, 0.0), (14.0, 0.0), (14.0, 14.0)), radius=5.0),
+    "spline": ns.paths.Spline(points=((0.0, 0.0), (10.0, 3.0), (20.0, 0.0))),
+    "eight": ns.paths.FigureEight(half_width=8.0, half_height=4.0),
 }
 VEHICLES = (
     *("agv", "carriage", "vertical-disk", "differential-robot", "chaplygin-sleigh", "knife-edge"),
@@ -58,13 +58,13 @@ def test_every_vehicle_follows_every_path_without_feedback(request, system_of):
 def test_errors_across_obey_the_equation_of_the_law(system_of, name, reverse):
     """y″ + (2/λ) y′ + y/λ² = 0 over the way: y = y₀ (1 + s/λ) exp(−s/λ), fast actuators."""
     reach, small = 2.0, 1e-4
-    line = ns.Line(start=(0.0, 0.0), end=(30.0, 0.0))
+    line = ns.paths.Line(start=(0.0, 0.0), end=(30.0, 0.0))
     run = ns.track(
         system_of(name),
         line,
         timing="constant-speed:0.1",
         follower=ns.Follower(reverse=reverse),
-        controller=ns.PathTracking(reach=reach, k=40.0),
+        controller=ns.controllers.PathTracking(reach=reach, k=40.0),
         start=beside(system_of(name), line, small),
         duration=100.0,
     )
@@ -76,8 +76,8 @@ def test_errors_across_obey_the_equation_of_the_law(system_of, name, reverse):
 
 def test_stops_and_cusps_are_held(request, system_of):
     """There and back; a steered vehicle in reverse is unstable without feedback."""
-    bend = ns.Clothoid(start_curvature=0.0, end_curvature=0.05, length=12.0)
-    path = ns.Composite(paths=(bend, ns.reversed_path(bend)))
+    bend = ns.paths.Clothoid(start_curvature=0.0, end_curvature=0.05, length=12.0)
+    path = ns.paths.Composite(paths=(bend, ns.paths.reversed_path(bend)))
     trailers = ("tractor-trailer", "truck-trailers")  # fold up in reverse
     names = VEHICLES if request.config.getoption("--long") else ("tricycle",)
     for name in names:
@@ -89,11 +89,11 @@ def test_stops_and_cusps_are_held(request, system_of):
 
 def test_what_it_cannot_lead_is_refused(system_of):
     arm = system_of("manipulator-2r")
-    swing = ns.ExpressionMotion(coordinates={"joint1.angle": "0.1*t", "joint2.angle": 0.5})
+    swing = ns.motions.ExpressionMotion(coordinates={"joint1.angle": "0.1*t", "joint2.angle": 0.5})
     with pytest.raises(ns.SimulationError, match="needs a vehicle that follows a path"):
         ns.follow(arm, swing, duration=1.0, controller="path")
     with pytest.raises(ns.SimulationError, match="reach is -1"):
-        ns.PathTracking(reach=-1.0)
+        ns.controllers.PathTracking(reach=-1.0)
 
 
 @pytest.mark.parametrize(

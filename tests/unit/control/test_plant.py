@@ -26,9 +26,9 @@ def held(system, plant, period=0.0, **options):
     """The cart, led to 1 m by proportional and derivative feedback, 4 s."""
     return ns.follow(
         system,
-        ns.ExpressionMotion(coordinates={"cart.position": 1.0}),
+        ns.motions.ExpressionMotion(coordinates={"cart.position": 1.0}),
         controller=ns.ControlLoop(
-            controller=ns.ProportionalDerivative(kp=(KP,), kd=(KD,)), period=period
+            controller=ns.controllers.ProportionalDerivative(kp=(KP,), kd=(KD,)), period=period
         ),
         plant=plant,
         **{"duration": 4.0, "start": {"cart.position": 0.0}, "rtol": 1e-11, "atol": 1e-11}
@@ -50,7 +50,7 @@ def test_a_wrong_mass_under_pd_has_a_closed_form(system):
 def test_a_push_and_a_slope_leave_the_cart_where_the_spring_of_pd_balances_them(system):
     """At rest kp (1 − x) + F + m g_x = 0, g_x along the slope; the controller knows of neither."""
     push = parse_force(system.model, "type='wrench', body='cart', force=['2 + 0*t', 0, 0]")
-    assert push == ns.Wrench(name="push1", body="cart", force=("2 + 0*t", 0.0, 0.0))
+    assert push == ns.forces.Wrench(name="push1", body="cart", force=("2 + 0*t", 0.0, 0.0))
     for plant, force in (
         (ns.Plant(forces=(push,)), 2.0),
         (ns.Plant(gravity=(-0.7, 0.0, -9.7)), -0.7 * M),
@@ -190,11 +190,11 @@ def held_law(system, plant):
     from noslip.control.plant import PlantLaw
     from noslip.control.reference.reference_motion import reference_motion
 
-    motion = ns.ExpressionMotion(coordinates={"cart.position": 1.0})
+    motion = ns.motions.ExpressionMotion(coordinates={"cart.position": 1.0})
     wanted = reference_motion(system, motion)
     law = Tracking(
         motion=motion,
-        controller=ns.ProportionalDerivative(kp=(KP,), kd=(KD,)),
+        controller=ns.controllers.ProportionalDerivative(kp=(KP,), kd=(KD,)),
         reference_start=wanted.start.q,
         limits={},
     )
@@ -240,11 +240,11 @@ def test_a_push_comes_from_a_plant_with_an_input_of_its_own(system):
     b.parameter("m", M, "kg")
     b.parameter("d", D, "N*s/m")
     b.body("cart", mass="m", inertia=(1.0, 1.0, 1.0))
-    b.joint("cart", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="cart")
-    b.force(ns.JointDamper(name="damper", speed="cart.speed", damping="d"))
+    b.joint("cart", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="cart")
+    b.force(ns.forces.JointDamper(name="damper", speed="cart.speed", damping="d"))
     for name in ("F", "push"):
         b.input(name, "N")
-        b.force(ns.Motor(name=f"motor_{name}", speed="cart.speed", input=name))
+        b.force(ns.forces.Motor(name=f"motor_{name}", speed="cart.speed", input=name))
     pushed = ns.compile(ns.derive(b.build()))
     run = held(system, ns.Plant(system=pushed, disturbances={"push": "0.45"}), duration=40.0)
     assert abs(run["cart.position"][-1] - (1 + 0.45 / KP)) < 1e-6
@@ -266,8 +266,8 @@ def test_a_heavy_noisy_vehicle_is_led_along_its_path(system_of):
     )
     run = ns.track(
         agv,
-        ns.Circle(radius=2.0),
-        timing=ns.ConstantSpeed(0.3),
+        ns.paths.Circle(radius=2.0),
+        timing=ns.timing.ConstantSpeed(0.3),
         controller=ns.ControlLoop(controller="pose", period=0.02),
         plant=plant,
         duration=30.0,
@@ -319,7 +319,7 @@ def test_sizes_that_sensors_and_actuators_cannot_have_are_refused(make):
 
 def test_delays_of_instruments_are_bounded_too():
     with pytest.raises(ns.SimulationError, match="delay"):
-        ns.PoseSensor(body="b", sigma=0.1, angle_sigma=0.1, delay=10**9)
+        ns.sensors.PoseSensor(body="b", sigma=0.1, angle_sigma=0.1, delay=10**9)
 
 
 def test_derivatives_of_noise_are_refused(system):

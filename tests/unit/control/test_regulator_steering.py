@@ -22,11 +22,11 @@ STATES = {
 }
 FORCES = {"F_u1": 1e-6, "F_u2": 1e-6, "F_u3": 1e-6}
 INPUTS = FORCES | {"steering_rate_rate": 1.0}
-LINE = ns.Line((0.0, 0.0), (400.0, 0.0))
+LINE = ns.paths.Line((0.0, 0.0), (400.0, 0.0))
 PATHS = {
-    "circle": ns.Circle(radius=25.0),
-    "tight circle": ns.Circle(radius=12.0),
-    "sine": ns.Sine(amplitude=3.0, wave_number=0.1, extent=150.0),
+    "circle": ns.paths.Circle(radius=25.0),
+    "tight circle": ns.paths.Circle(radius=12.0),
+    "sine": ns.paths.Sine(amplitude=3.0, wave_number=0.1, extent=150.0),
 }
 
 
@@ -37,13 +37,17 @@ def tractor():
 
 def backing(system, path):
     """The trailer's axle along a path, backwards, and where that starts."""
-    motion = ns.TrailerMotion(path=path, timing=ns.ConstantSpeed(1.5), wheelbase="l1", **TRAILER)
-    follow = ns.FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
+    motion = ns.motions.TrailerMotion(
+        path=path, timing=ns.timing.ConstantSpeed(1.5), wheelbase="l1", **TRAILER
+    )
+    follow = ns.motions.FollowMotion(
+        motion=motion, reference_start=np.zeros(len(system.coordinates))
+    )
     return motion, ns.start_on_motion(system, follow, {}, system.parameters())
 
 
 def regulator(system, motion, begin, duration=60.0, inputs=INPUTS, **changes):
-    return ns.linear_quadratic(
+    return ns.controllers.linear_quadratic(
         system,
         motion,
         reference_start=begin.q,
@@ -57,7 +61,7 @@ def regulator(system, motion, begin, duration=60.0, inputs=INPUTS, **changes):
 def drive(
     system, motion, begin, controller, off, *, limits=None, period=0.0, duration=60.0, **options
 ):
-    law = ns.Tracking(
+    law = ns.controllers.Tracking(
         motion=motion,
         controller=controller,
         reference_start=begin.q,
@@ -110,7 +114,7 @@ def test_without_a_weight_the_steering_is_that_of_the_reference(tractor):
     controller = regulator(tractor, motion, begin, duration=5.0, inputs=FORCES)
     assert not np.any(controller.gains[:, 3])
     run, _ = drive(tractor, motion, begin, controller, {"hinge.angle": 0.05}, duration=5.0)
-    still, _ = drive(tractor, motion, begin, ns.FeedForward(), {}, duration=5.0)
+    still, _ = drive(tractor, motion, begin, ns.controllers.FeedForward(), {}, duration=5.0)
     assert run["steering_rate"] == pytest.approx(still["steering_rate"], abs=1e-8)
     assert abs(run["hinge.angle"][-1] - run["reference.hinge.angle"][-1]) > 0.1
 

@@ -10,7 +10,7 @@ from noslip.scene.poses import frames
 from noslip.show.plots.paths import ground_paths
 
 BASES = {"whipple-bicycle": "frame", "balancing-robot": "base"}
-CIRCLE = ns.Circle(radius=25.0, turns=0.3)
+CIRCLE = ns.paths.Circle(radius=25.0, turns=0.3)
 
 
 @pytest.mark.parametrize("name", BASES)
@@ -25,7 +25,7 @@ def test_a_steady_turn_on_a_circle_is_the_one_that_is_found_for_it(system_of, na
 
 @pytest.mark.parametrize("name", BASES)
 def test_it_comes_back_to_a_line(system_of, name):
-    path, across = ns.Line(start=(0.0, 0.0), end=(50.0, 0.0)), f"{BASES[name]}.y"
+    path, across = ns.paths.Line(start=(0.0, 0.0), end=(50.0, 0.0)), f"{BASES[name]}.y"
     run = ns.track(system_of(name), path, start={across: 0.2})
     assert run.path_errors.distance[0] == pytest.approx(0.2, abs=1e-6)
     assert run.path_errors.distance[-1] < 1e-4
@@ -43,7 +43,7 @@ def test_it_comes_back_to_a_line(system_of, name):
 
 
 #: Of a hall: 43 m, with bends of 1.04 m radius, where a bicycle of 1.02 m steers by 0.8 rad.
-EIGHT = ns.FigureEight(half_width=6.0, half_height=4.0)
+EIGHT = ns.paths.FigureEight(half_width=6.0, half_height=4.0)
 
 
 @pytest.mark.parametrize(("name", "bound"), [("whipple-bicycle", 0.02), ("balancing-robot", 1e-4)])
@@ -64,7 +64,7 @@ def test_it_stays_on_an_eight_as_it_leans_before_the_bends(system_of, name, boun
 @pytest.mark.parametrize("name", BASES)
 def test_it_comes_back_to_a_corner(system_of, name):
     """Rounded by default with two continuous derivatives of the curvature, and said."""
-    corner = ns.Polyline(points=((0.0, 0.0), (14.0, 0.0), (14.0, 14.0)), radius=5.0)
+    corner = ns.paths.Polyline(points=((0.0, 0.0), (14.0, 0.0), (14.0, 14.0)), radius=5.0)
     run = ns.track(system_of(name), corner, start={f"{BASES[name]}.y": 0.2})
     # it starts within 0.1 mm of the path but for that, and errors decay at least as
     # exp(−t/1.5 s), over 13 s and more
@@ -76,7 +76,7 @@ def test_it_comes_back_to_a_corner(system_of, name):
 @pytest.mark.slow
 def test_a_speed_that_changes_is_ridden(system_of):
     """Turns are found every 0.3 s of the way and cubic in between: 1 mm in bends of 4 m."""
-    wave = ns.Sine(amplitude=1.0, wave_number=0.5, extent=20.0)
+    wave = ns.paths.Sine(amplitude=1.0, wave_number=0.5, extent=20.0)
     timing = "constant-energy:total_speed=2.5;radius_of_gyration=2"
     run = ns.track(system_of("whipple-bicycle"), wave, timing=timing)
     assert np.ptp(np.diff(run["path.arc_length"]) / np.diff(run.t)) > 0.2
@@ -86,7 +86,7 @@ def test_a_speed_that_changes_is_ridden(system_of):
 def test_a_heavier_robot_is_held_under_a_sampled_loop(system_of):
     plant = ns.Plant(parameters={"mass": 24.0}, start={"base.y": 0.1})
     loop = ns.ControlLoop(controller="path", period=0.005)
-    path = ns.Line(start=(0.0, 0.0), end=(20.0, 0.0))
+    path = ns.paths.Line(start=(0.0, 0.0), end=(20.0, 0.0))
     run = ns.track(system_of("balancing-robot"), path, controller=loop, plant=plant)
     assert not run.path_errors.lost and abs(run.path_errors.across[-1]) < 1e-2
 
@@ -107,8 +107,10 @@ def test_what_would_fall_is_refused(system_of, options, what):
 
 def test_a_bend_that_is_too_tight_is_refused_with_its_place(system_of):
     with pytest.raises(ns.SimulationError, match=r"0 m along the path .* lean or steer by"):
-        ns.track(system_of("whipple-bicycle"), ns.Circle(radius=2.0), timing="constant-speed:4")
-    tight = ns.FigureEight(half_width=2.0, half_height=2.0)
+        ns.track(
+            system_of("whipple-bicycle"), ns.paths.Circle(radius=2.0), timing="constant-speed:4"
+        )
+    tight = ns.paths.FigureEight(half_width=2.0, half_height=2.0)
     with pytest.raises(ns.SimulationError, match="steer by") as caught:
         ns.track(system_of("whipple-bicycle"), tight)
     assert "keep the curvature below" in caught.value.fix

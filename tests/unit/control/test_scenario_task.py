@@ -58,7 +58,7 @@ def test_a_file_does_what_track_does_in_python(driven):
         parameters={"m_platform": 45.0},
         start={"platform.x": 0.02},
         gravity=(0.1, 0.0, -9.8),
-        forces=(ns.Wrench(name="push", body="platform", force=("2*sin(t)", 0.0, 0.0)),),
+        forces=(ns.forces.Wrench(name="push", body="platform", force=("2*sin(t)", 0.0, 0.0)),),
         sensors=(
             ns.Sensor(of="platform.x", sigma=0.002),
             ns.Sensor(of="platform.y", sigma=0.002, delay=1),
@@ -167,15 +167,14 @@ def test_words_of_tables_are_those_of_the_python_classes():
         return {f.name for f in dataclasses.fields(part)}
 
     assert words(ScenarioFollower) == words(ns.Follower) - {"links", "base", "held"}
-    estimator = words(ns.ExtendedKalman) & words(ScenarioPlant)
+    estimator = words(ns.sensors.ExtendedKalman) & words(ScenarioPlant)
     assert words(ScenarioPlant) - estimator == words(ns.Plant) - {"system", "run"} | {"model"}
     assert {"controller", "limits", "period"} <= words(Scenario) & words(ns.ControlLoop)
 
 
 def test_every_controller_is_known_to_a_fresh_process():
     """A word must not depend on what was imported before."""
-    code = (
-        "import noslip as ns;print(ns.parse_controller('adaptive:unknown=m_platform;rates=1').word)"
-    )
+    text = "adaptive:unknown=m_platform;rates=1"
+    code = f"from noslip.controllers import parse_controller as p; print(p('{text}').word)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "adaptive"

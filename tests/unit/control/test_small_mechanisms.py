@@ -33,8 +33,8 @@ def system(name):
 def tracking(name, controller, motion=f"{SPEED}*t", **options):
     place = STATES[name][0]
     given = {"limits": {}, **options}
-    return ns.Tracking(
-        motion=ns.ExpressionMotion(coordinates={place: motion}),
+    return ns.controllers.Tracking(
+        motion=ns.motions.ExpressionMotion(coordinates={place: motion}),
         controller=controller,
         reference_start=np.zeros(len(system(name).coordinates)),
         **given,
@@ -54,15 +54,15 @@ def second_order(A, x0, t, forcing=(0.0, 0.0)):
 
 
 LINEAR = (
-    ns.ComputedTorque(kp=KP, kd=KD),
-    ns.AccelerationResolved(kp=KP, kd=KD),
-    ns.CartesianTracking(body="cart", components=("vx",), kp=KP, kd=KD),
+    ns.controllers.ComputedTorque(kp=KP, kd=KD),
+    ns.controllers.AccelerationResolved(kp=KP, kd=KD),
+    ns.controllers.CartesianTracking(body="cart", components=("vx",), kp=KP, kd=KD),
 )
 
 
 def test_the_reference_of_one_coordinate_moves():
     """A cart under computed torque on x = t/2 is at 2 m after 4 s."""
-    law = tracking("cart", ns.ComputedTorque())
+    law = tracking("cart", ns.controllers.ComputedTorque())
     run = ns.simulate(system("cart"), duration=4.0, inputs=law, **TIGHT)
     # from rest: e = −t/2 e^(−2t)
     assert run["cart.position"][-1] == pytest.approx(2.0 - 2.0 * np.exp(-8.0), abs=1e-10)
@@ -103,10 +103,12 @@ def test_proportional_derivative_laws(name, kind):
     sizes = (("t", 1), ("q", 1), ("v", 1), ("wanted", 1), ("speeds", 1))
     symbols = [ca.SX.sym(letter, size) for letter, size in sizes]
     controller = {
-        "pd": ns.ProportionalDerivative(kp=(KP,), kd=(KD,)),
-        "pd with gravity": ns.ProportionalDerivative(kp=(KP,), kd=(KD,), gravity=True),
-        "custom": ns.CustomController(law=law),
-        "custom function": ns.CustomController(law=ca.Function("law", symbols, [law(*symbols)])),
+        "pd": ns.controllers.ProportionalDerivative(kp=(KP,), kd=(KD,)),
+        "pd with gravity": ns.controllers.ProportionalDerivative(kp=(KP,), kd=(KD,), gravity=True),
+        "custom": ns.controllers.CustomController(law=law),
+        "custom function": ns.controllers.CustomController(
+            law=ca.Function("law", symbols, [law(*symbols)])
+        ),
     }[kind]
     run = ns.simulate(
         system(name),
@@ -123,11 +125,11 @@ def test_proportional_derivative_laws(name, kind):
 @pytest.mark.parametrize("name", DRIVEN)
 def test_feed_forward_is_the_force_of_inverse_dynamics(name):
     place, speed = STATES[name]
-    motion = ns.ExpressionMotion(coordinates={place: "sin(t)"})
+    motion = ns.motions.ExpressionMotion(coordinates={place: "sin(t)"})
     start = np.zeros(len(system(name).coordinates))
     laws = (
-        tracking(name, ns.FeedForward(), "sin(t)"),
-        ns.FollowMotion(motion=motion, reference_start=start),
+        tracking(name, ns.controllers.FeedForward(), "sin(t)"),
+        ns.motions.FollowMotion(motion=motion, reference_start=start),
     )
     for law in laws:
         run = ns.simulate(system(name), duration=2.0, start={speed: 1.0}, inputs=law, **TIGHT)
@@ -139,9 +141,9 @@ def test_feed_forward_is_the_force_of_inverse_dynamics(name):
 @pytest.mark.parametrize("name", DRIVEN)
 def test_the_regulator_has_the_gains_of_the_algebraic_equation(name):
     place = STATES[name][0]
-    controller = ns.linear_quadratic(
+    controller = ns.controllers.linear_quadratic(
         system(name),
-        ns.ExpressionMotion(coordinates={place: f"{SPEED}*t"}),
+        ns.motions.ExpressionMotion(coordinates={place: f"{SPEED}*t"}),
         reference_start=np.zeros(len(system(name).coordinates)),
         duration=40.0,
         state_weights={place: 3.0, STATES[name][1]: 1.0},
@@ -162,7 +164,7 @@ def test_the_regulator_has_the_gains_of_the_algebraic_equation(name):
 def test_sampled_and_limited_laws(name):
     """The exact map from one look to the next, and the limit as a second integrator has it."""
     period, bound = 0.1, 1.0
-    controller = ns.ComputedTorque(kp=KP, kd=KD)
+    controller = ns.controllers.ComputedTorque(kp=KP, kd=KD)
 
     def force(t, x, v):
         return MASS * (KD * (SPEED - v) + KP * (SPEED * t - x)) + DAMPING * v
@@ -193,7 +195,7 @@ def test_derivatives_of_a_closed_loop_with_one_coordinate():
     """e(T) is e(0) times what the loop leaves, whatever the mass; also from look to look."""
     s = system("cart")
     asked = {"with_respect_to": ["cart.position", "m"], "start": off_reference("cart"), **TIGHT}
-    law = tracking("cart", ns.ComputedTorque(kp=KP, kd=KD))
+    law = tracking("cart", ns.controllers.ComputedTorque(kp=KP, kd=KD))
     left = (1 + 3 * 1.5) * np.exp(-3 * 1.5)
     found = ns.simulate_sensitivities(s, duration=1.5, inputs=law, **asked)
     assert found["cart.position", "cart.position"][-1] == pytest.approx(left, abs=1e-10)
@@ -202,7 +204,7 @@ def test_derivatives_of_a_closed_loop_with_one_coordinate():
     assert back["cart.position"] == pytest.approx(left, abs=1e-10)
     assert back["m"] == pytest.approx(0.0, abs=1e-10)
 
-    law = tracking("cart", ns.ComputedTorque(kp=KP, kd=KD), period=0.1)
+    law = tracking("cart", ns.controllers.ComputedTorque(kp=KP, kd=KD), period=0.1)
     found = ns.simulate_sensitivities(s, duration=1.5, inputs=law, **asked)
     back = ns.gradient(s, duration=1.5, inputs=law, terminal="cart.position", **asked)
     A = np.array([[0.0, 1.0, 0.0], [0.0, -DAMPING / MASS, 1 / MASS], [0.0, 0.0, 0.0]])
@@ -216,9 +218,9 @@ def test_derivatives_of_a_closed_loop_with_one_coordinate():
 
 NO_FREEDOM = (
     *LINEAR[:2],
-    ns.CartesianTracking(body="cart", components=()),
-    ns.ProportionalDerivative(kp=(), kd=()),
-    ns.FeedForward(),
+    ns.controllers.CartesianTracking(body="cart", components=()),
+    ns.controllers.ProportionalDerivative(kp=(), kd=()),
+    ns.controllers.FeedForward(),
 )
 
 
@@ -238,46 +240,48 @@ def test_where_nothing_is_free_motions_are_those_given(controller, period):
 
 
 def test_what_cannot_be_controlled_is_refused(refuses):
-    for controller in (*LINEAR, ns.FeedForward()):
+    for controller in (*LINEAR, ns.controllers.FeedForward()):
         with refuses(
             ns.SimulationError, "0 force inputs for 1 degree of", "'oscillator'", "motors"
         ):
             law = tracking("oscillator", controller)
             ns.simulate(system("oscillator"), duration=1.0, inputs=law)
     with refuses(ns.SimulationError, "needs two degrees of freedom", "'cart'", "none"):
-        ns.simulate(system("cart"), duration=1.0, inputs=tracking("cart", ns.PoseTracking()))
+        ns.simulate(
+            system("cart"), duration=1.0, inputs=tracking("cart", ns.controllers.PoseTracking())
+        )
     with refuses(ns.SimulationError, "no planar joint", "'cart'", "ExpressionMotion"):
-        steered = ns.SteeredTracking(steering="cart.position", wheelbase=1.0)
+        steered = ns.controllers.SteeredTracking(steering="cart.position", wheelbase=1.0)
         ns.simulate(system("cart"), duration=1.0, inputs=tracking("cart", steered))
     with refuses(ns.SimulationError, "no planar joint", "'cart'", "ExpressionMotion"):
-        ns.track(system("cart"), LINE, timing=ns.Quintic(2.0))
+        ns.track(system("cart"), LINE, timing=ns.timing.Quintic(2.0))
     with refuses(ns.SimulationError, "0 coordinates are given", "'cart'", "at least 1"):
-        law = ns.Tracking(
-            motion=ns.ExpressionMotion(coordinates={}),
-            controller=ns.ComputedTorque(),
+        law = ns.controllers.Tracking(
+            motion=ns.motions.ExpressionMotion(coordinates={}),
+            controller=ns.controllers.ComputedTorque(),
             reference_start=np.zeros(1),
             limits={},
         )
         ns.simulate(system("cart"), duration=1.0, inputs=law)
 
 
-LINE = ns.Line(start=(0.0, 0.0), end=(3.0, 0.0))
+LINE = ns.paths.Line(start=(0.0, 0.0), end=(3.0, 0.0))
 TIMINGS = (
-    ns.Quintic(4.0),
-    ns.Trapezoidal(speed=1.2, acceleration=0.8),
-    ns.SCurve(speed=1.2, acceleration=0.8, jerk=2.0),
-    ns.ConstantSpeed(0.7),
-    ns.ConstantEnergy(total_speed=0.7, radius_of_gyration=0.3),
-    ns.SpeedSchedule(times=(0.0, 2.0, 4.0), speeds=(0.0, 1.5, 0.0)),
-    ns.SpeedProfile(arc_lengths=(0.0, 1.0, 3.0), speeds=(0.0, 1.0, 0.0)),
-    ns.least_time(LINE, ns.Limits(speed=1.0, acceleration=0.9)),
+    ns.timing.Quintic(4.0),
+    ns.timing.Trapezoidal(speed=1.2, acceleration=0.8),
+    ns.timing.SCurve(speed=1.2, acceleration=0.8, jerk=2.0),
+    ns.timing.ConstantSpeed(0.7),
+    ns.timing.ConstantEnergy(total_speed=0.7, radius_of_gyration=0.3),
+    ns.timing.SpeedSchedule(times=(0.0, 2.0, 4.0), speeds=(0.0, 1.5, 0.0)),
+    ns.timing.SpeedProfile(arc_lengths=(0.0, 1.0, 3.0), speeds=(0.0, 1.0, 0.0)),
+    ns.timing.least_time(LINE, ns.timing.Limits(speed=1.0, acceleration=0.9)),
 )
 
 
 @pytest.mark.parametrize("timing", TIMINGS, ids=lambda t: type(t).__name__)
 def test_every_timing_law_drives_one_freedom(timing):
     """ẋ is the law's own speed, F = m ẍ + d ẋ, and it ends where the line ends."""
-    for more in ({}, {"controller": ns.AccelerationResolved()}):
+    for more in ({}, {"controller": ns.controllers.AccelerationResolved()}):
         run = ns.track(system("rail"), LINE, timing=timing, samples=401, **more, **TIGHT)
         assert run.tracking_error < 1e-9
         t, s, bend = ca.SX.sym("t"), ca.SX.sym("s"), ca.SX.sym("bend")

@@ -82,7 +82,7 @@ def test_paths_that_trailers_cannot_follow_are_refused_with_their_place(system_o
         track(tractor, Circle(radius=3.0), follower=sharp, **slow)
     assert "tractor-trailer" in caught.value.where and "wider path" in caught.value.fix
     corners = ((0.0, 0.0), (20.0, 0.0), (20.0, 20.0))
-    jump = ns.Polyline(points=corners, radius=8.0, blend="circle")
+    jump = ns.paths.Polyline(points=corners, radius=8.0, blend="circle")
     for follows in (back, steers):
         with pytest.raises(ns.SimulationError, match=r"jumps by 0\.125 1/m 12 m along") as caught:
             track(tractor, jump, follower=ns.Follower(**follows), **slow)

@@ -42,7 +42,7 @@ def test_axle_point_follows_the_circle_open_loop(agv):
 def test_two_parallel_lines_joined_by_a_smooth_curve(agv):
     """The other path of [SahaAngeles1991, section 6], open loop."""
     corners = ((0.0, 0.0), (3.0, 0.0), (5.0, 2.0), (8.0, 2.0))
-    path = ns.Polyline(points=corners, radius=0.6, blend="clothoid")
+    path = ns.paths.Polyline(points=corners, radius=0.6, blend="clothoid")
     run = track(
         agv, path, follower=ns.Follower(**AXLE), timing=Quintic(40.0), rtol=1e-11, atol=1e-11
     )
@@ -137,13 +137,13 @@ def test_a_path_too_sharp_for_the_steering_is_refused_with_its_place():
 def test_a_turning_rate_that_jumps_is_refused_without_feedback(agv):
     """A corner rounded by a circle: its curvature jumps, and the turning rate with it."""
     corners = ((0.0, 0.0), (4.0, 0.0), (4.0, 3.0))
-    corner = ns.Polyline(points=corners, radius=1.0, blend="circle")
+    corner = ns.paths.Polyline(points=corners, radius=1.0, blend="circle")
     with pytest.raises(ns.SimulationError, match="jumps by 1 1/m 3 m along it") as caught:
         track(agv, corner, follower=ns.Follower(**AXLE), timing=ConstantSpeed(0.3))
     assert "infinite forces" in caught.value.what
     assert "'agv'" in caught.value.where and "stop there" in caught.value.fix
     # stopped at both ends of the blend, or led back by feedback, it is driven
-    whole = ns.parse_timing("schedule:times=0,1,2,3,4,5,6;speeds=0,3,0,pi/2,0,2,0")
+    whole = ns.timing.parse_timing("schedule:times=0,1,2,3,4,5,6;speeds=0,3,0,pi/2,0,2,0")
     stopped = track(agv, corner, follower=ns.Follower(**AXLE), timing=whole)
     assert stopped.tracking_error < 1e-5
     held = track(
@@ -177,14 +177,14 @@ def test_a_followed_motion_has_errors_however_it_is_run(agv):
     """`simulate` with the scenario's own law returns what `run_scenario` does."""
     run = ns.run_scenario(agv, duration=2.0)
     scenario = run.scenario
-    motion = ns.ExpressionMotion(
+    motion = ns.motions.ExpressionMotion(
         coordinates=scenario.motion,
         definitions=scenario.definitions,
         parameters=scenario.parameters,
     )
-    law = ns.FollowMotion(motion=motion, reference_start=np.zeros(len(agv.coordinates)))
+    law = ns.motions.FollowMotion(motion=motion, reference_start=np.zeros(len(agv.coordinates)))
     start = ns.start_on_motion(agv, law, dict(scenario.start), agv.parameters({}))
-    law = ns.FollowMotion(motion=motion, reference_start=start.q)
+    law = ns.motions.FollowMotion(motion=motion, reference_start=start.q)
     same = ns.simulate(agv, duration=2.0, start=start, inputs=law, samples=scenario.samples)
     assert list(same.errors) == list(run.errors) == [c.name for c in agv.coordinates]
     for name in run.errors:
@@ -196,8 +196,10 @@ def test_a_followed_motion_has_errors_however_it_is_run(agv):
 @pytest.mark.parametrize("kind", ["simulate", "batch", "gradient"])
 def test_a_path_is_not_followed_from_a_later_time(agv, refuses, kind):
     """The place on the path is a state of the law, which is known where the motion begins."""
-    motion = ns.PathMotion(path=ns.Circle(radius=2.0), timing=ns.Quintic(duration=10.0))
-    law = ns.FollowMotion(motion=motion, reference_start=np.zeros(len(agv.coordinates)))
+    motion = ns.motions.PathMotion(
+        path=ns.paths.Circle(radius=2.0), timing=ns.timing.Quintic(duration=10.0)
+    )
+    law = ns.motions.FollowMotion(motion=motion, reference_start=np.zeros(len(agv.coordinates)))
     given = {"duration": 1.0, "inputs": law, "start_time": 3.0}
     runs = {
         "simulate": lambda: ns.simulate(agv, **given),
@@ -215,7 +217,7 @@ CONTROLLERS = {
     "pose": {"controller": PoseTracking(), "limits": {"torque1": 2.0}},
     "sampled": {"controller": PoseTracking(), "period": 0.1},
     "lqr": {
-        "controller": ns.Regulator(
+        "controller": ns.controllers.Regulator(
             weights={"platform.x": 20.0, "platform.y": 20.0, "torque1": 1.0, "torque2": 1.0},
             samples=9,
         )
@@ -295,7 +297,7 @@ def test_other_settings_are_other_code(agv):
 def test_a_law_that_is_no_value_is_traced_each_time(agv):
     """A function may depend on more than itself."""
     gain = [1.0]
-    law = ns.CustomController(law=lambda t, q, v, q_r, eta_r: [gain[0], 0.0])
+    law = ns.controllers.CustomController(law=lambda t, q, v, q_r, eta_r: [gain[0], 0.0])
     ends = []
     for gain[0] in (0.001, 0.002):
         run = track(

@@ -56,7 +56,7 @@ def _model(**parts):
         b.parameter(parameter, 2.0, "1")
     given = {"mass": 1.0, "inertia": (1.0, 1.0, 1.0), "center_of_mass": (0.0, 0.0, 0.0), **parts}
     b.body("block", **given)
-    b.joint("hinge", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="block")
+    b.joint("hinge", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="block")
     return b.build()
 
 
@@ -156,8 +156,10 @@ def test_values_of_parts_are_refused_as_in_a_file(value):
 def test_values_below_the_field_of_a_part_have_signs():
     b = ns.ModelBuilder("arm", gravity=(0.0, 0.0, -9.81))
     b.parameter("m", 2.0, "kg")
-    link = ns.ArmLink(a=0.5, mass=1.0)
-    b.part(ns.Arm(name="arm", parent="world", mass=1.0, links=(link, replace(link, mass="m"))))
+    link = ns.parts.ArmLink(a=0.5, mass=1.0)
+    b.part(
+        ns.parts.Arm(name="arm", parent="world", mass=1.0, links=(link, replace(link, mass="m")))
+    )
     with pytest.raises(ns.ModelError) as caught:
         check_values(b.build(), {"m": 0.0})
     assert caught.value.where == "parts.arm.links[1].mass"

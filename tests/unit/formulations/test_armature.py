@@ -32,9 +32,9 @@ def with_flywheels(model):
         if joint.armature:
             disk = f"{joint.name}_disk"
             b.body(disk, mass=0.0, inertia=(0.0, 0.0, joint.armature))
-            b.joint(disk, ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child=disk)
+            b.joint(disk, ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child=disk)
             (name,) = joint.coordinate_names()
-            b.row(ns.PositionRow(name=disk, expression=f"{disk}.angle - {name}", unit="rad"))
+            b.row(ns.rows.PositionRow(name=disk, expression=f"{disk}.angle - {name}", unit="rad"))
     return b.build()
 
 
@@ -59,18 +59,19 @@ def test_rotors_of_wheels_resist_as_by_hand():
     """F = ma: the rotor of a wheel adds A/r² to the mass that a torque pushes."""
     b = ns.ModelBuilder(name="cart", gravity=(0.0, 0.0, -9.81))
     b.body("cart", mass=5.0, inertia=(0.1, 0.1, 0.2))
-    b.joint("cart", ns.Planar(), parent="world", child="cart",
+    b.joint("cart", ns.joints.Planar(), parent="world", child="cart",
             parent_frame=ns.Placement(position=(0.0, 0.0, 0.1)))  # fmt: skip
     rotor = b.parameter("A", 0.02, "kg*m^2")
     for name, y in (("left", 0.2), ("right", -0.2)):
         b.body(name, mass=0.5, inertia=(0.001, 0.0025, 0.001))
         place = ns.Placement(position=(0.0, y, 0.0))
-        b.joint(name, ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="cart", child=name,
+        b.joint(name, ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent="cart", child=name,
                 parent_frame=place, armature=f"{rotor}*2^2")  # fmt: skip
-        b.contact(ns.Rolling(name=name, body=name, wheel=ns.Disk(radius=0.1, axis=(0.0, 1.0, 0.0)),
-                             normal=False, lateral=name == "left"))  # fmt: skip
+        wheel = ns.surfaces.Disk(radius=0.1, axis=(0.0, 1.0, 0.0))
+        rolls = {"normal": False, "lateral": name == "left"}
+        b.contact(ns.contacts.Rolling(name=name, body=name, wheel=wheel, **rolls))
         b.input(f"{name}_torque", "N*m")
-        b.force(ns.Motor(name=name, speed=f"{name}.rate", input=f"{name}_torque"))
+        b.force(ns.forces.Motor(name=name, speed=f"{name}.rate", input=f"{name}_torque"))
     model = b.build()
     system = ns.compile(ns.derive(model))
     torques = {"left_torque": 0.3, "right_torque": 0.3}
@@ -110,7 +111,7 @@ REFUSED = {
 def test_impossible_values_are_refused(case):
     given, what = REFUSED[case]
     with pytest.raises(ns.ModelError) as caught:
-        pendulum(ns.Revolute(axis=(0.0, 1.0, 0.0)), **given)
+        pendulum(ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), **given)
     assert any(what in fault.what for fault in caught.value.faults)
 
 
@@ -118,9 +119,9 @@ def test_impossible_values_are_refused(case):
 def test_a_joint_with_several_speeds_has_neither(given):
     (key,) = given
     with pytest.raises(ns.ModelError, match=f"has {key}, but a spherical joint has 3 speeds"):
-        pendulum(ns.Spherical(), **given)
+        pendulum(ns.joints.Spherical(), **given)
     with pytest.raises(ns.ModelError, match=f"has {key}, but a universal joint has several"):
-        pendulum(ns.Universal(), **given)
+        pendulum(ns.joints.Universal(), **given)
 
 
 def pendulum(joint_type, **given):

@@ -71,13 +71,13 @@ def test_a_wheel_without_mass_at_the_end_of_a_long_chain():
         place = ns.Placement(position=(1.0, 0.0, 0.0))
         b.joint(
             f"hinge{k}",
-            ns.Revolute(axis=axis),
+            ns.joints.Revolute(axis=axis),
             parent=carrier,
             child=f"link{k}",
             parent_frame=place,
         )
         carrier = f"link{k}"
     b.body("wheel", mass=0.0, inertia=(0.06, 0.12, 0.06))
-    b.joint("wheel", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent=carrier, child="wheel")
+    b.joint("wheel", ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent=carrier, child="wheel")
     forms = (ns.NaturalComplement(), ns.Multipliers())
     assert ns.verify(b.build(), formulations=forms, states=3).holds

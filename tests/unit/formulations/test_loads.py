@@ -17,17 +17,19 @@ TIGHT, ROUNDING = 1e-10, 1e-12
 def ball(*forces, **rows):
     b = ns.ModelBuilder(name="ball", gravity=(0, 0, -G))
     b.body("ball", mass=2.0, inertia=(0.008, 0.008, 0.008))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    b.contact(ns.Rolling(name="ground", body="ball", wheel=ns.Ball(radius=R), **rows))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    b.contact(
+        ns.contacts.Rolling(name="ground", body="ball", wheel=ns.surfaces.Ball(radius=R), **rows)
+    )
     for force in forces:
         b.force(force)
     return b.build()
 
 
 SLIDES = {"longitudinal": False, "lateral": False}
-FRICTION = ns.SlidingFriction(name="slide", contact="ground", friction=0.3)
-RESISTANCE = ns.RollingResistance(name="roll", contact="ground", lever=0.002, smoothing=1e-3)
-PIVOTING = ns.PivotingFriction(name="pivot", contact="ground", lever=0.003, smoothing=1e-3)
+FRICTION = ns.forces.SlidingFriction(name="slide", contact="ground", friction=0.3)
+RESISTANCE = ns.forces.RollingResistance(name="roll", contact="ground", lever=0.002, smoothing=1e-3)
+PIVOTING = ns.forces.PivotingFriction(name="pivot", contact="ground", lever=0.003, smoothing=1e-3)
 
 
 def robot(is_free, *, caster=True):
@@ -35,24 +37,26 @@ def robot(is_free, *, caster=True):
     b = ns.ModelBuilder(name="robot", gravity=(0, 0, -G))
     b.body("base", mass=15.0, inertia=(0.25, 0.45, 0.6), center_of_mass=(0.15, 0, 0.05))
     height = ns.Placement() if is_free else ns.Placement(position=(0, 0, R))
-    kind = ns.Free() if is_free else ns.Planar()
+    kind = ns.joints.Free() if is_free else ns.joints.Planar()
     b.joint("base", kind, parent="world", child="base", parent_frame=height)
     for name, y in (("left", WIDTH / 2), ("right", -WIDTH / 2)):
         b.body(name, mass=1.2, inertia=(0.003, 0.006, 0.003))
         place = ns.Placement(position=(0, y, 0))
-        axle = ns.Revolute(axis=(0, 1, 0))
+        axle = ns.joints.Revolute(axis=(0, 1, 0))
         b.joint(name, axle, parent="base", child=name, parent_frame=place)
-        disk = ns.Disk(radius=R, axis=(0, 1, 0))
-        b.contact(ns.Rolling(name=name, body=name, wheel=disk, **SLIDES))
+        disk = ns.surfaces.Disk(radius=R, axis=(0, 1, 0))
+        b.contact(ns.contacts.Rolling(name=name, body=name, wheel=disk, **SLIDES))
         b.input(f"{name}.torque", "N*m")
-        b.force(ns.Motor(name=f"{name}.motor", speed=f"{name}.rate", input=f"{name}.torque"))
+        b.force(ns.forces.Motor(name=f"{name}.motor", speed=f"{name}.rate", input=f"{name}.torque"))
     if caster:
         at = (0.25, 0, -0.05)
         b.contact(
-            ns.Rolling(name="skid", body="base", wheel=ns.Ball(radius=0.05), center=at, **SLIDES)
+            ns.contacts.Rolling(
+                name="skid", body="base", wheel=ns.surfaces.Ball(radius=0.05), center=at, **SLIDES
+            )
         )
     for name, mu in (("left", 0.5), ("right", 0.4)):
-        b.force(ns.SlidingFriction(name=f"{name}.slide", contact=name, friction=mu))
+        b.force(ns.forces.SlidingFriction(name=f"{name}.slide", contact=name, friction=mu))
     return b.build()
 
 
@@ -119,7 +123,7 @@ def test_a_planar_model_has_the_loads_of_a_free_base(rng):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Felt(ns.AbstractForce):
+class Felt(ns.forces.AbstractForce):
     """A felt pad that rests on the ground and brakes with a part of the load of a contact."""
 
     name: str

@@ -12,7 +12,11 @@ def test_one_body_whose_motion_is_given():
     b.body("plate", mass=2.0, inertia=(0.3, 0.3, 0.5))
     axis = (0.0, 0.0, 1.0)
     b.joint(
-        "plate", ns.Revolute(axis=axis), parent="world", child="plate", motion={"angle": "sin(t)"}
+        "plate",
+        ns.joints.Revolute(axis=axis),
+        parent="world",
+        child="plate",
+        motion={"angle": "sin(t)"},
     )
     model = b.build()
     assert ns.verify(model).holds

@@ -115,9 +115,13 @@ def spinning() -> ns.Model:
     b = ns.ModelBuilder("spinning", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass=1.0, inertia=(0.01, 0.01, 0.01))
     b.body("bob", mass=0.2, inertia=(1e-3, 1e-3, 1e-3), center_of_mass=(0.0, 0.0, -0.1))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    b.joint("bob", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="ball", child="bob")
-    b.contact(ns.Rolling(name="ground", body="ball", wheel=ns.Ball(radius=0.1), spin=True))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    b.joint("bob", ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent="ball", child="bob")
+    b.contact(
+        ns.contacts.Rolling(
+            name="ground", body="ball", wheel=ns.surfaces.Ball(radius=0.1), spin=True
+        )
+    )
     return b.build()
 
 
@@ -126,8 +130,8 @@ def spiked() -> ns.Model:
     b = ns.ModelBuilder("spiked", gravity=(0.0, 0.0, -9.81))
     b.body("board", mass=2.0, moment=0.3, center_of_mass=(0.2, 0.0, 0.0))
     b.body("bob", mass=0.2, inertia=(1e-3, 1e-3, 1e-3), center_of_mass=(0.0, 0.0, -0.1))
-    b.joint("board", ns.Planar(), parent="world", child="board")
-    b.joint("bob", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="board", child="bob")
+    b.joint("board", ns.joints.Planar(), parent="world", child="board")
+    b.joint("bob", ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent="board", child="bob")
     with isolated():
         b.contact(Spike(name="spike", body="board", point=(0.1, 0.05, 0.0)))
         return b.build()

@@ -13,16 +13,16 @@ from noslip.model.surfaces import AbstractSurface
 
 AXIS = np.array([0.6, 0.0, 0.8])
 SURFACES = {
-    "disk": ns.Disk(radius=0.1, axis=tuple(AXIS)),
-    "torus": ns.Torus(radius=0.1, tube_radius=0.03, axis=tuple(AXIS)),
-    "cylinder": ns.CylinderSurface(radius=0.1, axis=tuple(AXIS)),
-    "cone": ns.ConeSurface(radius=0.1, length=0.3, axis=tuple(AXIS)),
+    "disk": ns.surfaces.Disk(radius=0.1, axis=tuple(AXIS)),
+    "torus": ns.surfaces.Torus(radius=0.1, tube_radius=0.03, axis=tuple(AXIS)),
+    "cylinder": ns.surfaces.CylinderSurface(radius=0.1, axis=tuple(AXIS)),
+    "cone": ns.surfaces.ConeSurface(radius=0.1, length=0.3, axis=tuple(AXIS)),
 }
 GROUNDS = {
-    "plane": ns.FlatGround(),
-    "dome": ns.SphereGround(radius=2.0),
-    "rail": ns.CylinderGround(radius=1.5),
-    "hill": ns.HeightGround(z="0.1*x^2 - 0.2*x*y"),
+    "plane": ns.grounds.FlatGround(),
+    "dome": ns.grounds.SphereGround(radius=2.0),
+    "rail": ns.grounds.CylinderGround(radius=1.5),
+    "hill": ns.grounds.HeightGround(z="0.1*x^2 - 0.2*x*y"),
 }
 
 
@@ -39,12 +39,12 @@ def test_longitudinal_is_axis_times_normal(surface, ground, rng):
         pytest.skip("touches along a line")
     b = ns.ModelBuilder(name="bar", gravity=(0, 0, -9.81))
     b.body("bar", mass=1.0, inertia=(0.01, 0.02, 0.02))
-    b.joint("bar", ns.Free(), parent="world", child="bar")
+    b.joint("bar", ns.joints.Free(), parent="world", child="bar")
     frame = ns.Placement(angles=(0.2, -0.3, 0.4))
     b.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="c", body="bar", wheel=SURFACES[surface], ground=GROUNDS[ground],
-            plane=ns.Plane(frame=frame),
+            plane=ns.contacts.Plane(frame=frame),
         )
     )  # fmt: skip
     system = ns.compile(ns.derive(b.build()))

@@ -43,7 +43,7 @@ def test_what_follows_from_nothing_stays_independent():
     agv = unnamed("agv")
     bob = ns.Body(name="bob", mass=0.1, inertia=(0.01, 0.01, 0.01))
     hinge = ns.Joint(
-        name="hinge", type=ns.Revolute(axis=(1.0, 0.0, 0.0)), parent="platform", child="bob"
+        name="hinge", type=ns.joints.Revolute(axis=(1.0, 0.0, 0.0)), parent="platform", child="bob"
     )
     model = dataclasses.replace(
         agv, bodies=(*agv.bodies, bob), joints=(*agv.joints, hinge), scenario=None

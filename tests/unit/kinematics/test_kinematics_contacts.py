@@ -11,15 +11,15 @@ import noslip as ns
 from noslip.kinematics.kinematics import trace
 
 Z = (0.0, 0.0, 1.0)
-PLANE = ns.Plane(frame=ns.Placement(position=(0.1, 0.2, 0.3), angles=(0.3, -0.2, 0.5)))
+PLANE = ns.contacts.Plane(frame=ns.Placement(position=(0.1, 0.2, 0.3), angles=(0.3, -0.2, 0.5)))
 
 
 def wheel_on(wheel, plane=PLANE, **more):
     b = ns.ModelBuilder(name="wheel", gravity=(0.0, 0.0, -9.81))
     b.body("wheel", mass=1.0, inertia=(0.1, 0.2, 0.25))
-    b.joint("wheel", ns.Free(), parent="world", child="wheel")
+    b.joint("wheel", ns.joints.Free(), parent="world", child="wheel")
     b.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="touch", body="wheel", wheel=wheel, center=(0.1, -0.05, 0.02), plane=plane, **more
         )
     )
@@ -39,9 +39,9 @@ def geometry(model):
 
 AXIS = np.array([0.3, -0.2, 0.9]) / np.linalg.norm([0.3, -0.2, 0.9])
 WHEELS = {
-    "disk": ns.Disk(radius=0.4, axis=tuple(AXIS)),
-    "torus": ns.Torus(radius=0.4, tube_radius=0.1, axis=tuple(AXIS)),
-    "ball": ns.Ball(radius=0.4),
+    "disk": ns.surfaces.Disk(radius=0.4, axis=tuple(AXIS)),
+    "torus": ns.surfaces.Torus(radius=0.4, tube_radius=0.1, axis=tuple(AXIS)),
+    "ball": ns.surfaces.Ball(radius=0.4),
 }
 
 
@@ -115,14 +115,18 @@ def arm_with_wheel(axis):
     b = ns.ModelBuilder(name="arm", gravity=(0.5, 0.2, -9.81))
     b.body("arm", mass=1.0, inertia=(0.1, 0.2, 0.25), center_of_mass=(0.2, 0.1, 0.0))
     b.body("wheel", mass=0.7, inertia=(0.02, 0.03, 0.02), center_of_mass=(0.0, 0.05, 0.0))
-    b.joint("arm", ns.Spherical(), parent="world", child="arm")
+    b.joint("arm", ns.joints.Spherical(), parent="world", child="arm")
     frame = ns.Placement(position=(0.5, 0.1, 0.2), angles=(0.3, 0.2, -0.4))
-    b.joint("wheel", ns.Revolute(axis=axis), parent="arm", child="wheel", parent_frame=frame)
+    b.joint("wheel", ns.joints.Revolute(axis=axis), parent="arm", child="wheel", parent_frame=frame)
     b.force(
-        ns.Wrench(name="rim", body="wheel", force=(1.0, 2.0, 3.0), point=(0.3, 0, 0), axes="body")
+        ns.forces.Wrench(
+            name="rim", body="wheel", force=(1.0, 2.0, 3.0), point=(0.3, 0, 0), axes="body"
+        )
     )
     b.force(
-        ns.Spring(name="cord", body="wheel", point=(0.2, 0, 0.1), stiffness=9.0, rest_length=0.1)
+        ns.forces.Spring(
+            name="cord", body="wheel", point=(0.2, 0, 0.1), stiffness=9.0, rest_length=0.1
+        )
     )
     return b.build()
 

@@ -17,12 +17,14 @@ def puck(**parts):
     """A body in the plane with more parts."""
     b = ns.ModelBuilder(name="puck", gravity=(0.0, 0.0, -9.81))
     b.body("puck", mass=1.0, inertia=(0.1, 0.1, 0.2))
-    b.joint("puck", ns.Planar(), parent="world", child="puck")
+    b.joint("puck", ns.joints.Planar(), parent="world", child="puck")
     return dataclasses.replace(b.build(), **parts)
 
 
 def rows(*expressions):
-    return tuple(ns.VelocityRow(name=f"row{k}", expression=e) for k, e in enumerate(expressions, 1))
+    return tuple(
+        ns.rows.VelocityRow(name=f"row{k}", expression=e) for k, e in enumerate(expressions, 1)
+    )
 
 
 def speeds(*names):
@@ -34,13 +36,13 @@ class TestRows:
         b = ns.ModelBuilder(name="all", gravity=(0.0, 0.0, -9.81))
         for name in ("cart", "arm", "hand"):
             b.body(name, mass=1.0, inertia=(0.1, 0.1, 0.2))
-        b.joint("cart", ns.Planar(), parent="world", child="cart", motion={"y": "0.1*t"})
-        b.joint("arm", ns.Revolute(axis=Z), parent="cart", child="arm")
-        b.joint("hand", ns.Free(), parent="arm", child="hand")
-        b.joint("grip", ns.Spherical(), parent="arm", child="hand")
-        b.contact(ns.KnifeEdge(name="blade", body="cart", direction=X))
+        b.joint("cart", ns.joints.Planar(), parent="world", child="cart", motion={"y": "0.1*t"})
+        b.joint("arm", ns.joints.Revolute(axis=Z), parent="cart", child="arm")
+        b.joint("hand", ns.joints.Free(), parent="arm", child="hand")
+        b.joint("grip", ns.joints.Spherical(), parent="arm", child="hand")
+        b.contact(ns.contacts.KnifeEdge(name="blade", body="cart", direction=X))
         b.speed_input("swing", "arm.rate")
-        b.row(ns.VelocityRow(name="extra", expression="hand.wz"))
+        b.row(ns.rows.VelocityRow(name="extra", expression="hand.wz"))
         kin = trace(b.build())
         assert [(r.name, r.origin, r.unit) for r in kin.rows] == [
             ("blade.lateral", "knife edge", "m/s"),
@@ -55,9 +57,9 @@ class TestRows:
     def test_multipliers_are_in_watts_over_the_unit_of_their_row(self):
         model = puck(
             rows=(
-                ns.VelocityRow(name="slide", expression="puck.vy"),
-                ns.VelocityRow(name="turn", expression="puck.rate", unit="rad/s"),
-                ns.VelocityRow(name="odd", expression="2*puck.vx", unit="m^2/s"),
+                ns.rows.VelocityRow(name="slide", expression="puck.vy"),
+                ns.rows.VelocityRow(name="turn", expression="puck.rate", unit="rad/s"),
+                ns.rows.VelocityRow(name="odd", expression="2*puck.vx", unit="m^2/s"),
             )
         )
         units = [row.multiplier_unit for row in trace(model).rows]
@@ -106,9 +108,13 @@ class TestRows:
     def test_ground_far_from_the_origin_is_reached(self, distance):
         b = ns.ModelBuilder(name="far", gravity=(0.0, 0.0, -9.81))
         b.body("ball", mass=1.0, inertia=(0.1, 0.1, 0.1))
-        b.joint("ball", ns.Free(), parent="world", child="ball")
-        plane = ns.Plane(frame=ns.Placement(position=(0.0, 0.0, distance)))
-        b.contact(ns.Rolling(name="touch", body="ball", wheel=ns.Ball(radius=0.2), plane=plane))
+        b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+        plane = ns.contacts.Plane(frame=ns.Placement(position=(0.0, 0.0, distance)))
+        b.contact(
+            ns.contacts.Rolling(
+                name="touch", body="ball", wheel=ns.surfaces.Ball(radius=0.2), plane=plane
+            )
+        )
         for _, q in trace(b.build()).probe.configurations():
             assert q[2] == pytest.approx(distance + 0.2, abs=1e-10)
 
@@ -154,10 +160,10 @@ class TestClosure:
         axis = ("cos(turn)", "sin(turn)", 0.0)
         b.body("crank", mass=1.0, inertia=(0.1, 0.1, 0.1))
         b.body("rod", mass=1.0, inertia=(0.1, 0.1, 0.1))
-        b.joint("crank", ns.Revolute(axis=axis), parent="world", child="crank")
+        b.joint("crank", ns.joints.Revolute(axis=axis), parent="world", child="crank")
         at_end = ns.Placement(position=(0.0, 0.0, 1.0))
         ground = ns.Placement(position=(0.0, 1.2, 0.3))
-        hinge = ns.Revolute(axis=axis)
+        hinge = ns.joints.Revolute(axis=axis)
         b.joint("rod", hinge, parent="crank", child="rod", parent_frame=at_end)
         b.joint("pin", hinge, parent="world", child="rod", parent_frame=ground, child_frame=at_end)
         kin = trace(b.build())
@@ -206,8 +212,8 @@ class TestIndependentSpeeds:
         b = ns.ModelBuilder(name="ghost", gravity=(0.0, 0.0, -9.81))
         b.body("slide", mass=0.0, inertia=(0.0, 0.0, 0.0))
         b.body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
-        b.joint("block", ns.Prismatic(axis=X), parent="world", child="block")
-        b.joint("slide", ns.Prismatic(axis=Y), parent="block", child="slide")
+        b.joint("block", ns.joints.Prismatic(axis=X), parent="world", child="block")
+        b.joint("slide", ns.joints.Prismatic(axis=Y), parent="block", child="slide")
         with refuses(
             ns.FormulationError,
             "the degree of freedom +1 slide.speed has no inertia: nothing resists its acceleration",

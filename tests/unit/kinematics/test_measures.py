@@ -136,16 +136,16 @@ def _ball(by_hand: bool) -> ns.Model:
     b = ns.ModelBuilder("ball", gravity=(0.3, 0.0, -9.81))
     b.parameter("r", 0.2, "m")
     b.body("ball", mass=1.5, inertia=(0.03, 0.024, 0.02))
-    names = ns.Angles(sequence="zyx", names=("yaw", "pitch", "roll"))
-    b.joint("ball", ns.Free(angles=names), parent="world", child="ball")
+    names = ns.joints.Angles(sequence="zyx", names=("yaw", "pitch", "roll"))
+    b.joint("ball", ns.joints.Free(angles=names), parent="world", child="ball")
     if not by_hand:
-        b.contact(ns.Rolling(name="c", body="ball", wheel=ns.Ball(radius="r")))
+        b.contact(ns.contacts.Rolling(name="c", body="ball", wheel=ns.surfaces.Ball(radius="r")))
         return b.build()
     b.definition("slip", "velocity(ball).x - r*spin", "m/s")
     b.definition("spin", "angular_velocity(ball).y", "rad/s")
-    b.row(ns.PositionRow(name="height", expression="point(ball).z - r"))
-    b.row(ns.VelocityRow(name="x", expression="slip"))
-    b.row(ns.VelocityRow(name="y", expression="velocity(ball).y + r*angular_velocity(ball).x"))
+    b.row(ns.rows.PositionRow(name="height", expression="point(ball).z - r"))
+    b.row(ns.rows.VelocityRow(name="x", expression="slip"))
+    b.row(ns.rows.VelocityRow(name="y", expression="velocity(ball).y + r*angular_velocity(ball).x"))
     return b.build()
 
 
@@ -180,8 +180,8 @@ def test_the_page_shows_an_ellipsoid(tmp_path: Path) -> None:
     found = ns.evaluate(system, state, parameters=half)
     b = ns.ModelBuilder("ball", gravity=(0.0, 0.0, -9.81))
     b.body("egg", mass=2.0, inertia=(0.032, 0.032, 0.032))
-    b.joint("egg", ns.Free(), parent="world", child="egg")
-    b.contact(ns.Rolling(name="c", body="egg", wheel=ns.Ball(radius=0.2)))
+    b.joint("egg", ns.joints.Free(), parent="world", child="egg")
+    b.contact(ns.contacts.Rolling(name="c", body="egg", wheel=ns.surfaces.Ball(radius=0.2)))
     ball = ns.evaluate(ns.System(equations=ns.derive(b.build())), state)
     assert found.accelerations == pytest.approx(ball.accelerations, abs=1e-12)
     ns.save_model(model, tmp_path / "again.toml")
@@ -193,10 +193,10 @@ def test_named_angles_and_definitions_in_rows_and_speeds() -> None:
     """A tilt that a position row prescribes, and a speed named by its rate."""
     b = ns.ModelBuilder("top", gravity=(0.0, 0.0, -9.81))
     b.body("top", mass=1.0, inertia=(0.02, 0.02, 0.01), center_of_mass=(0.0, 0.0, 0.3))
-    names = ns.Angles(sequence="zxz", names=("yaw", "tilt", "spin"))
-    b.joint("top", ns.Spherical(angles=names), parent="world", child="top")
+    names = ns.joints.Angles(sequence="zxz", names=("yaw", "tilt", "spin"))
+    b.joint("top", ns.joints.Spherical(angles=names), parent="world", child="top")
     b.definition("lean", "top.tilt - 0.5 - 0.1*sin(t)", "rad")
-    b.row(ns.PositionRow(name="held", expression="lean", unit="rad"))
+    b.row(ns.rows.PositionRow(name="held", expression="lean", unit="rad"))
     b.independent_speed("turning", "top.yaw_rate", "rad/s")
     b.independent_speed("whirl", "angular_velocity(top).z", "rad/s")
     model = b.build()
@@ -219,11 +219,11 @@ def _faulty(*, definitions: dict[str, str], rows: dict[str, str]) -> list[str]:
     b = ns.ModelBuilder("cart", gravity=(0.0, 0.0, -9.81))
     b.parameter("l", 0.5, "m")
     b.body("cart", mass=1.0, moment=0.1)
-    b.joint("cart", ns.Planar(), parent="world", child="cart")
+    b.joint("cart", ns.joints.Planar(), parent="world", child="cart")
     for name, text in definitions.items():
         b.definition(name, text, "m/s" if name == "timed" else "")
     for name, text in rows.items():
-        kind = ns.PositionRow if name.startswith("p") else ns.VelocityRow
+        kind = ns.rows.PositionRow if name.startswith("p") else ns.rows.VelocityRow
         b.row(kind(name=name, expression=text))
     with pytest.raises(ns.ModelError) as caught:
         b.build()
@@ -264,11 +264,11 @@ def test_definitions_that_double_do_not_stall() -> None:
     def traced(depth: int) -> ns.Equations:
         b = ns.ModelBuilder("cart", gravity=(0.0, 0.0, -9.81))
         b.body("cart", mass=1.0, moment=0.1)
-        b.joint("cart", ns.Planar(), parent="world", child="cart")
+        b.joint("cart", ns.joints.Planar(), parent="world", child="cart")
         b.definition("d0", "velocity(cart).y")
         for k in range(depth):
             b.definition(f"d{k + 1}", f"d{k}*cos(cart.angle)^2 + d{k}*sin(cart.angle)^2")
-        b.row(ns.VelocityRow(name="row", expression=f"d{depth}"))
+        b.row(ns.rows.VelocityRow(name="row", expression=f"d{depth}"))
         return ns.derive(b.build())
 
     # as many operations for each definition, where they are still few: a depth of 12 is 4096 terms

@@ -14,7 +14,7 @@ from noslip.kinematics.tree import twists
 #: Two ways to the same rates, relative to the largest.
 ROUNDING = 1e-12
 
-SLOPE = ns.Plane(frame=ns.Placement(position=(0.1, 0.2, 0.3), angles=(0.1, -0.2, 0.5)))
+SLOPE = ns.contacts.Plane(frame=ns.Placement(position=(0.1, 0.2, 0.3), angles=(0.1, -0.2, 0.5)))
 FULL = (0.3, 0.4, 0.5, 0.02, -0.03, 0.01)
 AXLE = (0.0, 1.0, 0.0)
 
@@ -22,9 +22,11 @@ AXLE = (0.0, 1.0, 0.0)
 def one_body(wheel):
     b = ns.ModelBuilder(name="wheel", gravity=(0.0, 0.0, -9.81))
     b.body("wheel", mass=2.0, inertia=FULL, center_of_mass=(0.05, 0.02, -0.03))
-    b.joint("wheel", ns.Free(), parent="world", child="wheel")
+    b.joint("wheel", ns.joints.Free(), parent="world", child="wheel")
     b.contact(
-        ns.Rolling(name="touch", body="wheel", wheel=wheel, center=(0.1, -0.05, 0.02), plane=SLOPE)
+        ns.contacts.Rolling(
+            name="touch", body="wheel", wheel=wheel, center=(0.1, -0.05, 0.02), plane=SLOPE
+        )
     )
     return b.build()
 
@@ -36,54 +38,66 @@ def cycle(front, child=None, **more):
         b.body(name, mass=3.0, inertia=FULL, center_of_mass=(0.1, 0.03, 0.2))
     for name in ("rear", "front"):
         b.body(name, mass=1.5, inertia=(0.06, 0.12, 0.06), center_of_mass=(0.0, 0.02, 0.0))
-    b.joint("frame", ns.Free(), parent="world", child="frame")
+    b.joint("frame", ns.joints.Free(), parent="world", child="frame")
     place = ns.Placement(position=(0.1, 0.02, -0.1), angles=(0.05, 0.1, -0.08))
-    b.joint("rear", ns.Revolute(axis=AXLE), parent="frame", child="rear", parent_frame=place)
+    b.joint("rear", ns.joints.Revolute(axis=AXLE), parent="frame", child="rear", parent_frame=place)
     b.joint(
         "fork",
-        ns.Revolute(axis=(0.3, 0.1, -0.9)),
+        ns.joints.Revolute(axis=(0.3, 0.1, -0.9)),
         parent="frame",
         child="fork",
         parent_frame=ns.Placement(position=(1.0, 0.05, -0.2), angles=(0.02, 0.1, 0.03)),
         child_frame=child or ns.Placement(),
     )
     place = ns.Placement(position=(-0.05, 0.01, 0.1), angles=(0.03, -0.1, 0.06))
-    b.joint("front", ns.Revolute(axis=AXLE), parent="fork", child="front", parent_frame=place)
+    b.joint(
+        "front", ns.joints.Revolute(axis=AXLE), parent="fork", child="front", parent_frame=place
+    )
     hinge = ns.Placement(position=(0.3, 0.0, 0.6))
     b.joint(
         "rider",
-        ns.Revolute(axis=(1.0, 0.0, 0.0)),
+        ns.joints.Revolute(axis=(1.0, 0.0, 0.0)),
         parent="frame",
         child="rider",
         parent_frame=hinge,
     )
-    b.joint("bell", ns.Prismatic(axis=(1, 2, 0.5)), parent="fork", child="bell", parent_frame=hinge)
+    b.joint(
+        "bell",
+        ns.joints.Prismatic(axis=(1, 2, 0.5)),
+        parent="fork",
+        child="bell",
+        parent_frame=hinge,
+    )
     b.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="rear",
             body="rear",
-            wheel=ns.Torus(radius=0.3, tube_radius=0.04, axis=AXLE),
+            wheel=ns.surfaces.Torus(radius=0.3, tube_radius=0.04, axis=AXLE),
             center=(0.0, 0.03, 0.0),
             plane=SLOPE,
         )
     )
-    b.contact(ns.Rolling(name="front", body="front", wheel=front, plane=SLOPE, **more))
+    b.contact(ns.contacts.Rolling(name="front", body="front", wheel=front, plane=SLOPE, **more))
     return b.build()
 
 
 MODELS = {
-    "disk": one_body(ns.Disk(radius=0.4, axis=(0.1, 0.2, 1.0))),
-    "torus": one_body(ns.Torus(radius=0.4, tube_radius=0.1, axis=(0.1, 0.2, 1.0))),
-    "ball": one_body(ns.Ball(radius=0.4)),
-    "cycle": cycle(ns.Disk(radius=0.35, axis=AXLE)),
-    "cycle, reversed tire": cycle(ns.Torus(radius=0.35, tube_radius=0.03, axis=(0.0, -2.0, 0.0))),
+    "disk": one_body(ns.surfaces.Disk(radius=0.4, axis=(0.1, 0.2, 1.0))),
+    "torus": one_body(ns.surfaces.Torus(radius=0.4, tube_radius=0.1, axis=(0.1, 0.2, 1.0))),
+    "ball": one_body(ns.surfaces.Ball(radius=0.4)),
+    "cycle": cycle(ns.surfaces.Disk(radius=0.35, axis=AXLE)),
+    "cycle, reversed tire": cycle(
+        ns.surfaces.Torus(radius=0.35, tube_radius=0.03, axis=(0.0, -2.0, 0.0))
+    ),
     "cycle, hinge beside the fork": cycle(
-        ns.Disk(radius=0.35, axis=AXLE),
+        ns.surfaces.Disk(radius=0.35, axis=AXLE),
         child=ns.Placement(position=(0.1, -0.04, 0.2), angles=(0.2, 0.1, 0.3)),
     ),
-    "cycle, front wheel slides along": cycle(ns.Disk(radius=0.35, axis=AXLE), longitudinal=False),
+    "cycle, front wheel slides along": cycle(
+        ns.surfaces.Disk(radius=0.35, axis=AXLE), longitudinal=False
+    ),
     "cycle, front wheel off its axle": cycle(
-        ns.Disk(radius=0.35, axis=AXLE), center=(0.1, 0.0, 0.0)
+        ns.surfaces.Disk(radius=0.35, axis=AXLE), center=(0.1, 0.0, 0.0)
     ),
 }
 RIMS = {
@@ -208,18 +222,22 @@ def test_three_wheels_askew_hold_a_body():
     """No freedom is left: the basis has no columns, but a row for every speed."""
     b = ns.ModelBuilder(name="held", gravity=(0.0, 0.0, -9.81))
     b.body("base", mass=3.0, inertia=FULL)
-    b.joint("base", ns.Free(), parent="world", child="base")
+    b.joint("base", ns.joints.Free(), parent="world", child="base")
     places = ((0.0, 0.0, 0.0), (0.6, 0.2, 0.1), (-0.5, 0.3, 0.1))
     for k, place in enumerate(places):
         b.body(f"wheel{k}", mass=1.5, inertia=(0.06, 0.12, 0.06))
         b.joint(
             f"wheel{k}",
-            ns.Revolute(axis=AXLE),
+            ns.joints.Revolute(axis=AXLE),
             parent="base",
             child=f"wheel{k}",
             parent_frame=ns.Placement(position=place, angles=(0.1 * k, 0.2, 0.7 * k)),
         )
-        b.contact(ns.Rolling(name=f"c{k}", body=f"wheel{k}", wheel=ns.Disk(radius=0.3, axis=AXLE)))
+        b.contact(
+            ns.contacts.Rolling(
+                name=f"c{k}", body=f"wheel{k}", wheel=ns.surfaces.Disk(radius=0.3, axis=AXLE)
+            )
+        )
     kin = ns.derive(b.build()).kinematics
     assert kin.at_contact is not None
     assert kin.S.shape == (9, 0)

@@ -14,19 +14,19 @@ def rolling_body(others: int) -> ns.Model:
     b = ns.ModelBuilder(name="rolling-body", gravity=(0.0, 0.0, -9.81))
     plane = ns.Placement(position=(-6.0, 7.6, 3.7), angles=(1.45, 0.68, -0.48), sequence="zxz")
     b.body("wheel", mass=60.0, inertia=(60.0, 66.0, 30.0))
-    b.joint("free", ns.Free(), parent="world", child="wheel")
+    b.joint("free", ns.joints.Free(), parent="world", child="wheel")
     b.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="touch",
             body="wheel",
-            wheel=ns.Disk(radius=4.5, axis=(1.0, 0.0, 0.0)),
+            wheel=ns.surfaces.Disk(radius=4.5, axis=(1.0, 0.0, 0.0)),
             center=(1.06, 0.12, -2.56),
-            plane=ns.Plane(frame=plane),
+            plane=ns.contacts.Plane(frame=plane),
         )
     )
     for k in range(others):
         b.body(f"other{k}", mass=1.0, inertia=(1.0, 1.0, 1.0))
-        b.joint(f"other{k}", ns.Free(), parent="world", child=f"other{k}")
+        b.joint(f"other{k}", ns.joints.Free(), parent="world", child=f"other{k}")
     return b.build()
 
 
@@ -55,13 +55,13 @@ def test_a_wheel_reaches_its_plane_at_any_size(size):
     b = ns.ModelBuilder(name="leaning", gravity=(0.0, 0.0, -9.81))
     b.body("arm", mass=2.0, inertia=(size**2,) * 3)
     at = ns.Placement(position=(0.3 * size, 0.1 * size, 0.0))
-    b.joint("ball", ns.Spherical(), parent="world", child="arm", child_frame=at)
+    b.joint("ball", ns.joints.Spherical(), parent="world", child="arm", child_frame=at)
     b.contact(
-        ns.Rolling(
+        ns.contacts.Rolling(
             name="foot",
             body="arm",
-            wheel=ns.Disk(radius=0.4 * size, axis=(0.0, 1.0, 0.0)),
-            plane=ns.Plane(frame=ns.Placement(position=(0.0, 0.0, -0.3 * size))),
+            wheel=ns.surfaces.Disk(radius=0.4 * size, axis=(0.0, 1.0, 0.0)),
+            plane=ns.contacts.Plane(frame=ns.Placement(position=(0.0, 0.0, -0.3 * size))),
             longitudinal=False,
             lateral=False,
         )

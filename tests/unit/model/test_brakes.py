@@ -15,9 +15,9 @@ INERTIA, SMOOTHING = 0.1, 0.1
 def wheel(*more):
     b = ns.ModelBuilder(name="wheel", gravity=(0, 0, -9.81))
     b.body("w", mass=1.0, inertia=(INERTIA,) * 3)
-    b.joint("w", ns.Revolute(axis=(0, 1, 0)), parent="world", child="w")
+    b.joint("w", ns.joints.Revolute(axis=(0, 1, 0)), parent="world", child="w")
     b.input("brake", "N*m")
-    b.force(ns.Brake(name="br", speed="w.rate", input="brake", smoothing=SMOOTHING))
+    b.force(ns.forces.Brake(name="br", speed="w.rate", input="brake", smoothing=SMOOTHING))
     for force in more:
         b.force(force)
     return b.build()
@@ -83,7 +83,7 @@ def four_bar():
     b = ns.ModelBuilder(name="bars", gravity=(0, -9.81, 0))
     for name in ("crank", "coupler", "rocker"):
         b.body(name, mass=1.0, inertia=(0.01, 0.01, 0.01), center_of_mass=(0.2, 0.0, 0.0))
-    z = ns.Revolute(axis=(0, 0, 1))
+    z = ns.joints.Revolute(axis=(0, 0, 1))
 
     def at(x):
         return ns.Placement(position=(x, 0.0, 0.0))
@@ -93,7 +93,7 @@ def four_bar():
     b.joint("c", z, parent="world", child="rocker", parent_frame=at(0.8))
     b.joint("d", z, parent="coupler", child="rocker", parent_frame=at(0.7), child_frame=at(0.5))
     b.input("brake", "N*m")
-    b.force(ns.Brake(name="br", speed="c.rate", input="brake", smoothing=0.1))
+    b.force(ns.forces.Brake(name="br", speed="c.rate", input="brake", smoothing=0.1))
     return b.build()
 
 

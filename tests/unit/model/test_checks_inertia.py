@@ -20,7 +20,7 @@ from noslip.model.checks_inertia import _turns
 from noslip.model.spanning_tree import topology
 
 FLAT = {"inertia": None, "moment": 1.0}
-ABOUT_Z = ns.Revolute(axis=(0.0, 0.0, -2.0))
+ABOUT_Z = ns.joints.Revolute(axis=(0.0, 0.0, -2.0))
 
 
 def warnings(model):
@@ -46,7 +46,7 @@ def test_a_wheel_that_spins_about_another_axis_is_a_warning():
         (
             more(
                 more(CART, "bodies", body("tip", **FLAT)), "joints",
-                ns.Joint(name="weld", parent="rod", child="tip", type=ns.Fixed()),
+                ns.Joint(name="weld", parent="rod", child="tip", type=ns.joints.Fixed()),
             ),
             "swing",
             "(0, 1, 0)",
@@ -77,7 +77,7 @@ def test_what_turns_it_is_named(model, by, axis):
             child_frame=ns.Placement(angles=("-pi/2", 0.0, 0.0)),
         ),
         swap(swap(CART, "bodies", **FLAT), "joints", type=ABOUT_Z),
-        swap(swap(CART, "bodies", **FLAT), "joints", type=ns.Planar()),
+        swap(swap(CART, "bodies", **FLAT), "joints", type=ns.joints.Planar()),
     ],
 )  # fmt: skip
 def test_bodies_that_turn_about_z(model):
@@ -96,7 +96,9 @@ def test_what_is_not_known_is_not_judged():
 
 
 def test_an_axis_that_is_a_list_is_a_fault_of_its_own():
-    model = swap(swap(CART, "bodies", **FLAT), "joints", type=ns.Revolute(axis=[0.0, 1.0, 0.0]))
+    model = swap(
+        swap(CART, "bodies", **FLAT), "joints", type=ns.joints.Revolute(axis=[0.0, 1.0, 0.0])
+    )
     with pytest.raises(ns.ModelError) as caught:
         check_model(model)
     assert [f.where for f in caught.value.faults] == ["joints.swing.axis"]

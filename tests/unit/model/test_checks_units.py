@@ -102,7 +102,7 @@ FLOATING = replace(FLYER, parameters=KNOWN.parameters)
         (swap(KNOWN, "bodies", center_of_mass=(0.0, "r^2", 0.0)), "is in m^2, expected m"),
         (swap(KNOWN, "joints", parent_frame=ns.Placement(position=("w", 0.0, 0.0))), "1/s, exp"),
         (swap(KNOWN, "joints", parent_frame=ns.Placement(angles=("r", 0.0, 0.0))), "expected rad"),
-        (swap(KNOWN, "bodies", shapes=(ns.Sphere(radius="m"),)), "is in kg, expected m"),
+        (swap(KNOWN, "bodies", shapes=(ns.shapes.Sphere(radius="m"),)), "is in kg, expected m"),
         (more(FLOATING, "contacts", replace(RIM, wheel=Ball(radius="m"))), "is in kg, expected m"),
         (
             more(

@@ -19,7 +19,7 @@ BEND, J1, J2 = 0.6, 0.02, 0.05
 def pendulum(**joint: object) -> ns.Model:
     b = ns.ModelBuilder("pendulum", gravity=(0.0, 0.0, -G))
     b.body("bob", mass=MASS, inertia=INERTIA, center_of_mass=(0.0, 0.0, -LENGTH))
-    b.joint("hook", ns.Universal(), parent="world", child="bob", **joint)
+    b.joint("hook", ns.joints.Universal(), parent="world", child="bob", **joint)
     return b.build()
 
 
@@ -67,11 +67,11 @@ def cardan_shaft() -> ns.Model:
     bent = ns.Placement(angles=(0.0, BEND, 0.0))
     for name, J, frame in (("drive", J1, ns.Placement()), ("driven", J2, bent)):
         b.body(name, mass=1.0, inertia=(0.01, 0.01, J))
-        axis = ns.Revolute(axis=(0, 0, 1))
+        axis = ns.joints.Revolute(axis=(0, 0, 1))
         b.joint(name, axis, parent="world", child=name, parent_frame=frame)
-    b.joint("cross", ns.Universal(), parent="drive", child="driven")
+    b.joint("cross", ns.joints.Universal(), parent="drive", child="driven")
     b.input("torque", "N*m")
-    b.force(ns.Motor(name="motor", speed="drive.rate", input="torque"))
+    b.force(ns.forces.Motor(name="motor", speed="drive.rate", input="torque"))
     return b.build()
 
 

@@ -153,7 +153,7 @@ def test_a_table_of_parameters_is_the_table_of_their_values(convention, rng):
 def test_an_arm_can_stand_on_another_body():
     b = ns.ModelBuilder(name="mounted", gravity=(0.0, 0.0, -9.81))
     b.body("cart", mass=5.0, inertia=(1.0, 1.0, 1.0))
-    b.joint("rail", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="cart")
+    b.joint("rail", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="cart")
     serial_arm(b, rows("modified"), convention="modified", parent="cart")
     assert ns.check(b.build()).degrees_of_freedom == 6
 

@@ -16,9 +16,9 @@ G = 9.81
 def ball(**more):
     b = ns.ModelBuilder(name="ball", gravity=(0.0, 0.0, -G))
     b.body("ball", mass=2.0, inertia=(0.008, 0.008, 0.008))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    surface = ns.Ball(radius=0.1)
-    b.force(ns.ElasticContact(name="c", body="ball", wheel=surface, stiffness=2e4, **more))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    surface = ns.surfaces.Ball(radius=0.1)
+    b.force(ns.forces.ElasticContact(name="c", body="ball", wheel=surface, stiffness=2e4, **more))
     return ns.compile(ns.derive(b.build()))
 
 
@@ -50,9 +50,9 @@ def parting(stiffness):
     """A ball without weight, which leaves its floor along z faster than the floor follows."""
     b = ns.ModelBuilder(name="ball", gravity=(0.0, 0.0, 0.0))
     b.body("ball", mass=1.0, inertia=(0.01, 0.01, 0.01))
-    b.joint("up", ns.Prismatic(axis=(0, 0, 1)), parent="world", child="ball")
-    pressed = {"wheel": ns.Ball(radius=0.1), "stiffness": stiffness, "damping": 2.0}
-    b.force(ns.ElasticContact(name="floor", body="ball", **pressed))
+    b.joint("up", ns.joints.Prismatic(axis=(0, 0, 1)), parent="world", child="ball")
+    pressed = {"wheel": ns.surfaces.Ball(radius=0.1), "stiffness": stiffness, "damping": 2.0}
+    b.force(ns.forces.ElasticContact(name="floor", body="ball", **pressed))
     return ns.compile(ns.derive(b.build()))
 
 
@@ -77,9 +77,13 @@ def test_what_was_stored_is_lost_without_a_force(stiffness, speed, tolerance):
 def test_five_formulations_and_faults():
     assert ns.verify(ball(damping=0.5, friction=0.3).model).worst < 1e-12
     b = ns.ModelBuilder.from_model(ball().model)
-    egg = ns.RevolvedSurface(profile="0.1*sqrt(1 - z^2)", lower=-0.9, upper=0.9)
-    b.force(ns.ElasticContact(name="d", body="ball", wheel=egg, stiffness=2e4))
-    b.force(ns.ElasticContact(name="e", body="world", wheel=ns.Ball(radius=0.1), stiffness=2e4))
+    egg = ns.surfaces.RevolvedSurface(profile="0.1*sqrt(1 - z^2)", lower=-0.9, upper=0.9)
+    b.force(ns.forces.ElasticContact(name="d", body="ball", wheel=egg, stiffness=2e4))
+    b.force(
+        ns.forces.ElasticContact(
+            name="e", body="world", wheel=ns.surfaces.Ball(radius=0.1), stiffness=2e4
+        )
+    )
     with pytest.raises(ns.ModelError) as error:
         b.build()
     assert "has no closed form" in str(error.value)
@@ -95,11 +99,11 @@ def rig(angle, rollers=ROLLERS, **more):
     parent = "world"
     for name, axis in (("x", (1.0, 0.0, 0.0)), ("y", (0.0, 1.0, 0.0)), ("z", (0.0, 0.0, 1.0))):
         b.body(name, mass=2.0, inertia=(0.01, 0.01, 0.01))
-        b.joint(name, ns.Prismatic(axis=axis), parent=parent, child=name)
+        b.joint(name, ns.joints.Prismatic(axis=axis), parent=parent, child=name)
         parent = name
     wheel = {"name": "w", "parent": "z", "position": (0.0, 0.0, R), "radius": R, "mass": 1.0}
     rolling = {"rollers": rollers, "stiffness": K, "roller_mass": 0.1 if rollers else 0.0}
-    b.part(ns.MecanumWheel(roller_angle=angle, **wheel, **rolling, **more))
+    b.part(ns.parts.MecanumWheel(roller_angle=angle, **wheel, **rolling, **more))
     return b
 
 
@@ -156,9 +160,9 @@ def test_rollers_hold_along_their_axes_as_the_ideal_row_does():
 
 def test_rollers_without_stiffness_mass_or_a_base_that_moves_are_told_in_words_of_the_wheel():
     b = ns.ModelBuilder(name="cart", gravity=(0.0, 0.0, -G))
-    b.part(ns.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(0.0, 0.0, 0.2)))
+    b.part(ns.parts.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(0.0, 0.0, 0.2)))
     wheel = {"parent": "base", "position": (0.0, 0.0, 0.1), "radius": 0.1, "mass": 0.8}
-    b.part(ns.OmniWheel(name="w", rollers=8, **wheel))
+    b.part(ns.parts.OmniWheel(name="w", rollers=8, **wheel))
     with pytest.raises(ns.ModelError) as error:
         b.build()
     said = str(error.value)

@@ -111,7 +111,7 @@ def test_a_member_of_ones_own_is_known():
         from dataclasses import dataclass
 
         @dataclass(frozen=True, kw_only=True)
-        class Sail(ns.AbstractPart):
+        class Sail(ns.parts.AbstractPart):
             """A sail."""
 
             word = "sail"

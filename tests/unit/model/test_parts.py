@@ -28,7 +28,7 @@ def builder():
     b = ns.ModelBuilder(name="vehicle", gravity=(0.0, 0.0, -9.81))
     b.parameter("r", 0.1, "m", "radius of the wheels")
     b.body("base", mass=12.0, inertia=(0.1, 0.2, 0.3), center_of_mass=(-0.1, 0.0, 0.2))
-    b.joint("base", ns.Planar(), parent="world", child="base")
+    b.joint("base", ns.joints.Planar(), parent="world", child="base")
     return b
 
 
@@ -51,26 +51,26 @@ def box(m, x, y, z):
 def wheel(b, name, parent, frame, *, r=0.1, m=0.8, w=None, **rows):
     """Body, joint and contact of a wheel."""
     b.body(name, mass=m, inertia=cylinder(m, r, 0.4 * r if w is None else w))
-    b.joint(name, ns.Revolute(axis=Y), parent=parent, child=name, parent_frame=frame)
-    rolling = ns.Rolling(
-        name=name, body=name, wheel=ns.Disk(radius=r, axis=Y), normal=False, **rows
+    b.joint(name, ns.joints.Revolute(axis=Y), parent=parent, child=name, parent_frame=frame)
+    rolling = ns.contacts.Rolling(
+        name=name, body=name, wheel=ns.surfaces.Disk(radius=r, axis=Y), normal=False, **rows
     )
     b.contact(rolling)
 
 
 def motor(b, name, speed, given, unit="N*m"):
     b.input(given, unit)
-    b.force(ns.Motor(name=name, speed=speed, input=given))
+    b.force(ns.forces.Motor(name=name, speed=speed, input=given))
 
 
 def damper(b, name, speed, damping):
-    b.force(ns.JointDamper(name=name, speed=speed, damping=damping))
+    b.force(ns.forces.JointDamper(name=name, speed=speed, damping=damping))
 
 
 def turning(b, name, parent, child, frame, child_frame=AT_ORIGIN):
     b.joint(
         name,
-        ns.Revolute(axis=Z),
+        ns.joints.Revolute(axis=Z),
         parent=parent,
         child=child,
         parent_frame=frame,
@@ -99,7 +99,7 @@ def fixed_wheel(b):
     wheel(b, "w", "base", at(0.0, 0.2, 0.1, turn=0.3), w=0.05)
     damper(b, "w.bearing", "w.rate", 0.02)
     b.input("w.brake", "N*m")
-    b.force(ns.Brake(name="w.brake", speed="w.rate", input="w.brake", smoothing=0.05))
+    b.force(ns.forces.Brake(name="w.brake", speed="w.rate", input="w.brake", smoothing=0.05))
 
 
 def driven_wheel(b):
@@ -128,25 +128,35 @@ def caster(b):
 
 def ball_caster(b):
     b.body("w", mass=0.8, inertia=(0.4 * 0.8 * 0.01,) * 3)
-    b.joint("w", ns.Fixed(), parent="base", child="w", parent_frame=at(0.0, 0.2, 0.1))
-    ball = ns.Ball(radius=0.1)
-    b.contact(ns.Rolling(name="w", body="w", wheel=ball, longitudinal=False, lateral=False))
+    b.joint("w", ns.joints.Fixed(), parent="base", child="w", parent_frame=at(0.0, 0.2, 0.1))
+    ball = ns.surfaces.Ball(radius=0.1)
+    b.contact(
+        ns.contacts.Rolling(name="w", body="w", wheel=ball, longitudinal=False, lateral=False)
+    )
 
 
 def rollers(b, angle):
     b.body("w", mass=0.8, inertia=cylinder(0.8, 0.1, 0.04))
     b.joint(
-        "w", ns.Revolute(axis=Y), parent="base", child="w", parent_frame=at(0.0, 0.2, 0.1, turn=0.3)
+        "w",
+        ns.joints.Revolute(axis=Y),
+        parent="base",
+        child="w",
+        parent_frame=at(0.0, 0.2, 0.1, turn=0.3),
     )
     b.contact(
-        ns.RollerRolling(name="w", body="w", radius=0.1, axis=Y, roller_angle=angle, normal=False)
+        ns.contacts.RollerRolling(
+            name="w", body="w", radius=0.1, axis=Y, roller_angle=angle, normal=False
+        )
     )
     motor(b, "w", "w.rate", "w.torque")
 
 
 def blade(b):
     direction = (math.cos(0.3), math.sin(0.3), 0.0)
-    b.contact(ns.KnifeEdge(name="w", body="base", direction=direction, point=(0.1, 0.0, 0.0)))
+    b.contact(
+        ns.contacts.KnifeEdge(name="w", body="base", direction=direction, point=(0.1, 0.0, 0.0))
+    )
 
 
 def axle(b, name="a", parent="base", **rows):
@@ -158,13 +168,15 @@ def wheelset(b):
     m, r, w = 0.8, 0.1, 0.6
     across = 2 * (cylinder(m, r, 0.04)[0] + m * (w / 2) ** 2)
     b.body("a", mass=2 * m, inertia=(across, m * r**2, across))
-    b.joint("a", ns.Revolute(axis=Y), parent="base", child="a", parent_frame=at(0.0, 0.0, 0.1))
+    b.joint(
+        "a", ns.joints.Revolute(axis=Y), parent="base", child="a", parent_frame=at(0.0, 0.0, 0.1)
+    )
     for side, sign in (("left", 1), ("right", -1)):
         b.contact(
-            ns.Rolling(
+            ns.contacts.Rolling(
                 name=f"a.{side}",
                 body="a",
-                wheel=ns.Disk(radius=r, axis=Y),
+                wheel=ns.surfaces.Disk(radius=r, axis=Y),
                 center=(0.0, sign * w / 2, 0.0),
                 normal=False,
             )
@@ -174,9 +186,17 @@ def wheelset(b):
 
 def differential_axle(b):
     b.body("a.cage", mass=0.0, inertia=(0.01,) * 3)
-    b.joint("a", ns.Revolute(axis=Y), parent="base", child="a.cage", parent_frame=at(0.0, 0.0, 0.1))
+    b.joint(
+        "a",
+        ns.joints.Revolute(axis=Y),
+        parent="base",
+        child="a.cage",
+        parent_frame=at(0.0, 0.0, 0.1),
+    )
     axle(b)
-    b.row(ns.Differential(name="a", drive="a.angle", left="a.left.angle", right="a.right.angle"))
+    b.row(
+        ns.rows.Differential(name="a", drive="a.angle", left="a.left.angle", right="a.right.angle")
+    )
     motor(b, "a", "a.rate", "a.torque")
 
 
@@ -192,13 +212,13 @@ def ackermann_axle(b):
         L, half = "1.2[m]", f"{sign}*0.6[m]/2"
         text = f"{L}*sin({own} - {middle}) - {half}*sin({own})*sin({middle})"
         acts = [
-            ns.RowForce(body=body, other_body="base", frame="base", moment=(0.0, 0.0, moment))
+            ns.rows.RowForce(body=body, other_body="base", frame="base", moment=(0.0, 0.0, moment))
             for body, moment in (
                 (f"a.{side}.fork", f"{L}*cos({own} - {middle}) - {half}*cos({own})*sin({middle})"),
                 ("a.column", f"-{L}*cos({own} - {middle}) - {half}*sin({own})*cos({middle})"),
             )
         ]
-        row = ns.PositionRow(name=f"a.{side}.law", expression=text, unit="m", acts=tuple(acts))
+        row = ns.rows.PositionRow(name=f"a.{side}.law", expression=text, unit="m", acts=tuple(acts))
         b.row(row)
 
 
@@ -221,7 +241,13 @@ def waist(b):
 def fifth_wheel(b):
     hitched(b)
     b.body("h.plate", mass=2.0, inertia=(0.005, 0.005, 0.01))
-    b.joint("h.plate", ns.Fixed(), parent="base", child="h.plate", parent_frame=at(-0.3, 0.0, 0.2))
+    b.joint(
+        "h.plate",
+        ns.joints.Fixed(),
+        parent="base",
+        child="h.plate",
+        parent_frame=at(-0.3, 0.0, 0.2),
+    )
     turning(b, "h", "h.plate", "trailer", ns.Placement(), at(0.9, 0.0, 0.2))
 
 
@@ -238,13 +264,13 @@ def trailers(b):
 
 def load(b):
     b.body("l", mass=5.0, inertia=box(5.0, 0.3, 0.2, 0.1))
-    b.joint("l", ns.Fixed(), parent="base", child="l", parent_frame=at(0.1, 0.0, 0.4))
+    b.joint("l", ns.joints.Fixed(), parent="base", child="l", parent_frame=at(0.1, 0.0, 0.4))
 
 
 def pendulum(b, name="p", parent="base", pin=(0.0, 0.0, 1.0), m=2.0, length=0.6, axis=X):
     inertia = (0.4 * m * (length / 6) ** 2,) * 3
     b.body(name, mass=m, inertia=inertia, center_of_mass=(0.0, 0.0, -length))
-    b.joint(name, ns.Revolute(axis=axis), parent=parent, child=name, parent_frame=at(*pin))
+    b.joint(name, ns.joints.Revolute(axis=axis), parent=parent, child=name, parent_frame=at(*pin))
     damper(b, f"{name}.pin", f"{name}.rate", 0.1)
 
 
@@ -254,22 +280,28 @@ def tank(b):
     share, length = 8 * slope / (math.pi**3 * high / long), long / (math.pi * slope)
     still = 3.0 + 20.0 * (1 - share)
     b.body("l", mass=still, inertia=box(still, long, 0.5, high))
-    b.joint("l", ns.Fixed(), parent="base", child="l", parent_frame=at(0.0, 0.0, 0.5))
+    b.joint("l", ns.joints.Fixed(), parent="base", child="l", parent_frame=at(0.0, 0.0, 0.5))
     pendulum(b, "l.slosh", "l", (0.0, 0.0, length), 20.0 * share, length, Y)
 
 
 def strut(b):
     b.body("s", mass=2.0, inertia=box(2.0, 0.1, 0.1, 0.1))
-    b.joint("s", ns.Prismatic(axis=Z), parent="base", child="s", parent_frame=at(0.0, 0.0, 0.1))
+    b.joint(
+        "s", ns.joints.Prismatic(axis=Z), parent="base", child="s", parent_frame=at(0.0, 0.0, 0.1)
+    )
     b.force(
-        ns.JointSpring(name="s.spring", coordinate="s.position", stiffness=2e4, rest=-100.0 / 2e4)
+        ns.forces.JointSpring(
+            name="s.spring", coordinate="s.position", stiffness=2e4, rest=-100.0 / 2e4
+        )
     )
     damper(b, "s.damper", "s.speed", 500.0)
 
 
 def lift(b):
     b.body("s", mass=2.0, inertia=box(2.0, 0.5, 0.4, 0.1))
-    b.joint("s", ns.Prismatic(axis=Z), parent="base", child="s", parent_frame=at(0.0, 0.0, 0.3))
+    b.joint(
+        "s", ns.joints.Prismatic(axis=Z), parent="base", child="s", parent_frame=at(0.0, 0.0, 0.3)
+    )
     motor(b, "s", "s.speed", "s.force", "N")
 
 
@@ -283,14 +315,14 @@ def flywheel(b):
 
 def arm(b):
     b.body("arm", mass=1.0, inertia=((1.6 * 0.05) ** 2,) * 3)
-    b.joint("arm", ns.Fixed(), parent="base", child="arm", parent_frame=at(0.0, 0.0, 0.3))
+    b.joint("arm", ns.joints.Fixed(), parent="base", child="arm", parent_frame=at(0.0, 0.0, 0.3))
     m, r, a = 2.0, 0.05, 0.5
     rod = (m * r**2 / 2, m * (3 * r**2 + a**2) / 12, m * (3 * r**2 + a**2) / 12)
     upright = (m * r**2 / 2, m * r**2 / 4, m * r**2 / 4)
     b.body("arm.link1", mass=m, inertia=upright)
     b.joint(
         "arm.joint1",
-        ns.Revolute(axis=Z),
+        ns.joints.Revolute(axis=Z),
         parent="arm",
         child="arm.link1",
         # the inverse of Tz(0.3) Rx(π/2)
@@ -300,7 +332,7 @@ def arm(b):
     b.body("arm.link2", mass=m, inertia=rod, center_of_mass=(-a / 2, 0.0, 0.0))
     b.joint(
         "arm.joint2",
-        ns.Prismatic(axis=Z),
+        ns.joints.Prismatic(axis=Z),
         parent="arm.link1",
         child="arm.link2",
         child_frame=ns.Placement(position=(-a, 0.0, 0.0)),
@@ -322,58 +354,65 @@ TRAILER = {
     "wheel_mass": 0.8,
 }
 ARM_LINKS = (
-    ns.ArmLink(mass=2.0, d=0.3, alpha=math.pi / 2, radius=0.05),
-    ns.ArmLink(mass=2.0, a=0.5, radius=0.05, kind="prismatic"),
+    ns.parts.ArmLink(mass=2.0, d=0.3, alpha=math.pi / 2, radius=0.05),
+    ns.parts.ArmLink(mass=2.0, a=0.5, radius=0.05, kind="prismatic"),
 )
 HITCH = {"parent": "base", "child": "trailer", "position": (-0.3, 0.0, 0.0)}
 
 #: Word → part, what it must expand to by hand, and what is there before it.
 BY_HAND = {
     "fixed_wheel": (
-        ns.FixedWheel(name="w", heading=0.3, width=0.05, damping=0.02, has_brake=True, **WHEEL),
+        ns.parts.FixedWheel(
+            name="w", heading=0.3, width=0.05, damping=0.02, has_brake=True, **WHEEL
+        ),
         fixed_wheel,
     ),
-    "driven_wheel": (ns.DrivenWheel(name="w", **WHEEL), driven_wheel),
+    "driven_wheel": (ns.parts.DrivenWheel(name="w", **WHEEL), driven_wheel),
     "steered_wheel": (
-        ns.SteeredWheel(name="w", steering="rate", fork_mass=0.5, **WHEEL),
+        ns.parts.SteeredWheel(name="w", steering="rate", fork_mass=0.5, **WHEEL),
         steered_wheel,
     ),
     "steered_driven_wheel": (
-        ns.SteeredDrivenWheel(name="w", fork_mass=0.5, **WHEEL),
+        ns.parts.SteeredDrivenWheel(name="w", fork_mass=0.5, **WHEEL),
         steered_driven_wheel,
     ),
     "caster": (
-        ns.Caster(name="w", trail=0.04, heading=0.5, fork_mass=0.3, swivel_damping=0.01, **WHEEL),
+        ns.parts.Caster(
+            name="w", trail=0.04, heading=0.5, fork_mass=0.3, swivel_damping=0.01, **WHEEL
+        ),
         caster,
     ),
-    "ball_caster": (ns.BallCaster(name="w", **WHEEL), ball_caster),
+    "ball_caster": (ns.parts.BallCaster(name="w", **WHEEL), ball_caster),
     "mecanum_wheel": (
-        ns.MecanumWheel(name="w", roller_angle=0.7, heading=0.3, **WHEEL),
+        ns.parts.MecanumWheel(name="w", roller_angle=0.7, heading=0.3, **WHEEL),
         lambda b: rollers(b, 0.7),
     ),
-    "omni_wheel": (ns.OmniWheel(name="w", heading=0.3, **WHEEL), lambda b: rollers(b, "pi/2")),
+    "omni_wheel": (
+        ns.parts.OmniWheel(name="w", heading=0.3, **WHEEL),
+        lambda b: rollers(b, "pi/2"),
+    ),
     "blade": (
-        ns.Blade(name="w", parent="base", position=(0.1, 0.0, 0.0), heading=0.3),
+        ns.parts.Blade(name="w", parent="base", position=(0.1, 0.0, 0.0), heading=0.3),
         blade,
     ),
-    "axle": (ns.Axle(name="a", **AXLE), axle),
-    "wheelset": (ns.Wheelset(name="a", is_driven=True, **AXLE), wheelset),
+    "axle": (ns.parts.Axle(name="a", **AXLE), axle),
+    "wheelset": (ns.parts.Wheelset(name="a", is_driven=True, **AXLE), wheelset),
     "differential_axle": (
-        ns.DifferentialAxle(name="a", cage_inertia=0.01, **AXLE),
+        ns.parts.DifferentialAxle(name="a", cage_inertia=0.01, **AXLE),
         differential_axle,
     ),
     "ackermann_axle": (
-        ns.AckermannAxle(name="a", wheelbase=1.2, knuckle_mass=0.5, **AXLE),
+        ns.parts.AckermannAxle(name="a", wheelbase=1.2, knuckle_mass=0.5, **AXLE),
         ackermann_axle,
     ),
     "hitch": (
-        ns.Hitch(name="h", child_position=(0.9, 0.0, 0.0), damping=0.1, **HITCH),
+        ns.parts.Hitch(name="h", child_position=(0.9, 0.0, 0.0), damping=0.1, **HITCH),
         hitch,
         hitched,
     ),
-    "waist": (ns.Waist(name="h", **HITCH), waist, hitched),
+    "waist": (ns.parts.Waist(name="h", **HITCH), waist, hitched),
     "fifth_wheel": (
-        ns.FifthWheel(
+        ns.parts.FifthWheel(
             name="h",
             parent="base",
             child="trailer",
@@ -385,18 +424,22 @@ BY_HAND = {
         fifth_wheel,
         hitched,
     ),
-    "trailer": (ns.Trailer(name="t", **TRAILER), trailer),
-    "trailers": (ns.Trailers(name="t", count=2, hitch_offset=0.2, **TRAILER), trailers),
+    "trailer": (ns.parts.Trailer(name="t", **TRAILER), trailer),
+    "trailers": (ns.parts.Trailers(name="t", count=2, hitch_offset=0.2, **TRAILER), trailers),
     "load": (
-        ns.Load(name="l", parent="base", mass=5.0, size=(0.3, 0.2, 0.1), position=(0.1, 0.0, 0.4)),
+        ns.parts.Load(
+            name="l", parent="base", mass=5.0, size=(0.3, 0.2, 0.1), position=(0.1, 0.0, 0.4)
+        ),
         load,
     ),
     "pendulum": (
-        ns.Pendulum(name="p", parent="base", position=Z, mass=2.0, length=0.6, axis=X, damping=0.1),
+        ns.parts.Pendulum(
+            name="p", parent="base", position=Z, mass=2.0, length=0.6, axis=X, damping=0.1
+        ),
         pendulum,
     ),
     "tank": (
-        ns.Tank(
+        ns.parts.Tank(
             name="l",
             parent="base",
             mass=3.0,
@@ -409,7 +452,7 @@ BY_HAND = {
         tank,
     ),
     "strut": (
-        ns.Strut(
+        ns.parts.Strut(
             name="s",
             parent="base",
             position=(0.0, 0.0, 0.1),
@@ -421,15 +464,19 @@ BY_HAND = {
         strut,
     ),
     "lift": (
-        ns.Lift(name="s", parent="base", position=(0.0, 0.0, 0.3), mass=2.0, size=(0.5, 0.4, 0.1)),
+        ns.parts.Lift(
+            name="s", parent="base", position=(0.0, 0.0, 0.3), mass=2.0, size=(0.5, 0.4, 0.1)
+        ),
         lift,
     ),
     "flywheel": (
-        ns.Flywheel(name="s", parent="base", position=(0.0, 0.0, 0.3), mass=3.0, radius=0.2),
+        ns.parts.Flywheel(name="s", parent="base", position=(0.0, 0.0, 0.3), mass=3.0, radius=0.2),
         flywheel,
     ),
     "arm": (
-        ns.Arm(name="arm", parent="base", mass=1.0, position=(0.0, 0.0, 0.3), links=ARM_LINKS),
+        ns.parts.Arm(
+            name="arm", parent="base", mass=1.0, position=(0.0, 0.0, 0.3), links=ARM_LINKS
+        ),
         arm,
     ),
 }
@@ -479,24 +526,24 @@ def test_a_part_expands_to_what_one_writes_by_hand(word):
 
 
 def test_every_part_is_here():
-    words = {member.word for member in members_of(ns.AbstractPart)}
+    words = {member.word for member in members_of(ns.parts.AbstractPart)}
     assert words == {*BY_HAND, "base"}
 
 
 def test_the_page_names_every_part_and_key():
     page = (Path(__file__).parents[3] / "docs" / "parts.md").read_text(encoding="utf-8")
-    for part in (*members_of(ns.AbstractPart), ns.ArmLink):
-        assert part is ns.ArmLink or f"| `{part.word}` |" in page
+    for part in (*members_of(ns.parts.AbstractPart), ns.parts.ArmLink):
+        assert part is ns.parts.ArmLink or f"| `{part.word}` |" in page
         for key in keys_of(part):
             assert key.name == "name" or f"`{key.name}`" in page, f"{part.__name__}.{key.name}"
 
 
 def test_a_base_is_a_box_on_a_planar_joint():
     b = ns.ModelBuilder(name="vehicle", gravity=(0.0, 0.0, -9.81))
-    b.part(ns.Base(name="base", mass=6.0, size=(0.4, 0.3, 0.2), position=(0.1, 0.0, 0.2)))
+    b.part(ns.parts.Base(name="base", mass=6.0, size=(0.4, 0.3, 0.2), position=(0.1, 0.0, 0.2)))
     h = ns.ModelBuilder(name="vehicle", gravity=(0.0, 0.0, -9.81))
     h.body("base", mass=6.0, inertia=box(6.0, 0.4, 0.3, 0.2), center_of_mass=(0.1, 0.0, 0.2))
-    h.joint("base", ns.Planar(), parent="world", child="base")
+    h.joint("base", ns.joints.Planar(), parent="world", child="base")
     assert_equal(b.build(), h.build())
 
 
@@ -518,15 +565,19 @@ def accelerations(model, speeds, inputs, state=()):
 
 def robot(*, caster_mass=0.4):
     b = ns.ModelBuilder(name="robot", gravity=(0.0, 0.0, -9.81))
-    b.part(ns.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(-0.1, 0.0, 0.2)))
+    b.part(ns.parts.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(-0.1, 0.0, 0.2)))
     for name, y in (("left", 0.2), ("right", -0.2)):
         b.part(
-            ns.DrivenWheel(
+            ns.parts.DrivenWheel(
                 name=name, parent="base", position=(0.0, y, 0.1), radius=0.1, mass=0.8, width=0.03
             )
         )
     place = (-0.3, 0.0, 0.05)
-    b.part(ns.BallCaster(name="ball", parent="base", position=place, radius=0.05, mass=caster_mass))
+    b.part(
+        ns.parts.BallCaster(
+            name="ball", parent="base", position=place, radius=0.05, mass=caster_mass
+        )
+    )
     b.independent_speed("base.vx")
     b.independent_speed("base.rate")
     return b.build()
@@ -608,11 +659,11 @@ def ns_number(scalar, values):
 
 def car(law="ideal", **fields):
     b = ns.ModelBuilder(name="car", gravity=(0.0, 0.0, -9.81))
-    b.part(ns.Base(name="base", mass=900.0, size=(3.0, 1.4, 0.6), position=(1.1, 0.0, 0.7)))
+    b.part(ns.parts.Base(name="base", mass=900.0, size=(3.0, 1.4, 0.6), position=(1.1, 0.0, 0.7)))
     axle = {"parent": "base", "wheel_separation": 1.4, "wheel_radius": 0.3, "wheel_mass": 15.0}
-    b.part(ns.DifferentialAxle(name="rear", position=(0.0, 0.0, 0.3), **axle))
+    b.part(ns.parts.DifferentialAxle(name="rear", position=(0.0, 0.0, 0.3), **axle))
     b.part(
-        ns.AckermannAxle(
+        ns.parts.AckermannAxle(
             name="front",
             position=(2.5, 0.0, 0.3),
             wheelbase=2.5,
@@ -698,10 +749,10 @@ def test_wheels_share_a_load_as_a_rigid_base_on_springs_does(stiffness, motion, 
     b = ns.ModelBuilder(name="table", gravity=(0.0, 0.0, -9.81))
     b.parameter("k", 3.0, "N/m", "stiffness of the last one")
     base = {"mass": 20.0, "size": (1.0, 0.6, 0.2), "position": center, "motion": motion}
-    b.part(ns.Base(name="base", **base))
+    b.part(ns.parts.Base(name="base", **base))
     for name, (x, y), k in zip("abcd", places, stiffness or [None] * 4, strict=True):
         wheel = {"position": (x, y, 0.1), "radius": 0.1, "mass": 1.0, "stiffness": k}
-        b.part(ns.OmniWheel(name=name, parent="base", heading=0.3, **wheel))
+        b.part(ns.parts.OmniWheel(name=name, parent="base", heading=0.3, **wheel))
     system = ns.compile(ns.derive(b.build()))
     found = contact_forces(system, ns.simulate(system, duration=0.1, samples=2))
     k = np.array([3.0 if k == "k" else k for k in stiffness or (1.0,) * 4])
@@ -734,19 +785,19 @@ def test_a_semitrailer_on_a_tilting_plate_rests_on_its_own_axle(slope):
     """The plate passes no pitching moment: the axle carries what the lever about the pin says."""
     g = (9.81 * math.sin(slope), 0.0, -9.81 * math.cos(slope))
     b = ns.ModelBuilder(name="semi", gravity=g)
-    b.part(ns.Base(name="truck", mass=20.0, size=(1.0, 0.5, 0.2), position=(0.3, 0.0, 0.2)))
+    b.part(ns.parts.Base(name="truck", mass=20.0, size=(1.0, 0.5, 0.2), position=(0.3, 0.0, 0.2)))
     for name, x in (("rear", 0.0), ("front", 0.6)):
         wheels = {"wheel_separation": 0.5, "wheel_radius": 0.1, "wheel_mass": 1.0}
         lateral = name == "rear"
         place = (x, 0.0, 0.1)
-        b.part(ns.Axle(name=name, parent="truck", position=place, lateral=lateral, **wheels))
+        b.part(ns.parts.Axle(name=name, parent="truck", position=place, lateral=lateral, **wheels))
     box = {"mass": 12.0, "size": (1.5, 0.5, 0.3), "position": (0.5, 0.0, 0.4)}
-    b.part(ns.Base(name="box", motion="carried", **box))
+    b.part(ns.parts.Base(name="box", motion="carried", **box))
     pin = {"position": (0.1, 0.0, 0.25), "child_position": (1.2, 0.0, 0.25)}
     plate = {"radius": 0.1, "mass": 2.0, "tilts": True}
-    b.part(ns.FifthWheel(name="pin", parent="truck", child="box", **pin, **plate))
+    b.part(ns.parts.FifthWheel(name="pin", parent="truck", child="box", **pin, **plate))
     wheels = {"wheel_separation": 0.5, "wheel_radius": 0.1, "wheel_mass": 1.0}
-    b.part(ns.Axle(name="axle", parent="box", position=(0.0, 0.0, 0.1), **wheels))
+    b.part(ns.parts.Axle(name="axle", parent="box", position=(0.0, 0.0, 0.1), **wheels))
     model = b.build()
     system = ns.compile(ns.derive(model))
     found = ns.evaluate(system, {"truck.vx": 1.0})
@@ -786,7 +837,7 @@ def test_a_tank_sloshes_at_the_frequency_of_its_surface():
     """ω² = g k tanh(k h), k = π/L, with the tank held fast."""
     b = ns.ModelBuilder(name="tank", gravity=(0.0, 0.0, -9.81))
     b.part(
-        ns.Tank(
+        ns.parts.Tank(
             name="tank",
             parent="world",
             mass=3.0,
@@ -810,10 +861,12 @@ def test_struts_carry_a_free_base_at_its_height():
     weight = 100.0 * 9.81
     b = ns.ModelBuilder(name="sprung", gravity=(0.0, 0.0, -9.81))
     size = (1.0, 0.6, 0.2)
-    b.part(ns.Base(name="base", mass=100.0, size=size, position=(0.0, 0.0, 0.5), motion="free"))
+    b.part(
+        ns.parts.Base(name="base", mass=100.0, size=size, position=(0.0, 0.0, 0.5), motion="free")
+    )
     for name, x, y in (("fl", 0.4, 0.3), ("fr", 0.4, -0.3), ("rl", -0.4, 0.3), ("rr", -0.4, -0.3)):
         b.part(
-            ns.Strut(
+            ns.parts.Strut(
                 name=f"{name}_strut",
                 parent="base",
                 position=(x, y, 0.1),
@@ -823,7 +876,7 @@ def test_struts_carry_a_free_base_at_its_height():
             )
         )
         b.part(
-            ns.FixedWheel(
+            ns.parts.FixedWheel(
                 name=name,
                 parent=f"{name}_strut",
                 position=(0.0, 0.0, 0.0),
@@ -902,12 +955,12 @@ def test_an_expanded_file_is_the_same_model(tmp_path):
 def test_a_builder_and_a_file_give_the_same_model():
     b = ns.ModelBuilder(name="robot", gravity=(0.0, 0.0, -9.81))
     b.parameter("wheel_radius", 0.1, "m")
-    b.part(ns.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(-0.1, 0.0, 0.2)))
+    b.part(ns.parts.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(-0.1, 0.0, 0.2)))
     for name, y in (("left", 0.2), ("right", -0.2)):
         wheel = {"position": (0.0, y, "wheel_radius"), "radius": "wheel_radius", "mass": 0.8}
-        b.part(ns.DrivenWheel(name=name, parent="base", **wheel))
+        b.part(ns.parts.DrivenWheel(name=name, parent="base", **wheel))
     b.part(
-        ns.Caster(
+        ns.parts.Caster(
             name="caster",
             parent="base",
             position=(-0.3, 0.0, 0.05),
@@ -1030,13 +1083,17 @@ def test_a_trapezoid_without_slip_is_refused_with_the_reason():
 def test_two_parts_with_one_name_and_what_is_no_part_are_refused():
     b = builder()
     for _ in range(2):
-        b.part(ns.Blade(name="blade", parent="base"))
+        b.part(ns.parts.Blade(name="blade", parent="base"))
     with pytest.raises(ns.ModelError, match="2 parts are called 'blade'"):
         b.build()
     with pytest.raises(TypeError, match="DrivenWheel"):
         b.part("wheel")
     b = builder()
-    b.part(ns.DrivenWheel(name="w", parent="base", position=(0.0, 0.0, None), radius=0.1, mass=1.0))
+    b.part(
+        ns.parts.DrivenWheel(
+            name="w", parent="base", position=(0.0, 0.0, None), radius=0.1, mass=1.0
+        )
+    )
     with pytest.raises(ns.ModelError, match="part 'w' has position"):
         b.build()
 
@@ -1044,7 +1101,7 @@ def test_two_parts_with_one_name_and_what_is_no_part_are_refused():
 def test_an_input_must_not_hide_a_speed():
     b = builder()
     b.input("base.vx", "N")
-    b.force(ns.Wrench(name="push", body="base", force=("base.vx", 0.0, 0.0)))
+    b.force(ns.forces.Wrench(name="push", body="base", force=("base.vx", 0.0, 0.0)))
     with pytest.raises(ns.ModelError, match="has the name of a speed"):
         b.build()
 
@@ -1053,7 +1110,7 @@ def test_a_part_of_ones_own_works_like_the_rest(tmp_path):
     with isolated():
 
         @dataclass(frozen=True, kw_only=True)
-        class Twin(ns.AbstractPart):
+        class Twin(ns.parts.AbstractPart):
             """Two driven wheels in one call."""
 
             name: str
@@ -1065,7 +1122,7 @@ def test_a_part_of_ones_own_works_like_the_rest(tmp_path):
             def expand(self, b):
                 for side, sign in (("left", 1), ("right", -1)):
                     b.part(
-                        ns.DrivenWheel(
+                        ns.parts.DrivenWheel(
                             name=f"{self.name}.{side}",
                             parent=self.parent,
                             position=(0.0, sign * self.separation / 2, 0.1),
@@ -1090,7 +1147,7 @@ def test_a_part_of_ones_own_works_like_the_rest(tmp_path):
 def test_rollers_hold_along_their_axis_alone(rng):
     """The row of a mecanum wheel against the velocity of its contact point, written out."""
     b = builder()
-    b.part(ns.MecanumWheel(name="w", roller_angle=0.7, heading=0.3, **WHEEL))
+    b.part(ns.parts.MecanumWheel(name="w", roller_angle=0.7, heading=0.3, **WHEEL))
     kin = ns.trace(b.build())
     [row] = [r for r in kin.rows if r.name == "w.longitudinal"]
     assert len(kin.rows) == 1
@@ -1107,8 +1164,8 @@ def test_rollers_hold_along_their_axis_alone(rng):
 
 def test_a_brake_takes_energy_and_needs_none():
     b = builder()
-    b.part(ns.FixedWheel(name="w", has_brake=True, **WHEEL))
-    b.part(ns.Blade(name="straight", parent="base", position=(0.3, 0.2, 0.0)))
+    b.part(ns.parts.FixedWheel(name="w", has_brake=True, **WHEEL))
+    b.part(ns.parts.Blade(name="straight", parent="base", position=(0.3, 0.2, 0.0)))
     system = ns.compile(ns.derive(b.build()))
     run = ns.simulate(
         system, duration=3.0, start={"base.vx": 1.0}, inputs={"w.brake": 1.0}, reactions=False

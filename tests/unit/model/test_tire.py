@@ -11,7 +11,7 @@ import noslip as ns
 M, J, L = 4.0, 0.7, 0.6  # kg, kg m², m: a slab with one tire ahead of its mass center
 C, V0 = 30.0, 0.2
 
-TIRE = ns.Tire(
+TIRE = ns.forces.Tire(
     name="tire", body="slab", direction=(1.0, 0.0, 0.0), point=(L, 0.0, 0.0), stiffness=C, v0=V0
 )
 
@@ -19,7 +19,7 @@ TIRE = ns.Tire(
 def slab(tire=TIRE, **more):
     b = ns.ModelBuilder(name="slab", gravity=(0.0, 0.0, -9.81))
     b.body("slab", mass=M, moment=J)
-    b.joint("slab", ns.Planar(), parent="world", child="slab")
+    b.joint("slab", ns.joints.Planar(), parent="world", child="slab")
     b.force(tire)
     return dataclasses.replace(b.build(), **more)
 
@@ -102,9 +102,9 @@ def two_bodies():
     b = ns.ModelBuilder(name="slab-on-plate", gravity=(0.0, 0.0, -9.81))
     b.body("plate", mass=7.0, moment=2.0, center_of_mass=(0.1, -0.2, 0.0))
     b.body("slab", mass=M, moment=J)
-    b.joint("plate", ns.Planar(), parent="world", child="plate")
-    b.joint("slab", ns.Planar(), parent="world", child="slab")
-    b.force(dataclasses.replace(TIRE, plane=ns.Plane(body="plate")))
+    b.joint("plate", ns.joints.Planar(), parent="world", child="plate")
+    b.joint("slab", ns.joints.Planar(), parent="world", child="slab")
+    b.force(dataclasses.replace(TIRE, plane=ns.contacts.Plane(body="plate")))
     return b.build()
 
 
@@ -138,7 +138,7 @@ def test_it_survives_a_file(maximum, tmp_path):
     b = ns.ModelBuilder(name="slab", gravity=(0.0, 0.0, -9.81))
     b.parameter("C", C, "N/rad")
     b.body("slab", mass=M, moment=J)
-    b.joint("slab", ns.Planar(), parent="world", child="slab")
+    b.joint("slab", ns.joints.Planar(), parent="world", child="slab")
     b.force(tire)
     model = b.build()
     ns.save_model(model, tmp_path / "slab.toml")
@@ -160,8 +160,13 @@ def test_it_survives_a_file(maximum, tmp_path):
         ),
         ({"body": "slob"}, "refers to body 'slob'", "body", "did you mean 'slab'"),
         ({"body": "world"}, "is a tire of 'world'", "body", "named in plane.body"),
-        ({"plane": ns.Plane(body="plat")}, "refers to body 'plat'", "plane.body", "'slab'"),
-        ({"plane": ns.Plane(body="slab")}, "on a plane of its own", "", "in plane.body"),
+        (
+            {"plane": ns.contacts.Plane(body="plat")},
+            "refers to body 'plat'",
+            "plane.body",
+            "'slab'",
+        ),
+        ({"plane": ns.contacts.Plane(body="slab")}, "on a plane of its own", "", "in plane.body"),
         ({"stiffness": "slab.vx"}, "uses 'slab.vx', a speed", "stiffness", "only parameters"),
     ],
 )
@@ -200,7 +205,7 @@ def car(relaxation_length):
     b = ns.ModelBuilder.from_model(slab(front))
     b.force(rear)
     for name, unit in (("vx", "N"), ("vy", "N"), ("rate", "N*m")):
-        b.force(ns.Motor(name=name, speed=f"slab.{name}", input=b.input(name, unit)))
+        b.force(ns.forces.Motor(name=name, speed=f"slab.{name}", input=b.input(name, unit)))
     return ns.compile(ns.derive(b.build()))
 
 
@@ -254,7 +259,9 @@ def test_steady_slip_of_a_relaxed_tire_is_that_of_one_without_delay():
 
 
 def test_inputs_for_a_motion_with_a_relaxed_tire_are_refused():
-    motion = ns.ExpressionMotion(coordinates={"slab.x": "t", "slab.y": "0", "slab.angle": "0"})
+    motion = ns.motions.ExpressionMotion(
+        coordinates={"slab.x": "t", "slab.y": "0", "slab.angle": "0"}
+    )
     with pytest.raises(ns.SimulationError, match=r"has the state 'tire\.slip'"):
         ns.reference_motion(car(SIGMA), motion)
 

@@ -18,18 +18,18 @@ def cart(tire, *, lean=0.0):
     """A wheel under a block that moves in the plane and turns about its wheel's axle only."""
     b = ns.ModelBuilder(name="cart", gravity=(0.0, 0.0, -9.81))
     b.body("block", mass=M, moment=3.0)
-    b.joint("block", ns.Planar(), parent="world", child="block")
+    b.joint("block", ns.joints.Planar(), parent="world", child="block")
     b.body("wheel", mass=MW, inertia=(0.1, 0.2, 0.1))
     height = R * math.cos(lean)
     frame = ns.Placement(position=(0.0, 0.0, height), angles=(-lean, 0.0, 0.0))
-    b.joint("wheel", ns.Revolute(axis=Y), parent="block", child="wheel", parent_frame=frame)
+    b.joint("wheel", ns.joints.Revolute(axis=Y), parent="block", child="wheel", parent_frame=frame)
     b.force(tire)
     return ns.compile(ns.derive(b.build()))
 
 
 def magic(**more):
     fields = {"name": "tire", "body": "wheel", "axis": Y, "radius": R, "load": LOAD, "v0": V0}
-    return ns.MagicTire(**fields, **more)
+    return ns.forces.MagicTire(**fields, **more)
 
 
 def forces(system, vx, vy, rate):
@@ -107,7 +107,7 @@ def bristles(sigma, stiffness, mu, count=4000):
 @pytest.mark.parametrize("state", STATES)
 def test_brush_tire_is_the_sum_of_its_bristles(state):
     fields = {"name": "tire", "body": "wheel", "axis": Y, "radius": R, "load": LOAD, "v0": V0}
-    system = cart(ns.BrushTire(stiffness=6000.0, friction=0.9, **fields))
+    system = cart(ns.forces.BrushTire(stiffness=6000.0, friction=0.9, **fields))
     x, y = slip(*state)
     size = math.hypot(x, y)
     fx, fy, _ = forces(system, *state)
@@ -120,7 +120,7 @@ def test_small_slip_of_both_tires_has_the_same_slope():
     """B C μ F_z of the magic formula is C of the brush."""
     B, C, mu, _ = ROADS["dry"]
     fields = {"name": "tire", "body": "wheel", "axis": Y, "radius": R, "load": LOAD, "v0": V0}
-    brush = cart(ns.BrushTire(stiffness=B * C * mu * LOAD, **fields))
+    brush = cart(ns.forces.BrushTire(stiffness=B * C * mu * LOAD, **fields))
     state = (5.0, 1e-5, 5.0 / R)
     ours, theirs = forces(cart(magic()), *state), forces(brush, *state)
     assert ours[1] == pytest.approx(theirs[1], rel=1e-4)
@@ -157,16 +157,18 @@ def test_energy_is_only_lost_where_it_slides():
 
 def test_a_wheel_part_on_a_road_has_such_a_tire():
     b = ns.ModelBuilder(name="cart", gravity=(0.0, 0.0, -9.81))
-    b.part(ns.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(0.0, 0.0, 0.2)))
+    b.part(ns.parts.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(0.0, 0.0, 0.2)))
     wheel = {"parent": "base", "position": (0.0, 0.0, 0.1), "radius": 0.1, "mass": 0.8}
-    b.part(ns.DrivenWheel(name="w", road="snow", load=120.0, rolling_resistance=0.01, **wheel))
+    b.part(
+        ns.parts.DrivenWheel(name="w", road="snow", load=120.0, rolling_resistance=0.01, **wheel)
+    )
     model = b.build()
-    (tire,) = [f for f in model.forces if isinstance(f, ns.MagicTire)]
+    (tire,) = [f for f in model.forces if isinstance(f, ns.forces.MagicTire)]
     assert (tire.name, tire.road, tire.load, tire.body) == ("w.tire", "snow", 120.0, "w")
     assert "w.slip_angle" in [d.name for d in model.definitions]
     assert ns.trace(model).num_independent_speeds == 4
     b = ns.ModelBuilder.from_model(model)
-    b.part(ns.FixedWheel(name="v", road="dry", **(wheel | {"position": (0.3, 0.0, 0.1)})))
+    b.part(ns.parts.FixedWheel(name="v", road="dry", **(wheel | {"position": (0.3, 0.0, 0.1)})))
     with pytest.raises(ns.ModelError, match="has a tire on a dry road and no load on it"):
         b.build()
 
@@ -208,8 +210,8 @@ def test_a_lateral_relaxation_length_alone_is_refused():
 
 def test_what_belongs_to_a_tire_is_refused_on_a_wheel_without_slip():
     b = ns.ModelBuilder(name="cart", gravity=(0.0, 0.0, -9.81))
-    b.part(ns.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(0.0, 0.0, 0.2)))
+    b.part(ns.parts.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(0.0, 0.0, 0.2)))
     wheel = {"parent": "base", "position": (0.0, 0.0, 0.1), "radius": 0.1, "mass": 0.8}
-    b.part(ns.FixedWheel(name="w", relaxation_length=0.1, **wheel))
+    b.part(ns.parts.FixedWheel(name="w", relaxation_length=0.1, **wheel))
     with pytest.raises(ns.ModelError, match="has relaxation_length, which is its tire's"):
         b.build()

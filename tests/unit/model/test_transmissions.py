@@ -17,11 +17,13 @@ TORQUE = {"a": 0.7, "b": -0.2, "c": 0.4}
 #: Transmission → row G on the angles of shafts a, b and c; the third is a slide where it is a rack.
 TRANSMISSIONS = {
     "external": (
-        ns.Gear(name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1),
+        ns.rows.Gear(
+            name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1
+        ),
         (0.04, 0.1, 0.0),
     ),
     "internal": (
-        ns.Gear(
+        ns.rows.Gear(
             name="k",
             first="a.angle",
             second="b.angle",
@@ -31,13 +33,18 @@ TRANSMISSIONS = {
         ),
         (0.04, -0.1, 0.0),
     ),
-    "rack": (ns.Rack(name="k", gear="a.angle", rack="c.position", radius="r"), (0.04, 0.0, -1.0)),
+    "rack": (
+        ns.rows.Rack(name="k", gear="a.angle", rack="c.position", radius="r"),
+        (0.04, 0.0, -1.0),
+    ),
     "belt": (
-        ns.Belt(name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1),
+        ns.rows.Belt(
+            name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1
+        ),
         (0.04, -0.1, 0.0),
     ),
     "crossed belt": (
-        ns.Belt(
+        ns.rows.Belt(
             name="k",
             first="a.angle",
             second="b.angle",
@@ -48,7 +55,7 @@ TRANSMISSIONS = {
         (0.04, 0.1, 0.0),
     ),
     "planetary": (
-        ns.Planetary(
+        ns.rows.Planetary(
             name="k",
             sun="a.angle",
             ring="b.angle",
@@ -59,25 +66,29 @@ TRANSMISSIONS = {
         (0.04, 0.1, -0.14),
     ),
     "differential": (
-        ns.Differential(name="k", drive="a.angle", left="b.angle", right="c.angle", ratio=3.0),
+        ns.rows.Differential(name="k", drive="a.angle", left="b.angle", right="c.angle", ratio=3.0),
         (-2.0 / 3.0, 1.0, 1.0),
     ),
 }
 
 
-def shafts(*rows: ns.AbstractTransmission, slide: bool = False, distance: float = 0.14) -> ns.Model:
+def shafts(
+    *rows: ns.rows.AbstractTransmission, slide: bool = False, distance: float = 0.14
+) -> ns.Model:
     """Three shafts in a housing, the third a slide if need be, each with its motor."""
     b = ns.ModelBuilder("shafts", gravity=(0.0, 0.0, -9.81))
     b.parameter("r", 0.04, "m")
     for k, name in enumerate("abc"):
         is_slide = slide and name == "c"
         b.body(name, mass=INERTIA[name] if is_slide else 1.0, inertia=(INERTIA[name],) * 3)
-        kind = ns.Prismatic(axis=(1, 0, 0)) if is_slide else ns.Revolute(axis=(0, 0, 1))
+        kind = (
+            ns.joints.Prismatic(axis=(1, 0, 0)) if is_slide else ns.joints.Revolute(axis=(0, 0, 1))
+        )
         place = ns.Placement(position=(distance * k, 0.0, 0.0))
         b.joint(name, kind, parent="world", child=name, parent_frame=place)
         b.input(f"u{name}", "N" if is_slide else "N*m")
         speed = f"{name}.speed" if is_slide else f"{name}.rate"
-        b.force(ns.Motor(name=f"m{name}", speed=speed, input=f"u{name}"))
+        b.force(ns.forces.Motor(name=f"m{name}", speed=speed, input=f"u{name}"))
     for row in rows:
         b.row(row)
     return b.build()
@@ -157,16 +168,16 @@ def test_a_planet_of_its_own_on_an_arm() -> None:
     b = ns.ModelBuilder("epicyclic", gravity=(0.0, 0.0, -9.81))
     for name in ("sun", "ring", "arm"):
         b.body(name, mass=1.0, inertia=(0.02, 0.02, 0.02))
-        b.joint(name, ns.Revolute(axis=(0, 0, 1)), parent="world", child=name)
+        b.joint(name, ns.joints.Revolute(axis=(0, 0, 1)), parent="world", child=name)
     b.body("planet", mass=1e-9, inertia=(1e-12,) * 3)
     place = ns.Placement(position=(0.07, 0.0, 0.0))
-    axis = ns.Revolute(axis=(0, 0, 1))
+    axis = ns.joints.Revolute(axis=(0, 0, 1))
     b.joint("planet", axis, parent="arm", child="planet", parent_frame=place)
     b.input("u", "N*m")
-    b.force(ns.Motor(name="m", speed="sun.rate", input="u"))
+    b.force(ns.forces.Motor(name="m", speed="sun.rate", input="u"))
     mesh = {"second": "planet.angle", "second_radius": 0.03, "carrier": "arm.angle"}
-    b.row(ns.Gear(name="in", first="sun.angle", first_radius=0.04, **mesh))
-    b.row(ns.Gear(name="out", first="ring.angle", first_radius=0.1, is_internal=True, **mesh))
+    b.row(ns.rows.Gear(name="in", first="sun.angle", first_radius=0.04, **mesh))
+    b.row(ns.rows.Gear(name="out", first="ring.angle", first_radius=0.1, is_internal=True, **mesh))
     found = ns.evaluate(ns.System(equations=ns.derive(b.build())), {}, inputs={"u": 0.3})
     G = np.array([0.04, 0.1, -0.14])
     K = np.block([[0.02 * np.eye(3), -G[:, None]], [G[None], np.zeros((1, 1))]])
@@ -177,7 +188,7 @@ def test_a_planet_of_its_own_on_an_arm() -> None:
 
 def test_losses_take_the_energy_they_say() -> None:
     """A gear: c (r ω)² of heat; a differential: c (ω_l − ω_r)²."""
-    gear = ns.Gear(
+    gear = ns.rows.Gear(
         name="k",
         first="a.angle",
         second="b.angle",
@@ -189,7 +200,7 @@ def test_losses_take_the_energy_they_say() -> None:
     run = ns.simulate(system, start={"a.rate": 5.0}, duration=2.0, rtol=1e-11, atol=1e-11)
     decay = 2.0 * 0.04**2 / (0.02 + 0.05 * 0.4**2)
     np.testing.assert_allclose(run["a.rate"], 5.0 * np.exp(-decay * run.t), rtol=1e-9)
-    sides = ns.Differential(
+    sides = ns.rows.Differential(
         name="k", drive="a.angle", left="b.angle", right="c.angle", ratio=3.0, loss=0.01
     )
     found = ns.evaluate(
@@ -203,19 +214,19 @@ def test_losses_take_the_energy_they_say() -> None:
     assert power == pytest.approx(-0.01 * 4.0**2, rel=1e-12)
 
 
-LOSSY = {"loss": 0.7, "friction": 1.3, "smoothing": 0.02}
+LOSSY = {"name": "k", "loss": 0.7, "friction": 1.3, "smoothing": 0.02}
 
 
 @pytest.mark.parametrize(
     ("row", "slip"),
     [
-        (ns.Gear(name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1,
-                 **LOSSY), {"a.rate": 0.04}),
-        (ns.Belt(name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1,
-                 **LOSSY), {"a.rate": 0.04}),
-        (ns.Planetary(name="k", sun="a.angle", ring="b.angle", carrier="c.angle", sun_radius="r",
-                      ring_radius=0.1, **LOSSY), {"a.rate": 0.04, "c.rate": -0.04}),
-        (ns.Differential(name="k", drive="a.angle", left="b.angle", right="c.angle", **LOSSY),
+        (ns.rows.Gear(first="a.angle", second="b.angle", first_radius="r", second_radius=0.1,
+                      **LOSSY), {"a.rate": 0.04}),
+        (ns.rows.Belt(first="a.angle", second="b.angle", first_radius="r", second_radius=0.1,
+                      **LOSSY), {"a.rate": 0.04}),
+        (ns.rows.Planetary(sun="a.angle", ring="b.angle", carrier="c.angle", sun_radius="r",
+                           ring_radius=0.1, **LOSSY), {"a.rate": 0.04, "c.rate": -0.04}),
+        (ns.rows.Differential(drive="a.angle", left="b.angle", right="c.angle", **LOSSY),
          {"b.rate": 1.0, "c.rate": -1.0}),
     ],
     ids=lambda x: type(x).__name__,
@@ -250,23 +261,23 @@ def test_faults_of_transmissions_come_at_once() -> None:
     with pytest.raises(ns.ModelError) as caught:
         shafts(
             TRANSMISSIONS["external"][0],
-            ns.Belt(
+            ns.rows.Belt(
                 name="other",
                 first="a.angle",
                 second="b.angle",
                 first_radius=0.1,
                 second_radius=0.2,
             ),
-            ns.Belt(
+            ns.rows.Belt(
                 name="self", first="a.angle", second="a.angle", first_radius=1, second_radius=2
             ),
-            ns.Belt(
+            ns.rows.Belt(
                 name="near", first="a.angle", second="b.angle", first_radius=0.2, second_radius=0.5
             ),
-            ns.Gear(
+            ns.rows.Gear(
                 name="apart", first="a.angle", second="b.angle", first_radius=0.1, second_radius=0.3
             ),
-            ns.Gear(
+            ns.rows.Gear(
                 name="same",
                 first="b.angle",
                 second="c.position",
@@ -274,7 +285,7 @@ def test_faults_of_transmissions_come_at_once() -> None:
                 second_radius=1.0,
                 is_internal=True,
             ),
-            ns.Planetary(
+            ns.rows.Planetary(
                 name="wide",
                 sun="a.angle",
                 ring="b.angle",
@@ -301,20 +312,20 @@ def test_faults_of_transmissions_come_at_once() -> None:
 def test_gears_are_drawn() -> None:
     model = shafts(TRANSMISSIONS["external"][0])
     shapes = default_shapes(model, model.bodies[1], model.parameter_values())
-    assert any(isinstance(s, ns.Cylinder) and s.radius == pytest.approx(0.1) for s in shapes)
+    assert any(isinstance(s, ns.shapes.Cylinder) and s.radius == pytest.approx(0.1) for s in shapes)
 
 
 def test_a_screw_and_a_gantry_by_their_closed_forms() -> None:
     """A nut spins down with m g p/(J + m p²); a gantry moves as a point."""
     b = ns.ModelBuilder("nut", gravity=(0.0, 0.0, -9.81))
     b.body("nut", mass=0.2, inertia=(5e-5, 5e-5, 5e-5))
-    b.joint("nut", ns.Screw(axis=(0, 0, 1), lead=0.01), parent="world", child="nut")
+    b.joint("nut", ns.joints.Screw(axis=(0, 0, 1), lead=0.01), parent="world", child="nut")
     found = ns.evaluate(ns.System(equations=ns.derive(b.build())), {})
     expected = -0.2 * 9.81 * 0.01 / (5e-5 + 0.2 * 0.01**2)
     assert found.accelerations["nut.rate"] == pytest.approx(expected, rel=1e-14)
     b = ns.ModelBuilder("gantry", gravity=(0.5, -0.2, -9.81))
     b.body("tool", mass=2.0, inertia=(1.0, 1.0, 1.0), center_of_mass=(0.1, 0.2, 0.3))
-    b.joint("tool", ns.Translation(), parent="world", child="tool")
+    b.joint("tool", ns.joints.Translation(), parent="world", child="tool")
     found = ns.evaluate(ns.System(equations=ns.derive(b.build())), {"tool.vx": 1.0})
     assert list(found.accelerations.values()) == pytest.approx([0.5, -0.2, -9.81], rel=1e-14)
 
@@ -325,12 +336,12 @@ def test_pins_carry_what_teeth_push() -> None:
     for name, x, J in (("a", 0.0, 0.02), ("b", 0.14, 0.05)):
         b.body(name, mass=1.5, inertia=(J, J, J))
         place = ns.Placement(position=(x, 0.0, 0.0))
-        axis = ns.Revolute(axis=(0, 0, 1))
+        axis = ns.joints.Revolute(axis=(0, 0, 1))
         b.joint(name, axis, parent="world", child=name, parent_frame=place)
     b.input("u", "N*m")
-    b.force(ns.Motor(name="m", speed="a.rate", input="u"))
+    b.force(ns.forces.Motor(name="m", speed="a.rate", input="u"))
     radii = {"first_radius": 0.04, "second_radius": 0.1}
-    b.row(ns.Gear(name="k", first="a.angle", second="b.angle", **radii))
+    b.row(ns.rows.Gear(name="k", first="a.angle", second="b.angle", **radii))
     system = ns.System(equations=ns.derive(b.build()))
     found = ns.evaluate(system, {"a.angle": 0.7}, inputs={"u": 1.0})
     force = found.multipliers["k"]
@@ -348,17 +359,17 @@ def test_pins_of_a_ring_and_a_rack() -> None:
     for name, x in (("ring", 0.0), ("pinion", 0.06)):
         b.body(name, mass=1.0, inertia=(0.03, 0.03, 0.03))
         place = ns.Placement(position=(x, 0.0, 0.0))
-        axis = ns.Revolute(axis=(0, 0, 1))
+        axis = ns.joints.Revolute(axis=(0, 0, 1))
         b.joint(name, axis, parent="world", child=name, parent_frame=place)
     b.body("rack", mass=2.0, inertia=(0.1, 0.1, 0.1))
     below = ns.Placement(position=(0.06, -0.04, 0.0))
-    slide = ns.Prismatic(axis=(1, 0, 0))
+    slide = ns.joints.Prismatic(axis=(1, 0, 0))
     b.joint("rack", slide, parent="world", child="rack", parent_frame=below)
     b.input("u", "N*m")
-    b.force(ns.Motor(name="m", speed="ring.rate", input="u"))
+    b.force(ns.forces.Motor(name="m", speed="ring.rate", input="u"))
     meshed = {"first_radius": 0.1, "second_radius": 0.04, "is_internal": True}
-    b.row(ns.Gear(name="mesh", first="ring.angle", second="pinion.angle", **meshed))
-    b.row(ns.Rack(name="teeth", gear="pinion.angle", rack="rack.position", radius=0.04))
+    b.row(ns.rows.Gear(name="mesh", first="ring.angle", second="pinion.angle", **meshed))
+    b.row(ns.rows.Rack(name="teeth", gear="pinion.angle", rack="rack.position", radius=0.04))
     model = b.build()
     found = ns.evaluate(ns.System(equations=ns.derive(model)), {}, inputs={"u": 1.0})
     mesh, teeth = found.multipliers["mesh"], found.multipliers["teeth"]
@@ -378,11 +389,11 @@ def test_three_gears_in_a_ring_lock_each_other() -> None:
     for name, (x, y) in places.items():
         b.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
         place = ns.Placement(position=(x, y, 0.0))
-        axis = ns.Revolute(axis=(0, 0, 1))
+        axis = ns.joints.Revolute(axis=(0, 0, 1))
         b.joint(name, axis, parent="world", child=name, parent_frame=place)
     for first, second in ("ab", "bc", "ca"):
         names = {"first": f"{first}.angle", "second": f"{second}.angle"}
-        b.row(ns.Gear(name=first + second, first_radius=0.07, second_radius=0.07, **names))
+        b.row(ns.rows.Gear(name=first + second, first_radius=0.07, second_radius=0.07, **names))
     with pytest.raises(ns.ModelError, match=r"row 'ca' locks what rows 'ab', 'bc' couple"):
         b.build()
 
@@ -399,12 +410,12 @@ def test_pins_of_pulleys_carry_the_pull_of_both_strands(
     for name, x, J in (("a", 0.0, 0.02), ("b", distance, 0.05)):
         b.body(name, mass=1.5, inertia=(J, J, J))
         place = ns.Placement(position=(x, 0.0, 0.0))
-        axis = ns.Revolute(axis=(0, 0, 1))
+        axis = ns.joints.Revolute(axis=(0, 0, 1))
         b.joint(name, axis, parent="world", child=name, parent_frame=place)
     b.input("u", "N*m")
-    b.force(ns.Motor(name="m", speed="a.rate", input="u"))
+    b.force(ns.forces.Motor(name="m", speed="a.rate", input="u"))
     radii = {"first_radius": first, "second_radius": second, "is_crossed": is_crossed}
-    b.row(ns.Belt(name="k", first="a.angle", second="b.angle", tension=tension, **radii))
+    b.row(ns.rows.Belt(name="k", first="a.angle", second="b.angle", tension=tension, **radii))
     system = ns.System(equations=ns.derive(b.build()))
     found = ns.evaluate(system, {"a.angle": 0.7}, inputs={"u": torque})
     assert not found.notes
@@ -429,7 +440,7 @@ def test_pins_of_pulleys_carry_the_pull_of_both_strands(
 
 
 def test_pins_that_are_not_known_say_what_is_missing() -> None:
-    def notes(row: ns.AbstractTransmission, **how: float) -> tuple[str, ...]:
+    def notes(row: ns.rows.AbstractTransmission, **how: float) -> tuple[str, ...]:
         return ns.evaluate(ns.System(equations=ns.derive(shafts(row, **how))), {}).notes
 
     (note,) = notes(TRANSMISSIONS["belt"][0])
@@ -444,15 +455,17 @@ def test_a_differential_pushes_with_couples() -> None:
     """A cage on one axis with its sides: bearings carry weights alone, and no moment about it."""
     b = ns.ModelBuilder("axle", gravity=(0.0, 0.0, -9.81))
     b.body("housing", mass=2.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("housing", ns.Revolute(axis=(0, 1, 0)), parent="world", child="housing")
+    b.joint("housing", ns.joints.Revolute(axis=(0, 1, 0)), parent="world", child="housing")
     for name, J in (("cage", 0.02), ("left", 0.05), ("right", 0.03)):
         b.body(name, mass=1.5, inertia=(J, J, J))
-        b.joint(name, ns.Revolute(axis=(0, 1, 0)), parent="housing", child=name)
+        b.joint(name, ns.joints.Revolute(axis=(0, 1, 0)), parent="housing", child=name)
     b.input("u", "N*m")
     b.input("load", "N*m")
-    b.force(ns.Motor(name="m", speed="cage.rate", input="u"))
-    b.force(ns.Motor(name="l", speed="left.rate", input="load"))
-    b.row(ns.Differential(name="k", drive="cage.angle", left="left.angle", right="right.angle"))
+    b.force(ns.forces.Motor(name="m", speed="cage.rate", input="u"))
+    b.force(ns.forces.Motor(name="l", speed="left.rate", input="load"))
+    b.row(
+        ns.rows.Differential(name="k", drive="cage.angle", left="left.angle", right="right.angle")
+    )
     system = ns.System(equations=ns.derive(b.build()))
     found = ns.evaluate(system, {"left.rate": 2.0}, inputs={"u": 1.0, "load": -0.3})
     assert not found.notes

@@ -19,10 +19,10 @@ def system():
 
 def law(system, period=0.0, sensors=(), **actuator):
     """The cart, led to 1 m by an actuator that is not ideal."""
-    motion = ns.ExpressionMotion(coordinates={"cart.position": 1.0})
+    motion = ns.motions.ExpressionMotion(coordinates={"cart.position": 1.0})
     wanted = reference_motion(system, motion)
     begin = {"reference_start": wanted.start.q}
-    feedback = ns.ProportionalDerivative(kp=(9.0,), kd=(6.0,))
+    feedback = ns.controllers.ProportionalDerivative(kp=(9.0,), kd=(6.0,))
     controller = feedback.along(system, motion, duration=4.0, parameters={}, **begin)
     tracking = Tracking(motion=motion, controller=controller, limits={}, period=0.0, **begin)
     push = ns.Actuator(of=system.model.inputs[0].name, **actuator)

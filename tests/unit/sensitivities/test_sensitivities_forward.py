@@ -64,9 +64,11 @@ def oscillator():
     b.parameter("k", 7.0, "N/m")
     b.parameter("d", 0.4, "N*s/m")
     b.body("block", mass="m", inertia=(0.1, 0.1, 0.1))
-    b.joint("slide", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
-    b.force(ns.JointSpring(name="spring", coordinate="slide.position", stiffness="k", rest=0.0))
-    b.force(ns.JointDamper(name="damper", speed="slide.speed", damping="d"))
+    b.joint("slide", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
+    b.force(
+        ns.forces.JointSpring(name="spring", coordinate="slide.position", stiffness="k", rest=0.0)
+    )
+    b.force(ns.forces.JointDamper(name="damper", speed="slide.speed", damping="d"))
     return ns.compile(ns.derive(b.build()))
 
 

@@ -165,11 +165,18 @@ def test_the_same_call_gives_the_same_bits(system_of):
 def laws(system):
     """A law with states of its own, continuous and sampled, and a start beside its path."""
     frame = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
-    motion = ns.PathMotion(path=ns.Circle(radius=2.0), timing=ns.Quintic(10.0), **frame)
-    follow = ns.FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
+    motion = ns.motions.PathMotion(
+        path=ns.paths.Circle(radius=2.0), timing=ns.timing.Quintic(10.0), **frame
+    )
+    follow = ns.motions.FollowMotion(
+        motion=motion, reference_start=np.zeros(len(system.coordinates))
+    )
     start = ns.start_on_motion(system, follow, {}, system.parameters())
-    law = ns.Tracking(
-        motion=motion, controller=ns.PoseTracking(**frame), reference_start=start.q, limits={}
+    law = ns.controllers.Tracking(
+        motion=motion,
+        controller=ns.controllers.PoseTracking(**frame),
+        reference_start=start.q,
+        limits={},
     )
     given = {c.name: float(x) for c, x in zip(system.coordinates, start.q, strict=True)}
     given |= {s.name: float(x) for s, x in zip(system.independent_speeds, start.eta, strict=True)}

@@ -25,16 +25,16 @@ def tracked() -> ns.Trajectory:
     """A vehicle that starts beside its circle and finds it."""
     return ns.track(
         system_of("agv"),
-        ns.parse_path("circle:radius=2"),
+        ns.paths.parse_path("circle:radius=2"),
         follower=ns.Follower(point=(0.0, "-a", 0.0), direction=(0.0, 1.0, 0.0)),
-        controller=ns.PoseTracking(),
-        timing=ns.parse_timing("quintic:30"),
+        controller=ns.controllers.PoseTracking(),
+        timing=ns.timing.parse_timing("quintic:30"),
         start={"platform.x": 2.05},
     )
 
 
 @cache
-def audited() -> ns.Audit:
+def audited() -> ns.results.Audit:
     return ns.audit(system_of("agv"), run_of("agv"), 0.5)
 
 

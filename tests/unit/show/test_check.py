@@ -10,15 +10,17 @@ def cart(height, radius="r", plane=0.0):
     b = ns.ModelBuilder("cart", gravity=(0.0, 0.0, -9.81))
     b.parameter("r", 0.1, "m", "wheel radius")
     b.body("axle", mass=2.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("axle", ns.Planar(), parent="world", child="axle")
-    ground = ns.Plane(frame=ns.Placement(position=(0.0, 0.0, plane)))
+    b.joint("axle", ns.joints.Planar(), parent="world", child="axle")
+    ground = ns.contacts.Plane(frame=ns.Placement(position=(0.0, 0.0, plane)))
     for side, y in (("left", 0.3), ("right", -0.3)):
         b.body(side, mass=0.5, inertia=(0.01, 0.02, 0.01))
         place = ns.Placement(position=(0.0, y, height if side == "left" else plane + 0.1))
-        spin = ns.Revolute(axis=(0.0, 1.0, 0.0))
+        spin = ns.joints.Revolute(axis=(0.0, 1.0, 0.0))
         b.joint(side, spin, parent="axle", child=side, parent_frame=place)
-        wheel = ns.Disk(radius=radius, axis=(0.0, 1.0, 0.0))
-        b.contact(ns.Rolling(name=side, body=side, wheel=wheel, plane=ground, normal=False))
+        wheel = ns.surfaces.Disk(radius=radius, axis=(0.0, 1.0, 0.0))
+        b.contact(
+            ns.contacts.Rolling(name=side, body=side, wheel=wheel, plane=ground, normal=False)
+        )
     return b.build()
 
 
@@ -51,8 +53,8 @@ def test_ready_models_touch_the_ground(name):
 def particle(expression):
     b = ns.ModelBuilder(name="particle", gravity=(0.0, 0.0, 0.0))
     b.body("p", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("p", ns.Translation(), parent="world", child="p")
-    b.row(ns.VelocityRow(name="c", expression=expression))
+    b.joint("p", ns.joints.Translation(), parent="world", child="p")
+    b.row(ns.rows.VelocityRow(name="c", expression=expression))
     return b.build()
 
 
@@ -60,9 +62,9 @@ def rack():
     b = ns.ModelBuilder(name="rack", gravity=(0.0, 0.0, 0.0))
     b.body("cart", mass=1.0, inertia=(0.1, 0.1, 0.1))
     b.body("wheel", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("cart", ns.Prismatic(axis=(1, 0, 0)), parent="world", child="cart")
-    b.joint("wheel", ns.Revolute(axis=(0, 1, 0)), parent="cart", child="wheel")
-    b.row(ns.VelocityRow(name="c", expression="cart.speed - 0.3*wheel.rate"))
+    b.joint("cart", ns.joints.Prismatic(axis=(1, 0, 0)), parent="world", child="cart")
+    b.joint("wheel", ns.joints.Revolute(axis=(0, 1, 0)), parent="cart", child="wheel")
+    b.row(ns.rows.VelocityRow(name="c", expression="cart.speed - 0.3*wheel.rate"))
     return b.build()
 
 

@@ -59,7 +59,8 @@ def test_classical_ways_by_their_formulas(agv):
 
 def test_each_formulation_has_a_count_or_a_reason(agv):
     assert all(
-        isinstance(c, ns.OperationCount) and bool(c.steps) != bool(c.refusal) for c in agv.counts
+        isinstance(c, ns.results.OperationCount) and bool(c.steps) != bool(c.refusal)
+        for c in agv.counts
     )
 
 

@@ -149,11 +149,11 @@ def big_model() -> ns.Model:
     b = ns.ModelBuilder(name="big", gravity=(0.0, 0.0, 0.0))
     names = [b.parameter(f"p{k}", 0.1 + 0.01 * k, "1") for k in range(12)]
     b.body("sled", mass=1.0, moment=0.5)
-    b.joint("sled", ns.Planar(), parent="world", child="sled")
+    b.joint("sled", ns.joints.Planar(), parent="world", child="sled")
     linear = " + ".join(f"{n}*sled.x*sin({k + 1}*sled.angle)" for k, n in enumerate(names))
     power = f"(1 + {linear})^8"
     b.force(
-        ns.Wrench(
+        ns.forces.Wrench(
             name="field", body="sled", force=(f"{power}/(1 + {power})", f"sqrt({power})", 0.0)
         )
     )

@@ -177,7 +177,9 @@ def test_latex_of_matrices_compiles(method, tmp_path):
 @needs_tex
 def test_latex_of_wide_matrices_joints_and_linear_equations_compiles(tmp_path):
     wide = ns.matrices(ns.load("agv"), state={"wheel1.rate": -5.0}).text("latex", only=["A", "T"])
-    joints = "\n".join(ns.joint_template(word).text("latex") for word in ns.JOINT_TEMPLATES)
+    joints = "\n".join(
+        ns.joints.joint_template(word).text("latex") for word in ns.joints.JOINT_TEMPLATES
+    )
     found = linear_equations(ns.derive(ns.load("whipple-bicycle")), "speed")
     linear = FORMATS["latex"].text(found.title, found.sections)
     compile_latex("\n".join([wide, joints, linear]), tmp_path)

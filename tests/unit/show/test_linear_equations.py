@@ -96,8 +96,8 @@ def test_gravity_in_numbers_is_part_of_the_stiffness():
     b.body("cart", mass="m", moment=0.0)
     b.body("bob", mass="m", inertia=(0.1, 0.1, 0.1), center_of_mass=(0.0, 0.0, "-l"))
     x, y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
-    b.joint("cart", ns.Prismatic(axis=x), parent="world", child="cart")
-    b.joint("bob", ns.Revolute(axis=y), parent="cart", child="bob")
+    b.joint("cart", ns.joints.Prismatic(axis=x), parent="world", child="cart")
+    b.joint("bob", ns.joints.Revolute(axis=y), parent="cart", child="bob")
     found = linear_equations(ns.derive(b.build()), "cart.speed")
     assert found.coefficients["K_c"][-1] == 10 * sympy.prod(found.symbols[n] for n in ("m", "l"))
 

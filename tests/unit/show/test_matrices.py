@@ -63,7 +63,7 @@ def test_a_letter_of_the_method_that_the_model_uses_has_a_hat_with_its_dots_too(
     b.parameter("T", 2.0, "kg")
     b.parameter("l", 0.3, "m")
     b.body("arm", mass="T", moment=1.0, center_of_mass=("l", "l", 0.0))
-    b.joint("arm", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="arm")
+    b.joint("arm", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="arm")
     built = b.build()
     found = ns.matrices(built)
     for name, glyph in (("T", "T̂ = "), ("T_dot", "T̂̇ = ")):

@@ -89,9 +89,9 @@ def test_a_model_gives_symbols_plain_or_as_latex():
     b.body("arm", mass="inertia_small + inertia_large", moment=0.5)
     axis = (0.0, 0.0, 1.0)
     symbols = {"angle": r"\delta"}
-    b.joint("arm", ns.Revolute(axis=axis), parent="world", child="arm", symbols=symbols)
+    b.joint("arm", ns.joints.Revolute(axis=axis), parent="world", child="arm", symbols=symbols)
     b.input("push", "N*m", symbol="Q_a")
-    b.force(ns.Motor(name="motor", speed="arm.rate", input="push"))
+    b.force(ns.forces.Motor(name="motor", speed="arm.rate", input="push"))
     found = notation(b.build())
     assert found["inertia_small"] == "I1" and found["inertia_large"] == "μ_w"
     assert found["arm.angle"] == "δ" and found["arm.rate"] == "δ̇" and found["push"] == "Q_a"
@@ -107,7 +107,7 @@ def test_a_wrong_symbol_of_a_model_is_told():
     b = ns.ModelBuilder(name="wrong", gravity=(0.0, 0.0, 0.0))
     b.parameter("m", 1.5, "kg", symbol="m^2")
     b.body("arm", mass="m", moment=0.5)
-    kind = ns.Revolute(axis=(0.0, 0.0, 1.0))
+    kind = ns.joints.Revolute(axis=(0.0, 0.0, 1.0))
     b.joint("arm", kind, parent="world", child="arm", symbols={"angel": "δ"})
     with pytest.raises(ns.ModelError) as caught:
         b.build()
@@ -137,7 +137,7 @@ def test_what_would_look_alike_takes_the_joint_along():
     b = ns.ModelBuilder(name="two", gravity=(0.0, 0.0, 0.0))
     for name in ("left", "right"):
         b.body(name, mass=1.0, moment=0.5)
-        b.joint(name, ns.Planar(), parent="world", child=name)
+        b.joint(name, ns.joints.Planar(), parent="world", child=name)
     b.parameter("x", 1.0, "m")
     found = notation(b.build())
     assert found["left.x"] == "x_left"
@@ -153,9 +153,9 @@ def test_names_that_lead_to_the_same_symbol_stay_words():
     b.parameter("m1", 2.0, "kg")
     b.parameter("F_1", 2.0, "N")
     b.body("mass", mass="m1 + m_1", moment=0.5)
-    b.joint("slide", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="mass")
+    b.joint("slide", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="mass")
     b.input("force1", "N")
-    b.force(ns.Motor(name="push", speed="slide.speed", input="force1"))
+    b.force(ns.forces.Motor(name="push", speed="slide.speed", input="force1"))
     found = notation(b.build())
     assert len(set(found.values())) == len(found)
     assert found["slide.position"] == "s_slide"
@@ -175,7 +175,7 @@ def test_labels_do_not_take_a_symbol_that_is_in_use():
     b = ns.ModelBuilder(name="taken", gravity=(0.0, 0.0, 0.0))
     b.parameter("M11", 1.5, "kg")
     b.body("mass", mass="M11*(2 + sin(M11) + cos(M11)^2 + exp(M11))", moment=0.5)
-    b.joint("slide", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="mass")
+    b.joint("slide", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="mass")
     done = derivation(ns.derive(b.build(), METHODS["multipliers"]))
     assert done.is_confirmed
     names = {s.name for s in done.meanings}
@@ -217,7 +217,7 @@ def test_parameters_that_are_called_by_a_word_have_its_letter():
     ]:
         b.parameter(name, 1.0, unit)
     b.body("block", mass="mass + m_load + load_mass", inertia=("mass*wheel_radius^2", 1.0, 1.0))
-    b.joint("block", ns.Prismatic(axis=(1, 0, 0)), parent="world", child="block")
+    b.joint("block", ns.joints.Prismatic(axis=(1, 0, 0)), parent="world", child="block")
     letters = {e.name: e.glyph.text for e in Notation(ns.derive(b.build())).parameters}
     assert letters == {
         "mass": "m", "wheel_radius": "r_wheel", "m_load": "m_load", "load_mass": "load_mass",

@@ -102,9 +102,9 @@ def test_the_picture_of_a_model_is_its_run_at_the_start(name):
 def test_a_model_without_a_start_has_no_picture():
     b = ns.ModelBuilder(name="flat", gravity=(0.0, 0.0, -9.81))
     b.body("disk", mass=1.0, inertia=(0.1, 0.1, 0.2))
-    b.joint("disk", ns.Free(), parent="world", child="disk")
-    wheel = ns.Disk(radius=0.5, axis=(0.0, 0.0, 1.0))
-    b.contact(ns.Rolling(name="rim", body="disk", wheel=wheel))
+    b.joint("disk", ns.joints.Free(), parent="world", child="disk")
+    wheel = ns.surfaces.Disk(radius=0.5, axis=(0.0, 0.0, 1.0))
+    b.contact(ns.contacts.Rolling(name="rim", body="disk", wheel=wheel))
     model = b.build()
     # a disk that lies flat touches nowhere in particular
     assert portrait(model) is None
@@ -189,7 +189,7 @@ def test_a_certificate_shows_every_check():
 def test_a_certificate_that_fails_says_so():
     from noslip.formulations.certificate import CheckResult
 
-    bad = ns.Certificate(
+    bad = ns.results.Certificate(
         model="m", formulations=("a", "b"), states=1, vakonomic=0.0,
         findings=(CheckResult(check=MARKUP, disagreement=0.5, where="here"),),
     )  # fmt: skip
@@ -199,7 +199,7 @@ def test_a_certificate_that_fails_says_so():
 
 def test_a_sweep_shows_its_eigenvalues():
     speeds = np.linspace(1.0, 3.0, 3)
-    sweep = ns.EigenvalueSweep(
+    sweep = ns.results.EigenvalueSweep(
         model="cart", name="speed", unit="m/s", values=speeds, states=("a",),
         eigenvalues=(2 - speeds)[:, None].astype(complex),
         growing=np.array([True, False, False]), limits=(2.0,),
@@ -292,9 +292,9 @@ def sled_with_markup():
     b.parameter("m", 1.0, "kg", MARKUP)
     b.input("F", "N", MARKUP)
     b.body("sled", mass="m", moment=1.0)
-    b.joint("sled", ns.Planar(), parent="world", child="sled", description=MARKUP)
-    b.contact(ns.KnifeEdge(name="blade", body="sled", direction=(1.0, 0.0, 0.0)))
-    b.force(ns.Motor(name="push", speed="sled.vx", input="F"))
+    b.joint("sled", ns.joints.Planar(), parent="world", child="sled", description=MARKUP)
+    b.contact(ns.contacts.KnifeEdge(name="blade", body="sled", direction=(1.0, 0.0, 0.0)))
+    b.force(ns.forces.Motor(name="push", speed="sled.vx", input="F"))
     b.scenario(ns.Scenario(duration=0.5, samples=5, inputs={"F": 1.0}, description=MARKUP))
     return b.build()
 
@@ -353,8 +353,15 @@ def test_ipython_is_told_by_name(monkeypatch):
 def test_the_names_are_those_of_the_types():
     from matplotlib.figure import Figure
 
-    kinds = ns.Model, ns.CheckReport, ns.Certificate, ns.Trajectory, ns.Audit, ns.EigenvalueSweep
-    kinds += (ns.MethodMatrices, ns.RunComparison)
+    kinds = (
+        ns.Model,
+        ns.results.CheckReport,
+        ns.results.Certificate,
+        ns.Trajectory,
+        ns.results.Audit,
+        ns.results.EigenvalueSweep,
+    )
+    kinds += (ns.results.MethodMatrices, ns.results.RunComparison)
     assert {(kind.__module__, kind.__qualname__) for kind in kinds} == set(TABLES)
     assert (ns.Equations.__module__, ns.Equations.__qualname__) == EQUATIONS
     assert (Figure.__module__, Figure.__qualname__) == FIGURE
@@ -405,7 +412,7 @@ def test_the_notebook_of_the_methods_objects_runs():
             shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), namespace))
         else:
             exec(compile(ast.Module([last], []), "cell", "exec"), namespace)
-    pages = [matrices_html(x) for x in shown if isinstance(x, ns.MethodMatrices)]
+    pages = [matrices_html(x) for x in shown if isinstance(x, ns.results.MethodMatrices)]
     assert len(pages) == 2 and all("<math" in page for page in pages)
     r, d = (namespace["symbols"].symbols[n] for n in "rd")
     assert -r * d in shown

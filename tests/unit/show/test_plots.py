@@ -219,7 +219,7 @@ def test_rates_of_named_angles_are_their_derivatives():
 def test_names_that_begin_with_a_low_line_are_shown():
     b = ns.ModelBuilder(name="price in $ and $", gravity=(0.0, 0.0, -9.81))
     b.body("bob", mass=1.0, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.0, 0.0, -1.0))
-    b.joint("_a", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
+    b.joint("_a", ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
     run = ns.simulate(
         ns.compile(ns.derive(b.build())), duration=1.0, start={"_a.angle": 0.4}, samples=11
     )

@@ -174,7 +174,7 @@ def test_ranges_at_the_ends_and_nowhere():
 
 def sweep():
     values = np.array([1.0, 2.0, 3.0])
-    return ns.EigenvalueSweep(
+    return ns.results.EigenvalueSweep(
         model="cart",
         name="cart.speed",
         unit="m/s",

@@ -49,9 +49,11 @@ def test_on_a_slope_the_figure_is_the_slope():
     b = ns.ModelBuilder(name="skate", gravity=(0.0, 0.0, -9.81))
     slope = ns.Placement(position=(0.3, -0.2, 0.7), angles=(0.0, 0.4, 0.3))
     b.body("skate", mass=1.2, inertia=(0.05, 0.05, 0.05), center_of_mass=(0.1, 0.0, 0.0))
-    b.joint("skate", ns.Planar(), parent="world", child="skate", parent_frame=slope)
-    plane = ns.Plane(frame=slope)
-    b.contact(ns.KnifeEdge(name="edge", body="skate", direction=(1.0, 0.0, 0.0), plane=plane))
+    b.joint("skate", ns.joints.Planar(), parent="world", child="skate", parent_frame=slope)
+    plane = ns.contacts.Plane(frame=slope)
+    b.contact(
+        ns.contacts.KnifeEdge(name="edge", body="skate", direction=(1.0, 0.0, 0.0), plane=plane)
+    )
     start = {"skate.rate": 1.5, "skate.vx": 0.2}
     run = ns.simulate(ns.compile(ns.derive(b.build())), duration=2.0, start=start, samples=41)
     skate, edge = ground_paths(run)
@@ -89,10 +91,10 @@ def test_hulls_of_points_in_a_line():
 
 def box_on_wheels():
     b = ns.ModelBuilder(name="box", gravity=(0.0, 0.0, -9.81))
-    shape = ns.Box(size=(0.6, 0.2, 0.1), frame=ns.Placement(position=(0.1, 0.0, 0.0)))
-    mark = ns.Box(size=(0.05, 0.05, 0.3), frame=ns.Placement(position=(0.2, 0.0, 0.1)))
+    shape = ns.shapes.Box(size=(0.6, 0.2, 0.1), frame=ns.Placement(position=(0.1, 0.0, 0.0)))
+    mark = ns.shapes.Box(size=(0.05, 0.05, 0.3), frame=ns.Placement(position=(0.2, 0.0, 0.1)))
     b.body("box", mass=1.0, inertia=(0.1, 0.1, 0.1), shapes=(shape, mark))
-    b.joint("box", ns.Planar(), parent="world", child="box")
+    b.joint("box", ns.joints.Planar(), parent="world", child="box")
     system = ns.compile(ns.derive(b.build()))
     start = {"box.vx": 1.0, "box.rate": 0.5}
     return ns.simulate(system, duration=6.0, start=start, samples=61)
@@ -129,8 +131,8 @@ def test_outlines_stand_at_equal_times():
 
 def test_a_vehicle_too_small_to_be_seen_has_no_outline():
     b = ns.ModelBuilder(name="speck", gravity=(0.0, 0.0, 0.0))
-    b.body("box", mass=1.0, moment=1.0, shapes=(ns.Box(size=(0.1, 0.1, 0.1)),))
-    b.joint("box", ns.Planar(), parent="world", child="box")
+    b.body("box", mass=1.0, moment=1.0, shapes=(ns.shapes.Box(size=(0.1, 0.1, 0.1)),))
+    b.joint("box", ns.joints.Planar(), parent="world", child="box")
     run = ns.simulate(
         ns.compile(ns.derive(b.build())), duration=100.0, start={"box.vx": 5.0}, samples=11
     )

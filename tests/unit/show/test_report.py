@@ -235,7 +235,9 @@ def test_the_command_and_the_model_reproduce_it(agv):
 
 
 def test_a_tracked_path_says_what_was_followed(system_of, tmp_path):
-    result = ns.track(system_of("carriage"), ns.Circle(radius=2.0), timing=ns.Quintic(duration=8.0))
+    result = ns.track(
+        system_of("carriage"), ns.paths.Circle(radius=2.0), timing=ns.timing.Quintic(duration=8.0)
+    )
     path = ns.write_report(system_of("carriage"), result, tmp_path / "page.html")
     page = HtmlPage(without_frames(path.read_text()))
     assert words(result.summary().splitlines()[-1]) in page.sections["simulated"]
@@ -268,16 +270,21 @@ def test_blades_hold_without_friction(system_of):
 def test_a_run_with_a_filter_opens_with_its_error_and_what_the_controller_saw(system_of):
     """Places and inputs are open; all signals are folded, and so are the inputs once more."""
     plant = ns.Plant(
-        sensors=(ns.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=2),),
+        sensors=(ns.sensors.PoseSensor(body="platform", sigma=0.02, angle_sigma=0.02, every=2),),
         actuators=tuple(ns.Actuator(of=name, sigma=0.02) for name in ("torque1", "torque2")),
-        estimator=ns.ExtendedKalman(start_sigma={"platform.x": 0.05}),
+        estimator=ns.sensors.ExtendedKalman(start_sigma={"platform.x": 0.05}),
         seed=1,
     )
     system = system_of("agv")
-    loop = ns.ControlLoop(controller=ns.PoseTracking(), period=0.05)
-    timing = ns.ConstantSpeed(0.3)
+    loop = ns.ControlLoop(controller=ns.controllers.PoseTracking(), period=0.05)
+    timing = ns.timing.ConstantSpeed(0.3)
     run = ns.track(
-        system, ns.Circle(radius=2.0), timing=timing, controller=loop, plant=plant, duration=2.0
+        system,
+        ns.paths.Circle(radius=2.0),
+        timing=timing,
+        controller=loop,
+        plant=plant,
+        duration=2.0,
     )
     subject = gather(plant.driven(system), run, facts={}, command="", audited=None, tell=print)
     answered = {verdict.label: verdict for verdict in answers(subject)}
@@ -302,10 +309,10 @@ def test_a_run_with_a_filter_opens_with_its_error_and_what_the_controller_saw(sy
 @pytest.mark.slow
 def test_what_an_adaptive_controller_found_is_beside_what_the_plant_has(system_of, refuses):
     arm = system_of("manipulator-3r")
-    swing = ns.ExpressionMotion(
+    swing = ns.motions.ExpressionMotion(
         coordinates={"joint1.angle": "0.6*sin(2*t)", "joint2.angle": "0.5", "joint3.angle": "0.3"}
     )
-    controller = ns.AdaptiveTracking(unknown=("m3",), rates=(20.0,))
+    controller = ns.controllers.AdaptiveTracking(unknown=("m3",), rates=(20.0,))
     plant = ns.Plant(parameters={"m3": 2.5})
     run = ns.follow(arm, swing, controller=controller, plant=plant, duration=2.0)
     subject = gather(plant.driven(arm), run, facts={}, command="", audited=None, tell=print)

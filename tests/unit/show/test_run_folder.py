@@ -32,8 +32,8 @@ def test_runs_of_every_kind_are_written(system_of, tmp_path):
     run = ns.simulate(system, duration=0.5, start={"carriage.vx": 1.0})
     back = ns.read_run(ns.write_run(run, tmp_path / "simulated", plots=False))
     assert np.array_equal(back["carriage.x"], run["carriage.x"]) and back["carriage.x"][-1] > 0.4
-    line = ns.Line(start=(0.0, 0.0), end=(2.0, 0.0))
-    tracked = ns.track(system, line, timing=ns.Quintic(3.0))
+    line = ns.paths.Line(start=(0.0, 0.0), end=(2.0, 0.0))
+    tracked = ns.track(system, line, timing=ns.timing.Quintic(3.0))
     folder = ns.write_run(tracked, tmp_path / "tracked", plots=False)
     assert "tracking error" in (folder / "summary.txt").read_text("utf-8")
     with pytest.raises(TypeError, match="write_run takes a run, got int"):

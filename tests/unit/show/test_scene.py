@@ -85,8 +85,8 @@ def test_a_shape_is_placed_like_any_frame_of_the_model(rng):
         frame = ns.Placement(position=("a", "a*b", 0.2), angles=angles, sequence=sequence)
         R, p = placed(frame, values)
         assert np.allclose(R, turned(angles, sequence), atol=1e-15)
-        shape = ns.Box(size=("a", 1.0, 2.0), frame=frame)
-        at_rest = shape_mesh(ns.Box(size=("a", 1.0, 2.0)), values).vertices
+        shape = ns.shapes.Box(size=("a", 1.0, 2.0), frame=frame)
+        at_rest = shape_mesh(ns.shapes.Box(size=("a", 1.0, 2.0)), values).vertices
         assert np.allclose(shape_mesh(shape, values).vertices, at_rest @ R.T + p, atol=1e-6)
         assert np.allclose(p, [0.7, -0.28, 0.2], atol=1e-15)
 
@@ -145,7 +145,9 @@ def test_a_wheel_without_shapes_gets_that_of_its_contact(name):
     for part in scene(model).parts:
         drawn.setdefault(part.body, []).append(part)
     for contact in model.contacts:
-        if not isinstance(contact, ns.Rolling) or isinstance(contact.wheel, ns.Ball):
+        if not isinstance(contact, ns.contacts.Rolling) or isinstance(
+            contact.wheel, ns.surfaces.Ball
+        ):
             continue
         axis = numbers(contact.wheel.axis, values)
         axis = axis / np.linalg.norm(axis)
@@ -331,8 +333,8 @@ def test_traces_are_those_of_contacts_and_of_what_carries_the_mass(shown):
 def test_what_follows_a_path_is_drawn_beside_its_reference(system_of):
     """The reference is dashed from the start: each dash lies on the circle of 2 m."""
     run = ns.track(
-        system_of("agv"), ns.Circle(radius=2.0), duration=5.0, start={"platform.x": 2.05},
-        controller=ns.PoseTracking(), timing=ns.ConstantSpeed(0.4),
+        system_of("agv"), ns.paths.Circle(radius=2.0), duration=5.0, start={"platform.x": 2.05},
+        controller=ns.controllers.PoseTracking(), timing=ns.timing.ConstantSpeed(0.4),
     )  # fmt: skip
     look, motion = scene(run.model), frames(system_of("agv"), run, rate=10.0)
     found = {trace.name: trace for trace in traces(look, motion)}

@@ -43,7 +43,7 @@ class TestWhoEndedIt:
     def test_a_folder_keeps_it(self, tmp_path):
         b = ns.ModelBuilder("bob", gravity=(0.0, 0.0, -9.81))
         b.body("bob", mass=1.0, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.0, 0.0, -1.0))
-        b.joint("swing", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
+        b.joint("swing", ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
         stop = {"lowest": "swing.angle"}
         b.scenario(ns.Scenario(duration=3.0, start={"swing.angle": 0.4}, stop=stop))
         result = ns.run_scenario(ns.compile(ns.derive(b.build())))

@@ -116,9 +116,13 @@ def test_a_rod_that_friction_jams_is_named():
     b = ns.ModelBuilder(name="rod", gravity=(0, 0, -9.81))
     b.body("rod", mass=1.0, inertia=(1 / 3, 1 / 3, 1 / 3))
     upright = ns.Placement(angles=(np.pi / 2, 0, 0))
-    b.joint("rod", ns.Planar(), parent="world", child="rod", parent_frame=upright)
-    tip = ns.Rolling(
-        name="tip", body="rod", wheel=ns.Ball(radius=1e-9), center=(1.0, 0, 0), friction=2.0
+    b.joint("rod", ns.joints.Planar(), parent="world", child="rod", parent_frame=upright)
+    tip = ns.contacts.Rolling(
+        name="tip",
+        body="rod",
+        wheel=ns.surfaces.Ball(radius=1e-9),
+        center=(1.0, 0, 0),
+        friction=2.0,
     )
     b.contact(tip)
     system = ns.compile(ns.derive(b.build()))

@@ -16,9 +16,9 @@ EVENT, WAY, ENERGY = 1e-12, 1e-10, 1e-9
 def ball(friction=0.3, restitution=0.0, **more):
     b = ns.ModelBuilder(name="ball", gravity=(0, 0, -G))
     b.body("ball", mass=2.0, inertia=(0.008, 0.008, 0.008))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    touch = {"wheel": ns.Ball(radius=R), "friction": friction, "restitution": restitution}
-    b.contact(ns.Rolling(name="ground", body="ball", **touch | more))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    touch = {"wheel": ns.surfaces.Ball(radius=R), "friction": friction, "restitution": restitution}
+    b.contact(ns.contacts.Rolling(name="ground", body="ball", **touch | more))
     return b.build()
 
 
@@ -27,18 +27,20 @@ def robot(is_free, left, right):
     b = ns.ModelBuilder(name="robot", gravity=(0, 0, -G))
     b.body("base", mass=15.0, inertia=(0.25, 0.45, 0.6), center_of_mass=(0.15, 0, 0.05))
     height = ns.Placement() if is_free else ns.Placement(position=(0, 0, R))
-    kind = ns.Free() if is_free else ns.Planar()
+    kind = ns.joints.Free() if is_free else ns.joints.Planar()
     b.joint("base", kind, parent="world", child="base", parent_frame=height)
     for name, y, mu in (("left", 0.2, left), ("right", -0.2, right)):
         b.body(name, mass=1.2, inertia=(0.003, 0.006, 0.003))
-        axle, place = ns.Revolute(axis=(0, 1, 0)), ns.Placement(position=(0, y, 0))
+        axle, place = ns.joints.Revolute(axis=(0, 1, 0)), ns.Placement(position=(0, y, 0))
         b.joint(name, axle, parent="base", child=name, parent_frame=place)
-        disk = ns.Disk(radius=R, axis=(0, 1, 0))
-        b.contact(ns.Rolling(name=name, body=name, wheel=disk, friction=mu))
+        disk = ns.surfaces.Disk(radius=R, axis=(0, 1, 0))
+        b.contact(ns.contacts.Rolling(name=name, body=name, wheel=disk, friction=mu))
         b.input(f"{name}.torque", "N*m")
-        b.force(ns.Motor(name=f"{name}.motor", speed=f"{name}.rate", input=f"{name}.torque"))
+        b.force(ns.forces.Motor(name=f"{name}.motor", speed=f"{name}.rate", input=f"{name}.torque"))
     free = {"longitudinal": False, "lateral": False, "center": (0.25, 0, -0.05)}
-    b.contact(ns.Rolling(name="skid", body="base", wheel=ns.Ball(radius=0.05), **free))
+    b.contact(
+        ns.contacts.Rolling(name="skid", body="base", wheel=ns.surfaces.Ball(radius=0.05), **free)
+    )
     return b.build()
 
 
@@ -47,15 +49,15 @@ def cart(friction=0.9):
     b = ns.ModelBuilder(name="cart", gravity=(0, 0, -G))
     b.body("chassis", mass=20.0, inertia=(1.6, 1.6, 1.6), center_of_mass=(0, 0.55, 0))
     upright = ns.Placement(angles=(np.pi / 2, 0, 0))
-    b.joint("chassis", ns.Planar(), parent="world", child="chassis", parent_frame=upright)
+    b.joint("chassis", ns.joints.Planar(), parent="world", child="chassis", parent_frame=upright)
     for name, x in (("rear", -0.4), ("front", 0.4)):
         b.body(name, mass=1.5, inertia=(0.016875,) * 3)
-        axle, place = ns.Revolute(axis=(0, 0, 1)), ns.Placement(position=(x, 0, 0))
+        axle, place = ns.joints.Revolute(axis=(0, 0, 1)), ns.Placement(position=(x, 0, 0))
         b.joint(name, axle, parent="chassis", child=name, parent_frame=place)
-        disk = ns.Disk(radius=0.15, axis=(0, 0, 1))
-        b.contact(ns.Rolling(name=name, body=name, wheel=disk, friction=friction))
+        disk = ns.surfaces.Disk(radius=0.15, axis=(0, 0, 1))
+        b.contact(ns.contacts.Rolling(name=name, body=name, wheel=disk, friction=friction))
     b.input("brake", "N*m")
-    b.force(ns.Motor(name="brake", speed="front.rate", input="brake"))
+    b.force(ns.forces.Motor(name="brake", speed="front.rate", input="brake"))
     return b.build()
 
 
@@ -209,8 +211,10 @@ def test_tippe_top_inverts_and_keeps_jelletts_integral():
     a, I1, I3 = 0.3 * r, 131 / 350 * m * r**2, 2 / 5 * m * r**2
     b = ns.ModelBuilder(name="tippe top", gravity=(0, 0, -G))
     b.body("top", mass=m, inertia=(I1, I1, I3), center_of_mass=(0, 0, -a))
-    b.joint("top", ns.Free(), parent="world", child="top")
-    b.contact(ns.Rolling(name="c", body="top", wheel=ns.Ball(radius=r), friction=0.3))
+    b.joint("top", ns.joints.Free(), parent="world", child="top")
+    b.contact(
+        ns.contacts.Rolling(name="c", body="top", wheel=ns.surfaces.Ball(radius=r), friction=0.3)
+    )
     system = ns.compile(ns.derive(b.build()))
     tilt, spin = 0.1, 180.0
     start = {"top.qw": np.cos(tilt / 2), "top.qx": np.sin(tilt / 2), "top.qy": 0.0, "top.qz": 0.0}

@@ -17,11 +17,11 @@ def cart():
     b = ns.ModelBuilder(name="cart", gravity=(0.0, 0.0, -9.81))
     b.body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
     b.body("dial", mass=0.0, inertia=(0.0, 0.0, 0.0))
-    b.joint("slide", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
-    b.joint("dial", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="block", child="dial")
+    b.joint("slide", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
+    b.joint("dial", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="block", child="dial")
     for name in ("brake", "push"):
         b.input(name, "N")
-        b.force(ns.Motor(name=f"{name}_motor", speed="slide.speed", input=name))
+        b.force(ns.forces.Motor(name=f"{name}_motor", speed="slide.speed", input=name))
     b.speed_input("turn", "dial.rate")
     return ns.compile(ns.derive(b.build()))
 

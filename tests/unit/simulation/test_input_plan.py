@@ -18,10 +18,10 @@ def block():
     b = ns.ModelBuilder(name="block", gravity=(0.0, 0.0, -9.81))
     b.parameter("k", 3.0, "N/m")
     b.body("block", mass=2.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("slide", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
+    b.joint("slide", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
     for name in ("push", "brake"):
         b.input(name, "N")
-        b.force(ns.Motor(name=f"{name}_motor", speed="slide.speed", input=name))
+        b.force(ns.forces.Motor(name=f"{name}_motor", speed="slide.speed", input=name))
     return ns.compile(ns.derive(b.build()))
 
 
@@ -32,9 +32,9 @@ def hand():
     b.body("block", mass=2.0, inertia=(0.1, 0.1, 0.1))
     b.body("pointer", mass=0.0, inertia=(0.0, 0.0, 0.0))
     b.body("free", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("slide", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
-    b.joint("dial", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="block", child="pointer")
-    b.joint("free", ns.Prismatic(axis=(0.0, 1.0, 0.0)), parent="block", child="free")
+    b.joint("slide", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
+    b.joint("dial", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="block", child="pointer")
+    b.joint("free", ns.joints.Prismatic(axis=(0.0, 1.0, 0.0)), parent="block", child="free")
     b.speed_input("pace", "slide.speed")
     b.speed_input("turn", "dial.rate")
     return ns.compile(ns.derive(b.build()))

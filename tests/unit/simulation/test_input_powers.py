@@ -12,7 +12,7 @@ from noslip.simulation.samples import integrated
 
 def test_power_of_a_motor_is_torque_times_rate(system_of):
     agv = system_of("agv")
-    run = ns.track(agv, ns.Circle(radius=2.0), timing=ns.Quintic(20.0))
+    run = ns.track(agv, ns.paths.Circle(radius=2.0), timing=ns.timing.Quintic(20.0))
     for k in (1, 2):
         by_hand = run[f"torque{k}"] * run[f"wheel{k}.rate"]
         assert np.max(np.abs(np.abs(run[f"power.torque{k}"]) - np.abs(by_hand))) < 1e-12
@@ -24,7 +24,7 @@ def test_power_of_a_motor_is_torque_times_rate(system_of):
 
 def test_speeds_that_are_given_do_work_too(system_of):
     car = system_of("ackermann-car")
-    run = ns.track(car, ns.Sine(amplitude=2.0, wave_number=0.2, extent=30.0))
+    run = ns.track(car, ns.paths.Sine(amplitude=2.0, wave_number=0.2, extent=30.0))
     spent = run["energy.rear.torque"] + run["energy.front.steering_rate"]
     assert np.max(np.abs(run["power.front.steering_rate"])) > 0
     assert np.max(np.abs(spent - run.work)) < 1e-6 * np.max(np.abs(run.work))

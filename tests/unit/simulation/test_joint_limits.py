@@ -11,9 +11,11 @@ def slider(**given):
     """A mass of 2 kg on a rail under a force."""
     b = ns.ModelBuilder(name="slider", gravity=(0.0, 0.0, -9.81))
     b.body("mass", mass=2.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("rail", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="mass", **given)
+    b.joint(
+        "rail", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="mass", **given
+    )
     b.input("push", "N")
-    b.force(ns.Motor(name="push", speed="rail.speed", input="push"))
+    b.force(ns.forces.Motor(name="push", speed="rail.speed", input="push"))
     b.parameter("reach", 0.9, "m")
     return b.build()
 
@@ -37,7 +39,7 @@ def test_a_run_ends_at_the_limit(system):
 def test_a_pendulum_reaches_its_limit_when_the_integral_says():
     b = ns.ModelBuilder(name="pendulum", gravity=(0.0, 0.0, -9.81))
     b.body("bob", mass=1.0, inertia=(0.0, 0.05, 0.0), center_of_mass=(0.0, 0.0, -0.5))
-    hinge = ns.Revolute(axis=(0.0, 1.0, 0.0))
+    hinge = ns.joints.Revolute(axis=(0.0, 1.0, 0.0))
     b.joint("pin", hinge, parent="world", child="bob", armature=0.2, limits=(-1.0, 1.0))
     run = ns.simulate(ns.compile(ns.derive(b.build())), start={"pin.rate": 4.0}, duration=5.0)
     inertia = 0.05 + 0.25 + 0.2

@@ -26,24 +26,26 @@ FIRST = MIDDLE - WIDTH * math.sqrt(math.log(PEAK / (M * G)))
 
 def wheel(kind, lift):
     if kind == "rollers":
-        return ns.RollerRolling(name="w", body="b", radius=0.1, axis=(0, 1, 0), roller_angle=0.8)
+        return ns.contacts.RollerRolling(
+            name="w", body="b", radius=0.1, axis=(0, 1, 0), roller_angle=0.8
+        )
     surfaces = {
-        "ball": ns.Ball(radius=0.1),
-        "disk": ns.Disk(radius=0.1, axis=(0, 1, 0)),
-        "torus": ns.Torus(radius=0.07, tube_radius=0.03, axis=(0, 1, 0)),
-        "ellipsoid": ns.Ellipsoid(size=(0.2, 0.15, 0.1)),
+        "ball": ns.surfaces.Ball(radius=0.1),
+        "disk": ns.surfaces.Disk(radius=0.1, axis=(0, 1, 0)),
+        "torus": ns.surfaces.Torus(radius=0.07, tube_radius=0.03, axis=(0, 1, 0)),
+        "ellipsoid": ns.surfaces.Ellipsoid(size=(0.2, 0.15, 0.1)),
     }
-    return ns.Rolling(name="w", body="b", wheel=surfaces[kind], lift=lift)
+    return ns.contacts.Rolling(name="w", body="b", wheel=surfaces[kind], lift=lift)
 
 
 def builder(kind="ball", lift="auto", gravity=G, pull="pull"):
     b = ns.ModelBuilder(name="pulled", gravity=(0, 0, -gravity))
     b.body("b", mass=M, inertia=(0.02, 0.03, 0.04))
-    b.joint("b", ns.Free(), parent="world", child="b")
+    b.joint("b", ns.joints.Free(), parent="world", child="b")
     b.contact(wheel(kind, lift))
     if pull == "pull":
         b.input("pull", "N")
-    b.force(ns.Wrench(name="up", body="b", force=(0, 0, pull)))
+    b.force(ns.forces.Wrench(name="up", body="b", force=(0, 0, pull)))
     return b
 
 
@@ -181,14 +183,18 @@ def cart(places, at, lift="auto"):
     """A plate on balls under a planar joint, pulled up at a point: their loads are no rows."""
     b = ns.ModelBuilder(name="cart", gravity=(0, 0, -G))
     b.body("b", mass=M, inertia=(0.02, 0.03, 0.04))
-    b.joint("b", ns.Planar(), parent="world", child="b")
+    b.joint("b", ns.joints.Planar(), parent="world", child="b")
     for k, place in enumerate(places):
-        ball = ns.Ball(radius=0.1)
+        ball = ns.surfaces.Ball(radius=0.1)
         free = dict.fromkeys(("longitudinal", "lateral"), False)
         center = (*place, 0.1)
-        b.contact(ns.Rolling(name=f"w{k}", body="b", wheel=ball, center=center, lift=lift, **free))
+        b.contact(
+            ns.contacts.Rolling(
+                name=f"w{k}", body="b", wheel=ball, center=center, lift=lift, **free
+            )
+        )
     b.input("pull", "N")
-    b.force(ns.Wrench(name="up", body="b", point=(*at, 0), force=(0, 0, "pull")))
+    b.force(ns.forces.Wrench(name="up", body="b", point=(*at, 0), force=(0, 0, "pull")))
     return ns.compile(ns.derive(b.build()))
 
 
@@ -282,9 +288,9 @@ def test_an_end_that_nobody_can_see_is_refused():
 def test_a_brake_that_is_negative_between_samples_is_noted_from_where_it_is(pressed, first):
     b = ns.ModelBuilder(name="braked", gravity=(0, 0, 0))
     b.body("w", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("w", ns.Revolute(axis=(0, 1, 0)), parent="world", child="w")
+    b.joint("w", ns.joints.Revolute(axis=(0, 1, 0)), parent="world", child="w")
     b.input("brake", "N*m")
-    b.force(ns.Brake(name="br", speed="w.rate", input="brake", smoothing=0.1))
+    b.force(ns.forces.Brake(name="br", speed="w.rate", input="brake", smoothing=0.1))
     body = ns.compile(ns.derive(b.build()))
     for samples in (2, 5):
         start = {"w.rate": 2.0}

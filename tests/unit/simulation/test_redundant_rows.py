@@ -16,14 +16,14 @@ def cart():
     for name, value, unit in (("m", 2.0, "kg"), ("r", 0.1, "m"), ("offset", 0.0, "m")):
         b.parameter(name, value, unit)
     b.body("platform", mass="m", inertia=(1.0, 1.0, 1.0))
-    b.joint("platform", ns.Planar(), parent="world", child="platform")
+    b.joint("platform", ns.joints.Planar(), parent="world", child="platform")
     for k, y in ((1, 0.3), (2, -0.3)):
         b.body(f"wheel{k}", mass=0.5, inertia=(0.01, 0.02, 0.01))
         at = ns.Placement(position=("offset" if k == 2 else 0.0, y, "r"))
-        hinge = ns.Revolute(axis=(0.0, 1.0, 0.0))
+        hinge = ns.joints.Revolute(axis=(0.0, 1.0, 0.0))
         b.joint(f"wheel{k}", hinge, parent="platform", child=f"wheel{k}", parent_frame=at)
-        wheel = ns.Disk(radius="r", axis=(0.0, 1.0, 0.0))
-        b.contact(ns.Rolling(name=f"wheel{k}", body=f"wheel{k}", wheel=wheel))
+        wheel = ns.surfaces.Disk(radius="r", axis=(0.0, 1.0, 0.0))
+        b.contact(ns.contacts.Rolling(name=f"wheel{k}", body=f"wheel{k}", wheel=wheel))
     return ns.compile(ns.derive(b.build()))
 
 
@@ -65,12 +65,14 @@ def blades_on_slides(count=1):
         b.body(f"link{k}", mass=0.0, moment=0.0)
         b.body(f"plate{k}", mass=0.0, moment=0.0)
         b.body(f"blade{k}", mass=1.4, moment=0.12)
-        x, y = ns.Prismatic(axis=(1.0, 0.0, 0.0)), ns.Prismatic(axis=(0.0, 1.0, 0.0))
+        x, y = ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), ns.joints.Prismatic(axis=(0.0, 1.0, 0.0))
         b.joint(f"x{k}", x, parent="world", child=f"link{k}")
         b.joint(f"y{k}", y, parent=f"link{k}", child=f"plate{k}")
-        yaw = ns.Revolute(axis=(0.0, 0.0, 1.0))
+        yaw = ns.joints.Revolute(axis=(0.0, 0.0, 1.0))
         b.joint(f"yaw{k}", yaw, parent=f"plate{k}", child=f"blade{k}")
-        b.contact(ns.KnifeEdge(name=f"edge{k}", body=f"blade{k}", direction=(1.0, 0.0, 0.0)))
+        b.contact(
+            ns.contacts.KnifeEdge(name=f"edge{k}", body=f"blade{k}", direction=(1.0, 0.0, 0.0))
+        )
         b.independent_speed(f"x{k}.speed")
         b.independent_speed(f"yaw{k}.rate")
     return ns.compile(ns.derive(b.build()))

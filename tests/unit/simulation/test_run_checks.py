@@ -56,7 +56,7 @@ def test_settings_that_no_run_could_use(disk, refuses, given, what, fix):
 def test_a_mechanism_that_cannot_move(refuses, run):
     b = ns.ModelBuilder("post", gravity=(0.0, 0.0, -9.81))
     b.body("post", mass=1.0, inertia=(1.0, 1.0, 1.0))
-    b.joint("foot", ns.Fixed(), parent="world", child="post")
+    b.joint("foot", ns.joints.Fixed(), parent="world", child="post")
     system = ns.compile(ns.derive(b.build()))
     with refuses(ns.SimulationError, "nothing in it can move", "model 'post'", "give a body a"):
         run(system, duration=1.0)
@@ -71,7 +71,7 @@ def test_a_start_without_a_finite_value_at_changed_parameters(refuses):
     b = ns.ModelBuilder("slide", (0.0, 0.0, -9.81))
     b.parameter("area", 1.0, unit="m^2")
     b.body("block", mass=1.0, moment=0.1)
-    b.joint("slide", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
+    b.joint("slide", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
     b.scenario(ns.Scenario(duration=1.0, start={"slide.position": "sqrt(area)"}))
     system = ns.compile(ns.derive(b.build()))
     assert ns.run_scenario(system, changes={"area": 4.0})["slide.position"][0] == 2.0

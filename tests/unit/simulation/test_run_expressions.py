@@ -35,11 +35,13 @@ def sled():
     b.body("link", mass=0.0, moment=0.0)
     b.body("plate", mass=0.0, moment=0.0)
     b.body("sled", mass=1.4, inertia=(0.1, 0.1, 0.12))
-    b.joint("x", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="link")
-    b.joint("y", ns.Prismatic(axis=(0.0, 1.0, 0.0)), parent="link", child="plate")
-    turning = ns.Spherical(angles=ns.Angles(sequence="zyx", names=("yaw", "pitch", "roll")))
+    b.joint("x", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="link")
+    b.joint("y", ns.joints.Prismatic(axis=(0.0, 1.0, 0.0)), parent="link", child="plate")
+    turning = ns.joints.Spherical(
+        angles=ns.joints.Angles(sequence="zyx", names=("yaw", "pitch", "roll"))
+    )
     b.joint("sled", turning, parent="plate", child="sled")
-    b.contact(ns.KnifeEdge(name="blade", body="sled", direction=(1.0, 0.0, 0.0)))
+    b.contact(ns.contacts.KnifeEdge(name="blade", body="sled", direction=(1.0, 0.0, 0.0)))
     b.independent_speed("x.speed")
     for axis in "xyz":
         b.independent_speed(f"sled.w{axis}")
@@ -281,8 +283,8 @@ class TestModelFiles:
         b = ns.ModelBuilder("blade in space", gravity=(0.0, 0.0, 0.0))
         b.parameter("m", 1.0, "kg")
         b.body("blade", mass="m", inertia=(0.1, 0.1, 0.2))
-        angles = ns.Angles(sequence="zyx", names=("yaw", "pitch", "roll"))
-        b.joint("blade", ns.Free(angles=angles), parent="world", child="blade")
+        angles = ns.joints.Angles(sequence="zyx", names=("yaw", "pitch", "roll"))
+        b.joint("blade", ns.joints.Free(angles=angles), parent="world", child="blade")
         b.independent_speed(speed, "2*blade.vx", "m/s")
         for name in ("wx", "wy", "wz", "vy", "vz"):
             b.independent_speed(f"blade.{name}")

@@ -22,9 +22,9 @@ def bump(x):
 def system():
     b = ns.ModelBuilder(name="bump", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass=1.0, inertia=(0.016, 0.016, 0.016))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    wheel, ground = ns.Ball(radius=RADIUS), ns.HeightGround(z=BUMP)
-    b.contact(ns.Rolling(name="touch", body="ball", wheel=wheel, ground=ground))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    wheel, ground = ns.surfaces.Ball(radius=RADIUS), ns.grounds.HeightGround(z=BUMP)
+    b.contact(ns.contacts.Rolling(name="touch", body="ball", wheel=wheel, ground=ground))
     return ns.compile(ns.derive(b.build()))
 
 
@@ -68,17 +68,17 @@ def test_what_touches_once_has_no_note(system):
 @pytest.mark.parametrize(
     "ground",
     [
-        ns.FlatGround(),
-        ns.CylinderGround(radius=1.0),
-        ns.CylinderGround(radius=1.0, inside=True),
-        ns.SphereGround(radius=1.0),
-        ns.SphereGround(radius=1.0, inside=True),
-        ns.HeightGround(z="0.3*x^2 - 0.2*y"),
-        ns.RevolvedGround(z="0.3*r^2"),
+        ns.grounds.FlatGround(),
+        ns.grounds.CylinderGround(radius=1.0),
+        ns.grounds.CylinderGround(radius=1.0, inside=True),
+        ns.grounds.SphereGround(radius=1.0),
+        ns.grounds.SphereGround(radius=1.0, inside=True),
+        ns.grounds.HeightGround(z="0.3*x^2 - 0.2*y"),
+        ns.grounds.RevolvedGround(z="0.3*r^2"),
         GridGround(
             heights=tuple(0.1 * x * y for y in range(6) for x in range(6)), columns=6, step=1.0
         ),
-        ns.ParametricGround(
+        ns.grounds.ParametricGround(
             position=("u", "v", "0.3*u*v"), u_range=(-2.0, 2.0), v_range=(-2.0, 2.0)
         ),
     ],

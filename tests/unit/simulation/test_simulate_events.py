@@ -14,7 +14,7 @@ PENDULUM = {"start": {"swing.angle": 0.4}, "rtol": 1e-12, "atol": 1e-12}
 def pendulum():
     builder = ns.ModelBuilder("plain pendulum", gravity=(0.0, 0.0, -9.81))
     builder.body("bob", mass=1.0, center_of_mass=(0.0, 0.0, -1.0), inertia=(0.1, 0.1, 0.1, 0, 0, 0))
-    builder.joint("swing", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
+    builder.joint("swing", ns.joints.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
     return ns.compile(ns.derive(builder.build()))
 
 

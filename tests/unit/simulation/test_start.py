@@ -30,8 +30,8 @@ class TestCompletion:
         b = ns.ModelBuilder(name="bars", gravity=(0.0, 0.0, -9.81))
         for name in ("base", "left", "top", "right"):
             b.body(name, mass=1.0, inertia=(0.3, 0.4, 0.5))
-        b.joint("base", ns.Free(), parent="world", child="base")
-        pin = ns.Revolute(axis=(0.0, 1.0, 0.0))
+        b.joint("base", ns.joints.Free(), parent="world", child="base")
+        pin = ns.joints.Revolute(axis=(0.0, 1.0, 0.0))
         places = {"left": ("base", (0.2, 0.0, 0.2)), "top": ("left", (0.0, 0.0, 0.4)),
                   "right": ("base", (0.8, 0.0, 0.2))}  # fmt: skip
         for name, (parent, place) in places.items():
@@ -230,10 +230,12 @@ def axle():
     b = ns.ModelBuilder(name="axle", gravity=(0.0, 0.0, -9.81))
     b.parameter("shift", 0.0, "m", "of the right wheel, ahead of the left one")
     b.body("cart", mass=1.0, inertia=(0.1, 0.1, 0.2))
-    b.joint("cart", ns.Planar(), parent="world", child="cart")
+    b.joint("cart", ns.joints.Planar(), parent="world", child="cart")
     for name, x, y in (("left", 0.0, 0.3), ("right", "shift", -0.3)):
         point = (x, y, 0.0)
-        b.contact(ns.KnifeEdge(name=name, body="cart", direction=(1.0, 0.0, 0.0), point=point))
+        b.contact(
+            ns.contacts.KnifeEdge(name=name, body="cart", direction=(1.0, 0.0, 0.0), point=point)
+        )
     return ns.compile(ns.derive(b.build()))
 
 

@@ -91,8 +91,8 @@ def tops():
     for sequence in SEQUENCES:
         b = ns.ModelBuilder("top", gravity=(0.0, 0.0, -9.81))
         b.body("top", mass=1.0, inertia=(0.1, 0.2, 0.3))
-        angles = ns.Angles(sequence=sequence, names=("a", "b", "c"))
-        b.joint("top", ns.Spherical(angles=angles), parent="world", child="top")
+        angles = ns.joints.Angles(sequence=sequence, names=("a", "b", "c"))
+        b.joint("top", ns.joints.Spherical(angles=angles), parent="world", child="top")
         found[sequence] = ns.compile(ns.derive(b.build()))
     return found
 

@@ -20,16 +20,23 @@ def linkage(rolls: bool) -> ns.System:
     """Two wheels with a side rod, on a carriage that rolls or on fixed axles."""
     b = ns.ModelBuilder(name="side-rod", gravity=(0.0, 0.0, 0.0))
     b.body("frame", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    raised, slide = ns.Placement(position=(0.0, 0.0, RADIUS)), ns.Prismatic(axis=(1, 0, 0))
-    joint = slide if rolls else ns.Fixed()
+    raised, slide = ns.Placement(position=(0.0, 0.0, RADIUS)), ns.joints.Prismatic(axis=(1, 0, 0))
+    joint = slide if rolls else ns.joints.Fixed()
     b.joint("x", joint, parent="world", child="frame", parent_frame=raised)
-    hinge, wheel = ns.Revolute(axis=(0, 1, 0)), ns.Disk(radius=RADIUS, axis=(0, 1, 0))
+    hinge, wheel = (
+        ns.joints.Revolute(axis=(0, 1, 0)),
+        ns.surfaces.Disk(radius=RADIUS, axis=(0, 1, 0)),
+    )
     for k in (0, 1):
         name, at = f"w{k}", ns.Placement(position=(1.0 * k, 0.0, 0.0))
         b.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
         b.joint(name, hinge, parent="frame", child=name, parent_frame=at)
         if rolls:
-            b.contact(ns.Rolling(name=f"c{k}", body=name, wheel=wheel, lateral=False, normal=False))
+            b.contact(
+                ns.contacts.Rolling(
+                    name=f"c{k}", body=name, wheel=wheel, lateral=False, normal=False
+                )
+            )
     b.body("rod", mass=0.5, inertia=(0.1, 0.1, 0.1))
     pin, end = ns.Placement(position=(CRANK, 0.0, 0.0)), ns.Placement(position=(1.0, 0.0, 0.0))
     b.joint("pin0", hinge, parent="w0", child="rod", parent_frame=pin)
@@ -96,7 +103,7 @@ def test_a_batch_on_the_locked_branch_is_refused(carriage):
 
 def test_reactions_on_the_locked_branch_are_those_of_statics():
     """A push of 2 N on the frame is held by the floor alone, whatever moves elsewhere."""
-    push = ns.Wrench(name="push", body="frame", force=(2.0, 0.0, 0.0))
+    push = ns.forces.Wrench(name="push", body="frame", force=(2.0, 0.0, 0.0))
     model = dataclasses.replace(linkage(rolls=True).model, forces=(push,))
     found = ns.evaluate(ns.compile(ns.derive(model)), {"w0.angle": 0.5, "w1.angle": crossed(0.5)})
     held = sum(found.reactions[f"c{k}"]["x"] for k in (0, 1))

@@ -15,9 +15,9 @@ def slider() -> ns.System:
     """A mass of 1 kg on a rail, pushed by F."""
     b = ns.ModelBuilder("slider", gravity=(0.0, 0.0, -9.81))
     b.body("s", mass=1.0, inertia=(1.0, 1.0, 1.0))
-    b.joint("s", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="s")
+    b.joint("s", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="s")
     b.input("F", "N")
-    b.force(ns.Motor(name="m", speed="s.speed", input="F"))
+    b.force(ns.forces.Motor(name="m", speed="s.speed", input="F"))
     b.definition("reach", "1 - abs(s.position - 3)/0.001")
     return ns.compile(ns.derive(b.build()))
 

@@ -12,10 +12,10 @@ def slider(force: str) -> ns.System:
     """A mass of 1 kg on a spring of 10 N/m, with a force of its motion."""
     builder = ns.ModelBuilder(name="slider", gravity=(0.0, 0.0, 0.0))
     builder.body("m", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    axis = ns.Prismatic(axis=(1.0, 0.0, 0.0))
+    axis = ns.joints.Prismatic(axis=(1.0, 0.0, 0.0))
     builder.joint("s", axis, parent="world", child="m")
-    builder.force(ns.JointSpring(name="spring", coordinate="s.position", stiffness=10.0))
-    builder.force(ns.Wrench(name="own", body="m", force=(force, 0.0, 0.0)))
+    builder.force(ns.forces.JointSpring(name="spring", coordinate="s.position", stiffness=10.0))
+    builder.force(ns.forces.Wrench(name="own", body="m", force=(force, 0.0, 0.0)))
     return ns.compile(ns.derive(builder.build()))
 
 

@@ -48,8 +48,8 @@ def test_a_spinning_ball_goes_where_a_slow_one_goes() -> None:
     """Position after 10 s at the default tolerance: the error does not grow with the spin."""
     b = ns.ModelBuilder("ball", gravity=(0.0, 0.0, -9.81))
     b.body("ball", mass=1.0, inertia=(0.016, 0.016, 0.016))
-    b.joint("ball", ns.Free(), parent="world", child="ball")
-    b.contact(ns.Rolling(name="c", body="ball", wheel=ns.Ball(radius=0.2)))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    b.contact(ns.contacts.Rolling(name="c", body="ball", wheel=ns.surfaces.Ball(radius=0.2)))
     system = ns.compile(ns.derive(b.build()))
     errors = []
     for spin in (3.0, 300.0):

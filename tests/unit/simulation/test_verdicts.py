@@ -52,12 +52,14 @@ def test_the_scenarios_of_the_library_leave_no_doubt(system_of, name):
 
 def test_a_run_that_begins_beside_its_set_point_leaves_no_doubt(system_of):
     """Under feedback it comes back; how far off it began is no fault of the run."""
-    motion = ns.ExpressionMotion(coordinates={"joint1.angle": 0.5, "joint2.angle": -0.4})
+    motion = ns.motions.ExpressionMotion(coordinates={"joint1.angle": 0.5, "joint2.angle": -0.4})
     run = ns.follow(
         system_of("manipulator-2r"),
         motion,
         duration=2.0,
-        controller=ns.ProportionalDerivative(kp=(30.0, 20.0), kd=(6.0, 4.0), gravity=True),
+        controller=ns.controllers.ProportionalDerivative(
+            kp=(30.0, 20.0), kd=(6.0, 4.0), gravity=True
+        ),
         start={"joint1.angle": -1.0, "joint2.angle": 1.2},
     )
     assert run.success and not run.doubts
@@ -146,9 +148,9 @@ def test_a_kinked_motion_is_noted():
     # a joint is to turn at 1 rad/s from one moment to the next
     b = ns.ModelBuilder(name="arm", gravity=(0.0, 0.0, 0.0))
     b.body("link", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("j", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="link")
+    b.joint("j", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="link")
     b.input("torque", "N*m")
-    b.force(ns.Motor(name="motor", speed="j.rate", input="torque"))
+    b.force(ns.forces.Motor(name="motor", speed="j.rate", input="torque"))
     notes = {}
     for name, text in {"kink": "max(0, t - 0.3)", "smooth": "max(0, t - 0.3)^3"}.items():
         b.scenario(ns.Scenario(duration=1.0, motion={"j.angle": text}))

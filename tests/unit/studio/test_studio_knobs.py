@@ -97,5 +97,5 @@ def test_paths_made_by_sliders_can_be_read(kind, size):
 def test_timing_laws_made_by_sliders_can_be_read(kind):
     values = {k.name: k.value for k in form_knobs("timing", kind, 0.5)}
     timing = parse_timing(form_text("timing", kind, values, ""))
-    circle, system = ns.Circle(radius=2.0), ns.compile(ns.derive(ns.load("agv")))
+    circle, system = ns.paths.Circle(radius=2.0), ns.compile(ns.derive(ns.load("agv")))
     assert timing.on(system, circle).duration(circle) > 0

@@ -63,8 +63,8 @@ def test_what_is_drawn_is_followed_as_track_does(catalog, system_of):
     system = system_of("agv")
     run = ns.track(
         system,
-        ns.Spline(points=points),
-        timing=ns.parse_timing("quintic:20"),
+        ns.paths.Spline(points=points),
+        timing=ns.timing.parse_timing("quintic:20"),
         samples=len(shown.run.t),
     )
     np.testing.assert_allclose(shown.run["platform.x"], run["platform.x"], atol=1e-8)

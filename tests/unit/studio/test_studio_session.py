@@ -207,15 +207,15 @@ def test_a_path_is_followed_as_track_follows_it(studio, controller):
     assert session.join()
     laws = {
         "none": None,
-        "pose": ns.PoseTracking(),
-        "computed-torque": ns.ComputedTorque(kp=4.0, kd=4.0),
+        "pose": ns.controllers.PoseTracking(),
+        "computed-torque": ns.controllers.ComputedTorque(kp=4.0, kd=4.0),
     }
     own = ns.track(
         ns.compile(ns.derive(ns.load("agv"))),
-        ns.Circle(radius=1.5),
+        ns.paths.Circle(radius=1.5),
         follower=ns.Follower(point=(0.0, -0.101, 0.0), direction=(0.0, 1.0, 0.0)),
         controller=laws[controller],
-        timing=ns.Quintic(duration=20.0),
+        timing=ns.timing.Quintic(duration=20.0),
         samples=501,
     )
     run = record.shown.run

@@ -175,10 +175,10 @@ def test_track_takes_varied_names_in_its_texts(tmp_path, system_of):
     )
     run = ns.track(
         system_of("agv"),
-        ns.Circle(radius=2.0),
+        ns.paths.Circle(radius=2.0),
         follower=ns.Follower(point=("0", "-a", "0"), direction=("0", "1", "0")),
-        controller=ns.parse_controller("pose"),
-        timing=ns.Quintic(20.0),
+        controller=ns.controllers.parse_controller("pose"),
+        timing=ns.timing.Quintic(20.0),
     )
     assert float(found["final:platform.x"][1]) == pytest.approx(run["platform.x"][-1], abs=1e-7)
     assert set(found["ending"].values) == {"finished"}

@@ -28,16 +28,8 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from noslip import (
-    Equations,
-    Linearization,
-    Model,
-    SimulationError,
-    Start,
-    System,
-    complete_start,
-    linearize,
-)
+from noslip import Equations, Model, SimulationError, Start, System, complete_start, linearize
+from noslip.results import Linearization
 from noslip.algebra import block_solve
 from noslip.analysis import LocalState, linearize_point, local_state_at, relevance
 from noslip.base import nearest

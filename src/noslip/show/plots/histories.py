@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from noslip import Audit, PathErrors, SimulationError, Trajectory
+from noslip import SimulationError, Trajectory
+from noslip.results import Audit, PathErrors
 from noslip.model import angle_names, bears_force
 from noslip.scene import INK, PALETTE, PATH_COLORS, ground_joints
 from noslip.show.axis_units import quantity_of
@@ -237,7 +238,7 @@ def estimate_panels(run: Trajectory) -> list[Panel]:
         raise SimulationError(
             "the run has no estimate",
             f"plot of model '{run.model.name}'",
-            "give its plant an estimator: Plant(estimator=ns.ExtendedKalman(…))",
+            "give its plant an estimator: Plant(estimator=ns.sensors.ExtendedKalman(…))",
         )
     panels: list[Panel] = []
     for name in names:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from noslip import EigenvalueSweep, MeasuredTable, SimulationError, Trajectory
+from noslip import SimulationError, Trajectory
+from noslip.results import EigenvalueSweep, MeasuredTable
 from noslip.base import ArgumentError, nearest
 from noslip.scene import ground_joints
 from noslip.show.plots import histories
@@ -24,7 +25,7 @@ from noslip.show.plots.style import style_named
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from noslip import Audit
+    from noslip.results import Audit
 
 
 #: What has columns over time.

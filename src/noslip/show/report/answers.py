@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from noslip import Audit, Trajectory
+from noslip import Trajectory
+from noslip.results import Audit
 from noslip.base import counted
 from noslip.show.headlines import ROUNDING, negligible, power_use, top_speed
 from noslip.show.report.elements import (

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from noslip import Fit, SimulationError, __version__
+from noslip import SimulationError, __version__
+from noslip.results import Fit
 from noslip.base import check_folder, counted, write_atomically
 from noslip.identification import UNLIKELY, ColumnFit, FittedCurve, FittedValue
 from noslip.scene import INK, PALETTE

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from noslip import Audit, SimulationError, System, Trajectory, __version__
+from noslip import SimulationError, System, Trajectory, __version__
+from noslip.results import Audit
 from noslip.analysis import simulated_system
 from noslip.base import write_atomically
 from noslip.engines import require_system

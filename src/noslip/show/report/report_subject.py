@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from noslip import Audit, Certificate, FormulationError, Model, System, Trajectory, audit, verify
+from noslip import FormulationError, Model, System, Trajectory, audit, verify
+from noslip.results import Audit, Certificate
 from noslip.analysis import touches_ground
 from noslip.formulations import dalembert_formulations
 from noslip.model import check_model

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip import Audit, Certificate
+from noslip.results import Audit, Certificate
 from noslip.show.report.answers import GROUND
 from noslip.show.report.elements import (
     Html,

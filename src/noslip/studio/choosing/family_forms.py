@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from noslip import AbstractPath, Circle, Spline
+from noslip.paths import AbstractPath, Circle, Spline
 from noslip.base import find_member, members_of
 from noslip.control import (
     AbstractControllerPlan,

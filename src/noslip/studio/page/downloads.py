@@ -10,7 +10,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from noslip import Audit, Model, Scenario, animate
+from noslip import Model, Scenario, animate
+from noslip.results import Audit
 from noslip.model import model_to_toml
 from noslip.show import recorded, report_html
 from noslip.studio.choosing.choice import DURATION, INPUTS, SCENARIO, Choice, number_or_text

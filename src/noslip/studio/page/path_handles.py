@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noslip import NoslipError, Spline
+from noslip import NoslipError
+from noslip.paths import Spline
 from noslip.base import Array
 from noslip.control import Point, sample
 from noslip.scene import PALETTE, Color, Scene, rgb

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from noslip import Audit, Certificate, Fault, NoslipError, System, Trajectory
+from noslip import Fault, NoslipError, System, Trajectory
+from noslip.results import Audit, Certificate
 from noslip.model import WORLD
 from noslip.scene import Frames, Scene, ground_joints
 from noslip.show import ground_plane

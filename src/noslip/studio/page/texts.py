@@ -8,7 +8,8 @@ from importlib.resources import files
 
 import numpy as np
 
-from noslip import Audit, Certificate, Fault, Model, compare
+from noslip import Fault, Model, compare
+from noslip.results import Audit, Certificate
 from noslip.base import counted
 from noslip.show import Verdict, ground_verdict, number_text, run_verdicts
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS

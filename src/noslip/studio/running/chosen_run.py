@@ -10,21 +10,20 @@ import numpy as np
 
 from noslip import (
     Ending,
-    ExpressionMotion,
     Follower,
-    FollowMotion,
     Scenario,
     SimulationError,
     System,
-    Tracking,
     Trajectory,
     complete_start,
-    parse_timing,
     run_scenario,
     simulate,
     start_on_motion,
     track,
 )
+from noslip.controllers import Tracking
+from noslip.motions import ExpressionMotion, FollowMotion
+from noslip.timing import parse_timing
 from noslip.base import find_member
 from noslip.control import AbstractControllerPlan, find_follower, has_planar_base, slip_free
 from noslip.formulations import formulation_of

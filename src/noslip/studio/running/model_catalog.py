@@ -18,8 +18,6 @@ import numpy as np
 
 from noslip import (
     MODELS,
-    Certificate,
-    FeedForward,
     Model,
     NoslipError,
     SimulationError,
@@ -29,6 +27,8 @@ from noslip import (
     load,
     verify,
 )
+from noslip.controllers import FeedForward
+from noslip.results import Certificate
 from noslip import compile as compile_system
 from noslip.base import Array, members_of, nearest
 from noslip.control import AbstractControllerPlan, find_follower

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from noslip import Audit, Fault, NoslipError, SimulationError, System, Trajectory, audit
+from noslip import Fault, NoslipError, SimulationError, System, Trajectory, audit
+from noslip.results import Audit
 from noslip.base import nearest
 from noslip.control import Point
 from noslip.scene import Frames, Scene, frames, scene
