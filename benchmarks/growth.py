@@ -20,10 +20,9 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave, shortest
-from noslip.engines import repetition
-from noslip.engines.interpreter import interpret
+from noslip.engines import optimization
 from noslip.engines.native import NativeFunction, compile_native
-from noslip.engines.program import Program
+from noslip.engines.program import Program, interpret
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "models"))
 from chains import chain, train
@@ -77,12 +76,12 @@ def evaluation(rates: NativeFunction, parameters: np.ndarray) -> Callable[[], ob
 def without_loops(name: str, rates: NativeFunction, program: Program) -> list[Measure]:
     """The same program as straight-line code, by its time to compile and to evaluate."""
     seconds = {}
-    for what, fewest in (("loops", repetition.FEWEST_ITERATIONS), ("straight", sys.maxsize)):
-        usual, repetition.FEWEST_ITERATIONS = repetition.FEWEST_ITERATIONS, fewest
+    for what, fewest in (("loops", optimization.FEWEST_ITERATIONS), ("straight", sys.maxsize)):
+        usual, optimization.FEWEST_ITERATIONS = optimization.FEWEST_ITERATIONS, fewest
         begin = time.process_time()
         compiled = compile_native([program])[program.name]
         seconds[what] = time.process_time() - begin
-        repetition.FEWEST_ITERATIONS = usual
+        optimization.FEWEST_ITERATIONS = usual
     parameters = np.zeros(program.input_sizes[3])
     calls = {"loops": rates, "straight": compiled}
     least = shortest({k: evaluation(f, parameters) for k, f in calls.items()}, rounds=ROUNDS)

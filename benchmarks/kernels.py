@@ -2,8 +2,8 @@
 
 Registers of a thread, threads of a block, LLVM's passes, and how quotients are taken: by a shared
 reciprocal as it is, by one that is corrected to the last digit, and by the card's own instruction.
-Answers are compared with those of the processor before a line counts. The choices that are best
-stand in `engines/cuda_driver.py` and `engines/device_math.py`; this is how they were found.
+Answers are compared with those of the processor before a line counts. The best choices stand in
+`engines/cuda_driver.py` and `engines/elementary_functions.py`; this is how they were found.
 
     python benchmarks/kernels.py        needs a card of NVIDIA's and its driver
 """
@@ -21,7 +21,7 @@ import numpy as np
 
 import noslip as ns
 from gpu import CHECKED, SAME, SINGLE, STARTS, Clock, difference
-from noslip.engines import cuda_driver, device_math, thread_code
+from noslip.engines import cuda_driver, devices, elementary_functions
 from noslip.engines.ir_writer import IRWriter, Value
 from noslip.simulation.batches import batch_code
 
@@ -32,10 +32,10 @@ WHOLE_PIPELINE = "O3"
 
 def corrected(w: IRWriter, a: Value, b: Value) -> list[Value]:
     """a/b below 1 ulp: what a (1/b) misses is added."""
-    name = device_math.RECIPROCALS[a.kind]
+    name = elementary_functions.RECIPROCALS[a.kind]
     w.declared.add(f"declare {a.kind} @{name}({a.kind})")
     first = r = w.call(name, b)
-    if a.kind == device_math.REAL:
+    if a.kind == elementary_functions.REAL:
         e = w.fma(-b, r, 1.0)
         r = w.fma(r, w.fma(e, e, e), r)
     q = a * r
@@ -45,7 +45,7 @@ def corrected(w: IRWriter, a: Value, b: Value) -> list[Value]:
 
 def of_the_card(w: IRWriter, a: Value, b: Value) -> list[Value]:
     """a/b rounded to nearest, by the card's own instruction."""
-    return [w.binary({device_math.REAL: "fdiv"}, a, b)]
+    return [w.binary({elementary_functions.REAL: "fdiv"}, a, b)]
 
 
 def whole_pipeline(machine: Any, module: Any) -> None:
@@ -58,7 +58,7 @@ def whole_pipeline(machine: Any, module: Any) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-thread_code_passes = thread_code.optimized_module_for
+thread_code_passes = devices.optimized_module_for
 
 
 @contextmanager
@@ -77,10 +77,10 @@ def chosen(
         if block:
             patch(cuda_driver, "BLOCK", block)
         if quotient:
-            patch(device_math, "quotient", quotient)
+            patch(elementary_functions, "quotient", quotient)
         if passes:
-            patch(thread_code, "optimized_module_for", whole_pipeline)
-        for cached in (cuda_driver._kernel, batch_code._kernel, thread_code.ptx_of):
+            patch(devices, "optimized_module_for", whole_pipeline)
+        for cached in (cuda_driver._kernel, batch_code._kernel, devices.ptx_of):
             cached.cache_clear()
         yield
 

@@ -17,8 +17,8 @@ import numpy as np
 import casadi_c
 import noslip as ns
 from measuring import Measure, leave, shortest
-from noslip.engines.interpreter import interpret
 from noslip.engines.native import compile_native
+from noslip.engines.program import interpret
 from noslip.formulations.derivation import check_inertia
 
 REPETITIONS = 25

@@ -16,7 +16,7 @@ import numpy as np
 import casadi_c
 import noslip as ns
 from measuring import Measure, leave, shortest
-from noslip.engines.interpreter import interpret, interpret_rows
+from noslip.engines.program import interpret, interpret_rows
 
 NUM_ROWS = 2000
 NUM_CONFIGURATIONS = 100

@@ -19,12 +19,11 @@ import numpy as np
 import noslip as ns
 from batch import peak_flops
 from measuring import Measure, leave, shortest
-from noslip.engines.interpreter import interpret_rows
 from noslip.engines.llvm import print_llvm
 from noslip.engines.machine_code import machine_code, optimized_module
 from noslip.engines.native import CALL_ROWS
 from noslip.engines.optimization import FUSED, LATENCIES, optimize
-from noslip.engines.program import Program
+from noslip.engines.program import Program, interpret_rows
 from right_hand_side import NUM_ROWS, generic_rows, loop_call
 
 MODELS = ("rolling-disk", "agv", "whipple-bicycle", "manipulator-6r")

@@ -120,7 +120,7 @@ from .formulations.couplings import (
 )
 
 # 4 compile
-from .engines.target import (
+from .engines.program import (
     AbstractTarget as AbstractTarget,
 )
 from .engines.system import (

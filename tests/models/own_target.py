@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import operator
 
-from noslip.engines.interpreter import LOOKUPS
-from noslip.engines.target import AbstractTarget
+from noslip.engines.program import LOOKUPS, AbstractTarget
 
 #: What `math` does not have under the name of the operation.
 PLAIN = {

@@ -1,7 +1,7 @@
 """Equations of motion as self-contained C: what the targets `c` and `fmu` write.
 
 One file and its header, C99 that is also C++, no allocation, no library but libm. All choices of
-independent speeds that the coordinates' ranges need are in it (`basis_cover.py`); every function
+independent speeds that the coordinates' ranges need are in it (`system.py`); every function
 takes the number of the one that a state is in, its *basis*, and returns a code when that ends.
 
     state x = [q; eta; z], z of forces     inputs = [forces u; given speeds w; their rates]

@@ -1,6 +1,6 @@
 """Names that other packages may use, in the order in which they are needed."""
 
-from .basis_cover import (
+from .system import (
     BasisCover as BasisCover,
     basis_measures as basis_measures,
     cover_ranges as cover_ranges,
@@ -19,7 +19,7 @@ from .device_arrays import (
     to_device as to_device,
     to_host as to_host,
 )
-from .device_function import (
+from .devices import (
     RowFunction as RowFunction,
     SharedFunctions as SharedFunctions,
     compile_rows as compile_rows,
@@ -30,7 +30,7 @@ from .devices import (
     DeviceKernel as DeviceKernel,
     DeviceMemory as DeviceMemory,
 )
-from .flow import (
+from .ir_writer import (
     Block as Block,
     Buffer as Buffer,
     Flow as Flow,
@@ -38,7 +38,7 @@ from .flow import (
     PLACE as PLACE,
     Target as Target,
 )
-from .interpreter import (
+from .program import (
     apply as apply,
     interpret_rows as interpret_rows,
 )
@@ -71,7 +71,7 @@ from .native_arrays import (
 from .optimization import (
     optimize as optimize,
 )
-from .parameters import (
+from .system import (
     trace_condition as trace_condition,
 )
 from .program import (
@@ -79,11 +79,11 @@ from .program import (
     Program as Program,
     trace_program as trace_program,
 )
-from .projection import (
+from .system import (
     is_projected as is_projected,
     projected_state as projected_state,
 )
-from .sympy import (
+from .sympy_target import (
     apply_kind as apply_kind,
     to_sympy as to_sympy,
 )
@@ -92,7 +92,7 @@ from .system import (
     compile as compile,
     require_system as require_system,
 )
-from .thread_code import (
+from .devices import (
     word_of_record as word_of_record,
 )
 from .c_code import (

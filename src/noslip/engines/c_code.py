@@ -1,7 +1,7 @@
 """Programs as C: statements of C99 that are also C++, with nothing but the C library's mathematics.
 
 :func:`print_statements` writes one line for each operation. Truth is 1 or 0; see the top of
-`interpreter.py` for what each operation means. Lookups must be lowered (`optimize`); entries of
+`program.py` for what each operation means. Lookups must be lowered (`optimize`); entries of
 their tables are read from arrays that :func:`print_tables` defines. Sine and cosine are those of
 the C library, or a function that :func:`print_sincos` defines.
 """
@@ -15,9 +15,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from noslip.algebra import LookupTable, numbered_table
-from noslip.engines.device_math import COS_SINGLE, ROUND_SINGLE, SIN_SINGLE
+from noslip.engines.elementary_functions import (
+    COS,
+    COS_SINGLE,
+    FAR,
+    HALF_PI,
+    ROUND,
+    ROUND_SINGLE,
+    SIN,
+    SIN_SINGLE,
+)
 from noslip.engines.program import Program
-from noslip.engines.vector_math import COS, FAR, HALF_PI, ROUND, SIN
 
 #: Angle up to which single precision is enough, rad: 127 quarter turns and some.
 FAR_SINGLE = 192.0

@@ -1,7 +1,7 @@
 """NVIDIA's driver, called directly: devices, memory, kernels and their errors.
 
 Nothing but the driver's library is needed, which comes with the card: no toolkit, no compiler. The
-driver translates PTX (`thread_code`) for its card, and keeps what it translated on disk.
+driver translates PTX (`devices`) for its card, and keeps what it translated on disk.
 
 The primary context of a device is used, the one that other libraries in the process use too, so
 that arrays may be exchanged with them (`device_arrays`). It is made current for every call and
@@ -22,9 +22,17 @@ import numpy as np
 
 from noslip.algebra import LookupTable
 from noslip.base import DeviceError
-from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
+from noslip.engines.devices import (
+    ENTRY,
+    RECORD,
+    AbstractDevice,
+    DeviceKernel,
+    DeviceMemory,
+    capability_for,
+    ptx_of,
+    table_values,
+)
 from noslip.engines.native_arrays import address
-from noslip.engines.thread_code import ENTRY, RECORD, capability_for, ptx_of, table_values
 
 Array = np.ndarray
 

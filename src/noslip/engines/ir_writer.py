@@ -1,4 +1,6 @@
-"""LLVM text (IR) written as Python arithmetic: values of functions on vectors of lanes.
+"""LLVM text (IR) written as Python arithmetic, with variables, arrays, branches and loops.
+
+**LLVM text (IR) written as Python arithmetic: values of functions on vectors of lanes.**
 
 An :class:`IRWriter` holds the lines of one function; a :class:`Value` is a vector in it with one
 number for each lane, or a scalar with one lane. ``a * b + 1`` writes two instructions, without any
@@ -8,14 +10,38 @@ lanes hold. Control flow and variables are written by `flow`.
     writer = IRWriter(8)
     x = writer.argument("x")
     print(writer.function("square", [x], [x * x], is_inline=True))
+
+**Structured LLVM text: a function with variables, arrays, branches and loops, for any target.**
+
+A :class:`Flow` writes one function. The same Python code prints it for one lane, for several lanes
+of a processor and for a thread of a GPU; a :class:`Target` says what differs. A value is a number
+for each lane, a number that all lanes share (of width 1), or, within :meth:`Flow.rows` of one lane,
+several numbers that stand side by side in memory.
+
+    s = f.variables()                s.t = s.t + h reads and writes; LLVM makes registers of them
+    with f.when(condition):          one lane branches; several enter if it holds in any, and
+                                     what is assigned changes in those lanes alone
+    with f.repeat() as loop:         runs until ``loop.leave(condition)`` has let go every lane
+    for k in f.count(a, b):          a loop at run time, the same for all lanes
+    for i in f.rows(n):              over n numbers of each lane
+
+Traps
+-----
+- Assignments in a branch are blended lane by lane, unless the array is declared scratch: then lanes
+  that are not in the branch lose what they had.
+- A variable lives in the branch that first assigns it. To read it outside is refused: in several
+  lanes it would hold numbers of lanes that never were there. Declare it before.
+- Operations carry no flags: LLVM rounds them as written, and a lane's bits depend on no other.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import c_float
 from dataclasses import dataclass
+from typing import Any
 
 REAL, SINGLE, WHOLE, TRUTH = "double", "float", "i64", "i1"
 #: Kinds of floating-point numbers.
@@ -342,3 +368,544 @@ class IRWriter:
         listed = ", ".join([vector] * len(operands))
         self.declared.add(f"declare {vector} @{name}({listed})")
         return self.call(name, *values)
+
+
+PLACE = "ptr"
+CONSTANT = "addrspace(4)"  # LLVM's number for a GPU's memory for constants
+#: Numbers up to which a loop over them is written out.
+LONGEST_WRITTEN = 64
+LINE = 8  # words in a cache line
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Target of the text: number of lanes, block size and where arrays lie.
+
+    Parameters
+    ----------
+    lanes : trajectories side by side.
+    block : numbers of one lane that are combined at a time.
+    on_stack : whether each array lies on the stack by itself, where LLVM may keep it in registers;
+        else all lie in memory that the function is given, or in a block that a thread has.
+    is_thread : whether it is the code of a thread of a GPU.
+    is_single : whether the numbers of arrays have single precision; variables, among them time, are
+        doubles all the same.
+    """
+
+    lanes: int = 1
+    block: int = 4
+    on_stack: bool = False
+    is_thread: bool = False
+    is_single: bool = False
+
+    @classmethod
+    def thread(cls, *, on_stack: bool = False) -> Target:
+        """A thread of a GPU; arrays on the stack are registers, where a loop is so short."""
+        return cls(block=1, on_stack=on_stack, is_thread=True)
+
+    @property
+    def number(self) -> str:
+        """Kind of the numbers in arrays."""
+        return SINGLE if self.is_single else REAL
+
+
+#: Name of the kernel of a GPU's threads.
+KERNEL = "integrate"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Numbers of a loop over rows: the first, and how many side by side."""
+
+    start: int | Value
+    width: int = 1
+
+
+class Buffer:
+    """Numbers of each lane in memory: number k of all lanes stand side by side.
+
+    Parameters
+    ----------
+    place, first : address of a number, and which number after it is the first.
+    depth : of the branch whose lanes it belongs to; those in deeper ones are blended.
+    """
+
+    __slots__ = ("depth", "f", "first", "kind", "origin")
+
+    def __init__(
+        self, f: Flow, place: Value, kind: str = REAL, depth: float = 0, first: int = 0
+    ) -> None:
+        self.f, self.origin, self.kind, self.depth, self.first = f, place, kind, depth, first
+
+    @property
+    def place(self) -> Value:
+        """Address of the first."""
+        return self.at(0)
+
+    def at(self, k: int | Value) -> Value:
+        """Address of number k."""
+        k = k + self.first
+        if isinstance(k, int) and k == 0:
+            return self.origin
+        return self.f.offset(self.origin, k, vector_type(self.f.lanes, self.kind))
+
+    def __getitem__(self, i: int | Value | Block) -> Value:
+        block = i if isinstance(i, Block) else Block(i)
+        return self.f.load(self.at(block.start), self.kind, self.f.lanes * block.width)
+
+    def fresh(self, i: Block) -> Value:
+        """Numbers of a block that were just written one by one, loaded one by one.
+
+        Until they have left the processor they cannot be read together without waiting.
+        """
+        f = self.f
+        if f.lanes > 1 or i.width == 1:
+            return self[i]
+        total = f.value("poison", self.kind, i.width)
+        for k in range(i.width):
+            at = self.at(i.start + k)
+            one = f.emit(f"load atomic {self.kind}, {at.typed} monotonic, align 8", self.kind, 1)
+            text = f"insertelement {total.typed}, {one.typed}, i64 {k}"
+            total = f.emit(text, self.kind, i.width)
+        return total
+
+    def __setitem__(self, i: int | Value | Block, value: Operand) -> None:
+        block, f = i if isinstance(i, Block) else Block(i), self.f
+        wide = f.widen(f.as_kind(f.of(value, self.kind), self.kind), f.lanes * block.width)
+        f.store(self.at(block.start), wide, is_blended=self.depth < f.depth)
+
+    def part(self, k: int | Value) -> Buffer:
+        """The array from number k on."""
+        if isinstance(k, int):
+            return Buffer(self.f, self.origin, self.kind, self.depth, self.first + k)
+        return Buffer(self.f, self.at(k), self.kind, self.depth)
+
+    def blended(self) -> Buffer:
+        """The same array, blended: a branch changes only the lanes that are in it."""
+        return Buffer(self.f, self.origin, self.kind, 0, self.first)
+
+
+class Variables:
+    """Attributes are variables of a function; the first assignment makes one."""
+
+    _f: Flow
+    _known: dict[str, tuple[Buffer, tuple[int, ...]]]
+
+    def __init__(self, f: Flow) -> None:
+        self.__dict__.update(_f=f, _known={})
+
+    def declare(self, kind: str, *names: str) -> None:
+        """Variables that outlast the branches which assign them."""
+        for name in names:
+            self._known[name] = (self._f.local(kind), self._f.scope)
+
+    def __setattr__(self, name: str, value: Operand) -> None:
+        f: Flow = self._f
+        if name not in self._known or not f.is_within(self._known[name][1]):
+            kind = value.kind if isinstance(value, Value) else REAL
+            self._known[name] = (f.local(kind), f.scope)
+        self._known[name][0][0] = value
+
+    def __getattr__(self, name: str) -> Value:
+        if name not in self._known:
+            raise AttributeError(f"variable '{name}' is read before it is assigned")
+        array, scope = self._known[name]
+        if not self._f.is_within(scope):
+            raise ValueError(f"variable '{name}' is read outside of the branch that made it")
+        value: Value = array[0]
+        return value
+
+    def place(self, name: str) -> Buffer:
+        """Buffer that holds a variable."""
+        return self._known[name][0]
+
+
+class Given:
+    """Memory passed to the function, with an index for each lane or one for all."""
+
+    __slots__ = ("f", "kind", "place")
+
+    def __init__(self, f: Flow, place: Value, kind: str = REAL) -> None:
+        self.f, self.place, self.kind = f, place, kind
+
+    def __getitem__(self, k: int | Value) -> Value:
+        return self.f.gather(self.f.offset(self.place, k, self.kind), self.kind)
+
+    def __setitem__(self, k: int | Value, value: Operand) -> None:
+        f = self.f
+        converted = f.as_kind(f.of(value, self.kind), self.kind)
+        f.scatter(f.offset(self.place, k, self.kind), converted)
+
+
+class ConstantTable:
+    """Numbers in the memory for constants of a GPU, from where all threads read the same."""
+
+    __slots__ = ("f", "kind", "name")
+
+    def __init__(self, f: Flow, name: str, kind: str) -> None:
+        self.f, self.name, self.kind = f, name, kind
+
+    def __getitem__(self, k: Value) -> Value:
+        place = f"ptr {CONSTANT}"
+        at = self.f.emit(f"getelementptr {self.kind}, {place} @{self.name}, {k.typed}", place, 1)
+        return self.f.load(at, self.kind)
+
+
+class Loop:
+    """A loop that lanes leave one by one."""
+
+    def __init__(self, f: Flow, after: str) -> None:
+        self.f, self.after = f, after
+        self.active = f.local(TRUTH) if f.lanes > 1 else None
+
+    def leave(self, condition: Value) -> None:
+        """Leave the loop in lanes where a condition holds; it ends with the last lane."""
+        f, on = self.f, self.f.label("on")
+        if self.active is not None:
+            assert f.mask is not None
+            f.mask = f.mask & ~f.widen(condition, f.lanes)
+            f.store(self.active.place, f.mask)
+            condition = ~f.any(f.mask)
+        f.lines.append(f"  br {condition.typed}, label %{self.after}, label %{on}\n{on}:")
+
+
+class Flow(IRWriter):
+    """The lines of one function."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target.lanes)
+        self.target = target
+        self.head: list[str] = []
+        self.depth = 0
+        self.mask: Value | None = None
+        self.scope: tuple[int, ...] = ()
+        self.work_size = 0  # words of memory that the function is given for its arrays
+
+    # numbers
+    def quotient(self, a: Value, other: Operand) -> Value:
+        """a/b; of a thread of a GPU by the function that its programs use too."""
+        if not self.target.is_thread:
+            return super().quotient(a, other)
+        a, b = self.alike(a, other)
+        return self.call("quotient" if a.kind == self.target.number else "quotient_of_times", a, b)
+
+    def constant_table(self, name: str, kind: str, numbers: Sequence[float]) -> ConstantTable:
+        """Numbers that are known when the text is printed, with an index at run time."""
+        listed = ", ".join(f"{kind} {self.of(number, kind).name}" for number in numbers)
+        shape = f"[{len(numbers)} x {kind}]"
+        self.declared.add(f"@{name} = internal {CONSTANT} constant {shape} [{listed}], align 8")
+        return ConstantTable(self, name, kind)
+
+    def real(self, number: float) -> Value:
+        """A number in all lanes."""
+        return self.widen(self.of(number, REAL), self.lanes)
+
+    def whole(self, number: int) -> Value:
+        """A whole number in all lanes."""
+        return self.widen(self.of(number, WHOLE), self.lanes)
+
+    def truth(self, number: bool) -> Value:
+        """Whether something holds, in all lanes."""
+        return self.widen(self.of(number, TRUTH), self.lanes)
+
+    def least(self, a: Operand, b: Operand) -> Value:
+        """The smaller of two, the first if one is nan."""
+        a, b = self.alike(a, b)
+        return self.where(b < a, b, a)
+
+    def most(self, a: Operand, b: Operand) -> Value:
+        """The larger of two, the first if one is nan."""
+        a, b = self.alike(a, b)
+        return self.where(b > a, b, a)
+
+    def to_whole(self, a: Value) -> Value:
+        """A truth as 0 or 1."""
+        return self.emit(f"zext {a.typed} to {vector_type(a.width, WHOLE)}", WHOLE, a.width)
+
+    def is_finite(self, a: Value) -> Value:
+        """Whether it is neither nan nor infinite."""
+        return (a - a).equals(0.0)
+
+    def all_finite(self, x: Buffer, count: int, s: Variables) -> Value:
+        """Whether the first `count` numbers are finite; `s` holds the variable that it takes."""
+        s.off = self.real(0.0)
+        for i in self.rows(count):
+            s.off = s.off + self.total(x[i] - x[i])
+        return s.off.equals(0.0)
+
+    def total(self, a: Value) -> Value:
+        """Sum over the numbers of a block, in each lane."""
+        return self._over_block(a, lambda x, y: x + y)
+
+    def largest(self, a: Value) -> Value:
+        """Largest of the numbers of a block, in each lane."""
+        return self._over_block(a, self.most)
+
+    def _over_block(self, a: Value, combine: Any) -> Value:
+        if a.width == self.lanes:
+            return a
+        total: Value | None = None
+        for k in range(a.width):
+            one = self.emit(f"extractelement {a.typed}, i64 {k}", a.kind, 1)
+            total = one if total is None else combine(total, one)
+        assert total is not None
+        return total
+
+    # memory
+    def local(self, kind: str) -> Buffer:
+        """A number of each lane on the stack, which LLVM keeps in a register."""
+        place = self._on_stack(1, kind)
+        return Buffer(self, place, kind, self.depth)
+
+    def array(self, size: int, kind: str = "", *, is_scratch: bool = False) -> Buffer:
+        """Numbers of each lane; in scratch, lanes that a branch leaves out may be written over."""
+        size, kind = max(1, size), kind or self.target.number
+        if self.target.on_stack:
+            place = self._on_stack(size, kind)
+        else:
+            place = self.value(f"%w{self.work_size}", PLACE, 1)
+            at = f"getelementptr i64, ptr %work, i64 {self.work_size}"
+            self.head.append(f"  {place.name} = {at}")
+            words = -(-size * self.lanes * alignment(kind) // 8)
+            line = 1 if self.target.is_thread else LINE
+            self.work_size += -(-words // line) * line
+        return Buffer(self, place, kind, float("inf") if is_scratch else self.depth)
+
+    def registers(self, size: int) -> Buffer:
+        """Numbers that no function sees and that have no index at run time: LLVM's registers."""
+        number = self.target.number
+        return Buffer(self, self._on_stack(max(1, size), number), number, self.depth)
+
+    def _on_stack(self, size: int, kind: str) -> Value:
+        place = self.value(f"%m{len(self.head)}", PLACE, 1)
+        # LLVM makes no register of an array with one truth, and a GPU's memory is far
+        is_alone = size == 1 and self.target.is_thread
+        held = vector_type(self.lanes, kind)
+        held = held if is_alone else f"[{size} x {held}]"
+        aligned = alignment(kind) if self.target.is_thread else 64
+        self.head.append(f"  {place.name} = alloca {held}, align {aligned}")
+        return place
+
+    def variables(self) -> Variables:
+        """Variables of the function."""
+        return Variables(self)
+
+    def offset(self, place: Value, k: int | Value, unit: str = REAL) -> Value:
+        """The address of the k-th thing of a type after an address, for each lane or for all."""
+        index = self.of(k, WHOLE)
+        text = f"getelementptr {unit}, {place.typed}, {index.typed}"
+        return self.emit(text, PLACE, max(index.width, place.width))
+
+    def load(self, place: Value, kind: str = REAL, width: int = 1) -> Value:
+        """Load numbers from an address."""
+        text = f"load {vector_type(width, kind)}, {place.typed}, align {alignment(kind)}"
+        return self.emit(text, kind, width)
+
+    def store(self, place: Value, value: Value, is_blended: bool = False) -> None:
+        """Store numbers at an address; lanes that are not in this branch keep theirs."""
+        if is_blended and self.mask is not None:
+            value = self.where(self.mask, value, self.load(place, value.kind, value.width))
+        self.lines.append(f"  store {value.typed}, {place.typed}, align {alignment(value.kind)}")
+
+    def gather(self, places: Value, kind: str = REAL) -> Value:
+        """Gather a number from an address for each lane, or one for all."""
+        if places.width == 1:
+            return self.load(places, kind)
+        w, mask = places.width, self.mask or self.truth(True)
+        vector, short = vector_type(w, kind), {REAL: "f64", WHOLE: "i64"}[kind]
+        name = f"llvm.masked.gather.v{w}{short}.v{w}p0"
+        self.declared.add(f"declare {vector} @{name}(<{w} x ptr>, i32, <{w} x i1>, {vector})")
+        listed = f"{places.typed}, i32 8, {mask.typed}, {vector} zeroinitializer"
+        return self.emit(f"call {vector} @{name}({listed})", kind, w)
+
+    def scatter(self, places: Value, value: Value) -> None:
+        """Scatter a number to an address for each lane that is in this branch."""
+        if self.lanes == 1:
+            self.store(places, value)
+            return
+        w = self.lanes
+        if places.width == 1:
+            raise ValueError("several lanes write to one place")
+        value, mask, short = self.widen(value, w), self.mask, {REAL: "f64", WHOLE: "i64"}
+        mask = mask if mask is not None else self.truth(True)
+        name = f"llvm.masked.scatter.v{w}{short[value.kind]}.v{w}p0"
+        vector = vector_type(w, value.kind)
+        self.declared.add(f"declare void @{name}({vector}, <{w} x ptr>, i32, <{w} x i1>)")
+        self.lines.append(
+            f"  call void @{name}({value.typed}, {places.typed}, i32 8, {mask.typed})"
+        )
+
+    def invoke(self, function: str, places: Sequence[Value], how: str = "") -> None:
+        """Call a function of addresses, by its symbol or its address.
+
+        Parameters
+        ----------
+        how : ``"alwaysinline"`` or ``"noinline"``, where LLVM shall not choose.
+        """
+        listed = ", ".join(p.typed for p in places)
+        self.lines.append(f"  call void {function}({listed}) {how}".rstrip())
+
+    # control
+    def label(self, word: str) -> str:
+        """A new label."""
+        self.count_ += 1
+        return f"{word}{self.count_}"
+
+    def any(self, condition: Value) -> Value:
+        """Whether a condition holds in some lane."""
+        if condition.width == 1:
+            return condition
+        name = f"llvm.vector.reduce.or.v{condition.width}i1"
+        self.declared.add(f"declare i1 @{name}({vector_type(condition.width, TRUTH)})")
+        return self.emit(f"call i1 @{name}({condition.typed})", TRUTH, 1)
+
+    def is_within(self, scope: tuple[int, ...]) -> bool:
+        """Whether the current position is in a branch, or in one nested in it."""
+        return self.scope[: len(scope)] == scope
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        outer = self.mask, self.depth, self.scope
+        self.count_ += 1
+        self.scope = (*self.scope, self.count_)
+        yield
+        self.mask, self.depth, self.scope = outer
+
+    @contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """An if block."""
+        body, after = self.label("when"), self.label("after")
+        with self._inside():
+            if self.lanes > 1:
+                condition = self.widen(condition, self.lanes)
+                condition = condition if self.mask is None else condition & self.mask
+                self.mask, self.depth = condition, self.depth + 1
+                condition = self.any(condition)
+            self.lines.append(f"  br {condition.typed}, label %{body}, label %{after}\n{body}:")
+            yield
+            self.lines.append(f"  br label %{after}\n{after}:")
+
+    @contextmanager
+    def repeat(self) -> Iterator[Loop]:
+        """A loop that lanes leave one by one."""
+        body, after = self.label("repeat"), self.label("after")
+        loop = Loop(self, after)
+        with self._inside():
+            if loop.active is not None:
+                self.store(loop.active.place, self.mask or self.truth(True))
+                self.depth += 1
+            self.lines.append(f"  br label %{body}\n{body}:")
+            if loop.active is not None:
+                self.mask = loop.active[0]
+            yield loop
+            self.lines.append(f"  br label %{body}\n{after}:")
+
+    def count(self, start: int | Value, stop: int | Value, step: int = 1) -> Iterator[Value]:
+        """Whole numbers at run time, the same in all lanes; at least one."""
+        place, body, after = self._on_stack_once(), self.label("count"), self.label("after")
+        self.store(place, self.of(start, WHOLE))
+        self.lines.append(f"  br label %{body}\n{body}:")
+        with self._inside():
+            k = self.load(place, WHOLE)
+            yield k
+            following = k + step
+            self.store(place, following)
+            goes_on = following < stop
+            self.lines.append(f"  br {goes_on.typed}, label %{body}, label %{after}\n{after}:")
+
+    def _on_stack_once(self) -> Value:
+        place = self.value(f"%m{len(self.head)}", PLACE, 1)
+        self.head.append(f"  {place.name} = alloca i64, align 8")
+        return place
+
+    def each(self, n: int) -> Iterator[int | Value]:
+        """Numbers 0 to n − 1: written out where they are few."""
+        if n <= LONGEST_WRITTEN // 4 or self.target.on_stack:
+            yield from range(n)
+        else:
+            yield from self.count(0, n)
+
+    def rows(self, n: int) -> Iterator[Block]:
+        """Over n numbers of each lane: several of one lane at a time, or one of several lanes."""
+        if self.lanes > 1:
+            if n:
+                yield from (Block(k) for k in (range(n) if n <= 2 else self.count(0, n)))
+            return
+        block, start = self.target.block, 0
+        if n > LONGEST_WRITTEN and not self.target.on_stack:
+            start = n - n % block
+            for k in self.count(0, start, block):
+                yield Block(k, block)
+        width = block
+        while start < n:
+            while width > n - start:
+                width //= 2
+            yield Block(start, width)
+            start += width
+
+    def choose(self, which: Value, cases: Sequence[int]) -> Iterator[int]:
+        """Switch: a case for each number, selected at run time, the same in all lanes."""
+        after, labels = self.label("after"), {k: self.label("case") for k in cases}
+        listed = " ".join(f"i64 {k}, label %{label}" for k, label in labels.items())
+        self.lines.append(f"  switch {which.typed}, label %{after} [ {listed} ]")
+        for k, label in labels.items():
+            self.lines.append(f"{label}:")
+            with self._inside():
+                yield k
+            self.lines.append(f"  br label %{after}")
+        self.lines.append(f"{after}:")
+
+    # trajectories
+    def take(self, counter: Value) -> Value:
+        """Atomic fetch-and-add: the next count of a shared counter for each lane in this branch."""
+        if self.lanes == 1:
+            return self.emit(f"atomicrmw add {counter.typed}, i64 1 monotonic", WHOLE, 1)
+        mask = self.mask if self.mask is not None else self.truth(True)
+        asks = self.emit(f"zext {mask.typed} to {vector_type(self.lanes, WHOLE)}", WHOLE)
+        each = [
+            self.emit(f"extractelement {asks.typed}, i64 {j}", WHOLE, 1) for j in range(self.lanes)
+        ]
+        ends = [each[0]]
+        for ask in each[1:]:
+            ends.append(ends[-1] + ask)
+        begin = self.emit(f"atomicrmw add {counter.typed}, {ends[-1].typed} monotonic", WHOLE, 1)
+        taken = self.value("poison", WHOLE, self.lanes)
+        for j, (end, ask) in enumerate(zip(ends, each, strict=True)):
+            place = begin + (end - ask)
+            taken = self.emit(f"insertelement {taken.typed}, {place.typed}, i64 {j}", WHOLE)
+        return taken
+
+    def body(self, name: str, arguments: Sequence[str], wholes: Sequence[str] = ()) -> str:
+        """Text of the function, whose arguments are addresses, and whole numbers behind them.
+
+        A thread that is given no work has a block of its own for its arrays.
+        """
+        words = [f"ptr %{argument}" for argument in arguments]
+        listed = ", ".join([*words, *(f"{WHOLE} %{argument}" for argument in wholes)])
+        frame = ' "frame-pointer"="all"' if self.lanes > 1 else ""
+        head = f"define void @{name}({listed}) nounwind{frame} {{"
+        own = []
+        if "work" not in arguments and self.work_size:
+            own = [f"  %work = alloca [{self.work_size} x i64], align 8"]
+        return "\n".join([head, "start:", *own, *self.head, *self.lines, "  ret void", "}"])
+
+    def kernel(self) -> str:
+        """Text of the function as the kernel of a GPU's threads, which share a memory."""
+        return self.body(KERNEL, ("memory",), ("thread", "threads"))
+
+
+__all__ = [
+    "KERNEL",
+    "PLACE",
+    "REAL",
+    "TRUTH",
+    "WHOLE",
+    "Block",
+    "Buffer",
+    "Flow",
+    "Given",
+    "Target",
+    "Value",
+    "Variables",
+    "literal",
+]  # fmt: skip

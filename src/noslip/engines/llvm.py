@@ -12,16 +12,16 @@ distance between the rows of p, so that with 0 all rows share one vector of para
 In vector code every number is a vector: value k of lane j is at place ``k lanes + j``, for the
 inputs and for ``out`` alike, and the loop goes over packs of lanes. A lane's result depends on
 nothing but that lane's inputs, to the last bit. Vector code has elementary functions of its own
-(`vector_math`). Scalar code calls those of the C library, but for sine and cosine: they occur in
-nearly every right-hand side, and inline they are computed in parallel with other operations, which
-a call would prevent.
+(`elementary_functions`). Scalar code calls those of the C library, but for sine and cosine: they
+occur in nearly every right-hand side, and inline they are computed in parallel with other
+operations, which a call would prevent.
 
 Products and sums may be fused, quotients taken by reciprocals; nan and ∞ are kept.
 Programs repeat nothing and are optimized beforehand (`engines.optimize`), so LLVM combines
 instructions and no more: its O3 pipeline takes a third longer and changes the speed by less than
-7 %, up or down. A long program is cut into parts that share a workspace (`repetition`): operations
-that repeat become a loop, whose body is compiled once; others become functions of bounded length,
-because one function compiles slower than in proportion to it.
+7 %, up or down. A long program is cut into parts that share a workspace (`optimization`):
+operations that repeat become a loop, whose body is compiled once; others become functions of
+bounded length, because one function compiles slower than in proportion to it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from noslip.algebra import LookupTable, numbered_table
-from noslip.engines.device_math import device_functions
-from noslip.engines.interpreter import INPUT_NAMES
+from noslip.engines.elementary_functions import (
+    BODIES,
+    FAR_ANGLES,
+    device_functions,
+    vector_functions,
+)
 from noslip.engines.ir_writer import (
     GLOBAL,
     REAL,
@@ -44,9 +48,8 @@ from noslip.engines.ir_writer import (
     vector_type,
 )
 from noslip.engines.native_arrays import address as array_address
-from noslip.engines.program import Program
-from noslip.engines.repetition import CONSTANTS, Access, CodePart, cut, whole
-from noslip.engines.vector_math import BODIES, FAR_ANGLES, vector_functions
+from noslip.engines.optimization import CONSTANTS, Access, CodePart, cut, whole
+from noslip.engines.program import INPUT_NAMES, Program
 
 LONGEST_WHOLE = 5000  # operations up to which a program is one function
 

@@ -27,13 +27,20 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from noslip.engines.interpreter import Array, input_tables, input_vector, input_vectors
 from noslip.engines.llvm import library_functions, print_hoisted, print_llvm
 from noslip.engines.machine_code import host, machine_code, require_symbols
 from noslip.engines.native_arrays import place
 from noslip.engines.optimization import hoist, optimize
-from noslip.engines.program import Program, trace_program
-from noslip.engines.target import AbstractTarget, ProgramFunction
+from noslip.engines.program import (
+    AbstractTarget,
+    Array,
+    Program,
+    ProgramFunction,
+    input_tables,
+    input_vector,
+    input_vectors,
+    trace_program,
+)
 
 # Without declared types, ctypes passes bytes and blocks as they are, without conversions.
 CALL = CFUNCTYPE(None)

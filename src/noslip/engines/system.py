@@ -1,5 +1,24 @@
 """`System`, the fourth stage: native functions of (t, x, inputs, parameters), with names and units.
 
+**Values of parameters: given in place of the model's, folded into the code, and checked.**
+
+The checks of a model walk through all its fields, which takes milliseconds. Of a model that passed
+them, other values can change signs and make expressions undefined, and nothing else. Everything the
+checks depend on is therefore traced once as a function of the parameters, which gives a sufficient
+condition for the checks to pass. Values that meet it are accepted; for values that do not, or
+nearly do not, the checks themselves are run: they decide, and say what is wrong.
+
+**Projection of a state onto the holonomic constraints: one step, as an expression.**
+
+    δ = W⁻¹Gᵀ (G W⁻¹ Gᵀ)⁻¹ g,    q ← q − N δ,    quaternions to unit length
+
+One Gauss–Newton step onto the independent holonomic rows g = 0. It is the least-norm step, each
+tree speed weighed by the inertia that moves with it at an ordinary configuration: W are numbers,
+since the whole mass matrix would cost more than all the rest and gain nothing.
+
+Where rows repeat each other with shares that vary, such as those of two side rods, all of them are
+held together, by combinations (`Kinematics.independent_positions`).
+
     x = [q; η; μ; W]     inputs = [u; w; ẇ]     parameters in the model's order
 
 W is the work done on the mechanism since the start by everything that does not derive from a
@@ -9,12 +28,20 @@ such work.
 
 Every function is compiled when it is first needed and never again: parameters are arguments, but
 for those that are folded into the code as constants.
+
+**Choices of independent speeds that together cover the ranges of the coordinates.**
+
+A simulation chooses other independent speeds where those it has end. Code that runs elsewhere must
+bring all it may need along: choices are added, the one that most of the places left ask for first,
+until every sampled configuration is well within one of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -23,20 +50,340 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.base import ArgumentError, LRUCache, SimulationError, counted, interruptible
-from noslip.engines import casadi_functions, outputs
-from noslip.engines.native import HoistedFunction, NativeFunction, compile_hoisted, compile_native
-from noslip.engines.parameters import (
-    ParameterChecker,
-    changed_values,
-    check_not_folded,
-    folded_values,
+from noslip.algebra import stack, symmetric_solve
+from noslip.base import (
+    ArgumentError,
+    CompileError,
+    LRUCache,
+    SimulationError,
+    counted,
+    interruptible,
+    is_truth,
+    nearest,
 )
+from noslip.engines import outputs as traced
+from noslip.engines.native import HoistedFunction, NativeFunction, compile_hoisted, compile_native
 from noslip.engines.program import Program, trace_program
-from noslip.engines.projection import is_projected, projected_state
-from noslip.formulations import Equations, InertiaCheck
-from noslip.kinematics import RANK_LOST, Kinematics, SingularityMeasure, trace
-from noslip.model import Model, Quantity
+from noslip.expressions import CONSTANTS, Name, Number, apply, fold, nominal, parse
+from noslip.formulations import Equations, InertiaCheck, kinetic_energy
+from noslip.kinematics import RANK_LOST, Kinematics, SingularityMeasure, trace, twists
+from noslip.model import (
+    LARGEST,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SMALLEST,
+    Body,
+    Meaning,
+    Model,
+    Quantity,
+    check_model,
+    leaves,
+    texts_of,
+)
+
+#: Directions and minors of inertia tensors below this, relative to 1 or to the trace, are too
+#: close to zero for the condition.
+CLOSE = 1e-11
+#: Number of checked values from which on it pays to trace the condition.
+OFTEN = 4
+
+
+def changed_values(model: Model, given: Mapping[str, float]) -> dict[str, float]:
+    """Nominal values of all parameters, changed where `given` says so."""
+    values = model.parameter_values()
+    where = f"model '{model.name}', parameters"
+    for name, value in given.items():
+        if name not in values:
+            raise SimulationError(f"there is no parameter '{name}'", where, nearest(name, values))
+        try:
+            if isinstance(value, str | bytes) or is_truth(value):
+                raise TypeError("float would read a text as a number, and True as 1")
+            values[name] = float(value)
+        except (TypeError, ValueError):
+            raise SimulationError(
+                f"parameter '{name}' is {value!r}, which is not a number",
+                where,
+                "give a number in the parameter's unit",
+            ) from None
+    return values
+
+
+def check_not_folded(
+    model: Model, values: Mapping[str, float], folded: Mapping[str, float]
+) -> None:
+    """Refuse other values of parameters than those the code was compiled for."""
+    for name, value in folded.items():
+        if values[name] != value:
+            raise SimulationError(
+                f"parameter '{name}' is {values[name]:.9g}, but the code was compiled for "
+                f"{value:.9g}",
+                f"model '{model.name}', parameters",
+                f"leave '{name}' out of fold=… when compiling, or compile a model with the new "
+                "value",
+            )
+
+
+def check_values(model: Model, values: Mapping[str, float]) -> None:
+    """Refuse parameter values that the model's own checks refuse, such as a negative mass."""
+    changed = tuple(dataclasses.replace(p, value=values[p.name]) for p in model.parameters)
+    check_model(dataclasses.replace(model, parameters=changed, scenario=None))
+
+
+def folded_values(model: Model, folded: bool | Sequence[str]) -> dict[str, float]:
+    """Values of the parameters that become constants of the code: those named, or all for True."""
+    values = model.parameter_values()
+    if isinstance(folded, bool):
+        return values if folded else {}
+    if isinstance(folded, str):
+        raise CompileError(
+            f"fold is '{folded}'",
+            f"compilation of model '{model.name}'",
+            f"give a list: fold=['{folded}'], or True for all parameters",
+        )
+    if isinstance(folded, Mapping) or not isinstance(folded, Iterable):
+        raise CompileError(
+            f"fold is {folded!r:.60}",
+            f"compilation of model '{model.name}'",
+            "give a list of names, or True for all parameters; their values are the model's",
+        )
+    for name in folded:
+        if name not in values:
+            raise CompileError(
+                f"there is no parameter '{name}' to fold",
+                f"compilation of model '{model.name}'",
+                nearest(str(name), values),
+            )
+    return {name: values[name] for name in values if name in folded}
+
+
+class ParameterChecker:
+    """Checks values of a model's parameters; those checked last are cached.
+
+    Parameters
+    ----------
+    model : whose parameters they are.
+    inertia : check of the degrees of freedom at a vector of them.
+    """
+
+    def __init__(
+        self, model: Model, inertia: Callable[[NDArray[np.float64]], None] | None = None
+    ) -> None:
+        self.model, self._inertia = model, inertia
+        # a run checks the same ones several times
+        self._accepted: deque[tuple[float, ...]] = deque(maxlen=16)
+
+    @cached_property
+    def _condition(self) -> SufficientCondition:
+        return trace_condition(self.model)
+
+    def checked_vector(self, values: Mapping[str, float]) -> NDArray[np.float64]:
+        """Values of all parameters in their order, checked.
+
+        Raises
+        ------
+        ModelError : if the checks of the model refuse them.
+        FormulationError : if a degree of freedom has no inertia with them.
+        """
+        key = tuple(values.values())
+        vector = np.array(key, dtype=float)
+        if key not in self._accepted:
+            is_often = len(self._accepted) >= OFTEN
+            if not (is_often and self._condition.holds(vector)):
+                check_values(self.model, values)
+                if self._inertia is not None:
+                    self._inertia(vector)
+            self._accepted.append(key)
+        return vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SufficientCondition:
+    """Condition on parameter values under which the checks of the model pass.
+
+    Parameters
+    ----------
+    function : of the parameters: the least number that must be positive, the least that must not be
+        negative, and the sum of the sizes of all that must be finite, these among them.
+    """
+
+    function: ca.Function
+
+    def holds(self, values: NDArray[np.float64]) -> bool:
+        """Whether these values meet the condition."""
+        sizes = np.abs(values)
+        usual = (sizes >= SMALLEST) & (sizes <= LARGEST)
+        if not (usual | (sizes == 0.0)).all():
+            return False
+        positive, not_negative, total = self.function(values).elements()
+        return math.isfinite(total) and positive > 0.0 and not_negative >= 0.0
+
+    def hold(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(n,) whether each of (n, np) rows of values meets the condition."""
+        sizes = np.abs(rows)
+        usual = (((sizes >= SMALLEST) & (sizes <= LARGEST)) | (sizes == 0.0)).all(axis=1)
+        positive, not_negative, total = np.array(self.function(rows.T))
+        return usual & np.isfinite(total) & (positive > 0.0) & (not_negative >= 0.0)
+
+
+def trace_condition(model: Model) -> SufficientCondition:
+    """The condition for other parameter values of a model that passes its checks."""
+    params = ca.SX.sym("p", len(model.parameters))
+    symbols = {p.name: params[k] for k, p in enumerate(model.parameters)}
+    checked = _CheckedTerms(symbols, model.parameter_values())
+    for path, key, _, value in leaves(model):
+        if path[0] != "scenario":
+            for _, text in texts_of(path, key, value):
+                checked.value(text)
+            checked.add_field(key.meaning, value)
+    for asked in model.part_signs:
+        checked.add_field(Meaning(sign=asked.sign), asked.values)
+    for body in model.bodies:
+        checked.add_body(body)
+    groups = (checked.positive, checked.not_negative, checked.finite)
+    positive, not_negative, finite = ([e for e in g if not e.is_constant()] for g in groups)
+    least = [ca.mmin(ca.vertcat(1.0, *group)) for group in (positive, not_negative)]
+    total = ca.sum1(ca.fabs(ca.vertcat(0.0, *positive, *not_negative, *finite)))
+    outputs = ca.vertcat(*least, total)
+    return SufficientCondition(function=ca.Function("condition", [params], [outputs]))
+
+
+class _CheckedTerms:
+    """Terms that the checks of a model test, in the symbols of its parameters."""
+
+    def __init__(self, parameters: Mapping[str, ca.SX], nominal: Mapping[str, float]) -> None:
+        self._nominal = nominal
+        self._known = {**{name: ca.SX(x) for name, x in CONSTANTS.items()}, **parameters}
+        self._values: dict[str, ca.SX | None] = {}
+        self.positive: list[ca.SX] = []
+        self.not_negative: list[ca.SX] = []
+        self.finite: list[ca.SX] = []
+
+    def value(self, scalar: Any) -> ca.SX | None:
+        """A scalar that depends on parameters alone, else None; all its subterms must be finite."""
+        if isinstance(scalar, str):
+            if scalar not in self._values:
+                self._values[scalar] = fold(
+                    parse(scalar), self._leaf, self._call, lambda _, __: None
+                )
+            return self._values[scalar]
+        return ca.SX(scalar) if isinstance(scalar, int | float) else None
+
+    def _leaf(self, node: Number | Name) -> ca.SX | None:
+        return ca.SX(node.value) if isinstance(node, Number) else self._known.get(node.name)
+
+    def _call(self, function: str, arguments: list[ca.SX | None]) -> ca.SX | None:
+        if function == "/" and arguments[1] is not None:
+            self.positive.append(ca.fabs(arguments[1]))
+        if any(argument is None for argument in arguments):
+            return None
+        self.finite.append(apply(function, arguments, ca))
+        return self.finite[-1]
+
+    def add_field(self, meaning: Meaning, given: Any) -> None:
+        """A field that has a sign or is a direction; others are left alone."""
+        if not meaning.sign and not meaning.is_direction:
+            return
+        values = self._values_of(given if isinstance(given, tuple) else (given,))
+        if meaning.sign == POSITIVE:
+            self.positive += values
+        if meaning.sign == NOT_NEGATIVE:
+            self.not_negative += values
+        if meaning.is_direction and len(values) == 3:
+            self.positive.append(ca.norm_1(ca.vertcat(*values)) - CLOSE)
+
+    def add_body(self, body: Body) -> None:
+        """Mass and inertia: with three moments each has a sign, with products the minors do."""
+        moments = self._values_of(body.inertia or ())
+        self._add_inertia((body.mass, body.moment))
+        if len(moments) == 3 == len(body.inertia or ()):
+            self._add_inertia(body.inertia or ())
+        if len(moments) == 6:
+            xx, yy, zz, xy, xz, yz = moments
+            size, minor = ca.fabs(xx) + ca.fabs(yy) + ca.fabs(zz), xx * yy - xy * xy
+            whole = zz * minor - yz * (xx * yz - xy * xz) + xz * (xy * yz - yy * xz)
+            minors = (xx, minor, whole)
+            self.positive += [m - CLOSE * size ** (k + 1) for k, m in enumerate(minors)]
+
+    def _add_inertia(self, scalars: Iterable[Any]) -> None:
+        """Masses or moments: those that vanish at other values may leave a freedom without one."""
+        for scalar in scalars:
+            value = self.value(scalar)
+            if value is not None:
+                has_one = nominal(scalar, self._nominal) > 0.0
+                (self.positive if has_one else self.not_negative).append(value)
+
+    def _values_of(self, scalars: Iterable[Any]) -> list[ca.SX]:
+        """Values of the scalars that depend on parameters alone."""
+        return [value for value in map(self.value, scalars) if value is not None]
+
+
+def is_projected(kin: Kinematics) -> bool:
+    """Whether a model has anything to project on: holonomic rows or unit quaternions."""
+    return bool(kin.probe.quaternions) or bool(kin.held_positions)
+
+
+def projected_state(kin: Kinematics, state: ca.SX) -> ca.SX:
+    """[x on the constraints; residual before].
+
+    The tree speeds are carried over and η is read from them at the new place.
+    """
+    symbols = kin.symbols
+    # the rows are taken at unit quaternions, so that one step squares what is left of them
+    unit, q = _normalized(kin, symbols.q), symbols.q
+    residual = ca.SX(0)
+    if kin.held_positions:
+        G, values = kin.independent_positions
+        X = ca.mtimes(ca.diag(1 / _weights(kin)), G.T)
+        y, _ = symmetric_solve(ca.mtimes(G, X), values)
+        q = _shortened(kin, q - ca.mtimes(kin.N, ca.mtimes(X, y)))
+        held = [kin.probe.holonomic.index(k) for k in kin.held_positions]
+        for entry in ca.vertsplit(kin.g[held, :]):
+            residual = ca.fmax(residual, ca.fabs(entry))
+    q, residual = ca.substitute([q, residual], [symbols.q], [unit])
+    for k in kin.probe.quaternions:
+        residual = ca.fmax(residual, ca.fabs(ca.norm_2(symbols.q[k : k + 4]) - 1))
+    E_there = ca.substitute([kin.E], [symbols.q], [q])[0]
+    eta = ca.mtimes(E_there, kin.v) if ca.depends_on(kin.E, symbols.q) else kin.eta
+    rest = state[kin.num_coordinates + kin.num_independent_speeds :, :]
+    return ca.vertcat(q, eta, rest, residual)
+
+
+def _normalized(kin: Kinematics, q: ca.SX) -> ca.SX:
+    """Coordinates with quaternions of unit length."""
+    parts = list(ca.vertsplit(q)) if q.shape[0] else []
+    for k in kin.probe.quaternions:
+        norm = ca.norm_2(q[k : k + 4])
+        for j in range(k, k + 4):
+            parts[j] = q[j] / norm
+    return ca.vertcat(*parts) if parts else q
+
+
+def _shortened(kin: Kinematics, q: ca.SX) -> ca.SX:
+    """Coordinates with quaternions a little longer than 1 brought back to that.
+
+    By 1/√x = 3/2 − x/2 + …: a step across unit quaternions makes them longer by its square, so
+    that the rest is of its fourth power. A root would take longer than all the rest of the step.
+    """
+    parts = list(ca.vertsplit(q)) if q.shape[0] else []
+    for k in kin.probe.quaternions:
+        share = 1.5 - 0.5 * ca.sumsqr(q[k : k + 4])
+        for j in range(k, k + 4):
+            parts[j] = q[j] * share
+    return ca.vertcat(*parts) if parts else q
+
+
+def _weights(kin: Kinematics) -> ca.DM:
+    """(nv, 1) inertia of each tree speed alone, or lengths where one moves no mass."""
+    symbols = kin.symbols
+    motion = twists(kin.tree, symbols.v)
+    kinetic = kinetic_energy(kin.tree, motion, symbols.v)
+    energy = ca.Function("K", [symbols.q, symbols.params, symbols.v], [kinetic])
+    ((_, q),) = kin.probe.configurations(1)
+    inertia = [2.0 * float(energy(q, kin.probe.params, e)) for e in np.eye(kin.num_speeds)]
+    if min(inertia) <= 1e-9 * max(inertia):
+        inertia = [kin.length**2 if angular else 1.0 for angular in kin.probe.is_angular]
+    return ca.DM(inertia)
+
 
 Array = NDArray[np.float64]
 Made = TypeVar("Made")
@@ -144,7 +491,7 @@ class System:
     @cached_property
     def singularity_measures(self) -> tuple[SingularityMeasure, ...]:
         """Singularity measures of the basis, the contacts and the mass matrix."""
-        return self.kinematics.singularity_measures + outputs.mass_health(self.equations)
+        return self.kinematics.singularity_measures + traced.mass_health(self.equations)
 
     @cached_property
     def has_projection(self) -> bool:
@@ -192,7 +539,7 @@ class System:
     def rates_expression(self) -> ca.SX:
         """The right-hand side as it is traced."""
         work_rate = self._power if self.does_work else ca.SX(0, 1)
-        return outputs.rates(self.equations, work_rate, self.singularity_measures)
+        return traced.rates(self.equations, work_rate, self.singularity_measures)
 
     @cached_property
     def projection(self) -> NativeFunction:
@@ -206,7 +553,7 @@ class System:
 
     def output_expression(self, name: str) -> ca.SX:
         """One of the functions below as it is traced, by its name, such as ``blocks``."""
-        return outputs.OUTPUTS[name](self.equations)
+        return traced.OUTPUTS[name](self.equations)
 
     def _output(self, name: str) -> NativeFunction:
         return self.compile_expression(name, self.output_expression(name))
@@ -411,9 +758,7 @@ class System:
             ``p``. None: they stay an input.
         work : whether the work W is the last state, and its rate the last of the rates.
         """
-        return casadi_functions.casadi_function(
-            self, outputs, name=name, parameters=parameters, work=work
-        )
+        return traced.casadi_function(self, outputs, name=name, parameters=parameters, work=work)
 
     def compile_expression(self, name: str, expression: ca.SX) -> NativeFunction:
         """Native function of an expression of t, x, inputs and parameters."""
@@ -421,7 +766,7 @@ class System:
 
     @cached_property
     def _power(self) -> ca.SX:
-        return outputs.power(self.equations)
+        return traced.power(self.equations)
 
     def __repr__(self) -> str:
         return (
@@ -470,3 +815,78 @@ def compile(equations: Equations, *, fold: bool | Sequence[str] = ()) -> System:
     system = System(equations=equations, folded=folded_values(equations.model, fold))
     _ = system.rates
     return system
+
+
+#: Configurations that are looked at.
+SAMPLES = 300
+#: Most choices of speeds.
+MOST = 12
+#: Share of the floor by which a sampled configuration must be within a choice.
+WITHIN = 1.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BasisCover:
+    """The same mechanism in several choices of independent speeds, the given one first.
+
+    Parameters
+    ----------
+    systems : one for each choice.
+    uncovered : share of the sampled configurations at which none of them is well within its bounds.
+    """
+
+    systems: tuple[System, ...]
+    uncovered: float
+
+
+def basis_measures(system: System) -> ca.SX:
+    """Measures of the independent speeds over their floors: below 1 in size another choice is due.
+
+    Those that change their signs keep them.
+    """
+    found = [h.value / h.floor for h in system.singularity_measures if h.kind == "basis"]
+    return stack(found) if found else ca.SX(0, 1)
+
+
+def cover_ranges(system: System) -> BasisCover:
+    """Choices of independent speeds that cover the coordinates' ranges, at nominal parameters."""
+    return system.cached("basis cover", lambda: _cover(system))
+
+
+def _cover(system: System) -> BasisCover:
+    systems = [system]
+    places = system.kinematics.probe.configurations(SAMPLES)
+    if not places or not basis_measures(system).shape[0]:
+        return BasisCover(systems=(system,), uncovered=0.0)
+    t, q = np.array([at for at, _ in places]), np.array([x for _, x in places])
+    params = np.tile(system.parameters(), (len(t), 1))
+    choices = system.kinematics.regular_bases(t, q, params, same_rows=bool(system.costates))
+    # nothing covers where the constraints themselves lose rank
+    is_open = np.array([c is not None and c.rank >= RANK_LOST for c in choices])
+    is_open &= ~_covered(system, t, q)
+    tried: set[object] = set()
+    while is_open.any() and len(systems) < MOST:
+        wanted = Counter(
+            (choices[k].dependent, choices[k].rows)  # type: ignore[union-attr]
+            for k in np.flatnonzero(is_open)
+        )
+        new = [(key, count) for key, count in wanted.most_common() if key not in tried]
+        if not new:
+            break
+        (dependent, rows), _ = new[0]
+        tried.add((dependent, rows))
+        names = tuple(s.name for k, s in enumerate(system.speeds) if k not in dependent)
+        other = system.in_speeds(names, rows, params[0])
+        covered = _covered(other, t, q) & is_open
+        if covered.any() and other not in systems:
+            systems.append(other)
+            is_open &= ~covered
+    return BasisCover(systems=tuple(systems), uncovered=float(np.mean(is_open)))
+
+
+def _covered(system: System, t: Array, q: Array) -> NDArray[np.bool_]:
+    """(n,) whether configurations are well within a choice of speeds."""
+    symbols = system.kinematics.symbols
+    measures = ca.Function("h", [symbols.t, symbols.q, symbols.params], [basis_measures(system)])
+    values = np.array(measures.map(len(t))(t[None, :], q.T, system.parameters()))
+    return np.asarray(np.min(np.abs(values), axis=0, initial=np.inf) >= WITHIN)

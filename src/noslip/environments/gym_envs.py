@@ -18,8 +18,7 @@ from noslip import SimulationError, System
 from noslip.base import Array, is_truth
 from noslip.engines import AbstractDevice, DeviceArray, given_table
 from noslip.environments.gym_device import DeviceMechanisms, EndedNames
-from noslip.environments.gym_mechanisms import Mechanisms
-from noslip.environments.gym_tasks import GymTask, register_envs
+from noslip.environments.gym_tasks import GymTask, Mechanisms, register_envs
 
 
 class MechanismEnv(gymnasium.Env):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines import device_function
-from noslip.engines.devices import HostDevice
-from noslip.engines.thread_code import ptx_of
+from noslip.engines import devices
+from noslip.engines.devices import HostDevice, ptx_of
 from noslip.simulation.batches import batch_request
 
 N = 23
@@ -63,7 +62,7 @@ def test_a_thread_finds_what_a_lane_finds(system_of, call):
 def test_neither_blocks_nor_parts_nor_threads_change_a_bit(system_of, call, monkeypatch):
     whole = call(system_of, device=HostDevice(threads=N))
     monkeypatch.setattr(batch_request, "DEVICE_BLOCK", 10)
-    monkeypatch.setattr(device_function, "MOST_ROWS", 4)
+    monkeypatch.setattr(devices, "MOST_ROWS", 4)
     for one, other in zip(whole, call(system_of, device=HostDevice(threads=3)), strict=True):
         assert np.array_equal(one, other)
 

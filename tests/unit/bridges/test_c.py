@@ -12,8 +12,8 @@ import pytest
 
 import noslip as ns
 from noslip.bridges.c_source import RESERVED, c_comment
-from noslip.engines.basis_cover import cover_ranges
 from noslip.engines.c_code import print_sincos
+from noslip.engines.system import cover_ranges
 from noslip.model.files import model_to_toml, parse_model
 
 COMPILERS = {"gcc": ["gcc", "-std=c99"], "g++": ["g++", "-x", "c++", "-std=c++11"]}

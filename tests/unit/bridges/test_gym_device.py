@@ -9,8 +9,7 @@ import pytest
 
 import noslip as ns
 from noslip.engines.device_arrays import DeviceArray, to_device
-from noslip.engines.devices import HostDevice
-from noslip.engines.thread_code import ptx_of
+from noslip.engines.devices import HostDevice, ptx_of
 from noslip.environments import gym_device
 
 gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is not installed")

@@ -11,9 +11,8 @@ import pytest
 
 from noslip.algebra.grid_splines import grid_spline
 from noslip.engines.c_code import c_number, print_statements, print_tables, used_inputs
-from noslip.engines.interpreter import LOOKUPS, MEANINGS, interpret
 from noslip.engines.optimization import optimize
-from noslip.engines.program import Operation, Program, trace_program
+from noslip.engines.program import LOOKUPS, MEANINGS, Operation, Program, interpret, trace_program
 
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc on the path")
 

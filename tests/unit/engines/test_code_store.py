@@ -19,10 +19,10 @@ from noslip.base import atomic
 from noslip.base.cache import LRUCache
 from noslip.engines import code_store, llvm, machine_code
 from noslip.engines.code_store import _HEADER
-from noslip.engines.interpreter import interpret_rows
 from noslip.engines.machine_code import CONTROL_FLOW_PASSES, stored_machine_code
 from noslip.engines.native import NativeFunction
 from noslip.engines.optimization import optimize
+from noslip.engines.program import interpret_rows
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of files")
 

@@ -9,11 +9,11 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from noslip.engines.device_math import OTHERS, RECIPROCALS, device_functions
+from noslip.engines.elementary_functions import OTHERS, RECIPROCALS, device_functions
 from noslip.engines.machine_code import host, machine_code
 
 D = ctypes.c_double
-#: As the head of `device_math` promises, in units in the last place.
+#: As the head of `elementary_functions` promises, in units in the last place.
 OFF, SAME_AS_NEAR = 3.0, 1.0
 LIMITS = [
     *(0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, 2.5, 1e300, -1e300),

@@ -11,8 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from noslip.engines.flow import PLACE, Buffer, Flow, Given, Target
-from noslip.engines.ir_writer import REAL, WHOLE, vector_type
+from noslip.engines.ir_writer import PLACE, REAL, WHOLE, Buffer, Flow, Given, Target, vector_type
 from noslip.engines.machine_code import CONTROL_FLOW_PASSES, machine_code
 
 TARGETS = {

@@ -6,8 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.engines.interpreter import interpret, interpret_rows
-from noslip.engines.program import CASADI_KINDS, Program, trace_program
+from noslip.engines.program import CASADI_KINDS, Program, interpret, interpret_rows, trace_program
 
 # Two C libraries may differ in the last digits.
 TOLERANCE = 1e-14

@@ -13,13 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noslip.base.errors import CompileError
-from noslip.engines import llvm, repetition
-from noslip.engines.interpreter import interpret, interpret_rows
+from noslip.engines import llvm, optimization
 from noslip.engines.llvm import print_llvm
 from noslip.engines.machine_code import machine_code, require_symbols
 from noslip.engines.native import NativeFunction, compile_native
 from noslip.engines.optimization import reassociate
-from noslip.engines.program import CASADI_KINDS, Operation, Program, trace_program
+from noslip.engines.program import (
+    CASADI_KINDS,
+    Operation,
+    Program,
+    interpret,
+    interpret_rows,
+    trace_program,
+)
 
 # Two C libraries may differ in the last digits of one operation.
 ONE_OPERATION = 1e-14
@@ -149,8 +155,8 @@ def test_parts_and_whole(monkeypatch: pytest.MonkeyPatch, longest_part: int) -> 
     inputs = chain_inputs(program, 5)
     whole = native(program).map(*inputs)
     monkeypatch.setattr(llvm, "LONGEST_WHOLE", longest_part)
-    monkeypatch.setattr(repetition, "LONGEST_PART", longest_part)
-    monkeypatch.setattr(repetition, "FEWEST_ITERATIONS", 10**9)
+    monkeypatch.setattr(optimization, "LONGEST_PART", longest_part)
+    monkeypatch.setattr(optimization, "FEWEST_ITERATIONS", 10**9)
     assert (
         f"@program0_part{(reassociate(program).num_operations - 1) // longest_part}("
         in print_llvm([program])
@@ -180,8 +186,8 @@ def test_workspace_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
         value = ca.sin(value)
     program = trace_program("f", [EMPTY, x, EMPTY, EMPTY], value)
     monkeypatch.setattr(llvm, "LONGEST_WHOLE", 10)
-    monkeypatch.setattr(repetition, "LONGEST_PART", 10)
-    monkeypatch.setattr(repetition, "FEWEST_ITERATIONS", 10**9)
+    monkeypatch.setattr(optimization, "LONGEST_PART", 10)
+    monkeypatch.setattr(optimization, "FEWEST_ITERATIONS", 10**9)
     assert "%w = alloca [2 x double]" in print_llvm([program])
     np.testing.assert_allclose(
         native(program)([], [1.0], [], []), interpret(program, [], [1.0], [], [])

@@ -9,13 +9,11 @@ from scipy.interpolate import RectBivariateSpline
 
 from noslip.algebra.grid_splines import GridSpline, grid_spline
 from noslip.algebra.step_tables import StepTable, step_table
-from noslip.engines.catalog import known_targets
-from noslip.engines.interpreter import interpret, interpret_rows
 from noslip.engines.llvm import print_llvm, print_thread_functions
-from noslip.engines.lookup import lower_lookups
 from noslip.engines.native import compile_native, compile_wide
-from noslip.engines.optimization import optimize
-from noslip.engines.program import Program, trace_program
+from noslip.engines.optimization import lower_lookups, optimize
+from noslip.engines.program import Program, interpret, interpret_rows, trace_program
+from noslip.engines.targets import known_targets
 
 NOTHING = ca.SX(0, 1)
 X = ca.SX.sym("x", 2)

@@ -9,9 +9,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.engines.interpreter import apply, interpret_rows
 from noslip.engines.optimization import FUSED, LATENCIES, SUMS, optimize, schedule
-from noslip.engines.program import Program, trace_program
+from noslip.engines.program import Program, apply, interpret_rows, trace_program
 
 EMPTY = ca.SX(0, 1)
 ARITHMETIC = {

@@ -9,7 +9,7 @@ from small_mechanisms import cart
 
 import noslip as ns
 from noslip.base.errors import ModelError
-from noslip.engines.parameters import check_values, trace_condition
+from noslip.engines.system import check_values, trace_condition
 from noslip.expressions.arithmetic import nominal as value_of
 from noslip.model.files import model_to_toml, parse_model
 from noslip.model.schema import leaves

@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 from noslip.base.errors import CompileError
-from noslip.engines.interpreter import LOOKUPS, MEANINGS, interpret
 from noslip.engines.llvm import CALLS, INSTRUCTIONS
-from noslip.engines.program import CASADI_KINDS, Program, trace_program
+from noslip.engines.program import (
+    CASADI_KINDS,
+    LOOKUPS,
+    MEANINGS,
+    Program,
+    interpret,
+    trace_program,
+)
 
 EMPTY = ca.SX(0, 1)
 

@@ -12,12 +12,10 @@ from newton_euler import NewtonEuler
 from states import admissible_states
 
 import noslip as ns
-from noslip.engines import llvm, repetition
-from noslip.engines.interpreter import interpret_rows
+from noslip.engines import llvm, optimization
 from noslip.engines.native import compile_native, compile_wide
-from noslip.engines.optimization import reassociate
-from noslip.engines.program import Program, trace_program
-from noslip.engines.repetition import PartedProgram, cut
+from noslip.engines.optimization import PartedProgram, cut, reassociate
+from noslip.engines.program import Program, interpret_rows, trace_program
 
 EMPTY = ca.SX(0, 1)
 STEPS = 60
@@ -193,4 +191,4 @@ def test_short_bodies_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
         value = value * p[0] + x[k]
     program = trace_program("f", [EMPTY, x, EMPTY, p], value)
     (loop,) = (part for part in cut(program).parts if part.count > 1)
-    assert loop.body.num_operations >= repetition.SHORTEST_BODY
+    assert loop.body.num_operations >= optimization.SHORTEST_BODY

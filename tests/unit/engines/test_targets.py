@@ -10,9 +10,8 @@ import pytest
 
 import noslip as ns
 from noslip.base.families import isolated, load_plugin
-from noslip.engines.catalog import compare_targets, known_targets
-from noslip.engines.program import CASADI_KINDS, trace_program
-from noslip.engines.target import AbstractTarget
+from noslip.engines.program import CASADI_KINDS, AbstractTarget, trace_program
+from noslip.engines.targets import compare_targets, known_targets
 
 PLUGIN = Path(__file__).parents[2] / "models" / "own_target.py"
 WORDS = ["native", "wide", "thread", "sympy", "own_closures"]

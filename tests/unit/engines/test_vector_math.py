@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from wide_functions import EMPTY, SPECIAL, function_of, values
 
+from noslip.engines.elementary_functions import FAR, HALF_PI, LOG_2
 from noslip.engines.native import compile_wide
 from noslip.engines.program import trace_program
-from noslip.engines.vector_math import FAR, HALF_PI, LOG_2
 
 
 @pytest.mark.parametrize(

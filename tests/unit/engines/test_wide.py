@@ -11,13 +11,12 @@ import pytest
 from wide_functions import EMPTY, SPECIAL, function_of
 
 import noslip as ns
-from noslip.engines import llvm, repetition
-from noslip.engines.interpreter import interpret_rows
+from noslip.engines import llvm, optimization
 from noslip.engines.ir_writer import IRWriter
 from noslip.engines.llvm import print_llvm
 from noslip.engines.native import WideFunction, compile_native, compile_wide, native_lanes, pack
 from noslip.engines.optimization import reassociate
-from noslip.engines.program import CASADI_KINDS, Operation, Program, trace_program
+from noslip.engines.program import CASADI_KINDS, Operation, Program, interpret_rows, trace_program
 
 # Two C libraries may differ in the last digits of one operation.
 ONE_OPERATION = 1e-14
@@ -83,8 +82,8 @@ def test_wide_parts_and_whole(monkeypatch, system_of, rng, longest_part: int) ->
     u, p = rng.normal(size=(5, len(system.inputs))), system.parameters()
     whole = compile_wide([program], 4)["rates"].map(np.zeros(5), x, u, p)
     monkeypatch.setattr(llvm, "LONGEST_WHOLE", longest_part)
-    monkeypatch.setattr(repetition, "LONGEST_PART", longest_part)
-    monkeypatch.setattr(repetition, "FEWEST_ITERATIONS", 10**9)
+    monkeypatch.setattr(optimization, "LONGEST_PART", longest_part)
+    monkeypatch.setattr(optimization, "FEWEST_ITERATIONS", 10**9)
     assert (
         f"@program0_part{(reassociate(program).num_operations - 1) // longest_part}("
         in print_llvm([program], 4)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines.devices import HostDevice
-from noslip.engines.thread_code import ptx_of
+from noslip.engines.devices import HostDevice, ptx_of
 from noslip.simulation.batches import batch_code
 from noslip.simulation.sensitivities import forward
 

@@ -11,9 +11,8 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noslip.engines.interpreter import LOOKUPS, MEANINGS, interpret
-from noslip.engines.program import trace_program
-from noslip.engines.sympy import apply_kind, to_sympy
+from noslip.engines.program import LOOKUPS, MEANINGS, interpret, trace_program
+from noslip.engines.sympy_target import apply_kind, to_sympy
 from noslip.show.equations.algebra import MAX_TERMS, ONE, Algebra, Atom, Budget, TooLarge, content
 from noslip.show.equations.closed_forms import forms_of
 from noslip.show.equations.factoring import Writer

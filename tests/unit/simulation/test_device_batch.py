@@ -19,8 +19,7 @@ from test_batch_watched import ctrl_c  # noqa: F401
 
 import noslip as ns
 from noslip.engines import cuda_driver
-from noslip.engines.devices import HostDevice
-from noslip.engines.thread_code import ptx_of
+from noslip.engines.devices import HostDevice, ptx_of
 from noslip.simulation.batches import batch, batch_code, batch_request
 
 STARTS = {

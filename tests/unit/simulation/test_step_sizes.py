@@ -10,8 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from noslip.engines.flow import PLACE, Given, Target
-from noslip.engines.ir_writer import WHOLE
+from noslip.engines.ir_writer import PLACE, WHOLE, Given, Target
 from noslip.engines.machine_code import stored_machine_code
 from noslip.simulation.loop.rules import SAFETY, next_step
 from noslip.simulation.loop.steps import next_step as loop_next_step

@@ -867,7 +867,7 @@ def _finish(w: LoopWriter) -> None:
 _CALL = CFUNCTYPE(None, c_void_p, c_void_p)
 _PACKAGE = Path(__file__).parent.parent.parent
 #: Files that the texts of loops are made from.
-_SOURCES = (*("engines/flow.py", "engines/ir_writer.py", "simulation/loop"),)
+_SOURCES = ("engines/ir_writer.py", "simulation/loop")
 
 
 class LoopCode(NamedTuple):

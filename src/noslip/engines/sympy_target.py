@@ -19,9 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sympy.utilities.lambdify import implemented_function
 
 from noslip.algebra import GridSpline, StepTable, numbered_table
-from noslip.engines.interpreter import input_vectors
-from noslip.engines.program import Program
-from noslip.engines.target import AbstractTarget, ProgramFunction
+from noslip.engines.program import AbstractTarget, Program, ProgramFunction, input_vectors
 
 HALF = sympy.Rational(1, 2)
 #: Operands and operations of a value that is written out: used once, and more than once.

@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from noslip.base import members_of
-from noslip.engines.interpreter import Interpreter, input_tables
+from noslip.engines.devices import ThreadTarget
 from noslip.engines.native import Native, Wide
-from noslip.engines.program import Program
-from noslip.engines.sympy import SympyTarget
-from noslip.engines.target import AbstractTarget
-from noslip.engines.thread_code import ThreadTarget
+from noslip.engines.program import AbstractTarget, Interpreter, Program, input_tables
+from noslip.engines.sympy_target import SympyTarget
 
 # imported so that they are known; the reference comes first
 _ORDER: tuple[type[AbstractTarget], ...] = (
