@@ -15,9 +15,19 @@ import noslip as ns
 b = ns.ModelBuilder(name="robot", gravity=(0.0, 0.0, -9.81))
 b.part(ns.parts.Base(name="base", mass=15.0, size=(0.5, 0.32, 0.14), position=(0.12, 0.0, 0.18)))
 for name, y in (("left", 0.2), ("right", -0.2)):
-    b.part(ns.parts.DrivenWheel(name=name, parent="base", position=(0.0, y, 0.1), radius=0.1, mass=1.2))
+    b.part(
+        ns.parts.DrivenWheel(name=name, parent="base", position=(0.0, y, 0.1), radius=0.1, mass=1.2)
+    )
 b.part(
-    ns.parts.Caster(name="caster", parent="base", position=(0.3, 0.0, 0.06), radius=0.06, trail=0.03, mass=0.3, fork_mass=0.2)
+    ns.parts.Caster(
+        name="caster",
+        parent="base",
+        position=(0.3, 0.0, 0.06),
+        radius=0.06,
+        trail=0.03,
+        mass=0.3,
+        fork_mass=0.2,
+    )
 )
 for speed in ("base.vx", "base.rate"):
     b.independent_speed(speed)
