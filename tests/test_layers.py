@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "noslip"
 #: The stages, in the order data flows. A package imports only from earlier ones.
 CORE = (
     *("base", "algebra", "expressions", "model", "kinematics", "formulations"),
-    *("engines", "simulation", "analysis", "control"),
+    *("engines", "simulation", "analysis", "control", "planning"),
 )
 #: What stands around the core, on its doors and the public names alone. The same order.
 SATELLITES = (
@@ -42,8 +42,8 @@ WIDTHS = {
     "kinematics": 27,
     "formulations": 29,
     "engines": 62,
-    "simulation": 59,
-    "analysis": 30,
+    "simulation": 61,
+    "analysis": 32,
     "control": 22,
     "scene": 20,
     "show": 23,

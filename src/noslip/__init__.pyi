@@ -240,6 +240,17 @@ from .control.track import (
     track as track,
 )
 
+# 7 plan
+from .planning.problem import (
+    PlanError as PlanError,
+)
+from .planning.planned import (
+    Plan as Plan,
+)
+from .planning.optimal import (
+    plan as plan,
+)
+
 # to other programs
 from .identification.measured_files import (
     read_measured as read_measured,

@@ -1,6 +1,8 @@
 """Names that other packages may use, in the order in which they are needed."""
 
 from .audit import (
+    Audit as Audit,
+    audit_forces as audit_forces,
     touches_ground as touches_ground,
 )
 from .cartesian import (

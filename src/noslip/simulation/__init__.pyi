@@ -3,6 +3,9 @@
 from .batches.batch_request import (
     known_columns as known_columns,
 )
+from .batches.batch import (
+    simulate_batch as simulate_batch,
+)
 from .batches.periods import (
     PeriodColumns as PeriodColumns,
     Periods as Periods,
@@ -33,6 +36,7 @@ from .inputs import (
     AbstractInputLaw as AbstractInputLaw,
     Guard as Guard,
     InputGenerator as InputGenerator,
+    Table as Table,
     conditioning as conditioning,
 )
 from .inputs import (

@@ -71,6 +71,15 @@ def planar_supports(system: System) -> dict[str, Callable[[], ca.SX]]:
     }
 
 
+def planar_loads(system: System) -> dict[str, Callable[[], ca.SX]]:
+    """Contact → its load, N, of all wheels under such a joint: that of springs which also pull."""
+    return {
+        name: partial(_load, system, joint, place)
+        for joint, wheels in _bases(system).items()
+        for place, name in enumerate(wheels)
+    }
+
+
 def is_shared(system: System, contact: str) -> bool:
     """Whether the load of a wheel under a planar joint is one of several splits."""
     return any(contact in wheels and len(wheels) > 3 for wheels in _bases(system).values())
@@ -111,11 +120,29 @@ def _support(system: System, joint: int, place: int) -> ca.SX:
     return supports[place]
 
 
-def _supports(system: System, joint: int) -> ca.SX:
-    """Supports of all wheels under a joint."""
+def _load(system: System, joint: int, place: int) -> ca.SX:
+    columns, w = system.cached(("held", joint), partial(_held, system, joint))
+    if len(columns) == 3:
+        return _loads(columns, w)[place]
+    return _spring_loads(system, joint, columns, w)[place]
+
+
+def _spring_loads(system: System, joint: int, columns: list[ca.SX], w: ca.SX) -> ca.SX:
+    """N = K Eᵀ (E K Eᵀ)⁻¹ w."""
+    E, K = ca.horzcat(*columns), ca.diag(ca.vertcat(*_stiffness(system, _under(system, joint))))
+    shares, _ = symmetric_solve(ca.mtimes([E, K, E.T]), w)
+    return ca.mtimes([K, E.T, shares])
+
+
+def _under(system: System, joint: int) -> list[int]:
+    names = [trace.contact.name for trace in system.kinematics.contacts]
+    return [names.index(name) for name in _bases(system)[joint]]
+
+
+def _held(system: System, joint: int) -> tuple[list[ca.SX], ca.SX]:
+    """Columns of E and w of a joint."""
     kin = system.kinematics
-    names = [trace.contact.name for trace in kin.contacts]
-    under = [names.index(name) for name in _bases(system)[joint]]
+    under = _under(system, joint)
     axes = ca.vertsplit(system.output_expression("contact_axes"), 3)
     points = [axes[4 * k] for k in under]
     along, across, normal = axes[4 * under[0] + 1 : 4 * under[0] + 4]
@@ -128,14 +155,16 @@ def _supports(system: System, joint: int) -> ca.SX:
     load = ca.dot(force, normal)
     arm = [ca.dot(e, point - middle) * load for e in level]
     held = [ca.dot(moment, e) / kin.length for e in (along, across)]
-    w = ca.vertcat(load, arm[0] + held[0], arm[1] + held[1])
-    best = [_least_load([columns[k] for k in corners], w) for corners in _triangles(len(under))]
-    margin = reduce(ca.fmax, best)
-    if len(under) == 3:
+    return columns, ca.vertcat(load, arm[0] + held[0], arm[1] + held[1])
+
+
+def _supports(system: System, joint: int) -> ca.SX:
+    """Supports of all wheels under a joint."""
+    columns, w = system.cached(("held", joint), partial(_held, system, joint))
+    if len(columns) == 3:
         return ca.vertcat(*_loads(columns, w))
-    E, K = ca.horzcat(*columns), ca.diag(ca.vertcat(*_stiffness(system, under)))
-    shares, _ = symmetric_solve(ca.mtimes([E, K, E.T]), w)
-    return ca.fmax(margin, ca.mtimes([K, E.T, shares]))
+    best = [_least_load([columns[k] for k in corners], w) for corners in _triangles(len(columns))]
+    return ca.fmax(reduce(ca.fmax, best), _spring_loads(system, joint, columns, w))
 
 
 def _triangles(count: int) -> list[tuple[int, ...]]:
@@ -195,7 +224,8 @@ def reaction_values(system: System) -> dict[str, NamedValue]:
     A row's is its multiplier. Of a joint ``x``, ``y``, ``z`` are the force on its child in world
     axes, ``moment_x`` … the moment about the joint's point, ``point_x`` … that point. Of a wheel
     under a planar joint, whose load is no row, ``support.WHEEL`` is negative where the ground would
-    have to pull on it; under three wheels it is the load.
+    have to pull on it, and ``load.WHEEL`` its load on springs that also pull; under three wheels
+    both are the load.
     """
     kin, equations = system.kinematics, system.equations
     found: dict[str, NamedValue] = {}
@@ -217,6 +247,8 @@ def reaction_values(system: System) -> dict[str, NamedValue]:
             )
     for name, trace in planar_supports(system).items():
         found[f"support.{name}"] = ("N", trace)
+    for name, trace in planar_loads(system).items():
+        found[f"load.{name}"] = ("N", trace)
     return found
 
 

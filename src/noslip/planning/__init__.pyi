@@ -1,0 +1,1 @@
+"""Names that other packages may use, in the order in which they are needed."""

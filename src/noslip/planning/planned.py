@@ -1,0 +1,306 @@
+"""`Plan`: what was found, never without its exact replay.
+
+The planned inputs, constant or linear in time between the nodes, are given to `simulate`; what the
+replay misses, exceeds and needs is measured there and not in the transcription. Where the motion is
+unstable, small errors grow, and a feedback that belongs to the plan holds it (`feedback`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from noslip.analysis import Audit, audit_forces, contact_forces
+from noslip.base import Array, counted
+from noslip.engines import System, compile_expression
+from noslip.planning.problem import Problem, Row
+from noslip.planning.program import Indices
+from noslip.simulation import Table, Trajectory, simulate, simulate_batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan:
+    """An optimal motion from a start to a goal, with its exact replay. Made by :func:`plan`.
+
+    Parameters
+    ----------
+    system : whose motion it is.
+    problem : what was asked, read.
+    t : (N + 1,) nodes, s.
+    states : name → (N + 1,) values at the nodes; coordinates that nothing looks at are left out.
+    inputs : name → values of the planned inputs: (N,) constant between nodes, or (N + 1,) of given
+        speeds, linear in between.
+    cost : what was to be least: s, J, or the integral that was asked for.
+    run : the exact replay by :func:`simulate` under the planned inputs.
+    open_run : the replay without feedback, where `run` has one; else the same.
+    goal_errors : goal → what the replay misses, in its unit.
+    excess : limit → by how much the replay exceeds it, relative to its size; 0 where it holds.
+    clearance : least distance to an obstacle along the replay, m, less the one asked for; infinite
+        without obstacles.
+    timings : what took how long, s.
+    gains : (N, controls, states) of the feedback that holds an unstable motion, else None.
+    ending : where the solver ended; refining begins there.
+    """
+
+    system: System
+    problem: Problem
+    t: Array
+    states: dict[str, Array]
+    inputs: dict[str, Array]
+    cost: float
+    run: Trajectory
+    open_run: Trajectory
+    goal_errors: dict[str, float]
+    excess: dict[str, float]
+    clearance: float
+    iterations: int
+    timings: dict[str, float]
+    gains: Array | None
+    refining: Callable[[Plan, float], Plan] = field(repr=False)
+    ending: Any = field(repr=False)
+    _audit: list[Audit] = field(default_factory=list, repr=False)
+
+    @property
+    def duration(self) -> float:
+        """s."""
+        return float(self.t[-1])
+
+    @property
+    def has_feedback(self) -> bool:
+        """Whether the replay is held on the plan by a feedback."""
+        return self.gains is not None
+
+    @property
+    def audit(self) -> Audit:
+        """No-slip audit of the replay, at the least of the friction coefficients given."""
+        if not self._audit:
+            mu = min(self.problem.friction.values(), default=None)
+            forces = contact_forces(self.system, self.run)
+            self._audit.append(audit_forces(self.system, forces, self.run.t, mu))
+        return self._audit[0]
+
+    def defects(self) -> dict[str, Array]:
+        """State → (N,) by what the exact motion of an interval misses its planned end."""
+        names = [q.name for q in (*self.system.coordinates, *self.system.independent_speeds)]
+        seen = [name for name in names if name in self.states]
+        steps = np.diff(self.t)
+        found = {name: np.zeros(len(steps)) for name in seen}
+        for size in np.unique(np.round(steps, 12)):
+            at = np.flatnonzero(np.abs(steps - size) < 1e-11)
+            batch = simulate_batch(
+                self.system,
+                duration=float(steps[at[0]]),
+                start={name: self.states[name][at] for name in seen},
+                inputs=self._inputs_from(at),
+                parameters=self.problem.changes,
+                columns=seen,
+                count=len(at),
+            )
+            for name in seen:
+                found[name][at] = batch.final[name] - self.states[name][at + 1]
+        return found
+
+    def _inputs_from(self, at: Indices) -> dict[str, Any]:
+        """Inputs of intervals, each from its own start."""
+        found: dict[str, Any] = {}
+        for name, values in self.inputs.items():
+            if len(values) == len(self.t):
+                spans = [np.array([0.0, self.t[k + 1] - self.t[k]]) for k in at]
+                found[name] = [
+                    Table(times=span, values=values[k : k + 2])
+                    for k, span in zip(at, spans, strict=True)
+                ]
+            else:
+                found[name] = values[at]
+        return found
+
+    def refine(self, tolerance: float = 1e-3) -> Plan:
+        """The plan on a finer mesh, until its replay reaches the goal and keeps every limit.
+
+        Parameters
+        ----------
+        tolerance : largest miss of the goal by the replay, m; rotations by 1.75 tolerance rad (so
+            0.1° for 1 mm). Limits are kept to 1e-6 of their sizes, obstacles are not touched.
+
+        Raises
+        ------
+        PlanError : if that is not reached.
+        """
+        return self.refining(self, tolerance)
+
+    def miss(self) -> float:
+        """Largest miss of the goal: m, or rad over 1.75."""
+        units = {q.name: q.unit for q in (*self.system.coordinates, *self.system.speeds)}
+        sizes = [
+            abs(v) / (1.75 if units.get(n, "").startswith("rad") else 1.0)
+            for n, v in self.goal_errors.items()
+        ]
+        return max(sizes, default=0.0)
+
+    def summary(self) -> str:
+        """The plan in a few lines."""
+        worst = max(self.excess.items(), key=lambda item: item[1], default=("", 0.0))
+        lines = [
+            f"plan of '{self.system.model.name}': {self.duration:.4f} s, cost {self.cost:.6g} "
+            f"({self.problem.minimize}), {counted(len(self.t) - 1, 'interval')}, "
+            f"{counted(self.iterations, 'iteration')}, {sum(self.timings.values()):.2f} s",
+            "replay by simulate: misses "
+            + (", ".join(f"{n} by {v:.2g}" for n, v in self.goal_errors.items()) or "nothing"),
+        ]
+        if self.has_feedback:
+            missed = max(
+                (abs(v) for v in goal_errors(self.problem, self.open_run).values()), default=0.0
+            )
+            lines.append(f"with the plan's feedback; without it the largest miss is {missed:.2g}")
+        lines.append(
+            f"limits are exceeded by at most {worst[1]:.1e} of their size"
+            + (f" ({worst[0]})" if worst[1] > 0 else "")
+        )
+        if np.isfinite(self.clearance):
+            lines.append(f"clearance {self.clearance:.4f} m")
+        return "\n".join(lines)
+
+    def save(self, path: str | Path) -> None:
+        """Save the replay, with all columns, as :meth:`Trajectory.save` does."""
+        self.run.save(path)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+def tables(t: Array, inputs: dict[str, Array]) -> dict[str, Table]:
+    """Planned inputs as `simulate` takes them."""
+    return {
+        name: Table(times=t, values=values, kind="linear")
+        if len(values) == len(t)
+        else Table(times=t, values=np.append(values, values[-1]), kind="hold")
+        for name, values in inputs.items()
+    }
+
+
+def sample_times(t: Array, between: int = 4) -> Array:
+    """Nodes, and times between them."""
+    steps = np.diff(t)[:, None] * np.arange(between) / between
+    return np.append((t[:-1, None] + steps).ravel(), t[-1])
+
+
+class NamedRows:
+    """Values of rows along runs, by native code."""
+
+    def __init__(self, system: System, rows: tuple[Row, ...]) -> None:
+        symbols = system.kinematics.symbols
+        given = [symbols.t, system.equations.state, system.equations.inputs, symbols.params]
+        self.rows, self.system = rows, system
+        value = ca.vertcat(*[row.value for row in rows])
+        self._code = compile_expression("limits", given, value)
+
+    def along(self, run: Trajectory, parameters: Array, inputs: Array) -> Array:
+        """(n, rows) at the samples of a run."""
+        names = [q.name for q in (*self.system.coordinates, *self.system.independent_speeds)]
+        names += [q.name for q in self.system.auxiliary_states]
+        x = np.column_stack([run[name] for name in names])
+        return self._code.map(run.t, x, inputs, parameters)
+
+
+def goal_errors(problem: Problem, run: Trajectory) -> dict[str, float]:
+    """Goal → what the end of a run misses."""
+    mark, found = problem.marks[-1], {}
+    for name, (low, high) in mark.states.items():
+        if name in run:
+            value = float(run[name][-1])
+            found[name] = value - min(max(value, low), high)
+    if mark.rows:
+        system = problem.system
+        values = rows_code(system, mark.rows).along(
+            run, problem.parameters, np.zeros((len(run.t), len(system.inputs)))
+        )[-1]
+        for row, value in zip(mark.rows, values, strict=True):
+            found[row.name] = float(value - min(max(value, row.bounds[0]), row.bounds[1]))
+    return found
+
+
+def rows_code(system: System, rows: tuple[Row, ...]) -> NamedRows:
+    """Native code of rows; cached."""
+    key = ("plan rows", tuple(str(row.value) if row.name == "" else row.name for row in rows))
+    return system.cached(key, lambda: NamedRows(system, rows))
+
+
+def input_columns(
+    system: System, t: Array, inputs: dict[str, Array], at: Array, *, late: bool
+) -> Array:
+    """(n, nu) planned inputs at times; at a node those of the interval after it, or before."""
+    after = np.searchsorted(t, at, side="left" if late else "right")
+    k = np.clip(after - 1, 0, len(t) - 2)
+    found = np.zeros((len(at), len(system.inputs)))
+    for j, quantity in enumerate(system.inputs):
+        name = quantity.name
+        base = name.removesuffix("_rate")
+        if name in inputs:
+            values = inputs[name]
+            is_linear = len(values) == len(t)
+            found[:, j] = np.interp(at, t, values) if is_linear else values[k]
+        elif base in inputs:
+            values = inputs[base]
+            found[:, j] = (np.diff(values) / np.diff(t))[k]
+    return found
+
+
+def replay(problem: Problem, t: Array, inputs: dict[str, Array], law: Any = None) -> Trajectory:
+    """The exact run of planned inputs, or of a law."""
+    contacts = problem.system.model.contacts
+    return simulate(
+        problem.system,
+        duration=float(t[-1]),
+        start=problem.start,
+        inputs=tables(t, inputs) if law is None else law,
+        parameters=problem.changes,
+        samples=sample_times(t),
+        reactions=bool(contacts),
+        on_failure="return",
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checked:
+    """What a replay misses and exceeds."""
+
+    errors: dict[str, float]
+    excess: dict[str, float]
+
+
+def check(problem: Problem, t: Array, inputs: dict[str, Array], run: Trajectory) -> Checked:
+    """Compare a replay with what was asked."""
+    system = problem.system
+    excess: dict[str, float] = {}
+    for name, (low, high) in {**problem.state_limits, **problem.control_limits}.items():
+        if name in inputs:
+            values = inputs[name]
+        elif name in run:
+            values = run[name]
+        elif name.removesuffix("_rate") in inputs:
+            values = np.diff(inputs[name.removesuffix("_rate")]) / np.diff(t)
+        else:
+            continue
+        size = max(abs(v) for v in (low, high) if np.isfinite(v)) or 1.0
+        excess[name] = float(max(np.max(values) - high, low - np.min(values), 0.0) / size)
+    if problem.rows:
+        code = rows_code(system, problem.rows)
+        worst = np.zeros(len(problem.rows))
+        for late in (False, True):
+            u = input_columns(system, t, inputs, run.t, late=late)
+            values = code.along(run, problem.parameters, u)
+            bounds = np.array([row.bounds for row in problem.rows])
+            over = np.max(np.maximum(values - bounds[:, 1], bounds[:, 0] - values), axis=0)
+            sizes = [
+                max((abs(v) for v in row.bounds if np.isfinite(v)), default=1.0) or 1.0
+                for row in problem.rows
+            ]
+            worst = np.maximum(worst, np.maximum(over, 0.0) / sizes)
+        for row, value in zip(problem.rows, worst, strict=True):
+            excess[row.name] = max(excess.get(row.name, 0.0), float(value))
+    return Checked(goal_errors(problem, run), excess)

@@ -1,0 +1,385 @@
+"""What is asked of a plan, read: rows with names and bounds, a start, a goal and a cost.
+
+Every limit is a bound of a state, of a control, or of a traced expression. Friction of a wheel with
+load N and forces F along and across asks for μ²N² ≥ |F|² and N ≥ the least load, over the weight
+that a wheel has in the mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import casadi as ca
+import numpy as np
+
+from noslip.base import Array, NoslipError, is_truth, nearest
+from noslip.engines import System
+from noslip.model import LATERAL, LONGITUDINAL, NORMAL, number
+from noslip.planning.transcription import TIME, all_states
+from noslip.simulation import Start, complete_start, reaction_values, read_expression, units_by_name
+
+#: A bound, and what a limit may be given as.
+Bounds: TypeAlias = tuple[float, float]
+LimitSpec: TypeAlias = float | tuple[float, float]
+
+TIME_COST, ENERGY, EFFORT = "time", "energy", "effort"
+#: Weight of (c / limit)² beside the time: what decides where the time does not.
+SMOOTH = 1e-4
+#: Longest motion that is looked for if none is given, s.
+LONGEST = 600.0
+SHORTEST = 1e-3
+
+
+class PlanError(NoslipError):
+    """No plan can be made, or none was found."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """A traced expression within bounds."""
+
+    name: str
+    value: ca.SX
+    bounds: Bounds
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """What holds at the end of a phase: bounds of states, and rows."""
+
+    states: dict[str, Bounds]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Problem:
+    """A task with its numbers.
+
+    Parameters
+    ----------
+    start : completed; states in `periodic` that are not given are free there.
+    state_limits, control_limits : bounds by name.
+    rows : traced limits.
+    marks : of waypoints, the goal's last.
+    duration : bounds of all phases together, s.
+    running : L.
+    parameters : (np,) of the model.
+    """
+
+    system: System
+    start: Start
+    given_start: dict[str, float]
+    first_inputs: dict[str, float]
+    state_limits: dict[str, Bounds]
+    control_limits: dict[str, Bounds]
+    rows: tuple[Row, ...]
+    marks: tuple[Mark, ...]
+    periodic: tuple[str, ...]
+    duration: Bounds
+    minimize: str
+    running: ca.SX
+    input_scale: dict[str, float]
+    parameters: Array
+    changes: dict[str, float]
+    friction: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """The place of faults."""
+        return f"plan of model '{self.system.model.name}'"
+
+
+def bounds_of(value: Any, what: str, where: str) -> Bounds:
+    """A limit as (low, high): of one number, ±|number|."""
+    fix = "give a positive number for both sides, or a pair (low, high)"
+    try:
+        if is_truth(value):
+            raise TypeError
+        pair = np.asarray(value, dtype=float).ravel()
+    except (TypeError, ValueError):
+        raise PlanError(
+            f"{what} is {value!r:.60}, which is not a number or a pair", where, fix
+        ) from None
+    if len(pair) == 1:
+        if not pair[0] > 0:
+            raise PlanError(f"{what} is {pair[0]:g}: nothing can move within it", where, fix)
+        return -float(pair[0]), float(pair[0])
+    if len(pair) != 2 or np.any(np.isnan(pair)) or pair[0] > pair[1]:
+        raise PlanError(f"{what} is {value!r:.60}, not low ≤ high", where, fix)
+    return float(pair[0]), float(pair[1])
+
+
+def _aim(value: Any, what: str, where: str) -> Bounds:
+    """A goal as (low, high): one number twice."""
+    fix = "give a finite number, or a pair (low, high)"
+    try:
+        if is_truth(value):
+            raise TypeError
+        pair = np.asarray(value, dtype=float).ravel()
+    except (TypeError, ValueError):
+        raise PlanError(
+            f"{what} is {value!r:.60}, which is not a number or a pair", where, fix
+        ) from None
+    if len(pair) not in (1, 2) or np.any(np.isnan(pair)) or pair[0] > pair[-1]:
+        raise PlanError(f"{what} is {value!r:.60}", where, fix)
+    if not np.any(np.isfinite(pair)) or (len(pair) == 1 and not np.isfinite(pair[0])):
+        raise PlanError(f"{what} is {value!r:.60}, which is not finite", where, fix)
+    return float(pair[0]), float(pair[-1])
+
+
+def expression(system: System, text: str, what: str) -> ca.SX:
+    """A named expression, traced: inputs, accelerations and reactions among what it may use."""
+    return system.fold(read_expression(system, text, what, is_output=True, has_reactions=False))
+
+
+def read_mark(
+    system: System, given: Mapping[str, Any], what: str, *, rest: bool, where: str
+) -> Mark:
+    """A goal or a waypoint.
+
+    Parameters
+    ----------
+    rest : whether speeds that it does not name are zero.
+    """
+    if not isinstance(given, Mapping) or not given:
+        raise PlanError(
+            f"the {what} is {given!r:.60}", where, f"name quantities: {what}={{'base.x': 2.5}}"
+        )
+    known, _, _ = all_states(system)
+    states: dict[str, Bounds] = {}
+    rows: list[Row] = []
+    units = units_by_name(system)
+    for name, value in given.items():
+        aim = _aim(value, f"{what} '{name}'", where)
+        if name in known and name != TIME:
+            states[name] = aim
+        else:
+            value_ = expression(system, name, f"{what} '{name}'")
+            if ca.depends_on(value_, system.equations.inputs):
+                raise PlanError(
+                    f"the {what} '{name}' depends on inputs",
+                    where,
+                    "name coordinates and speeds in it; limit what depends on inputs by limits=",
+                )
+            rows.append(Row(name, value_, aim, units.get(name, "")))
+    if rest:
+        own = [q.name for q in system.independent_speeds]
+        own += [i.name for i in system.model.speed_inputs]
+        speeds = {q.name for q in system.speeds} & set(given)
+        if not speeds - set(own):
+            states = dict.fromkeys(own, (0.0, 0.0)) | states
+    return Mark(states, tuple(rows))
+
+
+def wheel_forces(system: System) -> dict[str, tuple[ca.SX, ca.SX, ca.SX]]:
+    """Wheel with a known load → its longitudinal, lateral and normal force, traced."""
+    values = reaction_values(system)
+    found = {}
+    for contact in system.model.contacts:
+        names = [f"reaction.{contact.name}.{part}" for part in (LONGITUDINAL, LATERAL)]
+        loads = (f"reaction.{contact.name}.{NORMAL}", f"load.{contact.name}")
+        load = next((n for n in loads if n in values), "")
+        if not contact.is_wheel or not load:
+            continue
+        parts = [values[n][1]() if n in values else ca.SX(0) for n in names]
+        if all(ca.sparsify(p).is_zero() for p in parts):
+            parts = [ca.SX(0), ca.SX(0)]
+        traced = (*parts, values[load][1]())
+        found[contact.name] = tuple(system.kinematics.at_speeds(system.fold(v)) for v in traced)
+    return found  # type: ignore[return-value]
+
+
+def weight_of(system: System, parameters: Array) -> float:
+    """Weight of the whole mechanism, N; of 1 kg if it weighs nothing."""
+    values = system.model.parameter_values(parameters)
+    mass = sum(number(body.mass, values) for body in system.model.bodies)
+    return 9.81 * mass if mass > 0 else 9.81
+
+
+def _friction_rows(
+    system: System, friction: Any, least_load: float, parameters: Array, where: str
+) -> tuple[list[Row], dict[str, float]]:
+    """NamedRows of friction and lift of every wheel whose load is known."""
+    if friction is None and not least_load:
+        return [], {}
+    wheels = wheel_forces(system)
+    if not wheels:
+        raise PlanError(
+            "no wheel has a known load, so that friction limits none",
+            where,
+            "leave friction out, or model the vehicle with its wheels: three contacts that are not "
+            "in line, or normal rows",
+        )
+    if friction is None:
+        coefficients: dict[str, float] = {}
+    elif isinstance(friction, Mapping):
+        unknown = set(friction) - set(wheels)
+        if unknown:
+            name = sorted(unknown)[0]
+            raise PlanError(f"there is no wheel '{name}' with a load", where, nearest(name, wheels))
+        coefficients = {n: float(v) for n, v in friction.items()}
+    else:
+        coefficients = dict.fromkeys(wheels, float(friction))
+    rows = []
+    weight = weight_of(system, parameters) / len(wheels)
+    for name, (along, across, load) in wheels.items():
+        if name in coefficients:
+            mu = coefficients[name]
+            if not (math.isfinite(mu) and mu > 0):
+                raise PlanError(
+                    f"the friction coefficient is {mu:g}: nothing can roll", where, "give e.g. 0.8"
+                )
+            left = ((mu * load) ** 2 - along**2 - across**2) / (mu * weight) ** 2
+            if ca.depends_on(left, ca.veccat(system.equations.state, system.equations.inputs)):
+                rows.append(Row(f"friction of {name}", left, (0.0, math.inf)))
+        least = least_load / weight
+        rows.append(Row(f"load of {name}", load / weight, (least, math.inf), "weight"))
+    return rows, coefficients
+
+
+def read_problem(
+    system: System,
+    *,
+    start: Mapping[str, float] | None,
+    goal: Mapping[str, Any],
+    minimize: str,
+    limits: Mapping[str, Any] | None,
+    friction: Any,
+    least_load: float,
+    waypoints: Sequence[Mapping[str, Any]],
+    periodic: Sequence[str],
+    rest: bool,
+    duration: Any,
+    parameters: Mapping[str, float] | None,
+    smooth: float,
+) -> Problem:
+    """Read what is asked, and refuse what cannot be."""
+    where = f"plan of model '{system.model.name}'"
+    if system.costates:
+        raise PlanError(
+            "vakonomic equations have no motion that follows from a start alone",
+            where,
+            "derive the model by another formulation: derive(model)",
+        )
+    values = system.parameters(parameters)
+    given = dict(start or {})
+    w_names = [i.name for i in system.model.speed_inputs]
+    first = {name: float(given.pop(name, 0.0)) for name in w_names}
+    w0 = np.array([first[name] for name in w_names])
+    if w_names:
+        done = complete_start(system, given, parameters=values, speed_inputs=lambda q: w0)
+    else:
+        done = complete_start(system, given, parameters=values)
+    known, _, _ = all_states(system)
+    num = len(w_names)
+    force_names = [i.name for i in system.inputs[: len(system.inputs) - 2 * num]]
+    control_names = [*force_names, *(i.name for i in system.inputs[len(force_names) + num :])]
+    state_limits: dict[str, Bounds] = {}
+    control_limits: dict[str, Bounds] = {}
+    rows: list[Row] = []
+    pressed = {name for force in system.model.forces for name in force.pressed()}
+    control_limits |= dict.fromkeys(pressed, (0.0, math.inf))
+    if limits is not None and not isinstance(limits, Mapping):
+        raise PlanError(
+            f"limits is {limits!r:.60}", where, "name them: limits={'left.torque': 0.6}"
+        )
+    units = units_by_name(system)
+    for name, value in (limits or {}).items():
+        bounds = bounds_of(value, f"the limit of '{name}'", where)
+        if name in control_names:
+            low, high = control_limits.get(name, (-math.inf, math.inf))
+            control_limits[name] = max(low, bounds[0]), min(high, bounds[1])
+        elif name in known and name != TIME:
+            state_limits[name] = bounds
+        else:
+            value_ = expression(system, name, f"limit '{name}'")
+            rows.append(Row(name, value_, bounds, units.get(name, "")))
+    more, coefficients = _friction_rows(system, friction, least_load, values, where)
+    rows += more
+    marks = [
+        read_mark(system, mark, f"waypoint {k + 1}", rest=False, where=where)
+        for k, mark in enumerate(waypoints)
+    ]
+    marks.append(read_mark(system, goal, "goal", rest=rest and not periodic, where=where))
+    for name in periodic:
+        if name not in known or name == TIME:
+            raise PlanError(
+                f"there is no state '{name}' that could repeat", where, nearest(name, known)
+            )
+    scale = {}
+    for name in control_names:
+        low, high = control_limits.get(name, (-math.inf, math.inf))
+        size = (
+            max(abs(v) for v in (low, high) if math.isfinite(v))
+            if math.isfinite(low if math.isfinite(low) and low else high)
+            else 0.0
+        )
+        scale[name] = size or 1.0
+    controls = {q.name: k for k, q in enumerate(system.inputs)}
+    inputs = system.equations.inputs
+    effort = (
+        sum((inputs[controls[n]] / scale[n]) ** 2 for n in control_names)
+        if control_names
+        else ca.SX(0)
+    )
+    if minimize == TIME_COST:
+        unlimited = [
+            n
+            for n in force_names
+            if n not in control_limits or not all(map(math.isfinite, control_limits[n]))
+        ]
+        unlimited += [
+            n for n in w_names if n not in state_limits and f"{n}_rate" not in control_limits
+        ]
+        if unlimited and not rows:
+            listed = ", ".join(f"'{n}': …" for n in unlimited)
+            raise PlanError(
+                "the least time is zero where inputs have no limits",
+                where,
+                f"give limits={{{listed}}}, or minimize='effort' within a given duration",
+            )
+        running = 1 + smooth * effort
+    elif minimize == ENERGY:
+        power = system.fold(system.output_expression("input_powers"))
+        size = weight_of(system, values) * 1e-3
+        positive = (power + ca.sqrt(power**2 + size**2) - size) / 2
+        running = ca.sum1(positive) / size * 1e-3 + smooth * effort
+    elif minimize == EFFORT:
+        running = effort
+    else:
+        running = expression(system, minimize, "minimize") + smooth * effort
+    if duration is None:
+        if minimize != TIME_COST:
+            raise PlanError(
+                f"the duration is open, and '{minimize}' alone does not bound it",
+                where,
+                "give duration=8.0, or a pair (least, longest) in s",
+            )
+        span = (SHORTEST, LONGEST)
+    else:
+        span = _aim(duration, "the duration", where)
+        if not span[0] > 0 and not span[1] > 0:
+            raise PlanError(f"the duration is {duration!r} s", where, "give a positive time in s")
+        span = max(span[0], SHORTEST), span[1]
+    return Problem(
+        system=system,
+        start=done,
+        given_start=given,
+        first_inputs=first,
+        state_limits=state_limits,
+        control_limits=control_limits,
+        rows=tuple(rows),
+        marks=tuple(marks),
+        periodic=tuple(periodic),
+        duration=span,
+        minimize=minimize,
+        running=ca.densify(ca.SX(running)),
+        input_scale=scale,
+        parameters=values,
+        changes=dict(parameters or {}),
+        friction=coefficients,
+    )

@@ -1,0 +1,374 @@
+"""Collocation of a system's motion in few coordinates, as a program of native blocks.
+
+A motion is a row of phases of unknown durations T, each of intervals of fixed fractions Δ of it, in
+each of which the forces and the rates of given speeds are constant. At the points τ_j of the Radau
+IIA rule of d stages an interval of states x_0 … x_d satisfies
+
+    (1)  Σ_r C_rj x_r = Δ T f(x_j, c)      cost  Σ_j b_j Δ T L(x_j, c)
+
+The last point is the end of the interval, so that nothing else joins it to the next one. Of the
+coordinates only those are states that the task looks at or that the rates depend on: the angle by
+which a wheel has rolled is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from noslip.base import Array
+from noslip.engines import System
+from noslip.planning.program import BlockCode, BlockPlaces, Indices, NonlinearProgram
+
+#: Stages of the Radau rule.
+DEGREE = 3
+#: State that is the time, where something depends on it.
+TIME = "t"
+
+
+def radau(degree: int) -> tuple[Array, Array, Array]:
+    """Points τ (d + 1,), 0 among them, C (d + 1, d + 1) of (1) and weights b (d,)."""
+    tau = np.append(0.0, ca.collocation_points(degree, "radau"))
+    C = np.zeros((degree + 1, degree + 1))
+    for r in range(degree + 1):
+        others = np.delete(tau, r)
+        basis = np.poly1d(np.poly(others) / np.prod(tau[r] - others))
+        C[r] = np.polyder(basis)(tau)
+    inner = tau[1:]
+    powers = np.vander(inner, increasing=True).T
+    weights = np.linalg.solve(powers, 1 / np.arange(1, degree + 1))
+    return tau.astype(float), C, weights.astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class MotionSymbols:
+    """States and controls of a task in the symbols of a system.
+
+    Parameters
+    ----------
+    system : whose motion it is.
+    names, controls : of states x = [q; η; z; w; t], those that matter, and of controls c = [u; ẇ].
+    x, c, rates : their symbols, and ẋ.
+    at : (nx,) place of each state among all of them.
+    """
+
+    system: System
+    names: tuple[str, ...]
+    controls: tuple[str, ...]
+    x: ca.SX
+    c: ca.SX
+    rates: ca.SX
+    at: tuple[int, ...]
+
+    @property
+    def parameters(self) -> ca.SX:
+        """MotionSymbols of the model's parameters."""
+        return self.system.kinematics.symbols.params
+
+    def index(self, name: str) -> int:
+        """Place of a state by its name."""
+        return self.names.index(name)
+
+
+def all_states(system: System) -> tuple[list[str], ca.SX, ca.SX]:
+    """Names of [q; η; z; w; t], their symbols and their rates."""
+    eq, num = system.equations, len(system.model.speed_inputs)
+    forces = len(system.inputs) - 2 * num
+    given = eq.inputs
+    names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
+    names += [q.name for q in system.auxiliary_states]
+    names += [i.name for i in system.inputs[forces : forces + num]]
+    x = ca.vertcat(eq.state, given[forces : forces + num], system.kinematics.symbols.t)
+    rates = ca.vertcat(system.fold(eq.state_rates), given[forces + num :], 1)
+    return [*names, TIME], x, ca.densify(rates)
+
+
+def reduced(system: System, wanted: ca.SX, names: set[str]) -> MotionSymbols:
+    """The states that some expressions and names need, and all that their rates depend on.
+
+    Parameters
+    ----------
+    wanted : expressions that the task looks at.
+    names : states that it names.
+    """
+    known, x, rates = all_states(system)
+    rows, columns = ca.jacobian_sparsity(rates, x).get_triplet()
+    first, last = len(system.coordinates), len(known) - 1
+    needed = set(range(first, last)) | {known.index(n) for n in names if n in known}
+    needed |= set(ca.jacobian_sparsity(ca.densify(wanted), x).get_triplet()[1])
+    while True:
+        more = {int(c) for r, c in zip(rows, columns, strict=True) if r in needed} - needed
+        if not more:
+            break
+        needed |= more
+    at = tuple(sorted(needed))
+    num = len(system.model.speed_inputs)
+    forces = len(system.inputs) - 2 * num
+    own = [*range(forces), *range(forces + num, len(system.inputs))]
+    return MotionSymbols(
+        system=system,
+        names=tuple(known[k] for k in at),
+        controls=tuple(system.inputs[k].name for k in own),
+        x=x[list(at)],
+        c=system.equations.inputs[own],
+        rates=rates[list(at)],
+        at=at,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairShape:
+    """A body's convex outline against rounded obstacles, as a block.
+
+    Parameters
+    ----------
+    body : name, for messages.
+    outline : (2, k) traced corners on the floor.
+    radius : by which it is rounded, m.
+    """
+
+    body: str
+    outline: ca.SX
+    radius: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanTask:
+    """What is transcribed: everything but numbers.
+
+    Parameters
+    ----------
+    running : L of (1), a function of x and c.
+    path : rows at the nodes that look at states alone.
+    forced : rows at both ends of every interval, that look at controls too.
+    marks : of every phase, rows at its end.
+    periodic : states that are the same at the end and at the start.
+    pairs : outlines of bodies, which keep clear of obstacles.
+    input_scale : size of each control.
+    codes : native code of the blocks, made when first needed.
+    """
+
+    symbols: MotionSymbols
+    running: ca.SX
+    path: ca.SX
+    forced: ca.SX
+    marks: tuple[ca.SX, ...]
+    periodic: tuple[str, ...]
+    pairs: tuple[PairShape, ...]
+    input_scale: Array
+    codes: dict[Any, Any] = field(default_factory=dict)
+
+    def code(self, name: str, *parts: Any) -> BlockCode:
+        """Native code of a block."""
+        if name not in self.codes:
+            self.codes[name] = BlockCode(name, *parts)
+        found: BlockCode = self.codes[name]
+        return found
+
+    def transcribed(self, intervals: tuple[int, ...], slots: int, corners: int) -> Transcription:
+        """The program for a number of intervals in each phase, and of obstacles near a node."""
+        key = intervals, slots, corners
+        if key not in self.codes:
+            self.codes[key] = Transcription(self, intervals, slots if self.pairs else 0, corners)
+        found: Transcription = self.codes[key]
+        return found
+
+
+@dataclass(eq=False)
+class Transcription:
+    """A task as a program; places of everything in its variables and rows.
+
+    Parameters
+    ----------
+    task : what is transcribed.
+    intervals : of every phase.
+    slots : obstacles that each outline looks at in a node.
+    corners : of each obstacle; the last is repeated where it has fewer.
+    """
+
+    task: PlanTask
+    intervals: tuple[int, ...]
+    slots: int
+    corners: int
+    program: NonlinearProgram = field(init=False)
+
+    def __post_init__(self) -> None:
+        task, s = self.task, self.task.symbols
+        self.num_intervals = n = sum(self.intervals)
+        self.nx, self.nc, self.num_phases = len(s.names), len(s.controls), len(self.intervals)
+        self.phase_of = np.repeat(np.arange(self.num_phases), self.intervals)
+        nx, nc, d = self.nx, self.nc, DEGREE
+        # X0, then of each interval its controls and its d states, then durations, then lines
+        step = nc + d * nx
+        first = nx + step * np.arange(n)
+        self.nodes = np.vstack([np.arange(nx), (first + step - nx)[:, None] + np.arange(nx)])
+        self.controls = first[:, None] + np.arange(nc)
+        inner = (first + nc)[:, None, None] + nx * np.arange(d)[:, None] + np.arange(nx)
+        self.points = np.concatenate([self.nodes[:-1, None], inner], axis=1)
+        at = nx + step * n
+        self.durations = at + np.arange(self.num_phases)
+        at += self.num_phases
+        self.lines: list[Indices] = []
+        for _ in task.pairs:
+            self.lines.append(at + np.arange(n * self.slots * 2).reshape(n, self.slots, 2))
+            at += n * self.slots * 2
+        self.num_variables = at
+        self._rows()
+
+    def _rows(self) -> None:
+        task, s, n, nx, d = self.task, self.task.symbols, self.num_intervals, self.nx, DEGREE
+        self.tau, C, self.weights = radau(d)
+        places, count = [], 0
+        self.row_names: list[tuple[int, int, Callable[[int], str]]] = []
+
+        def rows(shape: tuple[int, ...], name: Callable[[int], str]) -> Indices:
+            nonlocal count
+            size = int(np.prod(shape))
+            found = count + np.arange(size).reshape(shape)
+            self.row_names.append((count, count + size, name))
+            count += size
+            return found
+
+        # (1)
+        T, fraction, weight = ca.SX.sym("T"), ca.SX.sym("fraction"), ca.SX.sym("weight")
+        z = ca.vertcat(s.x, s.c, T)
+        data = ca.vertcat(s.parameters, fraction, weight)
+        h = T * fraction
+        code = task.code("motion", z, data, -h * s.rates, weight * h * task.running)
+        shape = (n, d, nx)
+        names = s.names
+        self.motion_rows = rows(shape, lambda k: f"rate of {names[k % len(names)]}")
+        where = np.concatenate(
+            [
+                self.points[:, 1:],
+                np.repeat(self.controls[:, None], d, axis=1),
+                np.broadcast_to(self.durations[self.phase_of][:, None, None], (n, d, 1)),
+            ],
+            axis=2,
+        ).reshape(n * d, -1)
+        self.motion = BlockPlaces(
+            code, where, self.motion_rows.reshape(n * d, nx), np.zeros((n * d, data.shape[0]))
+        )
+        places.append(self.motion)
+        linear_rows, linear_columns, linear_values = [], [], []
+        for j in range(1, d + 1):
+            for r in range(d + 1):
+                linear_rows.append(self.motion_rows[:, j - 1].ravel())
+                linear_columns.append(self.points[:, r].ravel())
+                linear_values.append(np.full(n * nx, C[r, j]))
+        # states alone, at every node; with controls, at both ends
+        self.path = self.forced = None
+        params = np.zeros((1, s.parameters.shape[0]))
+        if task.path.shape[0]:
+            code = task.code("path", s.x, s.parameters, task.path, ca.SX(0))
+            found = rows((n + 1, code.num_rows), lambda k: f"path {k % task.path.shape[0]}")
+            data_ = np.repeat(params, n + 1, axis=0)
+            self.path = BlockPlaces(code, self.nodes, found, data_)
+            places.append(self.path)
+        if task.forced.shape[0]:
+            z = ca.vertcat(s.x, s.c)
+            code = task.code("forced", z, s.parameters, task.forced, ca.SX(0))
+            num = d + 1
+            found = rows((n * num, code.num_rows), lambda k: f"forced {k % task.forced.shape[0]}")
+            both = np.concatenate(
+                [self.points, np.repeat(self.controls[:, None], num, axis=1)], axis=2
+            )
+            data_ = np.repeat(params, n * num, axis=0)
+            self.forced = BlockPlaces(code, both.reshape(n * num, -1), found, data_)
+            places.append(self.forced)
+        self.marks: list[BlockPlaces | None] = []
+        ends = np.cumsum(self.intervals)
+        for k, mark in enumerate(task.marks):
+            if not mark.shape[0]:
+                self.marks.append(None)
+                continue
+            code = task.code(f"mark{k}", s.x, s.parameters, mark, ca.SX(0))
+            found = rows((1, code.num_rows), lambda j, k=k: f"mark {k} {j}")  # type: ignore[misc]
+            block = BlockPlaces(code, self.nodes[[ends[k]]], found, params.copy())
+            self.marks.append(block)
+            places.append(block)
+        self.periodic_rows = rows((len(task.periodic),), lambda k: f"period {task.periodic[k]}")
+        for row, name in zip(self.periodic_rows, task.periodic, strict=True):
+            i = s.index(name)
+            linear_rows.append(np.array([row, row]))
+            linear_columns.append(np.array([self.nodes[-1, i], self.nodes[0, i]]))
+            linear_values.append(np.array([1.0, -1.0]))
+        self.duration_row = int(rows((1,), lambda k: "duration")[0])
+        linear_rows.append(np.full(self.num_phases, self.duration_row))
+        linear_columns.append(self.durations)
+        linear_values.append(np.ones(self.num_phases))
+        self.pairs: list[BlockPlaces] = []
+        for pair, lines in zip(task.pairs, self.lines, strict=True):
+            block = self._pair(pair, lines, rows)
+            self.pairs.append(block)
+            places.append(block)
+        self.num_rows = count
+        scale = np.ones(self.num_variables)
+        scale[self.controls] = task.input_scale
+        self.program = NonlinearProgram(
+            self.num_variables,
+            count,
+            places,
+            (
+                np.concatenate(linear_rows),
+                np.concatenate(linear_columns),
+                np.concatenate(linear_values),
+            ),
+            scale,
+            np.ones(count),
+        )
+
+    def _pair(self, pair: PairShape, lines: Indices, rows: Callable[..., Indices]) -> BlockPlaces:
+        """A line between body and obstacle: at an angle φ, and b along its normal.
+
+        n·p ≥ b + r + margin/2 of the body's corners, n·o ≤ b − ρ − margin/2 of the obstacle's.
+        """
+        s, n = self.task.symbols, self.num_intervals
+        seen = ca.jacobian_sparsity(ca.densify(ca.vec(pair.outline)), s.x).get_triplet()[1]
+        used = sorted(set(seen))
+        line = ca.SX.sym("line", 2)
+        corners = ca.SX.sym("corner", 2, self.corners)
+        radius, margin = ca.SX.sym("radius"), ca.SX.sym("margin")
+        normal = ca.vertcat(ca.cos(line[0]), ca.sin(line[0]))
+        own = ca.mtimes(normal.T, pair.outline).T - line[1] - pair.radius - margin / 2
+        other = line[1] - ca.mtimes(normal.T, corners).T - radius - margin / 2
+        z = ca.vertcat(s.x[used], line)
+        data = ca.vertcat(s.parameters, ca.vec(corners), radius, margin)
+        name = f"pair_{self.task.pairs.index(pair)}_{self.corners}"
+        code = self.task.code(name, z, data, ca.vertcat(own, other), ca.SX(0))
+        count = n * self.slots
+        where = np.concatenate(
+            [np.repeat(self.nodes[1:, used], self.slots, axis=0), lines.reshape(count, 2)], axis=1
+        )
+        found = rows((count, code.num_rows), lambda k: f"clearance of {pair.body}")
+        return BlockPlaces(code, where, found, np.zeros((count, data.shape[0])))
+
+    def set_numbers(self, parameters: Array, fractions: Array) -> None:
+        """Give the model's parameters and the fractions of the intervals."""
+        size = len(parameters)
+        for block in self.program.places:
+            block.data[:, :size] = parameters
+        self.motion.data[:, size] = np.repeat(fractions, DEGREE)
+        self.motion.data[:, size + 1] = np.tile(self.weights, self.num_intervals)
+        self.fractions = fractions
+
+    def first_guess(self, states: Array, controls: Array, durations: Array) -> Array:
+        """Variables from states at the nodes, controls of the intervals and durations."""
+        w = np.zeros(self.num_variables)
+        w[self.nodes] = states
+        steps = np.diff(states, axis=0)[:, None]
+        w[self.points[:, 1:]] = states[:-1, None] + self.tau[None, 1:, None] * steps
+        w[self.controls] = controls
+        w[self.durations] = durations
+        return w
+
+    def name_of(self, row: int) -> tuple[str, int]:
+        """What a row is, and its number among those."""
+        for first, last, name in self.row_names:
+            if first <= row < last:
+                return name(row - first), row - first
+        raise IndexError(row)
