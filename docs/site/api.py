@@ -49,6 +49,13 @@ WRITTEN = {
     ),
     "Turned": "bowl = ns.shapes.Turned(radii=(0.0, 0.3, 0.5), heights=(0.0, 0.05, 0.2))",
     "Definition": 'lean = ns.Definition(name="lean", expression="disk.tilt - pi/2", unit="rad")',
+    "PlanError": (
+        'arm = ns.compile(ns.derive(ns.load("manipulator-2r")))\n'
+        "try:\n"
+        '    ns.plan(arm, goal={"joint1.angle": 0.2}, limits={"tau1": 0.0, "tau2": 1.0})\n'
+        "except ns.PlanError as error:\n"
+        "    print(error)"
+    ),
     "NamedMode": 'weave = ns.NamedMode(name="weave", oscillates=True)',
     "Planetary": (
         'gear = ns.rows.Planetary(\n    name="gear", sun="sun.angle", ring="ring.angle", '

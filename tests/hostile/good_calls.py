@@ -31,7 +31,7 @@ NOT_MADE = (
     *("Mission", "MissionLeg", "Exported", "SweepProgress", "Fit", "CheckReport", "Certificate"),
     *("JointTemplate", "MethodMatrices", "RunComparison", "StackedMatrices", "MethodObject"),
     *("PathErrors", "Ending", "Quantity", "Fault", "Meaning", "ProgressBar", "Model", "Trailer"),
-    *("Cost", "CostGrowth", "OperationCount"),
+    *("Cost", "CostGrowth", "OperationCount", "Plan"),
 )
 
 
@@ -228,6 +228,17 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         "cartesian_model": (
             ns.cartesian_model,
             {"system": arm, "state": arm_state, "body": "link2", "components": ["vx", "vy"]},
+        ),
+        "plan": (
+            ns.plan,
+            {
+                "system": arm,
+                "goal": {"joint1.angle": 0.1, "joint2.angle": 0.2},
+                "minimize": "effort",
+                "limits": {"tau1": 50.0, "tau2": 20.0},
+                "duration": 1.0,
+                "intervals": 4,
+            },
         ),
         "reference_motion": (ns.reference_motion, {"system": arm, "motion": motion}),
         "start_on_motion": (

@@ -420,6 +420,7 @@ OTHERS = {
     "reference_motion": "along a motion, below",
     "start_on_motion": "called by reference_motion, in speeds that are regular there",
     "run_scenario": "calls simulate",
+    "plan": "replays by simulate",
     "follow": "calls reference_motion and simulate",
     "track": "calls reference_motion and simulate",
 }

@@ -211,7 +211,8 @@ def _reactions(model: Model, scenario: Scenario, known: Vocabulary) -> set[str]:
     loops = tuple(f"reaction.{joint.name}." for joint in known.topology.loops)
     used = {name for text in scenario.outputs.values() for name in _names(text)}
     if any(joint.type.is_planar for joint in model.joints):
-        joints |= {f"support.{c.name}" for c in model.contacts if c.is_wheel}
+        wheels = [c.name for c in model.contacts if c.is_wheel]
+        joints |= {f"{word}.{name}" for word in ("support", "load") for name in wheels}
     return joints | {f"reaction.{row}" for row in rows} | {n for n in used if n.startswith(loops)}
 
 
