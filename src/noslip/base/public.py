@@ -1,8 +1,8 @@
 """Public names: those of `noslip` itself and of its modules of families, as ``noslip.joints``.
 
-A public module lists its names as imports for type checkers, ``name as name``; each is imported
-when it is first used, and its failures name the argument at fault (``base/arguments.py``). A name
-is public in one module only.
+The stub of a public module lists its names as imports, ``name as name``, for type checkers and for
+here; each is imported when it is first used, and its failures name the argument at fault
+(``base/arguments.py``). A name is public in one module only.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def public_places() -> dict[str, str]:
 def homes(module: str) -> dict[str, str]:
     """Name → module that defines it, of the names that a public module lists, in its order."""
     inner = module.removeprefix(ROOT).lstrip(".")
-    path = FOLDER / (f"{inner}.py" if inner else "__init__.pyi")
+    path = FOLDER / f"{inner or '__init__'}.pyi"
     found: dict[str, str] = {}
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.ImportFrom):
-            home = f"{ROOT}.{node.module or ''}".rstrip(".") if node.level else node.module or ""
+            home = f"{ROOT}.{node.module or ''}".rstrip(".")
             found |= {alias.name: home for alias in node.names if alias.asname == alias.name}
     return found

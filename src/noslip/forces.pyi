@@ -1,0 +1,25 @@
+"""The public names of `noslip.forces`; read at run time too."""
+
+from .model.forces import (
+    AbstractForce as AbstractForce,
+    Motor as Motor,
+    Brake as Brake,
+    JointSpring as JointSpring,
+    JointDamper as JointDamper,
+    JointFriction as JointFriction,
+    Spring as Spring,
+    Tire as Tire,
+    Wrench as Wrench,
+)
+from .model.contact_friction import (
+    SlidingFriction as SlidingFriction,
+    RollingResistance as RollingResistance,
+    PivotingFriction as PivotingFriction,
+)
+from .model.elastic_contacts import (
+    ElasticContact as ElasticContact,
+)
+from .model.tires import (
+    MagicTire as MagicTire,
+    BrushTire as BrushTire,
+)

@@ -1,0 +1,14 @@
+"""The public names of `noslip.formats`; read at run time too."""
+
+from .model.files import (
+    AbstractModelText as AbstractModelText,
+)
+from .show.equations.equation_formats import (
+    AbstractEquationFormat as AbstractEquationFormat,
+)
+from .bridges.exports import (
+    AbstractSystemFormat as AbstractSystemFormat,
+)
+from .simulation.run_files import (
+    AbstractRunFormat as AbstractRunFormat,
+)

@@ -1,0 +1,99 @@
+"""The public names of `noslip.results`; read at run time too."""
+
+from .formulations.certificate import (
+    Certificate as Certificate,
+)
+from .formulations.base import (
+    MethodObject as MethodObject,
+)
+from .show.matrices import (
+    MethodMatrices as MethodMatrices,
+)
+from .formulations.couplings import (
+    StackedMatrices as StackedMatrices,
+)
+from .simulation.trajectory import (
+    PathErrors as PathErrors,
+)
+from .analysis.instant import (
+    Instant as Instant,
+    InstantBatch as InstantBatch,
+)
+from .analysis.reactions import (
+    Reaction as Reaction,
+)
+from .analysis.cartesian import (
+    CartesianModel as CartesianModel,
+)
+from .control.reference.reference_motion import (
+    ReferenceMotion as ReferenceMotion,
+    ReferenceSamples as ReferenceSamples,
+)
+from .analysis.instant_kinematics import (
+    InverseDynamicsBatch as InverseDynamicsBatch,
+)
+from .control.reference.history import (
+    DynamicsHistory as DynamicsHistory,
+    KinematicHistory as KinematicHistory,
+)
+from .analysis.audit import (
+    Audit as Audit,
+    AuditBatch as AuditBatch,
+)
+from .analysis.linearization import (
+    Linearization as Linearization,
+    LinearizationBatch as LinearizationBatch,
+)
+from .analysis.canonical import (
+    CanonicalForm as CanonicalForm,
+)
+from .analysis.steady_motion import (
+    SteadyMotion as SteadyMotion,
+    SteadyBatch as SteadyBatch,
+)
+from .analysis.eigenvalue_sweep import (
+    EigenvalueSweep as EigenvalueSweep,
+)
+from .simulation.sensitivities.closed_loop import (
+    Derivatives as Derivatives,
+)
+from .simulation.sensitivities.forward import (
+    Sensitivities as Sensitivities,
+)
+from .simulation.sensitivities.forward import (
+    SensitivitiesBatch as SensitivitiesBatch,
+)
+from .simulation.sensitivities.gradient import (
+    Gradient as Gradient,
+    GradientBatch as GradientBatch,
+)
+from .bridges.description import (
+    ImportedModel as ImportedModel,
+)
+from .identification.measured import (
+    MeasuredTable as MeasuredTable,
+)
+from .bridges.vda5050 import (
+    Mission as Mission,
+    MissionLeg as MissionLeg,
+)
+from .bridges.exports import (
+    Exported as Exported,
+)
+from .sweeps.execute import (
+    SweepProgress as SweepProgress,
+)
+from .identification.result import (
+    Fit as Fit,
+)
+from .show.check import (
+    CheckReport as CheckReport,
+)
+from .show.comparison import (
+    RunComparison as RunComparison,
+)
+from .show.cost import (
+    Cost as Cost,
+    CostGrowth as CostGrowth,
+    OperationCount as OperationCount,
+)

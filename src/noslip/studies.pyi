@@ -1,0 +1,11 @@
+"""The public names of `noslip.studies`; read at run time too."""
+
+from .sweeps.design import (
+    AbstractDistribution as AbstractDistribution,
+)
+from .sweeps.measures import (
+    AbstractMeasure as AbstractMeasure,
+)
+from .sweeps.work import (
+    AbstractWork as AbstractWork,
+)
