@@ -34,6 +34,7 @@ EXTRAS = {
     "jax": ("JAX", "jax"),
     "torch": ("PyTorch", "torch"),
     "control": ("python-control", "control"),
+    "wasmtime": ("wasmtime", "wasm"),
 }
 
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.base import members_of
+from noslip.base import is_installed, members_of
 from noslip.engines.devices import ThreadTarget
 from noslip.engines.native import Native, Wide
 from noslip.engines.program import AbstractTarget, Interpreter, Program, input_tables
 from noslip.engines.sympy_target import SympyTarget
+from noslip.engines.web_assembly import WasmTarget
 
 # imported so that they are known; the reference comes first
 _ORDER: tuple[type[AbstractTarget], ...] = (
-    *(Interpreter, Native, Wide, ThreadTarget, SympyTarget),
+    *(Interpreter, Native, Wide, ThreadTarget, WasmTarget, SympyTarget),
 )
 
 
 def known_targets() -> dict[str, AbstractTarget]:
     """Word → target, those of the package first."""
+    own = [cls for cls in _ORDER if cls is not WasmTarget or is_installed("wasmtime")]
     others = [cls for cls in members_of(AbstractTarget, installed=True) if cls not in _ORDER]
-    return {cls.word: cls() for cls in (*_ORDER, *others)}
+    return {cls.word: cls() for cls in (*own, *others)}
 
 
 def compare_targets(

@@ -14,7 +14,7 @@ from noslip.engines.program import CASADI_KINDS, AbstractTarget, trace_program
 from noslip.engines.targets import compare_targets, known_targets
 
 PLUGIN = Path(__file__).parents[2] / "models" / "own_target.py"
-WORDS = ["native", "wide", "thread", "sympy", "own_closures"]
+WORDS = ["native", "wide", "thread", "wasm", "sympy", "own_closures"]
 EMPTY = ca.SX(0, 1)
 
 
