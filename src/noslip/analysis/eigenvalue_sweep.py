@@ -435,6 +435,7 @@ def _limit(at: Callable[[float], np.ndarray], neutral: int, low: float, high: fl
     if min(first, last) < -neutral_bound(at(low)):
         return float(brentq(growth, low, high, xtol=1e-14, rtol=1e-15))
     grows_first = first > last
+    ends = low, high
     for _ in range(60):
         middle = (low + high) / 2
         line = at(middle)
@@ -442,7 +443,35 @@ def _limit(at: Callable[[float], np.ndarray], neutral: int, low: float, high: fl
             low = middle
         else:
             high = middle
-    return (low + high) / 2
+    return _straightened(growth, (low + high) / 2, ends, grows_first, neutral_bound(at(low)))
+
+
+def _straightened(
+    growth: Callable[[float], float],
+    found: float,
+    ends: tuple[float, float],
+    grows_first: bool,
+    bound: float,
+) -> float:
+    """The zero of growth that is linear there, from where it reaches its bound of zero.
+
+    A square root reaches the bound next to its zero; then, and where growth is of a higher
+    order, the value found stays.
+    """
+    low, high = ends
+    step = (-1e-3 if grows_first else 1e-3) * (high - low)
+    near, far = found + step, found + 2 * step
+    if not low <= far <= high:
+        return found
+    slope = (growth(far) - growth(near)) / step
+    zero = near - growth(near) / slope if slope else found
+    if not abs(zero - found) <= 2 * bound / abs(slope or 1.0):
+        return found
+    # an end or a zero that is met but for rounding is met
+    for round_value in (*ends, 0.0):
+        if low <= round_value <= high and abs(round_value - zero) <= 1e-9 * (high - low):
+            return round_value
+    return float(np.clip(zero, low, high))
 
 
 def _shown(eigenvalues: np.ndarray) -> list[str]:

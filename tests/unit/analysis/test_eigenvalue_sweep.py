@@ -54,6 +54,15 @@ def test_a_family_of_turns_is_followed(system_of):
     assert not sweep.growing[0] and sweep.growing[-1] and 0.2 < sweep.limits[0] < 0.3
 
 
+@pytest.mark.parametrize("first", [-2.0, -2.13])
+def test_growth_that_is_linear_ends_where_it_is_zero(system_of, first):
+    """A sleigh turns round if it moves backwards: λ = −m a v/(m a² + I), then zero at v = 0."""
+    values = np.linspace(first, 2.0, 11)
+    sweep = ns.sweep_eigenvalues(system_of("chaplygin-sleigh"), "sleigh.vx", values)
+    assert sweep.limits == (0.0,)
+    assert "0 m/s (rate mode)" in sweep.text()
+
+
 def test_an_input_is_swept(system_of):
     system = system_of("pendulum")
     sweep = ns.sweep_eigenvalues(system, "torque", [0.0, 1.0, 2.0], search=True)
