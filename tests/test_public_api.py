@@ -60,7 +60,7 @@ FAMILIES = {
         AbstractContact KnifeEdge Plane RollerRolling Rolling
     """.split(),
     "rows": """
-        AbstractRow AbstractTransmission Belt Differential Gear Planetary PositionRow Rack
+        AbstractRow AbstractTransmission Belt Cam Differential Gear Planetary PositionRow Rack
         RowForce VelocityRow
     """.split(),
     "forces": """

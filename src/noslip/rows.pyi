@@ -13,4 +13,5 @@ from .model.transmissions import (
     Belt as Belt,
     Planetary as Planetary,
     Differential as Differential,
+    Cam as Cam,
 )

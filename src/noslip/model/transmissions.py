@@ -15,6 +15,8 @@ which dissipates c s² + F₀ s tanh(s/s₀).
 
 To add one: a frozen data class below `AbstractTransmission` with `terms`, and `rolling` if
 that differs.
+
+A cam pushes its follower by a law of its angle instead, s = lift(θ), see `Cam`.
 """
 
 from __future__ import annotations
@@ -28,11 +30,18 @@ import casadi as ca
 import numpy as np
 
 from noslip.algebra import Traced, cross, rotation_from_angles, vector
-from noslip.expressions import Expression, ExpressionError, Scalar, nominal
+from noslip.expressions import Expression, ExpressionError, Scalar, names_of, nominal
 from noslip.model.findings import Finding, Path
 from noslip.model.forces import DISSIPATIVE, Loads
 from noslip.model.number_reader import NumberReader
-from noslip.model.quantities import NOT_NEGATIVE, POSITIVE, CoordinateName, Meaning, PositiveLength
+from noslip.model.quantities import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    CoordinateName,
+    Meaning,
+    Point,
+    PositiveLength,
+)
 from noslip.model.rows import AbstractRow, JointAxis, Places, RowWrench
 
 if TYPE_CHECKING:
@@ -415,6 +424,94 @@ class Differential(AbstractTransmission):
 
     def rolling(self) -> Terms:
         return ((self.left, "1"), (self.right, "(-1)"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cam(AbstractRow):
+    """A cam and its follower: s = lift(θ), with s a displacement or an angle of the follower.
+
+    The cam is the curve on which the center P of the follower's roller moves, so that the force
+    between them acts along its normal there. With the axis a of the cam, and the velocities v_c
+    of P on the cam for θ̇ = 1 and v_f on the follower for ṡ = 1, it is λ f,
+
+        (3)  f = (v_c × a + lift′ a × v_f)/(a · (v_f × v_c)),     f · v_f = 1,   f · v_c = lift′
+
+    which does the work λ (ṡ − lift′ θ̇). Its angle to v_f is the pressure angle, cos α =
+    1/(|f| |v_f|); of a follower that slides through the axis tan α = lift′/(distance of P).
+
+    Parameters
+    ----------
+    cam : angle of the cam's joint.
+    follower : displacement or angle of the follower's joint, on the same body as the cam's.
+    lift : s by the cam's angle, an expression such as ``h*(1 - cos(cam.angle))/2``.
+    roller : center of the roller in the follower's frame, m.
+    unit : of the follower's coordinate, ``m`` or ``rad``.
+    """
+
+    name: str
+    cam: CoordinateName
+    follower: CoordinateName
+    lift: Annotated[str, Meaning(scope=("coordinates",))]
+    roller: Point = (0.0, 0.0, 0.0)
+    unit: Annotated[str, Meaning(choices=("m", "rad"))] = "m"
+
+    word = "cam"
+    is_holonomic = True
+
+    @property
+    def expression(self) -> str:  # type: ignore[override]
+        """The row as an expression."""
+        return f"{self.follower} - ({self.lift})"
+
+    def expression_faults(
+        self, path: Path, tree: Expression, known: Vocabulary
+    ) -> Iterator[Finding]:
+        return iter(())
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        path = ("rows", self.name)
+        for field, name, wanted in (
+            ("cam", self.cam, "rad"),
+            ("follower", self.follower, self.unit),
+        ):
+            given = known.coordinate_units.get(name, wanted)
+            if given != wanted:
+                yield Finding(
+                    (*path, field),
+                    f"'{name}' is in {given}, where row '{self.name}' expects {wanted}",
+                    "give the unit of the follower's coordinate, unit = 'rad' of one that swings"
+                    if field == "follower"
+                    else "name the angle of a joint",
+                )
+        try:
+            used = names_of(self.lift) & set(known.coordinates)
+        except (ExpressionError, TypeError):
+            return  # said with the field
+        if used != {self.cam}:
+            others = ", ".join(f"'{name}'" for name in sorted(used - {self.cam}))
+            yield Finding(
+                (*path, "lift"),
+                f"the lift of row '{self.name}' depends on {others or 'no coordinate'}, and not on "
+                f"'{self.cam}' alone",
+                f"write it by '{self.cam}' and parameters",
+            )
+
+    def why_unplaced(self) -> str:
+        return ""
+
+    def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
+        cam, follower = places.axis(self.cam), places.axis(self.follower)
+        R, p = places.frame(follower.body)
+        center = p + ca.mtimes(R, places.read.vector(self.roller))
+        on_cam = cross(cam.direction, center - cam.point)
+        on_follower = follower.direction
+        if self.unit == "rad":
+            on_follower = cross(follower.direction, center - follower.point)
+        lift, angle = places.read.scalar(self.lift), places.read.scalar(self.cam)
+        across = cross(on_cam, cam.direction)
+        force = across + ca.jacobian(lift, angle) * cross(cam.direction, on_follower)
+        force = force / ca.dot(cam.direction, cross(on_follower, on_cam))
+        return _pair(follower.body, cam.body, center, multiplier * force)
 
 
 def _pair(first: str, second: str, point: Traced, force: Traced) -> list[RowWrench]:

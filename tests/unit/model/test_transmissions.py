@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -476,3 +477,85 @@ def test_a_differential_pushes_with_couples() -> None:
     # the hinge of the housing is free, and the housing feels motors alone
     assert pins["housing"]["moment_y"] == pytest.approx(0.0, abs=1e-12)
     assert 0.1 * found.accelerations["housing.rate"] == pytest.approx(-0.7, abs=1e-12)
+
+
+def cam_model(aside=0.01, swings=False):
+    """A cam that turns about y, and above it a valve that slides or a rocker that swings."""
+    b = ns.ModelBuilder("valve", gravity=(0.0, 0.0, -9.81))
+    b.parameter("h", 0.02, unit="m")
+    b.body("shaft", mass=1.0, inertia=(2e-3, 3e-3, 2e-3))
+    b.body("valve", mass=0.3, inertia=(1e-4, 4e-4, 1e-4))
+    b.joint("cam", ns.joints.Revolute(axis=(0, 1, 0)), parent="world", child="shaft")
+    law = "h*(1 - cos(cam.angle))/2"
+    if swings:
+        # a pivot 0.08 m beside the roller, which is 0.05 m above the cam's axis at rest
+        place = ns.Placement(position=(-0.08, 0.0, 0.05))
+        kind, arm = ns.joints.Revolute(axis=(0, -1, 0)), (0.08, 0.0, 0.0)
+        cam = ns.rows.Cam(
+            name="tie", cam="cam.angle", follower="v.angle", lift=f"5*{law}", roller=arm, unit="rad"
+        )
+    else:
+        place, kind = ns.Placement(position=(aside, 0.0, 0.05)), ns.joints.Prismatic(axis=(0, 0, 1))
+        cam = ns.rows.Cam(name="tie", cam="cam.angle", follower="v.position", lift=law)
+    b.joint("v", kind, parent="world", child="valve", parent_frame=place)
+    b.row(cam)
+    return b.build()
+
+
+def test_a_cam_pushes_its_follower_along_the_normal():
+    """I θ̈ = −m s′(s″θ̇² + g), λ = m (s̈ + g), and tan α = (s′ + e)/d at the roller's center."""
+    system = ns.compile(ns.derive(cam_model()))
+    state = {"cam.angle": 0.7, "cam.rate": 3.0}
+    instant = ns.evaluate(system, state)
+    m, inertia, d = 0.3, 3e-3, 0.05 + 0.01 * (1 - np.cos(0.7))
+    slope, curve = 0.01 * np.sin(0.7), 0.01 * np.cos(0.7)
+    turning = -m * slope * (curve * 9.0 + 9.81) / (inertia + m * slope**2)
+    assert instant.accelerations["cam.rate"] == pytest.approx(turning, rel=1e-13)
+    lam = m * (slope * turning + curve * 9.0 + 9.81)
+    assert instant.multipliers["tie"] == pytest.approx(lam, rel=1e-13)
+    run = ns.simulate(system, duration=1e-3, start=state)
+    shaft, guide = ns.reactions(system, run)
+    assert guide.force[0][0] == pytest.approx(-lam * (slope + 0.01) / d, rel=1e-12)
+    assert shaft.force[0][2] == pytest.approx(lam + 9.81, rel=1e-12)
+    objects = ns.matrices(system, state=state)
+    assert np.linalg.matrix_rank(objects["A"]) == 11
+    assert np.abs(objects["A"] @ objects["T"]).max() < 1e-15
+    along = np.array([(slope + 0.01) / d, 0.0, 1.0])
+    assert np.allclose(objects["A_j.row.tie"][0, 3:], along, atol=1e-14)
+
+
+def test_a_cam_swings_a_rocker():
+    """The force of a rocker does the work of its torque: λ ψ̇ = F · v, along the normal."""
+    system = ns.compile(ns.derive(cam_model(swings=True)))
+    state = {"cam.angle": 0.7, "cam.rate": 3.0}
+    block = ns.matrices(system, state=state)["A_j.row.tie"][0]
+    angle, slope = 0.05 * (1 - np.cos(0.7)), 0.05 * np.sin(0.7)
+    roller = np.array([-0.08 + 0.08 * np.cos(angle), 0.0, 0.05 + 0.08 * np.sin(angle)])
+    f = block[3:]
+    on_follower = 0.08 * np.array([-np.sin(angle), 0.0, np.cos(angle)])
+    assert f @ on_follower == pytest.approx(1.0, rel=1e-13)
+    assert f @ np.cross([0.0, 1.0, 0.0], roller) == pytest.approx(slope, rel=1e-12)
+
+    # the curve of the roller's center on the turning cam, by differences
+    def on_cam(theta):
+        psi = 0.05 * (1 - np.cos(theta))
+        x, z = -0.08 + 0.08 * np.cos(psi), 0.05 + 0.08 * np.sin(psi)
+        return np.array(
+            [np.cos(theta) * x - np.sin(theta) * z, np.sin(theta) * x + np.cos(theta) * z]
+        )
+
+    tangent = (on_cam(0.7 + 1e-6) - on_cam(0.7 - 1e-6)) / 2e-6
+    x, z = np.cos(0.7) * f[0] - np.sin(0.7) * f[2], np.sin(0.7) * f[0] + np.cos(0.7) * f[2]
+    assert abs(np.array([x, z]) @ tangent) < 1e-8 * np.linalg.norm(f) * np.linalg.norm(tangent)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"lift": "0.1*v.position"}, {"lift": "0.1"}, {"unit": "rad"}, {"cam": "v.position"}],
+)
+def test_a_cam_that_is_none_is_refused(wrong):
+    model = cam_model()
+    (cam,) = model.rows
+    with pytest.raises(ns.ModelError) as refused:
+        ns.check(dataclasses.replace(model, rows=(dataclasses.replace(cam, **wrong),)))
+    assert "tie" in str(refused.value)
