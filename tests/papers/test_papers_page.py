@@ -104,6 +104,17 @@ def test_few_numbers_have_no_command_and_the_others_name_what_is_there(derive_on
             assert option != "--only" or value in objects[words[2], method], numbered
 
 
+SHOWN = sorted({n.command for paper in PAPERS for n in numbered_equations(paper) if n.command})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", SHOWN)
+def test_commands_of_numbers_run(command, tmp_path, monkeypatch, derive_once):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, shlex.split(command)[1:], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+
+
 def test_errata_that_are_named_are_on_their_page():
     """An equation of an erratum stands in the table of its paper."""
     page = (ROOT / "docs" / "errata.md").read_text()

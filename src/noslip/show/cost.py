@@ -16,7 +16,12 @@ f³/3 + 2 f² operations, and the basis [GolubVanLoan2013, sections 3.2, 5.4, 8.
     (2)  singular values of A, Σ and V                                       4 m n_v² + 8 n_v³
     (3)  zero eigenvalues of AᵀA, the product and all eigenvectors           m n_v² + 9 n_v³
 
-with a multiplication and an addition as two.
+with a multiplication and an addition as two. Kane's equations [KaneWang1965] need no basis beside
+η, but the accelerations of all bodies. Their operations are counted as done directly, with the
+partial velocities of all mass centers and the partial angular velocities, which are the columns
+of T, in world axes:
+
+    (4)  Σ (m ċ_r·ċ_s + ω_r·I ω_s) η̇_s + Σ (m ċ_r·a + ω_r·(I α + ω × I ω)) = Q_r,   a, α at η̇ = 0
 """
 
 from __future__ import annotations
@@ -41,11 +46,18 @@ from noslip import (
     SimulationError,
     compile,
     derive,
+    stacked_matrices,
 )
 from noslip.joints import Revolute
 from noslip.base import nearest
 from noslip.engines import trace_program
-from noslip.formulations import inverse_dynamics, known_formulations, mass_matrix, row_rates
+from noslip.formulations import (
+    at_mass_centers,
+    inverse_dynamics,
+    known_formulations,
+    mass_matrix,
+    row_rates,
+)
 from noslip.kinematics import Kinematics
 
 #: Sign of an operation in the table → kinds of operations.
@@ -122,7 +134,10 @@ class Cost:
                 rows.append([count.method if step == STEPS[0] else "", step, *cells])
         lines = [f"Operations of one evaluation of '{self.model}'", "", *_aligned(rows)]
         if self.classical:
-            lines += ["", "Classical ways, a basis found in numbers at each evaluation:"]
+            lines += [
+                "",
+                "Classical ways; the first three find a basis in numbers at each evaluation:",
+            ]
             ways = self.classical | {"natural orthogonal complement, as compiled": self.compiled}
             lines += _aligned([[way, str(n)] for way, n in ways.items()])
         if np.isfinite(self.seconds):
@@ -291,7 +306,7 @@ def _kinds(eq: Equations, output: ca.SX) -> Counter[str]:
 
 
 def _classical(kin: Kinematics, eq: Equations) -> dict[str, int]:
-    """Operations of the classical ways (1) to (3)."""
+    """Operations of the classical ways (1) to (4)."""
     m, k, nv, f = len(kin.rows), len(kin.row_basis), kin.num_speeds, kin.num_independent_speeds
     if not k:
         return {}
@@ -310,7 +325,26 @@ def _classical(kin: Kinematics, eq: Equations) -> dict[str, int]:
         "singular values": 4 * m * nv**2 + 8 * nv**3,
         "zero eigenvalues [KammanHuston1984]": m * nv**2 + 9 * nv**3,
     }
-    return {way: round(traced + projected + basis) for way, basis in ways.items()}
+    found = {way: round(traced + projected + basis) for way, basis in ways.items()}
+    moving = [ca.mtimes(kin.N, kin.v), *kane(eq), eq.reduced_forces]
+    moving.append(ca.mtimes(eq.reduced_inputs, kin.acting_inputs))
+    directly = sum(_kinds(eq, ca.vertcat(*(ca.vec(ca.densify(x)) for x in moving))).values())
+    return found | {"Kane's equations [KaneWang1965]": round(directly + f**3 / 3 + 2 * f**2)}
+
+
+def kane(equations: Equations) -> tuple[ca.SX, ca.SX]:
+    """Mass matrix and velocity terms by (4), from the accelerations of all bodies."""
+    kin, stacked = (
+        equations.kinematics,
+        stacked_matrices(equations.kinematics, with_couplings=False),
+    )
+    parts = zip(kin.tree.nodes, at_mass_centers(kin.tree, kin.twists), strict=True)
+    V = ca.vertcat(*[ca.mtimes(node.R_WD, half) for node, twist in parts for half in twist])
+    at = ca.vertcat(kin.symbols.q, kin.symbols.t)
+    rate = ca.jtimes(V, at, ca.vertcat(ca.mtimes(kin.N, kin.v), ca.SX(1)))
+    T, M, W = stacked.T, stacked.M, stacked.W
+    forces = ca.mtimes(M, rate) + ca.mtimes(W, ca.mtimes(M, V))
+    return ca.mtimes(T.T, ca.mtimes(M, T)), ca.mtimes(T.T, forces)
 
 
 def _measured(equations: Equations) -> float:

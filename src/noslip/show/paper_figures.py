@@ -152,10 +152,10 @@ def _structure() -> Figure:
         ax.text(x, 1.0, text, ha="center", va="center", fontsize=10,
                 bbox={"boxstyle": "square,pad=0.6", "fc": "white", "ec": color(0)})  # fmt: skip
     for start, end, text in (
-        (0.4, 1.2, "τ_a"),
-        (3.95, 4.55, "α"),
-        (6.3, 7.1, "q"),
-        (8.75, 9.5, "χ"),
+        (0.4, 1.2, r"$\tau_a$"),
+        (3.95, 4.55, r"$\alpha$"),
+        (6.3, 7.1, "$q$"),
+        (8.75, 9.5, r"$\chi$"),
     ):
         ax.annotate("", (end, 1.0), (start, 1.0), arrowprops={"arrowstyle": "->"})
         ax.text((start + end) / 2, 1.15, text, ha="center", fontsize=9)

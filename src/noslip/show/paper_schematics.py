@@ -81,20 +81,28 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class VectorMark:
-    """A vector between points, its letter at the tip or `beside` pixels left of its middle."""
+    """A vector between points, its letter at the tip or `beside` pixels left of its middle.
+
+    One that others would hide is drawn `aside` pixels to the left, with thin lines to its ends.
+    """
 
     text: str
     start: Place
     end: Place
     color: str = INK
     beside: float = 0.0
+    aside: float = 0.0
 
     def draw(self, ax: Axes, seen: Seen) -> None:
         """Draw it."""
         a, b = seen(self.start), seen(self.end)
         along = (b - a) / max(float(np.linalg.norm(b - a)), 1e-9)
-        _arrow(ax, a, b, self.color, "-|>")
         left = np.array([along[1], -along[0]])
+        if self.aside:
+            for p in (a, b):
+                ax.plot(*zip(p, p + self.aside * left, strict=True), color=INK, lw=0.6, alpha=0.6)
+            a, b = a + self.aside * left, b + self.aside * left
+        _arrow(ax, a, b, self.color, "-|>")
         at = (a + b) / 2 + self.beside * left if self.beside else b + 13.0 * along
         _write(ax, self.text, at, self.color)
 
@@ -358,9 +366,9 @@ SCHEMATICS: dict[tuple[str, int], Schematic] = {
             PointMark("link $i$", ("link1", ("-0.8*l1", 0.0, 0.0)), (0.0, 40.0), has_dot=False),
             PointMark("link $j$", ("link2", ("-0.35*l2", 0.0, 0.0)), (60.0, 16.0), has_dot=False),
             PointMark("$C_i$", ("link1", ("r1-l1", 0.0, 0.0)), (-6.0, 22.0)),
-            PointMark("$C_j$", ("link2", ("r2-l2", 0.0, 0.0)), (24.0, 6.0)),
+            PointMark("$C_j$", ("link2", ("r2-l2", 0.0, 0.0)), (20.0, 14.0)),
             VectorMark(r"$\rho_i$", ("link1", ORIGIN), ("link1", ("r1-l1", 0.0, 0.0)), FORCE, 13.0),
-            VectorMark("$a_j$", ("link1", ORIGIN), ("link2", ORIGIN), beside=34.0),
+            VectorMark("$a_j$", ("link1", ORIGIN), ("link2", ORIGIN), beside=15.0, aside=22.0),
             VectorMark(r"$\rho_j$", ("link2", ORIGIN), ("link2", ("r2-l2", 0.0, 0.0)), FORCE, 13.0),
             VectorMark("$e_{ij}$", ("link1", ORIGIN), ("link1", (0.0, 0.0, "0.36*l1"))),
             AngleMark(
