@@ -24,7 +24,7 @@ import numpy as np
 import noslip as ns
 from measuring import Measure, leave
 from noslip.engines.cuda_driver import cuda_device
-from noslip.engines.device_arrays import DeviceArray, to_device
+from noslip.engines.device_arrays import DeviceArray
 from noslip.engines.devices import AbstractDevice
 from noslip.engines.system import System
 from noslip.environments.gym_device import DeviceMechanisms
@@ -68,7 +68,7 @@ def rate_of_card(system: System, task: ns.gym.GymTask, count: int, card: Abstrac
     """Steps of all environments in a second, at best."""
     rng, shape = np.random.default_rng(2), (count, len(task.actions))
     threads = DeviceMechanisms(system, task, count, card)
-    memory = [to_device(card, rng.uniform(-1, 1, shape)) for _ in range(ACTIONS)]
+    memory = [card.uploaded(rng.uniform(-1, 1, shape)) for _ in range(ACTIONS)]
     actions = [DeviceArray(one, shape, (shape[1], 1)) for one in memory]
     threads.begin()
     for one in actions:

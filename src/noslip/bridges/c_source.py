@@ -37,18 +37,8 @@ from noslip.bridges.exports import AbstractSystemFormat
 from noslip.control import solve_inputs
 from noslip.engines import (
     BasisCover,
+    CWriter,
     Program,
-    basis_measures,
-    c_number,
-    cover_ranges,
-    is_projected,
-    optimize,
-    print_sincos,
-    print_statements,
-    print_tables,
-    projected_state,
-    trace_program,
-    used_inputs,
 )
 from noslip.simulation import AbstractInputLaw, InputGenerator, inputs_expression, run_start
 
@@ -152,6 +142,11 @@ class CSource:
         return self.cover.systems[0]
 
     @property
+    def writer(self) -> CWriter:
+        """What writes its programs."""
+        return CWriter(f"{self.prefix}_real", self.single, self.sincos)
+
+    @property
     def num_states(self) -> int:
         """Size of x."""
         return int(self.system.equations.state.shape[0])
@@ -164,7 +159,7 @@ class CSource:
     @property
     def is_projected(self) -> bool:
         """Whether states are projected on constraints."""
-        return is_projected(self.system.kinematics)
+        return self.system.has_projection
 
     @property
     def members(self) -> list[tuple[int, str]]:
@@ -181,7 +176,7 @@ class CSource:
         s, eq = system.kinematics.symbols, system.equations
         given = (s.t, eq.state if x is None else x, eq.inputs if inputs is None else inputs)
         output = ca.densify(system.fold(expression))
-        made = optimize(trace_program(name, (*given, s.params), output), is_scheduled=False)
+        made = self.writer.program(name, (*given, s.params), output)
         if made.tables:
             self._programs.append(made)
         return made
@@ -204,13 +199,11 @@ class CSource:
         words = arguments.split()
         declared = ", ".join(_ARGUMENTS[w].format(p=prefix, r=real) for w in words)
         lines = [f"static void {prefix}_{name}({declared}, {real} *out)", "{"]
-        read = {re.split(r"[\[-]", inputs[k])[0] for k in used_inputs(program)}
+        read = {re.split(r"[\[-]", inputs[k])[0] for k in program.used_inputs}
         lines += [f"    (void){w};" for w in words if w not in read]
         if not program.output_size:
             lines.append("    (void)out;")
-        body = print_statements(
-            program, inputs, lambda k: f"out[{k}]", real, single=self.single, sincos=self.sincos
-        )  # fmt: skip
+        body = self.writer.statements(program, inputs, lambda k: f"out[{k}]")
         return [*lines, *(f"    {line}" for line in body), "}", ""]
 
     @property
@@ -222,7 +215,7 @@ class CSource:
         """Lines that define the code's own sine and cosine, if other lines call it."""
         if not self.own_sine or not any(f"{self.sincos}(" in line for line in lines):
             return []
-        return [*print_sincos(self.sincos, f"{self.prefix}_real", single=self.single), ""]
+        return [*self.writer.definition_of_sincos(), ""]
 
     def dispatch(self, name: str, arguments: str) -> list[str]:
         """Lines of a static function that calls the one of a basis."""
@@ -241,11 +234,11 @@ class CSource:
         known = {t.symbol: t for p in self._programs for t in p.tables}
         text = "\n".join(lines)
         used = [table for name, table in known.items() if f"{name}[" in text]
-        return [*print_tables(used, f"{self.prefix}_real", single=self.single), *lines]
+        return [*self.writer.tables(used), *lines]
 
     def number(self, value: float) -> str:
         """A literal."""
-        return c_number(value, single=self.single)
+        return self.writer.number(value)
 
 
 _ARGUMENTS = {
@@ -301,7 +294,7 @@ def c_source(
         if parameter.name not in system.folded:
             check_c_name(parameter.name, "parameter", f"model '{c_comment(model.name)}'", fix)
     name = c_prefix(model.name, prefix, where)
-    cover = cover_ranges(system)
+    cover = BasisCover.of(system)
     laws = tuple(_law(s, controller, where) for s in cover.systems) if controller else ()
     parameters = system.parameters()
     begin = start_of(system, start)
@@ -610,7 +603,7 @@ def _num_measures(source: CSource) -> list[int]:
 
 
 def _num_basis_measures(source: CSource) -> list[int]:
-    return [int(basis_measures(s).shape[0]) for s in source.cover.systems]
+    return [int(s.basis_measures.shape[0]) for s in source.cover.systems]
 
 
 def _fill(source: CSource, text: str) -> str:
@@ -709,7 +702,7 @@ def _of_basis(source: CSource, b: int, system: System) -> list[str]:
     known = ["t", *places, *_named("v", kin.num_speeds)]
     add("eta_of", ca.mtimes(kin.E, v), "t x v p", known, x=whole, inputs=ca.SX(0, 1))
     at = ["t", *places]
-    add("measures_of", basis_measures(system), "t x p", at, x=symbols.q, inputs=ca.SX(0, 1))
+    add("measures_of", system.basis_measures, "t x p", at, x=symbols.q, inputs=ca.SX(0, 1))
     # what accelerates: the generalized forces, and the inputs that supply them
     etadot = ca.SX.sym("etadot", nf)
     needed = ca.mtimes(eq.reduced_mass, etadot) + eq.reduced_bias - eq.reduced_forces
@@ -720,7 +713,7 @@ def _of_basis(source: CSource, b: int, system: System) -> list[str]:
         forces = solve_inputs(eq.reduced_inputs, needed)
         add("inverse_of", forces, "t x etadot u p", asked, inputs=both)
     if source.is_projected:
-        add("projected_of", projected_state(kin, eq.state), "t x u p", names)
+        add("projected_of", system.projection_expression, "t x u p", names)
     return lines
 
 

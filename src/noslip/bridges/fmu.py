@@ -42,7 +42,6 @@ from noslip.bridges.c_source import (
     source_text,
 )
 from noslip.bridges.exports import AbstractSystemFormat
-from noslip.engines import basis_measures
 from noslip.expressions import rate_unit, read_unit
 
 #: A residual of holonomic rows, m or rad, above which a state is projected in event mode.
@@ -225,7 +224,7 @@ def named_speeds(system: System) -> list[Quantity]:
 
 def has_margin(source: CSource) -> bool:
     """Whether any basis can end."""
-    return any(basis_measures(s).shape[0] for s in source.cover.systems)
+    return any(s.basis_measures.shape[0] for s in source.cover.systems)
 
 
 def fmu_variables(source: CSource) -> list[FmuVariable]:

@@ -49,7 +49,7 @@ from scipy.special import chdtrc
 from noslip.algebra import block_solve
 from noslip.base import Array, SimulationError, check_memory, nearest
 from noslip.control.forms import AbstractForm, Angle, AngularRate, Length
-from noslip.engines import System, is_projected, projected_state
+from noslip.engines import System
 from noslip.model import ZERO, Point, Vector3
 from noslip.simulation import Trajectory, complete_start, read_expression
 
@@ -604,10 +604,9 @@ class KalmanFilter:
 
     def project(self, t: ca.SX, x: ca.SX, p: ca.SX, times: int) -> ca.SX:
         """A state brought onto the constraints."""
-        kin = self.model.kinematics
-        if not is_projected(kin):
+        if not self.model.has_projection:
             return x
-        moving = projected_state(kin, self.model.equations.state)[: self.nq + self.nf, :]
+        moving = self.model.projection_expression[: self.nq + self.nf, :]
         step = self._function("project", moving)
         for _ in range(times):
             x = ca.vertcat(step(t, x, p), x[self.nq + self.nf :])

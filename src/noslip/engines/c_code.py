@@ -1,9 +1,9 @@
 """Programs as C: statements of C99 that are also C++, with nothing but the C library's mathematics.
 
-:func:`print_statements` writes one line for each operation. Truth is 1 or 0; see the top of
+:meth:`CWriter.statements` writes one line for each operation. Truth is 1 or 0; see the top of
 `program.py` for what each operation means. Lookups must be lowered (`optimize`); entries of
-their tables are read from arrays that :func:`print_tables` defines. Sine and cosine are those of
-the C library, or a function that :func:`print_sincos` defines.
+their tables are read from arrays that :meth:`CWriter.tables` defines. Sine and cosine are those of
+the C library, or a function that :meth:`CWriter.definition_of_sincos` defines.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 
 from noslip.algebra import LookupTable, numbered_table
@@ -25,7 +27,8 @@ from noslip.engines.elementary_functions import (
     SIN,
     SIN_SINGLE,
 )
-from noslip.engines.program import Program
+from noslip.engines.optimization import optimize
+from noslip.engines.program import Program, trace_program
 
 #: Angle up to which single precision is enough, rad: 127 quarter turns and some.
 FAR_SINGLE = 192.0
@@ -83,91 +86,113 @@ def operation_text(kind: str, operands: Sequence[str], *, single: bool = False) 
     raise ValueError(f"operation '{kind}' has no text in C")
 
 
-def print_statements(
-    program: Program,
-    inputs: Sequence[str],
-    output: Callable[[int], str],
-    real: str,
-    *,
-    single: bool = False,
-    sincos: str = "",
-) -> Iterator[str]:
-    """Lines of C that compute a program.
+@dataclass(frozen=True, slots=True)
+class CWriter:
+    """Writer of programs as C: literals, statements, tables, and sine and cosine of its own."""
 
-    Parameters
-    ----------
-    program : what to print.
-    inputs : expression of each input value, t, x, u and p one after the other.
-    output : of the number of an output, where it is stored.
-    real : type of numbers.
-    single : whether that is of single precision.
-    sincos : function that stores sine and cosine, one call for each angle; by default those of the
-        C library.
-    """
-    if len(inputs) != sum(program.input_sizes):
-        raise ValueError(f"{program.name}: {len(inputs)} inputs for {program.input_sizes}")
-    names = [*inputs, *(c_number(c, single=single) for c in program.constants)]
-    names += [f"v{k}" for k in range(program.num_operations)]
-    first = sum(program.input_sizes)
-    angles: set[int] = set()
-    for k, (kind, operands) in enumerate(program.operations):
-        if kind == "gather":
-            behind, table = (int(program.constants[v - first]) for v in operands[1:])
-            place = f"(int){names[operands[0]]} + {behind}"
-            yield f"const {real} v{k} = {numbered_table(table).symbol}[{place}];"
-            continue
-        if sincos and kind in ("sin", "cos"):
-            angle = operands[0]
-            if angle not in angles:
-                angles.add(angle)
-                yield f"{real} sin{angle}, cos{angle};"
-                yield f"{sincos}({names[angle]}, &sin{angle}, &cos{angle});"
-            names[first + len(program.constants) + k] = f"{kind}{angle}"
-            continue
-        text = operation_text(kind, [names[i] for i in operands], single=single)
-        yield f"const {real} v{k} = {text};"
-    for k, value in enumerate(program.outputs):
-        yield f"{output(k)} = {names[value]};"
+    real: str = "double"  #: type of numbers
+    single: bool = False  #: whether that is of single precision
+    #: Function that stores sine and cosine of an angle; those of the C library if empty.
+    sincos: str = ""
 
+    @staticmethod
+    def program(name: str, given: tuple[ca.SX, ...], output: ca.SX) -> Program:
+        """The operations of an expression, in the order of a C compiler, which schedules itself."""
+        return optimize(trace_program(name, given, output), is_scheduled=False)
 
-def print_sincos(name: str, real: str, *, single: bool = False) -> Iterator[str]:
-    """Lines that define a static function `name(x, &sine, &cosine)` without any library.
+    def number(self, value: float) -> str:
+        """A literal that is read back as the same number, or the nearest of single precision."""
+        return c_number(value, single=self.single)
 
-    The operations are those of `vector_math.sincos`, with fused products as products in two parts.
-    The error is below 1 ulp up to FAR; beyond it, results are nan. In single precision it computes
-    in it up to FAR_SINGLE, where multiples of parts of π/2 are exact, and as for doubles beyond.
-    """
-    if single:
-        far = f"{name}_far"
-        yield from print_sincos(far, real)
-        yield ""
-        values = {"name": name, "real": real, "far": far}
-        numbers = {"reach": FAR_SINGLE, "inverse": 2.0 / math.pi, "round": ROUND_SINGLE}
-        numbers |= dict(zip(("c0", "c1", "c2"), _HALF_PI_PARTS, strict=True))
-        numbers |= {"one": 1.0, "half": 0.5, "split": 1.5 * 2.0**11}
-        values |= {word: c_number(number, single=True) for word, number in numbers.items()}
-        values |= {"sin": _horner(SIN_SINGLE, single=True), "cos": _horner(COS_SINGLE, single=True)}
-        yield from re.sub(r"@(\w+)@", lambda m: values[m[1]], _SINGLE_SINCOS).splitlines()
-        return
-    quarter, rest, last = HALF_PI
-    values = {
-        "name": name,
-        "real": real,
-        "far": repr(FAR),
-        "round": repr(ROUND),
-        "split": repr(ROUND * 2.0**14),
-        "inverse": repr(2.0 / math.pi),
-        "c0": repr(quarter),
-        "c1": repr(rest),
-        "c2": f"({last!r})",
-        "sin": _horner(SIN),
-        "cos": _horner(COS),
-    }
-    for k, part in enumerate((quarter, rest)):
-        high = part * 134217729.0
-        high -= high - part
-        values |= {f"h{k}": repr(high), f"l{k}": f"({part - high!r})"}
-    yield from re.sub(r"@(\w+)@", lambda m: values[m[1]], _SINCOS).splitlines()
+    def statements(
+        self, program: Program, inputs: Sequence[str], output: Callable[[int], str]
+    ) -> Iterator[str]:
+        """Lines of C that compute a program.
+
+        Parameters
+        ----------
+        program : what to print.
+        inputs : expression of each input value, t, x, u and p one after the other.
+        output : of the number of an output, where it is stored.
+        """
+        if len(inputs) != sum(program.input_sizes):
+            raise ValueError(f"{program.name}: {len(inputs)} inputs for {program.input_sizes}")
+        names = [*inputs, *(self.number(c) for c in program.constants)]
+        names += [f"v{k}" for k in range(program.num_operations)]
+        first = sum(program.input_sizes)
+        angles: set[int] = set()
+        for k, (kind, operands) in enumerate(program.operations):
+            if kind == "gather":
+                behind, table = (int(program.constants[v - first]) for v in operands[1:])
+                place = f"(int){names[operands[0]]} + {behind}"
+                yield f"const {self.real} v{k} = {numbered_table(table).symbol}[{place}];"
+                continue
+            if self.sincos and kind in ("sin", "cos"):
+                angle = operands[0]
+                if angle not in angles:
+                    angles.add(angle)
+                    yield f"{self.real} sin{angle}, cos{angle};"
+                    yield f"{self.sincos}({names[angle]}, &sin{angle}, &cos{angle});"
+                names[first + len(program.constants) + k] = f"{kind}{angle}"
+                continue
+            text = operation_text(kind, [names[i] for i in operands], single=self.single)
+            yield f"const {self.real} v{k} = {text};"
+        for k, value in enumerate(program.outputs):
+            yield f"{output(k)} = {names[value]};"
+
+    def definition_of_sincos(self) -> Iterator[str]:
+        """Lines that define the static function `sincos(x, &sine, &cosine)` without any library.
+
+        The operations are those of `elementary_functions.sincos`, with fused products as products
+        in two parts. The error is below 1 ulp up to FAR; beyond it, results are nan. In single
+        precision it computes in it up to FAR_SINGLE, where multiples of parts of π/2 are exact, and
+        as for doubles beyond.
+        """
+        if self.single:
+            far = f"{self.sincos}_far"
+            yield from CWriter(self.real, sincos=far).definition_of_sincos()
+            yield ""
+            values = {"name": self.sincos, "real": self.real, "far": far}
+            numbers = {"reach": FAR_SINGLE, "inverse": 2.0 / math.pi, "round": ROUND_SINGLE}
+            numbers |= dict(zip(("c0", "c1", "c2"), _HALF_PI_PARTS, strict=True))
+            numbers |= {"one": 1.0, "half": 0.5, "split": 1.5 * 2.0**11}
+            values |= {word: self.number(number) for word, number in numbers.items()}
+            values |= {
+                "sin": _horner(SIN_SINGLE, single=True),
+                "cos": _horner(COS_SINGLE, single=True),
+            }
+            yield from re.sub(r"@(\w+)@", lambda m: values[m[1]], _SINGLE_SINCOS).splitlines()
+            return
+        quarter, rest, last = HALF_PI
+        values = {
+            "name": self.sincos,
+            "real": self.real,
+            "far": repr(FAR),
+            "round": repr(ROUND),
+            "split": repr(ROUND * 2.0**14),
+            "inverse": repr(2.0 / math.pi),
+            "c0": repr(quarter),
+            "c1": repr(rest),
+            "c2": f"({last!r})",
+            "sin": _horner(SIN),
+            "cos": _horner(COS),
+        }
+        for k, part in enumerate((quarter, rest)):
+            high = part * 134217729.0
+            high -= high - part
+            values |= {f"h{k}": repr(high), f"l{k}": f"({part - high!r})"}
+        yield from re.sub(r"@(\w+)@", lambda m: values[m[1]], _SINCOS).splitlines()
+
+    def tables(self, tables: Iterable[LookupTable]) -> Iterator[str]:
+        """Lines that define the arrays of tables."""
+        for table in tables:
+            numbers = [self.number(float(x)) for x in table.coefficients.ravel()]
+            yield f"static const {self.real} {table.symbol}[{len(numbers)}] = {{"
+            for k in range(0, len(numbers), 8):
+                end = "," if k + 8 < len(numbers) else ""
+                yield "    " + ", ".join(numbers[k : k + 8]) + end
+            yield "};"
+            yield ""
 
 
 def _horner(coefficients: Sequence[float], *, single: bool = False) -> str:
@@ -247,23 +272,3 @@ static void @name@(@real@ x, @real@ *sine, @real@ *cosine)
     else if (x == 0) *sine = x;
 }
 """
-
-
-def used_inputs(program: Program) -> set[int]:
-    """Numbers of the input values that a program reads."""
-    read = {i for _, operands in program.operations for i in operands} | set(program.outputs)
-    return {i for i in read if i < sum(program.input_sizes)}
-
-
-def print_tables(
-    tables: Iterable[LookupTable], real: str, *, single: bool = False
-) -> Iterator[str]:
-    """Lines that define the arrays of tables."""
-    for table in tables:
-        numbers = [c_number(float(x), single=single) for x in table.coefficients.ravel()]
-        yield f"static const {real} {table.symbol}[{len(numbers)}] = {{"
-        for k in range(0, len(numbers), 8):
-            end = "," if k + 8 < len(numbers) else ""
-            yield "    " + ", ".join(numbers[k : k + 8]) + end
-        yield "};"
-        yield ""

@@ -29,6 +29,7 @@ import re
 import stat
 import struct
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -47,6 +48,15 @@ _NAME = re.compile(r"[0-9a-f]{64}\.object")
 
 #: Folders about which a line was written.
 _TOLD: set[str] = set()
+
+
+def stored(key: bytes, make: Callable[[], bytes]) -> bytes:
+    """The object of a key, made and stored if there is none."""
+    found = load(key)
+    if found is None:
+        found = make()
+        save(key, found)
+    return found
 
 
 def load(key: bytes) -> bytes | None:

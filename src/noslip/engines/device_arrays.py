@@ -3,7 +3,7 @@
 A :class:`DeviceArray` says where its numbers are in two ways that CuPy, PyTorch and JAX understand:
 ``__cuda_array_interface__`` and DLPack. The memory lives as long as an array, or something that was
 made of it, does. The other way round, :func:`to_host` copies such arrays of others to the
-processor, and :func:`device_view` says where their numbers are.
+processor, and :meth:`DeviceArray.view` says where their numbers are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noslip.engines.devices import AbstractDevice, DeviceMemory
+from noslip.engines.devices import DeviceMemory
 
 Array = np.ndarray
 
@@ -110,6 +110,22 @@ class DeviceArray:
         self._memory, self.shape, self._strides, self._offset = memory, shape, strides, offset
         self.base, self.dtype = base, np.dtype(dtype)
 
+    @classmethod
+    def columns(cls, memory: DeviceMemory, shape: tuple[int, ...], count: int) -> list[DeviceArray]:
+        """Views of the columns of a table (*shape, count), whose rows stand one after another."""
+        strides: list[int] = []
+        step = count
+        for size in reversed(shape):
+            strides.insert(0, step)
+            step *= size
+        base = cls(memory, (*shape, count), (*strides, 1))
+        return [cls(memory, shape, tuple(strides), k, base) for k in range(count)]
+
+    @staticmethod
+    def view(value: Any) -> DeviceView | None:
+        """Address and layout of an array on a device, of any library; None for other values."""
+        return device_view(value)
+
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
@@ -171,25 +187,6 @@ class DeviceArray:
     def __repr__(self) -> str:
         follow = "next: .numpy(), cupy.asarray(…), torch.as_tensor(…)"
         return f"DeviceArray of shape {self.shape}, {self.dtype}\n{follow}"
-
-
-def columns_of(memory: DeviceMemory, shape: tuple[int, ...], count: int) -> list[DeviceArray]:
-    """Views of the columns of a table (*shape, count), whose rows stand one after another."""
-    strides: list[int] = []
-    step = count
-    for size in reversed(shape):
-        strides.insert(0, step)
-        step *= size
-    base = DeviceArray(memory, (*shape, count), (*strides, 1))
-    return [DeviceArray(memory, shape, tuple(strides), k, base) for k in range(count)]
-
-
-def to_device(device: AbstractDevice, table: Array) -> DeviceMemory:
-    """A table copied to a device."""
-    table = np.ascontiguousarray(table, dtype=np.float64)
-    memory = device.allocate(table.nbytes)
-    memory.upload(table)
-    return memory
 
 
 def to_host(value: Any) -> Any:

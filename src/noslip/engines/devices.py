@@ -31,7 +31,7 @@ The program is the one that is printed for one lane and for several (`llvm`), he
 GPU. Rows are copied to the device and results back, in parts where they do not fit; rows of
 parameters that are all the same are copied once.
 
-Kernels with loops of their own take their functions from :func:`print_shared_functions`.
+Kernels with loops of their own take their functions from :meth:`SharedFunctions.printed`.
 """
 
 from __future__ import annotations
@@ -305,6 +305,13 @@ class AbstractDevice(abc.ABC):
     def allocate(self, nbytes: int) -> DeviceMemory:
         """Memory of the device."""
 
+    def uploaded(self, table: np.ndarray) -> DeviceMemory:
+        """Memory with a copy of a table, in doubles."""
+        table = np.ascontiguousarray(table, dtype=np.float64)
+        memory = self.allocate(table.nbytes)
+        memory.upload(table)
+        return memory
+
     @abc.abstractmethod
     def synchronize(self) -> None:
         """Wait until all is done that any library in this process has begun on the device."""
@@ -459,7 +466,7 @@ class DeviceFunction:
 
     def _part(self, tables: tuple[Array, ...], out: Array) -> None:
         """Results of rows that are on the device at the same time."""
-        memory = [self._uploaded(table) for table in tables]
+        memory = [self._device.uploaded(table) for table in tables]
         results = self._device.allocate(out.nbytes)
         stride = self.input_sizes[3] if len(tables[3]) > 1 else 0
         record = np.array([len(out), stride, *(m.address for m in (*memory, results))], np.int64)
@@ -467,12 +474,6 @@ class DeviceFunction:
             threads = self._kernel.rounded(min(self._kernel.most_threads, len(out)))
             self._kernel.launch(record.tobytes(), results, threads)
         results.download(out)
-
-    def _uploaded(self, table: np.ndarray) -> DeviceMemory:
-        table = np.ascontiguousarray(table, dtype=np.float64)
-        memory = self._device.allocate(table.nbytes)
-        memory.upload(table)
-        return memory
 
     def _part_size(self, has_parameters: bool) -> int:
         """Rows that fit into the memory of the device at the same time."""
@@ -506,6 +507,38 @@ class SharedFunctions(NamedTuple):
     tables: tuple[LookupTable, ...]
     number: str
 
+    @classmethod
+    def printed(
+        cls,
+        programs: Mapping[str, Program],
+        shared: Collection[int],
+        first: int,
+        num_parameters: int,
+        number: str = REAL,
+    ) -> SharedFunctions:
+        """Functions of a thread. Operations on parameters that all share are done once, beforehand.
+
+        Parameters
+        ----------
+        programs : by the names of their functions.
+        shared : parameters that all threads share.
+        first, num_parameters : numbers of the record before the parameters, and how many there are.
+        number : kind of numbers.
+        """
+        at = first + num_parameters
+        functions, heads, places = {}, [], {}
+        for name, program in programs.items():
+            size = program.input_sizes[3]
+            own = {k: word_of_record(first + k, number) for k in shared if k < size}
+            # a card schedules by itself, and better what is used soon after it is computed
+            functions[name], head = hoist(reassociate(lower_lookups(program)), own)
+            hoisted = {size + k: word_of_record(at + k, number) for k in range(head.output_size)}
+            places[name], at = own | hoisted, at + head.output_size
+            heads.append(head)
+        tables = dict.fromkeys(table for program in programs.values() for table in program.tables)
+        text = print_thread_functions(functions, number, places)
+        return cls(text, at, tuple(heads), tuple(tables), number)
+
     def kernel(self, text: str) -> str:
         """Module of a kernel that calls the functions, with its record."""
         words = self.num_words if self.number == REAL else -(-self.num_words // 2)
@@ -520,37 +553,6 @@ class SharedFunctions(NamedTuple):
             p[:count] = parameters[:count]
             parts.append(interpret(head, t, x, u, p))
         return np.concatenate(parts)
-
-
-def print_shared_functions(
-    programs: Mapping[str, Program],
-    shared: Collection[int],
-    first: int,
-    num_parameters: int,
-    number: str = REAL,
-) -> SharedFunctions:
-    """Functions of a thread. Operations on parameters that all share are done once, beforehand.
-
-    Parameters
-    ----------
-    programs : by the names of their functions.
-    shared : parameters that all threads share.
-    first, num_parameters : numbers of the record before the parameters, and how many there are.
-    number : kind of numbers.
-    """
-    at = first + num_parameters
-    functions, heads, places = {}, [], {}
-    for name, program in programs.items():
-        size = program.input_sizes[3]
-        own = {k: word_of_record(first + k, number) for k in shared if k < size}
-        # a card schedules by itself, and better what is used soon after it is computed
-        functions[name], head = hoist(reassociate(lower_lookups(program)), own)
-        hoisted = {size + k: word_of_record(at + k, number) for k in range(head.output_size)}
-        places[name], at = own | hoisted, at + head.output_size
-        heads.append(head)
-    tables = dict.fromkeys(table for program in programs.values() for table in program.tables)
-    text = print_thread_functions(functions, number, places)
-    return SharedFunctions(text, at, tuple(heads), tuple(tables), number)
 
 
 @functools.lru_cache(maxsize=32)

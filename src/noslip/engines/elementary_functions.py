@@ -732,7 +732,10 @@ def _exp_of_parts(w: IRWriter, big: Value, small: Value) -> Value:
 
 
 #: A card's own reciprocals, of the first digits: of doubles and of single precision.
-RECIPROCALS = {REAL: "llvm.nvvm.rcp.approx.ftz.d", SINGLE: "llvm.nvvm.rcp.approx.ftz.f"}
+RECIPROCALS: dict[str, str] = {
+    REAL: "llvm.nvvm.rcp.approx.ftz.d",
+    SINGLE: "llvm.nvvm.rcp.approx.ftz.f",
+}
 
 
 def quotient(w: IRWriter, a: Value, b: Value) -> list[Value]:

@@ -36,6 +36,7 @@ Traps
 
 from __future__ import annotations
 
+import enum
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -43,9 +44,22 @@ from ctypes import c_float
 from dataclasses import dataclass
 from typing import Any
 
-REAL, SINGLE, WHOLE, TRUTH = "double", "float", "i64", "i1"
+
+class ElementType(enum.StrEnum):
+    """Types of the numbers of a value, by their names in LLVM."""
+
+    REAL = "double"
+    SINGLE = "float"
+    WHOLE = "i64"
+    TRUTH = "i1"
+    PLACE = "ptr"
+
+
+REAL, SINGLE, WHOLE, TRUTH, PLACE = ElementType
 #: Kinds of floating-point numbers.
 REALS = (REAL, SINGLE)
+#: Names of kinds within those of LLVM's own functions.
+_SHORT: dict[str, str] = {REAL: "f64", WHOLE: "i64"}
 #: LLVM's number for the memory of a GPU.
 GLOBAL = "addrspace(1)"
 
@@ -124,7 +138,7 @@ class Value:
         return self.writer.binary({WHOLE: "xor", TRUTH: "xor"}, self, other)
 
     def __invert__(self) -> Value:
-        return self ^ {TRUTH: True, WHOLE: -1}[self.kind]
+        return self ^ (True if self.kind == TRUTH else -1)
 
     def __lshift__(self, count: int) -> Value:
         return self.writer.binary({WHOLE: "shl"}, self, count)
@@ -153,9 +167,14 @@ class Value:
         return self.writer.compare("uno", "", self, self)
 
     @property
+    def type(self) -> str:
+        """LLVM's type of one number for each lane."""
+        return vector_type(self.width, self.kind)
+
+    @property
     def typed(self) -> str:
         """Type and name, as an operand is written."""
-        return f"{vector_type(self.width, self.kind)} {self.name}"
+        return f"{self.type} {self.name}"
 
 
 Operand = Value | float | int
@@ -370,7 +389,6 @@ class IRWriter:
         return self.call(name, *values)
 
 
-PLACE = "ptr"
 CONSTANT = "addrspace(4)"  # LLVM's number for a GPU's memory for constants
 #: Numbers up to which a loop over them is written out.
 LONGEST_WRITTEN = 64
@@ -405,7 +423,7 @@ class Target:
 
     @property
     def number(self) -> str:
-        """Kind of the numbers in arrays."""
+        """ElementType of the numbers in arrays."""
         return SINGLE if self.is_single else REAL
 
 
@@ -712,7 +730,7 @@ class Flow(IRWriter):
         if places.width == 1:
             return self.load(places, kind)
         w, mask = places.width, self.mask or self.truth(True)
-        vector, short = vector_type(w, kind), {REAL: "f64", WHOLE: "i64"}[kind]
+        vector, short = vector_type(w, kind), _SHORT[kind]
         name = f"llvm.masked.gather.v{w}{short}.v{w}p0"
         self.declared.add(f"declare {vector} @{name}(<{w} x ptr>, i32, <{w} x i1>, {vector})")
         listed = f"{places.typed}, i32 8, {mask.typed}, {vector} zeroinitializer"
@@ -726,9 +744,9 @@ class Flow(IRWriter):
         w = self.lanes
         if places.width == 1:
             raise ValueError("several lanes write to one place")
-        value, mask, short = self.widen(value, w), self.mask, {REAL: "f64", WHOLE: "i64"}
+        value, mask = self.widen(value, w), self.mask
         mask = mask if mask is not None else self.truth(True)
-        name = f"llvm.masked.scatter.v{w}{short[value.kind]}.v{w}p0"
+        name = f"llvm.masked.scatter.v{w}{_SHORT[value.kind]}.v{w}p0"
         vector = vector_type(w, value.kind)
         self.declared.add(f"declare void @{name}({vector}, <{w} x ptr>, i32, <{w} x i1>)")
         self.lines.append(

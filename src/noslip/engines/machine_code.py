@@ -73,14 +73,12 @@ def stored_machine_code(
     """
     known = name or (text if isinstance(text, str) else text())
 
+    def compiled() -> bytes:
+        module, machine = optimized_module(text if isinstance(text, str) else text(), passes)
+        return bytes(machine.emit_object(module))
+
     def make() -> Any:
-        key = _key(known, passes)
-        code = code_store.load(key)
-        if code is None:
-            module, machine = optimized_module(text if isinstance(text, str) else text(), passes)
-            code = machine.emit_object(module)
-            code_store.save(key, code)
-        return _engine(code)
+        return _engine(code_store.stored(_key(known, passes), compiled))
 
     return _cached(("stored", known, passes), make)
 

@@ -353,6 +353,16 @@ class Program:
         }
         return tuple(numbered_table(number) for number in sorted(numbers))
 
+    @property
+    def used_inputs(self) -> set[int]:
+        """Numbers of the input values that are read."""
+        read = {i for _, operands in self.operations for i in operands} | set(self.outputs)
+        return {i for i in read if i < sum(self.input_sizes)}
+
+    def interpret(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:
+        """Outputs for many rows of inputs, by NumPy instead of machine code."""
+        return interpret_rows(self, t, x, u, p)
+
     def count(self) -> dict[str, int]:
         """Number of operations of each kind, the most frequent first."""
         return dict(Counter(operation.kind for operation in self.operations).most_common())

@@ -493,6 +493,15 @@ class System:
         """Singularity measures of the basis, the contacts and the mass matrix."""
         return self.kinematics.singularity_measures + traced.mass_health(self.equations)
 
+    @property
+    def basis_measures(self) -> ca.SX:
+        """Measures of the independent speeds over their floors: below 1 in size others are due.
+
+        Those that change their signs keep them.
+        """
+        found = [h.value / h.floor for h in self.singularity_measures if h.kind == "basis"]
+        return stack(found) if found else ca.SX(0, 1)
+
     @cached_property
     def has_projection(self) -> bool:
         """Whether steps are projected: on holonomic rows or on unit quaternions."""
@@ -838,25 +847,16 @@ class BasisCover:
     systems: tuple[System, ...]
     uncovered: float
 
-
-def basis_measures(system: System) -> ca.SX:
-    """Measures of the independent speeds over their floors: below 1 in size another choice is due.
-
-    Those that change their signs keep them.
-    """
-    found = [h.value / h.floor for h in system.singularity_measures if h.kind == "basis"]
-    return stack(found) if found else ca.SX(0, 1)
-
-
-def cover_ranges(system: System) -> BasisCover:
-    """Choices of independent speeds that cover the coordinates' ranges, at nominal parameters."""
-    return system.cached("basis cover", lambda: _cover(system))
+    @classmethod
+    def of(cls, system: System) -> BasisCover:
+        """Choices that cover the coordinates' ranges, at nominal parameters."""
+        return system.cached("basis cover", lambda: _cover(system))
 
 
 def _cover(system: System) -> BasisCover:
     systems = [system]
     places = system.kinematics.probe.configurations(SAMPLES)
-    if not places or not basis_measures(system).shape[0]:
+    if not places or not system.basis_measures.shape[0]:
         return BasisCover(systems=(system,), uncovered=0.0)
     t, q = np.array([at for at, _ in places]), np.array([x for _, x in places])
     params = np.tile(system.parameters(), (len(t), 1))
@@ -887,6 +887,6 @@ def _cover(system: System) -> BasisCover:
 def _covered(system: System, t: Array, q: Array) -> NDArray[np.bool_]:
     """(n,) whether configurations are well within a choice of speeds."""
     symbols = system.kinematics.symbols
-    measures = ca.Function("h", [symbols.t, symbols.q, symbols.params], [basis_measures(system)])
+    measures = ca.Function("h", [symbols.t, symbols.q, symbols.params], [system.basis_measures])
     values = np.array(measures.map(len(t))(t[None, :], q.T, system.parameters()))
     return np.asarray(np.min(np.abs(values), axis=0, initial=np.inf) >= WITHIN)

@@ -37,29 +37,20 @@ import numpy as np
 from noslip import DeviceError, SimulationError, System
 from noslip.base import Array
 from noslip.engines import (
-    PLACE,
-    REAL,
-    SINGLE,
-    TRUTH,
-    WHOLE,
     AbstractDevice,
+    BasisCover,
     Buffer,
     DeviceArray,
     DeviceKernel,
     DeviceMemory,
+    ElementType,
     Flow,
     Given,
-    Operand,
     Program,
     SharedFunctions,
     Target,
     Value,
-    basis_measures,
-    cover_ranges,
-    device_view,
     given_table,
-    interpret_rows,
-    print_shared_functions,
     word_of_record,
 )
 from noslip.environments.gym_tasks import (
@@ -153,7 +144,7 @@ class _Moving:
         #: Every function has the parameters that all share as constants of the record.
         self.shared = f.array(shape.num_parameters)
         #: Of a period: steps to take; those taken, the ending, and the measure that ended it.
-        self.counts = f.array(3, WHOLE)
+        self.counts = f.array(3, ElementType.WHOLE)
 
     @property
     def kept(self) -> tuple[Buffer, ...]:
@@ -165,7 +156,7 @@ class _Moving:
         places = [array.place for array in (self.t, self.x, self.held, p, out)]
         self.f.invoke(f"@{name}", places, how)
 
-    def advance(self, basis: int, steps: Operand, how: str) -> Value:
+    def advance(self, basis: int, steps: Value | int, how: str) -> Value:
         """Steps of a period in a basis, which counts has then; whether the basis ended."""
         f, period = self.f, self.shape.periods[basis]
         self.counts[0] = steps
@@ -181,8 +172,8 @@ class _EpisodeWriter:
         self.shape = shape
         f = self.f = Flow(Target.thread(on_stack=True))
         s = self.s = f.variables()
-        s.declare(WHOLE, "env", "acts", "number", "basis", "left")
-        s.declare(TRUTH, "is_new", "is_bad", "is_elsewhere", "has_ended")
+        s.declare(ElementType.WHOLE, "env", "acts", "number", "basis", "left")
+        s.declare(ElementType.TRUTH, "is_new", "is_bad", "is_elsewhere", "has_ended")
         self.moving = _Moving(f, shape)
         self.x, self.held, self.found = self.moving.x, self.moving.held, self.moving.found
         self._loaded: dict[str, Value] = {}
@@ -191,7 +182,7 @@ class _EpisodeWriter:
         self.drawn = f.array(shape.num_parameters + shape.num_given)
         self.closed = f.array(len(shape.start))
 
-    def number(self, name: str, kind: str = WHOLE) -> Value:
+    def number(self, name: str, kind: str = ElementType.WHOLE) -> Value:
         """A word of the record."""
         if name not in self._loaded:
             place = word_of_record(THREAD_WORDS.index(name))
@@ -199,9 +190,9 @@ class _EpisodeWriter:
             self._loaded[name] = self.f.value(f"%{name}", kind, 1)
         return self._loaded[name]
 
-    def vector(self, name: str, kind: str = REAL) -> Given:
+    def vector(self, name: str, kind: str = ElementType.REAL) -> Given:
         """Vector that the record points to."""
-        return Given(self.f, self.number(name, PLACE), kind)
+        return Given(self.f, self.number(name, ElementType.PLACE), kind)
 
     def at(self, k: int) -> Value:
         """Place of number k of this environment: the same number of all stand side by side."""
@@ -211,11 +202,11 @@ class _EpisodeWriter:
         """One environment: s.env."""
         f, s, shape = self.f, self.s, self.shape
         t, n, nu = self.moving.t, len(shape.start), shape.num_inputs
-        s.acts = self.vector("acts", WHOLE)[s.env]
+        s.acts = self.vector("acts", ElementType.WHOLE)[s.env]
         s.is_new, s.is_bad, s.is_elsewhere = s.acts < 0, f.truth(False), f.truth(False)
         s.basis = f.whole(0)
         if len(shape.periods) > 1:
-            s.basis = f.where(s.is_new, f.whole(0), self.vector("bases", WHOLE)[s.env])
+            s.basis = f.where(s.is_new, f.whole(0), self.vector("bases", ElementType.WHOLE)[s.env])
         t[0] = f.where(s.is_new, 0.0, self.vector("t")[s.env])
         for k in range(n):
             self.x[k] = self.vector("x")[self.at(k)]
@@ -242,7 +233,7 @@ class _EpisodeWriter:
         f, given = self.f, self.vector("actions", self.shape.action_kind)
         row, column = self.s.env * self.number("action_row"), self.number("action_column")
         for k, (place, middle, half) in enumerate(self.shape.actions):
-            action = f.as_kind(given[row + column * k], REAL)
+            action = f.as_kind(given[row + column * k], ElementType.REAL)
             self.held[place] = middle + half * f.most(f.least(action, 1.0), -1.0)
 
     def _take_period(self) -> None:
@@ -265,16 +256,16 @@ class _EpisodeWriter:
             f.invoke("@go_on", [self.passed.place], "noinline")
             _split(self.passed, kept, shape)
             s.left, s.basis = (_to_whole(f, self.passed[last + k]) for k in range(2))
-            self.vector("bases", WHOLE)[s.env] = s.basis
+            self.vector("bases", ElementType.WHOLE)[s.env] = s.basis
         s.is_bad = s.left > 0
 
     def _begin(self) -> None:
         """Start of the next episode, by random numbers of its number and the environment's."""
         f, s, shape, n = self.f, self.s, self.shape, len(self.shape.start)
         if len(shape.periods) > 1:
-            self.vector("bases", WHOLE)[s.env] = f.whole(0)
-        s.number = self.vector("episodes", WHOLE)[s.env] + 1
-        self.vector("episodes", WHOLE)[s.env] = s.number
+            self.vector("bases", ElementType.WHOLE)[s.env] = f.whole(0)
+        s.number = self.vector("episodes", ElementType.WHOLE)[s.env] + 1
+        self.vector("episodes", ElementType.WHOLE)[s.env] = s.number
         drawn = self._draw()
         states, given = len(shape.drawn_states), shape.num_given
         for k, value in enumerate(drawn[states + given :]):
@@ -328,16 +319,18 @@ class _EpisodeWriter:
         s.acts = f.where(s.is_new, f.whole(0), s.acts + 1)
         is_over = s.why > 0
         is_cut = (s.acts >= shape.limit) & ~is_over
-        self.vector("acts", WHOLE)[s.env] = f.where(is_over | is_cut, f.whole(-1), s.acts)
+        self.vector("acts", ElementType.WHOLE)[s.env] = f.where(
+            is_over | is_cut, f.whole(-1), s.acts
+        )
         self.vector("rewards")[s.env] = f.where(s.is_bad | s.is_new, 0.0, found[0])
         for k in range(seen):
             value = found[1 + k]
             cut = f.most(f.least(value, shape.largest), -shape.largest)
             cut = f.where(value.is_nan(), 0.0, cut)
-            self.vector("seen", SINGLE)[s.env * seen + k] = cut
+            self.vector("seen", ElementType.SINGLE)[s.env * seen + k] = cut
         for name, value in (("terminated", is_over), ("truncated", is_cut), ("why", s.why)):
-            place = f.offset(self.number(name, PLACE), s.env, "i8")
-            word = "zext" if value.kind == TRUTH else "trunc"
+            place = f.offset(self.number(name, ElementType.PLACE), s.env, "i8")
+            word = "zext" if value.kind == ElementType.TRUTH else "trunc"
             byte = f.emit(f"{word} {value.typed} to i8", "i8", 1)
             f.lines.append(f"  store {byte.typed}, {place.typed}, align 1")
 
@@ -373,19 +366,19 @@ def _split(joined: Buffer | Given, arrays: tuple[Buffer, ...], shape: EpisodeSha
 
 def _to_whole(f: Flow, a: Value) -> Value:
     """A whole number that was passed as a double."""
-    return f.emit(f"fptosi {a.typed} to i64", WHOLE, 1)
+    return f.emit(f"fptosi {a.typed} to i64", ElementType.WHOLE, 1)
 
 
 def _print_others(shape: EpisodeShape) -> str:
     """Text of ``void go_on(ptr passed)``: what is left of a period, in whatever basis holds."""
     f, bases = Flow(Target.thread()), range(len(shape.periods))
     s = f.variables()
-    s.declare(WHOLE, "left", "basis", "best")
-    s.declare(REAL, "most")
-    s.declare(TRUTH, "is_fresh", "has_ended")
+    s.declare(ElementType.WHOLE, "left", "basis", "best")
+    s.declare(ElementType.REAL, "most")
+    s.declare(ElementType.TRUTH, "is_fresh", "has_ended")
     moving, last = _Moving(f, shape), _passed_size(shape) - 2
     margins = f.array(len(bases) * (1 + len(shape.speeds)), is_scratch=True)
-    passed = Given(f, f.value("%passed", PLACE, 1))
+    passed = Given(f, f.value("%passed", ElementType.PLACE, 1))
     _split(passed, moving.kept, shape)
     s.left, s.basis = (_to_whole(f, passed[last + k]) for k in range(2))
     s.is_fresh = f.truth(False)
@@ -429,11 +422,11 @@ def print_thread_period(shape: EpisodeShape) -> str:
     """Text of the kernel whose threads take one environment after another."""
     w = _EpisodeWriter(shape)
     f, s = w.f, w.s
-    s.env = f.value("%thread", WHOLE, 1)
+    s.env = f.value("%thread", ElementType.WHOLE, 1)
     with f.repeat() as loop:
         loop.leave(s.env >= w.number("n"))
         w.step()
-        s.env = s.env + f.value("%threads", WHOLE, 1)
+        s.env = s.env + f.value("%threads", ElementType.WHOLE, 1)
     body = f.kernel()
     others = [_print_others(shape)] if len(shape.periods) > 1 else []
     period = shape.periods[0].text("period", is_hot=True)
@@ -447,7 +440,7 @@ MOST_STEPS = 1_000_000
 #: Every byte of −1, the number of acts of an episode that is over.
 _OVER = 0xFF
 #: Kinds of numbers that actions may have.
-_KINDS = {np.dtype(np.float32): SINGLE, np.dtype(np.float64): REAL}
+_KINDS = {np.dtype(np.float32): ElementType.SINGLE, np.dtype(np.float64): ElementType.REAL}
 
 
 class EndedNames:
@@ -590,7 +583,7 @@ class DeviceMechanisms:
             given = {name: np.array([float(value)]) for name, value in options.items()}
             state = _own_states(self.system, given, 1, self._values)[0]
             self._memory["x"].upload(np.repeat(state, self.count))
-        seen = self._launch((0, 0, 0), SINGLE, has_states=bool(options))[0]
+        seen = self._launch((0, 0, 0), ElementType.SINGLE, has_states=bool(options))[0]
         self._has_begun = True
         return seen
 
@@ -603,11 +596,11 @@ class DeviceMechanisms:
         """
         shape = (self.count, len(self.task.actions))
         check_begun(self._has_begun, self.where)
-        view = device_view(actions)
+        view = DeviceArray.view(actions)
         if view is None:
             given = given_table(actions, shape, "actions", self.where, is_finite=True)
             self._memory["given"].upload(given)
-            return self._launch((self._memory["given"].address, shape[1], 1), REAL)
+            return self._launch((self._memory["given"].address, shape[1], 1), ElementType.REAL)
         kind, size = _KINDS.get(view.dtype), view.dtype.itemsize
         if kind is None or view.shape != shape or any(step % size for step in view.strides):
             raise SimulationError(
@@ -674,7 +667,7 @@ def _printed(
 ) -> tuple[str, SharedFunctions]:
     """The kernel of a shape and its programs."""
     count = shape.num_parameters
-    functions = print_shared_functions(dict(programs), range(count), len(THREAD_WORDS), count)
+    functions = SharedFunctions.printed(dict(programs), range(count), len(THREAD_WORDS), count)
     return functions.kernel(print_thread_period(shape)), functions
 
 
@@ -685,7 +678,7 @@ def _episode(
     draws = Draws.of(system, task)
     names = draws.names[: len(draws.names) - draws.num_variables]
     state, completing = _completing(system, draws, trace_start(system, names), values)
-    columns, systems = columns_of(task), cover_ranges(system).systems
+    columns, systems = columns_of(task), BasisCover.of(system).systems
     programs, others = thread_programs(system, columns) | completing, systems[1:]
     for k, other in enumerate(others):
         own = thread_programs(other, columns)
@@ -711,7 +704,7 @@ def _episode(
         largest=float(task.largest),
         num_seen=len(task.observation),
         num_ends=len(task.ends),
-        action_kind=SINGLE,
+        action_kind=ElementType.SINGLE,
         start=tuple(state.tolist()),
         ranges=tuple((float(low), float(high)) for low, high in draws.ranges),
         drawn_states=tuple(listed.index(name) for name in names[: draws.num_states]),
@@ -732,7 +725,7 @@ def _change(system: System, bases: tuple[System, ...]) -> Program:
         own = other.kinematics
         given = [own.symbols.t, own.symbols.q, own.symbols.params]
         # one that never ends is best
-        measures = ca.vertcat(ca.fabs(basis_measures(other)), np.inf)
+        measures = ca.vertcat(ca.fabs(other.basis_measures), np.inf)
         found = ca.Function("found", given, [ca.mmin(measures), ca.densify(own.E)])
         margin, E = found(t, q, p)
         margins.append(margin)
@@ -776,13 +769,13 @@ def _completing(
     for k, name in enumerate(names[: draws.num_states]):
         begun[:, listed.index(name)] = drawn[:, k]
     if traced.orient is not None:
-        begun = interpret_rows(traced.orient, t, begun, u, p)
+        begun = traced.orient.interpret(t, begun, u, p)
     for close, speeds in itertools.product((None, *traced.close), traced.speeds):
         found = begun.copy()
         if close is not None:
             for _ in range(CLOSING_STEPS):
-                found = interpret_rows(close, t, found, u, p)
-        found[:, nq : nq + nf] = interpret_rows(speeds, t, found, u, p)
+                found = close.interpret(t, found, u, p)
+        found[:, nq : nq + nf] = speeds.interpret(t, found, u, p)
         if np.all(np.abs(found - exact) <= APART * np.maximum(1.0, np.abs(exact))):
             ways = {"orient": traced.orient, "close": close, "speeds": speeds}
             return state, {name: one for name, one in ways.items() if one is not None}

@@ -12,8 +12,8 @@ import pytest
 
 import noslip as ns
 from noslip.bridges.c_source import RESERVED, c_comment
-from noslip.engines.c_code import print_sincos
-from noslip.engines.system import cover_ranges
+from noslip.engines.c_code import CWriter
+from noslip.engines.system import BasisCover
 from noslip.model.files import model_to_toml, parse_model
 
 COMPILERS = {"gcc": ["gcc", "-std=c99"], "g++": ["g++", "-x", "c++", "-std=c++11"]}
@@ -92,7 +92,7 @@ def test_functions_equal_ours(name, compiler, system_of, tmp_path, rng):
     code = Code(system, tmp_path, compiler=compiler)
     nx, nv = code.sizes["STATES"], code.sizes["SPEEDS"]
     nu, nf = code.sizes["FORCES"], code.sizes["INDEPENDENT_SPEEDS"]
-    cover = cover_ranges(system)
+    cover = BasisCover.of(system)
     assert code.sizes["BASES"] == len(cover.systems)
     p = system.parameters()
     for basis, own in enumerate(cover.systems):
@@ -433,7 +433,7 @@ def test_own_sine_is_within_an_ulp_and_needs_no_library(compiler, flags, tmp_pat
     text = [
         "#include <math.h>",
         'extern "C"' * (compiler == "g++") + " void both(double x, double *s, double *c);",
-        *print_sincos("own", "double"),
+        *CWriter(sincos="own").definition_of_sincos(),
         "void both(double x, double *s, double *c) { own(x, s, c); }",
     ]
     path, library = tmp_path / "sine.c", tmp_path / "sine.so"
@@ -476,7 +476,7 @@ def test_own_sine_of_single_precision_is_within_an_ulp(flags, tmp_path, rng):
     text = [
         "#include <math.h>",
         "void both(int n, const float *x, float *s, float *c);",
-        *print_sincos("own", "float", single=True),
+        *CWriter("float", single=True, sincos="own").definition_of_sincos(),
         "void both(int n, const float *x, float *s, float *c)",
         "{ for (int k = 0; k < n; ++k) own(x[k], s + k, c + k); }",
     ]

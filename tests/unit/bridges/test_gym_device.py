@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines.device_arrays import DeviceArray, to_device
+from noslip.engines.device_arrays import DeviceArray
 from noslip.engines.devices import HostDevice, ptx_of
 from noslip.environments import gym_device
 
@@ -142,7 +142,7 @@ def test_actions_are_taken_from_arrays_of_others(both, rng):
     _, threads = both("drive", n=5)
     device = HostDevice()
     actions = rng.uniform(-1, 1, (5, 2)).astype(np.float32)
-    doubles = to_device(device, actions.astype(float))
+    doubles = device.uploaded(actions.astype(float))
     columns = np.asfortranarray(actions)
     given = {
         "numpy": actions,

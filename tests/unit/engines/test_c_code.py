@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from noslip.algebra.grid_splines import grid_spline
-from noslip.engines.c_code import c_number, print_statements, print_tables, used_inputs
+from noslip.engines.c_code import CWriter, c_number
 from noslip.engines.optimization import optimize
 from noslip.engines.program import LOOKUPS, MEANINGS, Operation, Program, interpret, trace_program
 
@@ -36,8 +36,9 @@ def _takes(kind, count):
 def compiled(program, folder, single=False):
     real = "float" if single else "double"
     names = [f"in[{k}]" for k in range(sum(program.input_sizes))]
-    body = print_statements(program, names, lambda k: f"out[{k}]", real, single=single)
-    tables = "\n".join(print_tables(program.tables, real, single=single))
+    writer = CWriter(real, single)
+    body = writer.statements(program, names, lambda k: f"out[{k}]")
+    tables = "\n".join(writer.tables(program.tables))
     text = f"#include <math.h>\n{tables}\nvoid f(const {real} *in, {real} *out)\n{{\n"
     source = folder / "f.c"
     source.write_text(text + "\n".join(body) + "\n}\n")
@@ -110,4 +111,4 @@ def test_numbers_that_are_no_numbers_have_names():
 def test_inputs_that_are_read_are_known():
     x = ca.SX.sym("x", 3)
     program = trace_program("f", (ca.SX(0, 1), x, ca.SX(0, 1), ca.SX(0, 1)), ca.vertcat(x[0], x[2]))
-    assert used_inputs(program) == {0, 2}
+    assert program.used_inputs == {0, 2}

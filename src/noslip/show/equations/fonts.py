@@ -15,7 +15,7 @@ import logging
 from functools import cache
 from pathlib import Path
 
-from noslip.engines import load, save
+from noslip.engines import stored
 
 #: Name by which our pages know the font.
 FAMILY = "noslip math"
@@ -55,13 +55,9 @@ def subset() -> bytes:
         key = hashlib.sha256(b"math font " + _VERSION + version + b"".join(
             code.to_bytes(3, "big") for code in sorted(_characters())
         )).digest()  # fmt: skip
-        found = load(key)
-        if found is None:
-            found = _cut()
-            save(key, found)
+        return stored(key, _cut)
     except (ImportError, OSError):
         return b""
-    return found
 
 
 def _cut() -> bytes:

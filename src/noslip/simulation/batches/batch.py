@@ -39,7 +39,7 @@ from noslip.base import (
     require,
     write_atomically,
 )
-from noslip.engines import DeviceMemory, System, columns_of, to_device
+from noslip.engines import DeviceArray, DeviceMemory, System
 from noslip.model import Model
 from noslip.simulation.batches.batch_code import (
     UNSETTLED,
@@ -757,8 +757,10 @@ def _on_device(
         word == "samples" and not set(angle_names(request.run.system)) & columns.keys()
     )
     if memory is None or is_changed:
-        memory = to_device(device, np.stack(values, axis=-1))
-    return dict(zip(columns, columns_of(memory, values[0].shape, len(values)), strict=True))
+        memory = device.uploaded(np.stack(values, axis=-1))
+    return dict(
+        zip(columns, DeviceArray.columns(memory, values[0].shape, len(values)), strict=True)
+    )
 
 
 def _notes(request: BatchRequest, results: LaneResults) -> tuple[str, ...]:

@@ -48,8 +48,6 @@ from noslip.engines import (
     address,
     compile_native,
     compile_wide,
-    interpret_rows,
-    print_shared_functions,
     trace_program,
     work_memory,
 )
@@ -549,7 +547,7 @@ def _kernel(shape: Shape, programs: tuple[tuple[str, Program], ...]) -> _Kernel:
     count = shape.num_parameters - shape.num_angles
     constant = [k for k in range(count) if k not in shape.varying]
     first = len(PLACES) * (2 if shape.target.is_single else 1)
-    functions = print_shared_functions(
+    functions = SharedFunctions.printed(
         dict(programs), constant, first, shape.num_parameters, shape.target.number
     )
     text = functions.kernel(print_loop(shape))
@@ -766,7 +764,7 @@ class BatchCode:
             found: np.ndarray = self._compiled()["events"].map(t, y, u, p)
             return found
         parts = [slice(k, k + ROWS) for k in range(0, len(t), ROWS)]
-        return np.concatenate([interpret_rows(program, t[k], y[k], u[k], p[k]) for k in parts])
+        return np.concatenate([program.interpret(t[k], y[k], u[k], p[k]) for k in parts])
 
     def _with_tables(self, base: np.ndarray, trajectory: int, t: float) -> np.ndarray:
         tables = self.tables

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noslip.engines import WHOLE, Buffer, Given, Value
+from noslip.engines import Buffer, ElementType, Given, Value
 from noslip.simulation.loop.rules import (
     ACCEPTED,
     BESIDE,
@@ -184,7 +184,7 @@ def _note_fault(w: LoopWriter, event: int, kind: int, time: Value) -> None:
     """Count a fault of an event; the first time is kept."""
     f, s, shape = w.f, w.s, w.shape
     place = 2 * (s.index * (shape.num_events - shape.num_angles) + event) + kind
-    counts = w.vector("fault_counts", WHOLE)
+    counts = w.vector("fault_counts", ElementType.WHOLE)
     s.faults = counts[place]
     with f.when(s.faults.equals(0)):
         w.vector("fault_times")[place] = time

@@ -68,7 +68,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noslip.engines import PLACE, WHOLE, Buffer, Given, Value, stored_machine_code
+from noslip.engines import Buffer, ElementType, Given, Value, stored_machine_code
 from noslip.simulation.loop import rules
 from noslip.simulation.loop.crossings import find_events, follow_angles, note_time
 from noslip.simulation.loop.rules import (
@@ -478,8 +478,8 @@ def print_period(shape: Shape, name: str, *, suffix: str = "", is_hot: bool) -> 
     w = LoopWriter(shape)
     w.suffix, w.is_hot, w.may_be_hot = suffix, is_hot, is_hot
     f, s = w.f, w.s
-    t, x, u = (Buffer(f, f.value(f"%{k}", PLACE, 1)) for k in "txu")
-    counts = Buffer(f, f.value("%counts", PLACE, 1), WHOLE)
+    t, x, u = (Buffer(f, f.value(f"%{k}", ElementType.PLACE, 1)) for k in "txu")
+    counts = Buffer(f, f.value("%counts", ElementType.PLACE, 1), ElementType.WHOLE)
     h = f.real(shape.step)
     s.t, s.h, s.limit = t[0], h, counts[0]
     w.give(max_step=h, max_steps=s.limit)
@@ -510,7 +510,7 @@ def _take(w: LoopWriter) -> Value:
         # those that were not begun when the batch was cancelled are left alone
         is_left = is_left & f.load(w.number("status")).equals(0.0)
     with f.when(is_left):
-        w.s.taken = w.vector("queue", WHOLE)[place]
+        w.s.taken = w.vector("queue", ElementType.WHOLE)[place]
     return w.s.taken
 
 
@@ -520,7 +520,7 @@ def _begin(w: LoopWriter) -> None:
     n, index = shape.ny, s.index
     s.t, s.h = w.vector("times")[index], w.vector("steps_left")[index]
     for name in ("steps", "rejections", "evaluations", "filled"):
-        setattr(s, name, w.vector(f"num_{name}", WHOLE)[index])
+        setattr(s, name, w.vector(f"num_{name}", ElementType.WHOLE)[index])
     _clear(w)
     if shape.is_multistep:
         make_node(w, f.whole(0), s.t)
@@ -530,11 +530,11 @@ def _begin(w: LoopWriter) -> None:
     if shape.is_batch:
         _load_parameters(w)
     if shape.num_tables:
-        first = w.vector("first_segments", WHOLE)
+        first = w.vector("first_segments", ElementType.WHOLE)
         for k in range(shape.num_tables):
             w.segments[k] = first[table_set(w) * shape.num_tables + k]
     if shape.has_knots:
-        offsets = w.vector("knot_offsets", WHOLE)
+        offsets = w.vector("knot_offsets", ElementType.WHOLE)
         s.knot, s.knot_end = offsets[table_set(w)], offsets[table_set(w) + 1]
     else:
         s.knot = s.knot_end = f.whole(0)
@@ -838,11 +838,14 @@ def _finish(w: LoopWriter) -> None:
     """Store the results of a trajectory; take the next one."""
     f, s, shape = w.f, w.s, w.shape
     n, index = shape.ny, s.index
-    w.vector("codes", WHOLE)[index], w.vector("which", WHOLE)[index] = s.code, s.which
+    w.vector("codes", ElementType.WHOLE)[index], w.vector("which", ElementType.WHOLE)[index] = (
+        s.code,
+        s.which,
+    )
     w.vector("times")[index] = s.t
     w.vector("steps_left")[index] = f.least(s.h, w.number("max_step"))
     for name in ("steps", "rejections", "evaluations", "filled"):
-        w.vector(f"num_{name}", WHOLE)[index] = getattr(s, name)
+        w.vector(f"num_{name}", ElementType.WHOLE)[index] = getattr(s, name)
     states = w.vector("states")
     for k in f.each(n):
         states[index * n + k] = w.y[k]
@@ -857,9 +860,9 @@ def _finish(w: LoopWriter) -> None:
             w.vector("angles")[index * shape.num_angles + k] = w.own_parameters[place]
         s.code, s.index = f.whole(NEW), _take(w)
         return
-    w.vector("num_crossings", WHOLE)[0] = s.crossings
+    w.vector("num_crossings", ElementType.WHOLE)[0] = s.crossings
     if shape.records_steps:
-        w.vector("num_recorded", WHOLE)[0] = s.recorded
+        w.vector("num_recorded", ElementType.WHOLE)[0] = s.recorded
     with f.when(~s.code.equals(rules.PAUSED)):
         s.index = f.whole(-1)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines import REAL, WHOLE, Flow, Value, vector_type
+from noslip.engines import ElementType, Flow, Value
 from noslip.simulation.loop.writer import LoopWriter
 
 ROUNDS = 10
@@ -111,11 +111,11 @@ def philox_words(f: Flow, c: list[Value], key: tuple[Value, Value]) -> list[Valu
 def uniform_number(f: Flow, high: Value, low: Value) -> Value:
     """A number between 0 and 1 of 52 bits of two words."""
     whole = _both(f, "shl", high, 20) + _both(f, "lshr", low, 12)
-    real = f.emit(f"uitofp {whole.typed} to {vector_type(whole.width, REAL)}", REAL, whole.width)
+    real = f.to_real(whole)
     return (real + 0.5) * 2.0**-52
 
 
 def _both(f: Flow, operation: str, a: Value, b: Value | int) -> Value:
     """A bitwise or integer operation in every lane."""
-    other = f.widen(f.of(b, WHOLE), a.width)
-    return f.emit(f"{operation} {a.typed}, {other.name}", WHOLE, a.width)
+    other = f.widen(f.of(b, ElementType.WHOLE), a.width)
+    return f.emit(f"{operation} {a.typed}, {other.name}", ElementType.WHOLE, a.width)

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from noslip.engines import PLACE, REAL, WHOLE, Buffer, Given, Value, stored_machine_code
+from noslip.engines import Buffer, ElementType, Given, Value, stored_machine_code
 from noslip.simulation.loop import dop853
 from noslip.simulation.loop.dop853 import NUM_STAGES
 from noslip.simulation.loop.loop import sources_digest
@@ -95,7 +95,13 @@ class _AdjointWriter:
         names = (*_ADDRESSES, *_SIZES, *_REALS)
         self.given: dict[str, Value] = {}
         for k, name in enumerate(names):
-            kind = PLACE if name in _ADDRESSES else WHOLE if name in _SIZES else REAL
+            kind = (
+                ElementType.PLACE
+                if name in _ADDRESSES
+                else ElementType.WHOLE
+                if name in _SIZES
+                else ElementType.REAL
+            )
             f.head.append(f"  %pulls_{name}_at = getelementptr i64, ptr %pulls, i64 {k}")
             f.head.append(f"  %pulls_{name} = load {kind}, ptr %pulls_{name}_at, align 8")
             self.given[name] = f.value(f"%pulls_{name}", kind, 1)
@@ -114,7 +120,7 @@ def print_adjoint(shape: Shape, pull: Pull) -> str:
     b = _AdjointWriter(shape, pull)
     w, f, s, n = b.w, b.w.f, b.w.s, shape.ny
     times, states = Given(f, b.given["step_times"]), b.array("step_states")
-    first = w.vector("first_segments", WHOLE)
+    first = w.vector("first_segments", ElementType.WHOLE)
     for k in range(shape.num_tables):
         w.segments[k] = first[k]
     s.evaluations, s.begin = f.whole(0), b.given["begin"]
@@ -166,7 +172,7 @@ def _step_back(b: _AdjointWriter) -> None:
 def _is_knot(w: LoopWriter, t: Value) -> Value:
     """Whether steps end on a time before the end of the run."""
     f, s = w.f, w.s
-    knots, count = w.vector("knots"), w.vector("knot_offsets", WHOLE)[1]
+    knots, count = w.vector("knots"), w.vector("knot_offsets", ElementType.WHOLE)[1]
     s.low, s.high = f.whole(0), count
     with f.repeat() as search:
         search.leave(s.low >= s.high)
@@ -185,7 +191,10 @@ def _choose_segments(w: LoopWriter) -> None:
     end = w.number("end_time")
     s.from_time = s.t + 10.0 * EPS * f.most(f.abs(s.t), 1e-8 * (end - s.begin))
     starts = w.vector("segment_starts")
-    firsts, ends = w.vector("first_segments", WHOLE), w.vector("end_segments", WHOLE)
+    firsts, ends = (
+        w.vector("first_segments", ElementType.WHOLE),
+        w.vector("end_segments", ElementType.WHOLE),
+    )
     for k in range(w.shape.num_tables):
         with f.repeat() as on:
             on.leave(w.segments[k] + 1 >= ends[k])
@@ -207,7 +216,9 @@ def _note(b: _AdjointWriter, t: Value) -> None:
         starts, by = w.vector("segment_starts"), Given(f, b.given["by_coefficients"])
         for k in range(w.shape.num_tables):
             segment = w.segments[k]
-            along = pulled[f.load(f.offset(w.number("targets"), k, WHOLE), WHOLE)]
+            along = pulled[
+                f.load(f.offset(w.number("targets"), k, ElementType.WHOLE), ElementType.WHOLE)
+            ]
             r = t - starts[segment]
             for power in (3, 2, 1, 0):
                 by[segment * 4 + power] = by[segment * 4 + power] + along

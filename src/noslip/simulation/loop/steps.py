@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from noslip.engines import REAL, WHOLE, Block, Buffer, Value
+from noslip.engines import Block, Buffer, ElementType, Value
 from noslip.simulation.loop import dop853, rules
 from noslip.simulation.loop.dop853 import (
     DEFECT_AT,
@@ -49,7 +49,7 @@ def find_inputs(w: LoopWriter, t: Value, y: Buffer) -> None:
         r = t - starts[segment]
         c0, c1, c2, c3 = (c[segment * 4 + power] for power in range(4))
         value = f.fma(f.fma(f.fma(c0, r, c1), r, c2), r, c3)
-        target = f.load(f.offset(w.number("targets"), k, WHOLE), WHOLE)
+        target = f.load(f.offset(w.number("targets"), k, ElementType.WHOLE), ElementType.WHOLE)
         w.base[target] = value
     if shape.has_generator:
         w.call("generator", t, y, w.base, w.inputs)
@@ -106,14 +106,14 @@ def first_unhealthy(w: LoopWriter, health: Buffer) -> Value:
     for k in f.each(w.shape.num_health):
         floor = w.sides[k]
         is_well = health[k] * floor >= floor * floor
-        s.found = f.where((s.found >= 0) | is_well, s.found, f.of(k, WHOLE))
+        s.found = f.where((s.found >= 0) | is_well, s.found, f.of(k, ElementType.WHOLE))
     return s.found
 
 
 def enter_segments(w: LoopWriter) -> None:
     """Select the segment of every table that applies from the time of the lane on."""
     f, s, shape = w.f, w.s, w.shape
-    starts, ends = w.vector("segment_starts"), w.vector("end_segments", WHOLE)
+    starts, ends = w.vector("segment_starts"), w.vector("end_segments", ElementType.WHOLE)
     for k in range(shape.num_tables):
         after = ends[table_set(w) * shape.num_tables + k]
         with f.repeat() as loop:
@@ -127,7 +127,7 @@ def table_set(w: LoopWriter) -> Value:
     """Index of the set of tables that a lane's trajectory uses."""
     if not w.shape.is_batch:
         return w.f.whole(0)
-    return w.vector("table_sets", WHOLE)[w.s.index]
+    return w.vector("table_sets", ElementType.WHOLE)[w.s.index]
 
 
 def update_generator(w: LoopWriter) -> None:
@@ -240,7 +240,7 @@ def take_stages(w: LoopWriter, t: Value, h: Value, last: Value, which: range) ->
 
     Where they are not, the step comes near a singular place, where rates mean nothing.
     """
-    first, after = w.f.of(which.start, WHOLE), w.f.of(which.stop, WHOLE)
+    first, after = w.f.of(which.start, ElementType.WHOLE), w.f.of(which.stop, ElementType.WHOLE)
     return w.subroutine(stages, t, h, last, first, after, evaluations=len(which))
 
 
@@ -282,15 +282,15 @@ def _combine(w: LoopWriter, stage: Value, h: Value) -> None:
         begins.append(len(places))
     leads = [0.0 if k in (0, NUM_STAGES) else STAGES[k][0] for k in range(NUM_STAGES_DENSE)]
     lead = f.constant_table("stage_leads", number, leads)[stage]
-    s.share = f.constant_table("stage_times", REAL, [float(c) for c in dop853.C])[stage]
+    s.share = f.constant_table("stage_times", ElementType.REAL, [float(c) for c in dop853.C])[stage]
     total = f.registers(n)
     for i in f.rows(n):
         total[i] = w.K(0)[i] * lead
-    first = f.constant_table("stage_begins", WHOLE, begins)
+    first = f.constant_table("stage_begins", ElementType.WHOLE, begins)
     s.term, s.terms = first[stage], first[stage + 1]
     with f.repeat() as loop:
         loop.leave(s.term >= s.terms)
-        row = w.row_at(f.constant_table("stage_rows", WHOLE, places)[s.term])
+        row = w.row_at(f.constant_table("stage_rows", ElementType.WHOLE, places)[s.term])
         weight = f.constant_table("stage_weights", number, weights)[s.term]
         for i in f.rows(n):
             total[i] = f.fma(row[i], weight, total[i])
@@ -310,7 +310,9 @@ def _combine_end(w: LoopWriter) -> list[Buffer]:
         for out, weights, _ in sums:
             out[i] = w.K(0)[i] * weights.get(0, 0.0)
     for term in f.count(0, len(rows)):
-        at = f.constant_table("end_rows", WHOLE, [w.place_of_row(j) for j in rows])[term]
+        at = f.constant_table("end_rows", ElementType.WHOLE, [w.place_of_row(j) for j in rows])[
+            term
+        ]
         row = w.row_at(at)
         found = [
             f.constant_table(f"weights_{word}", number, [weights.get(j, 0.0) for j in rows])[term]

@@ -21,19 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip.engines import (
-    PLACE,
-    REAL,
-    TRUTH,
-    WHOLE,
-    Buffer,
-    Flow,
-    Given,
-    Target,
-    Value,
-    vector_type,
-    word_of_record,
-)
+from noslip.engines import Buffer, ElementType, Flow, Given, Target, Value, word_of_record
 from noslip.simulation.loop import rules
 from noslip.simulation.loop.dop853 import NUM_DENSE_TERMS
 from noslip.simulation.loop.rules import END_ROW, NUM_NODES, NUM_ROWS, PROJECTED_ROW
@@ -259,8 +247,10 @@ class ThreadMemory:
 
     def __init__(self, w: LoopWriter) -> None:
         f = self._f = w.f
-        self._given = Given(f, f.value("%memory", PLACE, 1), WHOLE)
-        self._thread, self._threads = (f.value(f"%{n}", WHOLE, 1) for n in ("thread", "threads"))
+        self._given = Given(f, f.value("%memory", ElementType.PLACE, 1), ElementType.WHOLE)
+        self._thread, self._threads = (
+            f.value(f"%{n}", ElementType.WHOLE, 1) for n in ("thread", "threads")
+        )
 
     def __getitem__(self, k: int) -> Value:
         return self._given[self._threads * k + self._thread]
@@ -286,19 +276,19 @@ class LoopWriter:
         self._returned: dict[str, Value] = {}
         f = self.f = Flow(shape.target)
         self.s = f.variables()
-        self.s.declare(REAL, *_REALS, *_PENDING)
-        self.s.declare(WHOLE, *_WHOLES)
-        self.s.declare(TRUTH, *_TRUTHS)
+        self.s.declare(ElementType.REAL, *_REALS, *_PENDING)
+        self.s.declare(ElementType.WHOLE, *_WHOLES)
+        self.s.declare(ElementType.TRUTH, *_TRUTHS)
         self._loaded: dict[str, Value] = {}
         n, row = shape.ny, shape.row
         # what a paused run keeps besides its arrays
         kept = 1 + len(_REALS) + len(_PENDING) + len(_WHOLES) + len(_TRUTHS)
-        self.kept = f.array(0 if shape.target.is_thread else kept, WHOLE)
+        self.kept = f.array(0 if shape.target.is_thread else kept, ElementType.WHOLE)
         self.time = f.array(1, is_scratch=True)
         if shape.is_multistep:
             self.node_size = 2 + 2 * n + NUM_ROWS * row
             self.nodes = f.array(NUM_NODES * self.node_size)
-            self.node = f.local(PLACE)
+            self.node = f.local(ElementType.PLACE)
             self.stencil = f.array(5 * NUM_NODES + 1)
         else:
             self._y = f.array(n)
@@ -320,7 +310,7 @@ class LoopWriter:
         enclosed = shape.num_events if shape.has_enclosures else 0
         self.box = f.array(1 + 4 * shape.nx if enclosed else 0, is_scratch=True)
         self.bounds = f.array(4 * enclosed, is_scratch=True)
-        self.segments = f.array(shape.num_tables, WHOLE)
+        self.segments = f.array(shape.num_tables, ElementType.WHOLE)
         self.values = f.array(shape.num_columns, is_scratch=True)
         self._own_parameters = f.array(shape.num_parameters)
         self._own_base = f.array(shape.num_base)
@@ -336,8 +326,8 @@ class LoopWriter:
     def number(self, name: str) -> Value:
         """A number or size of the record, the same for all lanes."""
         if name not in self._loaded:
-            kind = REAL if PLACES[name] >= PLACES["end_time"] else WHOLE
-            kind = PLACE if name in ADDRESSES else kind
+            kind = ElementType.REAL if PLACES[name] >= PLACES["end_time"] else ElementType.WHOLE
+            kind = ElementType.PLACE if name in ADDRESSES else kind
             # at the head of the function, so that every branch may read it
             f, place = self.f, f"ptr %{name}_at"
             if f.target.is_thread:
@@ -353,7 +343,7 @@ class LoopWriter:
         """Numbers that are known otherwise than from the record."""
         self._loaded |= numbers
 
-    def vector(self, name: str, kind: str = REAL) -> Given:
+    def vector(self, name: str, kind: str = ElementType.REAL) -> Given:
         """Vector that the record points to."""
         return Given(self.f, self.number(name), kind)
 
@@ -401,7 +391,7 @@ class LoopWriter:
 
     def _in_node(self, place: int) -> Buffer:
         # a subroutine works on one node
-        node = self.f.value("%node", PLACE, 1) if self.is_subroutine else self.node[0]
+        node = self.f.value("%node", ElementType.PLACE, 1) if self.is_subroutine else self.node[0]
         return Buffer(self.f, node).part(place)
 
     @property
@@ -419,7 +409,7 @@ class LoopWriter:
     def parameters(self, name: str) -> Buffer:
         """Parameters of a function."""
         if self.shape.is_period and self.f.target.is_thread:
-            return Buffer(self.f, self.f.value("%p", PLACE, 1))
+            return Buffer(self.f, self.f.value("%p", ElementType.PLACE, 1))
         if self.shape.is_batch and not self.shape.is_period:
             return self._own_parameters
         words = {"generator": "generator_parameters", "update": "generator_parameters"}
@@ -491,7 +481,7 @@ class LoopWriter:
         given = [a.place if isinstance(a, Buffer) else a for a in arguments]
         returned = self._returned[name]
         listed = ", ".join([*self._memory, *(v.typed for v in self._context(given))])
-        call = f"call {vector_type(returned.width, returned.kind)} @{name}({listed})"
+        call = f"call {returned.type} @{name}({listed})"
         if evaluations:
             self.s.evaluations = self.s.evaluations + evaluations
         return f.emit(call, returned.kind, returned.width)
@@ -518,10 +508,10 @@ class LoopWriter:
         f, context = w.f, []
         if self.shape.is_multistep:
             context.append("ptr %node")
-            w.node[0] = f.value("%node", PLACE, 1)
+            w.node[0] = f.value("%node", ElementType.PLACE, 1)
         if f.lanes > 1:
-            context.append(f"{vector_type(f.lanes, TRUTH)} %mask")
-            f.mask, f.depth = f.value("%mask", TRUTH, f.lanes), 1
+            f.mask, f.depth = f.value("%mask", ElementType.TRUTH, f.lanes), 1
+            context.append(f.mask.typed)
         given: list[Value | Buffer] = []
         for k, argument in enumerate(arguments):
             value = argument.place if isinstance(argument, Buffer) else argument
@@ -535,7 +525,7 @@ class LoopWriter:
         found = f.truth(True) if found is None else found
         self._returned[name] = found
         self.f.declared |= f.declared
-        returned = vector_type(found.width, found.kind)
+        returned = found.type
         frame = ' "frame-pointer"="all"' if f.lanes > 1 else ""
         listed = ", ".join([*self._memory, *context])
         head = f"define internal {returned} @{name}({listed}) nounwind noinline{frame} {{"
@@ -549,10 +539,10 @@ class LoopWriter:
         if flag:
             for k, (array, place) in enumerate(self._persistent(), 1):
                 value = array[place]
-                if array.kind == TRUTH:
+                if array.kind == ElementType.TRUTH:
                     value = f.to_whole(value)
-                elif array.kind != WHOLE:
-                    value = f.bits(f.as_kind(value, REAL))
+                elif array.kind != ElementType.WHOLE:
+                    value = f.bits(f.as_kind(value, ElementType.REAL))
                 kept[k] = value
 
     def restore(self) -> None:
@@ -560,9 +550,9 @@ class LoopWriter:
         f, kept = self.f, self.pause_memory
         for k, (array, place) in enumerate(self._persistent(), 1):
             value = kept[k]
-            if array.kind == TRUTH:
+            if array.kind == ElementType.TRUTH:
                 value = ~value.equals(0)
-            elif array.kind != WHOLE:
+            elif array.kind != ElementType.WHOLE:
                 value = f.from_bits(value)
             array[place] = value
 
