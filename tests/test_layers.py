@@ -448,7 +448,7 @@ def test_heavy_libraries_stay_in_their_place():
         "llvmlite": {"engines"},
         "sympy": {"engines", "show"},
         "matplotlib": {"show", "scene"},
-        "PIL": {"scene", "show"},
+        "PIL": {"planning", "scene", "show"},
         "viser": {"scene", "show", "studio"},
         "xarray": {
             "simulation",

@@ -21,21 +21,20 @@ TOP = """
     AbstractFormulation AbstractTarget Actuator AxleLink Batch Body BoltzmannHamel CompileError
     ControlLoop DeSantis Definition DeviceError Ending Equations Fault FitParameter Follower
     ForceInput FormulationError GibbsAppell IndependentSpeed Joint Kinematics MODELS Meaning
-    MeasuredRun Measurements MissingPackageError Model ModelBuilder ModelError Multipliers
-    NamedMode NaturalComplement NoslipError Parameter Placement Plan PlanError Plant PlantLaw
-    ProgressBar Quantity Scenario Sensor SimulationError SpeedInput Start StorageError System Table
-    Trajectory Undercarriage Vakonomic animate audit audit_batch canonical_form cartesian_model
-    check compare compile complete_start contacts control_angle controllers cost cost_growth
-    derivatives derive direct_kinematics dynamics_history equations_text evaluate evaluate_batch
-    explore export fit follow forces formats gradient gradient_batch grounds gym gyration
-    import_robot inverse_dynamics inverse_dynamics_batch inverse_kinematics joints
-    kinematic_history linearize linearize_batch load load_plugin matrices motions open_sweep
-    paper_figure parts paths picture plan plot plot_eigenvalues reactions read_measured read_mission
-    read_run reference_motion results rows run_scenario save_model sensors shapes simulate
-    simulate_batch simulate_jax simulate_sensitivities simulate_sensitivities_batch
-    simulate_torch stacked_matrices start_on_motion steady steady_batch studies surfaces sweep
-    sweep_eigenvalues timing to_control to_jax to_torch trace track verify with_control_angles
-    write_fit_report write_report write_run
+    MeasuredRun Measurements MissingPackageError Model ModelBuilder ModelError Multipliers NamedMode
+    NaturalComplement NoslipError Parameter Placement Plan PlanError Plant PlantLaw ProgressBar
+    Quantity Scenario Sensor SimulationError SpeedInput Start StorageError System Table Trajectory
+    Undercarriage Vakonomic animate audit audit_batch canonical_form cartesian_model check compare
+    compile complete_start contacts control_angle controllers cost cost_growth derivatives derive
+    direct_kinematics dynamics_history equations_text evaluate evaluate_batch explore export fit
+    follow forces formats gradient gradient_batch grounds gym gyration import_robot inverse_dynamics
+    inverse_dynamics_batch inverse_kinematics joints kinematic_history linearize linearize_batch
+    load load_plugin matrices motions obstacles open_sweep paper_figure parts paths picture plan
+    plot plot_eigenvalues reactions read_measured read_mission read_run reference_motion results
+    rows run_scenario save_model sensors shapes simulate simulate_batch simulate_jax
+    simulate_sensitivities simulate_sensitivities_batch simulate_torch stacked_matrices
+    start_on_motion steady steady_batch studies surfaces sweep sweep_eigenvalues timing to_control
+    to_jax to_torch trace track verify with_control_angles write_fit_report write_report write_run
 """.split()
 
 #: Module of families → its names.
@@ -93,6 +92,9 @@ FAMILIES = {
     """.split(),
     "sensors": """
         AbstractInstrument Beacon ExtendedKalman Gyroscope Odometry PoseSensor
+    """.split(),
+    "obstacles": """
+        AbstractObstacle Disc Map OccupancyGrid Polygon
     """.split(),
     "studies": """
         AbstractDistribution AbstractMeasure AbstractWork

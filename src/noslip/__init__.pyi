@@ -75,6 +75,7 @@ from . import (
     motions as motions,
     controllers as controllers,
     sensors as sensors,
+    obstacles as obstacles,
     studies as studies,
     formats as formats,
     results as results,

@@ -18,6 +18,8 @@ import numpy as np
 
 from noslip.base import Array
 from noslip.engines import System, require_system
+from noslip.planning.footprints import Surroundings, read_footprint
+from noslip.planning.obstacles import AbstractObstacle, separations
 from noslip.planning.planned import Plan, check, replay
 from noslip.planning.problem import (
     SMOOTH,
@@ -27,13 +29,25 @@ from noslip.planning.problem import (
     read_problem,
 )
 from noslip.planning.program import Solution
-from noslip.planning.transcription import MotionSymbols, PlanTask, Transcription, reduced
+from noslip.planning.transcription import (
+    MotionSymbols,
+    PairShape,
+    PlanTask,
+    Transcription,
+    reduced,
+)
 from noslip.simulation import Trajectory
 
 #: Intervals of a phase, unless the caller says.
 INTERVALS = 40
 #: s that a first guess lasts, where nothing else says it.
 GUESSED = 5.0
+#: Obstacles that an outline looks at in a node, beside those that it touched.
+SLOTS, MOST_TOUCHED = 3, 12
+#: m by which a plan may cut corners between its nodes, before it is refined.
+NODES_APART = 0.05
+#: m of this that are mended by a larger clearance at the nodes, instead of more nodes.
+CUTS = 1e-3
 #: Rounds of `refine`, and the most intervals it makes.
 ROUNDS, MOST = 8, 640
 
@@ -85,6 +99,9 @@ def plan(
     periodic: Sequence[str] = (),
     rest: bool = True,
     duration: float | tuple[float, float] | None = None,
+    obstacles: Sequence[AbstractObstacle] = (),
+    footprint: Mapping[str, Any] | None = None,
+    clearance: float = 0.0,
     intervals: int = INTERVALS,
     guess: Trajectory | Plan | None = None,
     parameters: Mapping[str, float] | None = None,
@@ -110,6 +127,10 @@ def plan(
     periodic : states that end as they began, and may begin anywhere.
     rest : whether speeds that the goal does not name are zero there.
     duration : s, or (least, longest); open by default.
+    obstacles : discs, polygons, grids and maps of :mod:`noslip.obstacles`.
+    footprint : body → radius, corners (x, y) in its axes, or (corners, radius); of all bodies with
+        shapes by default.
+    clearance : least distance to obstacles, m.
     intervals : pieces of the motion between waypoints, in each of which the forces are constant.
     guess : a motion to begin with, such as one by :func:`track`.
     parameters : values that differ from the nominal ones.
@@ -144,7 +165,30 @@ def plan(
         raise PlanError(
             f"a phase of {intervals} intervals", problem.where, f"give from 2 to {MOST} intervals"
         )
-    return _PlanSearch(problem, time_limit, began, progress, cancel).first(intervals, guess)
+    around = _surroundings(problem, obstacles, footprint, clearance)
+    search = _PlanSearch(problem, around, clearance, time_limit, began, progress, cancel)
+    return search.first(intervals, guess)
+
+
+def _surroundings(
+    problem: Problem, obstacles: Any, footprint: Any, clearance: float
+) -> Surroundings | None:
+    """Outlines and obstacles, if there are any."""
+    where, fix = problem.where, "list obstacles: obstacles=[ns.obstacles.Disc(center=(1, 0), …)]"
+    try:
+        listed = [o for o in obstacles]
+    except TypeError:
+        raise PlanError(f"obstacles is {obstacles!r:.60}", where, fix) from None
+    for k, obstacle in enumerate(listed):
+        if not isinstance(obstacle, AbstractObstacle):
+            raise PlanError(f"obstacle {k + 1} is {obstacle!r:.60}", where, fix)
+    if not (np.isfinite(clearance) and clearance >= 0):
+        raise PlanError(f"the clearance is {clearance!r}", where, "give 0 or more, in m")
+    if not listed:
+        return None
+    system, p = problem.system, problem.parameters
+    outlines = read_footprint(system, footprint, p, problem.state_limits)
+    return Surroundings(system, outlines, listed, p)
 
 
 class _PlanSearch:
@@ -153,6 +197,8 @@ class _PlanSearch:
     def __init__(
         self,
         problem: Problem,
+        around: Surroundings | None,
+        clearance: float,
         time_limit: float,
         began: float,
         progress: Callable[[float], object] | None,
@@ -160,8 +206,14 @@ class _PlanSearch:
     ) -> None:
         self.problem, self.time_limit, self.began = problem, time_limit, began
         self.progress, self.cancel = progress, cancel
-        self.task = _task(problem)
+        self.around, self.clearance, self.extra = around, clearance, 0.0
+        #: Pieces that an outline must look at everywhere, because a plan touched them.
+        self.touched: list[tuple[int, int]] = []
+        self.task = _task(problem, around)
+        if around is not None:
+            self._check_ends(around)
         self.margins = np.zeros(len(problem.rows))
+        self.state_margins: dict[str, float] = {}
         self.built = time.perf_counter() - began
 
     @property
@@ -235,14 +287,108 @@ class _PlanSearch:
         w = [p.first_inputs[i.name] for i in system.model.speed_inputs]
         return np.concatenate([full, np.zeros(num), w, [0.0]])[list(self.symbols.at)]
 
+    def full_states(self, x: Array) -> Array:
+        """(n, nx) states of the system, those that nothing needs as at the start."""
+        p, system = self.problem, self.problem.system
+        start = np.concatenate([p.start.q, p.start.eta, np.zeros(len(system.auxiliary_states))])
+        full = np.repeat(start[None], len(x), axis=0)
+        for k, place in enumerate(self.symbols.at):
+            if place < full.shape[1]:
+                full[:, place] = x[:, k]
+        return full
+
+    def _check_ends(self, around: Surroundings) -> None:
+        """Refuse a start or a goal that touches an obstacle at rest."""
+        members = np.flatnonzero(around.groups < 0)
+        if not len(members):
+            return
+        x0 = self._start_values()
+        poses = [("start", x0)]
+        mark = self.problem.marks[-1]
+        goal, names = x0.copy(), self.symbols.names
+        for name, (low, high) in mark.states.items():
+            if low == high and name in names:
+                goal[names.index(name)] = low
+        seen = {k for o in around.outlines for k in _seen(o.traced, self.symbols.x)}
+        if all(
+            mark.states.get(names[k], (0, 1))[0] == mark.states.get(names[k], (0, 1))[1]
+            for k in seen
+        ):
+            poses.append(("goal", goal))
+        for word, x in poses:
+            found = around.near(self.full_states(x[None]), 1, members)
+            for outline, (piece, distance, _) in zip(around.outlines, found, strict=True):
+                gap, owner = float(distance[0, 0]), int(around.owners[piece[0, 0]])
+                if gap >= self.clearance:
+                    continue
+                obstacle = f"obstacle {owner + 1} ({around.obstacles[owner].word})"
+                fault = f"is {gap:.3g} m from {obstacle}, less than {self.clearance:g} m"
+                if gap < 0:
+                    fault = f"overlaps {obstacle} by {-gap:.3g} m"
+                raise PlanError(
+                    f"at the {word} the outline of '{outline.body}' {fault}",
+                    self.problem.where,
+                    f"move the {word} or the obstacle, or give a smaller footprint or clearance",
+                )
+
+    def _set_obstacles(self, t: Transcription, guess: Guess, w: Array) -> None:
+        """Give every pair the pieces that are nearest along a guess, and lines between them."""
+        around = self.around
+        if around is None:
+            return
+        x = self.full_states(guess.states[1:])
+        times = np.cumsum(t.fractions * guess.durations[t.phase_of])
+        k = 0
+        for group, members, slots in self._groups():
+            offset = np.zeros((len(times), 2))
+            if group >= 0:
+                offset = around.offsets(times)[0][group]
+            corners = around.corners_at(x)
+            near = around.near(x, slots, members, offset)
+            for j, (pieces, _, directions) in enumerate(near):
+                must = [m for o, m in self.touched if o == j and m in set(members.tolist())]
+                for m in must:
+                    missing = ~np.any(pieces == m, axis=1)
+                    if np.any(missing):
+                        _, towards = separations(
+                            corners[j][missing] - offset[missing, None], around.corners[m][None]
+                        )
+                        pieces[missing, -1] = m
+                        directions[missing, -1] = towards
+                t.set_pieces(
+                    k, around.corners[pieces], around.radii[pieces], self.clearance + self.extra
+                )
+                angle = np.unwrap(np.arctan2(directions[..., 1], directions[..., 0]), axis=0)
+                normal = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+                own = np.einsum("nkc,nsc->nsk", corners[j], normal).min(axis=-1)
+                own -= around.outlines[j].radius
+                there = around.corners[pieces] + offset[:, None, None]
+                other = np.einsum("nskc,nsc->nsk", there, normal).max(axis=-1)
+                other += around.radii[pieces]
+                w[t.lines[k][..., 0]], w[t.lines[k][..., 1]] = angle, (own + other) / 2
+                k += 1
+
+    def _groups(self) -> list[tuple[int, Any, int]]:
+        """Obstacles at rest, then each that moves: its place, its pieces, and pieces at a time."""
+        around, found = self.around, []
+        if around is None:
+            return []
+        for group in range(-1, len(around.displacements)):
+            members = np.flatnonzero(around.groups == group)
+            if len(members):
+                most = SLOTS + len({m for _, m in self.touched})
+                found.append((group, members, min(len(members), most)))
+        return found
+
     def bounds(self, t: Transcription) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """Bounds of variables and rows."""
         p, s = self.problem, self.symbols
         low, high = np.full(t.num_variables, -np.inf), np.full(t.num_variables, np.inf)
         for name, (a, b) in p.state_limits.items():
             if name in s.names:
-                low[t.points[:, 1:, s.index(name)]] = a
-                high[t.points[:, 1:, s.index(name)]] = b
+                back = self.state_margins.get(name, 0.0)
+                low[t.points[:, 1:, s.index(name)]] = a + back
+                high[t.points[:, 1:, s.index(name)]] = b - back
         for name, (a, b) in p.control_limits.items():
             if name in s.controls:
                 low[t.controls[:, s.controls.index(name)]] = a
@@ -318,9 +464,18 @@ class _PlanSearch:
     ) -> Plan:
         """The plan on a mesh."""
         began = time.perf_counter()
-        t = self.task.transcribed(counts, 0, 1)
+        slots: tuple[int, ...] = ()
+        for _, _, count in self._groups():
+            slots += (count,) * len(self.around.outlines if self.around else ())
+        t = self.task.transcribed(counts, slots, self.around.size if self.around else 1)
         t.set_numbers(self.problem.parameters, fractions)
         w = t.first_guess(guess.states, guess.controls, guess.durations)
+        if warm is not None and len(warm.w) == len(w):
+            w = warm.w
+            for k in range(len(t.pairs)):
+                t.pairs[k].data[:, -1] = self.clearance + self.extra
+        else:
+            self._set_obstacles(t, guess, w)
         bounds, row_bounds = self.bounds(t)
         built = self.built + time.perf_counter() - began
         options = IPOPT | (WARM if warm is not None else {})
@@ -330,7 +485,16 @@ class _PlanSearch:
         self.built = 0.0
         if not found.is_solved:
             self._fail(t, found, bounds, row_bounds)
-        return self.planned(t, found, {"build": built, "solve": found.seconds})
+        plan = self.planned(t, found, {"build": built, "solve": found.seconds})
+        if self.around is None or plan.clearance >= -NODES_APART:
+            return plan
+        known = set(self.touched)
+        new = [pair for pair in map(tuple, plan.touching.tolist()) if pair not in known]
+        if not new or len(known) > MOST_TOUCHED:
+            return plan
+        self.touched += new
+        again = Guess(found.w[t.nodes], found.w[t.controls], found.w[t.durations])
+        return self.solved(counts, fractions, again, None)
 
     def planned(self, t: Transcription, found: Solution, timings: dict[str, float]) -> Plan:
         """The plan of a solution, replayed."""
@@ -349,6 +513,7 @@ class _PlanSearch:
             p = self.problem = _started(p, s, X[0])
         run = replay(p, times, inputs)
         checked = check(p, times, inputs, run)
+        near = self.around.clearance(run, self.clearance) if self.around else None
         timings = timings | {"replay": time.perf_counter() - began}
         cost = float(times[-1]) if p.minimize == TIME_COST else found.objective
         return Plan(
@@ -362,7 +527,9 @@ class _PlanSearch:
             open_run=run,
             goal_errors=checked.errors,
             excess=checked.excess,
-            clearance=np.inf,
+            clearance=near.low - self.clearance if near else np.inf,
+            touching=near.overlaps if near else np.zeros((0, 2), dtype=np.int64),
+            surroundings=self.around,
             iterations=found.iterations,
             timings=timings,
             gains=None,
@@ -410,7 +577,8 @@ class _PlanSearch:
         self.began = time.perf_counter()
         best = first
         for _ in range(ROUNDS):
-            if best.miss() <= tolerance and max(best.excess.values(), default=0.0) <= 1e-6:
+            is_kept = max(best.excess.values(), default=0.0) <= 1e-6 and best.clearance >= 0
+            if best.miss() <= tolerance and is_kept:
                 return best
             best = self._finer(best, tolerance)
         worst = max(best.excess, key=lambda n: best.excess[n], default="")
@@ -426,11 +594,23 @@ class _PlanSearch:
         t, found = plan.ending
         for k, row in enumerate(self.problem.rows):
             self.margins[k] += 1.2 * plan.excess.get(row.name, 0.0) * _size(row.bounds)
+        for name, limit in self.problem.state_limits.items():
+            if plan.excess.get(name, 0.0) > 0:
+                more = 1.2 * plan.excess[name] * _size(limit)
+                self.state_margins[name] = self.state_margins.get(name, 0.0) + more
         defects = np.max(np.abs(list(plan.defects().values())), axis=0)
         if plan.miss() > tolerance:
             cut = defects > max(0.1 * np.max(defects), 1e-2 * tolerance / len(defects))
         else:
             cut = np.zeros(len(defects), bool)
+        if plan.clearance < 0 and plan.surroundings is not None:
+            at = plan.surroundings.clearance(plan.run, self.clearance).t
+            if plan.clearance < -CUTS:  # a corner is cut between nodes: more of them there
+                cut |= (plan.t[:-1] < at + 2 * plan.duration / len(cut)) & (
+                    plan.t[1:] > at - 2 * plan.duration / len(cut)
+                )
+            else:
+                self.extra += 1.2 * -plan.clearance + 1e-5
         if np.any(cut) and len(defects) + np.sum(cut) > MOST:
             raise PlanError(
                 f"a mesh of {MOST} intervals is not fine enough",
@@ -470,7 +650,12 @@ def _started(problem: Problem, s: MotionSymbols, x0: Array) -> Problem:
     return dataclasses.replace(problem, start=done, first_inputs=dict(zip(names, w, strict=True)))
 
 
-def _task(problem: Problem) -> PlanTask:
+def _seen(expression: ca.SX, x: ca.SX) -> set[int]:
+    """Places of the symbols in x that an expression depends on."""
+    return set(ca.jacobian_sparsity(ca.densify(ca.vec(expression)), x).get_triplet()[1])
+
+
+def _task(problem: Problem, around: Surroundings | None) -> PlanTask:
     """The task without its numbers; one for equal words."""
     system = problem.system
     key = (
@@ -484,11 +669,17 @@ def _task(problem: Problem) -> PlanTask:
         str(problem.running) if problem.running.n_dep() < 50 else problem.minimize,
         problem.minimize,
         tuple(problem.input_scale.items()),
+        around
+        and (
+            tuple((o.body, o.corners.tobytes(), o.radius) for o in around.outlines),
+            tuple(map(str, around.displacements)),
+            bool(np.any(around.groups < 0)),
+        ),
     )
-    return system.cached(key, lambda: _make_task(problem))
+    return system.cached(key, lambda: _make_task(problem, around))
 
 
-def _make_task(problem: Problem) -> PlanTask:
+def _make_task(problem: Problem, around: Surroundings | None) -> PlanTask:
     system = problem.system
     inputs = system.equations.inputs
     num = len(system.model.speed_inputs)
@@ -499,7 +690,19 @@ def _make_task(problem: Problem) -> PlanTask:
     path = ca.vertcat(*[v for v, f in zip(rows, is_forced, strict=True) if not f])
     forced = ca.vertcat(*[v for v, f in zip(rows, is_forced, strict=True) if f])
     marks = tuple(ca.vertcat(*[row.value for row in mark.rows]) for mark in problem.marks)
+    pairs: list[PairShape] = []
+    if around is not None:
+        groups: list[ca.SX | None] = [None] if np.any(around.groups < 0) else []
+        groups += around.displacements
+        pairs = [
+            PairShape(o.body, o.traced, o.radius, group)
+            for group in groups
+            for o in around.outlines
+        ]
     wanted = ca.vertcat(path, forced, *marks, problem.running)
+    for pair in pairs:
+        moved = ca.SX(0, 1) if pair.displacement is None else pair.displacement
+        wanted = ca.vertcat(wanted, ca.vec(pair.outline), moved)
     names = set(problem.state_limits) | set(problem.periodic)
     names |= {name for mark in problem.marks for name in mark.states}
     symbols = reduced(system, ca.densify(wanted), names)
@@ -511,7 +714,7 @@ def _make_task(problem: Problem) -> PlanTask:
         forced=_column(forced),
         marks=tuple(map(_column, marks)),
         periodic=problem.periodic,
-        pairs=(),
+        pairs=tuple(pairs),
         input_scale=scale,
     )
 

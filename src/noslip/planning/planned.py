@@ -18,6 +18,7 @@ import numpy as np
 from noslip.analysis import Audit, audit_forces, contact_forces
 from noslip.base import Array, counted
 from noslip.engines import System, compile_expression
+from noslip.planning.footprints import Surroundings
 from noslip.planning.problem import Problem, Row
 from noslip.planning.program import Indices
 from noslip.simulation import Table, Trajectory, simulate, simulate_batch
@@ -42,6 +43,8 @@ class Plan:
     excess : limit → by how much the replay exceeds it, relative to its size; 0 where it holds.
     clearance : least distance to an obstacle along the replay, m, less the one asked for; infinite
         without obstacles.
+    touching : (n, 2) outlines and pieces of obstacles that are nearer than that.
+    surroundings : outlines and obstacles, if there are any.
     timings : what took how long, s.
     gains : (N, controls, states) of the feedback that holds an unstable motion, else None.
     ending : where the solver ended; refining begins there.
@@ -58,6 +61,8 @@ class Plan:
     goal_errors: dict[str, float]
     excess: dict[str, float]
     clearance: float
+    touching: Indices = field(repr=False)
+    surroundings: Surroundings | None = field(repr=False)
     iterations: int
     timings: dict[str, float]
     gains: Array | None
@@ -88,6 +93,7 @@ class Plan:
         """State → (N,) by what the exact motion of an interval misses its planned end."""
         names = [q.name for q in (*self.system.coordinates, *self.system.independent_speeds)]
         seen = [name for name in names if name in self.states]
+        tied = tied_coordinates(self.problem)
         steps = np.diff(self.t)
         found = {name: np.zeros(len(steps)) for name in seen}
         for size in np.unique(np.round(steps, 12)):
@@ -95,7 +101,7 @@ class Plan:
             batch = simulate_batch(
                 self.system,
                 duration=float(steps[at[0]]),
-                start={name: self.states[name][at] for name in seen},
+                start={name: self.states[name][at] for name in seen if name not in tied},
                 inputs=self._inputs_from(at),
                 parameters=self.problem.changes,
                 columns=seen,
@@ -171,6 +177,37 @@ class Plan:
 
     def __repr__(self) -> str:
         return self.summary()
+
+
+def tied_coordinates(problem: Problem) -> set[str]:
+    """Coordinates that position rows determine, preferably those that the task does not name."""
+    system = problem.system
+
+    def make() -> Any:
+        q = system.equations.state[: len(system.coordinates)]
+        rows = [row.position for row in system.kinematics.rows if row.position is not None]
+        g = ca.vertcat(*rows) if rows else ca.SX(0, 1)
+        symbols = system.kinematics.symbols
+        given = [symbols.t, q, ca.SX(0, 1), symbols.params]
+        return compile_expression("rows", given, system.fold(ca.vec(ca.jacobian(g, q)))), len(rows)
+
+    code, num = system.cached(("plan position rows",), make)
+    if not num:
+        return set()
+    names = [c.name for c in system.coordinates]
+    q = np.array(problem.start.q)
+    G = code.map([0.0], q[None], np.zeros((1, 0)), problem.parameters).reshape(len(names), num).T
+    named = set(problem.state_limits) | set(problem.periodic) | set(problem.given_start)
+    named |= {name for mark in problem.marks for name in mark.states}
+    found: set[str] = set()
+    basis = np.zeros((num, 0))
+    for k in sorted(range(len(names)), key=lambda k: names[k] in named):
+        rest = G[:, k] - basis @ (basis.T @ G[:, k])
+        size = np.linalg.norm(rest)
+        if size > 1e-9 * max(1.0, float(np.linalg.norm(G[:, k]))):
+            basis = np.column_stack([basis, rest / size])
+            found.add(names[k])
+    return found
 
 
 def tables(t: Array, inputs: dict[str, Array]) -> dict[str, Table]:

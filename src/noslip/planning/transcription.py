@@ -129,11 +129,13 @@ class PairShape:
     body : name, for messages.
     outline : (2, k) traced corners on the floor.
     radius : by which it is rounded, m.
+    displacement : (2,) of the obstacles, traced, where they move.
     """
 
     body: str
     outline: ca.SX
     radius: float
+    displacement: ca.SX | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,11 +171,13 @@ class PlanTask:
         found: BlockCode = self.codes[name]
         return found
 
-    def transcribed(self, intervals: tuple[int, ...], slots: int, corners: int) -> Transcription:
+    def transcribed(
+        self, intervals: tuple[int, ...], slots: tuple[int, ...], corners: int
+    ) -> Transcription:
         """The program for a number of intervals in each phase, and of obstacles near a node."""
         key = intervals, slots, corners
         if key not in self.codes:
-            self.codes[key] = Transcription(self, intervals, slots if self.pairs else 0, corners)
+            self.codes[key] = Transcription(self, intervals, slots, corners)
         found: Transcription = self.codes[key]
         return found
 
@@ -186,18 +190,18 @@ class Transcription:
     ----------
     task : what is transcribed.
     intervals : of every phase.
-    slots : obstacles that each outline looks at in a node.
+    slots : of each pair, obstacles that it looks at in a node.
     corners : of each obstacle; the last is repeated where it has fewer.
     """
 
     task: PlanTask
     intervals: tuple[int, ...]
-    slots: int
+    slots: tuple[int, ...]
     corners: int
     program: NonlinearProgram = field(init=False)
 
     def __post_init__(self) -> None:
-        task, s = self.task, self.task.symbols
+        s = self.task.symbols
         self.num_intervals = n = sum(self.intervals)
         self.nx, self.nc, self.num_phases = len(s.names), len(s.controls), len(self.intervals)
         self.phase_of = np.repeat(np.arange(self.num_phases), self.intervals)
@@ -213,9 +217,9 @@ class Transcription:
         self.durations = at + np.arange(self.num_phases)
         at += self.num_phases
         self.lines: list[Indices] = []
-        for _ in task.pairs:
-            self.lines.append(at + np.arange(n * self.slots * 2).reshape(n, self.slots, 2))
-            at += n * self.slots * 2
+        for count in self.slots:
+            self.lines.append(at + np.arange(n * count * 2).reshape(n, count, 2))
+            at += n * count * 2
         self.num_variables = at
         self._rows()
 
@@ -328,21 +332,24 @@ class Transcription:
         n·p ≥ b + r + margin/2 of the body's corners, n·o ≤ b − ρ − margin/2 of the obstacle's.
         """
         s, n = self.task.symbols, self.num_intervals
-        seen = ca.jacobian_sparsity(ca.densify(ca.vec(pair.outline)), s.x).get_triplet()[1]
-        used = sorted(set(seen))
+        moved = ca.SX.zeros(2) if pair.displacement is None else pair.displacement
+        wanted = ca.densify(ca.vertcat(ca.vec(pair.outline), moved))
+        used = sorted(set(ca.jacobian_sparsity(wanted, s.x).get_triplet()[1]))
         line = ca.SX.sym("line", 2)
         corners = ca.SX.sym("corner", 2, self.corners)
         radius, margin = ca.SX.sym("radius"), ca.SX.sym("margin")
         normal = ca.vertcat(ca.cos(line[0]), ca.sin(line[0]))
         own = ca.mtimes(normal.T, pair.outline).T - line[1] - pair.radius - margin / 2
-        other = line[1] - ca.mtimes(normal.T, corners).T - radius - margin / 2
+        there = corners + ca.repmat(moved, 1, self.corners)
+        other = line[1] - ca.mtimes(normal.T, there).T - radius - margin / 2
         z = ca.vertcat(s.x[used], line)
         data = ca.vertcat(s.parameters, ca.vec(corners), radius, margin)
         name = f"pair_{self.task.pairs.index(pair)}_{self.corners}"
         code = self.task.code(name, z, data, ca.vertcat(own, other), ca.SX(0))
-        count = n * self.slots
+        slots = lines.shape[1]
+        count = n * slots
         where = np.concatenate(
-            [np.repeat(self.nodes[1:, used], self.slots, axis=0), lines.reshape(count, 2)], axis=1
+            [np.repeat(self.nodes[1:, used], slots, axis=0), lines.reshape(count, 2)], axis=1
         )
         found = rows((count, code.num_rows), lambda k: f"clearance of {pair.body}")
         return BlockPlaces(code, where, found, np.zeros((count, data.shape[0])))
@@ -355,6 +362,14 @@ class Transcription:
         self.motion.data[:, size] = np.repeat(fractions, DEGREE)
         self.motion.data[:, size + 1] = np.tile(self.weights, self.num_intervals)
         self.fractions = fractions
+
+    def set_pieces(self, pair: int, corners: Array, radii: Array, margin: float) -> None:
+        """Give a pair its obstacles, (n, slots, corners, 2) and (n, slots)."""
+        data = self.pairs[pair].data
+        size = self.task.symbols.parameters.shape[0]
+        data[:, size : size + 2 * self.corners] = corners.reshape(len(data), -1)
+        data[:, -2] = radii.ravel()
+        data[:, -1] = margin
 
     def first_guess(self, states: Array, controls: Array, durations: Array) -> Array:
         """Variables from states at the nodes, controls of the intervals and durations."""
