@@ -225,6 +225,21 @@ def test_jacobians_and_matrices_of_the_procedure(name):
     same(at["g_0"] + at["g_wa"] @ at["tau_a"], found, ROUNDING)
 
 
+def test_wrenches_of_desantis_are_those_of_the_complement(name):
+    """[force; moment] in body axes against [moment; force] in the world's, each by its own way."""
+    at, other = at_state(name, ns.DeSantis()), at_state(name, ns.NaturalComplement())
+    nodes = at.kin.tree.nodes
+    R = [at.number(node.R_WB) for node in nodes]
+    scale = max(1.0, np.abs(other["w_N"]).max(), np.abs(other["w_W"]).max())
+    for own, theirs in (("w_a", "w_W"), ("w_c", "w_N")):
+        found, wanted = (x.reshape(len(nodes), 2, 3) for x in (at[own], other[theirs]))
+        for k in range(len(nodes)):
+            turned = wanted[k] @ R[k]
+            assert np.abs(found[k] - turned[::-1]).max() < ROUNDING * scale
+    assert np.abs(at["J"].T @ at["w_c"]).max() < ROUNDING * scale
+    assert np.abs(at["J"].T @ at["w_a"] - at["tau_a"]).max() < ROUNDING * scale
+
+
 def test_shares_of_the_steering_rate_add_up():
     at = at_state("tractor-trailer", ns.DeSantis())
     (rate,) = at.inputs[3:4]

@@ -532,10 +532,14 @@ def complement_objects(
     return (*result, *_blocks(kin, stacked, A, names))
 
 
-def _wrenches(
-    equations: Equations, seen: Kinematics, T: ca.SX, twist: tuple[str, ...], eta: tuple[str, ...]
-) -> list[MethodObject]:
-    """w^A, w^G, w^D, w^S, w^R, their sum w^W, w^N and Tᵀw^N."""
+def applied_wrenches(equations: Equations, seen: Kinematics) -> dict[str, tuple[ca.SX, str, str]]:
+    """Index → stacked wrench [moment; force], meaning and equations: w^A, w^G, w^D, w^S, w^R.
+
+    Parameters
+    ----------
+    equations : by any formulation.
+    seen : their kinematics, with the poses in the axes of the wrenches.
+    """
     kin, tree = equations.kinematics, seen.tree
     back = joint_rates(seen).T
     known = {
@@ -560,6 +564,14 @@ def _wrenches(
     for index in "SR":
         if not _depends(found[index][0]):
             del found[index]
+    return found
+
+
+def _wrenches(
+    equations: Equations, seen: Kinematics, T: ca.SX, twist: tuple[str, ...], eta: tuple[str, ...]
+) -> list[MethodObject]:
+    """w^A, w^G, w^D, w^S, w^R, their sum w^W, w^N and Tᵀw^N."""
+    kin, found = equations.kinematics, applied_wrenches(equations, seen)
     working = sum((value for value, _, _ in found.values()), ca.SX.zeros(len(twist)))
     rates = accelerations(kin.tree, kin.twists, kin.v, equations.speed_rates)
     needed = _in_world(seen, center_wrenches(kin.tree, kin.twists, rates))
@@ -576,7 +588,7 @@ def _wrenches(
     work = MethodObject(
         name="Tt_w_N", letter="Tᵀw", index="N", value=ca.mtimes(T.T, resting), rows=eta,
         shown=ca.SX.zeros(len(eta)),
-        meaning="Tᵀ w^N, zero: no power on any admissible twist", equation="eqs. 13, 14",
+        meaning="Tᵀ w^N, zero: no work in virtual displacements", equation="eqs. 13, 14",
     )  # fmt: skip
     return [*result, work]
 

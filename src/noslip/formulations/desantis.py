@@ -41,6 +41,7 @@ import casadi as ca
 
 from noslip.algebra import skew, symmetric_solve
 from noslip.formulations.base import AbstractFormulation, Blocks, Equations, MethodObject
+from noslip.formulations.couplings import applied_wrenches
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import (
     at_mass_centers,
@@ -157,7 +158,7 @@ class DeSantis(AbstractFormulation):
         )
 
     def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:
-        """J_h, J_nh, J, J̇, M, W, D, C, C̃, τ_a, g_0 and its shares, g_wa and the gains of inputs.
+        """J_h, J_nh, J, J̇, M, W, ω_a, ω_c, D, C, C̃, τ_a, g_0, its shares, g_wa, gains of inputs.
 
         J_h and J_nh are those of the coordinates' rates, V = J_h q̇ and q̇ = J_nh α, as in print;
         where a speed input moves constraints, J̇, C and g_0 are split into what is there without it
@@ -181,6 +182,9 @@ class DeSantis(AbstractFormulation):
         pushed = equations.forces.Q + ca.mtimes(equations.forces.B, kin.acting_inputs)
         tau = equations.reduced_forces + ca.mtimes(equations.reduced_inputs, kin.acting_inputs)
         own |= {"tau_a": tau, "g_u": ca.mtimes(own["g_wa"], equations.reduced_inputs)}
+        wrenches = _wrenches(equations)
+        own |= wrenches
+        short |= wrenches
         short |= {"tau_a": ca.mtimes(kin.S.T, pushed)}
         short |= {"g_u": ca.mtimes(short["g_wa"], ca.mtimes(kin.S.T, equations.forces.B))}
         labels = {
@@ -231,7 +235,9 @@ _OBJECTS = {
     "C_1": ("C", "1", 0, "αα", "share of C without speed inputs", "eq. 6.32"),
     "C_2": ("C", "2", 0, "αα", "share of C by {}", "eq. 6.33"),
     "C_skew": ("C̃", "", 0, "αα", "C with Ḋ − 2C̃ skew in space", ""),
-    "tau_a": ("τ", "a", 0, "α", "generalized forces", "eqs. 4.12, 5.10"),
+    "w_a": ("ω", "a", 0, "V", "applied wrenches at the mass centers, body axes", "eqs. 3.10, 4.8"),
+    "w_c": ("ω", "c", 0, "V", "constraint wrenches MV̇ + WMV − ω_a, Jᵀω_c = 0", "eqs. 4.8, 4.11"),
+    "tau_a": ("τ", "a", 0, "α", "generalized forces Jᵀω_a", "eqs. 4.12, 5.10"),
     "g_0": ("g", "0", 0, "α", "accelerations without forces, −D⁻¹C α", "eq. 4.21"),
     "g_01": ("g", "01", 0, "α", "share of g_0 without speed inputs", "eq. 6.35"),
     "g_02": ("g", "02", 0, "α", "share of g_0 by {}", "eq. 6.36"),
@@ -239,6 +245,21 @@ _OBJECTS = {
     "g_wa": ("g", "wa", 0, "αα", "D⁻¹", "eq. 4.22"),
     "g_u": ("g", "u", 0, "αu", "accelerations by the inputs", "eqs. 6.42–6.44"),
 }
+
+
+def _wrenches(equations: Equations) -> dict[str, ca.SX]:
+    """ω_a and ω_c of all bodies, [force; moment] in body axes."""
+    kin = equations.kinematics
+    applied = sum((value for value, _, _ in applied_wrenches(equations, kin).values()), ca.SX(0))
+    parts = ca.vertsplit(ca.densify(applied), 3) if kin.tree.nodes else []
+    in_body = []
+    for k, node in enumerate(kin.tree.nodes):
+        in_body += [ca.mtimes(node.R_WB.T, parts[2 * k + half]) for half in (1, 0)]
+    w_a = ca.vertcat(ca.SX(0, 1), *in_body)
+    J_h, v_dot = body_jacobian(kin), equations.speed_rates
+    V, rate = ca.mtimes(J_h, kin.v), _entry_rate(kin, kin.v) + ca.mtimes(J_h, v_dot)
+    M, W = body_mass(kin), spin_matrix(kin, V)
+    return {"w_a": w_a, "w_c": ca.mtimes(M, rate) + ca.mtimes(W, ca.mtimes(M, V)) - w_a}
 
 
 def _stem(name: str) -> str:

@@ -299,8 +299,7 @@ class MethodMatrices:
             drafted.append((o.name, [words(_caption(o)), matrix]))
         items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
         written = write(items, subject.alphabet, seconds=seconds)
-        sections, _ = finished(drafted, written, subject.arrange)
-        return sections
+        return finished(drafted, written, subject.arrange).sections
 
 
 def _items(o: MethodObject) -> list[Item]:

@@ -326,3 +326,33 @@ def test_vehicles_with_numbers_for_sizes_are_simplified(name):
     assert not re.search(r"(sin|cos)\(φ[ )]", motion)
     # 0.05² is 0.0025, not 0.0025000000000000005 and then a quotient of whole numbers
     assert not re.search(r"(?<![.\d])\d{11}", shown)
+
+
+def test_inertia_and_velocity_terms_are_sums_over_bodies():
+    """The tractor's D in one line, as printed, and its equation D v̇ + C v = forces."""
+    done = derived("tractor-trailer", "desantis")
+    lines = [
+        f"{to_text(line.left)} = {to_text(line.right)}"
+        for section in done.sections
+        for block in section.blocks
+        if isinstance(block, Lines)
+        for line in block.lines
+    ]
+    assert (
+        "D11 = m1 (1 + b² tan²(δ)/l1²) + j1 tan²(δ)/l1² + m2 (J_trailer,11² + J_trailer,21²) "
+        "+ j2 (J_nh,31 + J_nh,51)²"
+    ) in lines
+    assert "D11 v̇_u1 + C11 v_u1 = F_u2 + F_u1/cos(δ) + J_trailer,11 F_u3" in lines
+    assert done.is_confirmed
+
+
+def test_a_wrong_sum_over_bodies_is_found(monkeypatch):
+    from noslip.show.equations.derivations import twists
+
+    def twice(node, rate, J):
+        return turning(node, 2 * rate, J)
+
+    turning = twists._turning
+    monkeypatch.setattr(twists, "_turning", twice)
+    done = derivation(ns.derive(ns.load("lhd-noslip"), ns.DeSantis()))
+    assert done.written.is_confirmed and not done.is_confirmed

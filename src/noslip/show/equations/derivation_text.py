@@ -78,10 +78,10 @@ def derivation(
     drafted = _draft(subject)
     items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
     written = write(items, subject.alphabet, seconds=seconds)
-    sections, motion = finished(drafted, written, subject.arrange)
+    sections, motion, sums, num_parts = finished(drafted, written, subject.arrange)
     sections = common.with_used_symbols(subject, sections)
-    sections[0] = _with_parts_told(sections[0], written)
-    residual = _residual(subject, items, written, motion)
+    sections[0] = _with_parts_told(sections[0], written, num_parts)
+    residual = _residual(subject, items, written, [*motion, *sums])
     difference = printed.difference(subject.alphabet.states)
     residual = math.nan if math.isnan(difference) else max(residual, difference)
     sections.append(_closing(written, residual))
@@ -97,9 +97,9 @@ def derivation(
     )
 
 
-def _with_parts_told(opening: Section, written: Written) -> Section:
+def _with_parts_told(opening: Section, written: Written, num_parts: int) -> Section:
     """The opening of a page, with a word on the parts if there are many."""
-    parts = [s for new in written.parts for s, _ in new]
+    parts = [s for new in written.parts for s, _ in new][:num_parts]
     if len(parts) <= MANY_PARTS:
         return opening
     said = (

@@ -454,7 +454,7 @@ class _Page:
         if c is not None:
             behind = len(items_of(Motion(tuple(equations))))
             self._keep(matrices, items[:-behind], written)
-        done, _ = finished(drafts, written, self._arranger(zeta))
+        done = finished(drafts, written, self._arranger(zeta)).sections
         done += self._numbers(terms, notes, c is None)
         done = with_used_symbols(subject, done)
         said = self._closing(written.worst, motion.difference(small))

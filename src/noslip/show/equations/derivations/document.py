@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import casadi as ca
 import sympy
@@ -25,7 +26,7 @@ from noslip.show.equations.blocks import (
     words,
 )
 from noslip.show.equations.confirming import Item
-from noslip.show.equations.glyphs import Glyph
+from noslip.show.equations.glyphs import Glyph, glyph_of_text
 from noslip.show.equations.layout import Fenced, MathGrid, MathNumber, Node, Operator, joined
 from noslip.show.equations.notation import symbol
 from noslip.show.equations.typeset import to_text
@@ -36,6 +37,8 @@ ENTRY_SIZE = 16
 #: Letters of all columns of a matrix together, beyond which the longest entries are written below,
 #: and columns of a matrix beyond which it is listed row by row anyway.
 MATRIX_WIDTH, MOST_COLUMNS = 80, 12
+#: Entries up to this size are written into sums over bodies; longer ones by their labels.
+FACTOR_SIZE = 8
 #: Constraints up to this size have their zero on the right.
 SHORT_ROW = 30
 #: Rows of motion up to this size are written out; longer ones refer to the matrices above.
@@ -68,6 +71,23 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BodySum:
+    """What a body adds to each entry (i, j) of a product LᵀXR: Σ x (Σ L_ai R_bj).
+
+    Parameters
+    ----------
+    left, right : L and R, drafted before.
+    terms : x, and the places (a, b) of X where it stands, with the sign it has there.
+    shift : column of R that belongs to the first one of the product.
+    """
+
+    left: Matrix
+    right: Matrix
+    terms: tuple[tuple[Item, tuple[tuple[int, int, int], ...]], ...]
+    shift: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
     """A drafted matrix or column, with a label for each entry.
 
@@ -80,6 +100,7 @@ class Matrix:
     is_column : whether its entries have one index.
     is_symmetric : whether entries below the diagonal go by the label of those above.
     taken : names that are in use already.
+    sums : what long entries are written as, instead of by their expressions.
     """
 
     name: Node
@@ -91,6 +112,7 @@ class Matrix:
     is_column: bool = False
     is_symmetric: bool = False
     taken: frozenset[str] = frozenset()
+    sums: tuple[BodySum, ...] = ()
 
     def label(self, i: int, j: int = 0) -> Glyph | None:
         """The glyph of an entry; its index is in brackets where it would look like another."""
@@ -107,9 +129,10 @@ class Matrix:
         return glyph
 
     def items(self) -> list[Item]:
-        """All entries, row by row."""
+        """All entries, row by row, then the coefficients of the sums."""
         m, n = self.shown.shape
-        return [self._item(i, j) for i in range(m) for j in range(n)]
+        entries = [self._item(i, j) for i in range(m) for j in range(n)]
+        return [*entries, *(item for part in self.sums for item, _ in part.terms)]
 
     def _item(self, i: int, j: int) -> Item:
         glyph = None if self.is_symmetric and i > j else self.label(i, j)
@@ -155,10 +178,27 @@ def items_of(block: Draft) -> list[Item]:
     return []
 
 
+class Finished(NamedTuple):
+    """Sections with their mathematics in place.
+
+    Parameters
+    ----------
+    sections : of the document.
+    motion : left and right sides of the equations of motion.
+    sums : of entries that are written as sums over bodies: their values, and the sums.
+    num_parts : number of shared parts on the page.
+    """
+
+    sections: list[Section]
+    motion: list[tuple[sympy.Expr, sympy.Expr]]
+    sums: list[tuple[sympy.Expr, sympy.Expr]]
+    num_parts: int
+
+
 def finished(
     drafted: Sequence[tuple[str, list[Draft]]], written: Written, arrange: Arranger
-) -> tuple[list[Section], list[tuple[sympy.Expr, sympy.Expr]]]:
-    """Drafted sections with their mathematics in place, and the equations of motion.
+) -> Finished:
+    """Drafted sections with their mathematics in place.
 
     What stands on the page is known when it is laid out once; entries of matrices that are used
     are then introduced.
@@ -171,7 +211,16 @@ def finished(
             for title, blocks in drafted
         ]
         used = frozenset(g.text for s in sections for block in s.blocks for g in glyphs_in(block))
-    return sections, finisher.motion
+        arrange = _renumbered(written, finisher.introduced, arrange)
+    return Finished(sections, finisher.motion, finisher.sums, len(finisher.introduced))
+
+
+def _renumbered(written: Written, introduced: list[sympy.Symbol], arrange: Arranger) -> Arranger:
+    """Shared parts called in the order in which they stand on the page, without gaps."""
+    parts = [s for new in written.parts for s, _ in new]
+    names = {s: arrange.glyphs.get(s) or glyph_of_text(s.name) for s in parts}
+    called = {s: names[other] for s, other in zip(introduced, parts, strict=False)}
+    return Arranger({**arrange.glyphs, **called}, arrange.ranks)
 
 
 class Finisher:
@@ -192,20 +241,46 @@ class Finisher:
         self.arrange = arrange
         self.used = used
         self.motion: list[tuple[sympy.Expr, sympy.Expr]] = []
+        self.sums: list[tuple[sympy.Expr, sympy.Expr]] = []
         self._zeros: dict[sympy.Symbol, sympy.Expr] = {}
+        #: Shared parts in the order in which they stand on the page.
+        self.introduced: list[sympy.Symbol] = []
+        #: Shared parts that nothing on the page so far has needed.
+        self._waiting: dict[sympy.Symbol, sympy.Expr] = {}
+        #: Name of a matrix, as text → place → how the entry is written elsewhere.
+        self._entries: dict[str, dict[tuple[int, int], sympy.Expr]] = {}
         self._next = iter(zip(written.expressions, written.parts, strict=True))
 
     def finish(self, block: Draft) -> list[Block]:
         """The block, after the parts that it is the first to need."""
         taken = [next(self._next) for _ in items_of(block)]
         expressions = iter([e for e, _ in taken])
-        parts = [p for _, new in taken for p in new]
+        self._waiting |= {s: e for _, new in taken for s, e in new}
+        done = self._finish(block, expressions)
+        parts = self._needed(done)
+        if not parts:
+            return done
+        lines = tuple(EquationLine(self.arrange(s), self.arrange(e)) for s, e in parts)
+        return [words("with"), Lines(lines), *done]
+
+    def _needed(self, blocks: list[Block]) -> list[tuple[sympy.Symbol, sympy.Expr]]:
+        """Shared parts that stand in these blocks for the first time, in their order."""
+        shown = {g.text for block in blocks for g in glyphs_in(block)}
+        found: set[sympy.Symbol] = set()
+        for s in reversed(self._waiting):
+            needs = any(s in self._waiting[k].free_symbols for k in found)
+            if needs or any(g.text in shown for g in glyphs_in(Lines((self._named(s),)))):
+                found.add(s)
+        self.introduced += [s for s in self._waiting if s in found]
+        return [(s, self._waiting.pop(s)) for s in list(self._waiting) if s in found]
+
+    def _named(self, part: sympy.Symbol) -> EquationLine:
+        node = self.arrange(part)
+        return EquationLine(node, node)
+
+    def _finish(self, block: Draft, expressions: Iterator[sympy.Expr]) -> list[Block]:
+        """The block alone."""
         before: list[Block] = []
-        if parts:
-            before.append(words("with"))
-            before.append(
-                Lines(tuple(EquationLine(self.arrange(s), self.arrange(e)) for s, e in parts))
-            )
         match block:
             case Scalars(lines):
                 written = [(left, next(expressions), note) for left, _, note in lines]
@@ -237,10 +312,12 @@ class Finisher:
     def _matrix(self, block: Matrix, expressions: Iterator[sympy.Expr]) -> list[Block]:
         m, n = block.shown.shape
         nodes: dict[tuple[int, int], Node] = {}
+        values: dict[tuple[int, int], sympy.Expr] = {}
         labeled: set[tuple[int, int]] = set()
         for i in range(m):
             for j in range(n):
                 expression = next(expressions)
+                values[i, j] = expression
                 if block.is_symmetric and i > j:
                     continue
                 nodes[i, j] = self.arrange(expression)
@@ -261,10 +338,38 @@ class Finisher:
 
         if block.letter is not None and n <= MOST_COLUMNS:
             labeled |= _too_wide(block, nodes, cell, labeled)
+        written = dict(values)
+        for place, value in values.items():
+            label = block.label(*place)
+            is_short = place not in labeled and measure(value) <= FACTOR_SIZE
+            values[place] = value if label is None or is_short else symbol(label)
+        self._entries[to_text(block.name)] = values
+        coefficients = [[next(expressions) for _ in part.terms] for part in block.sums]
+        for place in labeled if block.sums else ():
+            terms = self._sum(block.sums, coefficients, place)
+            self.sums.append((written[place], sympy.Add(*terms)))
+            nodes[place] = self.arrange.sum_of(terms, keep=True) if terms else MathNumber("0")
         grid = tuple(tuple(cell(i, j) for j in range(n)) for i in range(m))
         whole = MatrixBlock(block.name, MathGrid(grid), block.row_names, block.column_names)
         long = [EquationLine(cell(*place), nodes[place]) for place in sorted(labeled)]
         return [whole, Lines(tuple(long))] if long else [whole]
+
+    def _sum(
+        self,
+        sums: tuple[BodySum, ...],
+        coefficients: list[list[sympy.Expr]],
+        place: tuple[int, int],
+    ) -> list[sympy.Expr]:
+        """Terms of an entry, body by body."""
+        i, j = place
+        terms: list[sympy.Expr] = []
+        for part, factors in zip(sums, coefficients, strict=True):
+            left, right = (self._entries[to_text(m.name)] for m in (part.left, part.right))
+            for factor, (_, places) in zip(factors, part.terms, strict=True):
+                products = [sign * left[a, i] * right[b, j + part.shift] for a, b, sign in places]
+                whole = factor * sympy.Add(*products)
+                terms += [whole] if whole != 0 else []
+        return terms
 
     def _table(
         self,
@@ -313,7 +418,8 @@ class Finisher:
     def _side(self, side: list[tuple[Term, sympy.Expr]], is_short: bool) -> list[sympy.Expr]:
         terms: list[sympy.Expr] = []
         for term, expression in side:
-            is_long = expression.is_Dummy or (not is_short and measure(expression) > ENTRY_SIZE)
+            is_long = measure(expression) > ENTRY_SIZE or self._has_parts([expression])
+            is_long = expression.is_Dummy or (not is_short and is_long)
             coefficient = expression
             if is_long and term.label is not None:
                 coefficient = term.label.xreplace(self._zeros)

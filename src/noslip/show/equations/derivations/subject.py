@@ -170,12 +170,16 @@ class Subject:
         state = [s.q, s.v, self.kin.eta, self.mu, s.z, self.etadot, self._all_vdot, self.lam]
         return [s.t, ca.vertcat(*state), ca.vertcat(s.u, s.w, s.wdot), s.params]
 
-    def is_zero(self, expression: ca.SX) -> bool:
-        """Whether an expression is zero at all test states."""
-        f = ca.Function("f", self.columns, [ca.densify(expression)])
+    def is_zero(self, expression: ca.SX, beside: ca.SX | None = None) -> bool:
+        """Whether an expression is zero at all test states; `beside` what its rounding is of."""
+        scale = ca.SX(0, 1) if beside is None else ca.vec(beside)
+        f = ca.Function("f", self.columns, [ca.densify(expression), ca.densify(scale)])
         edges = np.cumsum([c.shape[0] for c in self.columns])[:-1]
-        values = [np.array(f(*np.split(row, edges))) for row in self.states]
-        return all(not np.any(np.abs(x) > 1e-12) for x in values)
+        for row in self.states:
+            value, size = (np.array(x) for x in f.call(np.split(row, edges)))
+            if np.any(np.abs(value) > 1e-12 * np.max(np.abs(size), initial=1.0)):
+                return False
+        return True
 
     @property
     def _num_moving(self) -> int:
