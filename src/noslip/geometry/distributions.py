@@ -1,0 +1,766 @@
+"""`distribution`: which motions the constraints allow, what of them integrates, how far brackets reach.
+
+The admissible velocities at a configuration q are a plane D(q), spanned by the columns of N S and of
+the controls. With D¹ = D and
+
+    (1)  Dᵏ⁺¹ = Dᵏ + [D, Dᵏ]
+
+the growth vector is (dim D¹, dim D², …) and its length the degree of nonholonomy. The largest part
+of the constraints that integrates is the bottom of their derived flag; by Frobenius' theorem it is
+what annihilates the last Dᵏ, the smallest involutive distribution around D. Conventions:
+
+- configurations are the model's coordinates where all holonomic rows hold, of dimension n;
+- rates of speed inputs are controls: their rows leave the motion free, at a rate of one's choice;
+- of rows with a given speed (a turntable, a belt) the homogeneous part counts;
+- `without` leaves coordinates out, such as angles of wheels, on which nothing else depends.
+
+A growth vector is that of random configurations, all of which must agree, or of one given
+configuration (`at`), where it may grow more slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from noslip.base import Array, ArgumentError, FormulationError, counted, nearest
+from noslip.engines import System
+from noslip.formulations import derive
+from noslip.geometry.fields import VANISHES, Chart, Field, rank_of
+from noslip.kinematics import Kinematics, trace
+from noslip.model import Model
+from noslip.simulation import complete_start
+
+#: Random configurations at which every statement is tried.
+SAMPLES = 3
+#: Deepest brackets that are looked at, unless the caller says.
+DEEPEST = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """A growth vector with its certificate."""
+
+    #: dim D¹, dim D², …
+    vector: tuple[int, ...]
+    #: Names of the fields that span the last of them: generators first, then brackets by depth.
+    brackets: tuple[tuple[str, ...], ...]
+    #: Least ratio of the singular values that decided a rank.
+    gap: float
+    #: Whether some rank took more than double precision.
+    is_precise: bool
+
+    @property
+    def degree(self) -> int:
+        """Degree of nonholonomy: the depth of the deepest brackets that are needed."""
+        return len(self.vector)
+
+    @property
+    def rank(self) -> int:
+        """Dimension of what brackets reach."""
+        return self.vector[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Integral:
+    """A combination of velocity constraints that is the rate of a function of the configuration."""
+
+    #: Row → its coefficient, relative to the largest, where it is the same everywhere.
+    rows: dict[str, float]
+    #: ``linear``: of coordinates with constant coefficients; ``exact``: the combination has constant
+    #: coefficients and its curl vanishes; ``leaf``: integrable with a factor that varies.
+    kind: str
+    #: Coordinate → coefficient of a linear integral, the first length's 1.
+    coefficients: dict[str, float]
+    #: Largest deviation from what the kind says, at random configurations.
+    residual: float
+    form: ca.Function | None = field(repr=False, default=None)
+
+    def text(self) -> str:
+        """The integral as an equation."""
+        if self.kind == "linear":
+            return f"{_sum(self.coefficients)} = constant"
+        names = ", ".join(self.rows)
+        if self.kind == "exact":
+            return f"{_sum(self.rows)} is the rate of a function of the configuration"
+        return f"a combination of {names}, with coefficients that vary, integrates"
+
+    def difference(self, first: Array, second: Array) -> float:
+        """The integral at a configuration less that at another one, along the straight line.
+
+        Raises
+        ------
+        FormulationError : if the combination has no constant coefficients.
+        """
+        if self.form is None:
+            raise FormulationError(
+                "an integral with a factor that varies has no value of its own",
+                f"integral of {', '.join(self.rows)}",
+                "compare configurations by simulating between them",
+            )
+        nodes, weights = np.polynomial.legendre.leggauss(32)
+        along = np.asarray(second, dtype=float) - np.asarray(first, dtype=float)
+        total = 0.0
+        for x, weight in zip(nodes, weights, strict=True):
+            covector = np.array(self.form(first + (x + 1) / 2 * along)).ravel()
+            total += weight / 2 * float(covector @ along)
+        return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Distribution:
+    """What the constraints of a model allow. Made by :func:`distribution`."""
+
+    model: str
+    #: Coordinates of the configurations; those left out are in `without`.
+    coordinates: tuple[str, ...]
+    without: tuple[str, ...]
+    #: n, of the configurations that satisfy all holonomic rows.
+    dimension: int
+    #: Fields that span D: independent speeds, then speed inputs.
+    generators: tuple[str, ...]
+    #: Those of the generators that are speed inputs.
+    controls: tuple[str, ...]
+    holonomic_rows: tuple[str, ...]
+    #: Independent rows that restrict speeds.
+    velocity_rows: tuple[str, ...]
+    #: Generic growth, at random configurations.
+    growth: Growth
+    #: Independent combinations of the velocity rows that integrate.
+    integrals: tuple[Integral, ...]
+    #: Whether rows have a part that does not vanish at rest.
+    is_affine: bool
+    #: Coordinate → value of the configuration that was asked for, and the growth there.
+    at: dict[str, float] | None = None
+    growth_there: Growth | None = None
+    frame: Frame = field(repr=False)
+
+    @property
+    def is_holonomic(self) -> bool:
+        """Whether all constraints are holonomic or integrate."""
+        return self.growth.degree == 1
+
+    @property
+    def num_nonholonomic(self) -> int:
+        """Velocity constraints that remain when those that integrate are taken out."""
+        return len(self.velocity_rows) - len(self.integrals)
+
+    @property
+    def is_bracket_generating(self) -> bool:
+        """Whether brackets reach every direction (Chow and Rashevskii)."""
+        return self.growth.rank == self.dimension
+
+    def sentence(self) -> str:
+        """What the constraints are, in one sentence."""
+        rows, integrals = len(self.velocity_rows), len(self.integrals)
+        if not rows:
+            return "no constraint on speeds: every motion of the coordinates is admissible"
+        if self.is_holonomic:
+            return f"{counted(rows, 'velocity constraint')}, and all integrate: holonomic after all"
+        if integrals:
+            return (
+                f"{counted(rows, 'velocity constraint')}: {counted(integrals, 'combination')} "
+                f"integrate{'s' if integrals == 1 else ''}, {self.num_nonholonomic} "
+                f"{'is' if self.num_nonholonomic == 1 else 'are'} nonholonomic"
+            )
+        return f"{counted(rows, 'velocity constraint')}, no combination of which integrates"
+
+    def text(self) -> str:
+        """The statements with their certificates."""
+        lines = [
+            f"{self.model}: {self.sentence()}",
+            f"  configurations       dimension {self.dimension}: {', '.join(self.coordinates)}",
+        ]
+        if self.without:
+            lines.append(f"  left out             {', '.join(self.without)}")
+        lines += [
+            f"  holonomic rows       {len(self.holonomic_rows)}"
+            + (f": {', '.join(self.holonomic_rows)}" if self.holonomic_rows else ""),
+            f"  velocity rows        {len(self.velocity_rows)}"
+            + (f": {', '.join(self.velocity_rows)}" if self.velocity_rows else ""),
+        ]
+        lines += [f"  integrates           {integral.text()}" for integral in self.integrals]
+        if self.is_affine:
+            lines.append("  affine               rows have a part that acts at rest; it is left out")
+        lines.append(
+            f"  admissible motions   {', '.join(self.generators)}"
+            + (f" (controls: {', '.join(self.controls)})" if self.controls else "")
+        )
+        lines += _growth_lines("growth vector", self.growth)
+        if self.growth_there is not None and self.at is not None:
+            where = ", ".join(f"{name} = {value:g}" for name, value in self.at.items())
+            lines.append(f"  at {where}")
+            lines += _growth_lines("  growth there", self.growth_there)
+        reach = (
+            "every direction (Chow and Rashevskii)"
+            if self.is_bracket_generating
+            else f"{self.growth.rank} of {self.dimension} dimensions"
+        )
+        lines.append(f"  brackets reach       {reach}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        found: dict[str, Any] = {
+            "model": self.model,
+            "sentence": self.sentence(),
+            "coordinates": list(self.coordinates),
+            "without": list(self.without),
+            "dimension": self.dimension,
+            "generators": list(self.generators),
+            "controls": list(self.controls),
+            "holonomic_rows": list(self.holonomic_rows),
+            "velocity_rows": list(self.velocity_rows),
+            "integrals": [
+                {
+                    "kind": i.kind,
+                    "rows": i.rows,
+                    "coefficients": i.coefficients,
+                    "residual": i.residual,
+                    "text": i.text(),
+                }
+                for i in self.integrals
+            ],
+            "is_affine": self.is_affine,
+            "is_bracket_generating": self.is_bracket_generating,
+            "growth": _growth_json(self.growth),
+        }
+        if self.growth_there is not None:
+            found["at"] = self.at
+            found["growth_there"] = _growth_json(self.growth_there)
+        return found
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def _growth_json(growth: Growth) -> dict[str, Any]:
+    return {
+        "vector": list(growth.vector),
+        "degree": growth.degree,
+        "brackets": [list(level) for level in growth.brackets],
+        "gap": float(np.clip(growth.gap, 0.0, 1e300)),
+        "digits": "more than double" if growth.is_precise else "double",
+    }
+
+
+def _growth_lines(title: str, growth: Growth) -> list[str]:
+    numbers = ", ".join(str(k) for k in growth.vector)
+    digits = ", some by 60 digits" if growth.is_precise else ""
+    lines = [f"  {title:<20} ({numbers}); ranks by a gap of {growth.gap:.1e}{digits}"]
+    lines += [
+        f"    depth {depth}            {', '.join(names)}"
+        for depth, names in enumerate(growth.brackets[1:], 2)
+        if names
+    ]
+    return lines
+
+
+def _sum(coefficients: Mapping[str, float]) -> str:
+    """``x - 0.3 angle``"""
+    text = ""
+    for name, value in coefficients.items():
+        sign = ("-" if value < 0 else "") if not text else (" - " if value < 0 else " + ")
+        size = abs(value)
+        text += f"{sign}{'' if abs(size - 1) < VANISHES else f'{size:.6g} '}{name}"
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Frame:
+    """The fields that span D and those that span what brackets reach, on a chart."""
+
+    chart: Chart
+    generators: tuple[Field, ...]
+    #: A basis of the last Dᵏ at generic configurations: generators first.
+    reached: tuple[Field, ...]
+
+
+def distribution(
+    model: Model,
+    *,
+    at: Mapping[str, float] | None = None,
+    without: Sequence[str] = (),
+    parameters: Mapping[str, float] | None = None,
+    deepest: int = DEEPEST,
+) -> Distribution:
+    """The distribution of admissible velocities: what integrates, and how brackets grow.
+
+    Parameters
+    ----------
+    model : checked model.
+    at : a configuration to look at beside random ones: coordinates and named angles, completed as a
+        start is.
+    without : coordinates to leave out, or joints for all of theirs; nothing else may depend on them.
+    parameters : name → value, instead of the nominal ones.
+    deepest : depth of the deepest brackets that are looked at.
+
+    Raises
+    ------
+    FormulationError : if the mechanism cannot move, other fields depend on what is left out, or
+        brackets become too long.
+    """
+    kin = kinematics_of("distribution", model)
+    params = parameter_values(kin, parameters)
+    frame, growth = framed(kin, params, without, deepest)
+    chart = frame.chart
+    driven = {i.name for i in model.speed_inputs}
+    rows = [
+        k
+        for k in kin.row_basis
+        if not kin.rows[k].is_holonomic and kin.rows[k].name not in driven
+    ]
+    holonomic = [k for k in kin.row_basis if kin.rows[k].is_holonomic]
+    there, where = None, None
+    if at is not None:
+        where = dict(at)
+        there = _growth_at(model, at, chart, without, growth, deepest)
+    return Distribution(
+        model=model.name,
+        coordinates=tuple(kin.coordinates[k].name for k in chart.kept),
+        without=tuple(
+            c.name for k, c in enumerate(kin.coordinates) if k not in set(chart.kept)
+        ),
+        dimension=dimension_of(chart),
+        generators=tuple(f.name for f in frame.generators),
+        controls=tuple(i.name for i in model.speed_inputs),
+        holonomic_rows=tuple(kin.rows[k].name for k in holonomic),
+        velocity_rows=tuple(kin.rows[k].name for k in rows),
+        growth=growth,
+        integrals=() if without else tuple(_integrals(frame, growth, rows)),
+        is_affine=_is_affine(chart),
+        at=where,
+        growth_there=there,
+        frame=frame,
+    )
+
+
+def kinematics_of(verb: str, model: Model) -> Kinematics:
+    """Traced kinematics, or the sentence that says what was given instead of a model."""
+    if not isinstance(model, Model):
+        raise ArgumentError(
+            f"{verb} takes a Model, got {type(model).__name__}",
+            f"model, argument of {verb}",
+            "load one, or build() it",
+        )
+    return trace(model)
+
+
+def parameter_values(kin: Kinematics, changes: Mapping[str, float] | None) -> Array:
+    """(np,) parameters: the nominal ones with changes."""
+    names = [p.name for p in kin.model.parameters]
+    values = np.array([p.value for p in kin.model.parameters], dtype=float)
+    for name, value in (changes or {}).items():
+        if name not in names:
+            raise FormulationError(
+                f"there is no parameter '{name}'",
+                f"parameters of model '{kin.model.name}'",
+                nearest(name, names),
+            )
+        if not np.isfinite(value):
+            raise FormulationError(
+                f"parameter '{name}' is {value}",
+                f"parameters of model '{kin.model.name}'",
+                "give a finite number",
+            )
+        values[names.index(name)] = value
+    return values
+
+
+def framed(
+    kin: Kinematics, params: Array, without: Sequence[str] = (), deepest: int = DEEPEST
+) -> tuple[Frame, Growth]:
+    """Fields of a model at random configurations, and their growth."""
+    if not 1 <= deepest <= 30:
+        raise FormulationError(
+            f"deepest is {deepest}", f"geometry of model '{kin.model.name}'", "give 1 to 30"
+        )
+    kept = _kept(kin, without)
+    samples = tuple(kin.probe.configurations(SAMPLES))
+    if not samples:
+        raise FormulationError(
+            "no regular random configuration was found",
+            f"geometry of model '{kin.model.name}'",
+            "check the ranges of its coordinates and whether its loops can move",
+        )
+    first = samples[0][0]
+    chart = Chart(
+        kin=kin, kept=kept, samples=tuple((first, q) for _, q in samples), params=params
+    )
+    generators = _generators(chart)
+    growth, reached = grow(chart, generators, deepest)
+    return Frame(chart=chart, generators=generators, reached=reached), growth
+
+
+def _kept(kin: Kinematics, without: Sequence[str]) -> tuple[int, ...]:
+    """Coordinates that are not left out."""
+    names = [c.name for c in kin.coordinates]
+    joints = {name.partition(".")[0] for name in names}
+    out: set[str] = set()
+    for word in without:
+        found = {n for n in names if n == word or (word in joints and n.startswith(f"{word}."))}
+        if not found:
+            raise FormulationError(
+                f"there is no coordinate '{word}' to leave out",
+                f"geometry of model '{kin.model.name}'",
+                nearest(word, [*names, *sorted(joints)]),
+            )
+        out |= found
+    return tuple(k for k, name in enumerate(names) if name not in out)
+
+
+def _generators(chart: Chart) -> tuple[Field, ...]:
+    """Columns of N S and N ∂s/∂w, in the coordinates that are kept."""
+    kin, symbols = chart.kin, chart.kin.symbols
+    columns = ca.horzcat(kin.S, ca.jacobian(kin.s, symbols.w))
+    names = [s.name for s in kin.independent_speeds] + [i.name for i in kin.model.speed_inputs]
+    if not names:
+        raise FormulationError(
+            "the mechanism cannot move: it has no freedom and no speed input",
+            f"geometry of model '{kin.model.name}'",
+            "check its constraints with noslip check",
+        )
+    # s is linear in w wherever speed inputs are rates of what moves
+    rates = ca.substitute(
+        [ca.mtimes(kin.N, columns)], [symbols.w], [ca.SX.zeros(len(kin.model.speed_inputs))]
+    )[0]
+    rates = ca.densify(ca.simplify(chart.numeric(rates)))[list(chart.kept), :]
+    _check_independent_of_others(chart, rates)
+    return tuple(Field(name, rates[:, k]) for k, name in enumerate(names))
+
+
+def _check_independent_of_others(chart: Chart, rates: ca.SX) -> None:
+    """What is left out must not move what stays."""
+    kin = chart.kin
+    left = [k for k in range(kin.num_coordinates) if k not in set(chart.kept)]
+    for k in left:
+        slope = ca.jacobian(ca.vec(rates), kin.symbols.q[k])
+        if slope.nnz() and max(np.max(np.abs(x), initial=0.0) for x in chart.evaluate(slope)) > (
+            VANISHES
+        ):
+            raise FormulationError(
+                f"'{kin.coordinates[k].name}' cannot be left out: other motions depend on it",
+                f"geometry of model '{kin.model.name}'",
+                "leave out angles that nothing else depends on, such as those of round wheels",
+            )
+
+
+def grow(
+    chart: Chart, generators: Sequence[Field], deepest: int = DEEPEST
+) -> tuple[Growth, tuple[Field, ...]]:
+    """(1) at generic configurations.
+
+    Where ranks are constant, Dᵏ is spanned by the fields found so far with functions as
+    coefficients, so that brackets of generators with the newest of them suffice.
+    """
+    basis, values, rank, gap, precise = _extend(chart, [], None, generators)
+    vector = [rank]
+    names = [tuple(f.name for f in generators)]
+    newest = list(basis)
+    while newest and len(vector) < deepest:
+        depth = len(vector) + 1
+        candidates = _brackets(chart, generators, newest, depth)
+        basis, values, rank, further, by_digits = _extend(chart, basis, values, candidates)
+        gap, precise = min(gap, further), precise or by_digits
+        newest = basis[vector[-1] :]
+        if rank == vector[-1]:
+            break
+        vector.append(rank)
+        names.append(tuple(f.name for f in newest))
+    else:
+        if newest:
+            raise FormulationError(
+                f"brackets still grow at depth {deepest}: ({', '.join(map(str, vector))})",
+                f"geometry of model '{chart.kin.model.name}'",
+                "look deeper with deepest=, or leave coordinates out with without=",
+            )
+    growth = Growth(
+        vector=tuple(vector), brackets=tuple(names), gap=float(gap), is_precise=precise
+    )
+    return growth, tuple(basis)
+
+
+def _brackets(
+    chart: Chart, generators: Sequence[Field], newest: Sequence[Field], depth: int
+) -> list[Field]:
+    """[X, Y] of generators with the newest fields, each pair of generators once."""
+    return [
+        chart.bracket(X, Y)
+        for i, X in enumerate(generators)
+        for j, Y in enumerate(newest)
+        if depth > 2 or i < j
+    ]
+
+
+def _extend(
+    chart: Chart,
+    basis: list[Field],
+    values: list[Array] | None,
+    candidates: Sequence[Field],
+) -> tuple[list[Field], list[Array], int, float, bool]:
+    """Add those candidates that raise the rank: basis, values, rank, least gap, and digits.
+
+    Ranks of all samples must agree with the largest; samples where they do not are not generic.
+    """
+    found = chart.values(candidates)
+    values = values or [np.zeros((len(chart.kept), 0)) for _ in chart.samples]
+    rank, gap, precise = len(basis), np.inf, False
+    basis = list(basis)
+    for k, candidate in enumerate(candidates):
+        if rank == len(chart.kept):
+            break
+        trial = [np.hstack([a, b[:, k : k + 1]]) for a, b in zip(values, found, strict=True)]
+        ranks = [
+            chart.rank_of(x, [*basis, candidate], sample) for sample, x in enumerate(trial)
+        ]
+        best = max(ranks, key=lambda r: r.value)
+        if best.value > rank:
+            basis, values, rank = [*basis, candidate], trial, best.value
+            gap = min(gap, *(r.gap for r in ranks if r.value == best.value))
+            precise = precise or best.is_precise
+        else:
+            gap = min(gap, *(r.gap for r in ranks if r.value == rank))
+            precise = precise or any(r.is_precise for r in ranks)
+    return basis, values, rank, gap, precise
+
+
+def _growth_at(
+    model: Model,
+    at: Mapping[str, float],
+    chart: Chart,
+    without: Sequence[str],
+    generic: Growth,
+    deepest: int,
+) -> Growth:
+    """Growth at one configuration: of all brackets, until they reach what they do elsewhere."""
+    system = System(equations=derive(model))
+    kin = system.kinematics
+    speeds = [name for name in at if name in {s.name for s in kin.speeds}]
+    if speeds:
+        raise FormulationError(
+            f"'{speeds[0]}' is a speed",
+            "at, argument of distribution",
+            "give a configuration: coordinates and named angles",
+        )
+    q = complete_start(system, dict(at), parameters=chart.params).q
+    # a basis of speeds that is regular there
+    (choice,) = kin.regular_bases(np.zeros(1), q[None], chart.params[None])
+    if choice is None or choice.rank <= _LOST:
+        raise FormulationError(
+            "the constraints lose rank at this configuration, so that it has no one dimension",
+            f"at, geometry of model '{model.name}'",
+            "look at a configuration beside it",
+        )
+    own = set(choice.dependent)
+    names = tuple(s.name for k, s in enumerate(kin.speeds) if k not in own)
+    if len(names) != kin.num_independent_speeds:
+        names = tuple(s.name for s in kin.independent_speeds)
+    regular = trace(model, independent=names, row_basis=choice.rows, near=(0.0, q))
+    here = Chart(
+        kin=regular, kept=_kept(regular, without), samples=((0.0, q),), params=chart.params
+    )
+    generators = _generators(here)
+    level: list[Field] = list(generators)
+    everything = list(generators)
+    values = here.values(everything)[0]
+    rank = here.rank_of(values, everything, 0)
+    vector, gap, precise = [rank.value], rank.gap, rank.is_precise
+    names_by_level = [tuple(f.name for f in generators)]
+    while vector[-1] < generic.rank:
+        depth = len(vector) + 1
+        if depth > deepest:
+            raise FormulationError(
+                f"brackets reach {vector[-1]} of {generic.rank} dimensions there at depth {deepest}",
+                f"at, geometry of model '{model.name}'",
+                "look deeper with deepest=",
+            )
+        level = _brackets(here, generators, level, depth)
+        found = here.values(level)[0]
+        new = []
+        for k, candidate in enumerate(level):
+            trial = np.hstack([values, found[:, k : k + 1]])
+            now = here.rank_of(trial, [*everything, candidate], 0)
+            precise = precise or now.is_precise
+            gap = min(gap, now.gap)
+            if now.value > rank.value:
+                rank, values = now, trial
+                everything.append(candidate)
+                new.append(candidate.name)
+        level = [f for k, f in enumerate(level) if _is_there(here, f)]
+        vector.append(rank.value)
+        names_by_level.append(tuple(new))
+    return Growth(
+        vector=tuple(vector), brackets=tuple(names_by_level), gap=float(gap), is_precise=precise
+    )
+
+
+#: Least singular value of the rows below which a configuration is singular.
+_LOST = 1e-8
+
+
+def _is_there(chart: Chart, X: Field) -> bool:
+    """Whether a field has any component, so that deeper brackets with it may have some."""
+    return not ca.sparsify(ca.simplify(X.components)).is_zero()
+
+
+def dimension_of(chart: Chart) -> int:
+    """n: rank of the rates of the coordinates that are kept where all holonomic rows hold."""
+    kin = chart.kin
+    holonomic = [k for k in range(len(kin.rows)) if kin.rows[k].is_holonomic]
+    G = chart.numeric(ca.densify(kin.A[holonomic, :])) if holonomic else None
+    found = []
+    maps = _values_at(chart, ca.densify(chart.numeric(kin.N)))
+    rows = _values_at(chart, G) if G is not None else [np.zeros((0, kin.num_speeds))] * len(maps)
+    scale = kin.probe.scale
+    for N, H in zip(maps, rows, strict=True):
+        free = _null(H / scale) / scale[:, None]
+        found.append(rank_of(chart.sizes[:, None] * (N @ free)[list(chart.kept)]).value)
+    return max(found)
+
+
+def _values_at(chart: Chart, expression: ca.SX) -> list[Array]:
+    """Values of a matrix of all coordinates at the samples."""
+    return chart.evaluate(expression)
+
+
+def _null(matrix: Array) -> Array:
+    """Columns that span what a matrix of rows lets free."""
+    if not matrix.shape[0]:
+        return np.eye(matrix.shape[1])
+    _, singular, right = np.linalg.svd(matrix)
+    rank = int(np.sum(singular > VANISHES * max(singular.max(initial=0.0), 1e-300)))
+    return np.asarray(right[rank:].T)
+
+
+def _is_affine(chart: Chart) -> bool:
+    """Whether rows have a part at rest, with all speed inputs 0."""
+    kin = chart.kin
+    zero = ca.SX.zeros(len(kin.model.speed_inputs))
+    rest = ca.substitute([kin.s], [kin.symbols.w], [zero])[0]
+    if ca.sparsify(rest).is_zero():
+        return False
+    values = chart.evaluate(chart.numeric(rest))
+    return any(float(np.max(np.abs(x), initial=0.0)) > VANISHES for x in values)
+
+
+def _integrals(frame: Frame, growth: Growth, rows: Sequence[int]) -> list[Integral]:
+    """Combinations of velocity rows that annihilate everything that brackets reach."""
+    chart, kin = frame.chart, frame.chart.kin
+    if not rows:
+        return []
+    N = chart.numeric(ca.densify(kin.N))
+    A = chart.numeric(ca.densify(kin.A[list(rows), :]))
+    # rows on q̇: A (NᵀN)⁻¹Nᵀ
+    gram = ca.mtimes(N.T, N)
+    forms = ca.densify(ca.mtimes(A, ca.solve(gram, N.T)))
+    reached = ca.horzcat(*[f.components for f in frame.reached])
+    products = chart.evaluate(ca.densify(ca.mtimes(forms, reached)))
+    covectors = chart.evaluate(forms)
+    combined = []
+    for product, covector in zip(products, covectors, strict=True):
+        # each row in units of its own size, each field of its own
+        sizes = np.linalg.norm(covector / chart.sizes, axis=1)
+        lengths = np.maximum(np.linalg.norm(product, axis=0), 1e-300)
+        scaled = product / sizes[:, None] / np.maximum(lengths, 1.0)
+        combined.append(_null(scaled.T).T / sizes)
+    counts = {len(c) for c in combined}
+    if counts == {0}:
+        return []
+    if len(counts) > 1:
+        raise FormulationError(
+            "random configurations disagree on how many constraints integrate",
+            f"geometry of model '{kin.model.name}'",
+            "leave coordinates out with without=, or narrow their ranges",
+        )
+    return _recognized(frame, rows, forms, combined, covectors)
+
+
+def _recognized(
+    frame: Frame,
+    rows: Sequence[int],
+    forms: ca.SX,
+    combined: list[Array],
+    covectors: list[Array],
+) -> list[Integral]:
+    """Integrals by kind: linear in the coordinates, exact, or with a factor that varies."""
+    chart, kin = frame.chart, frame.chart.kin
+    names = [kin.coordinates[k].name for k in chart.kept]
+    row_names = [kin.rows[k].name for k in rows]
+    # the combinations on q̇, reduced to echelon form about the same coordinates everywhere
+    on_rates = [c @ x for c, x in zip(combined, covectors, strict=True)]
+    pivots = _pivots(on_rates[0] / chart.sizes)
+    reduced = [np.linalg.solve(x[:, pivots], x) for x in on_rates]
+    shares = [
+        np.linalg.solve(x[:, pivots], c) for x, c in zip(on_rates, combined, strict=True)
+    ]
+    mean = np.mean(reduced, axis=0)
+    deviation = np.max(np.abs(reduced - mean), axis=(0, 2)) / np.max(np.abs(mean), axis=1)
+    found = []
+    for k in range(len(pivots)):
+        share = shares[0][k] / np.max(np.abs(shares[0][k]))
+        constant = [s[k] / s[k][np.argmax(np.abs(share))] for s in shares]
+        row_change = float(np.max(np.abs(np.array(constant) - constant[0])))
+        used = {n: float(x) for n, x in zip(row_names, constant[0], strict=True) if abs(x) > 1e-9}
+        if deviation[k] < VANISHES:
+            found.append(_linear(chart, names, mean[k], used, float(deviation[k])))
+            continue
+        if row_change < VANISHES:
+            form = ca.mtimes(ca.DM(constant[0]).T, forms)
+            curl = ca.jacobian(form.T, chart.q)
+            values = chart.evaluate(ca.densify(curl - curl.T))
+            size = max(float(np.max(np.abs(x))) for x in covectors)
+            residual = max(float(np.max(np.abs(x))) for x in values) / size
+            if residual < VANISHES:
+                function = ca.Function("form", [kin.symbols.q], [form])
+                found.append(
+                    Integral(
+                        rows=used, kind="exact", coefficients={}, residual=residual, form=function
+                    )
+                )
+                continue
+        found.append(
+            Integral(
+                rows=dict.fromkeys(used, float("nan")),
+                kind="leaf",
+                coefficients={},
+                residual=float(deviation[k]),
+            )
+        )
+    return found
+
+
+def _pivots(matrix: Array) -> list[int]:
+    """Columns about which rows are reduced, by complete pivoting."""
+    rest, found = matrix.copy(), []
+    for row in range(len(matrix)):
+        _, column = np.unravel_index(np.argmax(np.abs(rest[row:])), rest[row:].shape)
+        best = row + int(np.argmax(np.abs(rest[row:, column])))
+        rest[[row, best]] = rest[[best, row]]
+        found.append(int(column))
+        for other in range(row + 1, len(matrix)):
+            rest[other] -= rest[other, column] / rest[row, column] * rest[row]
+    return found
+
+
+def _linear(
+    chart: Chart, names: list[str], form: Array, rows: dict[str, float], residual: float
+) -> Integral:
+    """An integral with constant coefficients, with the first length's coefficient 1."""
+    kin = chart.kin
+    size = float(np.max(np.abs(form)))
+    present = [k for k in range(len(names)) if abs(form[k]) > VANISHES * size]
+    lengths = [k for k in present if kin.coordinates[chart.kept[k]].unit == "m"]
+    first = lengths[0] if lengths else max(present, key=lambda k: abs(form[k]))
+    scaled = form / form[first]
+    order = [first, *(k for k in present if k != first)]
+    coefficients = {names[k]: float(scaled[k]) for k in order}
+    covector = ca.DM(np.where(np.abs(form) > VANISHES * size, scaled, 0.0)).T
+    function = ca.Function("form", [kin.symbols.q], [ca.SX(covector)])
+    return Integral(
+        rows=rows, kind="linear", coefficients=coefficients, residual=residual, form=function
+    )
+

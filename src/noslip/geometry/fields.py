@@ -1,0 +1,240 @@
+"""Vector fields on the configurations of a model: brackets, values, and ranks with their gap.
+
+A field X has components X(q) in the coordinate rates q̇ (quaternions have four). The admissible
+motions q̇ = N S η of homogeneous rows are combinations of the columns of N S; rates of speed inputs
+are controls like any other, with the columns of N ∂s/∂w. The bracket
+
+    (1)  [X, Y] = (∂Y/∂q) X − (∂X/∂q) Y
+
+is traced with exact derivatives, and evaluated at random admissible configurations. Ranks are read
+from singular values in double precision where the gap between the least that counts and the largest
+that does not is 1e6, from pivoted Gram–Schmidt sums with 60 digits elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from noslip.base import Array, CompileError, FormulationError
+from noslip.engines import trace_program
+from noslip.kinematics import RANK_LOST, Kinematics
+
+#: A ratio of neighboring singular values from which double precision decides a rank.
+CLEAR = 1e6
+#: Digits of ranks that double precision does not decide, and the ratio that decides them then.
+DIGITS, CLEAR_PRECISE = 60, 1e20
+#: Operations of all brackets of a level, beyond which deeper ones are refused.
+MOST_OPERATIONS = 3_000_000
+#: Entries below this, relative to the largest of a field's terms, vanish.
+VANISHES = 1e-9
+
+
+class Rank(NamedTuple):
+    """A rank and what it is read from."""
+
+    value: int
+    gap: float  # the least singular value that counts over the largest that does not
+    is_precise: bool  # whether by 60 digits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A vector field with the name of its bracket: ``drive``, ``[drive, steer]``."""
+
+    name: str
+    components: ca.SX  # (nq,) of the coordinates that are kept
+    depth: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chart:
+    """Configurations of a model, with the coordinates that fields are written in."""
+
+    kin: Kinematics
+    kept: tuple[int, ...]  # coordinates that are not left out
+    samples: tuple[tuple[float, Array], ...]  # time and all coordinates, admissible
+    params: Array
+
+    @cached_property
+    def q(self) -> ca.SX:
+        """The coordinates that are kept."""
+        return ca.vertcat(*[self.kin.symbols.q[k] for k in self.kept])
+
+    @cached_property
+    def sizes(self) -> Array:
+        """(nq,) 1/m and 1/rad over the model's length: rates of all coordinates in one unit."""
+        units = [self.kin.coordinates[k].unit for k in self.kept]
+        return np.array([1.0 if unit == "m" else self.kin.length for unit in units])
+
+    def numeric(self, expression: ca.SX) -> ca.SX:
+        """An expression at the parameters and the time of the chart."""
+        symbols = self.kin.symbols
+        given = [ca.DM(self.params), ca.SX(self.samples[0][0])]
+        return ca.substitute([expression], [symbols.params, symbols.t], given)[0]
+
+    def bracket(self, X: Field, Y: Field) -> Field:
+        """(1)"""
+        along = ca.jtimes(Y.components, self.q, X.components)
+        across = ca.jtimes(X.components, self.q, Y.components)
+        name = f"[{X.name}, {Y.name}]"
+        return Field(name, ca.densify(ca.cse(along - across)), X.depth + Y.depth)
+
+    def derivative(self, X: Field, function: ca.SX) -> ca.SX:
+        """X f, the derivative of functions along a field."""
+        return ca.jtimes(function, self.q, X.components)
+
+    def evaluate(self, columns: ca.SX) -> list[Array]:
+        """Values of a matrix of q at all samples."""
+        name, symbols = "values", self.kin.symbols
+        function = ca.Function(name, [symbols.q], [ca.densify(columns)], {"cse": True})
+        if function.n_instructions() > MOST_OPERATIONS:
+            raise FormulationError(
+                f"brackets of this depth take {function.n_instructions()} operations",
+                f"geometry of model '{self.kin.model.name}'",
+                "ask for fewer levels with deepest=, or leave coordinates out with without=",
+            )
+        return [np.array(function(q)) for _, q in self.samples]
+
+    def values(self, fields: Sequence[Field]) -> list[Array]:
+        """(nq, n) components of fields in m/s at each sample."""
+        if not fields:
+            return [np.zeros((len(self.kept), 0)) for _ in self.samples]
+        found = self.evaluate(ca.horzcat(*[field.components for field in fields]))
+        return [self.sizes[:, None] * x for x in found]
+
+    def rank(self, fields: Sequence[Field], sample: int = 0) -> Rank:
+        """Rank of fields at a sample."""
+        return self.rank_of(self.values(fields)[sample], fields, sample)
+
+    def rank_of(self, values: Array, fields: Sequence[Field], sample: int) -> Rank:
+        """Rank of the values of fields at a sample; with more digits where doubles do not tell."""
+        found = rank_of(values)
+        if found.gap >= CLEAR or not fields:
+            return found
+        precise = self._precise(fields, sample)
+        return found if precise is None else precise
+
+    def _precise(self, fields: Sequence[Field], sample: int) -> Rank | None:
+        """Rank by 60 digits; None where a table is looked up, which has doubles alone."""
+        import mpmath
+
+        context = mpmath.MPContext()
+        context.dps = DIGITS
+        columns = ca.horzcat(*[field.components for field in fields])
+        symbols = self.kin.symbols
+        empty = ca.SX(0, 1)
+        try:
+            program = trace_program(
+                "brackets", [ca.SX.sym("t", 0), symbols.q, empty, empty], ca.vec(ca.densify(columns))
+            )
+        except CompileError:
+            return None
+        meanings = _meanings(context)
+        if any(kind not in meanings for kind, _ in program.operations):
+            return None
+        values = [context.mpf(float(x)) for x in self.samples[sample][1]]
+        values += [context.mpf(x) for x in program.constants]
+        for kind, operands in program.operations:
+            values.append(meanings[kind](*(values[k] for k in operands)))
+        n = len(self.kept)
+        out = [values[k] for k in program.outputs]
+        vectors = [
+            [out[c * n + k] * float(self.sizes[k]) for k in range(n)] for c in range(len(fields))
+        ]
+        return _gram_schmidt(vectors, context)
+
+
+def rank_of(values: Array) -> Rank:
+    """Rank by singular values, and the largest ratio of neighbors, in double precision."""
+    singular = np.linalg.svd(values, compute_uv=False) if values.size else np.zeros(0)
+    if not singular.size or singular[0] == 0.0:
+        return Rank(0, np.inf, False)
+    floor = np.finfo(float).eps * singular[0] * max(values.shape)
+    counted = np.maximum(singular, floor)
+    ends = [k for k in range(1, len(counted)) if counted[k] < RANK_LOST * counted[0]]
+    ratios = {k: counted[k - 1] / counted[k] for k in ends}
+    if not ratios:  # of full rank
+        return Rank(len(singular), float(counted[-1] / floor), False)
+    best = max(ratios, key=lambda k: ratios[k])
+    return Rank(best, float(ratios[best]), False)
+
+
+def _gram_schmidt(vectors: list[list[Any]], context: Any) -> Rank:
+    """Rank of vectors by orthogonalization, the longest remainder first, each of unit length."""
+    remaining = []
+    for vector in vectors:
+        size = context.sqrt(sum(x * x for x in vector))
+        if size > context.mpf(10) ** (-DIGITS // 2):
+            remaining.append([x / size for x in vector])
+    lengths: list[Any] = []
+    while remaining:
+        sizes = [context.sqrt(sum(x * x for x in vector)) for vector in remaining]
+        k = max(range(len(sizes)), key=lambda j: sizes[j])
+        lengths.append(sizes[k])
+        if sizes[k] < context.mpf(10) ** (-DIGITS // 2):
+            break
+        first = [x / sizes[k] for x in remaining.pop(k)]
+        for vector in remaining:
+            share = sum(a * b for a, b in zip(first, vector, strict=True))
+            vector[:] = [b - share * a for a, b in zip(first, vector, strict=True)]
+    small = context.mpf(10) ** (-DIGITS // 2)
+    rank = sum(1 for x in lengths if x > small)
+    below = max((x for x in lengths if x <= small), default=context.mpf(10) ** -DIGITS)
+    least = min((x for x in lengths if x > small), default=context.mpf(1))
+    below = max(below, context.mpf(10) ** -DIGITS)
+    return Rank(rank, float(least / below), True)
+
+
+def _meanings(context: Any) -> dict[str, Any]:
+    """What the operations of a program mean with many digits."""
+    one, zero = context.mpf(1), context.mpf(0)
+
+    def truth(compare: Any) -> Any:
+        return lambda a, b: one if compare(a, b) else zero
+
+    return {
+        "add": lambda a, b: a + b,
+        "sub": lambda a, b: a - b,
+        "mul": lambda a, b: a * b,
+        "div": lambda a, b: a / b,
+        "neg": lambda a: -a,
+        "sqrt": context.sqrt,
+        "exp": context.exp,
+        "expm1": context.expm1,
+        "log": context.log,
+        "log1p": context.log1p,
+        "pow": context.power,
+        "hypot": context.hypot,
+        "sin": context.sin,
+        "cos": context.cos,
+        "tan": context.tan,
+        "asin": context.asin,
+        "acos": context.acos,
+        "atan": context.atan,
+        "atan2": context.atan2,
+        "sinh": context.sinh,
+        "cosh": context.cosh,
+        "tanh": context.tanh,
+        "asinh": context.asinh,
+        "acosh": context.acosh,
+        "atanh": context.atanh,
+        "erf": context.erf,
+        "abs": abs,
+        "sign": context.sign,
+        "min": min,
+        "max": max,
+        "lt": truth(lambda a, b: a < b),
+        "le": truth(lambda a, b: a <= b),
+        "eq": truth(lambda a, b: a == b),
+        "ne": truth(lambda a, b: a != b),
+        "not": lambda a: one if a == 0 else zero,
+        "and": truth(lambda a, b: a != 0 and b != 0),
+        "or": truth(lambda a, b: a != 0 or b != 0),
+        "if_else": lambda condition, a, b: a if condition != 0 else b,
+    }
