@@ -1,8 +1,8 @@
 """8 geometry: constraints as a distribution, and what follows from its brackets.
 
-`distribution` counts what integrates and how far brackets reach; `controllability` says where inputs
-can bring a mechanism from rest; `structure` finds symmetries, momenta, invariant measures and flat
-outputs. Every statement has the numbers that prove it, and its limits.
+`distribution` counts what integrates and how far brackets reach; `controllability` says where
+inputs can bring a mechanism from rest; `structure` finds symmetries, momenta, invariant measures
+and flat outputs. Every statement has the numbers that prove it, and its limits.
 """
 
 import lazy_loader

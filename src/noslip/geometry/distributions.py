@@ -1,7 +1,7 @@
-"""`distribution`: which motions the constraints allow, what of them integrates, how far brackets reach.
+"""`distribution`: which motions constraints allow, what of them integrates, what brackets reach.
 
-The admissible velocities at a configuration q are a plane D(q), spanned by the columns of N S and of
-the controls. With D¹ = D and
+The admissible velocities at a configuration q are a plane D(q), spanned by the columns of N S and
+of the controls. With D¹ = D and
 
     (1)  Dᵏ⁺¹ = Dᵏ + [D, Dᵏ]
 
@@ -71,8 +71,8 @@ class Integral:
 
     #: Row → its coefficient, relative to the largest, where it is the same everywhere.
     rows: dict[str, float]
-    #: ``linear``: of coordinates with constant coefficients; ``exact``: the combination has constant
-    #: coefficients and its curl vanishes; ``leaf``: integrable with a factor that varies.
+    #: ``linear``: of coordinates with constant coefficients; ``exact``: the combination has
+    #: constant coefficients and no curl; ``leaf``: integrable with a factor that varies.
     kind: str
     #: Coordinate → coefficient of a linear integral, the first length's 1.
     coefficients: dict[str, float]
@@ -185,7 +185,9 @@ class Distribution:
         ]
         lines += [f"  integrates           {integral.text()}" for integral in self.integrals]
         if self.is_affine:
-            lines.append("  affine               rows have a part that acts at rest; it is left out")
+            lines.append(
+                "  affine               rows have a part that acts at rest; it is left out"
+            )
         lines.append(
             f"  admissible motions   {', '.join(self.generators)}"
             + (f" (controls: {', '.join(self.controls)})" if self.controls else "")
@@ -293,8 +295,8 @@ def distribution(
     Parameters
     ----------
     model : checked model.
-    at : a configuration to look at beside random ones: coordinates and named angles, completed as a
-        start is.
+    at : a configuration to look at beside random ones: coordinates and named angles, completed
+        as a start is.
     without : coordinates to leave out, or joints for all of theirs; nothing else may depend on them.
     parameters : name → value, instead of the nominal ones.
     deepest : depth of the deepest brackets that are looked at.
@@ -310,9 +312,7 @@ def distribution(
     chart = frame.chart
     driven = {i.name for i in model.speed_inputs}
     rows = [
-        k
-        for k in kin.row_basis
-        if not kin.rows[k].is_holonomic and kin.rows[k].name not in driven
+        k for k in kin.row_basis if not kin.rows[k].is_holonomic and kin.rows[k].name not in driven
     ]
     holonomic = [k for k in kin.row_basis if kin.rows[k].is_holonomic]
     there, where = None, None
@@ -322,9 +322,7 @@ def distribution(
     return Distribution(
         model=model.name,
         coordinates=tuple(kin.coordinates[k].name for k in chart.kept),
-        without=tuple(
-            c.name for k, c in enumerate(kin.coordinates) if k not in set(chart.kept)
-        ),
+        without=tuple(c.name for k, c in enumerate(kin.coordinates) if k not in set(chart.kept)),
         dimension=dimension_of(chart),
         generators=tuple(f.name for f in frame.generators),
         controls=tuple(i.name for i in model.speed_inputs),
@@ -388,9 +386,7 @@ def framed(
             "check the ranges of its coordinates and whether its loops can move",
         )
     first = samples[0][0]
-    chart = Chart(
-        kin=kin, kept=kept, samples=tuple((first, q) for _, q in samples), params=params
-    )
+    chart = Chart(kin=kin, kept=kept, samples=tuple((first, q) for _, q in samples), params=params)
     generators = _generators(chart)
     growth, reached = grow(chart, generators, deepest)
     return Frame(chart=chart, generators=generators, reached=reached), growth
@@ -478,9 +474,7 @@ def grow(
                 f"geometry of model '{chart.kin.model.name}'",
                 "look deeper with deepest=, or leave coordinates out with without=",
             )
-    growth = Growth(
-        vector=tuple(vector), brackets=tuple(names), gap=float(gap), is_precise=precise
-    )
+    growth = Growth(vector=tuple(vector), brackets=tuple(names), gap=float(gap), is_precise=precise)
     return growth, tuple(basis)
 
 
@@ -514,9 +508,7 @@ def _extend(
         if rank == len(chart.kept):
             break
         trial = [np.hstack([a, b[:, k : k + 1]]) for a, b in zip(values, found, strict=True)]
-        ranks = [
-            chart.rank_of(x, [*basis, candidate], sample) for sample, x in enumerate(trial)
-        ]
+        ranks = [chart.rank_of(x, [*basis, candidate], sample) for sample, x in enumerate(trial)]
         best = max(ranks, key=lambda r: r.value)
         if best.value > rank:
             basis, values, rank = [*basis, candidate], trial, best.value
@@ -574,7 +566,7 @@ def _growth_at(
         depth = len(vector) + 1
         if depth > deepest:
             raise FormulationError(
-                f"brackets reach {vector[-1]} of {generic.rank} dimensions there at depth {deepest}",
+                f"brackets reach {vector[-1]} of {generic.rank} dimensions there by depth {deepest}",
                 f"at, geometry of model '{model.name}'",
                 "look deeper with deepest=",
             )
@@ -609,25 +601,25 @@ def _is_there(chart: Chart, X: Field) -> bool:
 
 def dimension_of(chart: Chart) -> int:
     """n: rank of the rates of the coordinates that are kept where all holonomic rows hold."""
+    return max(rank_of(values).value for values in tangent_space(chart))
+
+
+def tangent_space(chart: Chart) -> list[Array]:
+    """Columns that span the rates, in m/s, of the kept coordinates where holonomic rows hold."""
     kin = chart.kin
     holonomic = [k for k in range(len(kin.rows)) if kin.rows[k].is_holonomic]
-    G = chart.numeric(ca.densify(kin.A[holonomic, :])) if holonomic else None
-    found = []
-    maps = _values_at(chart, ca.densify(chart.numeric(kin.N)))
-    rows = _values_at(chart, G) if G is not None else [np.zeros((0, kin.num_speeds))] * len(maps)
+    maps = chart.evaluate(ca.densify(chart.numeric(kin.N)))
+    rows = [np.zeros((0, kin.num_speeds))] * len(maps)
+    if holonomic:
+        rows = chart.evaluate(chart.numeric(ca.densify(kin.A[holonomic, :])))
     scale = kin.probe.scale
-    for N, H in zip(maps, rows, strict=True):
-        free = _null(H / scale) / scale[:, None]
-        found.append(rank_of(chart.sizes[:, None] * (N @ free)[list(chart.kept)]).value)
-    return max(found)
+    return [
+        chart.sizes[:, None] * (N @ (null_space(H / scale) / scale[:, None]))[list(chart.kept)]
+        for N, H in zip(maps, rows, strict=True)
+    ]
 
 
-def _values_at(chart: Chart, expression: ca.SX) -> list[Array]:
-    """Values of a matrix of all coordinates at the samples."""
-    return chart.evaluate(expression)
-
-
-def _null(matrix: Array) -> Array:
+def null_space(matrix: Array) -> Array:
     """Columns that span what a matrix of rows lets free."""
     if not matrix.shape[0]:
         return np.eye(matrix.shape[1])
@@ -666,7 +658,7 @@ def _integrals(frame: Frame, growth: Growth, rows: Sequence[int]) -> list[Integr
         sizes = np.linalg.norm(covector / chart.sizes, axis=1)
         lengths = np.maximum(np.linalg.norm(product, axis=0), 1e-300)
         scaled = product / sizes[:, None] / np.maximum(lengths, 1.0)
-        combined.append(_null(scaled.T).T / sizes)
+        combined.append(null_space(scaled.T).T / sizes)
     counts = {len(c) for c in combined}
     if counts == {0}:
         return []
@@ -694,9 +686,7 @@ def _recognized(
     on_rates = [c @ x for c, x in zip(combined, covectors, strict=True)]
     pivots = _pivots(on_rates[0] / chart.sizes)
     reduced = [np.linalg.solve(x[:, pivots], x) for x in on_rates]
-    shares = [
-        np.linalg.solve(x[:, pivots], c) for x, c in zip(on_rates, combined, strict=True)
-    ]
+    shares = [np.linalg.solve(x[:, pivots], c) for x, c in zip(on_rates, combined, strict=True)]
     mean = np.mean(reduced, axis=0)
     deviation = np.max(np.abs(reduced - mean), axis=(0, 2)) / np.max(np.abs(mean), axis=1)
     found = []
@@ -763,4 +753,3 @@ def _linear(
     return Integral(
         rows=rows, kind="linear", coefficients=coefficients, residual=residual, form=function
     )
-

@@ -50,6 +50,8 @@ class Field:
     name: str
     components: ca.SX  # (nq,) of the coordinates that are kept
     depth: int = 1
+    #: Names of the fields that it is the bracket of.
+    parents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +85,7 @@ class Chart:
         along = ca.jtimes(Y.components, self.q, X.components)
         across = ca.jtimes(X.components, self.q, Y.components)
         name = f"[{X.name}, {Y.name}]"
-        return Field(name, ca.densify(ca.cse(along - across)), X.depth + Y.depth)
+        return Field(name, ca.densify(ca.cse(along - across)), X.depth + Y.depth, (X.name, Y.name))
 
     def derivative(self, X: Field, function: ca.SX) -> ca.SX:
         """X f, the derivative of functions along a field."""
@@ -131,7 +133,9 @@ class Chart:
         empty = ca.SX(0, 1)
         try:
             program = trace_program(
-                "brackets", [ca.SX.sym("t", 0), symbols.q, empty, empty], ca.vec(ca.densify(columns))
+                "brackets",
+                [ca.SX.sym("t", 0), symbols.q, empty, empty],
+                ca.vec(ca.densify(columns)),
             )
         except CompileError:
             return None

@@ -14,10 +14,11 @@ A product of inputs under (2) is *bad* if every input occurs in it an even numbe
 otherwise. The mechanism is locally configuration accessible where brackets of all products span the
 configurations, and small-time locally configuration controllable if, besides, every bad product is
 a combination of good ones of lower degree [LewisMurray1997]: conditions that suffice. A mechanism
-that is not accessible, or has one input and more than one dimension [Lewis1997], is not controllable.
+that is not accessible, or has one input and more than one dimension [Lewis1997], is not
+controllable.
 
-**Kinematic reductions** [BulloLynch2001]: a field X of the inputs' span is decoupling, so that every
-curve along it, however it is timed, can be driven, if ∇_X X is in that span.
+**Kinematic reductions** [BulloLynch2001]: a field X of the inputs' span is decoupling, so that
+every curve along it, however it is timed, can be driven, if ∇_X X is in that span.
 """
 
 from __future__ import annotations
@@ -244,9 +245,7 @@ def controllability(
         inputs=tuple(p.name for p in connection.inputs),
         kinematic=kinematic,
         accessible=accessible,
-        controllable=_controllable(
-            connection, products, accessible, reached, dimension, is_closed
-        ),
+        controllable=_controllable(connection, products, accessible, reached, dimension, is_closed),
         decoupling=decoupling,
         by_decoupling=by_decoupling,
         left_out=left_out,
@@ -447,7 +446,11 @@ def _reductions(connection: Connection, dimension: int) -> tuple[tuple[str, ...]
         for span, sample in zip(spans, values, strict=True)
     ]
     size = max(float(np.max(np.abs(x), initial=0.0)) for x in values)
-    if all(float(np.max(np.abs(r), initial=0.0)) <= VANISHES * max(size, 1.0) for s in outside for r in s):
+    if all(
+        float(np.max(np.abs(r), initial=0.0)) <= VANISHES * max(size, 1.0)
+        for s in outside
+        for r in s
+    ):
         names = tuple(p.name for p in inputs)
         chosen = connection.fields(inputs)
         said = "every motion along the inputs' span is decoupling"
@@ -538,4 +541,3 @@ def _combination(weights: Array, names: list[str]) -> str:
         size = "" if abs(abs(value) - 1) < 1e-9 else f"{abs(value):.6g} "
         text += f"{sign}{size}{name}"
     return text
-

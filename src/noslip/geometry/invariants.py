@@ -1,0 +1,628 @@
+"""`structure`: symmetries and their momenta, Chaplygin form, invariant measure, flat outputs.
+
+**Symmetries.** A displacement ξ(q) (a coordinate that moves alone, or all bodies moved rigidly) is
+a symmetry of the mechanism if brackets with it stay admissible, [ξ, D] ⊂ D, and the kinetic energy
+does not change along it. If ξ itself is admissible and no applied force works along it, the momentum
+
+    (1)  J = ξᵀ M v,    J̇ = ξᵀ Q
+
+is conserved; if not, constraint forces work along it, and only the admissible combinations of
+symmetries have a momentum equation [BlochKrishnaprasadMarsdenMurray1996].
+
+**Chaplygin form.** If admissible motions and symmetries span all motions and meet only in zero, the
+constraints are a connection: the symmetries' directions follow from the motion of the shape.
+
+**Invariant measure.** With η̇ = −Γ(η, η) the flow of (q, η) keeps the volume with density N(q) if,
+along each admissible field X_i and with its divergence θ_i,
+
+    (2)  X_i (ln N) = −θ_i,    θ_i η_i = ∂(F η)/∂q + ∂η̇/∂η
+
+A density exists if the one-form that (2) and brackets define is closed
+[FedorovGarciaNaranjoMarrero2015]: X_i α(Z) − Z α(X_i) = α([X_i, Z]) for every field Z that brackets
+reach.
+
+**Flat outputs.** Two motions can be brought into chained form where the derived flag of D grows by
+one up to n [MartinRouchon1994]. Two functions are flat outputs there if the one-form that vanishes
+on the flag's last but one member is a combination of their differentials [LiRespondek2012].
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from noslip.algebra import symmetric_solve
+from noslip.base import Array, FormulationError
+from noslip.formulations import Equations, derive, mass_matrix
+from noslip.geometry.distributions import (
+    Frame,
+    dimension_of,
+    framed,
+    kinematics_of,
+    null_space,
+    parameter_values,
+    tangent_space,
+)
+from noslip.geometry.fields import VANISHES, Chart, Field, rank_of
+from noslip.kinematics import Kinematics
+from noslip.model import WORLD, Model
+from noslip.simulation import Trajectory
+
+#: A residual below this, relative to the terms it is the difference of, is zero.
+AGREES = 1e-8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Symmetry:
+    """A displacement that changes neither what is admissible nor the kinetic energy."""
+
+    name: str
+    #: Whether constraints allow it, so that no constraint force works along it.
+    is_admissible: bool
+    #: Whether gravity, springs and dampers do no work along it.
+    is_free: bool
+    #: Inputs that push along it.
+    inputs: tuple[str, ...]
+    #: Largest residual of the tests, relative.
+    residual: float
+    momentum: ca.Function = field(repr=False)
+
+    @property
+    def is_conserved(self) -> bool:
+        """Whether its momentum is constant while its inputs are zero."""
+        return self.is_admissible and self.is_free
+
+    def along(self, run: Trajectory) -> Array:
+        """Momentum (1) at the samples of a run."""
+        params = np.array(list(run.parameters.values()), dtype=float)
+        return np.array(
+            [float(self.momentum(q, v, params)) for q, v in zip(run.q, run.v, strict=True)]
+        )
+
+    def text(self) -> str:
+        """What follows from it."""
+        if self.is_conserved:
+            pushed = f" while {', '.join(self.inputs)} is zero" if self.inputs else ""
+            return f"{self.name}: momentum conserved{pushed}"
+        if self.is_admissible:
+            return f"{self.name}: admissible; its momentum changes by the applied forces alone"
+        return f"{self.name}: constraint forces work along it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvariantMeasure:
+    """Whether volume with a density of the configuration is kept, by (2)."""
+
+    #: ``yes``, ``no`` or ``undecided``.
+    answer: str
+    #: The density, where it was recognized.
+    density: str
+    reason: str
+    residual: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlatOutputs:
+    """Whether two motions can be brought into chained form, and by which outputs."""
+
+    #: ``yes``, ``no`` or ``undecided``.
+    answer: str
+    #: Ranks of the derived flag.
+    flag: tuple[int, ...]
+    #: Points whose two coordinates in the plane are flat outputs.
+    points: tuple[str, ...]
+    #: Coordinates that were left out, since they follow by integration.
+    without: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Structure:
+    """Symmetries and what follows. Made by :func:`structure`."""
+
+    model: str
+    dimension: int
+    #: Degrees of freedom.
+    freedom: int
+    symmetries: tuple[Symmetry, ...]
+    #: Dimension of what all symmetries together move.
+    orbit: int
+    #: Dimension of the admissible combinations of symmetries: as many momentum equations.
+    admissible: int
+    #: Whether the constraints are a connection over the shape.
+    is_chaplygin: bool
+    #: Coordinates that no symmetry moves.
+    shape: tuple[str, ...]
+    measure: InvariantMeasure
+    flat: FlatOutputs
+
+    def text(self) -> str:
+        """The statements."""
+        lines = [f"{self.model}: structure"]
+        lines += [f"  symmetry             {symmetry.text()}" for symmetry in self.symmetries]
+        if not self.symmetries:
+            lines.append("  symmetry             none found")
+        lines.append(
+            f"  momentum equations   {self.admissible}: symmetries move {self.orbit} of "
+            f"{self.dimension} dimensions, {self.admissible} of them admissibly"
+        )
+        chaplygin = (
+            f"yes: admissible motions ({self.freedom}) and symmetries ({self.orbit}) share the "
+            f"{self.dimension} dimensions; shape {', '.join(self.shape) or 'none'}"
+            if self.is_chaplygin
+            else "no"
+        )
+        lines.append(f"  Chaplygin form       {chaplygin}")
+        density = f", density {self.measure.density}" if self.measure.density else ""
+        lines.append(
+            f"  invariant measure    {self.measure.answer}{density}: {self.measure.reason}"
+        )
+        points = f" by the point of {' or '.join(self.flat.points)}" if self.flat.points else ""
+        lines.append(f"  flat                 {self.flat.answer}{points}: {self.flat.reason}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "model": self.model,
+            "dimension": self.dimension,
+            "symmetries": [
+                {
+                    "name": s.name,
+                    "is_admissible": s.is_admissible,
+                    "is_conserved": s.is_conserved,
+                    "inputs": list(s.inputs),
+                    "residual": s.residual,
+                    "text": s.text(),
+                }
+                for s in self.symmetries
+            ],
+            "orbit": self.orbit,
+            "momentum_equations": self.admissible,
+            "is_chaplygin": self.is_chaplygin,
+            "shape": list(self.shape),
+            "measure": {
+                "answer": self.measure.answer,
+                "density": self.measure.density,
+                "reason": self.measure.reason,
+                "residual": self.measure.residual,
+            },
+            "flat": {
+                "answer": self.flat.answer,
+                "flag": list(self.flat.flag),
+                "points": list(self.flat.points),
+                "without": list(self.flat.without),
+                "reason": self.flat.reason,
+            },
+        }
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def structure(model: Model, *, parameters: Mapping[str, float] | None = None) -> Structure:
+    """Symmetries, momenta, Chaplygin form, invariant measure and flat outputs of a model.
+
+    Parameters
+    ----------
+    model : checked model.
+    parameters : name → value, instead of the nominal ones.
+
+    Raises
+    ------
+    FormulationError : if the mechanism cannot move.
+    """
+    kinematics_of("structure", model)
+    equations = derive(model)
+    own = equations.kinematics
+    params = parameter_values(own, parameters)
+    frame, _ = framed(own, params)
+    symmetries, fields = _symmetries(equations, frame)
+    chart = frame.chart
+    dimension = dimension_of(chart)
+    freedom = chart.rank(frame.generators).value
+    orbit = _rank(chart, fields)
+    together = _rank(chart, [*frame.generators, *fields])
+    meets = freedom + orbit - together
+    return Structure(
+        model=model.name,
+        dimension=dimension,
+        freedom=freedom,
+        symmetries=symmetries,
+        orbit=orbit,
+        admissible=meets,
+        is_chaplygin=bool(fields) and meets == 0 and together == dimension,
+        shape=_unmoved(chart, fields),
+        measure=_measure(equations, frame),
+        flat=_flat(own, params, frame),
+    )
+
+
+def _rank(chart: Chart, fields: Sequence[Field]) -> int:
+    return chart.rank(fields).value if fields else 0
+
+
+def _unmoved(chart: Chart, fields: Sequence[Field]) -> tuple[str, ...]:
+    """Coordinates that none of the fields moves."""
+    moved = np.zeros(len(chart.kept), dtype=bool)
+    for values in chart.values(fields):
+        moved |= np.max(np.abs(values), axis=1, initial=0.0) > VANISHES
+    names = [chart.kin.coordinates[k].name for k in chart.kept]
+    return tuple(name for name, is_moved in zip(names, moved, strict=True) if not is_moved)
+
+
+# Symmetries
+
+
+def _symmetries(equations: Equations, frame: Frame) -> tuple[tuple[Symmetry, ...], list[Field]]:
+    """Those of the candidates that pass the tests, as many as are independent."""
+    chart, kin = frame.chart, equations.kinematics
+    M = chart.numeric(ca.densify(mass_matrix(kin)))
+    N = chart.numeric(ca.densify(kin.N))
+    back = ca.solve(ca.mtimes(N.T, N), N.T)
+    maps = [Field(s.name, N[:, k]) for k, s in enumerate(kin.speeds)]
+    found: list[Symmetry] = []
+    kept: list[Field] = []
+    for candidate, speeds in _candidates(chart, kin, N):
+        if _rank(chart, [*kept, candidate]) == len(kept) or not _is_tangent(chart, candidate):
+            continue
+        outside = _leaves(chart, frame.generators, candidate)
+        if outside > AGREES:
+            continue
+        change = _change_of_energy(chart, M, back, maps, candidate)
+        if change > AGREES:
+            continue
+        kept.append(candidate)
+        found.append(_described(equations, frame, candidate, speeds, max(outside, change)))
+    return tuple(found), kept
+
+
+def _candidates(chart: Chart, kin: Kinematics, N: ca.SX) -> list[tuple[Field, ca.SX]]:
+    """Displacements to try: whole ones first, then single coordinates; with their tree speeds."""
+    found = [pair for word in _WHOLE if (pair := _whole(chart, kin, N, word)) is not None]
+    speeds_of = ca.solve(ca.mtimes(N.T, N), N.T)
+    quaternions = {k + j for k in kin.probe.quaternions for j in range(4)}
+    for k, coordinate in enumerate(kin.coordinates):
+        if k in quaternions:
+            continue
+        direction = ca.SX.zeros(kin.num_coordinates)
+        direction[k] = 1
+        found.append((Field(coordinate.name, direction), ca.mtimes(speeds_of, direction)))
+    return found
+
+
+#: Displacements of all bodies: name → angular and linear velocity of the world's points.
+_WHOLE = {
+    "displacement along x": ((0, 0, 0), (1, 0, 0)),
+    "displacement along y": ((0, 0, 0), (0, 1, 0)),
+    "displacement along z": ((0, 0, 0), (0, 0, 1)),
+    "rotation about x": ((1, 0, 0), (0, 0, 0)),
+    "rotation about y": ((0, 1, 0), (0, 0, 0)),
+    "rotation about z": ((0, 0, 1), (0, 0, 0)),
+}
+
+
+def _whole(chart: Chart, kin: Kinematics, N: ca.SX, word: str) -> tuple[Field, ca.SX] | None:
+    """A rigid displacement of all bodies by their joints with the world; None if one cannot."""
+    turning, moving = (ca.SX(ca.DM(x)) for x in _WHOLE[word])
+    v = ca.SX.zeros(kin.num_speeds)
+    q = kin.symbols.q
+    for node in kin.tree.nodes:
+        if node.joint.parent != WORLD:
+            continue
+        own = list(range(node.speeds.start, node.speeds.stop))
+        p, R = chart.numeric(node.p_WB), chart.numeric(node.R_WB)
+        columns = []
+        for k in own:
+            rate = ca.jtimes(ca.vertcat(p, ca.vec(R)), q, N[:, k])
+            R_dot = ca.reshape(rate[3:], 3, 3)
+            spin = ca.mtimes(R_dot, R.T)
+            columns.append(ca.vertcat(spin[2, 1], spin[0, 2], spin[1, 0], rate[:3]))
+        J = ca.horzcat(*columns) if columns else ca.SX.zeros(6, 0)
+        wanted = ca.vertcat(turning, ca.cross(turning, p) + moving)
+        if not own:
+            if not ca.sparsify(wanted).is_zero():
+                return None
+            continue
+        share = ca.solve(ca.mtimes(J.T, J), ca.mtimes(J.T, wanted))
+        rest = ca.densify(ca.mtimes(J, share) - wanted)
+        if max(float(np.max(np.abs(x))) for x in chart.evaluate(rest)) > AGREES:
+            return None
+        for at, k in enumerate(own):
+            v[k] = share[at]
+    return Field(word, ca.densify(ca.mtimes(N, v))), v
+
+
+def _is_tangent(chart: Chart, candidate: Field) -> bool:
+    """Whether a displacement keeps all holonomic rows."""
+    for free, values in zip(tangent_space(chart), chart.values([candidate]), strict=True):
+        share = np.linalg.lstsq(free, values, rcond=None)[0]
+        if np.max(np.abs(free @ share - values)) > AGREES * max(1.0, np.max(np.abs(values))):
+            return False
+    return True
+
+
+def _leaves(chart: Chart, generators: Sequence[Field], candidate: Field) -> float:
+    """How far brackets with a candidate are from being admissible, relative."""
+    brackets = chart.values([chart.bracket(candidate, X) for X in generators])
+    spans = chart.values(generators)
+    worst = 0.0
+    for span, values in zip(spans, brackets, strict=True):
+        q, _ = np.linalg.qr(span)
+        rest = values - q @ (q.T @ values)
+        size = max(float(np.max(np.abs(values), initial=0.0)), float(np.max(np.abs(span))))
+        worst = max(worst, float(np.max(np.abs(rest), initial=0.0)) / size)
+    return worst
+
+
+def _change_of_energy(
+    chart: Chart, M: ca.SX, back: ca.SX, maps: Sequence[Field], candidate: Field
+) -> float:
+    """Largest entry of the Lie derivative of the metric, relative to the metric."""
+    change = ca.reshape(chart.derivative(candidate, ca.vec(M)), M.shape)
+    moved = ca.horzcat(*[ca.mtimes(back, chart.bracket(candidate, e).components) for e in maps])
+    total = ca.densify(change - ca.mtimes(moved.T, M) - ca.mtimes(M, moved))
+    sizes = [float(np.max(np.abs(x))) for x in chart.evaluate(ca.densify(M))]
+    changes = [float(np.max(np.abs(x))) for x in chart.evaluate(total)]
+    return max(c / s for c, s in zip(changes, sizes, strict=True))
+
+
+def _described(
+    equations: Equations,
+    frame: Frame,
+    candidate: Field,
+    speeds: ca.SX,
+    residual: float,
+) -> Symmetry:
+    chart, kin = frame.chart, equations.kinematics
+    symbols = kin.symbols
+    is_admissible = _rank(chart, [*frame.generators, candidate]) == _rank(chart, frame.generators)
+    forces = ca.densify(chart.numeric(equations.forces.Q))
+    power = ca.dot(speeds, forces)
+    size = ca.norm_2(forces)
+    free = True
+    function = ca.Function("power", [symbols.q, kin.eta, symbols.z, symbols.w], [power, size])
+    rng = np.random.default_rng(45)
+    for _, q in chart.samples:
+        given = (rng.normal(size=x.numel()) for x in (kin.eta, symbols.z, symbols.w))
+        work, most = (float(x) for x in function(q, *given))
+        free = free and abs(work) <= AGREES * max(most, 1.0)
+    pushes = ca.densify(ca.mtimes(speeds.T, chart.numeric(ca.densify(equations.forces.B))))
+    values = chart.evaluate(pushes) if pushes.numel() else []
+    inputs = tuple(
+        i.name
+        for k, i in enumerate(kin.model.inputs)
+        if any(abs(float(x[0, k])) > AGREES for x in values)
+    )
+    mass = ca.densify(mass_matrix(kin))
+    momentum = ca.Function(
+        "momentum",
+        [symbols.q, symbols.v, symbols.params],
+        [ca.dot(speeds, ca.mtimes(mass, symbols.v))],
+    )
+    return Symmetry(
+        name=candidate.name,
+        is_admissible=is_admissible,
+        is_free=free,
+        inputs=inputs,
+        residual=residual,
+        momentum=momentum,
+    )
+
+
+# Invariant measure
+
+
+def _measure(equations: Equations, frame: Frame) -> InvariantMeasure:
+    """(2) on everything that brackets reach."""
+    kin, chart = equations.kinematics, frame.chart
+    if not ca.sparsify(kin.s).is_zero():
+        return _undecided("constraints with given speeds move by themselves")
+    if kin.model.speed_inputs:
+        return _undecided("speed inputs are prescribed, not free")
+    eta = kin.eta
+    mass, bias = (
+        ca.densify(chart.numeric(x)) for x in (equations.reduced_mass, equations.reduced_bias)
+    )
+    solved, _ = symmetric_solve(mass, -bias)
+    generators = frame.generators
+    # θ_i: what each speed contributes to the divergence
+    inner = sum((ca.jacobian(solved[k], eta)[0, k] for k in range(eta.numel())), ca.SX(0))
+    slopes = ca.densify(ca.jacobian(inner, eta))
+    slopes = ca.substitute([slopes], [eta], [ca.SX.zeros(eta.numel())])[0]
+    theta = []
+    for k, X in enumerate(generators):
+        spread = sum(
+            (ca.jacobian(X.components[j], chart.q)[0, j] for j in range(chart.q.numel())),
+            ca.SX(0),
+        )
+        theta.append(spread + slopes[k])
+    alpha = {X.name: -t for X, t in zip(generators, theta, strict=True)}
+    by_name = {X.name: X for X in frame.reached}
+    for Z in frame.reached:
+        if Z.name not in alpha:
+            X, Y = (by_name[name] for name in Z.parents)
+            alpha[Z.name] = chart.derivative(X, alpha[Y.name]) - chart.derivative(Y, alpha[X.name])
+    residual = _closure(chart, frame, alpha)
+    on_frame = ca.horzcat(*[alpha[Z.name] for Z in frame.reached])
+    sizes = [float(np.max(np.abs(x), initial=0.0)) for x in chart.evaluate(ca.densify(on_frame))]
+    largest = max(sizes)
+    if residual > AGREES * 10:
+        return InvariantMeasure(
+            answer="no",
+            density="",
+            reason=f"the one-form of its density is not closed (by {residual:.1e}, relative)",
+            residual=residual,
+        )
+    if largest <= VANISHES:
+        return InvariantMeasure(
+            answer="yes",
+            density="constant",
+            reason="the flow of (q, η) has no divergence",
+            residual=residual,
+        )
+    density = _recognized(chart, frame, alpha, mass)
+    return InvariantMeasure(
+        answer="yes",
+        density=density,
+        reason=f"the one-form of its density is closed to {residual:.1e}",
+        residual=residual,
+    )
+
+
+def _undecided(reason: str) -> InvariantMeasure:
+    return InvariantMeasure(answer="undecided", density="", reason=reason, residual=0.0)
+
+
+def _closure(chart: Chart, frame: Frame, alpha: Mapping[str, ca.SX]) -> float:
+    """Largest violation of X α(Z) − Z α(X) = α([X, Z]), relative to its terms."""
+    fields = frame.reached
+    pairs = [(X, Z) for X in frame.generators for Z in fields if X is not Z]
+    if not pairs:
+        return 0.0
+    brackets = [chart.bracket(X, Z) for X, Z in pairs]
+    curls = ca.horzcat(
+        *[chart.derivative(X, alpha[Z.name]) - chart.derivative(Z, alpha[X.name]) for X, Z in pairs]
+    )
+    ours = ca.horzcat(*[alpha[Z.name] for Z in fields])
+    spans, values = chart.values(fields), chart.values(brackets)
+    found = zip(spans, values, chart.evaluate(curls), chart.evaluate(ours), strict=True)
+    worst = 0.0
+    for span, value, curl, own in found:
+        shares = np.linalg.lstsq(span, value, rcond=1e-13)[0]
+        expected = own @ shares
+        size = np.max(np.abs(curl)) + np.max(np.abs(own)) * max(1.0, np.max(np.abs(shares)))
+        if size > 0.0:
+            worst = max(worst, float(np.max(np.abs(curl - expected))) / max(float(size), 1.0))
+    return worst
+
+
+def _recognized(chart: Chart, frame: Frame, alpha: Mapping[str, ca.SX], mass: ca.SX) -> str:
+    """The density as a power of the determinant of the reduced mass, if it is one."""
+    _, pivots = symmetric_solve(mass, ca.SX.zeros(mass.shape[0]))
+    logarithm = sum((ca.log(p) for p in pivots), ca.SX(0))
+    slopes = ca.horzcat(*[chart.derivative(Z, logarithm) for Z in frame.reached])
+    ours = ca.horzcat(*[alpha[Z.name] for Z in frame.reached])
+    a = np.concatenate([x.ravel() for x in chart.evaluate(ca.densify(slopes))])
+    b = np.concatenate([x.ravel() for x in chart.evaluate(ca.densify(ours))])
+    if not np.max(np.abs(a)) > VANISHES:
+        return ""
+    power = float(a @ b / (a @ a))
+    if np.max(np.abs(b - power * a)) > AGREES * np.max(np.abs(b)):
+        return ""
+    return f"(det SᵀMS)^{power:.6g}"
+
+
+# Flat outputs
+
+
+def _flat(kin: Kinematics, params: Array, frame: Frame) -> FlatOutputs:
+    """The derived flag, and the points whose coordinates are flat outputs."""
+    generators = frame.generators
+    if len(generators) != 2:
+        return FlatOutputs(
+            answer="undecided",
+            flag=(),
+            points=(),
+            without=(),
+            reason=f"the test is for two motions, here are {len(generators)}",
+        )
+    without = _rolled(kin, frame)
+    if without:
+        try:
+            frame, _ = framed(kin, params, without)
+        except FormulationError:
+            without = ()
+    chart = frame.chart
+    flag = [list(frame.generators)]
+    ranks = [_rank(chart, flag[0])]
+    n = dimension_of(chart)
+    while ranks[-1] < n:
+        last = flag[-1]
+        candidates = [chart.bracket(X, Y) for i, X in enumerate(last) for Y in last[i + 1 :]]
+        basis = list(last)
+        values = chart.values(basis)[0]
+        found = chart.values(candidates)[0]
+        for k, candidate in enumerate(candidates):
+            trial = np.hstack([values, found[:, k : k + 1]])
+            if rank_of(trial).value > values.shape[1]:
+                basis.append(candidate)
+                values = trial
+        if len(basis) == len(last):
+            break
+        flag.append(basis)
+        ranks.append(len(basis))
+    numbers = ", ".join(map(str, ranks))
+    grows_by_one = ranks == list(range(2, n + 1))
+    said = f"the derived flag grows by ({numbers}) in dimension {n}"
+    if not grows_by_one:
+        return FlatOutputs(
+            answer="no" if ranks[-1] == n else "undecided",
+            flag=tuple(ranks),
+            points=(),
+            without=without,
+            reason=f"{said}, not by one each time: no chained form",
+        )
+    before = flag[-2] if len(flag) > 1 else None
+    points = _flat_points(kin, chart, before) if before is not None else ()
+    return FlatOutputs(answer="yes", flag=tuple(ranks), points=points, without=without, reason=said)
+
+
+def _rolled(kin: Kinematics, frame: Frame) -> tuple[str, ...]:
+    """Angles of revolute joints on which no admissible motion depends: those of round wheels."""
+    columns = ca.horzcat(*[f.components for f in frame.generators])
+    chart = frame.chart
+    found = []
+    for node in kin.tree.nodes:
+        at = list(range(node.coordinates.start, node.coordinates.stop))
+        if len(at) != 1 or node.joint.parent == WORLD:
+            continue
+        slope = ca.jacobian(ca.vec(columns), kin.symbols.q[at[0]])
+        if (
+            not slope.nnz()
+            or max(float(np.max(np.abs(x))) for x in chart.evaluate(ca.densify(slope))) <= VANISHES
+        ):
+            found.append(kin.coordinates[at[0]].name)
+    return tuple(found)
+
+
+def _flat_points(kin: Kinematics, chart: Chart, before: Sequence[Field]) -> tuple[str, ...]:
+    """Points whose differentials the last one-form of the flag is a combination of."""
+    found = []
+    candidates = [(f"{t.contact.name}", chart.numeric(t.point)) for t in kin.contacts]
+    candidates += [
+        (
+            f"the middle of {a.contact.name} and {b.contact.name}",
+            chart.numeric((a.point + b.point) / 2),
+        )
+        for a, b in itertools.combinations(kin.contacts, 2)
+        if a.contact.body != b.contact.body
+    ]
+    candidates += [
+        (f"the origin of {node.body.name}", chart.numeric(node.p_WB)) for node in kin.tree.nodes
+    ]
+    values = chart.values(list(before))
+    whole = tangent_space(chart)
+    for name, point in candidates:
+        slopes = chart.evaluate(ca.densify(ca.jacobian(point[:2], chart.q)))
+        holds = True
+        for slope, span, free in zip(slopes, values, whole, strict=True):
+            # within the tangent space: the form that vanishes on the span
+            basis, _ = np.linalg.qr(free)
+            inner = basis.T @ span
+            form = null_space(inner.T).T
+            differentials = (slope / chart.sizes) @ basis
+            if len(form) != 1 or np.linalg.matrix_rank(differentials, tol=1e-9) < 2:
+                holds = False
+                break
+            share = np.linalg.lstsq(differentials.T, form[0], rcond=None)[0]
+            rest = differentials.T @ share - form[0]
+            holds = holds and float(np.max(np.abs(rest))) < AGREES
+        if holds:
+            found.append(name)
+    return tuple(dict.fromkeys(found))
