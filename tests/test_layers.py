@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "noslip"
 #: The stages, in the order data flows. A package imports only from earlier ones.
 CORE = (
     *("base", "algebra", "expressions", "model", "kinematics", "formulations"),
-    *("engines", "simulation", "analysis", "control", "planning"),
+    *("engines", "simulation", "analysis", "geometry", "control", "planning"),
 )
 #: What stands around the core, on its doors and the public names alone. The same order.
 SATELLITES = (

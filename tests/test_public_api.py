@@ -21,20 +21,22 @@ TOP = """
     AbstractFormulation AbstractTarget Actuator AxleLink Batch Body BoltzmannHamel CompileError
     ControlLoop DeSantis Definition DeviceError Ending Equations Fault FitParameter Follower
     ForceInput FormulationError GibbsAppell IndependentSpeed Joint Kinematics MODELS Meaning
-    MeasuredRun Measurements MissingPackageError Model ModelBuilder ModelError Multipliers NamedMode
-    NaturalComplement NoslipError Parameter Placement Plan PlanError Plant PlantLaw ProgressBar
-    Quantity Scenario Sensor SimulationError SpeedInput Start StorageError System Table Trajectory
-    Undercarriage Vakonomic animate audit audit_batch canonical_form cartesian_model check compare
-    compile complete_start contacts control_angle controllers cost cost_growth derivatives derive
-    direct_kinematics dynamics_history equations_text evaluate evaluate_batch explore export fit
-    follow forces formats gradient gradient_batch grounds gym gyration import_robot inverse_dynamics
+    MeasuredRun Measurements MissingPackageError Model ModelBuilder ModelError Multipliers
+    NamedMode NaturalComplement NoslipError Parameter Placement Plan PlanError Plant PlantLaw
+    ProgressBar Quantity Scenario Sensor SimulationError SpeedInput Start StorageError System
+    Table Trajectory Undercarriage Vakonomic animate audit audit_batch canonical_form
+    cartesian_model check compare compile complete_start contacts control_angle controllability
+    controllers cost cost_growth derivatives derive direct_kinematics distribution
+    dynamics_history equations_text evaluate evaluate_batch explore export fit follow forces
+    formats gradient gradient_batch grounds gym gyration import_robot inverse_dynamics
     inverse_dynamics_batch inverse_kinematics joints kinematic_history linearize linearize_batch
     load load_plugin matrices motions obstacles open_sweep paper_figure parts paths picture plan
     plot plot_eigenvalues reactions read_measured read_mission read_run reference_motion results
     rows run_scenario save_model sensors shapes simulate simulate_batch simulate_jax
     simulate_sensitivities simulate_sensitivities_batch simulate_torch stacked_matrices
-    start_on_motion steady steady_batch studies surfaces sweep sweep_eigenvalues timing to_control
-    to_jax to_torch trace track verify with_control_angles write_fit_report write_report write_run
+    start_on_motion steady steady_batch structure studies surfaces sweep sweep_eigenvalues
+    timing to_control to_jax to_torch trace track verify with_control_angles write_fit_report
+    write_report write_run
 """.split()
 
 #: Module of families → its names.
@@ -103,13 +105,15 @@ FAMILIES = {
         AbstractEquationFormat AbstractModelText AbstractRunFormat AbstractSystemFormat
     """.split(),
     "results": """
-        Audit AuditBatch CanonicalForm CartesianModel Certificate CheckReport Cost
-        CostGrowth Derivatives DynamicsHistory EigenvalueSweep Exported Fit Gradient
-        GradientBatch ImportedModel Instant InstantBatch InverseDynamicsBatch
-        KinematicHistory Linearization LinearizationBatch MeasuredTable MethodMatrices
-        MethodObject Mission MissionLeg OperationCount PathErrors Reaction ReferenceMotion
-        ReferenceSamples RunComparison Sensitivities SensitivitiesBatch StackedMatrices
-        SteadyBatch SteadyMotion SweepProgress
+        Audit AuditBatch CanonicalForm CartesianModel Certificate CheckReport
+        Controllability Cost CostGrowth Derivatives Distribution DynamicsHistory
+        EigenvalueSweep Exported Fit FlatOutputs Gradient GradientBatch Growth
+        ImportedModel Instant InstantBatch Integral InvariantMeasure
+        InverseDynamicsBatch KinematicHistory Linearization LinearizationBatch
+        MeasuredTable MethodMatrices MethodObject Mission MissionLeg OperationCount
+        PathErrors Reaction ReferenceMotion ReferenceSamples RunComparison Sensitivities
+        SensitivitiesBatch StackedMatrices Statement SteadyBatch SteadyMotion Structure
+        SweepProgress Symmetry
     """.split(),
 }
 #: Public name → module that hands it out.

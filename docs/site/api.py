@@ -56,6 +56,26 @@ WRITTEN = {
         "except ns.PlanError as error:\n"
         "    print(error)"
     ),
+    "Growth": (
+        'growth = ns.distribution(ns.load("tricycle")).growth  # a Growth\n'
+        "print(growth.vector, growth.degree, growth.gap)"
+    ),
+    "Statement": (
+        'found = ns.controllability(ns.load("chaplygin-sleigh")).accessible  # a Statement\n'
+        "print(found.answer, found.theorem, found.reason)"
+    ),
+    "Symmetry": (
+        'for symmetry in ns.structure(ns.load("rolling-disk")).symmetries:\n'
+        "    print(symmetry.text())"
+    ),
+    "InvariantMeasure": (
+        'measure = ns.structure(ns.load("rolling-disk")).measure  # an InvariantMeasure\n'
+        "print(measure.answer, measure.density)"
+    ),
+    "FlatOutputs": (
+        'flat = ns.structure(ns.load("tricycle")).flat  # FlatOutputs\n'
+        "print(flat.answer, flat.points, flat.reason)"
+    ),
     "NamedMode": 'weave = ns.NamedMode(name="weave", oscillates=True)',
     "Planetary": (
         'gear = ns.rows.Planetary(\n    name="gear", sun="sun.angle", ring="ring.angle", '

@@ -162,6 +162,15 @@ from .analysis.instant import (
 from .analysis.reactions import (
     reactions as reactions,
 )
+from .geometry.distributions import (
+    distribution as distribution,
+)
+from .geometry.reachable import (
+    controllability as controllability,
+)
+from .geometry.invariants import (
+    structure as structure,
+)
 from .analysis.cartesian import (
     cartesian_model as cartesian_model,
 )

@@ -22,6 +22,21 @@ from .analysis.instant import (
 from .analysis.reactions import (
     Reaction as Reaction,
 )
+from .geometry.distributions import (
+    Distribution as Distribution,
+    Growth as Growth,
+    Integral as Integral,
+)
+from .geometry.reachable import (
+    Controllability as Controllability,
+    Statement as Statement,
+)
+from .geometry.invariants import (
+    FlatOutputs as FlatOutputs,
+    InvariantMeasure as InvariantMeasure,
+    Structure as Structure,
+    Symmetry as Symmetry,
+)
 from .analysis.cartesian import (
     CartesianModel as CartesianModel,
 )

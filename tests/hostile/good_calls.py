@@ -31,6 +31,8 @@ NOT_MADE = (
     *("Mission", "MissionLeg", "Exported", "SweepProgress", "Fit", "CheckReport", "Certificate"),
     *("JointTemplate", "MethodMatrices", "RunComparison", "StackedMatrices", "MethodObject"),
     *("PathErrors", "Ending", "Quantity", "Fault", "Meaning", "ProgressBar", "Model", "Trailer"),
+    *("Distribution", "Growth", "Integral", "Controllability", "Statement", "Structure"),
+    *("Symmetry", "InvariantMeasure", "FlatOutputs"),
     *("Cost", "CostGrowth", "OperationCount", "Plan"),
 )
 
@@ -224,6 +226,12 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
             {"system": skate, "state": START, "outputs": {"k": "skate.vx^2"}},
         ),
         "evaluate_batch": (ns.evaluate_batch, {"system": skate, "state": many}),
+        "distribution": (
+            ns.distribution,
+            {"model": model, "at": {"skate.angle": 0.5}, "without": ["skate.x"]},
+        ),
+        "controllability": (ns.controllability, {"model": model}),
+        "structure": (ns.structure, {"model": model}),
         "reactions": (ns.reactions, {"system": skate, "run": run}),
         "cartesian_model": (
             ns.cartesian_model,

@@ -713,7 +713,8 @@ def _of_basis(source: CSource, b: int, system: System) -> list[str]:
         forces = solve_inputs(eq.reduced_inputs, needed)
         add("inverse_of", forces, "t x etadot u p", asked, inputs=both)
     if source.is_projected:
-        add("projected_of", system.projection_expression, "t x u p", names)
+        projected = system.projection_expression[: eq.state.numel(), :]  # without the work
+        add("projected_of", projected, "t x u p", names)
     return lines
 
 

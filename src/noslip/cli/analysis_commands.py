@@ -64,6 +64,54 @@ def evaluate(
 @click.command()
 @click.argument("model")
 @set_option
+@click.option(
+    "--at",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A coordinate of a configuration to look at beside random ones. Repeatable.",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="NAME",
+    help="A coordinate to leave out, or a joint, such as a wheel's. Repeatable.",
+)
+@json_option
+def geometry(
+    model: str,
+    changes: tuple[str, ...],
+    at: tuple[str, ...],
+    without: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Say what of the constraints integrates, what brackets reach, and what symmetries give.
+
+    Ranks are those of random configurations; with --at, those of one configuration, too.
+    """
+    from noslip.show import json_text
+
+    loaded = ns.load(model)
+    parameters = read_constants(loaded, changes)
+    found: dict[str, ns.results.Distribution | ns.results.Controllability | ns.results.Structure]
+    found = {
+        "distribution": ns.distribution(
+            loaded,
+            at=read_constants(loaded, at, "--at") or None,
+            without=without,
+            parameters=parameters,
+        ),
+        "controllability": ns.controllability(loaded, parameters=parameters),
+        "structure": ns.structure(loaded, parameters=parameters),
+    }
+    if as_json:
+        click.echo(json_text({word: part.to_json() for word, part in found.items()}))
+    else:
+        click.echo(fitted("\n\n".join(part.text() for part in found.values())))
+
+
+@click.command()
+@click.argument("model")
+@set_option
 @guess_option
 @click.option(
     "--find",

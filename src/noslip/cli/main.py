@@ -34,6 +34,7 @@ COMMANDS = {
     "verify": ("equation_commands", "verify"),
     "cost": ("equation_commands", "cost"),
     "evaluate": ("analysis_commands", "evaluate"),
+    "geometry": ("analysis_commands", "geometry"),
     "steady": ("analysis_commands", "steady"),
     "linearize": ("analysis_commands", "linearize"),
     "run": ("run_commands", "run"),

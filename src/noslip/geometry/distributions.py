@@ -30,7 +30,7 @@ import numpy as np
 from noslip.base import Array, ArgumentError, FormulationError, counted, nearest
 from noslip.engines import System
 from noslip.formulations import derive
-from noslip.geometry.fields import VANISHES, Chart, Field, rank_of
+from noslip.geometry.fields import VANISHES, FieldChart, Field, rank_of
 from noslip.kinematics import Kinematics, trace
 from noslip.model import Model
 from noslip.simulation import complete_start
@@ -137,7 +137,7 @@ class Distribution:
     #: Coordinate → value of the configuration that was asked for, and the growth there.
     at: dict[str, float] | None = None
     growth_there: Growth | None = None
-    frame: Frame = field(repr=False)
+    frame: FieldFrame = field(repr=False)
 
     @property
     def is_holonomic(self) -> bool:
@@ -273,10 +273,10 @@ def _sum(coefficients: Mapping[str, float]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Frame:
+class FieldFrame:
     """The fields that span D and those that span what brackets reach, on a chart."""
 
-    chart: Chart
+    chart: FieldChart
     generators: tuple[Field, ...]
     #: A basis of the last Dᵏ at generic configurations: generators first.
     reached: tuple[Field, ...]
@@ -297,7 +297,7 @@ def distribution(
     model : checked model.
     at : a configuration to look at beside random ones: coordinates and named angles, completed
         as a start is.
-    without : coordinates to leave out, or joints for all of theirs; nothing else may depend on them.
+    without : coordinates to leave out, or joints for all of theirs; no other may depend on them.
     parameters : name → value, instead of the nominal ones.
     deepest : depth of the deepest brackets that are looked at.
 
@@ -371,7 +371,7 @@ def parameter_values(kin: Kinematics, changes: Mapping[str, float] | None) -> Ar
 
 def framed(
     kin: Kinematics, params: Array, without: Sequence[str] = (), deepest: int = DEEPEST
-) -> tuple[Frame, Growth]:
+) -> tuple[FieldFrame, Growth]:
     """Fields of a model at random configurations, and their growth."""
     if not 1 <= deepest <= 30:
         raise FormulationError(
@@ -386,10 +386,12 @@ def framed(
             "check the ranges of its coordinates and whether its loops can move",
         )
     first = samples[0][0]
-    chart = Chart(kin=kin, kept=kept, samples=tuple((first, q) for _, q in samples), params=params)
+    chart = FieldChart(
+        kin=kin, kept=kept, samples=tuple((first, q) for _, q in samples), params=params
+    )
     generators = _generators(chart)
     growth, reached = grow(chart, generators, deepest)
-    return Frame(chart=chart, generators=generators, reached=reached), growth
+    return FieldFrame(chart=chart, generators=generators, reached=reached), growth
 
 
 def _kept(kin: Kinematics, without: Sequence[str]) -> tuple[int, ...]:
@@ -409,7 +411,7 @@ def _kept(kin: Kinematics, without: Sequence[str]) -> tuple[int, ...]:
     return tuple(k for k, name in enumerate(names) if name not in out)
 
 
-def _generators(chart: Chart) -> tuple[Field, ...]:
+def _generators(chart: FieldChart) -> tuple[Field, ...]:
     """Columns of N S and N ∂s/∂w, in the coordinates that are kept."""
     kin, symbols = chart.kin, chart.kin.symbols
     columns = ca.horzcat(kin.S, ca.jacobian(kin.s, symbols.w))
@@ -429,7 +431,7 @@ def _generators(chart: Chart) -> tuple[Field, ...]:
     return tuple(Field(name, rates[:, k]) for k, name in enumerate(names))
 
 
-def _check_independent_of_others(chart: Chart, rates: ca.SX) -> None:
+def _check_independent_of_others(chart: FieldChart, rates: ca.SX) -> None:
     """What is left out must not move what stays."""
     kin = chart.kin
     left = [k for k in range(kin.num_coordinates) if k not in set(chart.kept)]
@@ -446,7 +448,7 @@ def _check_independent_of_others(chart: Chart, rates: ca.SX) -> None:
 
 
 def grow(
-    chart: Chart, generators: Sequence[Field], deepest: int = DEEPEST
+    chart: FieldChart, generators: Sequence[Field], deepest: int = DEEPEST
 ) -> tuple[Growth, tuple[Field, ...]]:
     """(1) at generic configurations.
 
@@ -479,7 +481,7 @@ def grow(
 
 
 def _brackets(
-    chart: Chart, generators: Sequence[Field], newest: Sequence[Field], depth: int
+    chart: FieldChart, generators: Sequence[Field], newest: Sequence[Field], depth: int
 ) -> list[Field]:
     """[X, Y] of generators with the newest fields, each pair of generators once."""
     return [
@@ -491,7 +493,7 @@ def _brackets(
 
 
 def _extend(
-    chart: Chart,
+    chart: FieldChart,
     basis: list[Field],
     values: list[Array] | None,
     candidates: Sequence[Field],
@@ -523,7 +525,7 @@ def _extend(
 def _growth_at(
     model: Model,
     at: Mapping[str, float],
-    chart: Chart,
+    chart: FieldChart,
     without: Sequence[str],
     generic: Growth,
     deepest: int,
@@ -552,7 +554,7 @@ def _growth_at(
     if len(names) != kin.num_independent_speeds:
         names = tuple(s.name for s in kin.independent_speeds)
     regular = trace(model, independent=names, row_basis=choice.rows, near=(0.0, q))
-    here = Chart(
+    here = FieldChart(
         kin=regular, kept=_kept(regular, without), samples=((0.0, q),), params=chart.params
     )
     generators = _generators(here)
@@ -566,7 +568,7 @@ def _growth_at(
         depth = len(vector) + 1
         if depth > deepest:
             raise FormulationError(
-                f"brackets reach {vector[-1]} of {generic.rank} dimensions there by depth {deepest}",
+                f"brackets of depth {deepest} reach {vector[-1]} of {generic.rank} dimensions",
                 f"at, geometry of model '{model.name}'",
                 "look deeper with deepest=",
             )
@@ -594,17 +596,17 @@ def _growth_at(
 _LOST = 1e-8
 
 
-def _is_there(chart: Chart, X: Field) -> bool:
+def _is_there(chart: FieldChart, X: Field) -> bool:
     """Whether a field has any component, so that deeper brackets with it may have some."""
     return not ca.sparsify(ca.simplify(X.components)).is_zero()
 
 
-def dimension_of(chart: Chart) -> int:
+def dimension_of(chart: FieldChart) -> int:
     """n: rank of the rates of the coordinates that are kept where all holonomic rows hold."""
     return max(rank_of(values).value for values in tangent_space(chart))
 
 
-def tangent_space(chart: Chart) -> list[Array]:
+def tangent_space(chart: FieldChart) -> list[Array]:
     """Columns that span the rates, in m/s, of the kept coordinates where holonomic rows hold."""
     kin = chart.kin
     holonomic = [k for k in range(len(kin.rows)) if kin.rows[k].is_holonomic]
@@ -628,7 +630,7 @@ def null_space(matrix: Array) -> Array:
     return np.asarray(right[rank:].T)
 
 
-def _is_affine(chart: Chart) -> bool:
+def _is_affine(chart: FieldChart) -> bool:
     """Whether rows have a part at rest, with all speed inputs 0."""
     kin = chart.kin
     zero = ca.SX.zeros(len(kin.model.speed_inputs))
@@ -639,7 +641,7 @@ def _is_affine(chart: Chart) -> bool:
     return any(float(np.max(np.abs(x), initial=0.0)) > VANISHES for x in values)
 
 
-def _integrals(frame: Frame, growth: Growth, rows: Sequence[int]) -> list[Integral]:
+def _integrals(frame: FieldFrame, growth: Growth, rows: Sequence[int]) -> list[Integral]:
     """Combinations of velocity rows that annihilate everything that brackets reach."""
     chart, kin = frame.chart, frame.chart.kin
     if not rows:
@@ -672,7 +674,7 @@ def _integrals(frame: Frame, growth: Growth, rows: Sequence[int]) -> list[Integr
 
 
 def _recognized(
-    frame: Frame,
+    frame: FieldFrame,
     rows: Sequence[int],
     forms: ca.SX,
     combined: list[Array],
@@ -737,7 +739,7 @@ def _pivots(matrix: Array) -> list[int]:
 
 
 def _linear(
-    chart: Chart, names: list[str], form: Array, rows: dict[str, float], residual: float
+    chart: FieldChart, names: list[str], form: Array, rows: dict[str, float], residual: float
 ) -> Integral:
     """An integral with constant coefficients, with the first length's coefficient 1."""
     kin = chart.kin

@@ -55,7 +55,7 @@ class Field:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Chart:
+class FieldChart:
     """Configurations of a model, with the coordinates that fields are written in."""
 
     kin: Kinematics
@@ -77,8 +77,10 @@ class Chart:
     def numeric(self, expression: ca.SX) -> ca.SX:
         """An expression at the parameters and the time of the chart."""
         symbols = self.kin.symbols
-        given = [ca.DM(self.params), ca.SX(self.samples[0][0])]
-        return ca.substitute([expression], [symbols.params, symbols.t], given)[0]
+        own = ca.vertcat(symbols.params, symbols.t)
+        given = ca.SX(ca.DM([*self.params, self.samples[0][0]]))
+        found: ca.SX = ca.substitute([expression], [own], [given])[0]
+        return found
 
     def bracket(self, X: Field, Y: Field) -> Field:
         """(1)"""

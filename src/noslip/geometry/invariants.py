@@ -2,7 +2,8 @@
 
 **Symmetries.** A displacement ξ(q) (a coordinate that moves alone, or all bodies moved rigidly) is
 a symmetry of the mechanism if brackets with it stay admissible, [ξ, D] ⊂ D, and the kinetic energy
-does not change along it. If ξ itself is admissible and no applied force works along it, the momentum
+does not change along it. If ξ itself is admissible and no applied force works along it, the
+momentum
 
     (1)  J = ξᵀ M v,    J̇ = ξᵀ Q
 
@@ -40,7 +41,7 @@ from noslip.algebra import symmetric_solve
 from noslip.base import Array, FormulationError
 from noslip.formulations import Equations, derive, mass_matrix
 from noslip.geometry.distributions import (
-    Frame,
+    FieldFrame,
     dimension_of,
     framed,
     kinematics_of,
@@ -48,7 +49,7 @@ from noslip.geometry.distributions import (
     parameter_values,
     tangent_space,
 )
-from noslip.geometry.fields import VANISHES, Chart, Field, rank_of
+from noslip.geometry.fields import VANISHES, FieldChart, Field, rank_of
 from noslip.kinematics import Kinematics
 from noslip.model import WORLD, Model
 from noslip.simulation import Trajectory
@@ -243,11 +244,11 @@ def structure(model: Model, *, parameters: Mapping[str, float] | None = None) ->
     )
 
 
-def _rank(chart: Chart, fields: Sequence[Field]) -> int:
+def _rank(chart: FieldChart, fields: Sequence[Field]) -> int:
     return chart.rank(fields).value if fields else 0
 
 
-def _unmoved(chart: Chart, fields: Sequence[Field]) -> tuple[str, ...]:
+def _unmoved(chart: FieldChart, fields: Sequence[Field]) -> tuple[str, ...]:
     """Coordinates that none of the fields moves."""
     moved = np.zeros(len(chart.kept), dtype=bool)
     for values in chart.values(fields):
@@ -259,7 +260,9 @@ def _unmoved(chart: Chart, fields: Sequence[Field]) -> tuple[str, ...]:
 # Symmetries
 
 
-def _symmetries(equations: Equations, frame: Frame) -> tuple[tuple[Symmetry, ...], list[Field]]:
+def _symmetries(
+    equations: Equations, frame: FieldFrame
+) -> tuple[tuple[Symmetry, ...], list[Field]]:
     """Those of the candidates that pass the tests, as many as are independent."""
     chart, kin = frame.chart, equations.kinematics
     M = chart.numeric(ca.densify(mass_matrix(kin)))
@@ -282,7 +285,7 @@ def _symmetries(equations: Equations, frame: Frame) -> tuple[tuple[Symmetry, ...
     return tuple(found), kept
 
 
-def _candidates(chart: Chart, kin: Kinematics, N: ca.SX) -> list[tuple[Field, ca.SX]]:
+def _candidates(chart: FieldChart, kin: Kinematics, N: ca.SX) -> list[tuple[Field, ca.SX]]:
     """Displacements to try: whole ones first, then single coordinates; with their tree speeds."""
     found = [pair for word in _WHOLE if (pair := _whole(chart, kin, N, word)) is not None]
     speeds_of = ca.solve(ca.mtimes(N.T, N), N.T)
@@ -307,7 +310,7 @@ _WHOLE = {
 }
 
 
-def _whole(chart: Chart, kin: Kinematics, N: ca.SX, word: str) -> tuple[Field, ca.SX] | None:
+def _whole(chart: FieldChart, kin: Kinematics, N: ca.SX, word: str) -> tuple[Field, ca.SX] | None:
     """A rigid displacement of all bodies by their joints with the world; None if one cannot."""
     turning, moving = (ca.SX(ca.DM(x)) for x in _WHOLE[word])
     v = ca.SX.zeros(kin.num_speeds)
@@ -338,7 +341,7 @@ def _whole(chart: Chart, kin: Kinematics, N: ca.SX, word: str) -> tuple[Field, c
     return Field(word, ca.densify(ca.mtimes(N, v))), v
 
 
-def _is_tangent(chart: Chart, candidate: Field) -> bool:
+def _is_tangent(chart: FieldChart, candidate: Field) -> bool:
     """Whether a displacement keeps all holonomic rows."""
     for free, values in zip(tangent_space(chart), chart.values([candidate]), strict=True):
         share = np.linalg.lstsq(free, values, rcond=None)[0]
@@ -347,7 +350,7 @@ def _is_tangent(chart: Chart, candidate: Field) -> bool:
     return True
 
 
-def _leaves(chart: Chart, generators: Sequence[Field], candidate: Field) -> float:
+def _leaves(chart: FieldChart, generators: Sequence[Field], candidate: Field) -> float:
     """How far brackets with a candidate are from being admissible, relative."""
     brackets = chart.values([chart.bracket(candidate, X) for X in generators])
     spans = chart.values(generators)
@@ -361,7 +364,7 @@ def _leaves(chart: Chart, generators: Sequence[Field], candidate: Field) -> floa
 
 
 def _change_of_energy(
-    chart: Chart, M: ca.SX, back: ca.SX, maps: Sequence[Field], candidate: Field
+    chart: FieldChart, M: ca.SX, back: ca.SX, maps: Sequence[Field], candidate: Field
 ) -> float:
     """Largest entry of the Lie derivative of the metric, relative to the metric."""
     change = ca.reshape(chart.derivative(candidate, ca.vec(M)), M.shape)
@@ -374,7 +377,7 @@ def _change_of_energy(
 
 def _described(
     equations: Equations,
-    frame: Frame,
+    frame: FieldFrame,
     candidate: Field,
     speeds: ca.SX,
     residual: float,
@@ -418,7 +421,7 @@ def _described(
 # Invariant measure
 
 
-def _measure(equations: Equations, frame: Frame) -> InvariantMeasure:
+def _measure(equations: Equations, frame: FieldFrame) -> InvariantMeasure:
     """(2) on everything that brackets reach."""
     kin, chart = equations.kinematics, frame.chart
     if not ca.sparsify(kin.s).is_zero():
@@ -479,7 +482,7 @@ def _undecided(reason: str) -> InvariantMeasure:
     return InvariantMeasure(answer="undecided", density="", reason=reason, residual=0.0)
 
 
-def _closure(chart: Chart, frame: Frame, alpha: Mapping[str, ca.SX]) -> float:
+def _closure(chart: FieldChart, frame: FieldFrame, alpha: Mapping[str, ca.SX]) -> float:
     """Largest violation of X α(Z) − Z α(X) = α([X, Z]), relative to its terms."""
     fields = frame.reached
     pairs = [(X, Z) for X in frame.generators for Z in fields if X is not Z]
@@ -502,7 +505,9 @@ def _closure(chart: Chart, frame: Frame, alpha: Mapping[str, ca.SX]) -> float:
     return worst
 
 
-def _recognized(chart: Chart, frame: Frame, alpha: Mapping[str, ca.SX], mass: ca.SX) -> str:
+def _recognized(
+    chart: FieldChart, frame: FieldFrame, alpha: Mapping[str, ca.SX], mass: ca.SX
+) -> str:
     """The density as a power of the determinant of the reduced mass, if it is one."""
     _, pivots = symmetric_solve(mass, ca.SX.zeros(mass.shape[0]))
     logarithm = sum((ca.log(p) for p in pivots), ca.SX(0))
@@ -521,7 +526,7 @@ def _recognized(chart: Chart, frame: Frame, alpha: Mapping[str, ca.SX], mass: ca
 # Flat outputs
 
 
-def _flat(kin: Kinematics, params: Array, frame: Frame) -> FlatOutputs:
+def _flat(kin: Kinematics, params: Array, frame: FieldFrame) -> FlatOutputs:
     """The derived flag, and the points whose coordinates are flat outputs."""
     generators = frame.generators
     if len(generators) != 2:
@@ -573,7 +578,7 @@ def _flat(kin: Kinematics, params: Array, frame: Frame) -> FlatOutputs:
     return FlatOutputs(answer="yes", flag=tuple(ranks), points=points, without=without, reason=said)
 
 
-def _rolled(kin: Kinematics, frame: Frame) -> tuple[str, ...]:
+def _rolled(kin: Kinematics, frame: FieldFrame) -> tuple[str, ...]:
     """Angles of revolute joints on which no admissible motion depends: those of round wheels."""
     columns = ca.horzcat(*[f.components for f in frame.generators])
     chart = frame.chart
@@ -591,7 +596,7 @@ def _rolled(kin: Kinematics, frame: Frame) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _flat_points(kin: Kinematics, chart: Chart, before: Sequence[Field]) -> tuple[str, ...]:
+def _flat_points(kin: Kinematics, chart: FieldChart, before: Sequence[Field]) -> tuple[str, ...]:
     """Points whose differentials the last one-form of the flag is a combination of."""
     found = []
     candidates = [(f"{t.contact.name}", chart.numeric(t.point)) for t in kin.contacts]

@@ -35,14 +35,14 @@ from noslip.algebra import symmetric_solve
 from noslip.base import Array, FormulationError, counted
 from noslip.formulations import Equations, derive
 from noslip.geometry.distributions import (
-    Frame,
+    FieldFrame,
     dimension_of,
     framed,
     grow,
     kinematics_of,
     parameter_values,
 )
-from noslip.geometry.fields import VANISHES, Chart, Field, rank_of
+from noslip.geometry.fields import VANISHES, FieldChart, Field, rank_of
 from noslip.model import Model
 
 #: Degree of the products that are looked at.
@@ -54,7 +54,7 @@ YES, NO, UNDECIDED = "yes", "no", "undecided"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Statement:
     """A statement with the theorem that proves it and its numbers."""
 
     #: ``yes``, ``no`` or ``undecided``.
@@ -77,15 +77,15 @@ class Controllability:
     dimension: int
     inputs: tuple[str, ...]
     #: With all independent speeds and speed inputs as inputs.
-    kinematic: Verdict
+    kinematic: Statement
     #: Whether configurations reached from rest fill a region.
-    accessible: Verdict
+    accessible: Statement
     #: Whether they surround the start, in however short a time.
-    controllable: Verdict
+    controllable: Statement
     #: Decoupling fields, as combinations of inputs.
     decoupling: tuple[str, ...]
     #: Whether motions along decoupling fields alone reach every configuration.
-    by_decoupling: Verdict
+    by_decoupling: Statement
     #: Forces that the statements leave out.
     left_out: str = ""
 
@@ -109,7 +109,7 @@ class Controllability:
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
 
-        def plain(verdict: Verdict) -> dict[str, str]:
+        def plain(verdict: Statement) -> dict[str, str]:
             return {
                 "answer": verdict.answer,
                 "theorem": verdict.theorem,
@@ -155,7 +155,7 @@ class Product:
 class Connection:
     """The constrained connection of (1) in the frame of the independent speeds."""
 
-    chart: Chart
+    chart: FieldChart
     frame: tuple[Field, ...]  # columns of N S
     eta: ca.SX
     geodesic: ca.SX  # −Γ(η, η), without forces
@@ -213,7 +213,7 @@ def controllability(
     frame, growth = framed(kin, params)
     whole, dimension = dimension_of(frame.chart), growth.rank
     held = counted(whole - dimension, "integral")
-    kinematic = Verdict(
+    kinematic = Statement(
         answer=YES,
         theorem="Chow and Rashevskii" if dimension == whole else "Chow and Rashevskii, Frobenius",
         reason=f"brackets of {counted(len(frame.generators), 'motion')} reach "
@@ -223,7 +223,7 @@ def controllability(
     equations = derive(model)
     reason, left_out = _obstacles(equations, frame)
     if reason:
-        undecided = Verdict(answer=UNDECIDED, theorem="", reason=reason)
+        undecided = Statement(answer=UNDECIDED, theorem="", reason=reason)
         return Controllability(
             model=model.name,
             dimension=dimension,
@@ -252,7 +252,7 @@ def controllability(
     )
 
 
-def _obstacles(equations: Equations, frame: Frame) -> tuple[str, str]:
+def _obstacles(equations: Equations, frame: FieldFrame) -> tuple[str, str]:
     """Why the theorems say nothing, if so; and which forces they leave out."""
     kin, chart = equations.kinematics, frame.chart
     if not kin.model.inputs:
@@ -270,7 +270,7 @@ def _obstacles(equations: Equations, frame: Frame) -> tuple[str, str]:
     return "", "forces that depend on speeds (dampers, friction)" if drags.nnz() else ""
 
 
-def _same_symbols(equations: Equations, frame: Frame, expression: ca.SX) -> ca.SX:
+def _same_symbols(equations: Equations, frame: FieldFrame, expression: ca.SX) -> ca.SX:
     """An expression of derived equations in the symbols of the frame's chart."""
     own, other = equations.kinematics.symbols, frame.chart.kin.symbols
     return ca.substitute(
@@ -278,7 +278,7 @@ def _same_symbols(equations: Equations, frame: Frame, expression: ca.SX) -> ca.S
     )[0]
 
 
-def _connection(equations: Equations, frame: Frame) -> Connection:
+def _connection(equations: Equations, frame: FieldFrame) -> Connection:
     chart, kin = frame.chart, equations.kinematics
     n = kin.num_independent_speeds
     mass, bias, inputs = (
@@ -342,7 +342,7 @@ def _spanned(connection: Connection, products: list[Product]) -> bool:
 
 def _accessible(
     connection: Connection, products: list[Product], dimension: int, is_closed: bool
-) -> tuple[Verdict, int]:
+) -> tuple[Statement, int]:
     """Rank of the brackets of all products."""
     fields, rank = _independent(connection, products)
     growth, _ = grow(connection.chart, fields)
@@ -352,10 +352,10 @@ def _accessible(
         f"{len(connection.frame)} speeds, their brackets {growth.rank} of {dimension} dimensions"
     )
     if growth.rank == dimension:
-        return Verdict(answer=YES, theorem=theorem, reason=reason), growth.rank
+        return Statement(answer=YES, theorem=theorem, reason=reason), growth.rank
     if is_closed:
-        return Verdict(answer=NO, theorem=theorem, reason=reason), growth.rank
-    return Verdict(answer=UNDECIDED, theorem=theorem, reason=reason), growth.rank
+        return Statement(answer=NO, theorem=theorem, reason=reason), growth.rank
+    return Statement(answer=UNDECIDED, theorem=theorem, reason=reason), growth.rank
 
 
 def _independent(connection: Connection, products: list[Product]) -> tuple[list[Field], int]:
@@ -374,22 +374,22 @@ def _independent(connection: Connection, products: list[Product]) -> tuple[list[
 def _controllable(
     connection: Connection,
     products: list[Product],
-    accessible: Verdict,
+    accessible: Statement,
     reached: int,
     dimension: int,
     is_closed: bool,
-) -> Verdict:
+) -> Statement:
     """Bad products against good ones of lower degree, at every sample."""
     if accessible.answer == NO:
-        return Verdict(answer=NO, theorem=accessible.theorem, reason="it is not accessible")
+        return Statement(answer=NO, theorem=accessible.theorem, reason="it is not accessible")
     if len(connection.inputs) == 1 and dimension > 1:
-        return Verdict(
+        return Statement(
             answer=NO,
             theorem="Lewis (1997), single inputs",
             reason=f"one input and {dimension} dimensions",
         )
     if accessible.answer == UNDECIDED:
-        return Verdict(answer=UNDECIDED, theorem="", reason="accessibility is undecided")
+        return Statement(answer=UNDECIDED, theorem="", reason="accessibility is undecided")
     values = connection.values(products)
     for sample in values:
         for k, product in enumerate(products):
@@ -401,20 +401,20 @@ def _controllable(
                 if not other.is_bad and other.degree < product.degree
             ]
             if _is_outside(sample[:, good], sample[:, k]):
-                return Verdict(
+                return Statement(
                     answer=UNDECIDED,
                     theorem="Lewis and Murray (1997), sufficient condition",
                     reason=f"{product.name} is bad and no combination of good products of lower "
                     "degree",
                 )
     if not is_closed:
-        return Verdict(
+        return Statement(
             answer=UNDECIDED,
             theorem="Lewis and Murray (1997), sufficient condition",
             reason=f"holds up to degree {max(p.degree for p in products)}; bad products of higher "
             "degree are not excluded",
         )
-    return Verdict(
+    return Statement(
         answer=YES,
         theorem="Lewis and Murray (1997), sufficient condition",
         reason="every bad product is a combination of good ones of lower degree, "
@@ -434,7 +434,7 @@ def _is_outside(columns: Array, vector: Array) -> bool:
     return float(np.linalg.norm(scaled @ share - vector)) > 1e-7 * size
 
 
-def _reductions(connection: Connection, dimension: int) -> tuple[tuple[str, ...], Verdict]:
+def _reductions(connection: Connection, dimension: int) -> tuple[tuple[str, ...], Statement]:
     """Decoupling fields of the inputs' span, and what motions along them alone reach."""
     inputs = list(connection.inputs)
     theorem = "Bullo and Lynch (2001)"
@@ -470,7 +470,7 @@ def _reductions(connection: Connection, dimension: int) -> tuple[tuple[str, ...]
         ]
         said = f"{counted(len(chosen), 'decoupling field')} with constant coefficients"
     if not chosen:
-        return (), Verdict(
+        return (), Statement(
             answer=UNDECIDED,
             theorem=theorem,
             reason="no decoupling field with constant coefficients was found",
@@ -478,7 +478,7 @@ def _reductions(connection: Connection, dimension: int) -> tuple[tuple[str, ...]
     growth, _ = grow(connection.chart, chosen)
     reason = f"{said}; their brackets reach {growth.rank} of {dimension} dimensions"
     answer = YES if growth.rank == dimension else UNDECIDED
-    return names, Verdict(answer=answer, theorem=theorem, reason=reason)
+    return names, Statement(answer=answer, theorem=theorem, reason=reason)
 
 
 def _rest(span: Array, vector: Array) -> Array:
