@@ -42,7 +42,7 @@ WIDTHS = {
     "kinematics": 27,
     "formulations": 29,
     "engines": 41,
-    "simulation": 61,
+    "simulation": 45,
     "analysis": 32,
     "control": 21,
     "scene": 20,

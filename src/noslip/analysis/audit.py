@@ -43,7 +43,7 @@ from noslip.analysis.stacked import VariantResults
 from noslip.base import Array, SimulationError, counted, finite_or_none, is_truth, nearest
 from noslip.engines import System, require_system
 from noslip.model import LATERAL, LONGITUDINAL, NORMAL, number
-from noslip.simulation import Trajectory, Variants, in_blocks, read_variants
+from noslip.simulation import Trajectory, Variants
 
 #: Fraction of its limit from which on a tire slides; a law with tanh comes near 1 and never there.
 FULL = 0.99
@@ -650,7 +650,7 @@ def audit_batch(
     SimulationError : as :func:`audit`, and for names and lists as :func:`evaluate_batch`.
     """
     ground = {} if friction is None else {"coefficient": friction}
-    variants = read_variants(
+    variants = Variants.read(
         system,
         "audit_batch",
         "audit",
@@ -671,7 +671,7 @@ def audit_batch(
     def work(block: range) -> None:
         parts[block.start] = _audit_states(variants, block, time)
 
-    in_blocks(variants.count, work, threads=threads, progress=progress, cancel=cancel)
+    variants.in_blocks(work, threads=threads, progress=progress, cancel=cancel)
     return _joined(variants, parts, np.broadcast_to(mu, variants.count).copy(), time)
 
 

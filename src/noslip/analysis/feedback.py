@@ -20,7 +20,7 @@ from noslip.analysis.instant import input_vector
 from noslip.base import Array, SimulationError
 from noslip.engines import System
 from noslip.model import Quantity
-from noslip.simulation import AbstractInputLaw, InputGenerator, inputs_expression, traced_inputs
+from noslip.simulation import AbstractInputLaw, InputGenerator, inputs_expression
 
 #: What the inputs of a linearization may be.
 StateInputs = Mapping[str, float | str | ca.Function] | AbstractInputLaw
@@ -78,18 +78,15 @@ def feedback(system: System, inputs: StateInputs, params: Array) -> Feedback:
                 "in between",
                 "give a continuous law, period=0",
             )
-        traced, given = traced_inputs(system, {}, None, generator), set(generator.inputs)
+        expression, given = inputs_expression(system, generator), set(generator.inputs)
     else:
         texts = {n: s for n, s in inputs.items() if isinstance(s, str | ca.Function)}
         numbers = {n: s for n, s in inputs.items() if n not in texts}
         base = input_vector(system, numbers)  # type: ignore[arg-type]
-        traced = traced_inputs(system, texts, None)
         # a rate that is given as well stays as it is given
-        traced = {k: e for k, e in traced.items() if names[k] in texts or names[k] not in inputs}
-        given = set(texts)
+        expression, given = inputs_expression(system, texts, kept=numbers), set(texts)
     symbols = system.kinematics.symbols
     z = generator.states if generator else ca.SX(0, 1)
-    expression = inputs_expression(system, traced, generator)
     num_q, num_f = len(system.coordinates), len(system.independent_speeds)
     rest = system.state[num_q + num_f :]
     at = [

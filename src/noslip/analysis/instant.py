@@ -29,22 +29,16 @@ from noslip.expressions import read_unit, times, unit_text
 from noslip.formulations import unknown_notes
 from noslip.model import bears_force
 from noslip.simulation import (
+    Outputs,
     Start,
     Starts,
     Variants,
     check_named,
-    check_outputs,
     choose_bases,
     complete_start,
-    in_blocks,
     on_its_branch,
-    output_units,
     plan_inputs,
-    read_variants,
     regular_start,
-    singular_state,
-    states_in,
-    trace_outputs,
     with_regular_rows,
 )
 
@@ -253,7 +247,7 @@ def evaluate(
         )
     check_time(system, time)
     check_named(inputs=inputs, parameters=parameters, guess=guess, outputs=outputs)
-    check_outputs(system, outputs or {})
+    Outputs(outputs or {}).check(system)
     params = system.parameters(parameters)
     system = with_regular_rows(system, params, parameters)
     texts, more = dict(inputs or {}), dict(outputs or {})
@@ -339,7 +333,7 @@ def evaluate_batch(
     check_named(inputs=inputs, parameters=parameters, guess=guess, outputs=outputs)
     given = dict(inputs or {})
     texts = {name: text for name, text in given.items() if isinstance(text, str)}
-    variants = read_variants(
+    variants = Variants.read(
         system,
         "evaluate_batch",
         "states",
@@ -350,12 +344,10 @@ def evaluate_batch(
         device=device,
     )
     check_time(system, time)
-    check_outputs(variants.system, outputs or {})
+    Outputs(outputs or {}).check(variants.system)
     work = _Evaluation(variants, texts, frozenset(given), guess, dict(outputs or {}), time)
-    in_blocks(
-        variants.count,
+    variants.in_blocks(
         work.fill,
-        size=variants.block,
         threads=threads,
         progress=progress,
         cancel=cancel,
@@ -390,7 +382,7 @@ def _instant_function(
             "axes": system.output_expression("contact_axes"),
             "wrenches": system.output_expression("joint_wrenches"),
             "residuals": system.output_expression("residuals"),
-            "outputs": trace_outputs(system, outputs) if outputs else ca.SX(0, 1),
+            "outputs": Outputs(outputs).trace(system),
         }
         columns = {name: ca.densify(ca.vec(ca.SX(part))) for name, part in parts.items()}
         ends = np.cumsum([int(column.shape[0]) for column in columns.values()]).tolist()
@@ -402,7 +394,7 @@ def _instant_function(
             rows=rows_of(system, "instants", ca.vertcat(*columns.values()), device, is_single),
             places={name: slice(first, end) for name, first, end in places},
             bearing=tuple(kin.rows[k].name for k in bearing_rows(system)),
-            units=units | (output_units(system, outputs) if outputs else {}),
+            units=units | Outputs(outputs).units(system),
             notes=unknown_notes(kin),
         )
 
@@ -477,13 +469,11 @@ class _Evaluation:
         bases = choose_bases(system, t, start.q, params, measures=measures)
         if bases.faults:
             k = min(bases.faults)
-            measure = bases.faults[k]
-            raise singular_state(system, measure, self._time, self._number(block.start + k))
-        for here, which in bases.groups:
+            raise bases.refusal(system, k, self._time, self._number(block.start + k))
+        for group in bases.groups:
+            here, which = group
             if here is not system:
-                there = states_in(
-                    here, t[which], start.q[which], start.v[which], rest[which], params[which]
-                )
+                there = group.states(t, start.q, start.v, rest, params)
                 given = self._inputs(here, u, params)(which, there)
                 at = self._function(here)
                 own = at.rows.map(t[which], there, given, params[which])

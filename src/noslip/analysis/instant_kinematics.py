@@ -37,10 +37,6 @@ from noslip.simulation import (
     Starts,
     Variants,
     choose_bases,
-    in_blocks,
-    read_variants,
-    singular_state,
-    states_in,
 )
 
 
@@ -481,7 +477,7 @@ def inverse_dynamics_batch(
     ------
     SimulationError : as :func:`inverse_dynamics`, with the number of the variant.
     """
-    variants = read_variants(
+    variants = Variants.read(
         system,
         "inverse_dynamics_batch",
         "inverse dynamics",
@@ -519,15 +515,16 @@ def inverse_dynamics_batch(
         bases = choose_bases(system, t, start.q, params, measures=own.measures, need="kinematics")
         if bases.faults:
             k = min(bases.faults)
-            raise singular_state(system, bases.faults[k], time, f", variant {block.start + k}")
-        for here, which in bases.groups:
+            raise bases.refusal(system, k, time, f", variant {block.start + k}")
+        for group in bases.groups:
+            here, which = group
             rates = variants.rows(etadot, block)[which]
             if here is not system or not is_plain:
                 rates = np.array([rates_of(here, k, block.start, start, u, params) for k in which])
             blocks = own if len(which) == len(block) else _ReducedBlocks(*(x[which] for x in own))
             if here is not system:
-                rest = at[1][which, start.q.shape[1] + nf :]
-                x = states_in(here, t[which], start.q[which], start.v[which], rest, params[which])
+                rest = at[1][:, start.q.shape[1] + nf :]
+                x = group.states(t, start.q, start.v, rest, params)
                 there = t[which], x, u[which], params[which]
                 blocks = _blocks(here, there)
             found, left = _least_inputs(blocks, rates, W[which])
@@ -557,10 +554,8 @@ def inverse_dynamics_batch(
             place = f"{error.where}, variant {first + k}"
             raise SimulationError(error.what, place, error.fix) from None
 
-    in_blocks(
-        variants.count,
+    variants.in_blocks(
         fill,
-        size=variants.block,
         threads=threads,
         progress=progress,
         cancel=cancel,

@@ -67,13 +67,9 @@ from noslip.simulation import (
     Start,
     Starts,
     Variants,
-    check_completed,
     check_named,
     choose_bases,
     complete_start,
-    in_blocks,
-    read_variants,
-    singular_state,
     with_regular_rows,
 )
 
@@ -315,7 +311,7 @@ def linearize(
     if loop is None and isinstance(inputs, Mapping):
         u = input_vector(system, inputs)  # type: ignore[arg-type]
     if isinstance(about, Start):
-        check_completed(system, about, params)
+        about.check(system, params)
         start = about
     else:
         start = _complete(system, about or {}, guess, u, loop, params, time)
@@ -706,7 +702,7 @@ def linearize_batch(
     SimulationError : for unknown names, inconsistent lengths, and variants all of which
         :func:`linearize` refuses.
     """
-    variants = read_variants(
+    variants = Variants.read(
         system,
         "linearize_batch",
         "linearizations",
@@ -758,11 +754,12 @@ class _Work:
         system, table, done = variants.system, variants.parameters, self._done
         params = table[0] if len(table) == 1 else table[done]
         t = np.full(len(done), time)
-        self._groups, faults = choose_bases(system, t, self._starts.q, params)
+        bases = choose_bases(system, t, self._starts.q, params)
+        self._groups = bases.groups
         if not self._groups:
-            k = min(faults)
-            raise singular_state(system, faults[k], time, f", variant {done[k]}")
-        self._messages = {int(done[k]): measure.sentence for k, measure in faults.items()}
+            k = min(bases.faults)
+            raise bases.refusal(system, k, time, f", variant {done[k]}")
+        self._messages = {int(done[k]): measure.sentence for k, measure in bases.faults.items()}
         self._others: dict[int, tuple[Quantity, ...]] = {}
         self._first: _Plan | None = None
 
@@ -788,14 +785,9 @@ class _Work:
                 def fill(block: range, plan: _Plan = plan, lost: list[int] = lost) -> None:
                     lost.extend(self._fill(plan, block))
 
-                in_blocks(
-                    len(left) if plan.is_like(self._first) else 0,
-                    fill,
-                    size=plan.variants.block,
-                    threads=threads,
-                    progress=report if again else None,
-                    cancel=cancel,
-                )
+                if plan.is_like(self._first):
+                    told = report if again else None
+                    plan.variants.in_blocks(fill, threads=threads, progress=told, cancel=cancel)
                 # the chart is that of the first
                 left, again = left[sorted(set(lost) - {0})], False
             done += len(which)
@@ -872,7 +864,7 @@ def _completed(
             whole[block.start : block.stop] = part
         is_done[block.start : block.stop] = True
 
-    in_blocks(variants.count, fill, size=variants.block, threads=threads, cancel=cancel)
+    variants.in_blocks(fill, threads=threads, cancel=cancel)
     if not is_done[0]:
         for whole, part in zip(parts, first, strict=True):
             whole[:1] = part

@@ -74,9 +74,6 @@ from noslip.simulation import (
     Variants,
     choose_bases,
     complete_starts,
-    in_blocks,
-    read_variants,
-    singular_state,
     units_by_name,
     with_regular_rows,
 )
@@ -357,7 +354,7 @@ def steady_batch(
     SimulationError : for unknown names, lists of different lengths, and guesses all of which are
         singular.
     """
-    variants = read_variants(
+    variants = Variants.read(
         system,
         "steady_batch",
         "steady motions",
@@ -434,7 +431,7 @@ def _find(
     def place(block: range) -> None:
         q[block.start : block.stop] = _configurations(variants, task, block)
 
-    in_blocks(variants.count, place, size=size, threads=threads, cancel=cancel)
+    variants.in_blocks(place, size=size, threads=threads, cancel=cancel)
     found = _Motions(variants, task)
     done = 0
     for here, which in _groups(variants, q, task.time, found.refusals):
@@ -445,12 +442,11 @@ def _find(
 
         left, tried = which, []
         for search in _charts(here, variants, which, q, task):
-            search.begin(variants.take(left), q[left], left, found)
+            some = variants.take(left)
+            search.begin(some, q[left], left, found)
             tried.append(search)
             again = None if len(tried) > 1 else report
-            in_blocks(
-                len(left), search.fill, size=size, threads=threads, progress=again, cancel=cancel
-            )
+            some.in_blocks(search.fill, size=size, threads=threads, progress=again, cancel=cancel)
             left = left[~found.is_found[left]]
             if not left.size:
                 break
@@ -468,9 +464,9 @@ def _groups(
     table, system = variants.parameters, variants.system
     params = table[0] if len(table) == 1 else table[placed]
     bases = choose_bases(system, np.full(len(placed), time), q[placed], params)
-    for k, measure in bases.faults.items():
+    for k in bases.faults:
         number = f", variant {placed[k]}" if variants.count > 1 else ""
-        refusals[int(placed[k])] = singular_state(system, measure, time, number)
+        refusals[int(placed[k])] = bases.refusal(system, k, time, number)
     if is_placed.all() and not bases.groups:
         raise refusals[0]
     return [(here, placed[which]) for here, which in bases.groups if which.size]

@@ -753,9 +753,15 @@ def _controller(source: CSource) -> list[str]:
     p, lines = source.prefix, list[str]()
     is_sampled = source.laws[0].update is not None
     for b, (system, law) in enumerate(zip(source.cover.systems, source.laws, strict=True)):
-        names = [i.name for i in system.inputs]
-        traced = {k: law.inputs.get(name, ca.SX(0)) for k, name in enumerate(names)}
-        expression = inputs_expression(system, traced, law)
+        # inputs that the law does not give are zero
+        rest = [
+            x
+            for i, x in zip(system.inputs, ca.vertsplit(system.equations.inputs), strict=True)
+            if i.name not in law.inputs
+        ]
+        (expression,) = ca.substitute(
+            [inputs_expression(system, law)], [ca.vertcat(*rest)], [ca.SX(len(rest), 1)]
+        )
         numbers = ca.DM(law.parameter_values)
         parts = [("law_of", expression)]
         if law.update is not None:

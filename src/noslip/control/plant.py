@@ -847,11 +847,9 @@ def _is_due(tick: ca.SX, every: int) -> ca.SX:
 
 def _law_function(model: System, own: InputGenerator) -> ca.Function:
     """(t, [q; η], z, [parameters; the law's]) → inputs and ż, in numbers that the model knows."""
-    names = [i.name for i in model.inputs]
-    traced = {names.index(n): e for n, e in own.inputs.items()}
     kin = model.kinematics
     s = kin.symbols
-    both = inputs_expression(model, traced, own)
+    both = inputs_expression(model, own)
     states = ca.SX(own.states)
     z = ca.SX.sym("z", states.shape[0])
     seen = ca.SX.sym("seen", s.q.shape[0] + kin.eta.shape[0])
@@ -861,7 +859,8 @@ def _law_function(model: System, own: InputGenerator) -> ca.Function:
     values = [seen[:nq], seen[nq:], z, known, ca.SX.zeros(model.equations.inputs.shape)]
     pairs = [(a, b) for a, b in zip(at, values, strict=True) if a.shape[0]]
     both = ca.substitute([both], [a for a, _ in pairs], [ca.densify(b) for _, b in pairs])[0]
-    inputs, rates = both[: len(names), :], both[len(names) :, :]
+    count = len(model.inputs)
+    inputs, rates = both[:count, :], both[count:, :]
     return ca.Function("law", [s.t, seen, z, known], [ca.densify(inputs), ca.densify(rates)])
 
 

@@ -11,7 +11,7 @@ from .code_store import (
     stored as stored,
 )
 from .cuda_driver import (
-    cuda_device as cuda_device,
+    read_device as read_device,
 )
 from .device_arrays import (
     DeviceArray as DeviceArray,

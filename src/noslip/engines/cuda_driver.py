@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from noslip.algebra import LookupTable
-from noslip.base import DeviceError
+from noslip.base import DeviceError, SimulationError
 from noslip.engines.devices import (
     ENTRY,
     RECORD,
@@ -314,3 +314,17 @@ class CudaKernel(DeviceKernel):
 @functools.lru_cache(maxsize=32)
 def _kernel(device: CudaDevice, text: str, tables: tuple[LookupTable, ...]) -> CudaKernel:
     return CudaKernel(device, text, tables)
+
+
+def read_device(given: Any, where: str) -> AbstractDevice | None:
+    """The device of a word such as ``"cuda:1"``; None for the processor."""
+    if isinstance(given, AbstractDevice):
+        return given
+    word, _, number = given.partition(":") if isinstance(given, str) else ("", "", "")
+    if word == "cpu" and not number:
+        return None
+    if word == "cuda" and (number.isdecimal() or given == "cuda"):
+        return cuda_device(int(number or 0))
+    raise SimulationError(
+        f"device is {given!r}", where, "give 'cpu', 'cuda', or one of several GPUs as 'cuda:1'"
+    )

@@ -82,8 +82,8 @@ def make_vec_env(
     DeviceError : there is no such card, or it has no room.
     """
     require("gymnasium", "an environment", "noslip.gym.make_vec_env")
+    from noslip.engines import read_device
     from noslip.environments.gym_envs import DeviceVectorEnv, MechanismVectorEnv
-    from noslip.simulation import read_device
 
     card = read_device(device, "noslip.gym.make_vec_env")
     system, chosen = _chosen(model, task)

@@ -62,14 +62,9 @@ from noslip.environments.gym_tasks import (
     columns_of,
 )
 from noslip.simulation import (
-    WORD,
     ThreadPeriod,
     TracedStart,
-    completed_states,
-    philox_words,
-    thread_programs,
-    trace_start,
-    uniform_number,
+    written_uniforms,
 )
 
 #: Steps of Newton's method that close the coordinates of a start.
@@ -294,13 +289,8 @@ class _EpisodeWriter:
     def _draw(self) -> list[Value]:
         """Uniform numbers of the ranges, as `philox.uniforms` of the environment and episode."""
         f, s = self.f, self.s
-        seed = self.number("seed")
-        key = seed & WORD, (seed >> 32) & WORD
-        run = s.env & WORD, (s.env >> 32) & WORD
-        drawn: list[Value] = []
-        for channel in range(-(-len(self.shape.ranges) // 2)):
-            words = philox_words(f, [s.number & WORD, f.whole(channel), *run], key)
-            drawn += [uniform_number(f, *words[2 * k : 2 * k + 2]) for k in range(2)]
+        channels = -(-len(self.shape.ranges) // 2)
+        drawn = written_uniforms(f, self.number("seed"), s.env, s.number, channels)
         ranges = self.shape.ranges
         return [
             low + (high - low) * value for (low, high), value in zip(ranges, drawn, strict=False)
@@ -581,7 +571,7 @@ class DeviceMechanisms:
         self._memory["acts"].fill(_OVER)
         if options:
             given = {name: np.array([float(value)]) for name, value in options.items()}
-            state = _own_states(self.system, given, 1, self._values)[0]
+            state = TracedStart.states(self.system, given, 1, self._values)[0]
             self._memory["x"].upload(np.repeat(state, self.count))
         seen = self._launch((0, 0, 0), ElementType.SINGLE, has_states=bool(options))[0]
         self._has_begun = True
@@ -677,11 +667,11 @@ def _episode(
     """Programs of a step, and what its code depends on."""
     draws = Draws.of(system, task)
     names = draws.names[: len(draws.names) - draws.num_variables]
-    state, completing = _completing(system, draws, trace_start(system, names), values)
+    state, completing = _completing(system, draws, TracedStart.of(system, names), values)
     columns, systems = columns_of(task), BasisCover.of(system).systems
-    programs, others = thread_programs(system, columns) | completing, systems[1:]
+    programs, others = columns.thread_programs(system) | completing, systems[1:]
     for k, other in enumerate(others):
-        own = thread_programs(other, columns)
+        own = columns.thread_programs(other)
         programs |= {f"{name}_{k + 1}": program for name, program in own.items()}
     if others:
         programs["change"] = _change(system, systems)
@@ -733,18 +723,6 @@ def _change(system: System, bases: tuple[System, ...]) -> Program:
     return system.program("change", ca.vertcat(*margins, *speeds))
 
 
-def _own_states(system: System, given: Mapping[str, Array], count: int, values: Array) -> Array:
-    """(n, nx) consistent states in the system's own speeds, in which a kernel begins."""
-    states, groups = completed_states(system, given, count, values)
-    if any(here is not system for here, _ in groups):
-        raise SimulationError(
-            "the independent speeds of the system do not determine the motion at a start",
-            f"environments of model '{system.model.name}' on a device",
-            "run them on the processor, or derive the equations in other independent speeds",
-        )
-    return states
-
-
 @np.errstate(all="ignore")  # what is not finite is refused
 def _completing(
     system: System, draws: Draws, traced: TracedStart, values: Array
@@ -757,9 +735,9 @@ def _completing(
     """
     n, names = COMPARED, draws.names[: len(draws.names) - draws.num_variables]
     drawn = draws.numbers(0, np.arange(n), np.zeros(n, dtype=int))[:, : len(names)]
-    exact = _own_states(system, dict(zip(names, drawn.T, strict=True)), n, values)
+    exact = TracedStart.states(system, dict(zip(names, drawn.T, strict=True)), n, values)
     middles = {k: np.array([(a + b) / 2]) for k, (a, b) in zip(names, draws.ranges, strict=False)}
-    state = _own_states(system, middles, 1, values)[0]
+    state = TracedStart.states(system, middles, 1, values)[0]
     nq, nf = len(system.coordinates), len(system.independent_speeds)
     listed = [q.name for q in (*system.coordinates, *system.independent_speeds)]
     listed += [q.name for q in system.auxiliary_states]

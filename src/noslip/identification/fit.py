@@ -44,12 +44,12 @@ from noslip import (
     gradient,
     simulate_sensitivities,
 )
-from noslip.results import Sensitivities
 from noslip.base import Array, is_truth, nearest
 from noslip.engines import require_system
 from noslip.identification.measured_runs import MeasuredRun, measured_runs, unwrapped, used_columns
 from noslip.identification.result import ColumnFit, Fit, FittedCurve, FittedValue, unexplained
-from noslip.simulation import output_units, units_by_name
+from noslip.results import Sensitivities
+from noslip.simulation import Outputs, units_by_name
 
 #: A combination of unknowns is not determined where the residuals change by less than this share of
 #: what each of them does alone; derivatives are good to some 1e-8.
@@ -314,7 +314,7 @@ def _problem(
     where = f"fit of model '{system.model.name}'"
     units = units_by_name(system)
     used = used_columns(runs, units, columns)
-    derived = output_units(system, used)
+    derived = Outputs(used).units(system)
     for name, value in sigma.items():
         if name not in used:
             raise SimulationError(

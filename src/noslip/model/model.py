@@ -12,7 +12,7 @@ import noslip.model.elastic_contacts
 import noslip.model.tires
 import noslip.model.transmissions  # noqa: F401  so that files know their words
 from noslip.base import ArgumentError, counted
-from noslip.expressions import Expression, Scalar
+from noslip.expressions import Expression, Scalar, measures_in, names_in, parse
 from noslip.model.bodies import AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact
 from noslip.model.definitions import MOVING, Definition
@@ -139,6 +139,23 @@ class Model:
             f"{counted(len(self.inputs) + len(self.speed_inputs), 'input')}\n"
             "next: noslip.derive(model), or noslip.check(model) for coordinates and constraints"
         )
+
+    def measured_speeds(self) -> dict[str, str]:
+        """Named speeds whose expressions use measures, named angles or definitions."""
+        angles = {
+            f"{joint.name}.{name}{rate}"
+            for joint in self.joints
+            if (named := joint.type.named_angles()) is not None
+            for name in named.names
+            for rate in ("", "_rate")
+        }
+        names = angles | {d.name for d in self.definitions}
+        return {
+            speed.name: speed.expression
+            for speed in self.independent_speeds
+            if speed.expression
+            and (measures_in(tree := parse(speed.expression)) or names & names_in(tree))
+        }
 
     def parameter_values(self, values: Iterable[float] | None = None) -> dict[str, float]:
         """Values of the parameters by name: nominal, or those of a vector in their order."""

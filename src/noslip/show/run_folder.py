@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noslip import Ending, NoslipError, SimulationError, System, Trajectory, __version__, derive
-from noslip.formats import AbstractRunFormat
-from noslip.results import PathErrors
 from noslip.analysis import motion_of, simulated_system
 from noslip.base import (
     ArgumentError,
@@ -32,9 +30,11 @@ from noslip.base import (
     require,
     write_file,
 )
+from noslip.formats import AbstractRunFormat
 from noslip.model import Toml, bears_force, load_model
+from noslip.results import PathErrors
 from noslip.show.json_output import json_text
-from noslip.simulation import ColumnTable, measured_speeds
+from noslip.simulation import ColumnTable
 
 if TYPE_CHECKING:
     from noslip import System
@@ -419,7 +419,7 @@ def _extra(system: System, found: ColumnTable, taken: set[str]) -> ColumnTable:
     for joint in system.model.joints:
         angles = joint.type.named_angles()
         follows |= {f"{joint.name}.{n}_rate" for n in (angles.names if angles is not None else ())}
-    measured = measured_speeds(system.model)
+    measured = system.model.measured_speeds()
     speeds = system.model.independent_speeds
     follows |= {s.name for s in speeds if s.expression and s.name not in measured}
     return {name: column for name, column in found.items() if name not in taken | follows}

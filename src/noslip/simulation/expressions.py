@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import combinations
 
@@ -385,51 +386,53 @@ def read_expression(
     return kin.at_speeds(read(text, where))
 
 
-def trace_outputs(
-    system: System, outputs: Mapping[str, str], definitions: Mapping[str, str | ca.SX] | None = None
-) -> ca.SX:
-    """Expressions of the motion, accelerations and inputs among them, as one traced column."""
-    read = [
-        read_expression(system, text, f"output '{name}'", definitions, is_output=True)
-        for name, text in outputs.items()
-    ]
-    return ca.densify(ca.vertcat(*read)) if read else ca.SX(0, 1)
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Expressions of the motion by name, accelerations, inputs and reactions among them."""
 
+    texts: Mapping[str, str]
 
-def check_outputs(system: System, outputs: Mapping[str, str]) -> None:
-    """Refuse outputs that would hide what has their name already."""
-    taken = {"time", "t", *units_by_name(system)} if outputs else ()
-    for name, text in outputs.items():
-        if isinstance(name, str) and (name not in taken or text == name):
-            continue
-        raise SimulationError(
-            f"output '{name}' has the name of a column that every run has"
-            if isinstance(name, str)
-            else f"output {name!r:.60} has no name",
-            f"outputs of model '{system.model.name}'",
-            "give it a name of its own: outputs={'tip_height': 'point(arm, 0.5, 0, 0).z'}",
-        )
+    def check(self, system: System) -> None:
+        """Refuse names that would hide what has their name already."""
+        taken = {"time", "t", *units_by_name(system)} if self.texts else ()
+        for name, text in self.texts.items():
+            if isinstance(name, str) and (name not in taken or text == name):
+                continue
+            raise SimulationError(
+                f"output '{name}' has the name of a column that every run has"
+                if isinstance(name, str)
+                else f"output {name!r:.60} has no name",
+                f"outputs of model '{system.model.name}'",
+                "give it a name of its own: outputs={'tip_height': 'point(arm, 0.5, 0, 0).z'}",
+            )
 
+    def trace(self, system: System, definitions: Mapping[str, str | ca.SX] | None = None) -> ca.SX:
+        """All of them as one traced column."""
+        read = [
+            read_expression(system, text, f"output '{name}'", definitions, is_output=True)
+            for name, text in self.texts.items()
+        ]
+        return ca.densify(ca.vertcat(*read)) if read else ca.SX(0, 1)
 
-def output_units(system: System, outputs: Mapping[str, str]) -> dict[str, str]:
-    """Units of outputs, from those of what they use; empty where they cannot be told."""
-    units = units_by_name(system) | {q.name: q.unit for q in system.inputs} | {"t": "s"}
-    units |= {name: unit for name, (unit, _) in reaction_values(system).items()}
-    model = system.model
-    units |= {p.name: p.unit for p in model.parameters}
-    units |= {d.name: d.unit for d in model.definitions if d.unit}
-    scope = {name: read_unit(unit) for name, unit in units.items()}
-    found = {}
-    for name, text in outputs.items():
-        if text in units:
-            found[name] = units[text]
-            continue
-        try:
-            size = dimension(text, scope)
-        except DimensionError:
-            size = None
-        found[name] = unit_text(size) if isinstance(size, tuple) else ""
-    return found
+    def units(self, system: System) -> dict[str, str]:
+        """Units by name, from those of what they use; empty where they cannot be told."""
+        units = units_by_name(system) | {q.name: q.unit for q in system.inputs} | {"t": "s"}
+        units |= {name: unit for name, (unit, _) in reaction_values(system).items()}
+        model = system.model
+        units |= {p.name: p.unit for p in model.parameters}
+        units |= {d.name: d.unit for d in model.definitions if d.unit}
+        scope = {name: read_unit(unit) for name, unit in units.items()}
+        found = {}
+        for name, text in self.texts.items():
+            if text in units:
+                found[name] = units[text]
+                continue
+            try:
+                size = dimension(text, scope)
+            except DimensionError:
+                size = None
+            found[name] = unit_text(size) if isinstance(size, tuple) else ""
+        return found
 
 
 def check_definitions(system: System, definitions: Iterable[str]) -> None:

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import abc
 import ctypes
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -129,17 +129,6 @@ class Guard(NamedTuple):
     conditioning: ca.SX
     what: str
     fix: str
-
-
-def conditioning(pivots: list[ca.SX]) -> ca.SX:
-    """The smallest of some pivots over the largest in magnitude, traced; 1 if there are none."""
-    if not pivots:
-        return ca.SX(1)
-    smallest = largest = ca.fabs(pivots[0])
-    for pivot in pivots[1:]:
-        magnitude = ca.fabs(pivot)
-        smallest, largest = ca.fmin(smallest, magnitude), ca.fmax(largest, magnitude)
-    return smallest / largest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -659,8 +648,7 @@ def time_features(
     """Features of time of inputs, see `inputs.py`; cached with the system for texts."""
 
     def make() -> TimeFeatures:
-        traced = traced_inputs(system, given, definitions)
-        expression = system.fold(inputs_expression(system, traced, None))
+        expression = system.fold(inputs_expression(system, given, definitions))
         symbols = system.kinematics.symbols
         others = ca.vertcat(system.state, system.equations.inputs)
         return TimeFeatures(expression, symbols.t, symbols.params, others)
@@ -725,17 +713,10 @@ def _traced_function(
     """Native inputs of expressions and CasADi functions, and whether they stay with the system."""
 
     def make() -> NativeFunction:
-        return _compile(system, traced_inputs(system, given, definitions), None)
+        return _native(system, "inputs", inputs_expression(system, given, definitions), None)
 
     key = texts_key(given, definitions)
     return (make(), False) if key is None else (system.cached(("inputs", key), make), True)
-
-
-def _compile(
-    system: System, traced: dict[int, ca.SX], generator: InputGenerator | None
-) -> NativeFunction:
-    """Native [inputs; ż]."""
-    return _native(system, "inputs", inputs_expression(system, traced, generator), generator)
 
 
 def _native(
@@ -760,17 +741,17 @@ def _native(
 
 
 def _plan_generator(system: System, generator: InputGenerator, parameters: Array) -> InputPlan:
-    names = [q.name for q in system.inputs]
-    traced = {names.index(name): e for name, e in generator.inputs.items()}
-
     def cached(name: str, make: Callable[[], NativeFunction]) -> NativeFunction:
         key = generator.key
         return make() if key is None else system.cached((name, key), make)
 
-    function = cached("law", lambda: _compile(system, traced, generator))
+    function = cached(
+        "law",
+        lambda: _native(system, "inputs", inputs_expression(system, generator), generator),
+    )
     update = generator.update
     return InputPlan(
-        base=np.zeros(len(names) + generator.noise.shape[0]),
+        base=np.zeros(len(system.inputs) + generator.noise.shape[0]),
         tables=(),
         knots=generator.knots,
         function=function,
@@ -906,14 +887,13 @@ class SmoothnessWatch:
 
 def traced_inputs(
     system: System,
-    given: Mapping[str, str | ca.Function],
+    given: Mapping[str, str | ca.Function] | InputGenerator,
     definitions: Mapping[str, str | ca.SX] | None,
-    generator: InputGenerator | None = None,
 ) -> dict[int, ca.SX]:
     """Expressions of inputs and of the rates that come with them, by index in [u; w; ẇ]."""
-    if generator is not None:
+    if isinstance(given, InputGenerator):
         names = [q.name for q in system.inputs]
-        return {names.index(name): e for name, e in generator.inputs.items()}
+        return {names.index(name): e for name, e in given.inputs.items()}
     traced: dict[int, ca.SX] = {}
     for name, spec in given.items():
         k, rate_offset = input_index(system, name)
@@ -972,9 +952,20 @@ def _shapes(shapes: list[tuple[int, int]]) -> str:
 
 
 def inputs_expression(
-    system: System, traced: dict[int, ca.SX], generator: InputGenerator | None
+    system: System,
+    given: Mapping[str, str | ca.Function] | InputGenerator,
+    definitions: Mapping[str, str | ca.SX] | None = None,
+    *,
+    kept: Collection[str] = (),
 ) -> ca.SX:
-    """[inputs; ż]: traced entries, all others passed through from the base inputs."""
+    """[inputs; ż] of expressions by name or of a law; other inputs stay those of the system.
+
+    Rates of speed inputs come with them, but for those that are `kept`.
+    """
+    generator = given if isinstance(given, InputGenerator) else None
+    traced = traced_inputs(system, given, definitions)
+    names = [q.name for q in system.inputs]
+    traced = {k: e for k, e in traced.items() if names[k] not in kept}
     inputs = system.equations.inputs
     entries = [traced.get(k, inputs[k]) for k in range(len(system.inputs))]
     rates = generator.rates if generator else ca.SX(0, 1)
@@ -982,8 +973,8 @@ def inputs_expression(
     # what depends on a speed that is given sees the value given here
     num_u = len(system.model.inputs)
     if system.model.speed_inputs:
-        given = ca.densify(ca.vertcat(*entries[num_u:]))
-        expression = ca.substitute([expression], [inputs[num_u:, :]], [given])[0]
+        speeds = ca.densify(ca.vertcat(*entries[num_u:]))
+        expression = ca.substitute([expression], [inputs[num_u:, :]], [speeds])[0]
     return expression
 
 

@@ -21,7 +21,7 @@ from noslip.engines import System, require_system
 from noslip.kinematics import are_independent, independent_rows
 from noslip.model import MAX_SAMPLES
 from noslip.simulation.events import lift_events, limit_events
-from noslip.simulation.expressions import check_definitions, check_outputs
+from noslip.simulation.expressions import Outputs, check_definitions
 from noslip.simulation.inputs import AbstractInputLaw
 from noslip.simulation.options import METHODS, OPTIONS, fault_of
 from noslip.simulation.starts.completion import Start
@@ -164,7 +164,7 @@ def read_run(
     if definitions:
         check_definitions(system, definitions)
     if outputs:
-        check_outputs(system, outputs)
+        Outputs(outputs).check(system)
     parameters, start = (None, None) if of_many else (asked["parameters"], asked["start"])
     values = system.parameters(parameters)
     here = with_regular_rows(system, values, parameters)

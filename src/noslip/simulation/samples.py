@@ -30,7 +30,7 @@ import numpy as np
 from noslip.base import Array, Fault
 from noslip.engines import NativeFunction, System, address
 from noslip.kinematics import RANK_LOST
-from noslip.simulation.expressions import output_units, trace_outputs
+from noslip.simulation.expressions import Outputs
 from noslip.simulation.inputs import InputGenerator, InputPlan, inputs_at
 from noslip.simulation.loop import rules
 from noslip.simulation.loop.rules import EPS
@@ -48,7 +48,6 @@ from noslip.simulation.trajectory import (
     Trajectory,
     angle_rates,
     column,
-    measured_speeds,
     unwrapped,
 )
 
@@ -483,7 +482,7 @@ def _make_layout(system: System) -> _SampleLayout:
             for k, trace in enumerate(kin.contacts)
             for j, axis in enumerate("xyz")
         ),
-        measured=measured_speeds(system.model),
+        measured=system.model.measured_speeds(),
         has_angles=any(joint.type.named_angles() for joint in system.model.joints),
     )
 
@@ -573,14 +572,14 @@ def integrated(t: Array, rates: Array) -> Array:
 
 def _output_texts(request: RunOptions) -> dict[str, str]:
     system = request.system
-    texts = system.cached("speeds of measures", lambda: measured_speeds(system.model))
+    texts = system.cached("speeds of measures", system.model.measured_speeds)
     return {**texts, **request.outputs}
 
 
 def output_names(request: RunOptions) -> dict[str, str]:
     """Names and units of the outputs of a run and of its named speeds of measures."""
     system, texts = request.system, _output_texts(request)
-    units = output_units(system, texts)
+    units = Outputs(texts).units(system)
     return units | {s.name: s.unit for s in system.model.independent_speeds if s.name in texts}
 
 
@@ -589,7 +588,7 @@ def output_function(request: RunOptions, here: System) -> NativeFunction:
     texts = _output_texts(request)
 
     def make() -> NativeFunction:
-        return here.compile_expression("outputs", trace_outputs(here, texts, request.definitions))
+        return here.compile_expression("outputs", Outputs(texts).trace(here, request.definitions))
 
     return here.cached(("outputs", tuple(texts.items()), tuple(request.definitions.items())), make)
 

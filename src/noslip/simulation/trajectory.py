@@ -31,7 +31,7 @@ from noslip.base import (
     require,
     write_file,
 )
-from noslip.expressions import evaluate, measures_in, names_in, parse
+from noslip.expressions import evaluate, parse
 from noslip.model import Model, Quantity, Scenario, bears_force
 from noslip.simulation.run_files import AbstractRunFormat, Csv, NetCDF, check_file
 
@@ -285,30 +285,12 @@ def angle_rates(a: Array, sequence: str, omega: Array) -> Array:
 
 def _speeds(run: Trajectory) -> Sources:
     """Independent speeds that the model names by an expression, such as a bicycle's speed."""
-    measured = measured_speeds(run.model)
+    measured = run.model.measured_speeds()
     named = [s for s in run.model.independent_speeds if s.expression and s.name not in measured]
     known: dict[str, Any] = {**run.parameters, "t": run.t}
     for quantities, table in ((run.coordinates, run.q), (run.speeds, run.v)):
         known |= {quantity.name: table[:, k] for k, quantity in enumerate(quantities)}
     return {s.name: (s.unit, LazyValue(partial(_evaluated, s.expression, known))) for s in named}
-
-
-def measured_speeds(model: Model) -> dict[str, str]:
-    """Named speeds whose expressions use measures, named angles or definitions."""
-    angles = {
-        f"{joint.name}.{name}{rate}"
-        for joint in model.joints
-        if (named := joint.type.named_angles()) is not None
-        for name in named.names
-        for rate in ("", "_rate")
-    }
-    names = angles | {d.name for d in model.definitions}
-    return {
-        speed.name: speed.expression
-        for speed in model.independent_speeds
-        if speed.expression
-        and (measures_in(tree := parse(speed.expression)) or names & names_in(tree))
-    }
 
 
 def _evaluated(expression: str, known: dict[str, Any]) -> Array:

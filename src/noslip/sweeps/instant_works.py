@@ -20,10 +20,10 @@ from noslip import (
     steady,
     steady_batch,
 )
-from noslip.results import Instant, InstantBatch, SteadyBatch
 from noslip.analysis import settable_names, split_changes
 from noslip.base import nearest
-from noslip.simulation import output_units, reaction_values, units_by_name
+from noslip.results import Instant, InstantBatch, SteadyBatch
+from noslip.simulation import Outputs, reaction_values, units_by_name
 from noslip.sweeps.design import Array
 from noslip.sweeps.measures import ERROR, FINISHED, NOT_RUN, PointResults, ResultVariable
 from noslip.sweeps.work import SystemWork
@@ -235,7 +235,7 @@ class EvaluateWork(_InstantWork):
         reactions = reaction_values(system).items()
         units |= {name: unit for name, (unit, _) in reactions if name.startswith("reaction.")}
         units |= {"kinetic_energy": "J", "potential_energy": "J"}
-        return units | output_units(system, self.settings["columns"])
+        return units | Outputs(self.settings["columns"]).units(system)
 
     def at(self, point: dict[str, float]) -> dict[str, Any]:
         """The instant as a table."""

@@ -19,14 +19,14 @@ from noslip import (
     simulate_batch,
     simulate_sensitivities,
 )
-from noslip.results import PathErrors
 from noslip.analysis import scenario_start, settable_names, split_changes
 from noslip.base import nearest
 from noslip.control import driven_system
 from noslip.expressions import names_of
+from noslip.results import PathErrors
 from noslip.simulation import (
+    Outputs,
     known_columns,
-    output_units,
     read_expression,
     read_run,
     switch_texts,
@@ -120,7 +120,7 @@ class RunWork(SystemWork):
         self.stop = {**(scenario.stop if scenario else {}), **settings["stop"]}
         units = {name: unit for name, (unit, _) in known_columns(self.system, None).items()}
         lane_columns = set(units) | set(self.outputs)
-        units |= output_units(self.system, self.outputs) | self.further_columns()
+        units |= Outputs(self.outputs).units(self.system) | self.further_columns()
         self.units = units
         self.measures = read_measures(measures, units, [*settings["events"], *self.stop])
         self.times = self._sample_times()

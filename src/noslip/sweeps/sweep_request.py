@@ -23,9 +23,8 @@ import numpy as np
 
 from noslip import Model, SimulationError, load_plugin
 from noslip.base import IF_YOUR_OWN, ArgumentError, find_member, nearest, read_text, words_of
-from noslip.engines import native_lanes, target_facts
+from noslip.engines import native_lanes, read_device, target_facts
 from noslip.model import model_to_toml, parse_model
-from noslip.simulation import read_device
 from noslip.sweeps.design import Design, factor_from_json, read_condition, read_design
 from noslip.sweeps.function_works import FunctionWork, function_text
 from noslip.sweeps.instant_works import EvaluateWork, LinearizeWork, SteadyWork

@@ -147,7 +147,7 @@ class TestEnvironments:
             return ns.gym.make_env(system, "drive")
         if request.param == "lanes":
             return ns.gym.make_vec_env(system, "drive", 16)
-        monkeypatch.setattr("noslip.simulation.read_device", lambda *_: HostDevice())
+        monkeypatch.setattr("noslip.engines.read_device", lambda *_: HostDevice())
         return ns.gym.make_vec_env(system, "drive", 16, device="cuda")
 
     def test_take_no_actions_of_another_shape(self, env, guarded):

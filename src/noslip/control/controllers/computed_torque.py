@@ -21,10 +21,10 @@ from noslip.analysis import COMPONENTS, frame_twist
 from noslip.base import SimulationError, nearest
 from noslip.control.controllers.base import AbstractController, accelerate, check_gains
 from noslip.control.forms import PerSecond, PerSecondSquared
-from noslip.control.reference.inverse import Reference, solve_inputs
+from noslip.control.reference.inverse import Reference, conditioning, solve_inputs
 from noslip.engines import System
 from noslip.model import ZERO, Point
-from noslip.simulation import Guard, InputGenerator, conditioning
+from noslip.simulation import Guard, InputGenerator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

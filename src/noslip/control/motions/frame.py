@@ -17,12 +17,13 @@ import numpy as np
 
 from noslip.algebra import orthogonal_solve
 from noslip.base import Array, SimulationError, nearest
+from noslip.control.reference.inverse import conditioning
 from noslip.control.reference.motion import AbstractMotion, MotionTrace
 from noslip.engines import System
 from noslip.expressions import Scalar
 from noslip.kinematics import parameter_reader
 from noslip.model import ZERO, Vector3
-from noslip.simulation import Guard, complete_start, conditioning
+from noslip.simulation import Guard, complete_start
 
 #: 1/s, at which errors of integration decay.
 RETURN = 1.0

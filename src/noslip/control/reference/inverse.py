@@ -28,7 +28,7 @@ from noslip.algebra import orthogonal_solve, symmetric_factors, symmetric_solve
 from noslip.base import Array, IdentityKey, SimulationError, counted, nearest
 from noslip.control.reference.motion import AbstractMotion, MotionTrace
 from noslip.engines import NativeFunction, System, compile_expression
-from noslip.simulation import AbstractInputLaw, Guard, InputGenerator, conditioning
+from noslip.simulation import AbstractInputLaw, Guard, InputGenerator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -432,3 +432,14 @@ def _check_inputs(system: System, inputs: tuple[str, ...]) -> None:
             where,
             "add motors, or give the inputs instead of the motion",
         )
+
+
+def conditioning(pivots: list[ca.SX]) -> ca.SX:
+    """The smallest of some pivots over the largest in magnitude, traced; 1 if there are none."""
+    if not pivots:
+        return ca.SX(1)
+    smallest = largest = ca.fabs(pivots[0])
+    for pivot in pivots[1:]:
+        magnitude = ca.fabs(pivot)
+        smallest, largest = ca.fmin(smallest, magnitude), ca.fmax(largest, magnitude)
+    return smallest / largest

@@ -59,7 +59,6 @@ from noslip.simulation.inputs import (
     input_index,
     inputs_expression,
     table_entries,
-    traced_inputs,
 )
 from noslip.simulation.loop.loop import LoopCode, loop_code, print_loop
 from noslip.simulation.loop.writer import PLACES, SETUP, LoopWriter, Shape, rounded
@@ -841,14 +840,14 @@ def _functions(system: System, request: BatchRequest, *, is_on_device: bool) -> 
     generator = request.law.generator(system) if request.law else None
     symbols = {name: ca.SX.sym(name) for name in request.numbers}
     definitions: dict[str, str | ca.SX] = {**symbols, **request.definitions}
-    traced = traced_inputs(system, request.traced, definitions, generator)
     units, columns_traced = trace_columns(
         system, columns, generator, definitions, request.run.outputs
     )
     expressions: dict[str, ca.SX] = {"columns": columns_traced}
     near = ca.SX(0, 1)
-    if traced:
-        expressions["generator"] = inputs_expression(system, traced, generator)
+    given = generator or request.traced
+    if generator.inputs if generator else request.traced:
+        expressions["generator"] = inputs_expression(system, given, definitions)
     if generator is not None and generator.update is not None:
         expressions["update"] = generator.update
     if events:
@@ -881,7 +880,7 @@ def _functions(system: System, request: BatchRequest, *, is_on_device: bool) -> 
         inputs_program=programs.get("generator"),
         num_angles=near.shape[0],
         features=_trace_features(system, expressions["generator"], extra)
-        if traced and generator is None
+        if request.traced and generator is None
         else None,
     )
 

@@ -40,11 +40,12 @@ from noslip.engines import (
     System,
     compile_rows,
     native_lanes,
+    read_device,
     require_system,
     to_host,
 )
 from noslip.model import Quantity, bears_force
-from noslip.simulation.expressions import named_values, output_units, read_expression, units_by_name
+from noslip.simulation.expressions import Outputs, named_values, read_expression, units_by_name
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator, Table, settable_inputs
 from noslip.simulation.options import OPTIONS
 from noslip.simulation.request import RunOptions, read_run, with_regular_rows
@@ -81,7 +82,7 @@ def trace_columns(
     outputs : further columns, expressions of the motion, inputs, accelerations and reactions.
     """
     known = known_columns(system, generator)
-    of_outputs = output_units(system, outputs)
+    of_outputs = Outputs(outputs).units(system)
     for name, text in outputs.items():
         read = partial(
             read_expression, system, text, f"output '{name}'", definitions, is_output=True
@@ -312,22 +313,6 @@ def read_starts(start: Any, where: str) -> Mapping[str, ArrayLike]:
             "give coordinates and speeds by name",
         )
     return start or {}
-
-
-def read_device(given: Any, where: str) -> AbstractDevice | None:
-    """The device of a word such as ``"cuda:1"``; None for the processor."""
-    if isinstance(given, AbstractDevice):
-        return given
-    word, _, number = given.partition(":") if isinstance(given, str) else ("", "", "")
-    if word == "cpu" and not number:
-        return None
-    if word == "cuda" and (number.isdecimal() or given == "cuda"):
-        from noslip.engines import cuda_device
-
-        return cuda_device(int(number or 0))
-    raise SimulationError(
-        f"device is {given!r}", where, "give 'cpu', 'cuda', or one of several GPUs as 'cuda:1'"
-    )
 
 
 def _stays_on_device(arrays: Any, device: AbstractDevice | None, where: str) -> bool:
@@ -563,7 +548,7 @@ BLOCK, DEVICE_BLOCK = 4096, 2**16
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Variants:
-    """States, inputs and parameters of many variants. Made by :func:`read_variants`.
+    """States, inputs and parameters of many variants. Made by :meth:`read`.
 
     Parameters
     ----------
@@ -588,6 +573,75 @@ class Variants:
     varied: dict[str, tuple[Array, str]]
     device: AbstractDevice | None = None
 
+    @classmethod
+    def read(
+        cls,
+        system: System,
+        function: str,
+        what: str,
+        *,
+        state: Mapping[str, ArrayLike] | None = None,
+        inputs: Mapping[str, ArrayLike] | None = None,
+        parameters: Mapping[str, ArrayLike] | None = None,
+        others: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+        count: int | None = None,
+        device: Any = "cpu",
+    ) -> Variants:
+        """Variants as a caller gives them.
+
+        Parameters
+        ----------
+        system : compiled system.
+        function : the caller, for messages.
+        what : its work, for messages.
+        state, inputs, parameters : by name, one number or one for each variant.
+        others : further numbers by kind and name.
+        count : number of variants, where no list says it.
+        device : ``"cpu"``, or as in :func:`simulate_batch`.
+
+        Raises
+        ------
+        SimulationError : for unknown inputs and parameters, lists of different lengths, and
+            parameters that the model refuses.
+        """
+        require_system(function, system)
+        where = f"{what} of model '{system.model.name}'"
+        found = read_device(device, where)
+        kinds: dict[str, Mapping[str, ArrayLike]] = {
+            "start": state or {},
+            "input": inputs or {},
+            "parameter": parameters or {},
+            **(others or {}),
+        }
+        given = {
+            kind: {
+                name: read_numbers(value, f"{kind} '{name}'", where) for name, value in m.items()
+            }
+            for kind, m in kinds.items()
+        }
+        lengths = {
+            f"{kind} '{n}'": len(x) for kind, values in given.items() for n, x in values.items()
+        }
+        count = read_count(count, lengths, where)
+        table = _input_rows(system, given["input"])
+        rows, system = parameter_rows(system, given["parameter"], count)
+        return cls(
+            system=system,
+            what=what,
+            count=count,
+            state=given["start"],
+            inputs=table,
+            parameters=rows,
+            others={kind: given[kind] for kind in others or {}},
+            varied={
+                f"{kind}.{name}": (values, varied_unit(system, kind, name))
+                for kind, numbers in given.items()
+                for name, values in numbers.items()
+                if len(values) > 1
+            },
+            device=found,
+        )
+
     @property
     def where(self) -> str:
         """Location for error messages."""
@@ -603,6 +657,19 @@ class Variants:
         return self.system.cached(
             ("rows", key, self.device), lambda: compile_rows(trace(), self.device)
         )
+
+    def in_blocks(
+        self,
+        work: Callable[[range], None],
+        *,
+        size: int | None = None,
+        threads: int | None = None,
+        progress: Callable[[float], object] | None = None,
+        cancel: Any = None,
+    ) -> None:
+        """Do the work of all variants, see :func:`in_blocks`; of `block` at a time by default."""
+        size = size or self.block
+        in_blocks(self.count, work, size=size, threads=threads, progress=progress, cancel=cancel)
 
     def rows(self, table: Array, block: range) -> Array:
         """Rows of a table that belong to a block."""
@@ -702,70 +769,6 @@ class Variants:
         }
         attrs = {"model": self.system.model.name, "title": title}
         return xarray.Dataset(data, coords=self.labels(), attrs=attrs)
-
-
-def read_variants(
-    system: System,
-    function: str,
-    what: str,
-    *,
-    state: Mapping[str, ArrayLike] | None = None,
-    inputs: Mapping[str, ArrayLike] | None = None,
-    parameters: Mapping[str, ArrayLike] | None = None,
-    others: Mapping[str, Mapping[str, ArrayLike]] | None = None,
-    count: int | None = None,
-    device: Any = "cpu",
-) -> Variants:
-    """Read the arguments of a batch.
-
-    Parameters
-    ----------
-    system : compiled system.
-    function : the caller, for messages.
-    what : its work, for messages.
-    state, inputs, parameters : by name, one number or one for each variant.
-    others : further numbers by kind and name.
-    count : number of variants, where no list says it.
-    device : ``"cpu"``, or as in :func:`simulate_batch`.
-
-    Raises
-    ------
-    SimulationError : for unknown inputs and parameters, lists of different lengths, and parameters
-        that the model refuses.
-    """
-    require_system(function, system)
-    where = f"{what} of model '{system.model.name}'"
-    found = read_device(device, where)
-    kinds: dict[str, Mapping[str, ArrayLike]] = {
-        "start": state or {},
-        "input": inputs or {},
-        "parameter": parameters or {},
-        **(others or {}),
-    }
-    given = {
-        kind: {name: read_numbers(value, f"{kind} '{name}'", where) for name, value in m.items()}
-        for kind, m in kinds.items()
-    }
-    lengths = {f"{kind} '{n}'": len(x) for kind, values in given.items() for n, x in values.items()}
-    count = read_count(count, lengths, where)
-    table = _input_rows(system, given["input"])
-    rows, system = parameter_rows(system, given["parameter"], count)
-    return Variants(
-        system=system,
-        what=what,
-        count=count,
-        state=given["start"],
-        inputs=table,
-        parameters=rows,
-        others={kind: given[kind] for kind in others or {}},
-        varied={
-            f"{kind}.{name}": (values, varied_unit(system, kind, name))
-            for kind, numbers in given.items()
-            for name, values in numbers.items()
-            if len(values) > 1
-        },
-        device=found,
-    )
 
 
 def _input_rows(system: System, given: Mapping[str, Array]) -> Array:

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.algebra import angular_velocity, quaternion_from_angles, traced_angles
-from noslip.base import Array
+from noslip.base import Array, SimulationError
 from noslip.engines import (
     Buffer,
     Flow,
@@ -85,33 +85,45 @@ class TracedStart(NamedTuple):
     close: tuple[Program, ...]
     speeds: tuple[Program, ...]
 
+    @staticmethod
+    def states(system: System, given: Mapping[str, Array], count: int, values: Array) -> Array:
+        """(n, nx) consistent states in the system's own speeds, in which a thread begins."""
+        states, groups = completed_states(system, given, count, values)
+        if any(here is not system for here, _ in groups):
+            raise SimulationError(
+                "the independent speeds of the system do not determine the motion at a start",
+                f"environments of model '{system.model.name}' on a device",
+                "run them on the processor, or derive the equations in other independent speeds",
+            )
+        return states
 
-def trace_start(system: System, names: Sequence[str]) -> TracedStart:
-    """The completion of a start that gives some names; those of states are in x, others given."""
-    layout = layout_of(system)
-    plan = CompletionPlan.of(layout, tuple(names))
-    states = (*layout.coordinates, *layout.auxiliary_states)
-    behind = [name for name in names if name not in states]
-    symbols = ca.SX.sym("given", len(behind))
-    given = {name: symbols[k] for k, name in enumerate(behind)}
-    ways = [plan.hold]
-    tries = releases(layout, names)
-    partly = {held.orientation.quaternion for way in tries for held in way}
-    turned = {k + i for k in partly for i in range(4)}
-    fixed = [k for k in plan.hold.fixed if k not in turned]
-    ways += [Hold.of(layout, fixed, held) for held in tries]
-    closing = [_close(system, hold, given) for hold in ways]
-    rated = ((), plan.partly) if plan.partly else ((),)
-    speeds = [_speeds(system, plan, own, given) for own in rated]
+    @classmethod
+    def of(cls, system: System, names: Sequence[str]) -> TracedStart:
+        """The completion of a start by names; those of states are in x, the others are given."""
+        layout = layout_of(system)
+        plan = CompletionPlan.of(layout, tuple(names))
+        states = (*layout.coordinates, *layout.auxiliary_states)
+        behind = [name for name in names if name not in states]
+        symbols = ca.SX.sym("given", len(behind))
+        given = {name: symbols[k] for k, name in enumerate(behind)}
+        ways = [plan.hold]
+        tries = releases(layout, names)
+        partly = {held.orientation.quaternion for way in tries for held in way}
+        turned = {k + i for k in partly for i in range(4)}
+        fixed = [k for k in plan.hold.fixed if k not in turned]
+        ways += [Hold.of(layout, fixed, held) for held in tries]
+        closing = [_close(system, hold, given) for hold in ways]
+        rated = ((), plan.partly) if plan.partly else ((),)
+        speeds = [_speeds(system, plan, own, given) for own in rated]
 
-    def program(name: str, expression: ca.SX) -> Program:
-        return _program(system, name, expression, symbols)
+        def program(name: str, expression: ca.SX) -> Program:
+            return _program(system, name, expression, symbols)
 
-    return TracedStart(
-        orient=program("orient", _oriented(system, plan, given)) if plan.angled else None,
-        close=tuple(program("close", one) for one in closing if one is not None),
-        speeds=tuple(program("speeds", one) for one in speeds),
-    )
+        return cls(
+            orient=program("orient", _oriented(system, plan, given)) if plan.angled else None,
+            close=tuple(program("close", one) for one in closing if one is not None),
+            speeds=tuple(program("speeds", one) for one in speeds),
+        )
 
 
 def _program(system: System, name: str, expression: ca.SX, behind: ca.SX) -> Program:
@@ -279,6 +291,10 @@ class PeriodColumns(NamedTuple):
         held = ca.vertcat(system.equations.inputs, symbols)
         given = (kin.symbols.t, system.state, held, kin.symbols.params)
         return trace_program("columns", given, ca.densify(system.fold(ca.vertcat(*read))))
+
+    def thread_programs(self, system: System) -> dict[str, Program]:
+        """Functions of a period in a basis, for a thread: rates, projection, and the columns."""
+        return motion_programs(system) | {"columns": self.program(system)}
 
 
 class Periods:
@@ -538,11 +554,6 @@ class ThreadPeriod:
             if is_basis:
                 ended = ended | counts[2].equals(k)
         return ended & counts[1].equals(rules.SINGULAR)
-
-
-def thread_programs(system: System, columns: PeriodColumns) -> dict[str, Program]:
-    """Functions of a period in a basis: rates, projection, and columns."""
-    return motion_programs(system) | {"columns": columns.program(system)}
 
 
 def _floors(system: System) -> Array:

@@ -13,6 +13,8 @@ that all targets draw the same integers; this one is for checks and for what Pyt
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -78,18 +80,23 @@ def draw_noise(w: LoopWriter) -> None:
     sample = s.updates + f.widen(w.number("first_update"), f.lanes)
     run = s.index + f.widen(w.number("first_run"), f.lanes)
     seed = f.widen(w.number("seed"), f.lanes)
+    for k, value in enumerate(written_uniforms(f, seed, run, sample, w.shape.num_noise)):
+        w.base[w.shape.num_inputs + k] = value
+
+
+def written_uniforms(
+    f: Flow, seed: Value, run: Value, sample: Value, channels: int
+) -> Iterator[Value]:
+    """The numbers of :func:`uniforms`, two for each channel, as code writes them."""
     key = _both(f, "and", seed, WORD), _both(f, "lshr", seed, 32)
     run_words = _both(f, "and", run, WORD), _both(f, "lshr", run, 32)
-    for channel in range(w.shape.num_noise):
+    for channel in range(channels):
         counter = [_both(f, "and", sample, WORD), f.whole(channel), *run_words]
-        words = philox_words(f, counter, key)
-        for k in range(2):
-            w.base[w.shape.num_inputs + 2 * channel + k] = uniform_number(
-                f, *words[2 * k : 2 * k + 2]
-            )
+        words = _words(f, counter, key)
+        yield from (_uniform(f, *words[2 * k : 2 * k + 2]) for k in range(2))
 
 
-def philox_words(f: Flow, c: list[Value], key: tuple[Value, Value]) -> list[Value]:
+def _words(f: Flow, c: list[Value], key: tuple[Value, Value]) -> list[Value]:
     """Four words of a counter."""
     k0, k1 = key
     for number in range(ROUNDS):
@@ -108,7 +115,7 @@ def philox_words(f: Flow, c: list[Value], key: tuple[Value, Value]) -> list[Valu
     return c
 
 
-def uniform_number(f: Flow, high: Value, low: Value) -> Value:
+def _uniform(f: Flow, high: Value, low: Value) -> Value:
     """A number between 0 and 1 of 52 bits of two words."""
     whole = _both(f, "shl", high, 20) + _both(f, "lshr", low, 12)
     real = f.to_real(whole)

@@ -74,7 +74,6 @@ from noslip.simulation.inputs import (
     inputs_expression,
     settable_inputs,
     table_entries,
-    traced_inputs,
 )
 from noslip.simulation.native_run import InputTable, driven
 from noslip.simulation.request import check_named, with_regular_rows
@@ -220,8 +219,7 @@ def close_loop(
         name: value if isinstance(value, str) else symbols[name]
         for name, value in definitions.items()
     }
-    traced = traced_inputs(system, given, read, generator)
-    made = inputs_expression(system, traced, generator)
+    made = inputs_expression(system, generator or given, read)
     num = len(system.inputs)
     states = generator.states if generator else ca.SX(0, 1)
     extra = generator.parameters if generator else ca.SX(0, 1)

@@ -37,7 +37,7 @@ from noslip.engines import (
     require_system,
     trace_program,
 )
-from noslip.simulation.batches.batch_request import Variants, read_variants
+from noslip.simulation.batches.batch_request import Variants
 from noslip.simulation.inputs import AbstractInputLaw, Table
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import InputTable, NativeLoop, NativeResult, NativeRun, driven
@@ -541,7 +541,7 @@ class DifferentiatedMotions:
         self._texts = {n: x for n, x in self._named.items() if isinstance(x, str)}
         self._completed = start if isinstance(start, Start) else None
         parameters = options.get("parameters") or {}
-        self.variants = read_variants(
+        self.variants = Variants.read(
             system,
             function,
             "derivatives",

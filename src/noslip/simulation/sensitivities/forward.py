@@ -36,7 +36,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.base import Array, NoslipError, SimulationError, check_memory, counted, nearest, require
-from noslip.engines import AbstractDevice, NativeFunction, Program, System
+from noslip.engines import AbstractDevice, NativeFunction, Program, System, read_device
 from noslip.simulation.batches.batch_code import (
     DeviceCode,
     LanePlan,
@@ -48,7 +48,6 @@ from noslip.simulation.batches.batch_request import (
     DEVICE_BLOCK,
     SINGLE_PROJECTION,
     in_blocks,
-    read_device,
     read_precision,
 )
 from noslip.simulation.inputs import InputPlan

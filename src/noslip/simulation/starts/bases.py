@@ -33,7 +33,6 @@ from noslip.simulation.starts.completion import (
     OtherBranchError,
     Start,
     Starts,
-    check_completed,
     complete_one,
     start_names,
 )
@@ -54,6 +53,11 @@ class BasisGroup(NamedTuple):
     system: System
     which: Indices
 
+    def states(self, t: Array, q: Array, v: Array, rest: Array, params: Array) -> Array:
+        """(k, …) states [q; η; rest] of its own in these speeds, from tables of all n states."""
+        given = (table[self.which] for table in (t, q, v, rest, params))
+        return states_in(self.system, *given)
+
 
 class Bases(NamedTuple):
     """Independent speeds of n states.
@@ -71,7 +75,11 @@ class Bases(NamedTuple):
         """Refuse the first state at which nothing determines the motion."""
         if self.faults:
             k = min(self.faults)
-            raise singular_state(system, self.faults[k], float(t[k]), f", {where} {k}")
+            raise self.refusal(system, k, float(t[k]), f", {where} {k}")
+
+    def refusal(self, system: System, k: int, t: float, number: str = "") -> SimulationError:
+        """Error for the k-th state, which is singular, with how its number is said."""
+        return singular_state(system, self.faults[k], t, number)
 
 
 def choose_bases(
@@ -308,7 +316,7 @@ def begin(
             f"simulation of model '{system.model.name}'",
             f"pass start_time={start.time:g}, or complete the start at the other time",
         )
-    check_completed(system, start, values)
+    start.check(system, values)
     # it may have been completed with other parameters
     return dataclasses.replace(start, is_carried=False)
 

@@ -271,6 +271,28 @@ class Start:
     notes: tuple[str, ...] = ()
     is_carried: bool = False
 
+    def check(self, system: System, parameters: Array) -> None:
+        """Refuse a start that breaks a holonomic row, as of other parameters it may.
+
+        Raises
+        ------
+        SimulationError : with the row that is broken most.
+        """
+        kin = system.kinematics
+        if not kin.probe.holonomic:
+            return
+        w = np.zeros((1, len(system.model.speed_inputs)))  # positions do not depend on them
+        at = np.array([self.time]), np.asarray(self.q, dtype=float)[None]
+        g = layout_of(system).rows(*at, w, parameters).g[0]
+        worst = int(np.argmax(np.abs(g)))
+        if not abs(g[worst]) <= COMPLETED * max(1.0, kin.length):
+            row = kin.rows[kin.probe.holonomic[worst]].name
+            raise SimulationError(
+                f"the start breaks row '{row}' by {g[worst]:.3g}",
+                f"start of model '{system.model.name}'",
+                "give the start by names, so that noslip completes it with these parameters",
+            )
+
 
 class Starts(NamedTuple):
     """n consistent starts; the fields are those of :class:`Start`, a row for each."""
@@ -629,28 +651,6 @@ def complete_starts(
     if num_starts < count:
         starts = Starts._make(np.repeat(part, count, axis=0) for part in starts)
     return starts
-
-
-def check_completed(system: System, start: Start, parameters: Array) -> None:
-    """Refuse a completed start that breaks a holonomic row, as of other parameters it may.
-
-    Raises
-    ------
-    SimulationError : with the row that is broken most.
-    """
-    kin = system.kinematics
-    if not kin.probe.holonomic:
-        return
-    w = np.zeros((1, len(system.model.speed_inputs)))  # positions do not depend on them
-    at = np.array([start.time]), np.asarray(start.q, dtype=float)[None]
-    g = layout_of(system).rows(*at, w, parameters).g[0]
-    worst = int(np.argmax(np.abs(g)))
-    if not abs(g[worst]) <= COMPLETED * max(1.0, kin.length):
-        raise SimulationError(
-            f"the start breaks row '{kin.rows[kin.probe.holonomic[worst]].name}' by {g[worst]:.3g}",
-            f"start of model '{system.model.name}'",
-            "give the start by names, so that noslip completes it with these parameters",
-        )
 
 
 def start_names(system: System) -> list[str]:
