@@ -32,11 +32,9 @@ from .linearization import (
 from .local_coordinates import (
     LocalState as LocalState,
     local_coordinates_at as local_coordinates_at,
-    local_state_at as local_state_at,
 )
 from .modes import (
     SweptMode as SweptMode,
-    growth_bound as growth_bound,
     swept_modes as swept_modes,
 )
 from .reactions import (

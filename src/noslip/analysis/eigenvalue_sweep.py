@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from noslip.analysis.feedback import StateInputs, depends_on_state
 from noslip.analysis.linearization import Linearization, linearize, linearize_batch
-from noslip.analysis.modes import SweptMode, growth_bound, neutral_bound, state_groups, swept_modes
+from noslip.analysis.modes import SweptMode, neutral_bound, state_groups, swept_modes
 from noslip.analysis.scenario import split_changes
 from noslip.analysis.steady_motion import steady
 from noslip.base import Array, SimulationError, is_truth, nearest
@@ -73,7 +73,7 @@ class EigenvalueSweep:
     def text(self) -> str:
         """The sweep for people: a few lines of it, and where it is stable."""
         few = np.unique(np.linspace(0, len(self.values) - 1, 11).round().astype(int))
-        modes, bound = self.modes, growth_bound(self.eigenvalues)
+        modes, bound = self.modes, SweptMode.rounding(self.eigenvalues)
         lines = [
             f"{self.model}: eigenvalues [1/s] over {self.name} [{self.unit}]",
             f"  states {', '.join(self.states)}",

@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from noslip.analysis.reactions import unknown_notes
 from noslip.analysis.stacked import (
     VariantResults,
     at_variant,
@@ -26,7 +27,6 @@ from noslip.analysis.stacked import (
 from noslip.base import ArgumentError, Array, SimulationError, check_memory, is_truth, nearest
 from noslip.engines import AbstractDevice, RowFunction, System, compile_rows
 from noslip.expressions import read_unit, times, unit_text
-from noslip.formulations import unknown_notes
 from noslip.model import bears_force
 from noslip.simulation import (
     Outputs,

@@ -41,7 +41,6 @@ from noslip.analysis.instant import check_time, input_vector
 from noslip.analysis.local_coordinates import (
     LocalCoordinates,
     LocalState,
-    local_state_at,
     moving_axes,
 )
 from noslip.analysis.modes import NEUTRAL, Mode, modes_of, modes_text, state_groups
@@ -326,11 +325,11 @@ def linearize(
 
 def steady_state_at(system: System, start: Start, inputs: Array, params: Array) -> LocalState:
     """The state of a start, in turned coordinates if it is steady in these alone."""
-    plain = local_state_at(system, start, inputs, params)
+    plain = LocalState.at(system, start, inputs, params)
     if is_steady_at(plain):
         return plain
     for turned in moving_axes(system, start.q):
-        point = local_state_at(system, start, inputs, params, turned)
+        point = LocalState.at(system, start, inputs, params, turned)
         if is_steady_at(point):
             return point
     return plain

@@ -774,6 +774,39 @@ class LocalState:
     inputs: Array
     parameters: Array
 
+    @classmethod
+    def at(
+        cls,
+        system: System,
+        start: Start,
+        inputs: Array,
+        params: Array,
+        turned: MovingAxes | None = None,
+    ) -> LocalState:
+        """The state of a start, in independent speeds that determine the motion.
+
+        With one of `moving_axes` it is in turned or carried coordinates.
+        """
+        check_no_costates(system)
+        here, start = regular_start(system, start, params)
+        chart = chart_at(here, start.time, start.q, params, turned)
+        c = chart.from_coordinates(start.q, _force_states(here, start))
+        eta = start.eta
+        none = np.zeros(len(eta))
+        point = cls(
+            system=here,
+            chart=chart,
+            time=start.time,
+            c=c,
+            zeta=none,
+            inputs=inputs,
+            parameters=params,
+        )
+        # η is affine in ζ
+        slope = point.derivatives()[1][4]
+        zeta = np.asarray(np.linalg.solve(slope, eta - point.values()[4])) if len(eta) else none
+        return dataclasses.replace(point, zeta=zeta)
+
     @property
     def arguments(self) -> tuple[float | Array, ...]:
         """Arguments of the functions of the chart, at ζ̇ = 0."""
@@ -824,34 +857,6 @@ def chart_at(
             "leave out motions and forces that are expressions of t",
         )
     return chart
-
-
-def local_state_at(
-    system: System, start: Start, inputs: Array, params: Array, turned: MovingAxes | None = None
-) -> LocalState:
-    """The state of a start, in independent speeds that determine the motion.
-
-    With one of `moving_axes` it is in turned or carried coordinates.
-    """
-    check_no_costates(system)
-    here, start = regular_start(system, start, params)
-    chart = chart_at(here, start.time, start.q, params, turned)
-    c = chart.from_coordinates(start.q, _force_states(here, start))
-    eta = start.eta
-    none = np.zeros(len(eta))
-    point = LocalState(
-        system=here,
-        chart=chart,
-        time=start.time,
-        c=c,
-        zeta=none,
-        inputs=inputs,
-        parameters=params,
-    )
-    # η is affine in ζ
-    slope = point.derivatives()[1][4]
-    zeta = np.asarray(np.linalg.solve(slope, eta - point.values()[4])) if len(eta) else none
-    return dataclasses.replace(point, zeta=zeta)
 
 
 def _force_states(system: System, start: Start) -> Array:

@@ -307,6 +307,11 @@ class SweptMode:
     eigenvalues: Complex = field(repr=False)
     participation: dict[str, float] = field(repr=False)
 
+    @staticmethod
+    def rounding(eigenvalues: Complex) -> float:
+        """Size below which a part of an eigenvalue of a sweep is rounding, 1/s."""
+        return NEUTRAL * float(np.max(np.abs(eigenvalues), initial=0.0))
+
     def words(self, values: Array, limits: Sequence[float], bound: float, unit: str = "") -> str:
         """Name and what it does, such as "weave: oscillates above ≈ 0.65 m/s, grows below …".
 
@@ -343,7 +348,7 @@ def swept_modes(
     """
     order = followed(values, eigenvalues, vectors)
     branches = np.take_along_axis(eigenvalues, order, axis=1)
-    found = paired(branches, growth_bound(branches))
+    found = paired(branches, SweptMode.rounding(branches))
     if not vectors.size:
         return tuple(
             SweptMode(name="", eigenvalues=branches[:, mode], participation={}) for mode in found
@@ -360,7 +365,7 @@ def swept_modes(
             for group, x in part.items():
                 shares[number][group] += float(np.mean(x[columns])) / len(parts)
     given = _elected(votes, len(found))
-    bound = growth_bound(branches)
+    bound = SweptMode.rounding(branches)
     called = []
     for number, mode in enumerate(found):
         turns = bool(np.any(np.abs(branches[:, mode].imag) > bound))
@@ -448,11 +453,6 @@ def _left_vectors(vectors: np.ndarray) -> list[np.ndarray | None]:
         except np.linalg.LinAlgError:
             found.append(None)
     return found
-
-
-def growth_bound(eigenvalues: Complex) -> float:
-    """Size below which a part of an eigenvalue of a sweep is rounding, 1/s."""
-    return NEUTRAL * float(np.max(np.abs(eigenvalues), initial=0.0))
 
 
 def paired(branches: Complex, bound: float) -> list[list[int]]:

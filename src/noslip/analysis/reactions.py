@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from noslip.base import Array, SimulationError
 from noslip.engines import System, require_system
 from noslip.engines import compile as compile_system
-from noslip.formulations import derive, unknown_wrenches, why_unknown
+from noslip.formulations import derive, unknown_wrenches
+from noslip.kinematics import Kinematics
 from noslip.model import NORMAL, SPIN, Model
 from noslip.simulation import Trajectory, choose_bases, with_regular_rows
 
@@ -189,7 +190,7 @@ def reactions_at(system: System, run: SampledMotion, axes: str) -> tuple[Reactio
                 point=point,
                 force=force,
                 moment=moment,
-                note=why_unknown(kin, unknown[joint.name]) if joint.name in unknown else "",
+                note=kin.why_unplaced(unknown[joint.name]) if joint.name in unknown else "",
             )
         )
     lam = sampled(system, run, "multipliers")
@@ -247,3 +248,16 @@ def sampled(system: System, run: SampledMotion, function: str) -> Array:
             values[which] = getattr(here, function).map(*run.part(which).arguments(here))
     values[list(bases.faults)] = np.nan
     return values
+
+
+def unknown_notes(kin: Kinematics) -> tuple[str, ...]:
+    """Joint wrenches that are not known, a sentence per reason."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for joint, rows in unknown_wrenches(kin).items():
+        groups.setdefault(rows, []).append(f"'{joint}'")
+    return tuple(
+        f"{'the wrench of joint' if len(joints) == 1 else 'the wrenches of joints'} "
+        f"{', '.join(joints)} {'is' if len(joints) == 1 else 'are'} not known: "
+        f"{kin.why_unplaced(rows)}"
+        for rows, joints in groups.items()
+    )

@@ -8,7 +8,6 @@ from .boltzmann_hamel import (
     turning_term as turning_term,
 )
 from .catalog import (
-    dalembert_formulations as dalembert_formulations,
     formulation_of as formulation_of,
     known_formulations as known_formulations,
 )
@@ -18,8 +17,7 @@ from .derivation import (
 )
 from .desantis import (
     body_jacobian as body_jacobian,
-    body_mass as body_mass,
-    spin_matrix as spin_matrix,
+    mass_and_spin as mass_and_spin,
 )
 from .forces import (
     applied_forces as applied_forces,
@@ -33,9 +31,7 @@ from .hamel_joints import (
 )
 from .reactions import (
     joint_wrenches as joint_wrenches,
-    unknown_notes as unknown_notes,
     unknown_wrenches as unknown_wrenches,
-    why_unknown as why_unknown,
 )
 from .tree import (
     at_mass_centers as at_mass_centers,

@@ -89,7 +89,7 @@ class DeSantis(AbstractFormulation):
         J_h = body_jacobian(kin)
         J = ca.mtimes(J_h, J_nh)
         V = ca.mtimes(J_h, v)
-        M, W = body_mass(kin), spin_matrix(kin, V)
+        M, W = mass_and_spin(kin, V)
         # J̇α + d/dt(J_h s): entries of J_h at constant v, then the speeds' own rate at α̇ = 0
         speeds_rate = _speeds_rate(kin)
         rate = _entry_rate(kin, v) + ca.mtimes(J_h, speeds_rate)
@@ -131,7 +131,7 @@ class DeSantis(AbstractFormulation):
         J_h = body_jacobian(kin)
         J = ca.mtimes(J_h, J_nh)
         V = ca.mtimes(J, kin.eta) + ca.mtimes(J_h, s)
-        M, W = body_mass(kin), spin_matrix(kin, V)
+        M, W = mass_and_spin(kin, V)
         at = ca.vertcat(kin.symbols.q, kin.symbols.t)
         along = ca.vertcat(ca.mtimes(kin.N, ca.mtimes(J_nh, kin.eta) + s), ca.SX(1))
         J_dot = ca.reshape(ca.jtimes(ca.vec(ca.densify(J)), at, along), J.shape)
@@ -258,7 +258,7 @@ def _wrenches(equations: Equations) -> dict[str, ca.SX]:
     w_a = ca.vertcat(ca.SX(0, 1), *in_body)
     J_h, v_dot = body_jacobian(kin), equations.speed_rates
     V, rate = ca.mtimes(J_h, kin.v), _entry_rate(kin, kin.v) + ca.mtimes(J_h, v_dot)
-    M, W = body_mass(kin), spin_matrix(kin, V)
+    M, W = mass_and_spin(kin, V)
     return {"w_a": w_a, "w_c": ca.mtimes(M, rate) + ca.mtimes(W, ca.mtimes(M, V)) - w_a}
 
 
@@ -338,21 +338,13 @@ def stacked_twist(tree: Tree, motion: list[Pair]) -> ca.SX:
     return ca.vertcat(*parts)
 
 
-def body_mass(kin: Kinematics) -> ca.SX:
-    """M = diag(m 1, j) of all bodies, in body axes."""
-    blocks = []
+def mass_and_spin(kin: Kinematics, V: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """M = diag(m 1, j) and W = diag(Ω×, Ω×) of all bodies, in body axes."""
+    masses, spins = [], []
     for k, node in enumerate(kin.tree.nodes):
-        blocks += [node.mass * ca.SX.eye(3), _body_inertia(kin, k)]
-    return ca.diagcat(*blocks)
-
-
-def spin_matrix(kin: Kinematics, V: ca.SX) -> ca.SX:
-    """W = diag(Ω×, Ω×) of all bodies."""
-    blocks = []
-    for k in range(len(kin.tree.nodes)):
-        omega = V[6 * k + 3 : 6 * k + 6]
-        blocks += [skew(omega), skew(omega)]
-    return ca.diagcat(*blocks)
+        masses += [node.mass * ca.SX.eye(3), _body_inertia(kin, k)]
+        spins += [skew(V[6 * k + 3 : 6 * k + 6])] * 2
+    return ca.diagcat(*masses), ca.diagcat(*spins)
 
 
 def _body_inertia(kin: Kinematics, k: int) -> ca.SX:

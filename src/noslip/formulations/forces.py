@@ -16,7 +16,6 @@ from noslip.algebra import Traced, cross, inlined, stack, vector
 from noslip.base import ModelError
 from noslip.formulations.loads import known_loads, unknown_load
 from noslip.kinematics import (
-    NO_WRENCH,
     Kinematics,
     Pair,
     generalized_forces,
@@ -169,7 +168,7 @@ class _TracedLoads:
         self.energy = ca.SX(0)
         self.joint = {s: [ca.SX(0)] * kin.num_speeds for s in (SPRING, DISSIPATIVE, GIVEN)}
         shares = (GRAVITY, SPRING, DISSIPATIVE, GIVEN)
-        self.wrenches = {s: [NO_WRENCH] * len(kin.tree.nodes) for s in shares}
+        self.wrenches = {s: kin.tree.no_wrenches() for s in shares}
         self._kin = kin
         self._motion = kin.motion
         self._speeds = {s.name: k for k, s in enumerate(kin.speeds)}

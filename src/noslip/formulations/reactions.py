@@ -83,27 +83,6 @@ def unknown_wrenches(kin: Kinematics) -> dict[str, tuple[str, ...]]:
     return {nodes[j].joint.name: tuple(found[j]) for j in sorted(found)}
 
 
-def why_unknown(kin: Kinematics, rows: tuple[str, ...]) -> str:
-    """Reason why a wrench is not known."""
-    reasons: dict[str, list[str]] = {}
-    for name in rows:
-        reasons.setdefault(kin.unplaced[name], []).append(f"'{name}'")
-    return "; ".join(f"row {' and row '.join(names)} {why}" for why, names in reasons.items())
-
-
-def unknown_notes(kin: Kinematics) -> tuple[str, ...]:
-    """Joint wrenches that are not known, a sentence per reason."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for joint, rows in unknown_wrenches(kin).items():
-        groups.setdefault(rows, []).append(f"'{joint}'")
-    return tuple(
-        f"{'the wrench of joint' if len(joints) == 1 else 'the wrenches of joints'} "
-        f"{', '.join(joints)} {'is' if len(joints) == 1 else 'are'} not known: "
-        f"{why_unknown(kin, rows)}"
-        for rows, joints in groups.items()
-    )
-
-
 def _rows_by_hand(kin: Kinematics) -> list[int]:
     """Places of the rows written by hand that push at all, but for those that say where."""
     silent = {r.row for r in kin.redundant if not r.follows_from}

@@ -2,7 +2,6 @@
 
 from .basis import (
     RANK_LOST as RANK_LOST,
-    are_independent as are_independent,
     compressed as compressed,
     independent_rows as independent_rows,
 )
@@ -34,7 +33,6 @@ from .symbols import (
     parameter_reader as parameter_reader,
 )
 from .tree import (
-    NO_WRENCH as NO_WRENCH,
     Node as Node,
     Pair as Pair,
     Tree as Tree,

@@ -95,6 +95,12 @@ class Probe:
         """Whether matrices of all rows and speeds are too large to be traced without need."""
         return len(self.is_angular) > LONGEST_DENSE
 
+    def are_independent(self, rows: Sequence[int], samples: list[tuple[float, Array]]) -> bool:
+        """Whether rows are independent at some sample."""
+        matrices = [self.matrix(q, t)[0][list(rows)] for t, q in samples]
+        ranks = (np.linalg.matrix_rank(A / row_lengths(A), DEPENDENT) for A in matrices)
+        return any(rank == len(rows) for rank in ranks)
+
     def matrix(self, q: Array, t: float, w: Array | None = None) -> tuple[Array, Array]:
         """A with angular columns in m/s of the model's length, and a."""
         w = np.zeros(self.num_speed_inputs) if w is None else w
@@ -413,12 +419,6 @@ def independent_rows(
             if k not in kept
         ]
     return IndependentRows(tuple(kept), tuple(redundant), ranks)
-
-
-def are_independent(probe: Probe, rows: Sequence[int], samples: list[tuple[float, Array]]) -> bool:
-    """Whether rows are independent at some sample."""
-    matrices = [probe.matrix(q, t)[0][list(rows)] for t, q in samples]
-    return any(np.linalg.matrix_rank(A / row_lengths(A), DEPENDENT) == len(rows) for A in matrices)
 
 
 def row_lengths(A: Array) -> Array:

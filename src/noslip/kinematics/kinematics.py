@@ -245,6 +245,13 @@ class Kinematics:
         s = self.symbols
         return ca.Function("E", [s.t, s.q, s.params], [ca.densify(self.E)])
 
+    def why_unplaced(self, rows: tuple[str, ...]) -> str:
+        """Reasons why rows written by hand do not say where they push."""
+        reasons: dict[str, list[str]] = {}
+        for name in rows:
+            reasons.setdefault(self.unplaced[name], []).append(f"'{name}'")
+        return "; ".join(f"row {' and row '.join(names)} {why}" for why, names in reasons.items())
+
     def independent_rows(self, t: float, q: Array, params: Array) -> Array:
         """E (nf×nv) in numbers: η = E v."""
         shape = self.num_independent_speeds, self.num_speeds

@@ -96,6 +96,10 @@ class Tree:
         found = ((q, v) for name, q, v in self.places if name == contact)
         return next(found, (slice(0, 0), slice(0, 0)))
 
+    def no_wrenches(self) -> list[Pair]:
+        """No wrench on each body, to which some are added."""
+        return [NO_WRENCH] * len(self.nodes)
+
     def by_joint(self, speeds: ca.SX) -> list[ca.SX]:
         """Tree speeds, or their rates, joint by joint."""
         ends = [node.speeds.stop for node in self.nodes]

@@ -18,7 +18,7 @@ import numpy as np
 
 from noslip.base import ArgumentError, Array, SimulationError, check_memory
 from noslip.engines import System, require_system
-from noslip.kinematics import are_independent, independent_rows
+from noslip.kinematics import independent_rows
 from noslip.model import MAX_SAMPLES
 from noslip.simulation.events import lift_events, limit_events
 from noslip.simulation.expressions import Outputs, check_definitions
@@ -364,11 +364,7 @@ def _with_regular_rows(system: System, values: Array) -> System:
             where,
             again,
         )
-    if (
-        not repeated
-        or kin.combination is not None
-        or are_independent(probe, kin.row_basis, samples)
-    ):
+    if not repeated or kin.combination is not None or probe.are_independent(kin.row_basis, samples):
         return system
     speeds = tuple(s.name for s in system.independent_speeds)
     return system.in_speeds(speeds, found.kept, values)

@@ -29,12 +29,12 @@ import sympy
 from numpy.typing import NDArray
 
 from noslip import Equations, Model, SimulationError, Start, System, complete_start, linearize
-from noslip.results import Linearization
 from noslip.algebra import block_solve
-from noslip.analysis import LocalState, linearize_point, local_state_at, relevance
+from noslip.analysis import LocalState, linearize_point, relevance
 from noslip.base import nearest
 from noslip.expressions import names_of
 from noslip.model import angle_joints
+from noslip.results import Linearization
 from noslip.show.equations.arranger import Arranger
 from noslip.show.equations.blocks import Block, EquationLine, Lines, Section, words
 from noslip.show.equations.closed_forms import SECONDS
@@ -187,7 +187,7 @@ class _StraightMotion:
         return complete_start(self.system, {**self.about, self.speed: v}, parameters=self.nominal)
 
     def _point(self, v: float) -> LocalState:
-        point = local_state_at(
+        point = LocalState.at(
             self.system, self.start(v), np.zeros(len(self.system.inputs)), self.nominal
         )
         speeds = [s.name for s in point.chart.speeds]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip import SimulationError
-from noslip.analysis import SweptMode, growth_bound, swept_modes
+from noslip.analysis import SweptMode, swept_modes
 from noslip.scene import INK
 from noslip.show.axis_units import unit_text
 from noslip.show.plots.curves import Array, Curve, Panel
@@ -88,7 +88,7 @@ def plot_eigenvalues(
     target = None if save is None else FigureFile(save)
     x, table = _checked(values, eigenvalues)
     found = modes or swept_modes(x, table, np.zeros((0, 0, 0)), ())
-    bound = growth_bound(table)
+    bound = SweptMode.rounding(table)
     steady = stable_ranges(x, np.max(table.real, axis=1), bound) if stable is None else stable
     ends = [end for pair in steady for end in pair]
     names = [mode.words(x, ends, bound, unit_text(unit)) for mode in found]

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from noslip import FormulationError, Model, System, Trajectory, audit, verify
-from noslip.results import Audit, Certificate
 from noslip.analysis import touches_ground
-from noslip.formulations import dalembert_formulations
+from noslip.formulations import known_formulations
 from noslip.model import check_model
+from noslip.results import Audit, Certificate
 from noslip.show.check import CheckReport, describe
 from noslip.show.equations.derivation_text import Derivation, derivation
 
@@ -104,7 +104,7 @@ def _certificate(system: System, run: Trajectory) -> tuple[Certificate | None, s
     # random states suit the parameters, so what was traced with others is traced again
     traced = system.kinematics if parameters == system.model.parameters else None
     try:
-        formulations = dalembert_formulations()
+        formulations = tuple(f for f in known_formulations().values() if f.is_dalembert)
         known = tuple(map(type, formulations))
         for one, compared, certificate in tuple(_RECENT):
             if compared == known and one == model:

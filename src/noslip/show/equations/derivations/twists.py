@@ -11,9 +11,8 @@ from noslip import DeSantis
 from noslip.algebra import symmetric_solve
 from noslip.formulations import (
     body_jacobian,
-    body_mass,
+    mass_and_spin,
     rotor_forces,
-    spin_matrix,
     unit_speed_twists,
 )
 from noslip.kinematics import Node as TreeNode
@@ -303,7 +302,7 @@ def _rate(subject: Subject, J: ca.SX) -> ca.SX:
 def _velocity_matrix(subject: Subject, J_h: ca.SX, J: ca.SX) -> ca.SX:
     """C = Jᵀ(M J̇ + W M J)."""
     kin, J_dot = subject.kin, _rate(subject, J)
-    M, W = body_mass(kin), spin_matrix(kin, ca.mtimes(J_h, kin.v))
+    M, W = mass_and_spin(kin, ca.mtimes(J_h, kin.v))
     return ca.mtimes(J.T, ca.mtimes(M, J_dot) + ca.mtimes(W, ca.mtimes(M, J)))
 
 
