@@ -345,7 +345,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     check_formulation(system)
     system = simulated_system(system, run, "audit(system, run)")
     if friction is None:
-        given = [mu for c in system.model.contacts if (mu := c.coulomb()[0]) is not None]
+        given = [mu for c in system.model.contacts if (mu := c.coulomb().friction) is not None]
         friction = min((number(mu, run.parameters) for mu in given), default=None)
     return audit_forces(system, contact_forces(system, run), run.t, friction)
 

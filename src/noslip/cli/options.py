@@ -323,6 +323,12 @@ def plant_options(command: Callable[..., None]) -> Callable[..., None]:
 period_option = click.option(
     "--period", type=NUMBER, default=0.0, help="Sampling period in s; 0: continuous."
 )
+contact_option = click.option(
+    "--contact",
+    type=click.Choice(["ideal", "coulomb"]),
+    help="Law of contacts: ideal, they hold whatever they need, or coulomb, they slide, lift off "
+    "and land by their friction and restitution; by default that of the model's scenario.",
+)
 friction_option = click.option(
     "--friction",
     type=click.FloatRange(min=0.0),

@@ -25,6 +25,7 @@ from noslip.cli.options import (
     FamilyWord,
     PlantWords,
     column_option,
+    contact_option,
     friction_option,
     guess_option,
     json_option,
@@ -280,12 +281,7 @@ def _pictures(output: Output) -> tuple[bool, bool]:
     type=NUMBER,
     help="Integration tolerance; by default 1e-9, and 1e-13 along a path without a controller.",
 )
-@click.option(
-    "--contact",
-    type=click.Choice(["ideal", "coulomb"]),
-    help="Law of contacts: ideal, they hold whatever they need, or coulomb, they slide, lift off "
-    "and land by their friction and restitution; by default that of the model's scenario.",
-)
+@contact_option
 @friction_option
 @output_options
 def run(
@@ -330,8 +326,6 @@ def run(
             "--guess is a configuration near which the joints of a --tool are sought; a --motion "
             "of coordinates gives their start"
         )
-    if motions and contact == "coulomb":
-        raise click.UsageError("--contact coulomb is a law for scenarios, not for a --motion")
     if motions and stop:
         raise click.UsageError("--stop ends a scenario; a --motion ends with --duration")
     from noslip.control import driven_system
@@ -351,6 +345,7 @@ def run(
                 bounds = read_numbers(loaded, "--limit", limits)
                 loop = ns.ControlLoop(controller=controller, limits=bounds, period=period)
                 driven = plant.plant(loaded, system)
+                common |= {} if contact is None else {"contact": contact}
                 run = _follow(system, motion, values, duration, loop, plant=driven, **common)
                 system = system if driven is None else driven.driven(system)
             else:
@@ -500,6 +495,7 @@ def _follow(
     help="Initial value that the path does not determine, such as a caster angle. Repeatable.",
 )
 @plant_options
+@contact_option
 @friction_option
 @click.option(
     "--duration", type=NUMBER, help="Duration in s; by default the time that the path takes."
@@ -532,6 +528,7 @@ def track(
     inputs: str,
     references: tuple[str, ...],
     plant: PlantWords,
+    contact: str | None,
     duration: float | None,
     friction: float | None,
     changes: tuple[str, ...],
@@ -573,6 +570,7 @@ def track(
             "parameters": parameters,
             "duration": duration,
             "on_failure": "return",
+            "contact": contact or "ideal",
         }
         if tolerance is not None:
             options |= {"rtol": tolerance, "atol": tolerance}

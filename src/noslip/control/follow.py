@@ -201,6 +201,8 @@ def run_along(
     if plant is None and period and isinstance(feedback, AbstractController):
         # states of a controller go on between samples, which the loop round a plant knows
         plant = Plant() if feedback.has_states else None
+    if plant is None and options.get("contact", "ideal") != "ideal":
+        plant = Plant()  # whose contacts may do what those of the model cannot
     if plant is None:
         law = _law_along(wanted, motion, feedback, duration, limits, period)
         given["start"] = _disturbed(wanted, start) if start else wanted.start

@@ -117,14 +117,8 @@ def run_scenario(
     )
     law = given.pop("contact", scenario.contact)
     if scenario.is_controlled:
-        if law != "ideal":
-            raise SimulationError(
-                "a controlled scenario runs with contacts that hold",
-                f"scenario of model '{system.model.name}', contact",
-                'give the inputs themselves, or write contact = "ideal"',
-            )
         _refuse_inputs(system, split.inputs, split.start)
-        run = _controlled(system, ran, known, given)
+        run = _controlled(system, ran, known, given | {"contact": law})
         return run.replaced(scenario=ran)
     if not scenario.motion:
         inputs: dict[str, Any] = {**scenario.inputs, **split.inputs}

@@ -246,7 +246,7 @@ def _ridden(
     given: dict[str, Any] = {"samples": SAMPLES, **options}
     given["duration"] = lasts if options.get("duration") is None else options["duration"]
     start = {**ride.start, **(options.get("start") or {})}
-    if plant is None and not loop.period:
+    if plant is None and not loop.period and options.get("contact", "ideal") == "ideal":
         run = simulate(system, inputs=ride, **given | {"start": start})
     else:
         plant = Plant() if plant is None else plant

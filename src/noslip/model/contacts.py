@@ -14,7 +14,7 @@ import abc
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -67,6 +67,26 @@ class Plane:
 
 
 _FLAT = FlatGround()
+
+
+class CoulombLaw(NamedTuple):
+    """Coefficients of a contact by Coulomb's law and Newton's law of restitution.
+
+    Friction is F = −N (μ² d₁, μ_l² d₂)/√(μ² d₁² + μ_l² d₂²) against the direction d of slip along
+    and across the heading: of all forces within the ellipse the one that takes most energy.
+
+    Parameters
+    ----------
+    friction : μ while it slides, along the heading; None if none was given.
+    restitution : part of the normal velocity with which it bounces.
+    static_friction : that it needs to begin to slip; that of sliding by default.
+    lateral_friction : μ_l across the heading; the same by default.
+    """
+
+    friction: Scalar | None = None
+    restitution: Scalar = 0.0
+    static_friction: Scalar | None = None
+    lateral_friction: Scalar | None = None
 
 
 class AbstractContact(Member, abc.ABC, family="contact"):
@@ -146,9 +166,9 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         """Stiffness against load, N/m, by which wheels share one; None if it was not given."""
         return None
 
-    def coulomb(self) -> tuple[Scalar | None, Scalar]:
-        """Coefficients of friction, None if it was not given, and of restitution."""
-        return None, 0.0
+    def coulomb(self) -> CoulombLaw:
+        """Coefficients of friction and restitution."""
+        return CoulombLaw()
 
     def drop(self, n: Traced, R: Traced, read: Reads) -> ca.SX:
         """Distance of a wheel's lowest point below its center, along the normal n."""
@@ -217,6 +237,8 @@ class Rolling(AbstractContact):
         open, N/m; equal shares of stiffness by default. Nothing moves by it.
     friction : coefficient of what is held along the ground, for the audit, and for runs with
         ``contact="coulomb"``, in which the contact slides, lifts off and lands by it.
+    static_friction : that holds until it slips, at least as large; `friction` by default.
+    lateral_friction : across the heading; `friction` by default, in every direction.
     restitution : part of the normal velocity with which such a run bounces, from 0 to 1.
     """
 
@@ -233,6 +255,8 @@ class Rolling(AbstractContact):
     lift: Annotated[str, Meaning(choices=(AUTO, END, KEEP))] = AUTO
     stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
     friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    static_friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    lateral_friction: Annotated[Scalar, Meaning(unit="1", sign=POSITIVE)] | None = None
     restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
 
     word = "rolling"
@@ -279,8 +303,10 @@ class Rolling(AbstractContact):
     def load_stiffness(self) -> Scalar | None:
         return self.stiffness
 
-    def coulomb(self) -> tuple[Scalar | None, Scalar]:
-        return self.friction, self.restitution
+    def coulomb(self) -> CoulombLaw:
+        return CoulombLaw(
+            self.friction, self.restitution, self.static_friction, self.lateral_friction
+        )
 
     def wheel_center(self) -> Vector3 | None:
         return self.center
@@ -334,6 +360,7 @@ class Rolling(AbstractContact):
                     f"contact '{self.name}' has a restitution and no normal row: it cannot bounce",
                     "write normal = true, or leave it out",
                 )
+        yield from self._friction_faults(known)
         is_carried = any(joint.type.is_planar for joint in known.topology.tree)
         if self.friction is not None and not self.normal and not is_carried:
             yield Finding(
@@ -352,6 +379,36 @@ class Rolling(AbstractContact):
                 )
         yield from self.wheel.faults(("contacts", self.name, "wheel"), known)
         yield from self.ground.faults(("contacts", self.name, "ground"), known)
+
+    def _friction_faults(self, known: Vocabulary) -> Iterator[Finding]:
+        """Findings about the coefficients of friction together."""
+        for key in ("static_friction", "lateral_friction"):
+            if getattr(self, key) is None:
+                continue
+            place = ("contacts", self.name, key)
+            if self.friction is None:
+                yield Finding(
+                    place,
+                    f"contact '{self.name}' has {key} and no friction",
+                    "write friction = …, the coefficient of sliding along the heading",
+                )
+                continue
+            with suppress(KeyError):  # a name that is not known is a fault of its own
+                reader = NumberReader(known.finite_parameters)
+                least, given = reader.scalar(self.friction), reader.scalar(getattr(self, key))
+                if key == "static_friction" and given < least:
+                    yield Finding(
+                        place,
+                        f"contact '{self.name}' has the static friction {given:g}, below that of "
+                        f"sliding, {least:g}: it would neither hold nor slide",
+                        "give at least the friction of sliding",
+                    )
+                if key == "lateral_friction" and not least > 0.0:
+                    yield Finding(
+                        place,
+                        f"contact '{self.name}' has friction across its heading and none along it",
+                        "give friction = … above zero, however small",
+                    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

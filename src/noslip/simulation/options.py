@@ -125,7 +125,13 @@ class SimulateOptions(
 
 
 class AlongOptions(
-    SolverOptions, SampleOptions, EventOptions, EndOptions, WatchOptions, total=False
+    SolverOptions,
+    SampleOptions,
+    EventOptions,
+    EndOptions,
+    WatchOptions,
+    ContactOptions,
+    total=False,
 ):
     """Options of :func:`follow` and :func:`track`, which give the inputs themselves.
 

@@ -255,6 +255,10 @@ def test_bad_coefficients_are_refused():
         ball(restitution=1.5)
     with pytest.raises(ns.ModelError, match="no load"):
         ball(normal=False)
+    with pytest.raises(ns.ModelError, match=r"static friction 0\.2, below"):
+        ball(static_friction=0.2)
+    with pytest.raises(ns.ModelError, match="lateral_friction and no friction"):
+        ball(friction=None, lateral_friction=0.2)
 
 
 def test_laws_and_models_without_them_are_refused(balls):
@@ -295,3 +299,26 @@ def test_a_wheel_under_a_planar_joint_that_lifts_ends_the_run():
     assert not run.success
     assert run["skid.load"][-1] == pytest.approx(0.0, abs=1e-6)
     assert run.energy_drift < ENERGY
+
+
+@pytest.mark.slow
+def test_a_controller_believes_in_rolling():
+    """While nothing slips a tracked run is the ideal one; where a wheel slips, a path is missed."""
+    system = ns.compile(ns.derive(robot(False, 0.3, 0.7)))
+    path = ns.paths.Circle(radius=2.0)
+
+    def tracked(duration, contact, controller):
+        timing = ns.timing.Quintic(duration=duration)
+        tolerances = {"rtol": 1e-9, "atol": 1e-9, "contact": contact}
+        return ns.track(system, path, timing=timing, controller=controller, **tolerances)
+
+    sampled = ns.ControlLoop(controller="path", period=0.01)
+    for controller in ("path", sampled):
+        slow = [tracked(16.0, contact, controller) for contact in ("ideal", "coulomb")]
+        assert not slow[1].contact_events
+        for name in ("base.x", "base.y", "left.torque"):
+            np.testing.assert_allclose(slow[1][name], slow[0][name], atol=1e-7)
+    fast = tracked(6.5, "coulomb", "path")
+    assert ("left", "slips") in {(e.contact, e.what) for e in fast.contact_events}
+    assert fast.energy_drift < 1e-6
+    assert np.max(fast.path_errors.distance) > 0.01

@@ -87,7 +87,8 @@ class Automaton:
         self, mechanism: ContactMechanism, values: Array, rtol: float, atol: float
     ) -> None:
         self.mechanism, self.values = mechanism, values
-        self.mu, self.e = mechanism.coefficients(values)
+        self.law = mechanism.coefficients(values)
+        self.mu, self.e = self.law.friction, self.law.restitution
         self.onset: dict[int, float] = {}
         self._gates: dict[int, float] = {}
         # what the integration does not resolve is not looked at
@@ -96,8 +97,9 @@ class Automaton:
         self._guided_for = min(max(rtol ** (1 / 3), ONSET[0]), ONSET[1])
 
     def probe(self, at: State) -> ContactNumbers:
-        """All contacts at a state in numbers."""
-        return self.mechanism.probe(at.t, at.q, at.v, at.z, at.u, self.values)
+        """All contacts at a state in numbers, scaled where friction depends on the direction."""
+        numbers = self.mechanism.probe(at.t, at.q, at.v, at.z, at.u, self.values)
+        return numbers.scaled(self.law.ratio)
 
     def begin(self, at: State, states: tuple[str, ...]) -> Changed:
         """States at the start: what touches is decided, what falls on the ground strikes it."""
@@ -188,8 +190,11 @@ class Automaton:
         if landing:
             v, loss = self._strike(probe, v, landing, closed)
             probe = self.probe(at._replace(v=v))
-            slow = [k for k in landing if self.still < probe.speeds[3 * k] < BOUNCE]
-            if slow:
+            # a body that rocks to rest bounces on one foot after the other
+            slow = [
+                k for k in {*closed, *landing} if contacts[k].lifts and probe.speeds[3 * k] < BOUNCE
+            ]
+            if any(probe.speeds[3 * k] > self.still for k in slow):
                 rest = tuple(SLIDES if k in slow else OFF for k in range(len(contacts)))
                 v, more = held(probe, v, contacts, rest)
                 loss += more
@@ -208,7 +213,11 @@ class Automaton:
                         j for j, c in enumerate(contacts) if c.axle == axle and states[j] == ROLLS
                     ]
                 for j in slipping:
-                    forced[j] = self._begins_along(j, states, columns)
+                    if self.law.static[j] > self.mu[j]:
+                        # friction drops, and slip begins along its own acceleration
+                        prefer[j] = SLIDES
+                    else:
+                        forced[j] = self._begins_along(j, states, columns)
             elif what == "grips":
                 prefer[k] = ROLLS
         forced = {k: d for k, d in forced.items() if k in closed}
@@ -279,10 +288,13 @@ class Automaton:
             if d is None and contact.ways and (speed > self.still or not self.mu[k]):
                 first = np.eye(2)[contact.ways[0]]
                 d = slip / speed if speed > self.still else first
-            items.append(
-                ClosedContact(float(self.mu[k]), contact.ways, d, contact.axle, contact.sign)
-            )
+            items.append(self._item(k, d))
         return items
+
+    def _item(self, k: int, d: Array | None) -> ClosedContact:
+        c, law = self.mechanism.contacts[k], self.law
+        mu, static = float(law.friction[k]), float(law.static[k])
+        return ClosedContact(mu, c.ways, d, c.axle, c.sign, c.way, static)
 
     def _choose(
         self,
@@ -398,11 +410,10 @@ class Automaton:
     def _begins_along(self, k: int, states: tuple[str, ...], columns: Array) -> Array:
         """Direction in which a contact begins to slip: against the force that it cannot take."""
         contacts = self.mechanism.contacts
-        items = [
-            ClosedContact(float(self.mu[j]), c.ways, None, c.axle, c.sign)
-            for j, c in enumerate(contacts)
-        ]
-        force = decisions.shared(items, states, columns[:, 2:5])[k, 1:]
+        items = [self._item(j, None) for j in range(len(contacts))]
+        given = columns[:, 2:5].copy()
+        given[:, 2] /= self.law.ratio
+        force = decisions.shared(items, states, given)[k, 1:]
         if contacts[k].is_flat:
             way = contacts[k].ways[0]
             return -np.sign(force[way]) * np.eye(2)[way]

@@ -37,10 +37,11 @@ class ClosedContact(NamedTuple):
 
     Parameters
     ----------
-    friction : μ.
+    friction : μ while it slides.
     ways : directions along the ground that it may hold, 0 and 1.
     d : (2,) direction of slip; None where it does not slip.
-    axle, sign : as of `Contact`.
+    axle, sign, way : as of `Contact`.
+    static : μ of what holds; that of sliding by default.
     """
 
     friction: float
@@ -48,6 +49,13 @@ class ClosedContact(NamedTuple):
     d: Array | None
     axle: int = -1
     sign: float = 1.0
+    way: int = 1
+    static: float | None = None
+
+    @property
+    def holds(self) -> float:
+        """μ up to which it rolls."""
+        return self.friction if self.static is None else self.static
 
 
 class ContactChoice(NamedTuple):
@@ -125,19 +133,20 @@ def along_own_slip(
 
 
 def shared(items: list[ClosedContact], states: tuple[str, ...], x: Array) -> Array:
-    """x with lateral forces of rolling wheels of one axle in proportion to what friction leaves."""
+    """x with forces of rolling wheels along their axle in proportion to what friction leaves."""
     x = x.copy()
     for axle in {item.axle for item in items if item.axle >= 0}:
         own = [k for k, i in enumerate(items) if i.axle == axle and states[k] == ROLLS]
         if len(own) < 2:
             continue
+        way, other = 1 + items[own[0]].way, 2 - items[own[0]].way
         room = np.array(
-            [np.sqrt(max((items[k].friction * x[k, 0]) ** 2 - x[k, 1] ** 2, 0.0)) for k in own]
+            [np.sqrt(max((items[k].holds * x[k, 0]) ** 2 - x[k, other] ** 2, 0.0)) for k in own]
         )
-        total = sum(items[k].sign * x[k, 2] for k in own)
+        total = sum(items[k].sign * x[k, way] for k in own)
         share = room / room.sum() if room.sum() > 0 else np.full(len(own), 1 / len(own))
         for k, part in zip(own, share, strict=True):
-            x[k, 2] = items[k].sign * part * total
+            x[k, way] = items[k].sign * part * total
     return x
 
 
@@ -226,7 +235,7 @@ def _evaluated(
         elif N < -1e-11 * scale_x:
             bad[k], wish[k] = -N / scale_x, OFF
         elif state == ROLLS and item.ways:
-            bad[k] = (np.linalg.norm(F) - item.friction * N) / scale_x
+            bad[k] = (np.linalg.norm(F) - item.holds * N) / scale_x
             wish[k] = SLIDES
         elif state == SLIDES and item.d is None and direction is not None:
             slip = w[k, 1:]

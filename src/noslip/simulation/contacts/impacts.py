@@ -43,8 +43,8 @@ def strike(
     for i, k in enumerate(which):
         w0[3 * i] *= 1.0 + e[k]
     items = [
-        ClosedContact(float(mu[k]), contacts[k].ways, None, contacts[k].axle, contacts[k].sign)
-        for k in which
+        ClosedContact(float(mu[k]), contact.ways, None, contact.axle, contact.sign, contact.way)
+        for k, contact in ((k, contacts[k]) for k in which)
     ]
     choice = decide(J @ Psi @ J.T, w0, items, tuple(ROLLS for _ in which)).choice
     if choice is None:

@@ -51,10 +51,14 @@ from noslip.simulation.trajectory import (
     column,
 )
 
+#: Share of a run up to which a span without grip is not told of.
+SHORTEST = 1e-5
 #: First step after an event, s: guards that fall within 2⁻²⁴ of it are not seen.
 FIRST_STEP = 1e-6
 #: Events without progress, and the share of the run that so many events cover at least.
 MOST_AT_ONCE, MOST_EVENTS, LEAST_SHARE = 24, 512, 1e-6
+#: The same of events that follow each other evenly: their later half takes that much of a half.
+SMALL_SHARE, EVENLY = 1e-3, 0.95
 #: How far ahead guards that are zero are looked at, s.
 AHEAD = 1e-7
 #: Guards this small, relative to their usual size, are zero.
@@ -439,8 +443,11 @@ class _ContactRun:
         at_once = times[-MOST_AT_ONCE:]
         is_still = len(at_once) == MOST_AT_ONCE and at_once[-1] - at_once[0] <= 1e-12
         some = times[-MOST_EVENTS:]
-        span = LEAST_SHARE * (request.end_time - request.start_time)
-        if is_still or (len(some) == MOST_EVENTS and some[-1] - some[0] < span):
+        length, span = request.end_time - request.start_time, some[-1] - some[0]
+        # bounces that come closer and closer have an end
+        later = some[-1] - some[len(some) // 2]
+        crawls = span < SMALL_SHARE * length and later > EVENLY * span / 2
+        if is_still or (len(some) == MOST_EVENTS and (crawls or span < LEAST_SHARE * length)):
             raise Stuck("contact states change back and forth without end (chatter)")
 
     def _triggers(self, system: System, result: NativeResult) -> list[tuple[int, str]]:
@@ -450,11 +457,11 @@ class _ContactRun:
         assert function is not None
         numbers = np.concatenate([self._angles(), values])
         y, n, t = self._reached, system.num_states, self._t
-        here = function(t, y, self._u, numbers)
+        here = function(t, y[:n], self._u, numbers)
         later = y.copy()
         later[:n] += AHEAD * system.rates(t, y[:n], self._u, values)[:n]
         u = inputs_at(self._plan(system), t + AHEAD, later)
-        ahead = function(t + AHEAD, later, u, numbers)
+        ahead = function(t + AHEAD, later[:n], u, numbers)
         probe = self._automaton.probe(State(t, self._q, self._v, self._z, self._u))
         load = max(float(np.max(np.abs(probe.h), initial=0.0)), 1e-9)
         found = []
@@ -564,7 +571,7 @@ class _ContactRun:
     def _sources(self, t: Array, numbers: list[Array], reactions: bool) -> Sources:
         """Columns of contacts, of losses, of powers and outputs."""
         contacts, parts = self._mechanism.contacts, self._parts
-        mu = self._automaton.mu
+        law = self._automaton.law
         all_numbers = np.concatenate(numbers)
         codes = np.concatenate(
             [np.tile([CODES[s] for s in part.states], (len(part.t), 1)) for part in parts]
@@ -573,8 +580,8 @@ class _ContactRun:
         for k, contact in enumerate(contacts):
             slip, load = all_numbers[:, k, :2], all_numbers[:, k, 2]
             slides = codes[:, k] == CODES[SLIDES]
-            force = np.linalg.norm(all_numbers[:, k, 3:], axis=1)
-            most = mu[k] * load
+            force = np.linalg.norm(all_numbers[:, k, 3:] / [1.0, law.ratio[k]], axis=1)
+            most = np.where(slides, law.friction[k], law.static[k]) * load
             grip = np.where(most > 0, force / np.where(most > 0, most, 1.0), 0.0)
             along = np.linalg.norm(slip[:, list(contact.ways)], axis=1)
             found[f"{contact.name}.contact"] = ("1", codes[:, k])
@@ -642,6 +649,8 @@ class _ContactRun:
                 spans = self._spans(k, state)
                 if state == SLIDES and not self._automaton.mu[k]:
                     continue
+                # what cannot be told apart in print is not worth a note
+                spans = [(a, b) for a, b in spans if b - a > SHORTEST * (self._t - self._starts[0])]
                 if spans:
                     listed = ", ".join(f"{a:.6g} to {b:.6g} s" for a, b in spans[:3])
                     more = f" and {len(spans) - 3} times more" if len(spans) > 3 else ""

@@ -7,10 +7,14 @@ are independent speeds, so that K = [A; E] stays what it was.
 
 The friction of a contact that slides is one force for all of that,
 
-    (1)  F = −μ N d,    d = v/|v|  free,  or  (cos φ, sin φ), φ = φ₀ + φ̇₀ (t − t₀)  guided
+    (1)  F = −μ N D d,    d = D v/|D v|  free,  or  (cos φ, sin φ), φ = φ₀ + φ̇₀ (t − t₀)  guided
+
+with D = diag(1, r) and r the friction across the heading by that along it,
 
 guided where v is zero or nearly so: after slip has begun, along a single direction, and shortly
-before it ends. Which of both, φ₀, φ̇₀ and t₀ are parameters of a run, not code.
+before it ends. Slips scaled by D and forces by D⁻¹ follow the law of equal friction in all
+directions, in which decisions are made (`ContactNumbers.scaled`). Which of both, φ₀, φ̇₀ and t₀ are
+parameters of a run, not code.
 """
 
 from __future__ import annotations
@@ -72,6 +76,7 @@ class ContactFriction(AbstractForce):
     name: str
     contact: str
     friction: Scalar
+    lateral: Scalar | None = None
 
     def states(self) -> tuple[Quantity, ...]:
         text = "energy that friction took"
@@ -86,19 +91,27 @@ class ContactFriction(AbstractForce):
         moving = loads.sliding(contact)
         given = {key: read.scalar(f"{self.contact}.{key}") for key in NUMBERS}
         angle = given["slip_angle"] + given["slip_turn"] * (read.scalar("t") - given["slip_since"])
-        guided, slips = given["is_guided"], {w: moving.slip[w] for w in ways}
+        guided, scale = given["is_guided"], dict(zip(WAYS, scales(self, read), strict=True))
+        slips = {w: scale[w] * moving.slip[w] for w in ways}
         # where it is guided the root has no part in it, but must not be zero
         speed = ca.sqrt(sum((v**2 for v in slips.values()), ca.SX(0)) + guided)
         along = dict(zip(WAYS, (ca.cos(angle), ca.sin(angle)), strict=True))
         d = {w: guided * along[w] + (1 - guided) * slips[w] / speed for w in ways}
         grip = read.scalar(self.friction) * loads.load(row)
-        force = sum((-grip * d[w] * moving.directions[w] for w in ways), ca.SX.zeros(3))
+        force = sum((-grip * scale[w] * d[w] * moving.directions[w] for w in ways), ca.SX.zeros(3))
         for body, sign in ((contact.body, 1.0), (contact.plane.body, -1.0)):
             loads.push_at(DISSIPATIVE, body, moving.point, sign * force)
         loads.evolve(
             f"{self.contact}.friction_loss",
             grip * sum((d[w] * slips[w] for w in ways), ca.SX(0)),
         )
+
+
+def scales(law: ContactFriction, read: Any) -> tuple[ca.SX, ca.SX]:
+    """D of (1)."""
+    if law.lateral is None:
+        return ca.SX(1), ca.SX(1)
+    return ca.SX(1), read.scalar(law.lateral) / read.scalar(law.friction)
 
 
 class Contact(NamedTuple):
@@ -109,8 +122,9 @@ class Contact(NamedTuple):
     name : of the contact.
     ways : directions along the ground in which it holds where it rolls, 0 and 1 of `WAYS`.
     lifts : whether it has a normal row; a wheel under a planar joint has none.
-    axle, sign : contacts with the same number share their lateral force as friction allows, each
-        along its own lateral direction or against it; −1: none.
+    axle, sign : contacts with the same number share their force along `way` as friction allows,
+        each along its own direction or against it; −1: none.
+    way : of `WAYS`, along which the contacts of an axle cannot move against each other.
     """
 
     name: str
@@ -118,6 +132,7 @@ class Contact(NamedTuple):
     lifts: bool
     axle: int = -1
     sign: float = 1.0
+    way: int = 1
 
     @property
     def is_flat(self) -> bool:
@@ -165,6 +180,19 @@ class ContactNumbers(NamedTuple):
     loads: Array
     slopes: Array
 
+    def scaled(self, ratio: Array) -> ContactNumbers:
+        """Rows across the headings times r of (1), and forces there by it."""
+        if np.all(ratio == 1.0):
+            return self
+        D = np.ones(3 * len(ratio))
+        D[2::3] = ratio
+        return self._replace(
+            J=D[:, None] * self.J,
+            gamma=D * self.gamma,
+            speeds=D * self.speeds,
+            slopes=self.slopes * D,
+        )
+
     def response(self) -> tuple[Array, Array]:
         """a₀ and Ψ: v̇ = a₀ + Ψ f for forces f on the tree speeds, other rows held."""
         n, m = len(self.h), len(self.b)
@@ -178,6 +206,15 @@ class ContactNumbers(NamedTuple):
         right[:n, n], right[n:, n] = self.h, self.b
         solved = np.asarray(np.linalg.lstsq(K, right, rcond=1e-13)[0], dtype=float)
         return solved[:n, n], solved[:n, :n]
+
+
+class Coefficients(NamedTuple):
+    """(c,) numbers of the contacts: μ of sliding and of what holds, r of (1), restitution."""
+
+    friction: Array
+    static: Array
+    ratio: Array
+    restitution: Array
 
 
 class ContactMechanism:
@@ -207,9 +244,14 @@ class ContactMechanism:
                 "rename it",
             )
         forces = tuple(
-            ContactFriction(name=f"{c.name}.sliding", contact=c.name, friction=mu)
+            ContactFriction(
+                name=f"{c.name}.sliding",
+                contact=c.name,
+                friction=mu,
+                lateral=c.coulomb().lateral_friction,
+            )
             for c in judged
-            if (mu := c.coulomb()[0]) is not None
+            if (mu := c.coulomb().friction) is not None
         )
         self.num_own = len(model.parameters)
         self.model: Model = dataclasses.replace(
@@ -238,9 +280,9 @@ class ContactMechanism:
                     "write normal = true at the contact, or let a planar joint stand on three "
                     "wheels that are not in line",
                 )
-            axle, sign = axles.get(c.name, (-1, 1.0))
+            axle, sign, way = axles.get(c.name, (-1, 1.0, 1))
             ways = tuple(k for k, way in enumerate(WAYS) if f"{c.name}.{way}" in rows)
-            found.append(Contact(c.name, ways, row in rows, axle, sign))
+            found.append(Contact(c.name, ways, row in rows, axle, sign, way))
         return tuple(found)
 
     def values(self, given: Array) -> Array:
@@ -252,13 +294,27 @@ class ContactMechanism:
         """Place of a number of a contact among the parameters."""
         return self._places[f"{self.contacts[contact].name}.{key}"]
 
-    def coefficients(self, values: Array) -> tuple[Array, Array]:
-        """(c,) friction and restitution."""
+    def coefficients(self, values: Array) -> Coefficients:
+        """Coefficients of the contacts in numbers."""
         named = self.model.parameter_values(values)
         by_name = {c.name: c.coulomb() for c in self.model.contacts}
-        given = [by_name[c.name] for c in self.contacts]
-        mu = np.array([0.0 if f is None else number(f, named) for f, _ in given])
-        return mu, np.array([number(e, named) for _, e in given])
+        rows = []
+        for contact in self.contacts:
+            law = by_name[contact.name]
+            mu = 0.0 if law.friction is None else number(law.friction, named)
+            static = mu if law.static_friction is None else number(law.static_friction, named)
+            across = mu if law.lateral_friction is None else number(law.lateral_friction, named)
+            if static < mu or across < 0.0 or (across != mu and mu <= 0.0):
+                raise SimulationError(
+                    f"contact '{contact.name}' has friction {mu:g}, static friction {static:g} "
+                    f"and lateral friction {across:g}",
+                    f"contacts of model '{self.model.name}'",
+                    "give friction above zero, at least as much while it holds, and no negative "
+                    "one",
+                )
+            ratio = across / mu if mu > 0.0 else 1.0
+            rows.append([mu, static, ratio, number(law.restitution, named)])
+        return Coefficients(*np.array(rows).T)
 
     def released(self, states: tuple[str, ...]) -> tuple[str, ...]:
         """Rows that do not hold in a set of contact states."""
@@ -287,7 +343,8 @@ class ContactMechanism:
         columns: list[ca.SX] = []
         axles: dict[int, list[tuple[ca.SX, ca.SX]]] = {}
         rolling = [c.axle for c, s in zip(self.contacts, states, strict=True) if s == ROLLS]
-        friction = {c.name: c.coulomb()[0] for c in self.model.contacts}
+        laws = {c.name: c.coulomb() for c in self.model.contacts}
+        frictions = {f.contact: f for f in self.model.forces if isinstance(f, ContactFriction)}
         for k, (contact, state) in enumerate(zip(self.contacts, states, strict=True)):
             found = traces[contact.name]
             slip = [kin.at_speeds(found.slip[way]) for way in WAYS]
@@ -295,28 +352,37 @@ class ContactMechanism:
                 guards[k, "lands"] = found.height + GAP_SLACK
                 columns += [*slip, ca.SX(0), ca.SX(0), ca.SX(0)]
                 continue
-            load, given_mu = eq.contact_load(contact.name), friction[contact.name]
-            mu = ca.SX(0 if given_mu is None else kin.reader.scalar(given_mu))
+            load, law = eq.contact_load(contact.name), frictions.get(contact.name)
+            mu = static = ca.SX(0) if law is None else kin.reader.scalar(law.friction)
+            scale = (ca.SX(1), ca.SX(1)) if law is None else scales(law, kin.reader)
+            if (holds := laws[contact.name].static_friction) is not None:
+                static = kin.reader.scalar(holds)
             force = [ca.SX(0), ca.SX(0)]
             given = {key: params[f"{contact.name}.{key}"] for key in NUMBERS}
             if state == ROLLS:
                 for w in contact.ways:
                     force[w] = eq.multipliers[rows.index(f"{contact.name}.{WAYS[w]}")]
+                room = (static * load) ** 2
                 if contact.ways and contact.axle >= 0 and rolling.count(contact.axle) > 1:
-                    room = (mu * load) ** 2 - force[0] ** 2
-                    axles.setdefault(contact.axle, []).append((room, contact.sign * force[1]))
-                    guards[k, "slips"] = room
+                    way, other = contact.way, 1 - contact.way
+                    room -= (force[other] / scale[other]) ** 2
+                    shared = contact.sign * force[way] / scale[way]
+                    axles.setdefault(contact.axle, []).append((room, shared))
+                    if other in contact.ways:
+                        guards[k, "slips"] = room
                 elif contact.ways:
-                    guards[k, "slips"] = (mu * load) ** 2 - force[0] ** 2 - force[1] ** 2
+                    guards[k, "slips"] = room - sum(
+                        (f / s) ** 2 for f, s in zip(force, scale, strict=True)
+                    )
             elif contact.ways:
                 guided, angle = given["is_guided"], given["slip_angle"]
                 angle += given["slip_turn"] * (kin.symbols.t - given["slip_since"])
                 d, along = [ca.cos(angle), ca.sin(angle)], ca.SX(0)
-                size = sum((slip[w] ** 2 for w in contact.ways), ca.SX(0))
+                size = sum(((scale[w] * slip[w]) ** 2 for w in contact.ways), ca.SX(0))
                 for w in contact.ways:
-                    along += d[w] * slip[w]
-                    free = (1 - guided) * slip[w] / ca.sqrt(size + guided)
-                    force[w] = -mu * load * (guided * d[w] + free)
+                    along += d[w] * scale[w] * slip[w]
+                    free = (1 - guided) * scale[w] * slip[w] / ca.sqrt(size + guided)
+                    force[w] = -mu * load * scale[w] * (guided * d[w] + free)
                 # without friction nothing grips
                 grips = guided * (along + STICK_SLACK) + (1 - guided)
                 guards[k, "grips"] = ca.if_else(mu > 0, grips, 1)
@@ -445,7 +511,7 @@ class _Push(AbstractForce):
 def _is_judged(contact: AbstractContact) -> bool:
     """Whether a contact follows Coulomb's law: it has friction, or a load and nothing to hold."""
     ways = [d for d in contact.directions() if d != NORMAL]
-    return contact.coulomb()[0] is not None or (NORMAL in contact.directions() and not ways)
+    return contact.coulomb().friction is not None or (NORMAL in contact.directions() and not ways)
 
 
 def _check(system: System) -> None:
@@ -453,7 +519,7 @@ def _check(system: System) -> None:
     where = f"contacts of model '{system.model.name}'"
     if system.costates:
         raise SimulationError(
-            "vakonomic mechanics has no friction",
+            "vakonomic equations have costates in place of forces, and no friction",
             where,
             "use a formulation that follows d'Alembert's principle",
         )
@@ -472,24 +538,32 @@ def _check(system: System) -> None:
         )
 
 
-def _axles(system: System, names: list[str]) -> dict[str, tuple[int, float]]:
-    """Contact → number of the axle whose lateral force it shares, and its sign there."""
+def _axles(system: System, names: list[str]) -> dict[str, tuple[int, float, int]]:
+    """Contact → number of the axle whose force along a way it shares, its sign there, the way.
+
+    Two contacts that cannot move against each other along their lateral or their longitudinal
+    directions, as wheels of an axle or feet of a body, leave open who of them holds what.
+    """
     kin = system.kinematics
     index = {row.name: k for k, row in enumerate(kin.rows)}
-    found: dict[str, tuple[int, float]] = {}
+    found: dict[str, tuple[int, float, int]] = {}
     t, q = kin.probe.configurations(1)[0]
     matrix, _ = kin.probe.matrix(q, t)
     for group, redundancy in enumerate(kin.redundant):
         rows = [kin.rows[redundancy.row].name, *redundancy.follows_from]
         owners = [row.rpartition(".")[0] for row in rows]
-        if len(rows) != 2 or not all(row.endswith(f".{LATERAL}") for row in rows):
+        ways = {row.rpartition(".")[2] for row in rows}
+        if len(rows) != 2 or len(ways) != 1 or not ways <= set(WAYS):
             continue
+        way = WAYS.index(ways.pop())
         if not set(owners) <= set(names):
             continue
         one, other = (matrix[index[row]] for row in rows)
-        axle, sign = found.get(owners[1], (group, 1.0))
-        found[owners[1]] = axle, sign
-        found[owners[0]] = axle, sign * float(np.sign(one @ other))
+        axle, sign, known = found.get(owners[1], (group, 1.0, way))
+        if known != way or found.get(owners[0], (axle, 1.0, way))[0] != axle:
+            continue
+        found[owners[1]] = axle, sign, way
+        found[owners[0]] = axle, sign * float(np.sign(one @ other)), way
     return found
 
 

@@ -1,0 +1,211 @@
+"""Runs with ``contact="coulomb"`` against closed forms: books' problems of slip, lift and landing.
+
+Bounds: events are found to rounding of their guards, ways and energies to the tolerance of 1e-11.
+"""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad, solve_ivp
+from scipy.optimize import brentq
+
+import noslip as ns
+
+G = 9.81
+TIGHT = {"contact": "coulomb", "rtol": 1e-11, "atol": 1e-12}
+EVENT, WAY, ENERGY = 1e-11, 1e-9, 1e-9
+#: A foot is a ball so small that it is a point.
+POINT = ns.surfaces.Ball(radius=1e-12)
+#: A planar joint whose plane is x–z.
+UPRIGHT = ns.Placement(angles=(np.pi / 2, 0, 0))
+
+
+def foot(name, body, x, y, **more):
+    return ns.contacts.Rolling(name=name, body=body, wheel=POINT, center=(x, y, 0), **more)
+
+
+def upright(name, mass, moment):
+    """A body in a vertical plane."""
+    b = ns.ModelBuilder(name=name, gravity=(0, 0, -G))
+    b.body(name, mass=mass, inertia=(moment, moment, moment))
+    b.joint(name, ns.joints.Planar(), parent="world", child=name, parent_frame=UPRIGHT)
+    return b
+
+
+def compiled(b):
+    return ns.compile(ns.derive(b.build()))
+
+
+def words(run):
+    return [(e.contact, e.what) for e in run.contact_events]
+
+
+@pytest.mark.slow
+def test_block_on_a_belt_sticks_and_slips():
+    """Friction oscillator: static friction 0.5, 0.3 of sliding; all times in closed form."""
+    static, sliding, belt, k, m = 0.5, 0.3, 0.5, 50.0, 2.0
+    b = upright("block", m, 0.1)
+    b.body("belt", mass=1.0, inertia=(1, 1, 1))
+    along, moves = ns.joints.Prismatic(axis=(1, 0, 0)), {"position": f"{belt}*t"}
+    b.joint("belt", along, parent="world", child="belt", motion=moves)
+    for name, x in (("left", -0.2), ("right", 0.2)):
+        law = {"friction": sliding, "static_friction": static}
+        b.contact(foot(name, "block", x, -0.01, plane=ns.contacts.Plane(body="belt"), **law))
+    b.force(ns.forces.JointSpring(name="spring", coordinate="block.x", stiffness=k))
+    start = {"block.x": 0.0, "block.angle": 0.0}
+    run = ns.simulate(compiled(b), duration=3.0, start=start, **TIGHT)
+    w, x_slip, x_mid = np.sqrt(k / m), static * m * G / k, sliding * m * G / k
+    slides = (np.pi + 2 * np.arctan2(belt / w, x_slip - x_mid)) / w
+    holds = 2 * (x_slip - x_mid) / belt
+    first = x_slip / belt
+    period = slides + holds
+    expected = [first, first + slides, first + period, first + period + slides]
+    # two feet leave open who holds what: they slip only together
+    times = np.array([e.time for e in run.contact_events]).reshape(-1, 2)
+    np.testing.assert_allclose(times[:4], np.transpose([expected, expected]), atol=EVENT)
+    assert words(run)[:4] == [(f, w) for w in ("slips", "grips") for f in ("left", "right")]
+    assert run.energy_drift < ENERGY
+    assert run["left.grip"].max() <= 1 + 1e-9
+    lost = run["friction_loss"][-1]
+    assert lost == pytest.approx(run["left.friction_loss"][-1] + run["right.friction_loss"][-1])
+
+
+@pytest.mark.slow
+def test_friction_that_depends_on_the_direction_turns_the_slip():
+    """A ball whose friction across is half of that along, against the slip's own equations."""
+    mu, across, m, r = 0.4, 0.2, 2.0, 0.1
+    b = ns.ModelBuilder(name="ball", gravity=(0, 0, -G))
+    b.body("ball", mass=m, inertia=(0.4 * m * r**2,) * 3)
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    law = {"friction": mu, "lateral_friction": across}
+    b.contact(ns.contacts.Rolling(name="c", body="ball", wheel=ns.surfaces.Ball(radius=r), **law))
+    start = {"ball.vx": 2.0, "ball.vy": -1.5, "ball.wx": 0.0, "ball.wy": 0.0, "ball.wz": 0.0}
+    run = ns.simulate(compiled(b), duration=1.5, start=start, **TIGHT)
+
+    def slip_rate(t, y):
+        s, (a, c) = y[:2], (mu, across)
+        d = s / np.hypot(a * s[0], c * s[1])
+        return np.concatenate([-3.5 * G * d * [a**2, c**2], -G * d * [a**2, c**2]])
+
+    # up to the last 1e-3 m/s of slip, where the direction turns ever faster
+    ends = run.contact_events[0].time
+    seen = run.t < ends - 1e-2
+    found = solve_ivp(
+        slip_rate, (0, ends), [2.0, -1.5, 2.0, -1.5], t_eval=run.t[seen], rtol=1e-12, atol=1e-13
+    )
+    slip = np.hypot(*found.y[:2])
+    np.testing.assert_allclose(run["c.slip"][seen], slip, atol=1e-8)
+    assert np.max(np.abs(run["c.grip"][seen] - 1.0)) < 1e-12
+    assert words(run) == [("c", "grips")]
+    assert run.energy_drift < ENERGY
+
+
+def dome_after_slip(mu, cos_start):
+    """Angles of slip and of lift-off of a ball on a dome, from rest."""
+    slips = brentq(lambda a: 2 * np.sin(a) - mu * (17 * np.cos(a) - 10 * cos_start), 0.0, np.pi / 2)
+    # W = L ω²: W' = 2 g sin − 2 μ (g cos − W)
+    A = G * (4 * mu**2 - 2) / (1 + 4 * mu**2)
+    B = 2 * mu * (A - G)
+    W = 10 / 7 * G * (cos_start - np.cos(slips))
+    C = (W - A * np.cos(slips) - B * np.sin(slips)) * np.exp(-2 * mu * slips)
+
+    def load(a):
+        return G * np.cos(a) - (C * np.exp(2 * mu * a) + A * np.cos(a) + B * np.sin(a))
+
+    return slips, brentq(load, slips, np.pi / 2)
+
+
+@pytest.mark.slow
+def test_a_ball_leaves_a_dome_after_it_has_slipped():
+    """Curved ground with a gap; angles of slip and lift-off from the energy along the angle."""
+    R, r, m, mu, begin = 1.0, 0.1, 1.0, 0.3, 0.1
+    b = ns.ModelBuilder(name="dome", gravity=(0, 0, -G))
+    b.body("ball", mass=m, inertia=(0.4 * m * r**2,) * 3)
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    ground, wheel = ns.grounds.SphereGround(radius=R), ns.surfaces.Ball(radius=r)
+    b.contact(ns.contacts.Rolling(name="c", body="ball", wheel=wheel, ground=ground, friction=mu))
+    system = compiled(b)
+    given = {"start": {"ball.x": 1.1 * np.sin(begin), "ball.y": 0.0}, "guess": {"ball.z": 1.0}}
+    run = ns.simulate(system, duration=1.5, **given, **TIGHT)
+    assert words(run) == [("c", "slips"), ("c", "lifts")]
+    at = [0.0, *(e.time for e in run.contact_events)]
+    there = ns.simulate(system, duration=1.5, samples=[*at, 1.5], **given, **TIGHT)
+    angles = np.arctan2(there["ball.x"], there["ball.z"])[1:3]
+    np.testing.assert_allclose(angles, dome_after_slip(mu, np.cos(begin)), atol=1e-9)
+    assert run.energy_drift < ENERGY
+    assert np.all(run["c.load"][run["c.contact"] > 0] > -1e-9)
+
+
+@pytest.mark.slow
+def test_a_ladder_leaves_its_wall_at_two_thirds():
+    """Without friction the wall is left where sin θ is 2/3 of what it was."""
+    length, m, begin = 2.0, 3.0, np.radians(70)
+    b = upright("ladder", m, m * length**2 / 12)
+    free = {"longitudinal": False, "lateral": False}
+    b.contact(foot("floor", "ladder", length / 2, 0, **free))
+    wall = ns.contacts.Plane(frame=ns.Placement(angles=(0, np.pi / 2, 0)))
+    b.contact(foot("wall", "ladder", -length / 2, 0, plane=wall, **free))
+    system, given = compiled(b), {"start": {"ladder.angle": -begin}}
+    run = ns.simulate(system, duration=0.8, **given, **TIGHT)
+    assert words(run)[0] == ("wall", "lifts")
+    at = run.contact_events[0].time
+    there = ns.simulate(system, duration=0.8, samples=[0.0, at, 0.8], **given, **TIGHT)
+    assert np.sin(-there["ladder.angle"][1]) == pytest.approx(2 / 3 * np.sin(begin), abs=1e-10)
+    assert run.energy_drift < ENERGY
+
+
+@pytest.mark.slow
+def test_a_block_slides_on_a_slope_that_accelerates():
+    """It slips where a = g (sin α + μ cos α)/(cos α − μ sin α) or its mirror image."""
+    slope, mu, rate = 0.3, 0.6, 4.0
+    b = upright("block", 2.0, 0.1)
+    b.body("wedge", mass=1.0, inertia=(1, 1, 1))
+    along = ns.joints.Prismatic(axis=(1, 0, 0))
+    moves = {"position": f"-{rate}*t^3/6"}
+    b.joint("wedge", along, parent="world", child="wedge", motion=moves)
+    plane = ns.contacts.Plane(body="wedge", frame=ns.Placement(angles=(0, slope, 0)))
+    for name, x in (("low", 0.2), ("high", -0.2)):
+        b.contact(foot(name, "block", x, -0.1, plane=plane, friction=mu))
+    start = {"block.x": 0.0, "block.angle": -slope}
+    run = ns.simulate(compiled(b), duration=1.5, start=start, **TIGHT)
+    # the wedge goes up its own slope: friction has to keep the block from sliding down
+    most = G * (mu * np.cos(slope) - np.sin(slope)) / (np.cos(slope) + mu * np.sin(slope))
+    assert words(run)[:2] == [("low", "slips"), ("high", "slips")]
+    for event in run.contact_events[:2]:
+        assert event.time == pytest.approx(most / rate, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_a_block_rocks_as_housners():
+    """Times of impacts by quadrature; each takes 1 − (1 − 3/2 sin² α)² of the energy [Housner]."""
+    half, high, m, begin = 0.1, 0.5, 10.0, 0.6
+    alpha, R = np.arctan2(half, high), np.hypot(half, high)
+    moment = m * R**2 / 3
+    b = upright("block", m, moment)
+    b.contact(foot("left", "block", -half, -high, friction=2.0))
+    b.contact(foot("right", "block", half, -high, friction=2.0))
+    tilt = begin * alpha
+    c, s = np.cos(-tilt), np.sin(-tilt)
+    start = {"block.angle": -tilt, "block.x": -(c * half + s * high), "block.rate": 0.0}
+    start |= {"block.y": -(s * half - c * high)}
+    p2, keeps = 3 * G / (4 * R), 1 - 1.5 * np.sin(alpha) ** 2
+
+    def quarter(top):
+        def density(u):
+            product = np.sin(alpha - top * (1 - u * u / 2)) * (top / 2)
+            return 2 * top / np.sqrt(4 * p2 * product * np.sinc(top * u * u / 2 / np.pi))
+
+        return quad(density, 0, 1, epsabs=1e-13, epsrel=1e-13)[0]
+
+    times, t, top = [], 0.0, tilt
+    for _ in range(4):
+        t += quarter(top)
+        times.append(t)
+        speed = keeps * np.sqrt(2 * p2 * (np.cos(alpha - top) - np.cos(alpha)))
+        top = alpha - np.arccos(speed**2 / (2 * p2) + np.cos(alpha))
+        t += quarter(top)
+    run = ns.simulate(compiled(b), duration=times[-1] + 0.05, start=start, **TIGHT)
+    impacts = [e for e in run.contact_events if e.loss > 0]
+    np.testing.assert_allclose([e.time for e in impacts], times, atol=1e-9)
+    first = 0.5 * (moment + m * R**2) * 2 * p2 * (np.cos(alpha - tilt) - np.cos(alpha))
+    assert impacts[0].loss == pytest.approx(first * (1 - keeps**2), rel=1e-9)
+    assert run.energy_drift < ENERGY
