@@ -358,6 +358,40 @@ FAR = 6.0
 LIGHT, LIFT_OFF = 0.25, "lift-off at 0 N"
 
 
+#: Name of the panel of strips.
+STRIPS = "contacts"
+
+
+def contact_panels(run: Trajectory) -> list[Panel]:
+    """States of the contacts of a run by Coulomb's law as strips, then grip, load and slip.
+
+    A strip is a line while its contact rolls, a band while it slides, and a gap while it is off.
+    """
+    suffix = ".contact"
+    names = [name.removesuffix(suffix) for name in run.columns if name.endswith(suffix)]
+    if run.contact == "ideal" or not names:
+        return []
+    strips: list[Curve] = []
+    found: dict[str, list[Curve]] = {"grip": [], "load": [], "slip": []}
+    for k, name in enumerate(names):
+        state, place = run[f"{name}{suffix}"], float(len(names) - k)
+        line = np.where(state > 0, place, np.nan)
+        wide = np.where((state == 1.0)[:, None], place + np.array([-0.3, 0.3]), line[:, None])
+        strips.append(Curve(label=name, x=run.t, y=line, band=wide))
+        for what, curves in found.items():
+            curves.append(
+                Curve(label=f"{name}.{what}", x=run.t, y=run[f"{name}.{what}"], told=name)
+            )
+    units = {"grip": "1", "load": "N", "slip": "m/s"}
+    titles = {"grip": "grip", "load": "load", "slip": "sliding speed"}
+    top = len(names) + 0.6
+    first = Panel(name=STRIPS, unit="", curves=tuple(strips), bottom=0.4, top=top)
+    return [
+        first,
+        *(Panel(name=titles[w], unit=units[w], curves=tuple(c)) for w, c in found.items()),
+    ]
+
+
 def friction_panels(audit: Audit) -> list[Panel]:
     """Friction demand and load of each wheel whose load is known, with their limits.
 

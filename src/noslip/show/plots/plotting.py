@@ -63,6 +63,7 @@ PANELS: Mapping[str, Callable[[Trajectory], list[Panel]]] = {
     "errors": _errors,
     "signals": histories.signal_panels,
     "phase": histories.phase_panels,
+    "contacts": histories.contact_panels,
     "estimate": histories.estimate_panels,
     "adapted": histories.adapted_panels,
 }
@@ -93,7 +94,8 @@ def plot(
         ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
         ``residuals``, ``errors``, ``signals`` (what a controller saw, wanted and got),
         ``estimate`` (errors of an estimator), ``adapted`` (parameters that a controller adapts),
-        ``phase`` or ``friction``; or a list of columns,
+        ``phase``, ``contacts`` (states, grip, load and slip of what slides and lifts) or
+        ``friction``; or a list of columns,
         such as ``["wheel1.angle", "torque1"]``, which are drawn in one panel for each unit.
     against : column on the abscissa of a list of columns, such as ``"sleigh.vx"``.
     labels : of several runs.
@@ -299,6 +301,7 @@ TITLES = {
     "signals": "measured, commanded and applied values",
     "estimate": "errors of the estimate, with two standard deviations",
     "adapted": "adapted parameters",
+    "contacts": "contacts that roll (line), slide (band) or are off",
     "friction": "friction demand of the wheels",
 }
 
@@ -335,6 +338,8 @@ def run_sheets(
     if any(name.startswith("adapted.") for name in run.columns):
         panels = histories.adapted_panels(run)
         sheets["adapted"] = lay_out(panels, title=titles["adapted"], size=size)
+    if panels := histories.contact_panels(run):
+        sheets["contacts"] = lay_out(panels, title=titles["contacts"], size=size)
     if audit is not None and audit.loaded:
         sheets["friction"] = friction_sheet(audit, title=titles["friction"], size=size)
     return sheets

@@ -43,7 +43,17 @@ WIDTH, HEIGHT = 1280, 800
 
 #: Figures that answer what people ask first, in this order, as far as there is room for them; those
 #: of other sections are there, the rest is folded.
-FIRST = ("path", "errors", "controller", "adapted", "inputs", "demand", "speeds", "coordinates")
+FIRST = (
+    "path",
+    "contacts",
+    "errors",
+    "controller",
+    "adapted",
+    "inputs",
+    "demand",
+    "speeds",
+    "coordinates",
+)
 ELSEWHERE = ("energy", "friction", "demand")
 #: Inches of a column of figures on the second screen of the page; the two figures that are wanted
 #: most are always open, and others beside them as far as there is room.
@@ -176,7 +186,12 @@ def _png(image: Image) -> str:
 
 def sheets(subject: ReportSubject) -> dict[str, Sheet]:
     """All figures, as narrow as a phone; elsewhere they are side by side."""
-    from noslip.show.plots.histories import friction_panels, main_signals, signal_panels
+    from noslip.show.plots.histories import (
+        contact_panels,
+        friction_panels,
+        main_signals,
+        signal_panels,
+    )
     from noslip.show.plots.panels import lay_out
     from noslip.show.plots.plotting import run_sheets
 
@@ -187,6 +202,8 @@ def sheets(subject: ReportSubject) -> dict[str, Sheet]:
         found["controller"] = lay_out(main, size="column")
         if len(main) == len(signal_panels(run)):
             del found["signals"]
+    if "contacts" in found:  # states and grip; the figure of its own has loads and slips
+        found["contacts"] = lay_out(contact_panels(run)[:2], size="column")
     if "friction" in found and subject.audit is not None:
         found["demand"] = lay_out(friction_panels(subject.audit)[:1], size="column")
     return found

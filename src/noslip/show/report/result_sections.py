@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from noslip import Trajectory
 from noslip.results import Audit, Certificate
 from noslip.show.report.answers import GROUND
 from noslip.show.report.elements import (
@@ -86,6 +87,8 @@ def ground(subject: ReportSubject, figure: Html) -> PageSection:
     """Contact forces and friction demand of the motion, and the verdict on slip."""
     audit = subject.audit
     key, title = "ground", "No-slip audit"
+    if subject.run.contact != "ideal":
+        return PageSection(key=key, title="Contacts", body=_contacts(subject.run))
     if audit is None or not audit.wheels:
         why = "Nothing rolls or skates: the model has no contacts."
         if subject.model.contacts:
@@ -100,6 +103,38 @@ def ground(subject: ReportSubject, figure: Html) -> PageSection:
         _wheels(audit.to_json()),
     ]
     return PageSection(key=key, title=title, body=joined(parts))
+
+
+#: Rows of events of contacts that a report lists.
+MOST_EVENTS = 40
+
+
+def _contacts(run: Trajectory) -> Html:
+    """What contacts did in a run by Coulomb's law, event by event."""
+    said = [note for note in run.notes if note.startswith("contact '")]
+    lost = {name: float(run[name][-1]) for name in ("friction_loss", "impact_loss")}
+    words = "Contacts roll, slide and lift off by Coulomb's law, event by event."
+    if not run.contact_events:
+        words += " None of them changed: each did what it does at the start all the while."
+    shown = run.contact_events[:MOST_EVENTS]
+    rows = [[number(e.time, 7), code(e.contact), text(e.what), number(e.loss, 4)] for e in shown]
+    left = len(run.contact_events) - len(shown)
+    parts = [
+        paragraph(text(words)),
+        facts(
+            [
+                *((note.partition("'")[2].partition("'")[0], text(note)) for note in said),
+                ("friction took", quantity(lost["friction_loss"], "J")),
+                ("impacts took", quantity(lost["impact_loss"], "J")),
+            ]
+        ),
+        table("Events", ("time, s", "contact", "what", "taken, J"), rows, numbers={0, 3})
+        if rows
+        else Html(""),
+    ]
+    if left:
+        parts.append(paragraph(text(f"{left} more: run.contact_events has all of them.")))
+    return joined(parts)
 
 
 def _why(audit: Audit) -> Html:
