@@ -428,9 +428,11 @@ class NewtonEuler:
         rhs = np.concatenate([(Q - c).ravel(), -rate.ravel()])
         # rows and columns to one size before small singular values are cut off
         scale = 1.0 / np.sqrt(np.maximum(np.abs(system).max(axis=1), 1e-300))
-        solved = (
-            scale * np.linalg.lstsq(scale[:, None] * system * scale, scale * rhs, rcond=1e-11)[0]
-        )
+        scaled, solved = scale[:, None] * system * scale, np.zeros(len(rhs))
+        # refined twice: large loads on light wheels cancel
+        for _ in range(3):
+            left = scale * (rhs - system @ solved)
+            solved = solved + scale * np.linalg.lstsq(scaled, left, rcond=1e-11)[0]
         vdot, lam = solved[:count], solved[count:]
         return Motion(
             speed_rates=vdot,

@@ -46,6 +46,9 @@ MODELS: dict[str, str] = {
     "spherical-robot": "spherical_robot",
     "bicycle-on-hills": "bicycle_on_hills",
     "vehicle-on-hills": "vehicle_on_hills",
+    "tippe-top": "tippe_top",
+    "braking-forklift": "braking_forklift",
+    "split-friction-robot": "split_friction_robot.toml",
 }
 
 

@@ -48,6 +48,9 @@ FREEDOMS = {
     "spherical-robot": (5, 0),
     "bicycle-on-hills": (3, 0),
     "vehicle-on-hills": (1, 0),
+    "tippe-top": (3, 0),
+    "braking-forklift": (1, 2),
+    "split-friction-robot": (2, 2),
 }
 
 #: Energy that is lost or gained over the largest energy that moves, at tolerance 1e-11.
