@@ -44,7 +44,7 @@ WIDTHS = {
     "engines": 41,
     "simulation": 45,
     "analysis": 30,
-    "control": 21,
+    "control": 22,
     "scene": 20,
     "show": 23,
     "sweeps": 8,

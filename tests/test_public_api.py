@@ -76,8 +76,8 @@ FAMILIES = {
         Trailers Waist Wheelset
     """.split(),
     "paths": """
-        AbstractPath Arc Catenary Circle Clothoid Composite Ellipse FigureEight Graph Line
-        Nurbs Parametric Polyline Sine Spline parse_path path_from_csv reversed_path
+        AbstractPath Arc Catenary Circle Clothoid Composite Dubins Ellipse FigureEight Graph
+        Line Nurbs Parametric Polyline ReedsShepp Sine Spline parse_path path_from_csv reversed_path
     """.split(),
     "timing": """
         AbstractTiming ConstantEnergy ConstantSpeed LeastTime Limits Quintic SCurve

@@ -18,6 +18,10 @@ from .control.paths.clothoids import (
     Clothoid as Clothoid,
     Polyline as Polyline,
 )
+from .control.paths.shortest import (
+    Dubins as Dubins,
+    ReedsShepp as ReedsShepp,
+)
 from .control.paths.splines import (
     Spline as Spline,
     Nurbs as Nurbs,

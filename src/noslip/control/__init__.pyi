@@ -30,6 +30,9 @@ from .paths.base import (
     Point as Point,
     heading as heading,
 )
+from .paths.shortest import (
+    shortest_words as shortest_words,
+)
 from .plant import (
     parse_sensor as parse_sensor,
     parse_signal as parse_signal,

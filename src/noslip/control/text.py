@@ -17,6 +17,7 @@ import noslip.control.controllers.steered
 import noslip.control.controllers.trailer
 import noslip.control.paths.clothoids
 import noslip.control.paths.curves
+import noslip.control.paths.shortest
 import noslip.control.paths.splines
 import noslip.control.timing.least_time
 import noslip.control.timing.piecewise  # noqa: F401

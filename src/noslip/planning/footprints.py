@@ -83,7 +83,8 @@ def read_footprint(
     nodes = {node.body.name: node for node in system.kinematics.tree.nodes}
     where = f"footprint of model '{system.model.name}'"
     if footprint is None:
-        found = _from_shapes(system, parameters, turns)
+        key = "plan footprint", parameters.tobytes(), tuple(sorted(turns.items()))
+        found = system.cached(key, lambda: _from_shapes(system, parameters, turns))
         if not found:
             raise PlanError(
                 "no body that moves has a shape, so that nothing is known of its size",

@@ -9,6 +9,7 @@ where the replay exceeds them between nodes.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -29,7 +30,9 @@ from noslip.planning.problem import (
     read_problem,
 )
 from noslip.planning.program import Solution
+from noslip.planning.search import Vehicle, Way, WaySearch, vehicle_of
 from noslip.planning.transcription import (
+    TIME,
     MotionSymbols,
     PairShape,
     PlanTask,
@@ -44,8 +47,10 @@ INTERVALS = 40
 GUESSED = 5.0
 #: Obstacles that an outline looks at in a node, beside those that it touched.
 SLOTS, MOST_TOUCHED = 3, 12
+#: Distance over an outline's size up to which an obstacle counts as near.
+NEAR = 0.5
 #: m by which a plan may cut corners between its nodes, before it is refined.
-NODES_APART = 0.05
+NODES_APART = 0.01
 #: m of this that are mended by a larger clearance at the nodes, instead of more nodes.
 CUTS = 1e-3
 #: Rounds of `refine`, and the most intervals it makes.
@@ -214,6 +219,8 @@ class _PlanSearch:
             self._check_ends(around)
         self.margins = np.zeros(len(problem.rows))
         self.state_margins: dict[str, float] = {}
+        self.way: Way | None = None
+        self.searching = 0.0
         self.built = time.perf_counter() - began
 
     @property
@@ -226,12 +233,88 @@ class _PlanSearch:
         num = len(self.problem.marks)
         counts = (intervals,) * num
         fractions = np.full(intervals * num, 1 / intervals)
-        guess = self.guess(given, counts)
-        self._turn_goal(guess)
+        found = self.searched(intervals) if given is None and num == 1 else None
+        guess = found or self.guess(given, counts)
         return self.solved(counts, fractions, guess, None)
 
-    def _turn_goal(self, guess: Guess) -> None:
-        """Nothing to turn without a search."""
+    def searched(self, intervals: int) -> Guess | None:
+        """A motion along the way that a search finds, if the model is a vehicle."""
+        began = time.perf_counter()
+        p, system = self.problem, self.problem.system
+        outlines = ca.SX(0, 1)
+        if self.around is not None:
+            outlines = ca.vertcat(*[ca.vec(o.traced) for o in self.around.outlines])
+        vehicle = None if p.periodic else vehicle_of(system, outlines)
+        names = [c.name for c in system.coordinates]
+        aims = p.marks[0].states
+        if vehicle is None or not all(names[k] in aims for k in vehicle.base[:2]):
+            return None
+        search = WaySearch(p, vehicle, self.around, self.clearance, self._stops)
+        way = search.way()
+        self.way = way
+        self._turn_goal(names, way.q[-1])
+        guess = self._timed(vehicle, way, search.size, intervals)
+        self.searching = time.perf_counter() - began
+        return guess
+
+    def _turn_goal(self, names: list[str], end: Array) -> None:
+        """Count whole turns of angles as the way does."""
+        mark = self.problem.marks[-1]
+        states = dict(mark.states)
+        for name, (low, high) in mark.states.items():
+            if name in names and name.endswith("angle") and low == high:
+                turns = 2 * np.pi * np.round((end[names.index(name)] - low) / (2 * np.pi))
+                states[name] = low + turns, high + turns
+        if states != mark.states:
+            marks = (*self.problem.marks[:-1], dataclasses.replace(mark, states=states))
+            self.problem = dataclasses.replace(self.problem, marks=marks)
+
+    def _timed(self, vehicle: Vehicle, way: Way, size: float, intervals: int) -> Guess:
+        """A motion along a way that stops where the drive's direction changes."""
+        p, s = self.problem, self.symbols
+        speed, push = self._pace(vehicle, size)
+        turns = np.sum(way.drive[1:] * way.drive[:-1], axis=1) < 0
+        ends = [0, *(np.flatnonzero(turns) + 1), len(way.drive)]
+        times, places = [np.zeros(1)], [np.zeros(1)]
+        along = np.append(0.0, np.cumsum(way.lengths))
+        for a, b in itertools.pairwise(ends):
+            length = along[b] - along[a]
+            last = max(3.0 * np.sqrt(length / push), 1.5 * length / speed)
+            part = np.linspace(0.0, 1.0, 4 * intervals + 1)[1:]
+            times.append(times[-1][-1] + part * last)
+            places.append(along[a] + length * part**2 * (3 - 2 * part))
+        t, at = np.concatenate(times), np.concatenate(places)
+        low, high = p.duration
+        total = float(np.clip(t[-1], low, high))
+        t = t * (total / t[-1])
+        nodes = np.linspace(0.0, total, intervals + 1)
+        where = np.interp(nodes, t, at)
+        rate = np.gradient(np.interp(nodes, t, at), nodes)
+        q = np.column_stack([np.interp(where, along, column) for column in way.q.T])
+        k = np.clip(np.searchsorted(along, where, side="right") - 1, 0, len(way.lengths) - 1)
+        drive = way.drive[k] / way.lengths[k][:, None] * rate[:, None]
+        x = np.tile(self._start_values(), (intervals + 1, 1))
+        names = [c.name for c in p.system.coordinates]
+        for j, name in enumerate(s.names):
+            if name in names:
+                x[:, j] = q[:, names.index(name)]
+            elif name in vehicle.drive:
+                x[:, j] = drive[:, vehicle.drive.index(name)]
+            elif name == vehicle.steering_speed and vehicle.steering >= 0:
+                x[:, j] = np.gradient(q[:, vehicle.steering], nodes)
+            elif name == TIME:
+                x[:, j] = nodes
+        x[0] = self._start_values()
+        return Guess(x, np.zeros((intervals, len(s.controls))), np.array([total]))
+
+    def _pace(self, vehicle: Vehicle, size: float) -> tuple[float, float]:
+        """Speed and acceleration to begin with, m/s and m/s²."""
+        limits = [
+            max(abs(v) for v in self.problem.state_limits[name])
+            for name in vehicle.drive
+            if name in self.problem.state_limits
+        ]
+        return min([x for x in limits if np.isfinite(x)] or [4 * size]), 0.5 * size
 
     def guess(self, given: Any, counts: tuple[int, ...]) -> Guess:
         """A first motion: the given one, or straight from mark to mark."""
@@ -336,10 +419,11 @@ class _PlanSearch:
         around = self.around
         if around is None:
             return
-        x = self.full_states(guess.states[1:])
+        x = self.full_states((guess.states[1:] + guess.states[:-1]) / 2)
         times = np.cumsum(t.fractions * guess.durations[t.phase_of])
+        times -= t.fractions * guess.durations[t.phase_of] / 2
         k = 0
-        for group, members, slots in self._groups():
+        for group, members, slots in self._groups(guess):
             offset = np.zeros((len(times), 2))
             if group >= 0:
                 offset = around.offsets(times)[0][group]
@@ -368,7 +452,7 @@ class _PlanSearch:
                 w[t.lines[k][..., 0]], w[t.lines[k][..., 1]] = angle, (own + other) / 2
                 k += 1
 
-    def _groups(self) -> list[tuple[int, Any, int]]:
+    def _groups(self, guess: Guess) -> list[tuple[int, Any, int]]:
         """Obstacles at rest, then each that moves: its place, its pieces, and pieces at a time."""
         around, found = self.around, []
         if around is None:
@@ -376,7 +460,19 @@ class _PlanSearch:
         for group in range(-1, len(around.displacements)):
             members = np.flatnonzero(around.groups == group)
             if len(members):
-                most = SLOTS + len({m for _, m in self.touched})
+                most = min(SLOTS, len(members))
+                if group < 0:
+                    near = around.near(self.full_states(guess.states), most, members)
+                    reach = [
+                        NEAR * float(np.max(np.ptp(o.corners, axis=0)) + 2 * o.radius)
+                        for o in around.outlines
+                    ]
+                    counts = [
+                        np.max(np.sum(d < r, axis=1))
+                        for (_, d, _), r in zip(near, reach, strict=True)
+                    ]
+                    most = max(1, int(np.max(counts)))
+                most += len({m for _, m in self.touched})
                 found.append((group, members, min(len(members), most)))
         return found
 
@@ -420,7 +516,7 @@ class _PlanSearch:
                 row_high[block.rows] = np.array([b[1] for b in given]) - inset
         if t.path is not None:  # what the start does not keep cannot be kept there
             row_low[t.path.rows[0]], row_high[t.path.rows[0]] = -np.inf, np.inf
-        for block in t.pairs:
+        for block in (block for pair in t.pairs for block in pair):
             row_high[block.rows] = np.inf
         return (low, high), (row_low, row_high)
 
@@ -465,15 +561,14 @@ class _PlanSearch:
         """The plan on a mesh."""
         began = time.perf_counter()
         slots: tuple[int, ...] = ()
-        for _, _, count in self._groups():
+        for _, _, count in self._groups(guess):
             slots += (count,) * len(self.around.outlines if self.around else ())
         t = self.task.transcribed(counts, slots, self.around.size if self.around else 1)
         t.set_numbers(self.problem.parameters, fractions)
         w = t.first_guess(guess.states, guess.controls, guess.durations)
         if warm is not None and len(warm.w) == len(w):
             w = warm.w
-            for k in range(len(t.pairs)):
-                t.pairs[k].data[:, -1] = self.clearance + self.extra
+            t.set_margin(self.clearance + self.extra)
         else:
             self._set_obstacles(t, guess, w)
         bounds, row_bounds = self.bounds(t)
@@ -485,7 +580,9 @@ class _PlanSearch:
         self.built = 0.0
         if not found.is_solved:
             self._fail(t, found, bounds, row_bounds)
-        plan = self.planned(t, found, {"build": built, "solve": found.seconds})
+        plan = self.planned(
+            t, found, {"search": self.searching, "build": built, "solve": found.seconds}
+        )
         if self.around is None or plan.clearance >= -NODES_APART:
             return plan
         known = set(self.touched)

@@ -305,11 +305,11 @@ class Transcription:
         linear_rows.append(np.full(self.num_phases, self.duration_row))
         linear_columns.append(self.durations)
         linear_values.append(np.ones(self.num_phases))
-        self.pairs: list[BlockPlaces] = []
-        for pair, lines in zip(task.pairs, self.lines, strict=True):
-            block = self._pair(pair, lines, rows)
-            self.pairs.append(block)
-            places.append(block)
+        self.pairs = [
+            self._pair(pair, lines, rows)
+            for pair, lines in zip(task.pairs, self.lines, strict=True)
+        ]
+        places += [block for pair_ in self.pairs for block in pair_]
         self.num_rows = count
         scale = np.ones(self.num_variables)
         scale[self.controls] = task.input_scale
@@ -326,33 +326,45 @@ class Transcription:
             np.ones(count),
         )
 
-    def _pair(self, pair: PairShape, lines: Indices, rows: Callable[..., Indices]) -> BlockPlaces:
-        """A line between body and obstacle: at an angle φ, and b along its normal.
+    def _pair(
+        self, pair: PairShape, lines: Indices, rows: Callable[..., Indices]
+    ) -> tuple[BlockPlaces, BlockPlaces]:
+        """A line between body and obstacle in each interval: at an angle φ, and b along its normal.
 
-        n·p ≥ b + r + margin/2 of the body's corners, n·o ≤ b − ρ − margin/2 of the obstacle's.
+        n·p ≥ b + r + margin/2 of the body's corners at both ends of the interval, so that it holds
+        on the chords between them, and n·o ≤ b − ρ − margin/2 of the obstacle's.
         """
-        s, n = self.task.symbols, self.num_intervals
-        moved = ca.SX.zeros(2) if pair.displacement is None else pair.displacement
-        wanted = ca.densify(ca.vertcat(ca.vec(pair.outline), moved))
-        used = sorted(set(ca.jacobian_sparsity(wanted, s.x).get_triplet()[1]))
-        line = ca.SX.sym("line", 2)
-        corners = ca.SX.sym("corner", 2, self.corners)
+        s, number = self.task.symbols, self.task.pairs.index(pair)
+        line, corners = ca.SX.sym("line", 2), ca.SX.sym("corner", 2, self.corners)
         radius, margin = ca.SX.sym("radius"), ca.SX.sym("margin")
         normal = ca.vertcat(ca.cos(line[0]), ca.sin(line[0]))
         own = ca.mtimes(normal.T, pair.outline).T - line[1] - pair.radius - margin / 2
-        there = corners + ca.repmat(moved, 1, self.corners)
+        there = corners
+        if pair.displacement is not None:
+            there = corners + ca.repmat(pair.displacement, 1, self.corners)
         other = line[1] - ca.mtimes(normal.T, there).T - radius - margin / 2
-        z = ca.vertcat(s.x[used], line)
-        data = ca.vertcat(s.parameters, ca.vec(corners), radius, margin)
-        name = f"pair_{self.task.pairs.index(pair)}_{self.corners}"
-        code = self.task.code(name, z, data, ca.vertcat(own, other), ca.SX(0))
-        slots = lines.shape[1]
-        count = n * slots
-        where = np.concatenate(
-            [np.repeat(self.nodes[1:, used], slots, axis=0), lines.reshape(count, 2)], axis=1
-        )
-        found = rows((count, code.num_rows), lambda k: f"clearance of {pair.body}")
-        return BlockPlaces(code, where, found, np.zeros((count, data.shape[0])))
+        found = []
+        for word, value, more in (
+            ("body", own, [margin]),
+            ("obstacle", other, [ca.vec(corners), radius, margin]),
+        ):
+            value = ca.densify(value)
+            used = sorted(set(ca.jacobian_sparsity(value, s.x).get_triplet()[1]))
+            data = ca.vertcat(s.parameters, *more)
+            name = f"{word}_{number}_{self.corners}"
+            code = self.task.code(name, ca.vertcat(s.x[used], line), data, value, ca.SX(0))
+            points = self.points[:, [0, DEGREE] if used else [0]][:, :, used]
+            n, k, slots = points.shape[0], points.shape[1], lines.shape[1]
+            where = np.concatenate(
+                [
+                    np.broadcast_to(points[:, None], (n, slots, k, len(used))),
+                    np.broadcast_to(lines[:, :, None], (n, slots, k, 2)),
+                ],
+                axis=3,
+            ).reshape(n * slots * k, -1)
+            places = rows((len(where), code.num_rows), lambda _: f"clearance of {pair.body}")
+            found.append(BlockPlaces(code, where, places, np.zeros((len(where), data.shape[0]))))
+        return found[0], found[1]
 
     def set_numbers(self, parameters: Array, fractions: Array) -> None:
         """Give the model's parameters and the fractions of the intervals."""
@@ -365,11 +377,18 @@ class Transcription:
 
     def set_pieces(self, pair: int, corners: Array, radii: Array, margin: float) -> None:
         """Give a pair its obstacles, (n, slots, corners, 2) and (n, slots)."""
-        data = self.pairs[pair].data
+        own, other = self.pairs[pair]
+        own.data[:, -1] = other.data[:, -1] = margin
         size = self.task.symbols.parameters.shape[0]
-        data[:, size : size + 2 * self.corners] = corners.reshape(len(data), -1)
-        data[:, -2] = radii.ravel()
-        data[:, -1] = margin
+        flat = corners.reshape(radii.size, -1)
+        times = len(other.data) // len(flat)
+        other.data[:, size : size + 2 * self.corners] = np.repeat(flat, times, axis=0)
+        other.data[:, -2] = np.repeat(radii.ravel(), times)
+
+    def set_margin(self, margin: float) -> None:
+        """Give the clearance alone."""
+        for block in (block for pair in self.pairs for block in pair):
+            block.data[:, -1] = margin
 
     def first_guess(self, states: Array, controls: Array, durations: Array) -> Array:
         """Variables from states at the nodes, controls of the intervals and durations."""

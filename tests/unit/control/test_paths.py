@@ -30,6 +30,7 @@ from noslip.control.paths.curves import (
     Parametric,
     Sine,
 )
+from noslip.control.paths.shortest import Dubins, ReedsShepp
 from noslip.control.paths.splines import Nurbs, Spline
 from noslip.engines.native import compile_native
 from noslip.engines.program import trace_program
@@ -56,6 +57,8 @@ ALL_PATHS: dict[str, AbstractPath] = {
     "smooth polyline": Polyline(points=POINTS, radius=0.2, blend="clothoid"),
     "spline": Spline(points=POINTS),
     "closed spline": Spline(points=POINTS, closed=True),
+    "dubins": Dubins(end=(1.0, -2.0), end_heading=2.0, radius=1.5, start=(0.5, 0.2)),
+    "reeds-shepp": ReedsShepp(end=(5.0, 2.0), end_heading=1.3, radius=1.2, start_heading=0.1),
     "nurbs": Nurbs(points=POINTS, degree=4, weights=(1.0, 2.0, 0.5, 1.0, 3.0, 1.0)),
     "graph": Graph(y="0.5*x^2 - log(x)", start=0.5, end=2.0),
     "falling graph": Graph(y="sin(x)", start=2.0, end=-1.0),

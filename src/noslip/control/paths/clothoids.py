@@ -122,7 +122,7 @@ class Clothoid(AbstractPath):
     def _pieces(self) -> tuple[tuple[float, ...], Array]:
         first, last = self.start_curvature, self.end_curvature
         bend = (first + last) / 2, last - first
-        return _pieces(((self.length, bend),), self.start, self.start_heading)
+        return pieces_of(((self.length, bend),), self.start, self.start_heading)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ class Polyline(AbstractPath):
 
     def _pieces(self) -> tuple[tuple[float, ...], Array]:
         (x0, y0), (x1, y1) = self.points[:2]
-        return _pieces(self._stretches(), self.points[0], math.atan2(y1 - y0, x1 - x0))
+        return pieces_of(self._stretches(), self.points[0], math.atan2(y1 - y0, x1 - x0))
 
 
 #: How corners of a polyline may be rounded.
@@ -209,6 +209,13 @@ def _position(p: ca.SX, near: ca.SX, starts: Sequence[float], table: Array) -> c
 def _bend(p: ca.SX, near: ca.SX, starts: Sequence[float], table: Array) -> ca.SX:
     middle, _, _, _, *bend = look_up(near, starts, table)
     return polynomial(p - middle, bend[::-1])
+
+
+def bent_position(
+    p: ca.SX, near: ca.SX, pieces: tuple[tuple[float, ...], Array]
+) -> tuple[ca.SX, ca.SX]:
+    """Position and curvature at p, of the piece that holds at `near`."""
+    return _position(p, near, *pieces), _bend(p, near, *pieces)
 
 
 def displacement(v: Any, bend: Any) -> tuple[Any, Any]:
@@ -237,7 +244,7 @@ def displacement(v: Any, bend: Any) -> tuple[Any, Any]:
 
 
 @lru_cache(maxsize=64)
-def _pieces(
+def pieces_of(
     stretches: tuple[Stretch, ...], start: Point, heading: float
 ) -> tuple[tuple[float, ...], Array]:
     """Starts (n,) and, for each piece, its middle: arc length, x, y, θ, a₀, a₁, …."""
@@ -372,7 +379,7 @@ def _cut(turn: float, parts: list[Stretch]) -> float:
     if len(parts[0][1]) == 1:
         return math.tan(abs(turn) / 2) / abs(parts[0][1][0])
     # blends are symmetric: both ends are as far from the corner
-    _, rows = _pieces(tuple(parts), (0.0, 0.0), 0.0)
+    _, rows = pieces_of(tuple(parts), (0.0, 0.0), 0.0)
     whole = sum(part[0] for part in parts)
     middle, x, y, theta, *bend = rows[-1]
     end = complex(x, y) + complex(*displacement(whole - middle, bend)) * _direction(theta)

@@ -1,0 +1,87 @@
+"""Ways that the search finds, and the plans along them."""
+
+import math
+
+import numpy as np
+import pytest
+
+import noslip as ns
+
+LIMITS = {
+    "F_u1": 1e-3,
+    "F_u2": 4000.0,
+    "F_u3": 1e-3,
+    "steering_rate": 0.6,
+    "steering_rate_rate": 2.0,
+    "steer.angle": 0.7,
+    "hinge.angle": 1.2,
+}
+
+
+def box(x0, y0, x1, y1):
+    return ns.obstacles.Polygon(points=((x0, y0), (x1, y0), (x1, y1), (x0, y1)))
+
+
+@pytest.mark.slow
+def test_a_trailer_backs_between_two_others(system_of):
+    """Cold: the search folds it forward and back, the plan's replay is exact."""
+    found = ns.plan(
+        system_of("tractor-trailer"),
+        start={"tractor.x": 6, "tractor.y": 6, "tractor.angle": -0.4},
+        goal={"tractor.x": -2, "tractor.y": 0, "tractor.angle": 0, "hinge.angle": 0},
+        limits=LIMITS,
+        obstacles=[box(-14, -6, -5.2, -2), box(-14, 2, -5.2, 6)],
+    ).refine()
+    assert found.miss() <= 1e-3 and found.clearance >= 0
+    assert max(found.excess.values()) <= 1e-6
+    assert np.min(found.run["tractor.vx"]) < -0.5 < 0.5 < np.max(found.run["tractor.vx"])
+
+
+@pytest.mark.parametrize("name", ["mecanum-base", "differential-robot"])
+def test_a_base_drives_round_a_wall(system_of, name):
+    """A gap far to one side: a straight guess would end at the wall."""
+    system = system_of(name)
+    limits = {i.name: 0.5 for i in system.inputs}
+    found = ns.plan(
+        system,
+        goal={"base.x": 3.0, "base.y": 0.0, "base.angle": 0.0},
+        limits=limits,
+        obstacles=[box(1.2, -1.0, 1.5, 3.0), box(1.2, -6.0, 1.5, -2.4)],
+        clearance=0.02,
+    )
+    assert np.min(found.run["base.y"]) < -1.2
+    assert found.clearance > -0.01
+    assert found.miss() < 0.05
+
+
+@pytest.fixture(scope="module")
+def tricycle(system_of):
+    system = system_of("tricycle")
+    limits = {"F_v": 20, "tau_phi": 1.0, "steer.angle": 0.9}
+    goal = {"frame.x": 6.0, "frame.y": 0.0, "frame.angle": 0.0, "steer.angle": 0.0}
+    return lambda **more: ns.plan(system, **({"goal": goal, "limits": limits} | more))
+
+
+def test_a_vehicle_goes_sideways_by_turning(tricycle):
+    """No obstacle at all, but the kinematics forbid the straight way; turns are counted anew."""
+    goal = {"frame.x": 0.0, "frame.y": 1.0, "frame.angle": 2 * math.pi, "steer.angle": 0.0}
+    found = tricycle(goal=goal)
+    assert found.miss() < 1e-2
+    assert abs(math.remainder(found.run["frame.angle"][-1], 2 * math.pi)) < 1e-2
+    assert np.min(found.run["v"]) < 0 < np.max(found.run["v"])
+
+
+def test_a_closed_region_is_impossible_and_says_so(tricycle):
+    walls = [box(4, -3, 4.2, 3), box(8, -3, 8.2, 3), box(4, -3, 8.2, -2.8), box(4, 2.8, 8.2, 3)]
+    with pytest.raises(ns.NoslipError, match="impossible"):
+        tricycle(obstacles=walls)
+
+
+def test_ten_thousand_obstacles_are_read(tricycle, rng):
+    """All far but one row of them; the way goes through."""
+    places = rng.uniform(-40, 40, (10000, 2))
+    places = places[np.abs(places[:, 1]) > 1.5]
+    discs = [ns.obstacles.Disc(center=tuple(c), radius=0.05) for c in places]
+    found = tricycle(obstacles=discs)
+    assert found.clearance > -0.01
+    assert found.duration < 6.0
