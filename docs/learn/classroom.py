@@ -23,7 +23,7 @@ run.animate(speed=0.5)
 # %%
 found = ns.check(ns.load("rolling-disk"))
 print("degrees of freedom", found.degrees_of_freedom)
-print("rows that restrict speeds", ", ".join(found.nonholonomic_rows + found.velocity_rows))
+print("rows that restrict speeds", ", ".join(found.velocity_rows))
 run.plot("path")
 
 # %% [markdown]

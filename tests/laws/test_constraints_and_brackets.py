@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import noslip as ns
-from noslip.geometry import distribution
+from noslip import distribution
 
 
 def planar(name="planar"):

@@ -45,5 +45,4 @@ from .tree import (
 from .vakonomic import (
     chaplygin_form as chaplygin_form,
     curl_force as curl_force,
-    row_kinds as row_kinds,
 )

@@ -33,7 +33,7 @@ Reference: [AntunesSigaudMoraes2010].
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -217,58 +217,6 @@ def _heading(kin: Kinematics, speed: int) -> ca.SX | None:
         if others == [speed] and row[speed].is_one():
             return kin.symbols.q[k]
     return None
-
-
-#: A curl below this, relative to the terms it is the difference of, vanishes.
-VANISHES = 1e-9
-
-
-class RowKinds(NamedTuple):
-    """Rows that are kept and restrict speeds, by what (2) says of them.
-
-    Parameters
-    ----------
-    integrable : F vanishes for all costates of all rows: by Frobenius' theorem the rows integrate.
-    nonholonomic : F of this row alone does not vanish on the motions that all rows allow, so that
-        it is no combination of rows that integrate.
-    undecided : the others, of which combinations may integrate.
-    """
-
-    integrable: tuple[int, ...]
-    nonholonomic: tuple[int, ...]
-    undecided: tuple[int, ...]
-
-
-def row_kinds(kin: Kinematics) -> RowKinds:
-    """Which velocity rows integrate, by SᵀF of each row at random states."""
-    kept = list(kin.row_basis)
-    rows = [k for k in kept if not kin.rows[k].is_holonomic]
-    if not rows or kin.is_long:
-        return RowKinds((), (), tuple(rows))
-    symbols = kin.symbols
-    mu = ca.SX.sym("mu", len(kept))
-    curls = ca.jacobian(ca.mtimes(kin.S.T, curl_force(kin, mu)), mu)
-    speeds = ca.jacobian(kin.velocities[kept, :], ca.vertcat(symbols.q, symbols.v))
-    given = [symbols.t, symbols.q, kin.eta, symbols.w, symbols.params]
-    terms = ca.densify(kin.at_speeds(speeds))
-    numbers = ca.Function("curls", given, [ca.densify(curls), terms, ca.densify(kin.v)])
-    rng = np.random.default_rng(2010)
-    largest = np.zeros(len(kept))
-    for t, q in kin.probe.configurations(3):
-        eta, w = (rng.uniform(0.5, 1.5, x.shape[0]) for x in (kin.eta, symbols.w))
-        curl, slopes, v = (np.array(x) for x in numbers(t, q, eta, w, kin.probe.params))
-        size = np.max(np.abs(slopes), axis=1) * max(1.0, float(np.max(np.abs(v), initial=0.0)))
-        found = np.max(np.abs(curl), axis=0, initial=0.0) / np.where(size > 0.0, size, 1.0)
-        # what is no number decides nothing
-        largest = np.fmax(largest, found)
-    turning = {k for k, x in zip(kept, largest, strict=True) if x > VANISHES}
-    if not turning:
-        return RowKinds(tuple(rows), (), ())
-    return RowKinds(
-        (),
-        tuple(k for k in rows if k in turning),
-        tuple(k for k in rows if k not in turning),
-    )
 
 
 def curl_force(kin: Kinematics, mu: ca.SX) -> ca.SX:

@@ -1,5 +1,5 @@
 """Names that other packages may use, in the order in which they are needed."""
 
 from .distributions import (
-    distribution as distribution,
+    integrals_of as integrals_of,
 )

@@ -20,6 +20,8 @@ configuration (`at`), where it may grow more slowly.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,13 +32,15 @@ import numpy as np
 from noslip.base import Array, ArgumentError, FormulationError, counted, nearest
 from noslip.engines import System
 from noslip.formulations import derive
-from noslip.geometry.fields import VANISHES, FieldChart, Field, rank_of
+from noslip.geometry.fields import MOST_OPERATIONS, VANISHES, FieldChart, Field, rank_of
 from noslip.kinematics import Kinematics, trace
 from noslip.model import Model
 from noslip.simulation import complete_start
 
 #: Random configurations at which every statement is tried.
 SAMPLES = 3
+#: Operations of brackets that a check of a model may take.
+CHECKED = 60_000
 #: Deepest brackets that are looked at, unless the caller says.
 DEEPEST = 12
 
@@ -82,11 +86,13 @@ class Integral:
 
     def text(self) -> str:
         """The integral as an equation."""
+        names = ", ".join(self.rows)
         if self.kind == "linear":
             return f"{_sum(self.coefficients)} = constant"
-        names = ", ".join(self.rows)
+        if self.kind == "exact" and any(math.isnan(x) for x in self.rows.values()):
+            return f"{names}, over a factor that varies, is the rate of a function of q"
         if self.kind == "exact":
-            return f"{_sum(self.rows)} is the rate of a function of the configuration"
+            return f"{_sum(self.rows)} is the rate of a function of q"
         return f"a combination of {names}, with coefficients that vary, integrates"
 
     def difference(self, first: Array, second: Array) -> float:
@@ -329,12 +335,37 @@ def distribution(
         holonomic_rows=tuple(kin.rows[k].name for k in holonomic),
         velocity_rows=tuple(kin.rows[k].name for k in rows),
         growth=growth,
-        integrals=() if without else tuple(_integrals(frame, growth, rows)),
+        integrals=() if without else tuple(_integrals(frame, rows)),
         is_affine=_is_affine(chart),
         at=where,
         growth_there=there,
         frame=frame,
     )
+
+
+def integrals_of(kin: Kinematics) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """Names of the independent rows that restrict speeds, and texts of what of them integrates.
+
+    None where brackets are longer than a check may take.
+    """
+    rows = _velocity_rows(kin)
+    names = tuple(kin.rows[k].name for k in rows)
+    if not rows:
+        return (), ()
+    if kin.is_long or not kin.num_independent_speeds:
+        return names, None
+    try:
+        frame, _ = framed(kin, kin.probe.params, most=CHECKED)
+        return names, tuple(i.text() for i in _integrals(frame, rows))
+    except FormulationError:
+        return names, None
+
+
+def _velocity_rows(kin: Kinematics) -> list[int]:
+    """Independent rows that restrict speeds, and are no controls."""
+    driven = {i.name for i in kin.model.speed_inputs}
+    rows = [k for k in kin.row_basis if not kin.rows[k].is_holonomic]
+    return [k for k in rows if kin.rows[k].name not in driven]
 
 
 def kinematics_of(verb: str, model: Model) -> Kinematics:
@@ -370,7 +401,11 @@ def parameter_values(kin: Kinematics, changes: Mapping[str, float] | None) -> Ar
 
 
 def framed(
-    kin: Kinematics, params: Array, without: Sequence[str] = (), deepest: int = DEEPEST
+    kin: Kinematics,
+    params: Array,
+    without: Sequence[str] = (),
+    deepest: int = DEEPEST,
+    most: int = MOST_OPERATIONS,
 ) -> tuple[FieldFrame, Growth]:
     """Fields of a model at random configurations, and their growth."""
     if not 1 <= deepest <= 30:
@@ -387,7 +422,11 @@ def framed(
         )
     first = samples[0][0]
     chart = FieldChart(
-        kin=kin, kept=kept, samples=tuple((first, q) for _, q in samples), params=params
+        kin=kin,
+        kept=kept,
+        samples=tuple((first, q) for _, q in samples),
+        params=params,
+        most=most,
     )
     generators = _generators(chart)
     growth, reached = grow(chart, generators, deepest)
@@ -484,6 +523,7 @@ def _brackets(
     chart: FieldChart, generators: Sequence[Field], newest: Sequence[Field], depth: int
 ) -> list[Field]:
     """[X, Y] of generators with the newest fields, each pair of generators once."""
+    chart.check_length(newest, 3 * len(generators))
     return [
         chart.bracket(X, Y)
         for i, X in enumerate(generators)
@@ -641,7 +681,7 @@ def _is_affine(chart: FieldChart) -> bool:
     return any(float(np.max(np.abs(x), initial=0.0)) > VANISHES for x in values)
 
 
-def _integrals(frame: FieldFrame, growth: Growth, rows: Sequence[int]) -> list[Integral]:
+def _integrals(frame: FieldFrame, rows: Sequence[int]) -> list[Integral]:
     """Combinations of velocity rows that annihilate everything that brackets reach."""
     chart, kin = frame.chart, frame.chart.kin
     if not rows:
@@ -690,6 +730,9 @@ def _recognized(
     reduced = [np.linalg.solve(x[:, pivots], x) for x in on_rates]
     shares = [np.linalg.solve(x[:, pivots], c) for x, c in zip(on_rates, combined, strict=True)]
     mean = np.mean(reduced, axis=0)
+    reduced_forms = forms
+    if len(pivots) == len(rows):  # all rows integrate: reduced by themselves
+        reduced_forms = ca.solve(ca.densify(forms[:, pivots]), ca.densify(forms))
     deviation = np.max(np.abs(reduced - mean), axis=(0, 2)) / np.max(np.abs(mean), axis=1)
     found = []
     for k in range(len(pivots)):
@@ -702,17 +745,14 @@ def _recognized(
             continue
         if row_change < VANISHES:
             form = ca.mtimes(ca.DM(constant[0]).T, forms)
-            curl = ca.jacobian(form.T, chart.q)
-            values = chart.evaluate(ca.densify(curl - curl.T))
-            size = max(float(np.max(np.abs(x))) for x in covectors)
-            residual = max(float(np.max(np.abs(x))) for x in values) / size
-            if residual < VANISHES:
-                function = ca.Function("form", [kin.symbols.q], [form])
-                found.append(
-                    Integral(
-                        rows=used, kind="exact", coefficients={}, residual=residual, form=function
-                    )
-                )
+            exact = _closed(chart, form, covectors)
+            if exact is not None:
+                found.append(dataclasses.replace(exact, rows=used))
+                continue
+        if len(pivots) == len(rows):
+            exact = _closed(chart, reduced_forms[k, :], covectors)
+            if exact is not None:
+                found.append(dataclasses.replace(exact, rows=dict.fromkeys(row_names, math.nan)))
                 continue
         found.append(
             Integral(
@@ -723,6 +763,18 @@ def _recognized(
             )
         )
     return found
+
+
+def _closed(chart: FieldChart, form: ca.SX, covectors: Sequence[Array]) -> Integral | None:
+    """The integral of a one-form whose curl vanishes."""
+    curl = ca.jacobian(form.T, chart.q)
+    values = chart.evaluate(ca.densify(curl - curl.T))
+    size = max(float(np.max(np.abs(x))) for x in covectors)
+    residual = max(float(np.max(np.abs(x), initial=0.0)) for x in values) / size
+    if not residual < VANISHES:
+        return None
+    function = ca.Function("form", [chart.kin.symbols.q], [form])
+    return Integral(rows={}, kind="exact", coefficients={}, residual=residual, form=function)
 
 
 def _pivots(matrix: Array) -> list[int]:

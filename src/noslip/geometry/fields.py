@@ -62,6 +62,7 @@ class FieldChart:
     kept: tuple[int, ...]  # coordinates that are not left out
     samples: tuple[tuple[float, Array], ...]  # time and all coordinates, admissible
     params: Array
+    most: int = MOST_OPERATIONS  # operations of all brackets of a level
 
     @cached_property
     def q(self) -> ca.SX:
@@ -93,16 +94,26 @@ class FieldChart:
         """X f, the derivative of functions along a field."""
         return ca.jtimes(function, self.q, X.components)
 
+    def check_length(self, fields: Sequence[Field], times: int) -> None:
+        """Refuse brackets that would be far longer than allowed, before they are made."""
+        columns = [field.components for field in fields]
+        size = ca.Function("size", [self.kin.symbols.q], columns, {"cse": True}).n_instructions()
+        if size * times > 2 * self.most:
+            raise self._too_long(size * times)
+
+    def _too_long(self, operations: int) -> FormulationError:
+        return FormulationError(
+            f"brackets of this depth take about {operations} operations",
+            f"geometry of model '{self.kin.model.name}'",
+            "ask for fewer levels with deepest=, or leave coordinates out with without=",
+        )
+
     def evaluate(self, columns: ca.SX) -> list[Array]:
         """Values of a matrix of q at all samples."""
         name, symbols = "values", self.kin.symbols
         function = ca.Function(name, [symbols.q], [ca.densify(columns)], {"cse": True})
-        if function.n_instructions() > MOST_OPERATIONS:
-            raise FormulationError(
-                f"brackets of this depth take {function.n_instructions()} operations",
-                f"geometry of model '{self.kin.model.name}'",
-                "ask for fewer levels with deepest=, or leave coordinates out with without=",
-            )
+        if function.n_instructions() > self.most:
+            raise self._too_long(function.n_instructions())
         return [np.array(function(q)) for _, q in self.samples]
 
     def values(self, fields: Sequence[Field]) -> list[Array]:

@@ -11,7 +11,7 @@ import casadi as ca
 
 from noslip import Fault, Kinematics, Model, derive
 from noslip.base import ArgumentError
-from noslip.formulations import row_kinds
+from noslip.geometry import integrals_of
 from noslip.model import check_model
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ _BRANCH_SAMPLES = 16
 class CheckReport:
     """A model that passed its checks, in words.
 
-    Of rows that restrict speeds, `integrable_rows` integrate to constraints on coordinates,
-    `nonholonomic_rows` do not, and of `velocity_rows` combinations may: one by one they leave it
-    open.
+    Of `velocity_rows`, which restrict speeds, as many combinations as there are `integrals`
+    integrate to constraints on coordinates; the others are nonholonomic. None where that was not
+    decided, because brackets are long.
     """
 
     model: str
@@ -38,9 +38,8 @@ class CheckReport:
     coordinates: tuple[tuple[str, str], ...]
     speeds: tuple[tuple[str, str], ...]
     holonomic_rows: tuple[str, ...]
-    integrable_rows: tuple[str, ...]
-    nonholonomic_rows: tuple[str, ...]
     velocity_rows: tuple[str, ...]
+    integrals: tuple[str, ...] | None
     redundant_rows: tuple[tuple[str, tuple[str, ...]], ...]
     degrees_of_freedom: int
     other_branches: tuple[int, ...]
@@ -65,10 +64,7 @@ class CheckReport:
             f"  tree speeds          {len(self.speeds)}: {listed(self.speeds)}",
             f"  holonomic rows       {len(self.holonomic_rows)}: "
             f"{', '.join(self.holonomic_rows) or 'none'}",
-            *(
-                f"  {words:<20} {len(names)}: {', '.join(names)}"
-                for words, names in self.velocity_constraints().items()
-            ),
+            *(f"  {title:<20} {said}" for title, said in self.velocity_constraints()),
             f"  redundant rows       {len(self.redundant_rows)}",
         ]
         for name, others in self.redundant_rows:
@@ -101,14 +97,23 @@ class CheckReport:
             lines += [f"  warning: {first}", *(f"  {line}" for line in rest)]
         return "\n".join(lines)
 
-    def velocity_constraints(self) -> dict[str, tuple[str, ...]]:
-        """Rows that restrict speeds by what is known of them; kinds without rows are left out."""
-        kinds = {
-            "integrable rows": self.integrable_rows,
-            "nonholonomic rows": self.nonholonomic_rows,
-            "velocity constraints": self.velocity_rows,
-        }
-        return {words: names for words, names in kinds.items() if names}
+    @property
+    def num_nonholonomic(self) -> int | None:
+        """Velocity constraints that are left when the combinations that integrate are taken out."""
+        return None if self.integrals is None else len(self.velocity_rows) - len(self.integrals)
+
+    def velocity_constraints(self) -> list[tuple[str, str]]:
+        """Rows that restrict speeds and what of them integrates: titles and texts."""
+        rows = self.velocity_rows
+        if not rows:
+            return []
+        found = [("velocity rows", f"{len(rows)}: {', '.join(rows)}")]
+        if self.integrals is None:
+            return [*found, ("integrate", "not decided here; see noslip geometry")]
+        found += [("integrates", said) for said in self.integrals]
+        if self.num_nonholonomic:
+            found.append(("nonholonomic", f"{self.num_nonholonomic} of {len(rows)}"))
+        return found
 
     def to_json(self) -> dict[str, object]:
         """Plain data."""
@@ -119,9 +124,9 @@ class CheckReport:
             "coordinates": [{"name": n, "unit": u} for n, u in self.coordinates],
             "speeds": [{"name": n, "unit": u} for n, u in self.speeds],
             "holonomic_rows": list(self.holonomic_rows),
-            "integrable_rows": list(self.integrable_rows),
-            "nonholonomic_rows": list(self.nonholonomic_rows),
             "velocity_rows": list(self.velocity_rows),
+            "integrals": None if self.integrals is None else list(self.integrals),
+            "nonholonomic": self.num_nonholonomic,
             "redundant_rows": [
                 {"name": n, "follows_from": list(others)} for n, others in self.redundant_rows
             ],
@@ -167,11 +172,7 @@ def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
     redundant = {r.row for r in kin.redundant}
     rows = [(k, row) for k, row in enumerate(kin.rows) if k not in redundant]
     units = {s.name: s.unit for s in kin.speeds}
-    kinds = row_kinds(kin)
-
-    def named(found: Iterable[int]) -> tuple[str, ...]:
-        return tuple(kin.rows[k].name for k in found)
-
+    velocity_rows, integrals = integrals_of(kin)
     return CheckReport(
         model=model.name,
         description=model.description,
@@ -179,9 +180,8 @@ def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
         coordinates=tuple((c.name, c.unit) for c in kin.coordinates),
         speeds=tuple((s.name, s.unit) for s in kin.speeds),
         holonomic_rows=tuple(row.name for _, row in rows if row.is_holonomic),
-        integrable_rows=named(kinds.integrable),
-        nonholonomic_rows=named(kinds.nonholonomic),
-        velocity_rows=named(kinds.undecided),
+        velocity_rows=velocity_rows,
+        integrals=integrals,
         redundant_rows=tuple((kin.rows[r.row].name, r.follows_from) for r in kin.redundant),
         degrees_of_freedom=kin.num_independent_speeds,
         other_branches=_other_branches(kin),

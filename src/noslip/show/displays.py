@@ -126,7 +126,7 @@ def check_html(report: CheckReport) -> str:
         ("tree speeds", listed(report.speeds)),
         ("independent speeds", listed(report.independent_speeds)),
         ("holonomic rows", named(report.holonomic_rows)),
-        *((words, named(names)) for words, names in report.velocity_constraints().items()),
+        *((title, text(said)) for title, said in report.velocity_constraints()),
         ("redundant rows", named(name for name, _ in report.redundant_rows)),
         ("force inputs", listed(report.inputs)),
         ("speed inputs", listed(report.speed_inputs)),

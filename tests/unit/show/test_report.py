@@ -184,9 +184,11 @@ def test_degrees_of_freedom_and_rows_are_those_of_the_model(agv):
     assert "2 degrees of freedom: wheel1.rate, wheel2.rate." in page.sections["mechanism"]
     assert page.row("mechanism", "wheel2.lateral") == [
         "rolling",
-        "nonholonomic",
+        "speed",
         "no: follows from wheel1.lateral",
     ]
+    said = "Of the 5 rows on speeds, 1 combination integrates: platform.angle"
+    assert said in page.sections["mechanism"]
 
 
 def test_equations_are_mathematics(agv):

@@ -12,6 +12,7 @@ from noslip import Parameter, Scenario, __version__
 from noslip.base import counted
 from noslip.expressions import Scalar
 from noslip.model import ScenarioPlant, model_to_toml
+from noslip.show.check import CheckReport
 from noslip.show.equations.blocks import Paragraph, Section
 from noslip.show.equations.documents import html_blocks
 from noslip.show.report.elements import (
@@ -173,12 +174,13 @@ def mechanism(subject: ReportSubject) -> PageSection:
         rows = []
         for row in kin.rows:
             others = redundant.get(row.name)
-            kind = "holonomic" if row.is_holonomic else "nonholonomic"
+            kind = "position" if row.is_holonomic else "speed"
             counts = "yes"
             if others is not None:
                 counts = f"no: follows from {', '.join(others)}" if others else "no: vanishes"
             rows.append((code(row.name), text(row.origin), text(kind), text(counts)))
         parts.append(heading("Constraints"))
+        parts += [paragraph(text(f"{said}.")) for said in _integrated(found)]
         parts.append(table("Rows", ("row", "from", "kind", "independent"), rows))
         section = _section(subject, ROWS)
         if section is not None:
@@ -186,6 +188,20 @@ def mechanism(subject: ReportSubject) -> PageSection:
     for warning in found.warnings:
         parts.append(remark("warn", text(f"{warning.what} ({warning.where}): {warning.fix}")))
     return PageSection(key="mechanism", title="Degrees of freedom", body=joined(parts))
+
+
+def _integrated(found: CheckReport) -> Iterator[str]:
+    """What of the rows that restrict speeds integrates, in sentences."""
+    rows, integrals = len(found.velocity_rows), found.integrals
+    if not rows or integrals is None:
+        return
+    if found.num_nonholonomic == rows:
+        yield f"No combination of the {counted(rows, 'row')} on speeds integrates: nonholonomic"
+    else:
+        yield (
+            f"Of the {counted(rows, 'row')} on speeds, {counted(len(integrals), 'combination')} "
+            f"integrate{'s' if len(integrals) == 1 else ''}: {'; '.join(integrals)}"
+        )
 
 
 def _names(subject: ReportSubject) -> Iterator[tuple[str, Html]]:
