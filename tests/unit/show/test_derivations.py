@@ -356,3 +356,19 @@ def test_a_wrong_sum_over_bodies_is_found(monkeypatch):
     monkeypatch.setattr(twists, "_turning", twice)
     done = derivation(ns.derive(ns.load("lhd-noslip"), ns.DeSantis()))
     assert done.written.is_confirmed and not done.is_confirmed
+
+
+def test_the_vakonomic_sleigh_is_written_in_the_letters_of_the_paper():
+    done = derived("chaplygin-sleigh", "vakonomic")
+    section = next(s for s in done.sections if s.title == "In the letters of the paper")
+    blocks = [block for block in section.blocks if isinstance(block, Lines)]
+    lines = [f"{to_text(x.left)} = {to_text(x.right)}" for block in blocks for x in block.lines]
+    assert lines == [
+        "b = √((I + m a²)/m)",
+        "λ_c = μ1 + m a φ̇",
+        "s̈ = λ_c φ̇/m + F_cs/m",
+        "φ̈ = −λ_c ṡ/(m b²) + (a F_cφ + τ_c)/(m b²)",
+        "λ̇_c = −m ṡ φ̇ + F_cφ",
+    ]
+    assert done.is_confirmed
+    assert not any(s.title == section.title for s in derived("tricycle", "vakonomic").sections)

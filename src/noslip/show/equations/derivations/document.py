@@ -161,7 +161,19 @@ class Motion:
     rows: tuple[tuple[tuple[Term, ...], tuple[Term, ...], str], ...]
 
 
-Draft = Block | Scalars | Matrix | ItemTable | Motion
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """Drafted lines whose right sides are written as given: a left side, its value, terms, a note.
+
+    A term is a sign, factors and divisors, which are items, or symbols that are known on the page.
+    """
+
+    lines: tuple[tuple[Node, Item, tuple[ProductTerm, ...], str], ...]
+
+
+Factor = Item | sympy.Symbol
+ProductTerm = tuple[int, tuple[Factor, ...], tuple[Factor, ...]]
+Draft = Block | Scalars | Matrix | ItemTable | Motion | Composed
 
 
 def items_of(block: Draft) -> list[Item]:
@@ -175,7 +187,14 @@ def items_of(block: Draft) -> list[Item]:
             return [i for r in rows for cell in r if isinstance(cell, tuple) for i in cell]
         case Motion(rows):
             return [t.item for left, right, _ in rows for t in (*left, *right)]
+        case Composed(composed):
+            return [item for _, value, terms, _ in composed for item in (value, *_factors(terms))]
     return []
+
+
+def _factors(terms: tuple[ProductTerm, ...]) -> list[Item]:
+    """The items among the factors and divisors, in their order."""
+    return [x for _, above, below in terms for x in (*above, *below) if isinstance(x, Item)]
 
 
 class Finished(NamedTuple):
@@ -298,7 +317,27 @@ class Finisher:
                 return [*before, self._table(header, rows, expressions)]
             case Motion(rows):
                 return [*before, self._motion(rows, expressions)]
+            case Composed(composed):
+                return [*before, Lines(tuple(self._composed(x, expressions) for x in composed))]
         return [block]
+
+    def _composed(
+        self,
+        line: tuple[Node, Item, tuple[ProductTerm, ...], str],
+        expressions: Iterator[sympy.Expr],
+    ) -> EquationLine:
+        left, _, terms, note = line
+        value, written = next(expressions), []
+        for sign, above, below in terms:
+            top, bottom = (
+                sympy.Mul(*[next(expressions) if isinstance(x, Item) else x for x in factors])
+                for factors in (above, below)
+            )
+            if top != 0:
+                written.append(sign * top / bottom)
+        self.sums.append((value, sympy.Add(*written)))
+        right = self.arrange.sum_of(written, keep=True) if written else MathNumber("0")
+        return EquationLine(left, right, note)
 
     def _line(self, left: Node | None, expression: sympy.Expr, note: str) -> EquationLine:
         arranged, zero = self.arrange(expression), MathNumber("0")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import casadi as ca
+import sympy
 
 from noslip.formulations import (
     applied_forces,
+    chaplygin_form,
     curl_force,
     inverse_dynamics,
     mass_matrix,
@@ -17,8 +19,9 @@ from noslip.formulations import (
 from noslip.show.equations.blocks import words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.common import Drafted, column, glyphs, matrix, motion_rows
-from noslip.show.equations.derivations.document import Draft, Matrix, Scalars
+from noslip.show.equations.derivations.document import Composed, Draft, Matrix, Scalars
 from noslip.show.equations.derivations.subject import Subject
+from noslip.show.equations.layout import MathRow
 from noslip.show.equations.notation import symbol
 
 
@@ -59,7 +62,8 @@ def _blocks(subject: Subject) -> _Blocks:
         Q=column(subject, subject.letter("Q"), Q[0], Q[1], speeds),
         B=matrix(subject, subject.letter("B"), forces[0].B, forces[1].B, speeds),
         A=matrix(subject, subject.letter("A"), A, A, rows),
-        b=column(subject, subject.letter("b"), b[0], b[1], rows),
+        # b is the radius of gyration on the pages of Chaplygin systems
+        b=column(subject, subject.letter("k" if F is not None else "b"), b[0], b[1], rows),
         F=F,
     )
 
@@ -107,7 +111,9 @@ def vakonomic(subject: Subject) -> list[Drafted]:
             ", ",
             subject.formula("μ̇ = − λ"),
             ", ",
-            subject.formula("A v̇ = b"),
+            subject.formula("A v̇ = k"),
+            " with ",
+            subject.formula("k = − (Ȧ v + ȧ)"),
             ". The curl force F does no work and vanishes where the rows are integrable.",
         ),
         *_matrices(subject, blocks),
@@ -118,8 +124,108 @@ def vakonomic(subject: Subject) -> list[Drafted]:
             (e.glyph.rate, Item(-subject.lam[k], -subject.lam[k]), e.name)
             for k, e in enumerate(notation.costates)
         ]
-        drafts += [words("The costates move by"), Scalars(tuple(rates))]
-    return [("The vakonomic equations", drafts), _motion(subject, blocks)]
+        drafts += [
+            words(
+                "The costates move by the rates below. Their values at the start are free and no "
+                "part of the mechanism's state: ",
+                subject.formula("μ(0)"),
+                " chooses one of the stationary motions that begin alike (costate.ROW among the "
+                "start values, zero by default):",
+            ),
+            Scalars(tuple(rates)),
+        ]
+    sections = [("The vakonomic equations", drafts), _motion(subject, blocks)]
+    printed = _as_printed(subject)
+    return sections if printed is None else [*sections, printed]
+
+
+def _as_printed(subject: Subject) -> Drafted | None:
+    """A Chaplygin system in b and λ_c, [AntunesSigaudMoraes2010, eqs. 12, 13, 19–21, 34, 35]."""
+    kin, equations = subject.kin, subject.equations
+    form = chaplygin_form(equations)
+    if form is None:
+        return None
+    is_sleigh = subject.mu.shape[0] == 1
+    reference = ("" if is_sleigh else "as ") + equations.formulation.reference
+    pull = ca.mtimes(kin.S.T, curl_force(kin, subject.mu))
+    pushed = equations.reduced_forces - pull
+    pushed = pushed + ca.mtimes(equations.reduced_inputs, kin.acting_inputs)
+    s_dot, phi_dot = kin.eta[form.along], kin.eta[form.turning]
+    slope = ca.jacobian(pull[form.along], phi_dot)
+    costate = form.mass * form.offset * phi_dot + slope
+    b, lam = subject.letter("b"), subject.letter("λ", "c")
+    entries = subject.notation.independent_speeds
+    along, turning = (symbol(entries[k].glyph) for k in (form.along, form.turning))
+    m = Item(form.mass, form.mass)
+    of_b, of_lam = Item(form.radius, form.radius, symbol(b)), Item(costate, costate, symbol(lam))
+    forces = [Item(pushed[k], pushed[k]) for k in (form.along, form.turning)]
+    # λ̇_c in the accelerations; μ̇ = −λ
+    etadot = subject.etadot
+    rate = form.mass * form.offset * etadot[form.turning]
+    by_mu = ca.jacobian(slope, subject.mu)
+    shown = rate - ca.mtimes(by_mu, subject.multipliers[: subject.mu.shape[0]])
+    moved = rate + ca.mtimes(by_mu, equations.costate_rates)
+    moved = ca.substitute([moved], [etadot], [equations.accelerations])[0]
+    rest = moved + form.mass * s_dot * phi_dot
+    push = Item(shown + form.mass * s_dot * phi_dot, rest)
+    rates = [Item(etadot[k], equations.accelerations[k]) for k in (form.along, form.turning)]
+    square_of_b = sympy.Pow(symbol(b), 2)
+    drafts: list[Draft] = [
+        words(
+            "With the radius of gyration ",
+            b,
+            " and ",
+            lam,
+            ", where the print's costate λ is ",
+            subject.letter("μ"),
+            " here and its constraint force is −λ̇, the equations are those of the paper. Forces "
+            "that it leaves out follow last:",
+        ),
+        Scalars(((b, of_b, f"{reference} (12)"), (lam, of_lam, f"{reference} (13)"))),
+        Composed(
+            (
+                (
+                    entries[form.along].glyph.rate,
+                    rates[0],
+                    ((1, (symbol(lam), turning), (m,)), (1, (forces[0],), (m,))),
+                    f"{reference} (19)",
+                ),
+                (
+                    entries[form.turning].glyph.rate,
+                    rates[1],
+                    (
+                        (-1, (symbol(lam), along), (m, square_of_b)),
+                        (1, (forces[1],), (m, square_of_b)),
+                    ),
+                    f"{reference} (20)",
+                ),
+                (
+                    lam.rate,
+                    Item(shown, moved),
+                    ((-1, (m, along, turning), ()), (1, (push,), ())),
+                    f"{reference} (21)",
+                ),
+            )
+        ),
+    ]
+    if is_sleigh:
+        speeds = [entries[k].glyph for k in (form.along, form.turning)]
+        drafts.append(
+            words(
+                "Without forces ",
+                subject.formula("v_T"),
+                " is constant in ",
+                MathRow((speeds[0], *subject.formula('= v_T " sin " Ψ').items)),
+                ", ",
+                MathRow((b, speeds[1], *subject.formula('= v_T " cos " Ψ').items)),
+                ", and Ψ moves as a pendulum, ",
+                subject.formula('Ψ̈ = − (v_T² / 2 b²) " sin " 2 Ψ'),
+                ", whose rate at the start is chosen by ",
+                lam,
+                ".",
+            )
+        )
+    return "In the letters of the paper", drafts
 
 
 def _matrices(subject: Subject, blocks: _Blocks) -> list[Draft]:

@@ -273,6 +273,7 @@ def _applied(subject: Subject) -> list[Draft]:
 
 def _body_sum(node: TreeNode, left: Matrix, right: Matrix) -> BodySum:
     """Lᵀ diag(m 1, j) R of a body."""
+    terms: list[tuple[Item, tuple[tuple[int, int, int], ...]]]
     terms = [(_item(node.mass), ((0, 0, 1), (1, 1, 1), (2, 2, 1)))]
     terms += [(_item(node.inertia_D[k, k]), ((3 + k, 3 + k, 1),)) for k in range(3)]
     terms += [
