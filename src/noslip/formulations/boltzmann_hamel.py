@@ -66,7 +66,8 @@ class BoltzmannHamel(AbstractFormulation):
     Parameters
     ----------
     jointwise : take the Hamel terms from the closed forms of the nonholonomic joints that the
-        mechanism is made of, instead of differentiating; refused where a row belongs to none.
+        mechanism is made of, and row by row where a row belongs to none, instead of
+        differentiating all at once.
     """
 
     jointwise: bool = False

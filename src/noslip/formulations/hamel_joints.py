@@ -23,6 +23,7 @@ and curl_l, (d/dt A_l)ᵀ − ∂(A_l v)/∂q on the tree speeds, from the rows 
     rolling disk           v + ω × ρ = 0 with ρ from center to contact, n the plane's normal, in
                            body axes: δρ = −(r/sin) f fᵀ δn,   ṅ = n × ω,   δn = n × δθ
                            (`AbstractContact.contact_slope`)
+    any other row          the curl as it stands, differentiated for this row alone
 
 The row of the tricycle is taken in the regular form, in which nothing is singular at any heading
 (the print's choice of quasi-velocity is singular at θ = ±π/2).
@@ -38,9 +39,8 @@ from typing import NamedTuple
 import casadi as ca
 
 from noslip.algebra import block_solve, cross, is_identity
-from noslip.base import FormulationError
 from noslip.kinematics import ContactTrace, Kinematics, Node
-from noslip.model import Touch
+from noslip.model import WORLD, Touch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,9 @@ class HamelJoint:
 
     Parameters
     ----------
-    word : ``knife``, ``wheel set``, ``tricycle``, ``rolling disk`` or ``roll-pitch-yaw``.
-    joint : name of the tree joint it is made of.
+    word : ``knife``, ``wheel set``, ``tricycle``, ``rolling disk`` or ``roll-pitch-yaw``;
+        ``rolling`` and ``constraint`` of rows whose terms are not in the list.
+    joint : name of the tree joint it is made of; of those, of the contact or the row.
     rows : names of the rows that belong to it.
     """
 
@@ -60,14 +61,7 @@ class HamelJoint:
 
 
 def recognize(kin: Kinematics) -> tuple[HamelJoint, ...]:
-    """The nonholonomic joints of a mechanism.
-
-    Raises
-    ------
-    FormulationError : if a row belongs to none; the general equations handle any row.
-    """
-    if kin.combination is not None:
-        raise _not_known(kin, next(kin.rows[r.row].name for r in kin.redundant if r.varies))
+    """The nonholonomic joints of a mechanism, and rows that belong to none of those listed."""
     groups: dict[tuple[str, str], list[str]] = {}
     for node in kin.tree.nodes:
         if node.joint.type.hamel_word:
@@ -107,17 +101,22 @@ def jointwise_shares(kin: Kinematics, P: ca.SX, w: ca.SX) -> list[HamelShare]:
     at = 0
     for trace, k in whole_contacts(kin):
         name = kin.rows[k].name
-        if trace is not None:
-            curl = _surface_curl(kin, trace, v, P[at : at + 3])
-            found.append((words.get(name, ""), trace.contact.name, curl))
-            at += 3
-        else:
-            curl = P[at] * _angle_curl(kin, kin.K[at, :], v, name)
+        if trace is None:
+            curl = P[at] * _row_curl(kin, kin.K[at, :], v)
             found.append((words.get(name, ""), name, curl))
             at += 1
+            continue
+        node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
+        if trace.contact.plane.body == WORLD and _free_body_word(node, trace):
+            curl = _surface_curl(kin, trace, v, P[at : at + 3])
+        else:
+            parts = [P[at + j] * _row_curl(kin, kin.K[at + j, :], v) for j in range(3)]
+            curl = parts[0] + parts[1] + parts[2]
+        found.append((words.get(name, ""), trace.contact.name, curl))
+        at += 3
     for j in range(kin.num_independent_speeds):
         name = kin.independent_speeds[j].name
-        curl = P[at + j] * _angle_curl(kin, kin.E[j, :], v, name)
+        curl = P[at + j] * _row_curl(kin, kin.E[j, :], v)
         found.append(("independent speed", name, curl))
     return [
         HamelShare(word, owner, ca.mtimes(inverse.T, terms))
@@ -144,33 +143,41 @@ def whole_contacts(kin: Kinematics) -> list[tuple[ContactTrace | None, int]]:
     return result
 
 
-def _angle_curl(kin: Kinematics, row: ca.SX, v: ca.SX, name: str) -> ca.SX:
-    """Curl of a row that is constant or turned by one angle φ: φ̇ (∂A/∂φ)ᵀ − e_φ (∂A/∂φ) v."""
-    turning = [k for k in range(kin.num_coordinates) if ca.depends_on(row, kin.symbols.q[k])]
-    if not turning:
+def _row_curl(kin: Kinematics, row: ca.SX, v: ca.SX) -> ca.SX:
+    """Curl of a row, in closed form if it is constant or turned by one angle φ.
+
+    φ̇ (∂A/∂φ)ᵀ − e_φ (∂A/∂φ) v there, else Ȧᵀ − Nᵀ∂(A v)/∂q by differentiating.
+    """
+    symbols = kin.symbols
+    turning = [k for k in range(kin.num_coordinates) if ca.depends_on(row, symbols.q[k])]
+    moves = ca.depends_on(row, symbols.t)
+    if not turning and not moves:
         return ca.SX.zeros(kin.num_speeds)
-    at = _angle_speed(kin, turning, name)
-    slope = ca.densify(ca.jacobian(row.T, kin.symbols.q[turning[0]]))
-    e = ca.SX.zeros(kin.num_speeds)
-    e[at] = ca.dot(slope, v)
-    return v[at] * slope - e
+    at = None if moves else _angle_speed(kin, turning)
+    if at is not None:
+        slope = ca.densify(ca.jacobian(row.T, symbols.q[turning[0]]))
+        e = ca.SX.zeros(kin.num_speeds)
+        e[at] = ca.dot(slope, v)
+        return v[at] * slope - e
+    fixed = ca.SX.sym("v", kin.num_speeds)
+    p, along = ca.densify(row.T), ca.vertcat(ca.mtimes(kin.N, fixed), ca.SX(1))
+    rate = ca.jtimes(p, ca.vertcat(symbols.q, symbols.t), along)
+    slope = ca.mtimes(kin.N.T, ca.gradient(ca.dot(p, fixed), symbols.q))
+    return ca.substitute([ca.densify(rate - slope)], [fixed], [v])[0]
 
 
-def _angle_speed(kin: Kinematics, turning: list[int], name: str) -> int:
-    """Index of the speed whose integral is the one angle that turns a row."""
+def _angle_speed(kin: Kinematics, turning: list[int]) -> int | None:
+    """Index of the speed whose integral is the one angle that turns a row; None for any other."""
     rate = ca.densify(kin.N[turning[0], :])
     speeds = [k for k in range(kin.num_speeds) if not rate[k].is_zero()]
-    if len(turning) != 1 or len(speeds) != 1 or not rate[speeds[0]].is_one():
-        raise _not_known(kin, name)
-    return speeds[0]
+    is_one = len(turning) == 1 and len(speeds) == 1 and rate[speeds[0]].is_one()
+    return speeds[0] if is_one else None
 
 
 def _surface_curl(kin: Kinematics, trace: ContactTrace, v: ca.SX, P: ca.SX) -> ca.SX:
     """Curl of v + ω × ρ(n) = 0 of a free body, ρ moving over its surface as the body turns."""
     node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
     contact = trace.contact
-    if not _free_body_word(node, trace):
-        raise _not_known(kin, f"{contact.name}.longitudinal")
     omega = v[node.speeds][0:3]
     f, n = trace.axes_D[:, 0], trace.axes_D[:, 2]
     touch = Touch(arm=trace.arm_D, heading=f, regularity=trace.regularity)
@@ -192,8 +199,10 @@ def _classify(kin: Kinematics, k: int) -> tuple[str, str]:
     trace = next((t for t in kin.contacts if row.name.startswith(f"{t.contact.name}.")), None)
     if row.origin == "speed input":
         return "speed input", row.name
-    if trace is None or trace.contact.plane.body != "world":
-        raise _not_known(kin, row.name)
+    if trace is None:
+        return "constraint", row.name
+    if trace.contact.plane.body != WORLD or kin.combination is not None:
+        return "rolling", trace.contact.name
     node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
     if word := _free_body_word(node, trace):
         return word, node.joint.name
@@ -203,10 +212,9 @@ def _classify(kin: Kinematics, k: int) -> tuple[str, str]:
     turning = [
         j for j in range(kin.num_coordinates) if ca.depends_on(kin.A[k, :], kin.symbols.q[j])
     ]
-    if not base.joint.type.is_planar:
-        raise _not_known(kin, row.name)
+    if not base.joint.type.is_planar or (turning and _angle_speed(kin, turning) is None):
+        return "rolling", trace.contact.name
     if turning:
-        _angle_speed(kin, turning, row.name)
         return "tricycle", base.joint.name
     return "wheel set" if trace.contact.is_wheel else "knife", base.joint.name
 
@@ -214,11 +222,3 @@ def _classify(kin: Kinematics, k: int) -> tuple[str, str]:
 def _free_body_word(node: Node, trace: ContactTrace) -> str:
     """Name of a free body held by its own contact; empty if it has none."""
     return trace.contact.hamel_word if is_identity(node.H) else ""
-
-
-def _not_known(kin: Kinematics, name: str) -> FormulationError:
-    return FormulationError(
-        f"row or speed '{name}' belongs to no nonholonomic joint whose Hamel terms are known",
-        f"model '{kin.model.name}'",
-        "use BoltzmannHamel() without jointwise=True: the general equations handle any row",
-    )

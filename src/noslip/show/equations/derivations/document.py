@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import casadi as ca
 import sympy
@@ -171,8 +171,8 @@ class Composed:
     lines: tuple[tuple[Node, Item, tuple[ProductTerm, ...], str], ...]
 
 
-Factor = Item | sympy.Symbol
-ProductTerm = tuple[int, tuple[Factor, ...], tuple[Factor, ...]]
+Factor: TypeAlias = "Item | sympy.Symbol"
+ProductTerm: TypeAlias = tuple[int, tuple[Factor, ...], tuple[Factor, ...]]
 Draft = Block | Scalars | Matrix | ItemTable | Motion | Composed
 
 

@@ -32,6 +32,10 @@ from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import Fenced, Word, row
 
 
+#: What `recognize` calls rows whose terms are in no list.
+OTHER_ROWS = ("rolling", "constraint")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lagrangian:
     """Terms of the Lagrangian in quasi-velocities, with their values inserted.
@@ -99,6 +103,7 @@ def boltzmann_hamel(subject: Subject) -> list[Drafted]:
             "of its body), then the independent ones:",
         ),
         Scalars(tuple(defined)),
+        *_energies(subject),
         words(
             "The kinetic energy keeps all of them until the momenta ",
             subject.formula("P_j = ∂L / ∂w_j"),
@@ -127,6 +132,22 @@ def boltzmann_hamel(subject: Subject) -> list[Drafted]:
     return sections
 
 
+def _energies(subject: Subject) -> list[Draft]:
+    """T and L in all tree speeds, before any constraint is used."""
+    kin = subject.kin
+    own = kin.symbols.v
+    kinetic = kinetic_energy(kin.tree, twists(kin.tree, own), own)
+    potential = subject.equations.forces.potential_energy
+    T, V = subject.letter("T"), subject.letter("V")
+    lines = [(T, Item(subject.at_v(kinetic), kinetic, is_free=True), "")]
+    if ca.depends_on(potential, kin.symbols.q):
+        lines.append((V, Item(potential, potential), ""))
+    whole = "L = T − V" if len(lines) > 1 else "L = T"
+    said = words("The Lagrangian in all speeds, before any constraint is used, is ",
+                 subject.formula(whole), " with")  # fmt: skip
+    return [said, Scalars(tuple(lines))]
+
+
 def _assembly(subject: Subject, names: list[Glyph]) -> Drafted:
     """Hamel's terms joint by joint: what each nonholonomic joint adds to Γ."""
     kin = subject.kin
@@ -134,16 +155,24 @@ def _assembly(subject: Subject, names: list[Glyph]) -> Drafted:
     P, w = ca.SX.sym("P", num), ca.SX.sym("w", num)
     values = ca.vertcat(-kin.a_solved, kin.eta)
     rows = list(range(kept, num))
+    found = recognize(kin)
+    own = [x for x in found if x.word not in OTHER_ROWS]
     joints = [
         f"'{joint.joint}'" + (f" with {', '.join(joint.rows)}" if joint.rows else "")
         + f" is a {joint.word} joint"
-        for joint in recognize(kin)
+        for joint in own
     ]  # fmt: skip
+    others = [name for x in found if x.word in OTHER_ROWS for name in x.rows]
+    more = (
+        f" Rows of no such joint, whose terms are derived here: {', '.join(others)}."
+        if others
+        else ""
+    )
     blocks: list[Draft] = [
         words(
             "The mechanism is assembled from nonholonomic joints, whose Hamel terms are known once "
             f"and for all: {'; '.join(joints) or 'none'}. All other joints keep Lagrange's "
-            "equations. What each adds to ",
+            f"equations.{more} What each adds to ",
             subject.letter("Γ"),
             ", in the equations of the independent quasi-velocities:",
         )
