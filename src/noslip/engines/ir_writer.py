@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import c_float
 from dataclasses import dataclass
@@ -92,6 +92,24 @@ def alignment(kind: str) -> int:
     return 4 if kind == SINGLE else 8
 
 
+def _operation(words: dict[str, str]) -> Callable[[Value, Operand], Value]:
+    """A Python operator as the instruction for the kind of its operands."""
+
+    def write(a: Value, other: Operand) -> Value:
+        return a.writer.binary(words, a, other)
+
+    return write
+
+
+def _comparison(of_reals: str, of_wholes: str) -> Callable[[Value, Operand], Value]:
+    """A Python comparison as the condition for the kind of its operands."""
+
+    def write(a: Value, other: Operand) -> Value:
+        return a.writer.compare(of_reals, of_wholes, a, other)
+
+    return write
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
     """A value in a function being written: its name, element type and number of lanes."""
@@ -101,23 +119,21 @@ class Value:
     kind: str = REAL
     width: int = 1
 
-    def __add__(self, other: Operand) -> Value:
-        return self.writer.binary({REAL: "fadd", WHOLE: "add"}, self, other)
-
-    def __radd__(self, other: Operand) -> Value:
-        return self + other
-
-    def __sub__(self, other: Operand) -> Value:
-        return self.writer.binary({REAL: "fsub", WHOLE: "sub"}, self, other)
+    __add__ = __radd__ = _operation({REAL: "fadd", WHOLE: "add"})
+    __sub__ = _operation({REAL: "fsub", WHOLE: "sub"})
+    __mul__ = __rmul__ = _operation({REAL: "fmul", WHOLE: "mul"})
+    __and__ = _operation({WHOLE: "and", TRUTH: "and"})
+    __or__ = _operation({WHOLE: "or", TRUTH: "or"})
+    __xor__ = _operation({WHOLE: "xor", TRUTH: "xor"})
+    __lshift__ = _operation({WHOLE: "shl"})
+    __rshift__ = _operation({WHOLE: "ashr"})
+    __lt__ = _comparison("olt", "slt")
+    __gt__ = _comparison("ogt", "sgt")
+    __le__ = _comparison("ole", "sle")
+    __ge__ = _comparison("oge", "sge")
 
     def __rsub__(self, other: Operand) -> Value:
         return self.writer.of(other, self.kind) - self
-
-    def __mul__(self, other: Operand) -> Value:
-        return self.writer.binary({REAL: "fmul", WHOLE: "mul"}, self, other)
-
-    def __rmul__(self, other: Operand) -> Value:
-        return self * other
 
     def __truediv__(self, other: Operand) -> Value:
         return self.writer.quotient(self, other)
@@ -128,35 +144,8 @@ class Value:
     def __neg__(self) -> Value:
         return self.writer.emit(f"fneg {self.typed}", self.kind, self.width)
 
-    def __and__(self, other: Operand) -> Value:
-        return self.writer.binary({WHOLE: "and", TRUTH: "and"}, self, other)
-
-    def __or__(self, other: Operand) -> Value:
-        return self.writer.binary({WHOLE: "or", TRUTH: "or"}, self, other)
-
-    def __xor__(self, other: Operand) -> Value:
-        return self.writer.binary({WHOLE: "xor", TRUTH: "xor"}, self, other)
-
     def __invert__(self) -> Value:
         return self ^ (True if self.kind == TRUTH else -1)
-
-    def __lshift__(self, count: int) -> Value:
-        return self.writer.binary({WHOLE: "shl"}, self, count)
-
-    def __rshift__(self, count: int) -> Value:
-        return self.writer.binary({WHOLE: "ashr"}, self, count)
-
-    def __lt__(self, other: Operand) -> Value:
-        return self.writer.compare("olt", "slt", self, other)
-
-    def __gt__(self, other: Operand) -> Value:
-        return self.writer.compare("ogt", "sgt", self, other)
-
-    def __le__(self, other: Operand) -> Value:
-        return self.writer.compare("ole", "sle", self, other)
-
-    def __ge__(self, other: Operand) -> Value:
-        return self.writer.compare("oge", "sge", self, other)
 
     def equals(self, other: Operand) -> Value:
         """Whether the numbers are equal; false where one is nan."""
