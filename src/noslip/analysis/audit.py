@@ -39,11 +39,10 @@ from noslip.analysis.contact_loads import (
 )
 from noslip.analysis.instant import check_time
 from noslip.analysis.reactions import SampledMotion, simulated_system
-from noslip.analysis.stacked import VariantResults
 from noslip.base import Array, SimulationError, counted, finite_or_none, is_truth, nearest
 from noslip.engines import System, require_system
 from noslip.model import LATERAL, LONGITUDINAL, NORMAL, number
-from noslip.simulation import Trajectory, Variants
+from noslip.simulation import Trajectory, VariantResults, Variants
 
 #: Fraction of its limit from which on a tire slides; a law with tanh comes near 1 and never there.
 FULL = 0.99

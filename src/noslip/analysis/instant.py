@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.reactions import unknown_notes
 from noslip.analysis.stacked import (
-    VariantResults,
     at_variant,
     interpret_rows,
     one_variant,
@@ -32,6 +31,7 @@ from noslip.simulation import (
     Outputs,
     Start,
     Starts,
+    VariantResults,
     Variants,
     check_named,
     choose_bases,

@@ -27,7 +27,7 @@ from noslip.analysis.instant import (
     speed_input_vectors,
     state_at,
 )
-from noslip.analysis.stacked import VariantResults, at_variant, least_stacked
+from noslip.analysis.stacked import at_variant, least_stacked
 from noslip.base import Array, SimulationError, nearest
 from noslip.engines import AbstractDevice, RowFunction, System, require_system
 from noslip.kinematics import accelerations, twists
@@ -35,6 +35,7 @@ from noslip.model import ZERO, Vector3
 from noslip.simulation import (
     Start,
     Starts,
+    VariantResults,
     Variants,
     choose_bases,
 )

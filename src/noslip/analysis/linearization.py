@@ -46,7 +46,6 @@ from noslip.analysis.local_coordinates import (
 from noslip.analysis.modes import NEUTRAL, Mode, modes_of, modes_text, state_groups
 from noslip.analysis.stacked import (
     StackedFunction,
-    VariantResults,
     local_expressions,
     solve_stacked,
 )
@@ -65,6 +64,7 @@ from noslip.model import NamedMode, Quantity
 from noslip.simulation import (
     Start,
     Starts,
+    VariantResults,
     Variants,
     check_named,
     choose_bases,

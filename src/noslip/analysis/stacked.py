@@ -8,12 +8,12 @@ differently.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from noslip.analysis.local_coordinates import LocalCoordinates
 from noslip.base import Array
@@ -21,7 +21,7 @@ from noslip.engines import AbstractDevice, RowFunction, System, compile_rows, tr
 from noslip.simulation import Variants
 
 if TYPE_CHECKING:
-    import xarray
+    pass
 
 
 def one_variant(
@@ -46,39 +46,6 @@ def one_variant(
         others={},
         varied={},
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class VariantResults:
-    """Results of many variants; ``results[k]`` is what a single call gives for one of them.
-
-    Parameters
-    ----------
-    model : name of the mechanism.
-    count : variants.
-    variants : what they are.
-    """
-
-    model: str
-    count: int
-    variants: Variants = field(repr=False)
-
-    def __len__(self) -> int:
-        return self.count
-
-    def place_of(self, k: int) -> int:
-        """The number of a variant; those below zero count from the end."""
-        if not -self.count <= k < self.count:
-            raise IndexError(f"there are {self.count} variants, and number {k} is requested")
-        return k % self.count
-
-    def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
-        """Columns (n,) of the dataset by name, with units."""
-        raise NotImplementedError
-
-    def to_xarray(self) -> xarray.Dataset:
-        """Dataset over ``variant``; what differs between variants is a coordinate of it."""
-        return self.variants.dataset(self.columns(), self.variants.what)
 
 
 def at_variant(values: Mapping[str, Array], k: int) -> dict[str, float]:

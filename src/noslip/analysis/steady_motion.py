@@ -58,7 +58,6 @@ from noslip.analysis.local_coordinates import (
 from noslip.analysis.stacked import (
     LocalExpressions,
     StackedFunction,
-    VariantResults,
     at_variant,
     least_stacked,
     local_expressions,
@@ -71,9 +70,10 @@ from noslip.expressions import rate_unit
 from noslip.model import Quantity
 from noslip.simulation import (
     Start,
+    Starts,
+    VariantResults,
     Variants,
     choose_bases,
-    complete_starts,
     units_by_name,
     with_regular_rows,
 )
@@ -508,9 +508,7 @@ def _configurations(variants: Variants, task: _Task, block: range) -> Array:
 
     def completed(count: int, values: Mapping[str, Array], params: Array) -> Array:
         places = {name: x for name, x in values.items() if _is_place(system, name)}
-        return complete_starts(
-            system, places, count=count, time=task.time, parameters=params, speed_inputs=None
-        ).q
+        return Starts.of(system, places, count=count, time=task.time, parameters=params).q
 
     try:
         return completed(n, values, params)

@@ -1,6 +1,7 @@
 """Names that other packages may use, in the order in which they are needed."""
 
 from .batches.batch_request import (
+    VariantResults as VariantResults,
     Variants as Variants,
     known_columns as known_columns,
 )
@@ -73,5 +74,4 @@ from .starts.completion import (
     Start as Start,
     Starts as Starts,
     complete_start as complete_start,
-    complete_starts as complete_starts,
 )

@@ -24,9 +24,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -769,6 +769,43 @@ class Variants:
         }
         attrs = {"model": self.system.model.name, "title": title}
         return xarray.Dataset(data, coords=self.labels(), attrs=attrs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VariantResults:
+    """Results of many variants or motions; ``results[k]`` is what a single call gives for one.
+
+    Parameters
+    ----------
+    model : name of the mechanism.
+    count : variants.
+    variants : what they are.
+    """
+
+    #: What is counted.
+    noun: ClassVar[str] = "variants"
+
+    model: str
+    count: int
+    variants: Variants = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def place_of(self, k: int) -> int:
+        """The number of a variant; those below zero count from the end."""
+        if not -self.count <= k < self.count:
+            said = f"there are {self.count} {self.noun}, and number {k} is requested"
+            raise IndexError(said)
+        return k % self.count
+
+    def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
+        """Columns (n,) of the dataset by name, with units."""
+        raise NotImplementedError
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Dataset over ``variant``; what differs between variants is a coordinate of it."""
+        return self.variants.dataset(self.columns(), self.variants.what)
 
 
 def _input_rows(system: System, given: Mapping[str, Array]) -> Array:

@@ -37,7 +37,7 @@ from noslip.engines import (
     require_system,
     trace_program,
 )
-from noslip.simulation.batches.batch_request import Variants
+from noslip.simulation.batches.batch_request import VariantResults, Variants
 from noslip.simulation.inputs import AbstractInputLaw, Table
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import InputTable, NativeLoop, NativeResult, NativeRun, driven
@@ -471,35 +471,30 @@ BLOCK = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AbstractDerivatives:
+class AbstractDerivatives(VariantResults):
     """What results of many differentiated motions have in common.
 
     Parameters
     ----------
-    model : name of the mechanism.
-    count : motions, n.
     success : (n,) whether each came to its end; the numbers of others are nan.
     messages : motion → why it did not.
     steps, nfev : (n,) of the simulations.
-    variants : what differs between the motions.
     """
 
-    model: str
-    count: int
+    noun = "motions"
+
     success: NDArray[np.bool_] = field(repr=False)
     messages: dict[int, str] = field(repr=False)
     steps: NDArray[np.int64] = field(repr=False)
     nfev: NDArray[np.int64] = field(repr=False)
-    variants: Variants = field(repr=False)
 
-    def __len__(self) -> int:
-        return self.count
+    def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
+        """Columns (n,) by name, with units: what the simulations took."""
+        return {"success": (self.success, ""), "steps": (self.steps, ""), "nfev": (self.nfev, "")}
 
     def checked(self, k: int) -> int:
         """The number of a motion that came to its end; those below zero count from the end."""
-        if not -self.count <= k < self.count:
-            raise IndexError(f"there are {self.count} motions, and number {k} is requested")
-        k %= self.count
+        k = self.place_of(k)
         if not self.success[k]:
             raise SimulationError(
                 self.messages.get(k, "it was not simulated: the work was cancelled"),

@@ -303,6 +303,21 @@ class Starts(NamedTuple):
     mu: Array
     is_carried: NDArray[np.bool_]
 
+    @classmethod
+    def of(
+        cls,
+        system: System,
+        given: Mapping[str, Array],
+        *,
+        count: int,
+        time: float,
+        parameters: Array,
+    ) -> Starts:
+        """Completed starts of n states by name, with speed inputs at zero."""
+        return complete_starts(
+            system, given, count=count, time=time, parameters=parameters, speed_inputs=None
+        )
+
     def take(self, which: NDArray[np.int_]) -> Starts:
         """Some of them."""
         q, v, eta, mu, is_carried = self
