@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 import noslip as ns
 
@@ -126,6 +127,10 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
 
     gym_step.__signature__ = inspect.signature(ns.gym.make_env)  # type: ignore[attr-defined]
     vec_step.__signature__ = inspect.signature(ns.gym.make_vec_env)  # type: ignore[attr-defined]
+
+    triangle = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
+    floor = folder / "floor.png"
+    Image.fromarray(np.full((3, 3), 255, np.uint8)).save(floor)
 
     def driven(of: Any = agv, **more: Any) -> Callable[[Any], Any]:
         return lambda path: ns.track(of, path, **{"timing": quintic, **short, **more})
@@ -476,6 +481,27 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         ),
         "Polyline": (_used(ns.paths.Polyline, driven()), {"points": points, "radius": 0.2}),
         "Spline": (_used(ns.paths.Spline, driven()), {"points": points}),
+        "Dubins": (
+            _used(ns.paths.Dubins, lambda path: path.breaks),
+            {"end": (3.0, 1.0), "end_heading": 1.0, "radius": 0.5},
+        ),
+        "ReedsShepp": (
+            _used(ns.paths.ReedsShepp, lambda path: path.parts),
+            {"end": (0.0, 1.0), "end_heading": 0.5, "radius": 0.5},
+        ),
+        "Disc": (
+            _used(ns.obstacles.Disc, lambda it: it.pieces()),
+            {"center": (1.0, 0.0), "radius": 0.3, "moves": ("0.1*t", "0")},
+        ),
+        "Polygon": (_used(ns.obstacles.Polygon, lambda it: it.pieces()), {"points": triangle}),
+        "OccupancyGrid": (
+            _used(ns.obstacles.OccupancyGrid, lambda it: it.pieces()),
+            {"cells": np.eye(3, dtype=bool), "resolution": 0.1, "origin": (0.0, 0.0)},
+        ),
+        "Map": (
+            _used(ns.obstacles.Map, lambda it: it.pieces()),
+            {"file": str(floor), "resolution": 0.1, "origin": (0.0, 0.0), "darker": 0.5},
+        ),
         "Nurbs": (
             _used(ns.paths.Nurbs, driven()),
             {"points": points, "weights": (1.0, 1.0, 1.0, 1.0), "degree": 3},

@@ -39,6 +39,7 @@ COMMANDS = {
     "linearize": ("analysis_commands", "linearize"),
     "run": ("run_commands", "run"),
     "track": ("run_commands", "track"),
+    "plan": ("plan_command", "plan"),
     "fit": ("fit_command", "fit"),
     "sweep": ("sweep_command", "sweep"),
     "plot": ("picture_commands", "plot"),

@@ -331,6 +331,19 @@ class Surroundings:
             none = ca.SX(0, 1)
             self._moved = compile_expression("moving obstacles", [t, none, none, none], both)
 
+    def polygons(self) -> tuple[Array, ...]:
+        """Obstacles as polygons, where they are at first."""
+        angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+        circle = np.column_stack([np.cos(angle), np.sin(angle)])
+        found = []
+        starts = self.offsets(np.zeros(1))[0][:, 0] if self.displacements else np.zeros((0, 2))
+        for corners, radius, group in zip(self.corners, self.radii, self.groups, strict=True):
+            points = corners + (starts[group] if group >= 0 else 0.0)
+            if radius:
+                points = (points[:, None] + radius * circle).reshape(-1, 2)
+            found.append(convex_hull(points))
+        return tuple(found)
+
     def offsets(self, t: Array) -> tuple[Array, Array]:
         """Displacements (groups, n, 2) of what moves, and their rates."""
         n = len(t)

@@ -611,6 +611,8 @@ class _PlanSearch:
         run = replay(p, times, inputs)
         checked = check(p, times, inputs, run)
         near = self.around.clearance(run, self.clearance) if self.around else None
+        if self.around is not None:
+            run = run.replaced(obstacles=self.around.polygons())
         timings = timings | {"replay": time.perf_counter() - began}
         cost = float(times[-1]) if p.minimize == TIME_COST else found.objective
         return Plan(

@@ -168,7 +168,7 @@ class Plan:
             + (f" ({worst[0]})" if worst[1] > 0 else "")
         )
         if np.isfinite(self.clearance):
-            lines.append(f"clearance {self.clearance:.4f} m")
+            lines.append(f"obstacles are {self.clearance:.4f} m farther away than asked, or more")
         return "\n".join(lines)
 
     def save(self, path: str | Path) -> None:

@@ -414,6 +414,7 @@ def assemble(
         "scenario": None,
         "path_errors": None,
         "admissibility": 0.0,
+        "obstacles": (),
     }
     return _trajectory(fields)
 

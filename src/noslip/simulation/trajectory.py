@@ -380,6 +380,7 @@ class Trajectory:
     scenario : as it was run, changes included; None for a run of another kind.
     path_errors : against the path that was tracked; None for a run of another kind.
     admissibility : largest part of the reference's rates that no admissible motion has, m/s, rad/s.
+    obstacles : polygons (k, 2) on the floor that a plan kept clear of, where they were at first.
     """
 
     model: Model
@@ -420,6 +421,7 @@ class Trajectory:
     scenario: Scenario | None = None
     path_errors: PathErrors | None = None
     admissibility: float = 0.0
+    obstacles: tuple[Array, ...] = ()
 
     @staticmethod
     def events_of(entries: Sequence[Mapping[str, Any]]) -> tuple[ContactEvent, ...]:

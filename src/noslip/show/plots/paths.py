@@ -169,6 +169,8 @@ def _turn(a: list[float], b: list[float], c: list[float]) -> float:
 MOST, SMALLEST = 13, 0.012
 #: Outlines are this many of their own lengths apart on the average.
 APART = 1.0
+#: The same between obstacles.
+DENSE = 0.4
 #: An outline nearer than this many lengths to another is left out.
 CLEAR = 0.6
 #: Height of the picture over its width, least and largest.
@@ -266,8 +268,15 @@ def path_sheet(
         names.append("95 % of the estimate")
         samples.append(_believed(()))
     width = width_of(size)
-    beside = width >= NARROW
     low, high = _extent(drawn, shown, believed)
+    obstacles = () if several else _obstacles(runs[0], low, high)
+    if obstacles:
+        names.append("obstacles")
+        samples.append(_blocked(()))
+        margin = 0.06 * float(np.max(high - low))
+        near = np.clip(np.concatenate(obstacles), low - 2 * margin, high + 2 * margin)
+        low, high = np.minimum(low, near.min(axis=0)), np.maximum(high, near.max(axis=0))
+    beside = width >= NARROW
     numbers = tick_texts(low[1], high[1], exponent_of(low[1], high[1]), 6)
     left = EDGE + max(map(text_width, numbers)) + LEADING + 0.12
     right = EDGE + (0.1 + legend_width(names) if beside else 0.0)
@@ -283,6 +292,7 @@ def path_sheet(
         drawn,
         shown,
         believed,
+        obstacles,
         box=(left, below, inner, tall),
         corners=(low, high),
         steps=8 if beside else 5,
@@ -332,6 +342,9 @@ def _outlines(run: Trajectory, paths: Sequence[Path]) -> list[Outline]:
         return []
     gone = float(np.sum(np.hypot(np.diff(main.x), np.diff(main.y))))
     count = int(np.clip(gone / (APART * length), 1, MOST - 1))
+    if run.obstacles:  # what it comes near to matters, and where it ends
+        k = np.linspace(0.0, run.t[-1], int(np.clip(gone / (DENSE * length), 2, MOST)))
+        return outline_at([int(np.argmin(np.abs(run.t - time))) for time in k])
     # where it hardly moved it stands in its own way
     apart: list[int] = []
     for k in _equal_times(run.t, count):
@@ -371,7 +384,10 @@ def _entries(
         samples.append(_start(paths[0]))
     if shown:
         times = np.diff([run.t[outline.sample] for outline in shown])
-        names.append(f"every {_round_time(times.min()):g} s" if len(times) else "at the start")
+        every = "at equal times"
+        if not run.obstacles:
+            every = f"every {_round_time(times.min()):g} s" if len(times) else "at the start"
+        names.append(every)
         samples.append(_outlined(()))
     return names, samples
 
@@ -405,6 +421,20 @@ def _start(path: Path) -> Stroke:
 
 def _outlined(hulls: Sequence[Array]) -> Area:
     return Area(polygons=tuple(hulls), fill=0.07, edge=0.55, width=HAIR, level=2.5)
+
+
+def _blocked(polygons: Sequence[Array]) -> Area:
+    return Area(polygons=tuple(polygons), fill=0.35, edge=0.9, width=HAIR, level=1.5)
+
+
+def _obstacles(run: Trajectory, low: Array, high: Array) -> tuple[Array, ...]:
+    """Obstacles in view, m."""
+    room = 0.15 * float(np.max(high - low))
+    return tuple(
+        p
+        for p in run.obstacles
+        if np.all(p.max(axis=0) > low - room) and np.all(p.min(axis=0) < high + room)
+    )
 
 
 def _believed(polygons: Sequence[Array]) -> Area:
@@ -443,6 +473,7 @@ def _frame(
     paths: Sequence[Path],
     shown: Sequence[Outline],
     believed: Sequence[Array],
+    obstacles: Sequence[Array],
     *,
     box: tuple[float, float, float, float],
     corners: tuple[Array, Array],
@@ -473,7 +504,9 @@ def _frame(
         y_label=axis_label("y", "m", exponent),
         room=left - EDGE,
         strokes=tuple(strokes),
-        areas=((_outlined(hulls),) if hulls else ()) + ((_believed(believed),) if believed else ()),
+        areas=((_blocked(obstacles),) if obstacles else ())
+        + ((_outlined(hulls),) if hulls else ())
+        + ((_believed(believed),) if believed else ()),
         names=names,
         is_map=True,
     )
