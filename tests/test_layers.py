@@ -26,7 +26,7 @@ CORE = (
 )
 #: What stands around the core, on its doors and the public names alone. The same order.
 SATELLITES = (
-    *("library", "identification", "sweeps", "scene", "show"),
+    *("library", "identification", "sweeps", "scene", "show", "web"),
     *("bridges", "environments", "studio", "cli"),
 )
 ORDER = (*CORE, *SATELLITES)
@@ -48,6 +48,7 @@ WIDTHS = {
     "scene": 20,
     "show": 23,
     "sweeps": 8,
+    "web": 2,
     "studio": 3,
     "bridges": 4,
     "library": 5,

@@ -32,7 +32,7 @@ TOP = """
     inverse_dynamics_batch inverse_kinematics joints kinematic_history linearize linearize_batch
     load load_plugin matrices motions obstacles open_sweep paper_figure parts paths picture plan
     plot plot_eigenvalues reactions read_measured read_mission read_run reference_motion results
-    rows run_scenario save_model sensors shapes simulate simulate_batch simulate_jax
+    rows run_scenario save_model sensors shapes share simulate simulate_batch simulate_jax
     simulate_sensitivities simulate_sensitivities_batch simulate_torch stacked_matrices
     start_on_motion steady steady_batch structure studies surfaces sweep sweep_eigenvalues
     timing to_control to_jax to_torch trace track verify with_control_angles write_fit_report

@@ -337,6 +337,9 @@ from .show.cost import (
 from .show.comparison import (
     compare as compare,
 )
+from .web.page import (
+    share as share,
+)
 from .show.explore import (
     explore as explore,
 )

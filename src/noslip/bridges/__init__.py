@@ -33,5 +33,5 @@ __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 #: Modules of this package that define formats.
 BRIDGES = (
     *("urdf", "mjcf", "dh_tables", "vda5050", "bicycle_parameters", "run_tables", "ros"),
-    *("ros2_controllers", "c_source", "casadi_file", "fmu"),
+    *("ros2_controllers", "c_source", "casadi_file", "fmu", "web_module"),
 )

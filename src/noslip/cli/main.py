@@ -45,6 +45,7 @@ COMMANDS = {
     "plot": ("picture_commands", "plot"),
     "compare": ("picture_commands", "compare"),
     "animate": ("picture_commands", "animate"),
+    "share": ("picture_commands", "share"),
     "export": ("bridge_commands", "export"),
     "papers": ("paper_commands", "papers"),
     "studio": ("studio_command", "studio"),

@@ -298,3 +298,76 @@ def _simulated(
         atol=tolerance,
         on_failure="return",
     )
+
+
+@click.command()
+@click.argument("source", metavar="MODEL_OR_RUN")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Page to write, .html; by default named after the model or the run.",
+)
+@force_option
+@click.option(
+    "--knob",
+    "knobs",
+    multiple=True,
+    metavar="NAME[=LOW:HIGH]",
+    help="A parameter, start value or constant input with a slider, and its range, as in "
+    "mass=10:30. Repeatable; a few by default.",
+)
+@click.option(
+    "--plot",
+    "plots",
+    multiple=True,
+    metavar="COLUMN",
+    help="A curve to draw at first, such as disk.tilt. Repeatable.",
+)
+@click.option(
+    "--duration", type=NUMBER, help="Duration in s; by default that of the model's scenario."
+)
+@click.option("--title", default="", help="Title of the page.")
+def share(
+    source: str,
+    output: Path | None,
+    force: bool,
+    knobs: tuple[str, ...],
+    plots: tuple[str, ...],
+    duration: float | None,
+    title: str,
+) -> None:
+    """Write a run as a page that simulates it anew in any browser.
+
+    The page needs no network and no installation: it holds the equations of motion and the
+    integration loop as WebAssembly, and each change of a slider is simulated by them.
+    """
+    is_folder = Path(source).is_dir()
+    target = output if output is not None else Path(f"{Path(source).stem}.html")
+    check_target(target, force)
+    ranges = dict(_knob(text) for text in knobs)
+    with ns.ProgressBar("writing") as bar:
+        bar("writing")
+        thing = ns.read_run(source) if is_folder else source
+        done = ns.share(
+            thing,
+            target,
+            knobs=ranges,
+            plots=plots,
+            duration=duration,
+            title=title,
+            overwrite=force,
+        )
+    click.echo(f"written: {done} ({done.stat().st_size / 1000:.0f} kB)")
+
+
+def _knob(text: str) -> tuple[str, tuple[float, float] | None]:
+    """Read NAME or NAME=LOW:HIGH."""
+    name, is_given, ends = text.partition("=")
+    if not is_given:
+        return name.strip(), None
+    low, _, high = ends.partition(":")
+    try:
+        return name.strip(), (float(low), float(high))
+    except ValueError:
+        raise click.UsageError(f"--knob {text!r}: write NAME=LOW:HIGH, as in mass=10:30") from None

@@ -41,7 +41,8 @@ import functools
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from ctypes import CFUNCTYPE, c_int64, c_void_p, memmove, memset
-from typing import Any, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from llvmlite import binding
@@ -65,6 +66,9 @@ from noslip.engines.program import (
     input_vectors,
     interpret,
 )
+
+if TYPE_CHECKING:
+    from noslip.engines.web_assembly import WebModule
 
 #: Name of the kernel as an entry.
 ENTRY = "noslip_integrate"
@@ -499,6 +503,8 @@ class SharedFunctions(NamedTuple):
     heads : programs of what was hoisted, one for each function.
     tables : that the functions look up.
     number : kind of the numbers.
+    names : of the functions of heads, if they were asked for, with numbers of the record where
+        their values begin.
     """
 
     text: str
@@ -506,6 +512,7 @@ class SharedFunctions(NamedTuple):
     heads: tuple[Program, ...]
     tables: tuple[LookupTable, ...]
     number: str
+    names: Mapping[str, int] = MappingProxyType({})
 
     @classmethod
     def printed(
@@ -515,6 +522,9 @@ class SharedFunctions(NamedTuple):
         first: int,
         num_parameters: int,
         number: str = REAL,
+        beside: Mapping[str, Program] = MappingProxyType({}),
+        *,
+        with_heads: bool = False,
     ) -> SharedFunctions:
         """Functions of a thread. Operations on parameters that all share are done once, beforehand.
 
@@ -524,25 +534,39 @@ class SharedFunctions(NamedTuple):
         shared : parameters that all threads share.
         first, num_parameters : numbers of the record before the parameters, and how many there are.
         number : kind of numbers.
+        beside : further programs, which take parameters from where they are given.
+        with_heads : whether what is done beforehand are functions of the text too.
         """
         at = first + num_parameters
-        functions, heads, places = {}, [], {}
+        functions: dict[str, Program] = {k: lower_lookups(one) for k, one in beside.items()}
+        heads, places = list[Program](), dict[str, dict[int, str]]()
+        names: dict[str, int] = {}
         for name, program in programs.items():
             size = program.input_sizes[3]
             own = {k: word_of_record(first + k, number) for k in shared if k < size}
             # a card schedules by itself, and better what is used soon after it is computed
             functions[name], head = hoist(reassociate(lower_lookups(program)), own)
             hoisted = {size + k: word_of_record(at + k, number) for k in range(head.output_size)}
+            if with_heads and head.output_size:
+                names[f"{name}_head"], functions[f"{name}_head"] = at, head
             places[name], at = own | hoisted, at + head.output_size
             heads.append(head)
-        tables = dict.fromkeys(table for program in programs.values() for table in program.tables)
+        printed = (*programs.values(), *beside.values())
+        tables = dict.fromkeys(table for program in printed for table in program.tables)
         text = print_thread_functions(functions, number, places)
-        return cls(text, at, tuple(heads), tuple(tables), number)
+        return cls(text, at, tuple(heads), tuple(tables), number, names)
 
     def kernel(self, text: str) -> str:
         """Module of a kernel that calls the functions, with its record."""
         words = self.num_words if self.number == REAL else -(-self.num_words // 2)
         return join_texts(record_text(words), self.text, text)
+
+    def module(self, text: str, beside: Iterable[str] = ()) -> WebModule:
+        """Module of WebAssembly of a kernel and further functions of the text."""
+        from noslip.engines.web_assembly import compile_module
+
+        exported = (KERNEL, *self.names, *beside)
+        return compile_module(self.kernel(text), self.tables, exported)
 
     def values(self, parameters: Array) -> Array:
         """Parameters and what was hoisted of them, as they stand in the record."""

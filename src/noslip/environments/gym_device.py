@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -424,7 +423,7 @@ def print_thread_period(shape: EpisodeShape) -> str:
 
 
 #: Starts that are compared with those of the processor, and how far apart they may be.
-COMPARED, APART = 32, 1e-9
+COMPARED = 32
 #: Steps of a period, at most.
 MOST_STEPS = 1_000_000
 #: Every byte of −1, the number of acts of an episode that is over.
@@ -723,7 +722,6 @@ def _change(system: System, bases: tuple[System, ...]) -> Program:
     return system.program("change", ca.vertcat(*margins, *speeds))
 
 
-@np.errstate(all="ignore")  # what is not finite is refused
 def _completing(
     system: System, draws: Draws, traced: TracedStart, values: Array
 ) -> tuple[Array, dict[str, Program]]:
@@ -738,25 +736,17 @@ def _completing(
     exact = TracedStart.states(system, dict(zip(names, drawn.T, strict=True)), n, values)
     middles = {k: np.array([(a + b) / 2]) for k, (a, b) in zip(names, draws.ranges, strict=False)}
     state = TracedStart.states(system, middles, 1, values)[0]
-    nq, nf = len(system.coordinates), len(system.independent_speeds)
+    nq = len(system.coordinates)
     listed = [q.name for q in (*system.coordinates, *system.independent_speeds)]
     listed += [q.name for q in system.auxiliary_states]
-    t, u = np.zeros(n), np.zeros((n, len(system.inputs)))
+    u = np.zeros((n, len(system.inputs)))
     p = np.concatenate([np.tile(values, (n, 1)), drawn[:, draws.num_states :]], axis=1)
     begun = np.tile(state, (n, 1))
     for k, name in enumerate(names[: draws.num_states]):
         begun[:, listed.index(name)] = drawn[:, k]
-    if traced.orient is not None:
-        begun = traced.orient.interpret(t, begun, u, p)
-    for close, speeds in itertools.product((None, *traced.close), traced.speeds):
-        found = begun.copy()
-        if close is not None:
-            for _ in range(CLOSING_STEPS):
-                found = close.interpret(t, found, u, p)
-        found[:, nq : nq + nf] = speeds.interpret(t, found, u, p)
-        if np.all(np.abs(found - exact) <= APART * np.maximum(1.0, np.abs(exact))):
-            ways = {"orient": traced.orient, "close": close, "speeds": speeds}
-            return state, {name: one for name, one in ways.items() if one is not None}
+    found = traced.way(exact, begun, u, p, nq, CLOSING_STEPS)
+    if found:
+        return state, found
     raise SimulationError(
         "starts of this task are completed by the processor alone: rows repeat each other there, "
         "or several configurations fit",

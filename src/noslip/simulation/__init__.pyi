@@ -14,6 +14,9 @@ from .batches.periods import (
     ThreadPeriod as ThreadPeriod,
     TracedStart as TracedStart,
 )
+from .batches.portable import (
+    PortableRun as PortableRun,
+)
 from .events import (
     switch_texts as switch_texts,
     trace_events as trace_events,

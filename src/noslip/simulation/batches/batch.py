@@ -114,7 +114,7 @@ class BatchMotions:
         self._request = request
         self._codes: dict[tuple[System, bool], BatchCode] = {}
         self.systems: list[System] = []
-        code = self._code(request.run.system)
+        code = self.code(request.run.system)
         self.units: Mapping[str, str] = code.units
         self.last = np.zeros(request.count, np.int64)
         self.changed_speeds = np.zeros(request.count, dtype=bool)
@@ -125,14 +125,14 @@ class BatchMotions:
         for here, which in groups:
             if here is not code.system:
                 self._begin_in(here, which, states, start)
-            _check_pressed(self._code(here), request, which, states[which])
+            _check_pressed(self.code(here), request, which, states[which])
         self.begin = [(SegmentBasis(here), which) for here, which in groups]
         self.results = _make_results(code, request, states.shape[1], out)
         self.restart(states)
 
     def _begin_in(self, system: System, which: Indices, states: np.ndarray, start: Starts) -> None:
         """Write start states in the speeds of another system."""
-        code, num_q = self._code(system), start.q.shape[1]
+        code, num_q = self.code(system), start.q.shape[1]
         self.changed_speeds[which] = True
         self.last[which] = self.systems.index(system)
         t = np.full(len(which), self._request.run.start_time)
@@ -179,7 +179,7 @@ class BatchMotions:
             indices=results.which[some],
             times=results.times[some],
             states=results.states[some],
-            values=self._code(basis.system).model_parameters(some),
+            values=self.code(basis.system).model_parameters(some),
         )
 
     def _integrate(
@@ -190,7 +190,7 @@ class BatchMotions:
         if device is None or (basis.system is not self.systems[0] and which.size < FEW):
             self.tables.clear()
             return run_lanes(
-                self._plan(basis, which, is_on_device=False),
+                self.plan(basis, which, is_on_device=False),
                 self.results,
                 threads=request.threads,
                 progress=report,
@@ -199,9 +199,9 @@ class BatchMotions:
         # what is kept there is whole as long as no trajectory goes on in other speeds
         self.tables.clear()
         kept = self.tables if request.stays_on_device else None
-        programs = self._code(basis.system).programs
+        programs = self.code(basis.system).programs
         code = DeviceCode(programs, device, request.is_single, kept)
-        plan = self._plan(basis, which, is_on_device=True)
+        plan = self.plan(basis, which, is_on_device=True)
         return run_on_device(plan, self.results, code, progress=report, cancel=cancel)
 
     def carry(self, here: SegmentBasis, there: SegmentBasis, which: np.ndarray) -> None:
@@ -210,8 +210,8 @@ class BatchMotions:
         if there.system is here.system:
             return
         self.changed_speeds[which] = True
-        code = self._code(here.system)
-        self._code(there.system)
+        code = self.code(here.system)
+        self.code(there.system)
         self.last[which] = self.systems.index(there.system)
         t, y = results.times[which], results.states[which]
         u = code.inputs_at(which, t, y)
@@ -220,7 +220,7 @@ class BatchMotions:
         v = v[:, : len(here.system.speeds)]
         results.states[which] = carried(here.system, there.system, y, v)
 
-    def _code(self, system: System, *, is_on_device: bool | None = None) -> BatchCode:
+    def code(self, system: System, *, is_on_device: bool | None = None) -> BatchCode:
         """The request in the speeds of a system, for the device of the request if it has one.
 
         Parameters of lanes have values behind them that a device computes by itself.
@@ -232,10 +232,10 @@ class BatchMotions:
             self._codes[system, place] = compile_batch(system, self._request, is_on_device=place)
         return self._codes[system, place]
 
-    def _plan(self, basis: SegmentBasis, queue: np.ndarray, *, is_on_device: bool) -> LanePlan:
+    def plan(self, basis: SegmentBasis, queue: np.ndarray, *, is_on_device: bool) -> LanePlan:
         """Plan of the loop for some trajectories in a basis."""
         system, request, run = basis.system, self._request, self._request.run
-        code = self._code(system, is_on_device=is_on_device)
+        code = self.code(system, is_on_device=is_on_device)
         directions = ending_directions(system, request.events)
         return LanePlan(
             lanes=request.lanes,

@@ -23,6 +23,7 @@ independent speeds of some no longer determine the motion, they go on in others,
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,10 @@ from noslip.simulation.starts.completion import (
 from noslip.simulation.starts.start_layout import Orientation, layout_of
 
 
+#: How far completed states may be from those of the processor.
+APART = 1e-9
+
+
 class TracedStart(NamedTuple):
     """Programs of (t, x, u, [p; given]) that complete a start; x is a state with its coordinates.
 
@@ -98,8 +103,15 @@ class TracedStart(NamedTuple):
         return states
 
     @classmethod
-    def of(cls, system: System, names: Sequence[str]) -> TracedStart:
-        """The completion of a start by names; those of states are in x, the others are given."""
+    def of(cls, system: System, names: Sequence[str], *, is_driven: bool = False) -> TracedStart:
+        """The completion of a start by names; those of states are in x, the others are given.
+
+        Parameters
+        ----------
+        system : in whose independent speeds it is completed.
+        names : what is given.
+        is_driven : whether speed inputs are those of u, instead of zero.
+        """
         layout = layout_of(system)
         plan = CompletionPlan.of(layout, tuple(names))
         states = (*layout.coordinates, *layout.auxiliary_states)
@@ -117,7 +129,7 @@ class TracedStart(NamedTuple):
         speeds = [_speeds(system, plan, own, given) for own in rated]
 
         def program(name: str, expression: ca.SX) -> Program:
-            return _program(system, name, expression, symbols)
+            return _program(system, name, expression, symbols, is_driven=is_driven)
 
         return cls(
             orient=program("orient", _oriented(system, plan, given)) if plan.angled else None,
@@ -125,11 +137,42 @@ class TracedStart(NamedTuple):
             speeds=tuple(program("speeds", one) for one in speeds),
         )
 
+    @np.errstate(all="ignore")  # what is not finite does not agree
+    def way(
+        self, exact: Array, begun: Array, u: Array, p: Array, nq: int, steps: int
+    ) -> dict[str, Program]:
+        """Programs that complete starts as the processor does; empty if no way agrees.
 
-def _program(system: System, name: str, expression: ca.SX, behind: ca.SX) -> Program:
-    """Operations of (t, x, u, [p; …]), where speed inputs are zero."""
+        Parameters
+        ----------
+        exact : (n, nx) states that the processor completed.
+        begun : (n, nx) states with what is given of them.
+        u, p : (n, nu) inputs, and (n, k) parameters and what else is given.
+        nq : number of coordinates, which the independent speeds follow.
+        steps : of Newton's method that close the coordinates.
+        """
+        t = np.zeros(len(begun))
+        if self.orient is not None:
+            begun = self.orient.interpret(t, begun, u, p)
+        for close, speeds in itertools.product((None, *self.close), self.speeds):
+            found = begun.copy()
+            if close is not None:
+                for _ in range(steps):
+                    found = close.interpret(t, found, u, p)
+            eta = speeds.interpret(t, found, u, p)
+            found[:, nq : nq + eta.shape[1]] = eta
+            if np.all(np.abs(found - exact) <= APART * np.maximum(1.0, np.abs(exact))):
+                ways = {"orient": self.orient, "close": close, "speeds": speeds}
+                return {name: one for name, one in ways.items() if one is not None}
+        return {}
+
+
+def _program(
+    system: System, name: str, expression: ca.SX, behind: ca.SX, *, is_driven: bool
+) -> Program:
+    """Operations of (t, x, u, [p; …]), where speed inputs are zero unless it is driven."""
     symbols = system.kinematics.symbols
-    if symbols.w.shape[0]:
+    if symbols.w.shape[0] and not is_driven:
         expression = ca.substitute(expression, symbols.w, ca.SX.zeros(*symbols.w.shape))
     given = (symbols.t, system.state, system.equations.inputs, ca.vertcat(symbols.params, behind))
     return trace_program(name, given, ca.densify(system.fold(expression)))
@@ -189,6 +232,9 @@ def _close(system: System, hold: Hold, given: Mapping[str, ca.SX]) -> ca.SX | No
     rest = matrix.shape[0] - len(closing)
     right = ca.vertcat(-kin.g[layout.closing_g.tolist()], ca.SX.zeros(rest))
     step = matrix.T @ ca.solve(matrix @ matrix.T, right)
+    # no farther than the mechanism is long, or than it is away from where it must be
+    longest = ca.fmax(kin.probe.length, ca.mmax(ca.fabs(kin.g)))
+    step = step * ca.fmin(1, longest / ca.fmax(ca.norm_2(step), 1e-300))
     moved = q + kin.N[:, free] @ (step / scale)
     for k in hold.quaternions:
         moved[k : k + 4] = moved[k : k + 4] / ca.norm_2(moved[k : k + 4])

@@ -1,0 +1,213 @@
+"""Live pages in a real browser: offline, quiet, and with Python's numbers wherever knobs are."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import noslip as ns
+from noslip.analysis import scenario_start
+from noslip.web import live_run
+from noslip.web.page import page_html
+
+pytestmark = pytest.mark.slow
+KNOBS = {"m": (1.0, 4.0), "r": (0.3, 0.8), "disk.tilt": (0.0, 1.57), "disk.spin_rate": (-12, -4)}
+#: What the start of the disk gives as an expression of its radius.
+OWN = "disk.y"
+
+
+@pytest.fixture(scope="module")
+def live(system_of):
+    return live_run(system_of("rolling-disk"), knobs=KNOBS, plots=["disk.tilt"])
+
+
+@pytest.fixture(scope="module")
+def address(live, tmp_path_factory):
+    """The page, of a model whose texts would like to be more than texts."""
+    evil = "</script><script>window.broken=1</script><img src=x onerror='window.broken=1'>{data}"
+    model = dataclasses.replace(live.system.model, description=evil)
+    system = dataclasses.replace(
+        live.system.equations,
+        kinematics=dataclasses.replace(live.system.equations.kinematics, model=model),
+    )
+    path = tmp_path_factory.mktemp("live") / "disk.html"
+    path.write_text(page_html(dataclasses.replace(live, system=ns.compile(system))), "utf-8")
+    assert path.stat().st_size < 2.5e6
+    return path.as_uri()
+
+
+def opened(page, address):
+    page.goto(address)
+    wait(page, 1)
+    return page
+
+
+def until(page, expression):
+    """Wait for a page whose policy lets nobody evaluate texts within it."""
+    for _ in range(400):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"it never came: {expression}")
+
+
+def wait(page, runs):
+    until(page, f"(live.runs ?? 0) >= {runs} && !document.body.classList.contains('waits')")
+
+
+def put(page, name, value):
+    """Write a number into the box of a knob; how many runs there were before."""
+    runs = page.evaluate("live.runs ?? 0")
+    box = page.get_by_label(f"{name} [", exact=False).and_(page.locator("input[type=number]"))
+    box.fill(str(value))
+    box.press("Enter")
+    return runs
+
+
+def compare(page, live, parameters, start):
+    """The run of the page is that of Python: the same steps, the same samples."""
+    found = page.evaluate(
+        "({steps: live.result.steps, table: [...live.result.table], width: live.width})"
+    )
+    scenario, plan = live.scenario, live.portable.plan
+    values = live.system.model.parameter_values() | parameters
+    begun = scenario_start(scenario, values) | start
+    columns = [*live.choices, "kinetic_energy", "potential_energy", "work"]
+    run = ns.simulate_batch(
+        live.system,
+        duration=plan["duration"],
+        start=begun,
+        parameters=parameters,
+        samples=plan["samples"],
+        columns=columns,
+        keep=["samples"],
+        count=1,
+    )
+    assert found["steps"] == run.steps[0]
+    table = np.array(found["table"]).reshape(-1, found["width"])
+    angles = {n for n in columns if n.startswith("disk.") and not n.endswith(("x", "y", "z"))}
+    for k, name in enumerate(columns):
+        gap = table[:, k] - run.samples[name][0]
+        if name in angles:
+            gap -= 2 * np.pi * np.round(gap / (2 * np.pi))
+        assert np.max(np.abs(gap)) < 1e-9, name
+
+
+def test_page_is_quiet_offline_and_exact(page, address, live):
+    opened(page, address)
+    assert page.evaluate("window.broken") is None
+    assert "onerror" in page.locator("header p").inner_text()
+    compare(page, live, {}, {})
+    runs = put(page, "r", 0.42)
+    wait(page, runs + 1)
+    compare(page, live, {"r": 0.42}, {})
+    runs = put(page, "disk.tilt", 0.9)
+    wait(page, runs + 1)
+    compare(page, live, {"r": 0.42}, {"disk.tilt": 0.9})
+    assert "--set r=0.42 --set disk.tilt=0.9" in page.locator("#command").text_content()
+    until(page, "location.hash.includes('r=0.42')")
+    assert page.evaluate("live.ghost !== null")
+
+
+def test_newest_of_many_changes_wins(page, address, live, rng):
+    opened(page, address)
+    values = rng.uniform(1.0, 4.0, 60).round(3).tolist()
+    page.evaluate(
+        """values => { const knob = live.data.knobs.find(k => k.name === "m");
+        for (const value of values) live.set(knob, value); }""",
+        values,
+    )
+    wait(page, 2)
+    compare(page, live, {"m": values[-1]}, {})
+    assert page.evaluate("live.runs") < 6  # those in between were left out
+
+
+def test_impossible_start_is_refused(page, address, live):
+    opened(page, address)
+    with pytest.raises(ns.NoslipError):
+        start = scenario_start(live.scenario, live.values) | {"disk.tilt": 0.0}
+        ns.complete_start(live.system, start)
+    put(page, "disk.tilt", 0)
+    page.wait_for_selector("#status.refused")
+    assert "start" in page.locator("#status").inner_text()
+    runs = put(page, "disk.tilt", 1.2)
+    wait(page, runs + 1)
+    compare(page, live, {}, {"disk.tilt": 1.2})
+
+
+def test_link_carries_the_state(page, address, live):
+    opened(page, address + "#m=3&disk.spin_rate=-6")
+    compare(page, live, {"m": 3.0}, {"disk.spin_rate": -6.0})
+    page.get_by_role("button", name="Reset").click()
+    wait(page, 2)
+    compare(page, live, {}, {})
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_page_fits_and_is_reachable(new_page, address, width):
+    page = opened(new_page(viewport={"width": width, "height": 800}), address)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    unnamed = page.evaluate(
+        """[...document.querySelectorAll("input, select, button, canvas, summary")].filter(e =>
+        !(e.labels?.length || e.getAttribute("aria-label") || e.textContent.trim()))
+        .map(e => e.outerHTML.slice(0, 200))"""
+    )
+    assert unnamed == []
+    page.locator("#scene").focus()
+    before = page.evaluate("live.picture.camera.azimuth")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("live.picture.camera.azimuth") != before
+    page.locator("body").click(position={"x": 3, "y": 3})
+    page.keyboard.press("Space")
+    until(page, "live.time > 0.05")
+    page.keyboard.press("Space")
+    assert not page.evaluate("live.isPlaying")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [n for n in ns.MODELS if n != "bicycle-on-hills"])
+def test_page_of_every_model(new_page, tmp_path, name):
+    model = ns.load(name)
+    if model.scenario is None or model.scenario.motion:
+        with pytest.raises(ns.SimulationError, match="motion"):
+            ns.share(model, tmp_path / "page.html")
+        return
+    path = ns.share(model, tmp_path / "page.html")
+    assert path.stat().st_size < 2.5e6
+    page = opened(new_page(viewport={"width": 1024, "height": 800}), path.as_uri())
+    assert page.evaluate("live.result.isFinished")
+    assert page.locator("#status").inner_text() == ""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+def test_module_runs_in_node(system_of, tmp_path):
+    system = system_of("chaplygin-sleigh")
+    done = ns.export(system, tmp_path / "sleigh.wasm", to="wasm")
+    assert [f.name for f in done.files] == [
+        "sleigh.wasm",
+        "sleigh.mjs",
+        "sleigh.d.mts",
+        "sleigh.md",
+    ]
+    program = """import {open} from "./sleigh.mjs";
+const run = await open(), all = run.simulate();
+let now = run.begin({});
+while (now.time < all.end - 1e-9) now = run.step(0.05);
+console.log(all.steps, ...all.final.slice(0, 3), ...now.row.slice(0, 3));
+"""
+    (tmp_path / "try.mjs").write_text(program)
+    out = subprocess.run(
+        ["node", "try.mjs"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
+    steps, *numbers = map(float, out.stdout.split())
+    start = scenario_start(system.model.scenario, system.model.parameter_values())
+    columns = live_run(system, with_picture=False).choices[:3]
+    run = ns.simulate_batch(system, duration=5.0, start=start, count=1, columns=columns)
+    assert steps == run.steps[0]
+    expected = [run.final[name][0] for name in columns]
+    np.testing.assert_allclose(numbers[:3], expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(numbers[3:], expected, rtol=1e-7, atol=1e-7)
