@@ -65,3 +65,6 @@ from .sympy_target import (
 from .c_code import (
     CWriter as CWriter,
 )
+from .web_assembly import (
+    WebModule as WebModule,
+)

@@ -42,7 +42,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 from ctypes import CFUNCTYPE, c_int64, c_void_p, memmove, memset
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from llvmlite import binding
@@ -66,9 +66,6 @@ from noslip.engines.program import (
     input_vectors,
     interpret,
 )
-
-if TYPE_CHECKING:
-    from noslip.engines.web_assembly import WebModule
 
 #: Name of the kernel as an entry.
 ENTRY = "noslip_integrate"
@@ -560,13 +557,6 @@ class SharedFunctions(NamedTuple):
         """Module of a kernel that calls the functions, with its record."""
         words = self.num_words if self.number == REAL else -(-self.num_words // 2)
         return join_texts(record_text(words), self.text, text)
-
-    def module(self, text: str, beside: Iterable[str] = ()) -> WebModule:
-        """Module of WebAssembly of a kernel and further functions of the text."""
-        from noslip.engines.web_assembly import compile_module
-
-        exported = (KERNEL, *self.names, *beside)
-        return compile_module(self.kernel(text), self.tables, exported)
 
     def values(self, parameters: Array) -> Array:
         """Parameters and what was hoisted of them, as they stand in the record."""

@@ -43,6 +43,7 @@ from noslip.engines.devices import (
     AbstractDevice,
     DeviceKernel,
     DeviceMemory,
+    SharedFunctions,
     for_host,
     optimized_module_for,
     table_values,
@@ -177,6 +178,12 @@ class WebModule:
     functions: tuple[str, ...]
     record: int
     data_end: int
+
+    @classmethod
+    def of(cls, functions: SharedFunctions, text: str, beside: Collection[str] = ()) -> WebModule:
+        """The module of a kernel's text with its functions, some of which it exports too."""
+        exported = (KERNEL, *functions.names, *beside)
+        return compile_module(functions.kernel(text), functions.tables, exported)
 
     @property
     def stack_top(self) -> int:

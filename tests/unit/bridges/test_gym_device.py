@@ -10,7 +10,7 @@ import pytest
 import noslip as ns
 from noslip.engines.device_arrays import DeviceArray
 from noslip.engines.devices import HostDevice, ptx_of
-from noslip.environments import gym_device
+from noslip.simulation.batches import periods
 
 gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
 
@@ -269,7 +269,7 @@ def test_what_does_not_fit_is_refused(both, refuses, monkeypatch):
     with refuses(ns.SimulationError, "shape (2, 3)", "model 'carriage'", fix):
         threads.step(Foreign(np.zeros((2, 3))))
     with monkeypatch.context() as patch:
-        patch.setattr(gym_device, "APART", -1.0)  # as where rows repeat
+        patch.setattr(periods, "APART", -1.0)  # as where rows repeat
         with refuses(ns.SimulationError, "by the processor alone", "model 'carriage'", "'cpu'"):
             both("drive")
     with refuses(ns.DeviceError, "environments need", "model 'carriage'", "fewer"):

@@ -32,6 +32,7 @@ from noslip.engines import (
     SharedFunctions,
     System,
     Target,
+    WebModule,
     trace_program,
 )
 from noslip.kinematics import parameter_reader
@@ -102,7 +103,7 @@ class PortableRun:
         SimulationError : for inconsistent arguments, or where starts cannot be completed in a page.
         """
         asked = {"system": system, "duration": duration, "start": start, **options}
-        request = read_batch(system, asked | {"keep": ("samples",), "count": 1, "device": _Page()})
+        request = read_batch(system, asked | {"keep": ("samples",), "count": 1, "device": _PageDevice()})
         if request.law is not None:
             raise SimulationError(
                 "the inputs come from a law of Python",
@@ -114,10 +115,11 @@ class PortableRun:
         (basis, which), *_ = motions.begin
         if basis.system is not system:
             raise SimulationError(
-                "the independent speeds do not determine the motion at the start, and others are not "
-                "in the module",
+                "the independent speeds do not determine the motion at the start, and others are "
+                "not in the module",
                 f"start of model '{system.model.name}'",
-                "start in another configuration, or derive the equations in other independent speeds",
+                "start in another configuration, or derive the equations in other independent "
+                "speeds",
             )
         code, plan = motions.code(system), motions.plan(basis, which, is_on_device=True)
         units, traced = trace_columns(
@@ -157,7 +159,7 @@ class PortableRun:
         functions = SharedFunctions.printed(
             programs, range(count), first, shape.num_parameters, beside=beside, with_heads=True
         )
-        module = functions.module(print_loop(shape), [*beside])
+        module = WebModule.of(functions, print_loop(shape), [*beside])
         results.states[0, : first_state.size] = first_state
         vectors = Shared.vectors(plan, results) | {
             "queue": np.zeros(1, np.int64),
@@ -229,7 +231,7 @@ class PortableRun:
         return self.plan | {k: base64.b64encode(x).decode("ascii") for k, x in texts.items()}
 
 
-class _Page(AbstractDevice):
+class _PageDevice(AbstractDevice):
     """The device for which a request is read; nothing runs on it here."""
 
     name = "a page"
