@@ -103,7 +103,9 @@ class PortableRun:
         SimulationError : for inconsistent arguments, or where starts cannot be completed in a page.
         """
         asked = {"system": system, "duration": duration, "start": start, **options}
-        request = read_batch(system, asked | {"keep": ("samples",), "count": 1, "device": _PageDevice()})
+        request = read_batch(
+            system, asked | {"keep": ("samples",), "count": 1, "device": _PageDevice()}
+        )
         if request.law is not None:
             raise SimulationError(
                 "the inputs come from a law of Python",
