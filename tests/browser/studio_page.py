@@ -188,12 +188,15 @@ class Studio:
         self.tab("Plots")
         self.box("find").fill("")
         if self.page.get_by_label("model", exact=True).first.input_value() == name:
-            for button in self.page.get_by_role("button", name="Reset").all():
-                there = button.element_handle()
+            buttons = self.page.get_by_role("button", name="Reset").all()
+            for button in buttons:
+                there = [other.element_handle() for other in buttons]
                 button.click()
-                # all groups are made anew; what is typed before would be lost
-                there.wait_for_element_state("hidden", timeout=PATIENCE)
-                button.wait_for()
+                # all groups are made anew, one after the other
+                for old in there:
+                    old.wait_for_element_state("hidden", timeout=PATIENCE)
+                for other in buttons:
+                    other.wait_for()
         else:
             self.pick("model", name)
         play = self.page.get_by_role("button", name=re.compile("^(Play|Pause)$"))

@@ -111,7 +111,10 @@ class SocketPage:
 
     def set(self, label, value):
         """Set a slider, a box or a list, as soon as it is there."""
-        uuid = self.wait_until(lambda: self.uuid(label))
+        self.send(self.wait_until(lambda: self.uuid(label)), value)
+
+    def send(self, uuid, value):
+        """Set a part that may be hidden by now."""
         self._send({"type": "GuiUpdateMessage", "uuid": uuid, "updates": {"value": value}})
         with self._changed:
             self.parts[uuid]["value"] = value
@@ -122,7 +125,7 @@ class SocketPage:
 
     def click(self, uuid):
         """Press a button that may be hidden by now."""
-        self._send({"type": "GuiUpdateMessage", "uuid": uuid, "updates": {"value": True}})
+        self.send(uuid, True)
 
     def html(self):
         """All texts that are seen."""

@@ -47,6 +47,45 @@ def test_a_typed_time_whose_callback_waits_is_not_that_of_a_run_that_plays():
         assert shown.player.time(time.monotonic()) == 3.5
 
 
+def test_a_value_typed_into_a_slider_that_is_being_replaced_counts():
+    """What was typed after Reset was pressed, before the new sliders have come, is not lost."""
+    with opened("knife-edge") as (studio, page):
+        session = only_page(studio).session
+        old = page.uuid("m [kg]")
+        page.press("Reset")
+        page.wait_until(lambda: page.uuid("m [kg]") not in (old, None))
+        page.send(old, 2.5)
+        page.wait_until(lambda: session.choice.changes.get("m") == 2.5)
+        page.wait_until(lambda: page.value("m [kg]") == 2.5)
+        page.wait_until(lambda: only_page(studio).shown.run.parameters["m"] == 2.5)
+        # of a knob that is no longer there, and of another model, nothing counts
+        gone = page.uuid("m [kg]")
+        page.set("model", "agv")
+        page.wait_until(lambda: "computed in" in page.html() and session.name == "agv")
+        page.send(gone, 1.5)
+        page.set("model", "knife-edge")
+        page.wait_until(lambda: page.uuid("m [kg]") not in (gone, None))
+        page.send(gone, 1.7)
+        page.set("slope [rad]", 0.3)
+        page.wait_until(lambda: session.choice.changes.get("slope") == 0.3)
+        assert "m" not in session.choice.changes and FAULT not in page.html()
+
+
+def test_what_comes_late_from_a_slider_before_undo_does_not_count():
+    with opened("knife-edge") as (studio, page):
+        session = only_page(studio).session
+        page.set("m [kg]", 1.5)
+        page.wait_until(lambda: session.choice.changes.get("m") == 1.5)
+        old = page.uuid("m [kg]")
+        page.set("change", "Undo")
+        page.wait_until(lambda: page.uuid("m [kg]") not in (old, None))
+        page.send(old, 1.6)
+        page.set("slope [rad]", 0.3)
+        page.wait_until(lambda: session.choice.changes.get("slope") == 0.3)
+        assert "m" not in session.choice.changes
+        assert page.value("m [kg]") == 1.2
+
+
 def test_a_bicycle_that_fell_starts_again_however_often_the_button_is_pressed():
     with opened("whipple-bicycle") as (studio, page):
         panel = only_page(studio).drive_panel

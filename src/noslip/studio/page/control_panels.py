@@ -218,14 +218,24 @@ class Panels:
         slider.precision = min(slider.precision + 2, 8)
         self._sliders[knob.name] = (knob, slider)
         session = self.page.session
+        epoch = session.epoch
 
         def moved(_: Any) -> None:
-            # what comes late from a slider that was replaced, as by undo, is no longer wanted
-            if self._sliders.get(knob.name) == (knob, slider):
-                session.set_value(knob.name, float(slider.value) * scale)
+            # a slider may have been replaced while its value was on the way: that counts, and the
+            # new one shows it, unless what replaced it was another model, a link, or undo
+            value = float(slider.value) * scale
+            if session.set_value(knob.name, value, epoch):
+                self._show_value(knob.name, value, besides=slider)
 
         slider.on_update(self.page.guard(moved))
         return slider
+
+    def _show_value(self, name: str, value: float, besides: Any) -> None:
+        """Let the slider of a knob show a value, if it is not the one that sent it."""
+        with self._lock:
+            knob, slider = self._sliders.get(name, (None, besides))
+            if knob is not None and slider is not besides:
+                slider.value = _shown(knob, value)
 
     def _task_choices(self, choice: Choice) -> list[tuple[str, Any]]:
         """Formulation, path, timing, controller; each with the words it is found by."""

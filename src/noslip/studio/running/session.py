@@ -154,7 +154,7 @@ class Session:
         self._to_keep: _Request | None = None
         self.controls = Controls(groups={})
         self._shape: tuple[object, ...] = ()
-        self._count = 0
+        self._count = self._epoch = 0
         self._past: list[tuple[str, Choice]] = []
         self._future: list[tuple[str, Choice]] = []
         self._last = ("", -math.inf)
@@ -181,6 +181,7 @@ class Session:
         mechanism = self.catalog.mechanism(name)
         with self._lock:
             self._remember()
+            self._begin_epoch()
             self.name, self.mechanism = name, mechanism
             self.choice = dataclasses.replace(
                 mechanism.first_choice(), formulation=self.choice.formulation
@@ -198,10 +199,10 @@ class Session:
         """
         mechanism = self.catalog.mechanism(name)
         with self._lock:
+            self._begin_epoch()
             self.name, self.mechanism, self.choice = name, mechanism, choice
             if kept is not None:
                 self._to_keep = _Request(kept[0], self.catalog.mechanism(kept[0]), kept[1])
-            self._shape = ()
             self._submit()
 
     def keep(self) -> None:
@@ -223,6 +224,11 @@ class Session:
     def redo(self) -> None:
         """Make the change again that was taken back last."""
         self._step(self._future, self._past)
+
+    @property
+    def epoch(self) -> int:
+        """Counts undone changes, opened links and chosen models: earlier controls do not count."""
+        return self._epoch
 
     @property
     def can_undo(self) -> bool:
@@ -281,10 +287,19 @@ class Session:
             self.choice = dataclasses.replace(self.choice, points=points)
             self._submit()
 
-    def set_value(self, name: str, value: float) -> None:
-        """Set a knob; one beyond its range widens it."""
+    def set_value(self, name: str, value: float, epoch: int | None = None) -> bool:
+        """Set a knob; one beyond its range widens it.
+
+        Parameters
+        ----------
+        name, value : of the knob.
+        epoch : in which its slider was made. One of another epoch, or whose knob is no longer
+            there, sets nothing; returns whether it did. None: typed by its name.
+        """
         with self._lock:
             found = self.controls.find(name)
+            if epoch is not None and (epoch != self._epoch or found is None):
+                return False
             if found is None:
                 known = [k.name for knobs in self.controls.groups.values() for k in knobs]
                 raise SimulationError(
@@ -299,6 +314,7 @@ class Session:
                 self.view.show_controls(self.controls, self._with(group, name, value))
             self.choice = self._with(group, name, value)
             self._submit()
+            return True
 
     def type_value(self, text: str) -> None:
         """Set a knob by ``name = value``, as ``--set`` does; the value may be an expression."""
@@ -382,6 +398,11 @@ class Session:
 
     # inside
 
+    def _begin_epoch(self) -> None:
+        """Let no control that was made before count, and make all anew."""
+        self._epoch += 1
+        self._shape = ()
+
     def _remember(self, what: str = "") -> None:
         """Keep the choice for undo; changes of one thing that follow closely are one change."""
         now = self._clock()
@@ -432,7 +453,7 @@ class Session:
         cancel.check()
         choice, drawn = self._completed(request, system)
         if choice.task == DRIVE:
-            self._publish_controls(request, system, choice, None, drawn.length)
+            self._publish_controls(request, system, choice, None, drawn.length, cancel)
             check_mechanics(system, choice)
             # before the drive, which may end at once and say why
             self.view.show_faults(())
@@ -442,15 +463,14 @@ class Session:
         try:
             shown = self._simulated(request, system, choice, drawn, cancel)
         except NoslipError:
-            cancel.check()
-            self._publish_controls(request, system, choice, None, drawn.length)
+            self._publish_controls(request, system, choice, None, drawn.length, cancel)
             raise
         cancel.check()
         with self._lock:
             cancel.check()
             self._keep_ghost(shown)
             self.shown = shown
-            self._publish_controls(request, system, choice, shown.run, drawn.length)
+            self._publish_controls(request, system, choice, shown.run, drawn.length, cancel)
             self.view.show_faults(faults)
             self.view.show_run(shown, self.ghost)
         cancel.wait(QUIET)
@@ -546,9 +566,11 @@ class Session:
         choice: Choice,
         run: Trajectory | None,
         length: float,
+        cancel: Cancel,
     ) -> None:
         """Notify the view of the knobs, if they have changed."""
         with self._lock:
+            cancel.check()
             has_start = run is not None
             shape = (
                 *(request.mechanism, choice.formulation, choice.task, choice.path, choice.timing),
