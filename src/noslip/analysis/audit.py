@@ -64,6 +64,8 @@ class WheelAudit:
         nothing does, so that it asks for no friction.
     longitudinal, lateral, normal : (n,) N; NaN where they are not known.
     demand : (n,) |F_t| / N; infinite where a force has no load.
+    is_held : whether it is held down (``lift = "keep"``): a load below zero presses it on the other
+        side of what it stands on.
     use : (n,) fraction of the tire's own limit, 1 where it slides; NaN without a limit.
     slide : (n,) sliding speed of the tire, m/s; NaN where rows hold it.
     longitudinal_range, lateral_range, normal_range, demand_range : (n, 2) least and largest over
@@ -77,6 +79,7 @@ class WheelAudit:
     kind: str
     load_from: str
     grip_from: str
+    is_held: bool
     longitudinal: Array = field(repr=False)
     lateral: Array = field(repr=False)
     normal: Array = field(repr=False)
@@ -201,7 +204,7 @@ class Audit:
         for wheel in self.loaded:
             over = wheel.demand - self.friction
             # `lifts` reports a wheel that lifts
-            slips = (over > SMALL) & ~(wheel.normal < -self.rounding)
+            slips = (over > SMALL) & ~_lifts(wheel, self.rounding)
             for interval in _intervals(slips):
                 worst = interval.start + int(np.argmax(over[interval]))
                 found.append(
@@ -225,7 +228,7 @@ class Audit:
         for wheel in self.loaded:
             # a range that is NaN: no split has all loads nonnegative
             certain = ~(wheel.normal_range[:, 1] >= -self.rounding)
-            for interval in _intervals(wheel.normal < -self.rounding):
+            for interval in _intervals(_lifts(wheel, self.rounding)):
                 worst = interval.start + int(np.argmin(wheel.normal[interval]))
                 found.append(
                     Failure(
@@ -299,7 +302,7 @@ def verdict_cases(
     small = rounding(np.where(is_loaded, loads, 0.0).T) if len(wheels) else np.zeros(n)
     fails, is_open, unknown, is_judged = (np.zeros(n, bool) for _ in range(4))
     for wheel, has in zip(wheels, is_loaded, strict=True):
-        lift = has & (wheel.normal < -small)
+        lift = has & _lifts(wheel, small)
         # a range that is NaN: no split has all loads nonnegative
         fails |= lift & ~(wheel.normal_range[:, 1] >= -small)
         fails |= wheel.use >= FULL
@@ -315,6 +318,11 @@ def verdict_cases(
         ("unknown", unknown | ~is_judged),
         ("holds if shared", is_open),
     ]
+
+
+def _lifts(wheel: WheelAudit, small: Array) -> NDArray[np.bool_]:
+    """(n,) where a wheel would have to be pulled down and nothing holds it."""
+    return np.asarray((wheel.normal < -small) & (not wheel.is_held))
 
 
 def _intervals(flags: NDArray[np.bool_]) -> list[slice]:
@@ -379,13 +387,19 @@ def audit_forces(system: System, forces: ContactForces, t: Array, friction: floa
     n, c, _ = forces.least.shape
     ok = forces.is_valid
     is_wheel = np.array([x.is_wheel for x in forces.contacts], dtype=bool)
-    directions = independent_directions(forces.family)
-    ranges = split_ranges(
-        forces.least.reshape(n, 3 * c), directions, np.arange(3 * c) % 3 == 2
-    ).reshape(n, c, 3, 2)
-    demand = friction_demand(forces.least)
+    # what is held down is pressed on from the other side where its load is below zero
+    is_held = np.array([x.keeps_down for x in forces.contacts], dtype=bool)
+    side = np.ones((n, c, 3))
+    side[:, :, 2] = np.where(is_held & (forces.least[:, :, 2] < 0), -1.0, 1.0)
+    pressed = side * forces.least
+    directions = independent_directions(side.reshape(n, 3 * c, 1) * forces.family)
+    ranges = split_ranges(pressed.reshape(n, 3 * c), directions, np.arange(3 * c) % 3 == 2).reshape(
+        n, c, 3, 2
+    )
+    demand = friction_demand(pressed)
     demand_range = _demand_ranges(ranges)
-    required = least_friction(forces.least, directions, is_wheel)
+    required = least_friction(pressed, directions, is_wheel)
+    ranges = np.sort(side[..., None] * ranges, axis=-1)
     rows = {row.name.rpartition(".")[0] for row in system.kinematics.rows if _is_along(row.name)}
     grips = {grip.contact: grip for grip in forces.grips if grip.contact}
     alone = [grip for grip in forces.grips if not grip.contact]
@@ -408,6 +422,7 @@ def audit_forces(system: System, forces: ContactForces, t: Array, friction: floa
             kind="wheel" if is_wheel[k] else "blade",
             load_from=forces.load_from.get(contact.name, ""),
             grip_from=held[contact.name],
+            is_held=bool(is_held[k]),
             longitudinal=at_all(forces.least[:, k, 0]),
             lateral=at_all(forces.least[:, k, 1]),
             normal=at_all(forces.least[:, k, 2]),
@@ -466,6 +481,7 @@ def _audit_alone(grip: SampledGrip, at_all: Callable[[Array], Array]) -> WheelAu
         kind="sliding",
         load_from="law" if np.any(np.isfinite(forces[:, 2])) else "",
         grip_from=grip.name,
+        is_held=False,
         **{k: at_all(x) for k, x in columns.items()},
         **ranges,
         **_tire_columns(grip, len(forces), at_all),

@@ -371,7 +371,7 @@ def run(
     if run.success and run.path_errors is not None and is_lost:
         fix = "give the scenario another controller, smaller gains, or a slower timing"
         click.echo(_lost(run.path_errors, fix), err=True)
-    if not run.success or is_lost or _slips(found):
+    if not run.success or is_lost or _fails(found):
         raise SystemExit(1)
 
 
@@ -621,7 +621,7 @@ def track(
         if period:
             fix = f"give a shorter --period: gains times {period:g} s must stay well below 1"
         click.echo(_lost(errors, fix), err=True)
-    if not run.success or errors.lost or _slips(found):
+    if not run.success or errors.lost or _fails(found):
         raise SystemExit(1)
 
 
@@ -635,13 +635,15 @@ def _meaningless(run: ns.Trajectory) -> str:
     return f"SimulationError: {Fault(what, where, fix).text()}"
 
 
-def _slips(found: ns.results.Audit | None) -> bool:
-    """Whether the ground that was asked about does not hold the motion; says so."""
+def _fails(found: ns.results.Audit | None) -> bool:
+    """Whether the ground that was asked about does not hold the motion; says so.
+
+    Without a coefficient of friction nothing was asked: a lift is a note of the run.
+    """
     from noslip import Fault
 
     if found is None or found.friction is None or found.verdict != "fails":
         return False
-    what = f"ground with friction {found.friction:g} does not hold this motion"
     kinds = {"slip": found.slips, "lift": found.lifts, "slide": found.slides}
     names = {
         kind: dict.fromkeys(failure.wheel for failure in failures if failure.is_certain)
@@ -649,8 +651,14 @@ def _slips(found: ns.results.Audit | None) -> bool:
     }
     said = [f"{', '.join(of)} would {kind}" for kind, of in names.items() if of]
     where = f"audit of model '{found.model}'" + (f": {'; '.join(said)}" if said else "")
-    fix = "drive slower, or leave out --friction: contacts without slip hold whatever it takes"
-    click.echo(f"SimulationError: {Fault(what, where, fix).text()}", err=True)
+    fixes = ["drive slower"]
+    if names["lift"]:
+        fixes.append('give lift = "keep" to a contact that is held down')
+    elif not names["slide"]:
+        fixes.append("leave out --friction: contacts without slip hold whatever it takes")
+    what = f"ground with friction {found.friction:g} does not hold this motion"
+    fault = Fault(what, where, ", or ".join(fixes))
+    click.echo(f"SimulationError: {fault.text()}", err=True)
     return True
 
 

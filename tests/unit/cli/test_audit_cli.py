@@ -132,6 +132,32 @@ def test_exit_code_is_that_of_the_verdict(invoke, words, friction, verdict):
     assert ("does not hold this motion" in result.stderr) == (verdict == "fails")
 
 
+@pytest.mark.parametrize("friction", [(), ("--friction", "0.6")])
+@pytest.mark.parametrize("lift, verdict", [("auto", "fails"), ("keep", "holds")])
+def test_a_wheel_that_lifts_fails_unless_it_is_held_down(invoke, friction, lift, verdict):
+    """Of loads the verdict needs no friction; the exit code asks the ground that was given."""
+    b = ns.ModelBuilder(name="pulled", gravity=(0, 0, -9.81))
+    b.body("b", mass=2.0, inertia=(0.02, 0.03, 0.04))
+    b.joint("b", ns.joints.Free(), parent="world", child="b")
+    ball = ns.surfaces.Ball(radius=0.1)
+    b.contact(ns.contacts.Rolling(name="w", body="b", wheel=ball, lift=lift))
+    b.force(ns.forces.Wrench(name="up", body="b", force=(3, 0, 40)))
+    ns.save_model(b.build(), "pulled.toml")
+    words = ("--duration", "0.2", "--set", "b.z=0.1", "--no-plots", "--json", "-o", "out")
+    result = invoke("run", "pulled.toml", *words, *friction)
+    said = json.loads(result.stdout)["audit"]
+    assert said == json.loads(Path("out/summary.json").read_text())["audit"]
+    assert said["verdict"] == (verdict if friction or lift == "auto" else "unknown")
+    assert (said["verdict"] == "fails") == bool(said["lifts"])
+    assert (result.exit_code == 1) == (said["verdict"] == "fails" and bool(friction))
+    assert ("w would lift" in result.stderr) == (result.exit_code == 1)
+    # pressed on from the other side, it needs friction as if it carried that load
+    N, F = 40 - 2 * 9.81, 3 * (0.03 / 0.1**2) / (2 + 0.03 / 0.1**2)
+    if lift == "keep":
+        assert said["wheels"]["w"]["least_load"] == pytest.approx(-N, rel=1e-9)
+        assert said["required_friction"] == pytest.approx(F / N, rel=1e-9)
+
+
 def test_figure_shows_every_wheel_its_range_and_the_ground():
     system = ns.compile(ns.derive(ns.load("agv")))
     run = ns.run_scenario(system, changes={"T": 6.0}, duration=6.0)
