@@ -386,7 +386,7 @@ def audit_forces(system: System, forces: ContactForces, t: Array, friction: floa
     """The audit of contact forces at samples."""
     n, c, _ = forces.least.shape
     ok = forces.is_valid
-    is_wheel = np.array([x.is_wheel for x in forces.contacts], dtype=bool)
+    is_wheel = np.array([x.is_wheel and not x.is_met for x in forces.contacts], dtype=bool)
     # what is held down is pressed on from the other side where its load is below zero
     is_held = np.array([x.keeps_down for x in forces.contacts], dtype=bool)
     side = np.ones((n, c, 3))
@@ -407,7 +407,7 @@ def audit_forces(system: System, forces: ContactForces, t: Array, friction: floa
         # forces of a law are not shared; without a load they have no demand
         required = np.fmax(required, friction_demand(grip.forces[:, None])[:, 0])
     held = {c.name: _grip_from(c.name, rows, grips) for c in forces.contacts}
-    if not alone and not any(held[c.name] for c in forces.contacts if c.is_wheel):
+    if not alone and not any(held[c.name] for c in forces.contacts if c.is_wheel and not c.is_met):
         required = np.full(n, np.nan)
 
     def at_all(values: Array) -> Array:
@@ -434,7 +434,9 @@ def audit_forces(system: System, forces: ContactForces, t: Array, friction: floa
             **_tire_columns(grips.get(contact.name), n, at_all),
         )
         for k, contact in enumerate(forces.contacts)
+        if not contact.is_met
     )
+    unknown = {w.name: forces.unknown[w.name] for w in wheels if w.name in forces.unknown}
     wheels += tuple(_audit_alone(grip, at_all) for grip in alone)
     return Audit(
         model=system.model.name,
@@ -445,7 +447,7 @@ def audit_forces(system: System, forces: ContactForces, t: Array, friction: floa
         unsupported=tuple(
             dataclasses.replace(u, moment=at_all(u.moment)) for u in forces.unsupported
         ),
-        notes=tuple(_notes(wheels, forces.unknown, int(np.sum(~ok)))),
+        notes=tuple(_notes(wheels, unknown, int(np.sum(~ok)))),
     )
 
 

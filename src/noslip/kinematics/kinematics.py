@@ -361,7 +361,7 @@ class Kinematics:
         found = []
         for k, trace in enumerate(self.contacts):
             contact = trace.contact
-            if not contact.is_wheel or not self.is_between(joint, contact):
+            if not contact.is_wheel or contact.is_met or not self.is_between(joint, contact):
                 continue
             normals = [
                 frame_pose(frame, self.reader)[0][:, 2]

@@ -103,6 +103,15 @@ class AbstractContact(Member, abc.ABC, family="contact"):
     #: Whether friction holds it, as a wheel; a blade holds without.
     is_wheel: ClassVar[bool]
 
+    @property
+    def is_met(self) -> bool:
+        """Whether it holds nothing until a run by Coulomb's law meets it, as a wall."""
+        return False
+
+    def met(self) -> AbstractContact:
+        """The same contact where it touches."""
+        return self
+
     @abc.abstractmethod
     def directions(self) -> tuple[str, ...]:
         """Along which of the three directions the contact point has no velocity."""
@@ -240,6 +249,8 @@ class Rolling(AbstractContact):
     static_friction : that holds until it slips, at least as large; `friction` by default.
     lateral_friction : across the heading; `friction` by default, in every direction.
     restitution : part of the normal velocity with which such a run bounces, from 0 to 1.
+    touches : whether it touches at all times in which contacts hold; a wall or a stop that is only
+        met holds nothing there, and lands in runs with ``contact="coulomb"``.
     """
 
     name: str
@@ -258,6 +269,7 @@ class Rolling(AbstractContact):
     static_friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
     lateral_friction: Annotated[Scalar, Meaning(unit="1", sign=POSITIVE)] | None = None
     restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
+    touches: bool = True
 
     word = "rolling"
     also_called = ("wheel",)
@@ -265,7 +277,15 @@ class Rolling(AbstractContact):
     is_wheel = True
 
     def directions(self) -> tuple[str, ...]:
-        return tuple(d for d in (LONGITUDINAL, LATERAL, NORMAL, SPIN) if getattr(self, d))
+        every = (LONGITUDINAL, LATERAL, NORMAL, SPIN) if self.touches else ()
+        return tuple(d for d in every if getattr(self, d))
+
+    @property
+    def is_met(self) -> bool:
+        return not self.touches
+
+    def met(self) -> Rolling:
+        return replace(self, touches=True)
 
     @property
     def form(self) -> AbstractGround:
@@ -277,7 +297,8 @@ class Rolling(AbstractContact):
 
     @property
     def ends_at_lift(self) -> bool:
-        return self.lift == END or (self.normal and self.lift == AUTO and not self.is_flat)
+        asked = self.lift == END or (self.normal and self.lift == AUTO and not self.is_flat)
+        return self.touches and asked
 
     @property
     def asks_to_end(self) -> bool:
@@ -337,7 +358,13 @@ class Rolling(AbstractContact):
         return self.wheel.shapes(read.vector(self.center), read)
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
-        if not self.directions():
+        if not self.touches and not self.normal:
+            yield Finding(
+                ("contacts", self.name, "touches"),
+                f"contact '{self.name}' is only met, and has no normal row: nothing stops there",
+                "write normal = true, or leave touches out",
+            )
+        if not self.met().directions():
             yield Finding(
                 ("contacts", self.name),
                 f"contact '{self.name}' has all three rows switched off",

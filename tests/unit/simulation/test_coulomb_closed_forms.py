@@ -209,3 +209,146 @@ def test_a_block_rocks_as_housners():
     first = 0.5 * (moment + m * R**2) * 2 * p2 * (np.cos(alpha - tilt) - np.cos(alpha))
     assert impacts[0].loss == pytest.approx(first * (1 - keeps**2), rel=1e-9)
     assert run.energy_drift < ENERGY
+
+
+@pytest.mark.slow
+def test_eulers_disk_loses_what_its_levers_take():
+    """Energy lost is ∫ N (l |ω_t| + k |ω_n|) dt, and as it sinks it goes round ever faster."""
+    m, r, lever, pivot, tilt = 0.4, 0.0375, 2e-4, 1e-4, 0.3
+    b = ns.ModelBuilder(name="disk", gravity=(0, 0, -G))
+    b.body("disk", mass=m, inertia=(m * r * r / 4, m * r * r / 4, m * r * r / 2))
+    angles = ns.joints.Angles(sequence="zxz", names=("yaw", "tilt", "spin"))
+    b.joint("disk", ns.joints.Free(angles=angles), parent="world", child="disk")
+    wheel = ns.surfaces.Disk(radius=r, axis=(0, 0, 1))
+    b.contact(ns.contacts.Rolling(name="rim", body="disk", wheel=wheel, friction=0.3))
+    sizes = {"contact": "rim", "smoothing": 1e-4}
+    b.force(ns.forces.RollingResistance(name="rolling", lever=lever, **sizes))
+    b.force(ns.forces.PivotingFriction(name="pivoting", lever=pivot, **sizes))
+    fast = np.sqrt(4 * G / (r * np.sin(tilt)))
+    start = {"disk.yaw": 0.0, "disk.tilt": tilt, "disk.spin": 0.0, "disk.tilt_rate": 0.0}
+    start |= {"disk.yaw_rate": fast, "disk.spin_rate": -fast * np.cos(tilt)}
+    run = ns.simulate(compiled(b), duration=0.8, start=start, samples=40_001, **TIGHT)
+    omega = np.array([run[f"disk.w{k}"] for k in "xyz"])
+    # the vertical in body axes: R of zxz has it in its last row
+    a, s = run["disk.tilt"], run["disk.spin"]
+    n = np.array([np.sin(a) * np.sin(s), np.sin(a) * np.cos(s), np.cos(a)])
+    along = np.sum(omega * n, axis=0)
+    across = np.linalg.norm(omega - along * n, axis=0)
+    power = run["rim.load"] * (lever * across + pivot * np.abs(along))
+    energy = run.kinetic_energy + run.potential_energy
+    # by the trapezoidal rule, of second order in 2e-5 s
+    taken = np.trapezoid(power, run.t)
+    assert energy[0] - energy[-1] == pytest.approx(taken, rel=1e-6)
+    assert run["disk.tilt"][-1] < 0.9 * tilt
+    assert run["disk.yaw_rate"][-1] > 1.02 * fast
+    assert run.energy_drift < ENERGY
+
+
+@pytest.mark.slow
+def test_kanes_pendulum_is_refused_with_its_coefficients():
+    """A double pendulum that strikes the ground while its tip slips may gain energy [Kane1984]."""
+    b = ns.ModelBuilder(name="pendulum", gravity=(0, 0, -G))
+    top = ns.Placement(position=(0, 0, 1.55), angles=(np.pi / 2, 0, 0))
+    for name, parent in (("upper", "world"), ("lower", "upper")):
+        b.body(name, mass=1.0, inertia=(1 / 12, 1 / 12, 1 / 12), center_of_mass=(0.5, 0, 0))
+        place = top if parent == "world" else ns.Placement(position=(1, 0, 0))
+        hinge = ns.joints.Revolute(axis=(0, 0, 1))
+        b.joint(name, hinge, parent=parent, child=name, parent_frame=place)
+    b.contact(foot("tip", "lower", 1.0, 0.0, friction=0.5, restitution=0.7))
+    system = compiled(b)
+    start = {"upper.angle": -0.5, "lower.angle": -0.5, "upper.rate": -2.0, "lower.rate": 2.0}
+    run = ns.simulate(system, duration=2.0, start=start, on_failure="return", **TIGHT)
+    assert run.ending.name == "CONTACTS"
+    assert "'tip' with friction 0.5 and restitution 0.7" in run.message
+    assert "would gain" in run.message
+    # up to there it is a motion
+    assert run.energy_drift < ENERGY
+    other = start | {"upper.angle": -0.3, "lower.angle": -0.8, "upper.rate": 0, "lower.rate": -3.0}
+    run = ns.simulate(system, duration=0.9, start=other, **TIGHT)
+    assert [e.what for e in run.contact_events] == ["bounces"] * 3
+    assert all(e.loss > 0 for e in run.contact_events)
+
+
+@pytest.mark.slow
+def test_a_ball_goes_to_and_fro_between_walls():
+    """Walls that are only met: the model has all its freedoms, and each bounce leaves 0.9."""
+    b = ns.ModelBuilder(name="ball", gravity=(0, 0, 0))
+    b.body("ball", mass=2.0, inertia=(0.008, 0.008, 0.008))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    law = {"friction": 0.2, "restitution": 0.9, "touches": False}
+    for name, x, angle in (("left", -1.0, np.pi / 2), ("right", 1.0, -np.pi / 2)):
+        plane = ns.contacts.Plane(frame=ns.Placement(position=(x, 0, 0), angles=(0, angle, 0)))
+        wheel = ns.surfaces.Ball(radius=0.1)
+        b.contact(ns.contacts.Rolling(name=name, body="ball", wheel=wheel, plane=plane, **law))
+    model = b.build()
+    assert ns.check(model).degrees_of_freedom == 6
+    system = compiled(b)
+    start = {"ball.vx": 2.0, "ball.vy": 0.3, "ball.vz": 0, "ball.wx": 0, "ball.wy": 0, "ball.wz": 0}
+    ideal = ns.simulate(system, duration=1.0, start=start)
+    assert ideal["ball.x"][-1] == pytest.approx(2.0)  # it goes through: nothing holds there
+    run = ns.simulate(system, duration=3.5, start=start, reactions=True, **TIGHT)
+    expected = 0.45 + np.cumsum([0.0, 1.8 / 1.8, 1.8 / 1.62])
+    np.testing.assert_allclose([e.time for e in run.contact_events], expected, atol=1e-9)
+    assert words(run) == [("right", "bounces"), ("left", "bounces"), ("right", "bounces")]
+    assert run.energy_drift < ENERGY
+    assert np.all(np.diff(run["impact_loss"]) >= 0)
+    with pytest.raises(ns.ModelError, match="nothing stops there"):
+        wheel = ns.surfaces.Ball(radius=0.1)
+        b.contact(
+            ns.contacts.Rolling(name="c", body="ball", wheel=wheel, touches=False, normal=False)
+        )
+        b.build()
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_woodpecker_hops_down_its_pole():
+    """Glocker's toy with Siconos' parameters, its three contacts on rows of small angles.
+
+    Siconos publishes −0.0413482 m and −0.340934 rad at 0.29998 s, by time steps of 2e-5 s. Moreau's
+    and Jean's steps tend to −0.0413222 m and −0.342207 rad for steps that tend to zero, which an
+    event-driven program of its own for these linear equations gives to all digits.
+    """
+    rO, rM, hM, lM, lG, hS, lS = 0.0025, 0.0031, 0.0058, 0.010, 0.015, 0.02, 0.0201
+    stiffness, none = 0.0056, (0.0, 0.0, 0.0)
+    b = ns.ModelBuilder(name="woodpecker", gravity=(0, 0, -G))
+    x, z = ns.joints.Prismatic(axis=(1, 0, 0)), ns.joints.Prismatic(axis=(0, 0, 1))
+    turn = ns.joints.Revolute(axis=(0, 1, 0))
+
+    def body(name, joint, parent="world", mass=0.0, moment=0.0):
+        b.body(name, mass=mass, inertia=(moment,) * 3 if moment else none)
+        b.joint(name, joint, parent=parent, child=name)
+
+    def row(name, expression, unit="m"):
+        b.row(ns.rows.PositionRow(name=name, expression=expression, unit=unit))
+
+    body("sleeve", z, mass=0.0003)
+    body("tilt", turn, moment=5e-9)
+    body("bird", z, mass=0.0045)
+    body("nod", turn, moment=7e-7)
+    row("bird_row", f"bird.position - sleeve.position - {lM}*tilt.angle - {lG}*nod.angle")
+    body("spring", turn)
+    row("spring_row", "spring.angle - tilt.angle + nod.angle", "rad")
+    b.force(ns.forces.JointSpring(name="coil", coordinate="spring.angle", stiffness=stiffness))
+    pole = ns.contacts.Plane(frame=ns.Placement(angles=(0, np.pi / 2, 0)))
+    jaw = f"sleeve.position + {rM}*tilt.angle"
+    for name, bounce, gap, along in (
+        ("beak", 0.5, f"{-hS}*nod.angle + {lM + lG - lS - rO}",
+         f"sleeve.position + {lM}*tilt.angle + {lG - lS}*nod.angle"),
+        ("lower", 0.0, f"{hM}*tilt.angle + {rM - rO}", jaw),
+        ("upper", 0.0, f"{-hM}*tilt.angle + {rM - rO}", jaw),
+    ):  # fmt: skip
+        body(f"{name}_x", x)
+        body(name, z, parent=f"{name}_x")
+        row(f"{name}_gap", f"{name}_x.position - ({gap})")
+        row(f"{name}_along", f"{name}.position - ({along})")
+        law = {"friction": 0.3, "restitution": bounce, "touches": False}
+        b.contact(foot(f"{name}_c", name, 0.0, 0.0, plane=pole, **law))
+    start = {"sleeve.position": 0.0, "tilt.angle": -(rM - rO) / hM, "nod.angle": -0.2788}
+    start |= {"sleeve.speed": -0.3411, "tilt.rate": 0.0, "nod.rate": -7.4583}
+    run = ns.simulate(compiled(b), duration=0.29998, start=start, **TIGHT)
+    assert run["sleeve.position"][-1] == pytest.approx(-0.04132223, abs=1e-8)
+    assert run["nod.angle"][-1] == pytest.approx(-0.3422070, abs=1e-7)
+    assert len(run.contact_events) == 18
+    assert all(e.loss >= 0 for e in run.contact_events)
+    assert run.energy_drift < 1e-8

@@ -169,7 +169,8 @@ class _ContactRun:
         contacts = self._mechanism.contacts
         if isinstance(request.start, Start):
             return request.start, self._seen(request.start)
-        all_roll = tuple(ROLLS for _ in contacts)
+        apart = self._mechanism.is_met
+        all_roll = tuple(OFF if c.name in apart else ROLLS for c in contacts)
         faults: list[SimulationError] = []
         for states in _candidates(all_roll):
             try:
@@ -564,7 +565,9 @@ class _ContactRun:
             for k, contact in enumerate(self._mechanism.contacts):
                 if part.states[k] == SLIDES:
                     for way in contact.ways:
-                        own[:, rows.index(f"{contact.name}.{WAYS[way]}")] = columns[:, k, 3 + way]
+                        row = f"{contact.name}.{WAYS[way]}"
+                        if row in rows:
+                            own[:, rows.index(row)] = columns[:, k, 3 + way]
             found.append(own)
         return np.concatenate(found)
 

@@ -65,6 +65,8 @@ STICK_SLACK, GAP_SLACK = 1e-12, 2e-14
 FIRST_GATE, CLEAR = 1e-3, 100.0
 #: Least principal minor of 1 − Λ; nearer to zero, friction jams a contact that slides.
 JAM = 1e-2
+#: Slip of a contact by unit speeds that is none: rounding of directions.
+NO_MOTION = 1e-9
 #: Contacts that slide together up to which all their principal minors are watched.
 MOST_MINORS = 5
 
@@ -230,7 +232,9 @@ class ContactMechanism:
         model = system.model
         _check(system)
         names = {p.name for p in model.parameters}
-        judged = [c for c in model.contacts if _is_judged(c)]
+        # walls and stops that the model only meets have rows like all others here
+        contacts = tuple(c.met() for c in model.contacts)
+        judged = [c for c in contacts if _is_judged(c)]
         extra = [
             Parameter(name=f"{c.name}.{key}", value=value, unit="1")
             for c in judged
@@ -256,12 +260,23 @@ class ContactMechanism:
         self.num_own = len(model.parameters)
         self.model: Model = dataclasses.replace(
             model,
+            contacts=contacts,
             parameters=model.parameters + tuple(extra),
             forces=model.forces + forces,
             scenario=None,
         )
         formulation = system.equations.formulation
-        self.rolling = System(equations=formulation.fill(trace(self.model)), folded=system.folded)
+        self.is_met = {c.name for c in model.contacts if c.is_met}
+        apart = tuple(
+            sorted(
+                f"{c.name}.{way}"
+                for c in contacts
+                if c.name in self.is_met
+                for way in c.directions()
+            )
+        )
+        traced = trace(self.model, released=apart)
+        self.rolling = System(equations=formulation.fill(traced), folded=system.folded)
         self.contacts = self._described(judged)
         self._places = {p.name: k for k, p in enumerate(self.model.parameters)}
 
@@ -273,6 +288,9 @@ class ContactMechanism:
         found = []
         for c in judged:
             row = f"{c.name}.{NORMAL}"
+            if c.name in self.is_met:
+                found.append(Contact(c.name, _free_ways(self.rolling, c), True))
+                continue
             if row not in rows and c.name not in carried:
                 raise SimulationError(
                     f"contact '{c.name}' has friction and no load that is known",
@@ -508,6 +526,22 @@ class _Push(AbstractForce):
             loads.push_at(DISSIPATIVE, body, moving.point, sign * force)
 
 
+def _free_ways(system: System, contact: AbstractContact) -> tuple[int, ...]:
+    """Directions along the ground in which a contact can move at all, of those that it holds."""
+    kin = system.kinematics
+    found = next(t for t in kin.contacts if t.contact.name == contact.name)
+    ways = [k for k, way in enumerate(WAYS) if way in contact.directions()]
+    if not ways:
+        return ()
+    s = kin.symbols
+    slips = ca.vertcat(*(found.slip[WAYS[k]] for k in ways))
+    rows = ca.Function("ways", [s.t, s.q, s.params], [ca.jacobian(slips, s.v)])
+    size = np.zeros(len(ways))
+    for t, q in kin.probe.configurations(3):
+        size = np.maximum(size, np.abs(np.array(rows(t, q, kin.probe.params))).max(axis=1))
+    return tuple(k for k, most in zip(ways, size, strict=True) if most > NO_MOTION)
+
+
 def _is_judged(contact: AbstractContact) -> bool:
     """Whether a contact follows Coulomb's law: it has friction, or a load and nothing to hold."""
     ways = [d for d in contact.directions() if d != NORMAL]
@@ -523,14 +557,15 @@ def _check(system: System) -> None:
             where,
             "use a formulation that follows d'Alembert's principle",
         )
-    for contact in system.model.contacts:
+    contacts = [c.met() for c in system.model.contacts]
+    for contact in contacts:
         if contact.is_wheel and not _is_judged(contact):
             raise SimulationError(
                 f"contact '{contact.name}' has no friction, by which it would slide",
                 where,
                 f"write friction = … at contact '{contact.name}', a number of zero or more",
             )
-    if not any(_is_judged(c) for c in system.model.contacts):
+    if not any(_is_judged(c) for c in contacts):
         raise SimulationError(
             "no contact has friction or may lift",
             where,
