@@ -713,8 +713,9 @@ def _of_basis(source: CSource, b: int, system: System) -> list[str]:
         forces = solve_inputs(eq.reduced_inputs, needed)
         add("inverse_of", forces, "t x etadot u p", asked, inputs=both)
     if source.is_projected:
-        projected = system.projection_expression[: eq.state.numel(), :]  # without the work
-        add("projected_of", projected, "t x u p", names)
+        found = system.projection_expression  # [x; perhaps the work; residual]
+        both = ca.vertcat(found[: eq.state.numel(), :], found[-1, :])
+        add("projected_of", both, "t x u p", names)
     return lines
 
 
