@@ -10,6 +10,7 @@ sys.path.insert(0, str(HERE / "site"))
 
 import api  # noqa: E402
 import commands  # noqa: E402
+import live  # noqa: E402
 
 import noslip  # noqa: E402
 from noslip.model.json_schema import model_schema  # noqa: E402
@@ -66,6 +67,12 @@ def generate():
         lines += [":::{toctree}", ":hidden:", "", *(f"../{stem}" for stem in left), ":::", ""]
     (made / "pages.md").write_text("\n".join(lines), "utf-8")
     return pages
+
+
+def setup(app):
+    """Live pages, and links to them where a model is shown."""
+    names = live.write(HERE / "_static" / "live")
+    app.connect("source-read", lambda app, page, source: live.link(page, source, names))
 
 
 generate()

@@ -158,3 +158,20 @@ def test_words_of_the_glossary_are_in_order():
     heads = re.findall(r"^(\S.*)\n: ", (DOCS / "glossary.md").read_text(), re.MULTILINE)
     assert len(heads) > 20
     assert [head.lower() for head in heads] == sorted(head.lower() for head in heads)
+
+
+@pytest.mark.slow
+def test_live_pages_are_written_once_and_linked(tmp_path):
+    """`make docs` writes them; of those that cannot be, no page is linked."""
+    live = module("live")
+    names = live.write(tmp_path, ["chaplygin-sleigh", "agv"])
+    assert names == ["chaplygin-sleigh"]
+    page = tmp_path / "chaplygin-sleigh.html"
+    before = page.stat().st_mtime_ns
+    assert live.write(tmp_path, names) == names and page.stat().st_mtime_ns == before
+    source = [(DOCS / "gallery.md").read_text("utf-8")]
+    live.link("gallery", source, names)
+    assert source[0].count("_static/live/") == 1
+    front = [(DOCS / "index.md").read_text("utf-8")]
+    live.link("index", front, ["rolling-disk"])
+    assert front[0].count("<iframe") == 1

@@ -45,6 +45,7 @@ uniform mat4 view; uniform vec2 pixels; uniform float width;
 in vec3 from, to; in vec2 corner;
 void main() {
   vec4 a = view * vec4(from, 1.0), b = view * vec4(to, 1.0);
+  if (min(a.w, b.w) < 0.02) { gl_Position = vec4(2.0, 2.0, 2.0, 1.0); return; }
   vec2 d = (b.xy / b.w - a.xy / a.w) * pixels; d = length(d) > 1e-6 ? normalize(d) : vec2(1, 0);
   vec4 p = corner.x < 0.5 ? a : b;
   p.xy += vec2(-d.y, d.x) * corner.y * width / pixels * p.w; p.z -= 0.0004 * p.w;
@@ -348,12 +349,14 @@ class Picture {
     gl.uniformMatrix4fv(path.at("view"), false, view);
     gl.uniform2f(path.at("pixels"), width / 2, height / 2);
     gl.uniform1f(path.at("width"), 1.3 * Math.min(devicePixelRatio || 1, 2));
+    gl.depthMask(false); // of paths that cross, the later one is seen
     for (const each of this.trails) {
       const count = each.color.isWhole ? each.count : Math.round(trailed * each.count);
       gl.uniform4f(path.at("tint"), ...each.color.rgb, 1);
       gl.bindVertexArray(each.array);
       if (count > 0) gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, count);
     }
+    gl.depthMask(true);
     gl.bindVertexArray(null);
   }
 }
