@@ -320,6 +320,13 @@ COMMANDS: dict[str, BadInput] = {
         code=2,
         words=("COUNT from 2 to 100000",),
     ),
+    "a scheduler of no scheme": BadInput(
+        command=(
+            *("sweep", "knife-edge", "--vary", "m=1:2:2", "--measure", "final:skate.x"),
+            *("--duration", "0.05", "--on", "dask:tcp://127.0.0.1:1"),
+        ),
+        words=("no Dask scheduler at this address", "fix"),
+    ),
     "threads without end": BadInput(
         command=(
             *("sweep", "knife-edge", "--vary", "m=1:2:2", "--measure", "final:skate.x"),

@@ -38,6 +38,28 @@ NOT_MADE = (
 )
 
 
+def sliding_ball() -> ns.System:
+    """A ball on a floor that slides and bounces by Coulomb's law."""
+    b = ns.ModelBuilder(name="ball", gravity=(0.0, 0.0, -9.81))
+    b.body("ball", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    wheel = ns.surfaces.Ball(radius=0.2)
+    b.contact(
+        ns.contacts.Rolling(name="floor", body="ball", wheel=wheel, friction=0.3, restitution=0.5)
+    )
+    return ns.compile(ns.derive(b.build()))
+
+
+def pushed_block() -> ns.System:
+    """A mass on a slide under a push."""
+    b = ns.ModelBuilder(name="block", gravity=(0.0, 0.0, 0.0))
+    b.body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("s", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
+    b.input("push", "N")
+    b.force(ns.forces.Motor(name="motor", speed="s.speed", input="push"))
+    return ns.compile(ns.derive(b.build()))
+
+
 def _order() -> dict[str, Any]:
     """A transport order of VDA 5050."""
     node = {"nodeId": "a", "sequenceId": 0, "released": True, "actions": []}
@@ -74,6 +96,7 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
     skate, agv, arm = system_of("knife-edge"), system_of("agv"), system_of("manipulator-2r")
     tricycle, bicycle = system_of("tricycle"), system_of("whipple-bicycle")
     model, equations = skate.model, skate.equations
+    ball, block = sliding_ball(), pushed_block()
     run = ns.simulate(skate, duration=0.05, start=START, samples=3, reactions=True)
     short = {"duration": 0.05, "samples": 3}
     many = {name: [x, x] for name, x in START.items()}
@@ -204,6 +227,11 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
 
     pictured.__signature__ = inspect.signature(ns.gym.GymTask)  # type: ignore[attr-defined]
 
+    def towed(link: Any) -> Any:
+        law = {"steering": "steer.angle", "wheelbase": "l1", "links": (link,), "base": 1}
+        along = ns.motions.PathMotion(path=circle, timing=quintic, **law)
+        return ns.reference_motion(system_of("tractor-trailer"), along)
+
     def derived(formulation: Any) -> Any:
         return ns.derive(model, formulation)
 
@@ -225,7 +253,23 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         "compile": (ns.compile, {"equations": equations}),
         "complete_start": (ns.complete_start, {"system": skate, "given": START}),
         "simulate": (ns.simulate, {"system": skate, "start": START, **short}),
-        "simulate_batch": (ns.simulate_batch, {"system": skate, "starts": many, **short}),
+        "simulate, a ball that slides": (
+            ns.simulate,
+            {"system": ball, "start": {"ball.vx": 1.0}, "contact": "coulomb", **short},
+        ),
+        "run_scenario, a ball that slides": (
+            ns.run_scenario,
+            {"system": ball, "contact": "coulomb", **short},
+        ),
+        "plan, a pushed block": (
+            ns.plan,
+            {
+                **{"system": block, "goal": {"s.position": 1.0}, "limits": {"push": 1.0}},
+                **{"start": {"s.position": 0.0}, "waypoints": [{"s.position": 0.5}]},
+                **{"duration": (0.1, 9.0), "intervals": 4, "time_limit": 2.0},
+            },
+        ),
+        "simulate_batch": (ns.simulate_batch, {"system": skate, "start": many, **short}),
         "evaluate": (
             ns.evaluate,
             {"system": skate, "state": START, "outputs": {"k": "skate.vx^2"}},
@@ -536,9 +580,16 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         ),
         "LeastTime": (_used(ns.timing.LeastTime, timed), {"speed": 1.0, "acceleration": 1.0}),
         "Follower": (_used(ns.Follower, followed), {}),
+        "share": (
+            ns.share,
+            {
+                **{"thing": skate, "path": folder / "live.html", "knobs": {"m": (1.0, 2.0)}},
+                **{"plots": ["skate.x"], "duration": 0.05, "overwrite": True},
+            },
+        ),
         "AxleLink": (
-            _used(ns.AxleLink, lambda x: followed(ns.Follower(links=(x,)))),
-            {"coordinate": "bracket.angle", "near": (0.1, 0.0)},
+            _used(ns.AxleLink, towed),
+            {"coordinate": "hinge.angle", "near": (1.0, 0.0), "sign": -1.0},
         ),
         "ControlLoop": (
             _used(ns.ControlLoop, looped),

@@ -216,6 +216,12 @@ def inverse_kinematics(
             where,
             f"give one for each of {', '.join(components) or 'the joints in joint_speeds'}",
         )
+    if acceleration is not None and len(acceleration) != len(components):
+        raise SimulationError(
+            f"{len(acceleration)} accelerations are given for {len(components)} components",
+            where,
+            f"give one for each of {', '.join(components) or 'the joints in joint_accelerations'}",
+        )
     w, wdot = speed_input_vectors(system, speed_inputs)
     system, start, params = state_at(
         system, configuration, time=time, speed_inputs=w, parameters=parameters, need="kinematics"

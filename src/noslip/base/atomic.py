@@ -80,7 +80,11 @@ def write_atomically(
     StorageError : it cannot be written; what was there before is as it was.
     """
     with reported(path):
-        if not private and path.exists() and not (path.is_file() or path.is_dir()):
+        if (
+            not private
+            and os.path.exists(path)
+            and not (os.path.isfile(path) or os.path.isdir(path))
+        ):
             import tempfile
 
             scratch = Path(tempfile.gettempdir()) / path.name
@@ -108,7 +112,7 @@ def write_atomically(
 def made_parents(path: Path, mode: int = 0o777) -> Iterator[None]:
     """Context with the folders above a path; those made for it are removed where it fails."""
     missing, place = list[Path](), path.parent
-    while not place.exists() and place != place.parent:
+    while not os.path.exists(place) and place != place.parent:
         missing.append(place)
         place = place.parent
     path.parent.mkdir(mode=mode, parents=True, exist_ok=True)
@@ -123,7 +127,7 @@ def made_parents(path: Path, mode: int = 0o777) -> Iterator[None]:
 
 def _flush(path: Path) -> None:
     """Wait until a file, or the entries of a folder, are on the disk."""
-    if sys.platform == "win32" and path.is_dir():
+    if sys.platform == "win32" and os.path.isdir(path):
         return
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -265,7 +269,7 @@ def remove_stale(folder: Path, *, once: bool = False) -> None:
             path, target = Path(entry.path), folder / found["target"]
             if found["kind"] == "part":
                 _remove(path)
-            elif target.exists():
+            elif os.path.exists(target):
                 with contextlib.suppress(OSError):
                     _discard(path, target)
             else:  # ended between two renames
@@ -372,7 +376,7 @@ def _replace(temporary: Path, target: Path) -> list[str]:
             os.rename(aside, target)
             aside = other
     except OSError:
-        if target.exists():  # nothing was exchanged
+        if os.path.exists(target):  # nothing was exchanged
             shutil.rmtree(aside, ignore_errors=True)
         raise
     return sorted({*kept, *_discard(aside, target)})

@@ -130,7 +130,7 @@ def check_folder(path: str | os.PathLike[str], error: type[NoslipError]) -> Path
     """The path of a file whose folder is there."""
     target = Path(path)
     # a folder that does not exist is more often a typo than a wish
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise error(
             f"there is no folder '{target.parent}'", str(target), "make it, or correct the path"
         )

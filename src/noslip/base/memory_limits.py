@@ -26,6 +26,7 @@ def check_memory(size: float, what: str, where: str, fix: str) -> None:
     """
     if size <= SMALL:
         return
+    size = min(size, 2**1000)  # a whole number may be beyond all floating-point ones
     free = available_memory()
     if size > SHARE * free:
         raise SimulationError(

@@ -84,7 +84,7 @@ class OutputFolder:
         if is_empty:
             return target
         if read_manifest(target) is None:
-            earlier = (target / self._mark).exists()
+            earlier = os.path.exists(target / self._mark)
             raise SimulationError(
                 f"the folder has no {MANIFEST} that says what noslip wrote there, so it is not "
                 "replaced"
@@ -106,12 +106,12 @@ class OutputFolder:
         parent = target.parent
         while not os.path.lexists(parent) and parent != parent.parent:
             parent = parent.parent
-        if not (parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)):
+        if not (os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK)):
             raise SimulationError(
                 "the folder cannot be created: "
                 + (
                     f"you do not have permission to write to '{parent}'"
-                    if parent.is_dir()
+                    if os.path.isdir(parent)
                     else f"'{parent}' is a file"
                 ),
                 str(self.path),
@@ -173,7 +173,7 @@ def _publish(temporary: Path, target: Path, force: bool, note: Callable[[str], N
 
 def _not_written(error: Exception, temporary: Path, target: Path) -> Exception:
     """The error of a folder that could not be written, with the name it was to have."""
-    if not temporary.is_dir():
+    if not os.path.isdir(temporary):
         return StorageError(
             "the folder disappeared while it was written", str(target), "write it again, elsewhere"
         )

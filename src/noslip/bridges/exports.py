@@ -163,7 +163,7 @@ def export(
     check_folder(target, format.error)
     files = files_of(format, target)
     for file in files:
-        if os.path.lexists(file) and (file.is_dir() or not overwrite):
+        if os.path.lexists(file) and (os.path.isdir(file) or not overwrite):
             raise format.error(
                 f"there is already a file '{file}'",
                 str(file),

@@ -44,7 +44,7 @@ def mesh_path(name: str, description: Path) -> Path:
     """
     folder = absolute(description).parent
     around = [folder, *folder.parents][: ABOVE + 1]
-    package = next((place for place in around if (place / "package.xml").is_file()), folder)
+    package = next((place for place in around if os.path.isfile(place / "package.xml")), folder)
     # some write a third slash
     found = re.fullmatch(r"(package|model):///?([^/]+)/(.+)", name, flags=re.DOTALL)
     if found is not None:
@@ -80,7 +80,7 @@ def _is_package(place: Path, name: str, package: Path) -> bool:
     # a link out of the place is none of its folders
     if not Path(os.path.realpath(found)).is_relative_to(place):
         return False
-    is_marked = any((found / mark).is_file() for mark in ("package.xml", "model.config"))
+    is_marked = any(os.path.isfile(found / mark) for mark in ("package.xml", "model.config"))
     return is_marked or place.is_relative_to(package)
 
 

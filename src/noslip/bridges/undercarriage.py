@@ -31,7 +31,7 @@ _KEYS = ("wheels", "casters", "slides", "rollers", "driven", "locked", "base")
 def beside(path: Path) -> Undercarriage | None:
     """The undercarriage that a file beside a description gives; None if there is none."""
     file = path.with_suffix(SUFFIX)
-    return read_undercarriage(file) if file.is_file() else None
+    return read_undercarriage(file) if os.path.isfile(file) else None
 
 
 def read_undercarriage(path: str | os.PathLike[str]) -> Undercarriage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import click
@@ -336,6 +337,6 @@ def _figure(model: str, name: str, output: Path | None, force: bool, as_json: bo
     folder = Path("runs")
     stem, number = f"{model}-{name}", 2
     target = folder / f"{stem}.png"
-    while target.exists():
+    while os.path.exists(target):
         target, number = folder / f"{stem}-{number}.png", number + 1
     return target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -119,7 +120,7 @@ def fit(
     loaded = ns.load(model)
     name = f"{loaded.name}-fit"
     folder = output if output is not None else OutputFolder.free(Path("runs"), name).path
-    if folder.exists() and not force:
+    if os.path.exists(folder) and not force:
         raise ns.SimulationError(
             "it already exists and is not replaced",
             str(folder),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import re
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
@@ -386,11 +387,11 @@ def check_target(target: Path, force: bool, *, other: str = "choose another file
     """
     from noslip import SimulationError
 
-    if target.exists() and (target.is_dir() or not force):
+    if os.path.exists(target) and (os.path.isdir(target) or not force):
         raise SimulationError(
             "it already exists and is not replaced",
             str(target),
-            other + ("" if target.is_dir() else ", or replace it with --force"),
+            other + ("" if os.path.isdir(target) else ", or replace it with --force"),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -69,7 +70,7 @@ def plot(
     FIGURE is histories, path, speeds, inputs, energy or another; COLUMN a quantity of the run, such
     as base.x. Without either the histories are drawn.
     """
-    is_folder = Path(source).is_dir()
+    is_folder = os.path.isdir(source)
     if is_folder and (changes or duration is not None):
         raise click.UsageError("--set and --duration belong to a model; the run is already made")
     target = output if output is not None else Path(f"{Path(source).stem}.png")
@@ -134,9 +135,9 @@ def compare(
     Prints what differs: parameters, peaks, power, errors, final state. Costates start at zero
     unless set, as in --method dalembert --method vakonomic --set costate.blade.lateral=0.6.
     """
-    if variants and (len(sources) > 1 or Path(sources[0]).is_dir()):
+    if variants and (len(sources) > 1 or os.path.isdir(sources[0])):
         raise click.UsageError("--with belongs to one model; runs are already made")
-    if methods and (len(methods) < 2 or variants or len(sources) > 1 or Path(sources[0]).is_dir()):
+    if methods and (len(methods) < 2 or variants or len(sources) > 1 or os.path.isdir(sources[0])):
         raise click.UsageError("--method belongs to one model, and is given twice or more")
     if changes and not methods:
         raise click.UsageError("--set belongs to --method; a variant of a model is --with")
@@ -152,7 +153,7 @@ def compare(
         bar("simulating")
         runs = [
             ns.read_run(source)
-            if Path(source).is_dir()
+            if os.path.isdir(source)
             else _simulated(source, tuple(variant.split(",")) if variant else (), None, tolerance)
             for source, variant in sets
             if not methods
@@ -242,7 +243,7 @@ def animate(
     An HTML file plays in any browser without a network; films are GIF or MP4.
     """
     width, height = _read_size(size)
-    is_folder = Path(source).is_dir()
+    is_folder = os.path.isdir(source)
     if is_folder and (changes or duration is not None):
         raise click.UsageError("--set and --duration belong to a model; the run is already made")
     target = output if output is not None else Path(f"{Path(source).stem}.html")

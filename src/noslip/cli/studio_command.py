@@ -56,7 +56,7 @@ def studio(model: str | None, port: int | None, browser: bool, link: str | None)
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
     if model in ns.MODELS:
         open_studio = Studio(model, port=port or 0)
-    elif Path(model).is_dir():
+    elif os.path.isdir(model):
         open_studio = Studio(sweep=Path(model), port=port or 0)
     else:
         open_studio = Studio(file=Path(model), port=port or 0)

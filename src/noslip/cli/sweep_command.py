@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ast
 import sys
 from pathlib import Path
@@ -316,7 +317,7 @@ def _summary(store: Any, state: ns.results.SweepProgress, folder: Path, as_json:
         + (f"; there alone: {', '.join(results.longer)}" if results.longer else "")
         + ("" if is_installed("xarray") else f" ({install_command('data')})"),
     ]
-    if (folder / "report.html").exists():
+    if os.path.exists(folder / "report.html"):
         lines.append(f"  report   {folder / 'report.html'}")
     if not data["complete"]:
         lines.append("  resume   give the same command again")

@@ -340,7 +340,7 @@ def check_delay(samples: int, where: str) -> None:
     SimulationError : it does not fit, or is longer than `LONGEST_DELAY`.
     """
     fix = "give a shorter delay, or a longer period of the controller"
-    check_memory(DELAY_BYTES * samples, f"a delay of {samples} samples", where, fix)
+    check_memory(DELAY_BYTES * min(samples, 10**30), f"a delay of {samples} samples", where, fix)
     if samples > LONGEST_DELAY:
         raise SimulationError(
             f"a delay of {samples} samples is a line of as many states, and at most "

@@ -263,7 +263,8 @@ class WideFunction:
         stride = self.input_sizes[3] * self.lanes
         places = [place(table) for table in packed]
         CALL_ROWS(self.packs_address)(num_packs, *places, stride, place(out))
-        return out.transpose(0, 2, 1).reshape(-1, self.output_size)[:num_rows].copy()
+        rows = out.transpose(0, 2, 1).reshape(num_packs * self.lanes, self.output_size)
+        return rows[:num_rows].copy()
 
 
 class Native(AbstractTarget):

@@ -184,7 +184,9 @@ class Draws(NamedTuple):
         given = [name for name in task.start if name in speeds]
         others = [name for name in task.start if name not in (*states, *given)]
         ranges = {
-            name: value if isinstance(value, tuple) else (float(value), float(value))
+            name: (value[0], value[1])
+            if isinstance(value, tuple | list)
+            else (float(value), float(value))
             for name, value in task.start.items()
         } | dict(task.variables)
         names = (*states, *given, *others, *task.variables)

@@ -72,7 +72,7 @@ def read_measured(
     clock = clock if not time else _Column(time, (units or {}).get(time, clock.unit))
     at = clock.name or next((n for n in ("time", "t") if n in held), next(iter(held), ""))
     asked.pop(at, None)
-    is_chosen = bool(columns) or file.with_suffix(SUFFIX).is_file()
+    is_chosen = bool(columns) or os.path.isfile(file.with_suffix(SUFFIX))
     wanted = asked if is_chosen else {n: asked.get(n, _Column(n, "")) for n in held if n != at}
     for name in (at, *wanted):
         if name not in held:
@@ -136,7 +136,7 @@ def _beside(path: Path) -> tuple[dict[str, _Column], _Column]:
     """Columns described in the file beside the data, and that of the times."""
     file = path.with_suffix(SUFFIX)
     none = _Column("", "")
-    if not file.is_file():
+    if not os.path.isfile(file):
         return {}, none
     text = read_text(file, SimulationError, "give TOML", max_bytes=MAX_BYTES)
     try:

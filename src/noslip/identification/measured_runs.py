@@ -173,7 +173,8 @@ def measured_runs(
     single = isinstance(
         data, Mapping | str | os.PathLike | MeasuredRun | MeasuredTable | Trajectory
     )
-    items = [data] if single or hasattr(data, "data_vars") else list(data)
+    several = hasattr(data, "__iter__") and not hasattr(data, "data_vars")
+    items = list(data) if several and not single else [data]  # what is neither is refused below
     if not items:
         raise SimulationError(
             "there is no measured run", "fit(system, data)", "give a file, a dataset, or a list"
@@ -187,7 +188,7 @@ def _read(item: Any, name: str, more: Mapping[str, Any]) -> MeasuredRun:
         return item
     if isinstance(item, str | os.PathLike):
         path = Path(item)
-        if path.name and path.with_suffix(SUFFIX).is_file():  # it says names and units
+        if path.name and os.path.isfile(path.with_suffix(SUFFIX)):  # it says names and units
             return _read(read_measured(path), name, more)
         found = format_of(AbstractRunFormat, path, "read").read(path)
         return _of_table(found, path.name, more)
@@ -204,7 +205,7 @@ def _read(item: Any, name: str, more: Mapping[str, Any]) -> MeasuredRun:
         return _of_table(table, name, more)
     raise SimulationError(
         f"a measured run is given as {type(item).__name__}",
-        "fit(system, data)",
+        "data, argument of fit",
         "give the path of a CSV or NetCDF file, an xarray dataset, a mapping of arrays, or a "
         "MeasuredRun",
     )

@@ -457,6 +457,12 @@ def trace(
         stack([guess_places(contact, tree, motion, reader) for contact in model.contacts]),
     )
     if values is not None:
+        if np.shape(values) != (len(model.parameters),):
+            raise ModelError(
+                f"values has the shape {np.shape(values)} for {len(model.parameters)} parameters",
+                f"argument of trace, model '{model.name}'",
+                "give one number for each parameter, in their order",
+            )
         probe = dataclasses.replace(probe, params=values)
     if near is None:
         samples = probe.configurations(_num_samples(probe))

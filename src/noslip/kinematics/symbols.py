@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.algebra import Traced, unit, vector
+from noslip.base import ModelError
 from noslip.expressions import Measure, Scalar, evaluate, parse
 from noslip.model import Model, Quantity
 
@@ -51,9 +52,17 @@ class Reader:
         """Traced scalar of a number or an expression."""
         if isinstance(scalar, str):
             tree = parse(scalar)
-            found = evaluate(tree, self._values, ca, self._literal, self._measure)
+            try:
+                found = evaluate(tree, self._values, ca, self._literal, self._measure)
+            except ArithmeticError as error:  # of its numbers alone, as 1/0
+                what = f"'{scalar:.60}' has no finite value: {error}"
+                fix = "write an expression that can be evaluated"
+                raise ModelError(what, "an expression of numbers", fix) from error
             return ca.SX(found)
-        return ca.SX(self._literal(float(scalar)))
+        if (number := float(scalar)) != number:
+            fix = "give a number, or an expression"
+            raise ModelError("nan is no number to compute with", "a number of a motion", fix)
+        return ca.SX(self._literal(number))
 
     def vector(self, entries: Iterable[Scalar]) -> ca.SX:
         """Traced column of numbers or expressions."""

@@ -535,7 +535,7 @@ class _PlanSearch:
         inputs = self.problem.system.equations.inputs
         num = len(self.problem.system.model.speed_inputs)
         forces = inputs.shape[0] - 2 * num
-        controls = ca.vertcat(inputs[:forces], inputs[forces + num :])
+        controls = ca.vertcat(inputs[:forces, :], inputs[forces + num :, :])
         rows = self.problem.rows
         return [k for k, row in enumerate(rows) if ca.depends_on(row.value, controls)]
 
@@ -783,7 +783,7 @@ def _make_task(problem: Problem, around: Surroundings | None) -> PlanTask:
     inputs = system.equations.inputs
     num = len(system.model.speed_inputs)
     forces = inputs.shape[0] - 2 * num
-    controls = ca.vertcat(inputs[:forces], inputs[forces + num :])
+    controls = ca.vertcat(inputs[:forces, :], inputs[forces + num :, :])
     is_forced = [ca.depends_on(row.value, controls) for row in problem.rows]
     rows = [row.value for row in problem.rows]
     path = ca.vertcat(*[v for v, f in zip(rows, is_forced, strict=True) if not f])

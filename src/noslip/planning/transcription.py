@@ -82,8 +82,8 @@ def all_states(system: System) -> tuple[list[str], ca.SX, ca.SX]:
     names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
     names += [q.name for q in system.auxiliary_states]
     names += [i.name for i in system.inputs[forces : forces + num]]
-    x = ca.vertcat(eq.state, given[forces : forces + num], system.kinematics.symbols.t)
-    rates = ca.vertcat(system.fold(eq.state_rates), given[forces + num :], 1)
+    x = ca.vertcat(eq.state, given[forces : forces + num, :], system.kinematics.symbols.t)
+    rates = ca.vertcat(system.fold(eq.state_rates), given[forces + num :, :], 1)
     return [*names, TIME], x, ca.densify(rates)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -36,6 +37,8 @@ SHADE = f"<script>\n{files('noslip.show').joinpath('shade.js').read_text('utf-8'
 ROOM = "min-height: 300px; transition: color 1ms"
 #: Pictures a second that a film may have: more than any display shows.
 FASTEST = 1000.0
+#: As few as a file can say: a picture of a GIF lasts 655 s at most.
+SLOWEST = 0.01
 #: s that an animation may last.
 LONGEST = 86400.0
 
@@ -163,7 +166,7 @@ class FilmFile:
                 str(target),
                 "choose a file that ends in .html, .gif, .mp4 or .png",
             )
-        if not target.parent.is_dir():
+        if not os.path.isdir(target.parent):
             raise SimulationError(
                 f"there is no folder '{target.parent}'",
                 str(target),
@@ -327,15 +330,14 @@ def _check_rate(rate: float | None, speed: float, where: str) -> None:
 
     Raises
     ------
-    SimulationError : one is not positive, or the rate is higher than `FASTEST`.
+    SimulationError : one is not positive, or the rate is beyond `SLOWEST` and `FASTEST`.
     """
-    for name, value, most in (("rate", rate, FASTEST), ("speed", speed, np.finfo(float).max)):
-        if value is not None and not 0 < value <= most:
-            bound = f" up to {most:g}" if name == "rate" else ""
+    limits = (("rate", rate, SLOWEST, FASTEST), ("speed", speed, 5e-324, np.finfo(float).max))
+    for name, value, least, most in limits:
+        if value is not None and not least <= value <= most:
+            wanted = "number" + f" from {least:g} to {most:g}" * (name == "rate")
             raise SimulationError(
-                f"the {name} of the animation is {value:g}",
-                where,
-                f"give a positive number{bound}",
+                f"the {name} of the animation is {value:g}", where, f"give a positive {wanted}"
             )
 
 

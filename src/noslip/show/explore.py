@@ -133,7 +133,8 @@ class Explorer:
         # where the widget is on the page, its static copy is not shown
         self._mark = f"noslip-explorer-{uuid4().hex[:12]}"
         self.system, self.knobs = system, tuple(knobs)
-        self.what, self.animation, self.duration = plot, animation, duration
+        self.what = plot if isinstance(plot, str) else list(plot)
+        self.animation, self.duration = animation, duration
         self.run: Trajectory | None = None
         self.sliders = {knob.name: _slider(knob) for knob in self.knobs}
         self._said = ipywidgets.HTML()

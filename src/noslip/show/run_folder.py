@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -303,7 +304,7 @@ def read_run(folder: str | Path) -> Trajectory:
     """
     place = Path(folder)
     kept = _kept_trajectory(place)
-    missing = [name for name in (MODEL, SUMMARY) if not (place / name).is_file()]
+    missing = [name for name in (MODEL, SUMMARY) if not os.path.isfile(place / name)]
     if kept is None or missing:
         name = (missing or [f"{TRAJECTORY}.nc"])[0]
         raise SimulationError(
@@ -336,7 +337,7 @@ def _kept_trajectory(folder: Path) -> tuple[AbstractRunFormat, Path] | None:
         for suffix in format.suffixes
         if format.can("read")
     )
-    return next(((format, file) for format, file in files if file.is_file()), None)
+    return next(((format, file) for format, file in files if os.path.isfile(file)), None)
 
 
 def _trajectory(system: System, found: ColumnTable, entries: dict[str, Any]) -> Trajectory:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
+import re
 import secrets
 import tempfile
 import threading
@@ -96,6 +98,10 @@ def connected(on: str, count: int) -> Iterator[Any]:
     import dask
     import distributed
 
+    if on != "dask" and not re.fullmatch(r"(tcp|tls|ucx|wss?)://\S+", on):
+        # a client of another address leaves a thread that cannot be ended
+        fix = "give the address of one, as tcp://127.0.0.1:8786, or on='dask'"
+        raise SimulationError("there is no Dask scheduler at this address", f"on='{on}'", fix)
     with contextlib.ExitStack() as stack:
         # chunks are sized by time, so that none is worth moving
         stack.enter_context(dask.config.set({"distributed.worker.daemon": False}))
@@ -156,7 +162,7 @@ def _is_shared(client: Any, folder: Path) -> bool:
 
 
 def _sees(path: str) -> bool:
-    return Path(path).is_file()
+    return os.path.isfile(path)
 
 
 class _Submission:

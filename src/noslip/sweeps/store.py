@@ -251,7 +251,7 @@ def read_store(folder: str | os.PathLike[str]) -> SweepStore:
     """
     place = Path(folder)
     try:
-        is_there = (place / REQUEST).is_file()
+        is_there = os.path.isfile(place / REQUEST)
     except (OSError, ValueError):  # a name that no file can have
         is_there = False
     if not is_there:
@@ -285,19 +285,19 @@ def check_folder(folder: Path) -> None:
     ------
     SimulationError : with what is there.
     """
-    if (folder / REQUEST).is_file():
+    if os.path.isfile(folder / REQUEST):
         return
     try:
         with os.scandir(folder) as entries:
             others = [e.name for e in entries if e.name not in _OWN and not e.name.startswith(".")]
     except FileNotFoundError:
         parent = absolute(folder).parent
-        while not parent.exists() and parent != parent.parent:
+        while not os.path.exists(parent) and parent != parent.parent:
             parent = parent.parent
-        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK):
             raise SimulationError(
                 f"the folder cannot be created: you do not have permission to write to '{parent}'"
-                if parent.is_dir()
+                if os.path.isdir(parent)
                 else f"the folder cannot be created: '{parent}' is a file",
                 str(folder),
                 "choose another with -o",

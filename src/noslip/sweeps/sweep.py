@@ -259,10 +259,10 @@ def _opened(
 ) -> tuple[SweepStore, PointResults | None]:
     """The store of a request: as it is, extended, or new; and results of its first points."""
     known, block = None, chunk
-    if not (folder / REQUEST).is_file() and block is None:
+    if not os.path.isfile(folder / REQUEST) and block is None:
         block, known = _measured(request, threads, cancel)
     with claims_of(folder).whole():
-        if not (folder / REQUEST).is_file():
+        if not os.path.isfile(folder / REQUEST):
             assert block is not None
             return create(folder, request, block, device), known
         store = read_store(folder)

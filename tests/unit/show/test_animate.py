@@ -307,7 +307,7 @@ def test_files_that_cannot_be_written_are_refused(carriage, tmp_path, refuses, n
 
 
 def test_speeds_and_rates_that_make_no_film_are_refused(carriage, tmp_path, refuses):
-    for option in ({"rate": 0.0}, {"speed": -1.0}, {"speed": np.inf}):
+    for option in ({"rate": 0.0}, {"rate": 1e-12}, {"speed": -1.0}, {"speed": np.inf}):
         with refuses(ns.SimulationError, next(iter(option)), "carriage", "positive"):
             ns.animate(carriage[1], tmp_path / "x.html", **option)
     with pytest.raises(TypeError, match="a run is a Trajectory"):

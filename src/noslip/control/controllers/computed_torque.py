@@ -243,10 +243,10 @@ class CartesianTracking(AbstractController):
                     f"there is no component '{component}'", where, nearest(component, COMPONENTS)
                 )
         freedom = system.kinematics.num_independent_speeds
-        if len(set(self.components)) != freedom:
+        if len(self.components) != freedom or len(set(self.components)) != freedom:
             raise SimulationError(
-                f"{len(set(self.components))} components are controlled for {freedom} degrees of "
-                "freedom",
+                f"{freedom} degrees of freedom are controlled by the components "
+                f"{', '.join(self.components) or '(none)'}",
                 where,
                 f"name {freedom} different ones of {', '.join(COMPONENTS)}",
             )

@@ -47,7 +47,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.base import Array, SimulationError, value_key
+from noslip.base import Array, SimulationError, counted, value_key
 from noslip.control.follower import AxleLink
 from noslip.control.paths.arc_length import arc_table, length
 from noslip.control.paths.base import AbstractPath
@@ -461,6 +461,12 @@ class PathMotion(AbstractPathMotion):
             angles.append(phi)
             speeds.append(sign * speed)
             hinges.append((ca.vertcat(ux, uy), turning))
+        if not 0 <= self.base < len(frames):
+            raise SimulationError(
+                f"base is {self.base}, and the chain has {counted(len(frames), 'frame')}",
+                "path motion",
+                f"give one from 0, which follows the path, to {len(frames) - 1}",
+            )
         place, heading, _ = frames[self.base]
         return _Shape(
             states=ca.vertcat(*states),

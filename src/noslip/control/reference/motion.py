@@ -59,7 +59,15 @@ class MotionTrace:
         return self.start if self.find_start is None else self.find_start(parameters)
 
     def start_with(self, q: Array) -> Array:
-        """(nm + nq,) m and the reference at t = 0, from the configuration there."""
+        """(nm + nq,) m and the reference at t = 0, from the configuration there.
+
+        Raises
+        ------
+        SimulationError : if that is not a row of numbers.
+        """
+        if np.ndim(q) != 1:
+            fix = "give the coordinates in a row, in their order"
+            raise SimulationError(f"reference_start is {q!r:.60}", "reference of a motion", fix)
         m = self.start.copy()
         for state, coordinate in self.carried:
             m[state] = q[coordinate]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 import re
 import threading
 import xml.etree.ElementTree as ElementTree
@@ -58,7 +59,7 @@ class FigureFile:
                 str(target),
                 f"let the name of the file end in {', '.join(KINDS[:-1])} or {KINDS[-1]}",
             )
-        if not target.parent.is_dir():
+        if not os.path.isdir(target.parent):
             raise SimulationError(
                 f"there is no folder '{target.parent}'", str(target), "make it, or correct the path"
             )

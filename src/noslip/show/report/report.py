@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -52,7 +53,7 @@ def write_report(
     """
     require_system("write_report", system)
     target = Path(path)
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise SimulationError(
             f"there is no folder '{target.parent}'",
             str(target),

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.base import Array, SimulationError, nearest
+from noslip.base import Array, SimulationError
 from noslip.engines import NativeFunction, System, compile_native, trace_program
 from noslip.expressions import Scalar
 from noslip.formulations import (
@@ -569,7 +569,7 @@ def _check(system: System) -> None:
         raise SimulationError(
             "no contact has friction or may lift",
             where,
-            f"write friction = … at a rolling contact; {nearest('rolling', ['rolling'])}",
+            'write friction = … at its rolling contacts, or leave out contact="coulomb"',
         )
 
 

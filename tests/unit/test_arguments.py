@@ -1,0 +1,57 @@
+"""Arguments of public functions against their types: what nobody reads is refused all the same."""
+
+import numpy as np
+import pytest
+
+import noslip as ns
+
+FAST = {"duration": 0.05, "samples": 3}
+START = {"skate.vx": 0.4}
+
+
+@pytest.mark.parametrize("value", ["no", np.nan, {}, [0.0], (), 2.5, 1j, len])
+def test_what_is_no_truth_value_is_refused_before_the_call(system_of, value):
+    with pytest.raises(ns.NoslipError, match=r"reactions is .*, expected True or False"):
+        ns.simulate(system_of("knife-edge"), start=START, reactions=value, **FAST)
+    with pytest.raises(ns.NoslipError, match=r"clockwise is .*, expected True or False"):
+        ns.paths.Circle(radius=1.0, clockwise=value)
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda s: ns.paths.reversed_path(3), "takes a Path, got int"),
+        (lambda s: ns.paths.reversed_path([]), "takes a Path, got list"),
+        (lambda s: ns.steady(s, {}, parameters=np.zeros((1, 1))), "parameters is"),
+        (lambda s: ns.simulate(s, start=START, parameters=set(), **FAST), "parameters is"),
+        (lambda s: ns.Undercarriage(locked={"elbow": True}), r"locked\['elbow'\] is True"),
+        (lambda s: ns.load(sorce="agv"), "no argument 'sorce'"),
+        (lambda s: ns.simulate(s, start=START, inputs={"tau": 10**400}, **FAST), "tau|inputs"),
+    ],
+)
+def test_what_cannot_stand_for_its_type_is_refused(system_of, call, what):
+    with pytest.raises(ns.NoslipError, match=what) as caught:
+        call(system_of("knife-edge"))
+    assert caught.value.where and caught.value.fix
+
+
+def test_numpy_s_numbers_and_booleans_are_taken(system_of):
+    system = system_of("knife-edge")
+    run = ns.simulate(system, start={"skate.vx": np.float64(0.4)}, reactions=np.True_, **FAST)
+    same = ns.simulate(system, start=START, reactions=1, **FAST)
+    assert run["skate.x"].tolist() == same["skate.x"].tolist()
+
+
+@pytest.mark.parametrize("as_given", [np.array, list, tuple])
+def test_points_may_be_arrays_and_lists(system_of, as_given):
+    """Laws are hashed and compared by their values."""
+    pose = ns.controllers.PoseTracking(point=as_given((0.1, 0.0, 0.0)))
+    assert pose == ns.controllers.PoseTracking(point=(0.1, 0.0, 0.0))
+    assert hash(pose) == hash(ns.controllers.PoseTracking(point=(0.1, 0.0, 0.0)))
+
+
+def test_names_of_files_beyond_all_bounds_are_refused(tmp_path):
+    name = "(" * 300
+    for read in (ns.read_run, ns.open_sweep, ns.load, ns.import_robot, ns.read_measured):
+        with pytest.raises(ns.NoslipError):
+            read(tmp_path / name)
