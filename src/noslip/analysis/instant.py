@@ -50,7 +50,7 @@ class Instant:
     Parameters
     ----------
     coordinates, speeds : the state, by name.
-    coordinate_rates : q̇ by name.
+    coordinate_rates, coordinate_accelerations : q̇ and q̈ by name.
     accelerations : v̇ of all tree speeds by name.
     independent_speeds : names the reduced equations are written in.
     mass_matrix : reduced mass matrix SᵀMS, in that order.
@@ -68,6 +68,7 @@ class Instant:
     coordinates: dict[str, float]
     speeds: dict[str, float]
     coordinate_rates: dict[str, float]
+    coordinate_accelerations: dict[str, float]
     accelerations: dict[str, float]
     independent_speeds: tuple[str, ...]
     mass_matrix: Array
@@ -93,6 +94,7 @@ class Instant:
             "coordinates": self.coordinates,
             "speeds": self.speeds,
             "coordinate_rates": self.coordinate_rates,
+            "coordinate_accelerations": self.coordinate_accelerations,
             "accelerations": self.accelerations,
             "independent_speeds": list(self.independent_speeds),
             "mass_matrix": self.mass_matrix.tolist(),
@@ -127,7 +129,8 @@ class InstantBatch(VariantResults):
     Parameters
     ----------
     independent_speeds : names the reduced equations are written in.
-    coordinates, speeds, coordinate_rates, accelerations, multipliers, outputs : name → (n,).
+    coordinates, speeds, coordinate_rates, coordinate_accelerations, accelerations, multipliers,
+        outputs : name → (n,).
     mass_matrix, velocity_terms : (n, nf, nf) and (n, nf); nan where `others` has the variant.
     kinetic_energy, potential_energy, speed_residual, position_residual : (n,).
     reactions, joint_reactions : owner → part → (n,).
@@ -141,6 +144,7 @@ class InstantBatch(VariantResults):
     coordinates: dict[str, Array] = field(repr=False)
     speeds: dict[str, Array] = field(repr=False)
     coordinate_rates: dict[str, Array] = field(repr=False)
+    coordinate_accelerations: dict[str, Array] = field(repr=False)
     accelerations: dict[str, Array] = field(repr=False)
     mass_matrix: Array = field(repr=False)
     velocity_terms: Array = field(repr=False)
@@ -170,6 +174,7 @@ class InstantBatch(VariantResults):
             coordinates=at(self.coordinates),
             speeds=at(self.speeds),
             coordinate_rates=at(self.coordinate_rates),
+            coordinate_accelerations=at(self.coordinate_accelerations),
             accelerations=at(self.accelerations),
             independent_speeds=self.independent_speeds,
             mass_matrix=self.mass_matrix[k],
@@ -377,6 +382,7 @@ def _instant_function(
     def make() -> _InstantFunction:
         parts = {
             "rates": system.rates_expression,
+            "curving": _coordinate_accelerations(system),
             **{name: system.output_expression(name) for name in ("motion", "blocks", "energies")},
             "multipliers": system.equations.multipliers[bearing_rows(system)],
             "axes": system.output_expression("contact_axes"),
@@ -399,6 +405,15 @@ def _instant_function(
         )
 
     return system.cached(("instants", tuple(outputs.items()), device, is_single), make)
+
+
+def _coordinate_accelerations(system: System) -> ca.SX:
+    """q̈ = N v̇ + Ṅ v."""
+    kin = system.kinematics
+    fixed = ca.SX.sym("v", kin.num_speeds)
+    rates = ca.mtimes(kin.N, fixed)
+    turned = ca.substitute([ca.jtimes(rates, kin.symbols.q, rates)], [fixed], [kin.v])[0]
+    return ca.densify(ca.mtimes(kin.N, system.equations.speed_rates) + turned)
 
 
 def rows_of(
@@ -569,6 +584,9 @@ class _Evaluation:
             coordinates={c.name: q[:, k] for k, c in enumerate(kin.coordinates)},
             speeds={s.name: v[:, k] for k, s in enumerate(kin.speeds)},
             coordinate_rates={c.name: part["rates"][:, k] for k, c in enumerate(kin.coordinates)},
+            coordinate_accelerations={
+                c.name: part["curving"][:, k] for k, c in enumerate(kin.coordinates)
+            },
             accelerations={
                 s.name: part["motion"][:, kin.num_speeds + k] for k, s in enumerate(kin.speeds)
             },
@@ -591,7 +609,8 @@ class _Evaluation:
 
 #: What a variant in other independent speeds has as well as all others.
 _NUMBERS = (
-    *("coordinate_rates", "accelerations", "kinetic_energy", "potential_energy", "multipliers"),
+    *("coordinate_rates", "coordinate_accelerations", "accelerations"),
+    *("kinetic_energy", "potential_energy", "multipliers"),
     *("reactions", "joint_reactions", "speed_residual", "position_residual", "outputs"),
 )
 
@@ -875,6 +894,14 @@ def instant_text(instant: Instant) -> str:
     # m/s becomes m/s^2
     changes = {name: f"{units[name]}^2" for name in instant.speeds}
     lines += _table("accelerations", instant.accelerations, changes)
+    # where they are not those of speeds
+    known = {name.removesuffix(".rate") for name in instant.accelerations}
+    own = {
+        name: x
+        for name, x in instant.coordinate_accelerations.items()
+        if name.removesuffix(".angle") not in known and name not in instant.accelerations
+    }
+    lines += _table("coordinate accelerations", own, {n: f"{u}^2" for n, u in rates.items()})
     lines += _mass_matrix(instant)
     energies = {"kinetic": instant.kinetic_energy, "potential": instant.potential_energy}
     lines += _table("energies", energies, dict.fromkeys(energies, "J"))

@@ -113,3 +113,25 @@ def test_a_place_or_an_angle_that_is_rounding_is_shown_as_zero(system_of):
     found = ns.evaluate(system_of("whipple-bicycle"), {"rear_wheel.angle": 4e-18})
     assert 0 < abs(found.reactions["rear_wheel"]["point_z"]) < 1e-15
     assert not [line for line in found.text().splitlines() if "e-1" in line]
+
+
+def test_coordinates_accelerate_as_their_rates_change(system_of):
+    """ẍ, ÿ by hand, and those of a disk's quaternion and center by differences along a motion."""
+    state = {"tractor.angle": 0.3, "tractor.vx": 2.0, "steer.angle": 0.2}
+    instant = ns.evaluate(system_of("tractor-trailer"), state)
+    forward, turn = instant.accelerations["tractor.vx"], instant.speeds["tractor.rate"]
+    found = [instant.coordinate_accelerations[f"tractor.{k}"] for k in "xy"]
+    c, s = math.cos(0.3), math.sin(0.3)
+    assert found == pytest.approx(
+        [forward * c - 2 * turn * s, forward * s + 2 * turn * c], rel=1e-13
+    )
+    assert "coordinate accelerations" in instant.text()
+    system = system_of("rolling-disk")
+    lean = {"disk.tilt": 1.2, "disk.yaw_rate": 0.8, "disk.tilt_rate": -0.5, "disk.spin_rate": -4.0}
+    disk = ns.evaluate(system, lean).coordinate_accelerations
+    run = ns.simulate(system, start=lean, duration=4e-3, samples=5, rtol=1e-13, atol=1e-13)
+    for k, name in enumerate(disk):
+        # forward second difference of third order
+        x = run.q[:, k]
+        slope = (35 * x[0] - 104 * x[1] + 114 * x[2] - 56 * x[3] + 11 * x[4]) / 12 / 1e-6
+        assert slope == pytest.approx(disk[name], abs=2e-5), name

@@ -8,6 +8,7 @@ import casadi as ca
 
 from noslip import Joint, Model
 from noslip.kinematics import RowTrace
+from noslip.show.axis_units import unit_text
 from noslip.show.equations.blocks import CellTable, Paragraph, Section, glyphs_in, words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.combining import combinations, explained
@@ -82,7 +83,9 @@ SYMBOLS = "Symbols"
 
 def symbols(subject: Subject) -> Drafted:
     """The legend: symbol, full name, unit, meaning."""
-    rows = tuple((e.glyph, e.name, e.unit, e.meaning) for e in subject.notation.legend)
+    rows = tuple(
+        (e.glyph, e.name, unit_text(e.unit) or e.unit, e.meaning) for e in subject.notation.legend
+    )
     return SYMBOLS, [CellTable(("symbol", "name", "unit", "meaning"), rows)]
 
 
@@ -100,7 +103,7 @@ def with_used_symbols(subject: Subject, sections: list[Section]) -> list[Section
             ".",
         ]
     rows = tuple(
-        (e.glyph, e.name, e.unit, e.meaning)
+        (e.glyph, e.name, unit_text(e.unit) or e.unit, e.meaning)
         for e in subject.notation.legend
         if e.glyph in used or e.glyph.rate in used or (not e.glyph.dots and e.glyph in bare)
     )
