@@ -895,11 +895,11 @@ def instant_text(instant: Instant) -> str:
     changes = {name: f"{units[name]}^2" for name in instant.speeds}
     lines += _table("accelerations", instant.accelerations, changes)
     # where they are not those of speeds
-    known = {name.removesuffix(".rate") for name in instant.accelerations}
+    turning = {name.removesuffix(".rate") for name in instant.accelerations}
     own = {
         name: x
         for name, x in instant.coordinate_accelerations.items()
-        if name.removesuffix(".angle") not in known and name not in instant.accelerations
+        if name.removesuffix(".angle") not in turning and name not in instant.accelerations
     }
     lines += _table("coordinate accelerations", own, {n: f"{u}^2" for n, u in rates.items()})
     lines += _mass_matrix(instant)

@@ -10,6 +10,7 @@ of any mechanism that contains the joint; momenta of dependent quasi-velocities 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -40,6 +41,10 @@ _RATE = {_THETA: sympy.Symbol("θ̇", real=True), _PHI: sympy.Symbol("φ̇", rea
 _OMEGA = sympy.symbols("ω_x ω_y ω_z", real=True)
 
 
+#: Operations in an equation up to which it is simplified.
+SIMPLIFIED = 150
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JointTemplate:
     """A nonholonomic joint with its own equations. Made by :func:`joint_template`.
@@ -63,6 +68,105 @@ class JointTemplate:
     dependent: tuple[sympy.Symbol, ...]
     beta: sympy.Matrix
     forces: tuple[str, ...]
+
+    @classmethod
+    def from_constraints(
+        cls,
+        coordinates: Sequence[sympy.Symbol],
+        constraints: Mapping[sympy.Symbol, Sequence[sympy.Expr]],
+        speeds: Mapping[sympy.Symbol, Sequence[sympy.Expr]],
+        *,
+        word: str = "own",
+        meaning: str = "A joint found from its constraints",
+    ) -> JointTemplate:
+        """A joint of your own: β′ from its constraint rows and the speeds that are free.
+
+        With the rows A q̇ of the constraints and E q̇ of the independent quasi-velocities, α′ᵀ =
+        [A; E] and β′ is its inverse, which answers how [CameronBook1993] comes to choose one.
+
+        Parameters
+        ----------
+        coordinates : q′.
+        constraints : dependent quasi-velocity → coefficients of its row, one for each coordinate.
+        speeds : independent quasi-velocity → coefficients.
+        word, meaning : what it is called, and is.
+
+        Raises
+        ------
+        FormulationError : unless the rows are as many as the coordinates and independent of each
+            other.
+        """
+        rows = [list(row) for row in (*speeds.values(), *constraints.values())]
+        num, where = len(coordinates), f"rows of joint template '{word}'"
+        if len(rows) != num or any(len(row) != num for row in rows):
+            raise FormulationError(
+                f"{len(rows)} rows of {', '.join(str(len(row)) for row in rows)} coefficients do "
+                f"not determine the rates of {num} coordinates",
+                where,
+                f"give {num} rows in all, each with {num} coefficients",
+            )
+        directions = sympy.Matrix(rows)
+        if sympy.simplify(directions.det()) == 0:
+            raise FormulationError(
+                "the rows depend on each other, so they leave a rate undetermined",
+                where,
+                "choose speeds that the constraints leave free",
+            )
+        return cls(
+            word=word,
+            meaning=meaning,
+            equations_in_paper="eqs. 22–24",
+            coordinates=tuple(coordinates),
+            quasi_velocities=(*speeds, *constraints),
+            dependent=tuple(constraints),
+            beta=sympy.simplify(directions.inv()),
+            forces=tuple(f"N_{w.name}" for w in speeds),
+        )
+
+    def equations(
+        self, lagrangian: sympy.Expr, more: Mapping[sympy.Symbol, sympy.Symbol] | None = None
+    ) -> dict[sympy.Symbol, sympy.Expr]:
+        """(1) for a Lagrangian of your own: independent speed → left side, equal to its force.
+
+        Accelerations are symbols: of v it is ``Symbol("v_dot", real=True)``.
+
+        Parameters
+        ----------
+        lagrangian : of the coordinates and of all quasi-velocities, the dependent ones too: what
+            is left out of it is wrong in the equations [CameronBook1993, after eq. 32].
+        more : further coordinates, of joints without constraints, with their rates; their
+            equations are Lagrange's.
+        """
+        q, w, others = self.coordinates, self.quasi_velocities, dict(more or {})
+        free = [x for x in (*self.independent, *others.values()) if lagrangian.has(x)]
+        if not free:
+            raise FormulationError(
+                "the Lagrangian depends on no speed of the joint",
+                f"joint template '{self.word}'",
+                f"write it by {', '.join(map(str, (*w, *others.values())))}",
+            )
+        rates = dict(zip(q, self.beta * sympy.Matrix(w), strict=True)) | others
+        moving = [*self.independent, *others.values()]
+        momenta = [lagrangian.diff(x) for x in w]
+        at_rest = dict.fromkeys(self.dependent, sympy.Integer(0))
+
+        def rate(value: sympy.Expr) -> sympy.Expr:
+            by_q = sum(value.diff(x) * rates[x] for x in rates)
+            return by_q + sum(
+                value.diff(x) * sympy.Symbol(f"{x.name}_dot", real=True) for x in moving
+            )
+
+        found: dict[sympy.Symbol, sympy.Expr] = {}
+        for x in self.independent:
+            k = w.index(x)
+            left = rate(momenta[k])
+            left += sum(self.Gamma[k, j] * momenta[j] for j in range(len(w)))
+            left -= sum(self.beta[i, k] * lagrangian.diff(q[i]) for i in range(len(q)))
+            found[x] = _tidied(left.subs(at_rest))
+        for coordinate, speed in others.items():
+            left = rate(lagrangian.diff(speed)) - lagrangian.diff(coordinate)
+            found[speed] = _tidied(left.subs(at_rest))
+        return found
 
     @cached_property
     def alpha(self) -> sympy.Matrix:
@@ -145,6 +249,12 @@ class JointTemplate:
         for k, q in enumerate(self.coordinates):
             items += _term(-self.beta[k, place], _slope(q.name), arrange)
         return EquationLine(MathRow(tuple(items)), glyph_of_text(force), str(w))
+
+
+def _tidied(expression: sympy.Expr) -> sympy.Expr:
+    """Simplified if that takes no more than a moment."""
+    is_short = expression.count_ops() <= SIMPLIFIED
+    return sympy.simplify(expression) if is_short else expression
 
 
 def _slope(name: str) -> Node:
