@@ -343,8 +343,8 @@ def _outlines(run: Trajectory, paths: Sequence[Path]) -> list[Outline]:
     gone = float(np.sum(np.hypot(np.diff(main.x), np.diff(main.y))))
     count = int(np.clip(gone / (APART * length), 1, MOST - 1))
     if run.obstacles:  # what it comes near to matters, and where it ends
-        k = np.linspace(0.0, run.t[-1], int(np.clip(gone / (DENSE * length), 2, MOST)))
-        return outline_at([int(np.argmin(np.abs(run.t - time))) for time in k])
+        times = np.linspace(0.0, run.t[-1], int(np.clip(gone / (DENSE * length), 2, MOST)))
+        return outline_at([int(np.argmin(np.abs(run.t - time))) for time in times])
     # where it hardly moved it stands in its own way
     apart: list[int] = []
     for k in _equal_times(run.t, count):
