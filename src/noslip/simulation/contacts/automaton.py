@@ -98,8 +98,16 @@ class Automaton:
 
     def probe(self, at: State) -> ContactNumbers:
         """All contacts at a state in numbers, scaled where friction depends on the direction."""
-        numbers = self.mechanism.probe(at.t, at.q, at.v, at.z, at.u, self.values)
-        return numbers.scaled(self.law.ratio)
+        known, numbers = self._probed
+        if known is None or known.t != at.t or not _is_same(known, at):
+            found = self.mechanism.probe(at.t, at.q, at.v, at.z, at.u, self.values)
+            numbers = found.scaled(self.law.ratio)
+            self._probed = at, numbers
+        assert numbers is not None
+        return numbers
+
+    #: The last state that was looked at; a decision looks at one several times.
+    _probed: tuple[State | None, ContactNumbers | None] = (None, None)
 
     def begin(self, at: State, states: tuple[str, ...]) -> Changed:
         """States at the start: what touches is decided, what falls on the ground strikes it."""
@@ -468,6 +476,13 @@ class Automaton:
 
         rates = self.mechanism.rolling.cached("coordinate rates", make)
         return np.array(rates(at.q, at.v, self.values), dtype=float).ravel()
+
+
+def _is_same(one: State, other: State) -> bool:
+    return all(
+        np.array_equal(a, b)
+        for a, b in ((one.q, other.q), (one.v, other.v), (one.z, other.z), (one.u, other.u))
+    )
 
 
 def _listed(names: list[str]) -> str:

@@ -230,9 +230,8 @@ class _ContactRun:
 
     def _y(self, system: System) -> Array:
         """[q; η; z; W; law] in a system."""
-        kin = system.kinematics
-        eta = kin.independent_values(
-            np.array([self._t]), self._q[None], self._v[None], self._values
+        eta = self._mechanism.independent_values(
+            system, np.array([self._t]), self._q[None], self._v[None], self._values
         )[0]
         work = [self._work] if system.does_work else []
         return np.concatenate([self._q, eta, self._z, work, self._law])
@@ -537,7 +536,7 @@ class _ContactRun:
         gaps = _by_name(found[:, first : first + len(held)], held, all_held)
         outputs = np.hstack([found[:, : num_v + 2], residuals, gaps, found[:, first + len(held) :]])
         v = found[:, :num_v]
-        eta = rolling.kinematics.independent_values(part.t, q, v, part.values)
+        eta = self._mechanism.independent_values(rolling, part.t, q, v, part.values)
         eta_end = num_q + len(here.independent_speeds)
         z = x[:, eta_end : eta_end + len(self._z)]
         work = _work(part)[:, None] if rolling.does_work else x[:, :0]

@@ -219,6 +219,10 @@ class Coefficients(NamedTuple):
     restitution: Array
 
 
+#: Code of the probe, where its parts are and their shapes, rows that are none, number of z.
+_ProbeCode = tuple[NativeFunction, list[tuple[slice, tuple[int, ...]]], list[int], int]
+
+
 class ContactMechanism:
     """A mechanism whose contacts follow Coulomb's law, in any set of their states.
 
@@ -425,22 +429,35 @@ class ContactMechanism:
         self, t: float, q: Array, v: Array, z: Array, u: Array, values: Array
     ) -> ContactNumbers:
         """All contacts at a state in numbers."""
-        function, sizes, stuck, num_z = self.rolling.cached("probe", self._make_probe)
+        if self._probe is None:
+            self._probe = self.rolling.cached("probe", self._make_probe)
+        function, places, stuck, num_z = self._probe
         found = function(t, np.concatenate([q, v, z[:num_z]]), u, values)
-        parts = [
-            part.reshape(shape, order="F")
-            for part, shape in zip(
-                np.split(found, np.cumsum([int(np.prod(s)) for s in sizes])[:-1]),
-                sizes,
-                strict=True,
-            )
-        ]
-        probe = ContactNumbers(*parts)
+        probe = ContactNumbers(*(found[k].reshape(shape, order="F") for k, shape in places))
         if stuck:
             probe.J[stuck] = 0.0
         return probe
 
-    def _make_probe(self) -> tuple[NativeFunction, list[tuple[int, ...]], list[int], int]:
+    def independent_values(
+        self, system: System, t: Array, q: Array, v: Array, values: Array
+    ) -> Array:
+        """η (n, nf) of a relative, by native code: E(t, q) v."""
+
+        def make() -> NativeFunction:
+            kin = system.kinematics
+            s = kin.symbols
+            given = (s.t, ca.vertcat(s.q, s.v), ca.SX(0, 1), s.params)
+            program = trace_program("eta", given, ca.densify(ca.mtimes(kin.E, s.v)))
+            return compile_native([program])["eta"]
+
+        if not len(t) or not system.independent_speeds:
+            return np.zeros((len(t), len(system.independent_speeds)))
+        none = np.zeros((len(t), 0))
+        return system.cached("eta", make).map(t, np.hstack([q, v]), none, values)
+
+    _probe: _ProbeCode | None = None
+
+    def _make_probe(self) -> _ProbeCode:
         planar = tuple(OFF if contact.lifts else SLIDES for contact in self.contacts)
         # what presses along the ground below a planar joint changes the loads there
         pushes = ca.SX.sym("pushes", 3 * len(self.contacts))
@@ -507,7 +524,11 @@ class ContactMechanism:
             if w not in contact.ways
         ]
         stuck += [3 * k for k, contact in enumerate(self.contacts) if not contact.lifts]
-        return compile_native([program])["probe"], sizes, stuck, s.z.shape[0]
+        ends = np.cumsum([0, *(int(np.prod(size)) for size in sizes)])
+        places = [
+            (slice(a, b), size) for a, b, size in zip(ends[:-1], ends[1:], sizes, strict=True)
+        ]
+        return compile_native([program])["probe"], places, stuck, s.z.shape[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
