@@ -64,6 +64,8 @@ IPOPT = {
     "ipopt.max_iter": 3000,
     "ipopt.mu_strategy": "adaptive",
 }
+#: After a search, whose way is near an optimum: a small barrier does not leave it.
+SEARCHED = {"ipopt.mu_strategy": "monotone", "ipopt.mu_init": 3e-3}
 WARM = {
     "ipopt.warm_start_init_point": "yes",
     "ipopt.warm_start_bound_push": 1e-8,
@@ -220,6 +222,7 @@ class _PlanSearch:
         self.margins = np.zeros(len(problem.rows))
         self.state_margins: dict[str, float] = {}
         self.way: Way | None = None
+        self.is_near = False
         self.searching = 0.0
         self.built = time.perf_counter() - began
 
@@ -252,6 +255,8 @@ class _PlanSearch:
         search = WaySearch(p, vehicle, self.around, self.clearance, self._stops)
         way = search.way()
         self.way = way
+        # the way of a trailer may miss the goal's hinge
+        self.is_near = not vehicle.hinges
         self._turn_goal(names, way.q[-1])
         guess = self._timed(vehicle, way, search.size, intervals)
         self.searching = time.perf_counter() - began
@@ -573,7 +578,7 @@ class _PlanSearch:
             self._set_obstacles(t, guess, w)
         bounds, row_bounds = self.bounds(t)
         built = self.built + time.perf_counter() - began
-        options = IPOPT | (WARM if warm is not None else {})
+        options = IPOPT | (WARM if warm is not None else SEARCHED if self.is_near else {})
         found = t.program.solve(
             w, bounds, row_bounds, options=options, warm=warm, watch=self._stops
         )

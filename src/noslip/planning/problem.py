@@ -175,6 +175,34 @@ def read_mark(
     return Mark(states, tuple(rows))
 
 
+def _check_goal(
+    system: System, goal: Mapping[str, Any], values: Array, given_speeds: list[str], where: str
+) -> None:
+    """Refuse a goal that no state of the mechanism has, naming the row that forbids it."""
+    own = {q.name for q in (*system.coordinates, *system.speeds, *system.independent_speeds)}
+    own |= set(given_speeds)
+    exact = {n: float(v) for n, v in goal.items() if n in own and np.ndim(v) == 0}
+    w = np.array([exact.pop(n, 0.0) for n in given_speeds])
+    more: dict[str, Any] = {"speed_inputs": lambda q: w} if given_speeds else {}
+    try:
+        complete_start(system, exact, parameters=values, **more)
+    except NoslipError as error:
+        speeds = {q.name: k for k, q in enumerate(system.speeds)}
+        v = system.kinematics.symbols.v
+        asked = [v[speeds[n]] for n in exact if n in speeds and f"'{n}'" in error.what]
+        rows = [
+            f"'{row.name}'"
+            for row in system.kinematics.rows
+            if asked and ca.depends_on(ca.SX(row.velocity), ca.vertcat(*asked))
+        ]
+        forbids = f"; of rows that bind it there are {', '.join(rows[:4])}" if rows else ""
+        raise PlanError(
+            f"no state of the mechanism has this goal: {error.what}{forbids}",
+            f"{where}, goal {dict(goal)!r:.120}",
+            "name fewer quantities in the goal, or values that the rows allow",
+        ) from None
+
+
 def wheel_forces(system: System) -> dict[str, tuple[ca.SX, ca.SX, ca.SX]]:
     """Wheel with a known load → its longitudinal, lateral and normal force, traced."""
     values = reaction_values(system)
@@ -305,6 +333,7 @@ def read_problem(
         for k, mark in enumerate(waypoints)
     ]
     marks.append(read_mark(system, goal, "goal", rest=rest and not periodic, where=where))
+    _check_goal(system, goal, values, w_names, where)
     for name in periodic:
         if name not in known or name == TIME:
             raise PlanError(

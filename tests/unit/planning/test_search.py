@@ -77,6 +77,13 @@ def test_a_closed_region_is_impossible_and_says_so(tricycle):
         tricycle(obstacles=walls)
 
 
+def test_a_goal_that_the_kinematics_forbid_names_the_row(tricycle):
+    goal = {"frame.x": 3.0, "frame.y": 0.0, "frame.angle": 0.0, "frame.vy": 0.4}
+    with pytest.raises(ns.NoslipError) as caught:
+        tricycle(goal=goal)
+    assert "no state" in caught.value.what and "rear" in caught.value.what
+
+
 def test_ten_thousand_obstacles_are_read(tricycle, rng):
     """All far but one row of them; the way goes through."""
     places = rng.uniform(-40, 40, (10000, 2))
