@@ -42,7 +42,7 @@ WIDTHS = {
     "kinematics": 25,
     "formulations": 25,
     "engines": 42,
-    "simulation": 46,
+    "simulation": 45,
     "analysis": 30,
     "control": 22,
     "scene": 20,

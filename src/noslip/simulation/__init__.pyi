@@ -19,7 +19,6 @@ from .batches.portable import (
 )
 from .events import (
     switch_texts as switch_texts,
-    trace_events as trace_events,
 )
 from .expressions import (
     Outputs as Outputs,

@@ -30,7 +30,6 @@ from noslip.simulation import (
     read_expression,
     read_run,
     switch_texts,
-    trace_events,
     units_by_name,
 )
 from noslip.sweeps.design import Array, read_distribution
@@ -149,8 +148,8 @@ class RunWork(SystemWork):
         texts |= {f"event '{name}'": text for name, text in events.items()}
         has_motion = self.scenario is not None and self.scenario.has_reference
         system = driven_system(self.system) if has_motion else self.system
-        if texts:
-            trace_events(system, texts, self._definitions())
+        for where, text in texts.items():
+            read_expression(system, text, where, self._definitions(), has_reactions=True)
         for name, text in self.settings["columns"].items():
             read_expression(system, text, f"output '{name}'", self._definitions(), is_output=True)
 
