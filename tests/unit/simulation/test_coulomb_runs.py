@@ -322,3 +322,18 @@ def test_a_controller_believes_in_rolling():
     assert ("left", "slips") in {(e.contact, e.what) for e in fast.contact_events}
     assert fast.energy_drift < 1e-6
     assert np.max(fast.path_errors.distance) > 0.01
+
+
+@pytest.mark.slow
+def test_plots_and_reports_show_contact_states(balls, tmp_path):
+    run = ns.simulate(balls[0.0], duration=1.0, start=STILL | {"ball.vx": 2.0}, **TIGHT)
+    figure = ns.plot(run, "contacts")
+    assert len(figure.axes) == 4
+    path = ns.write_report(balls[0.0], run, tmp_path / "report.html")
+    text = path.read_text("utf-8")
+    assert "Contacts roll, slide and lift off" in text
+    assert "slid from 0 to 0.194165 s" in text
+    assert "No-slip audit" not in text
+    ideal = ns.simulate(balls[0.0], duration=1.0)
+    with pytest.raises(ns.SimulationError, match="contacts"):
+        ns.plot(ideal, "contacts")
