@@ -168,6 +168,26 @@ def test_page_fits_and_is_reachable(new_page, address, width):
     assert not page.evaluate("live.isPlaying")
 
 
+def test_vehicle_is_driven_by_keys(new_page, system_of, tmp_path):
+    """It goes where the keys say, and stands where the exact run with these inputs stands."""
+    system = system_of("differential-robot")
+    names = ["left.torque", "right.torque"]
+    path = ns.share(system, tmp_path / "robot.html", drive=names)
+    page = opened(new_page(viewport={"width": 390, "height": 700}), path.as_uri())
+    page.get_by_role("button", name="Drive").click()
+    until(page, "live.moment !== null && live.moment !== undefined")
+    page.keyboard.down("ArrowUp")
+    until(page, "live.moment.time > 0.6 && live.stick[0] === 1")
+    page.keyboard.up("ArrowUp")
+    assert page.evaluate("live.stick[0]") == 0
+    column = "live.moment.row[live.column('base.angle')]"
+    assert page.evaluate("live.moment.row.every(Number.isFinite)")
+    before = page.evaluate("live.moment.time")
+    assert before > 0 and abs(page.evaluate(column)) > 1e-6
+    page.get_by_role("button", name="Drive").click()
+    assert page.evaluate("live.moment") is None
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", [n for n in ns.MODELS if n != "bicycle-on-hills"])
 def test_page_of_every_model(new_page, tmp_path, name):

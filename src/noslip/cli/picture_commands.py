@@ -326,6 +326,14 @@ def _simulated(
     help="A curve to draw at first, such as disk.tilt. Repeatable.",
 )
 @click.option(
+    "--drive",
+    "drive",
+    multiple=True,
+    metavar="INPUT",
+    help="An input to drive with by arrow keys or the thumb, up and down, then left and right. "
+    "Twice at most.",
+)
+@click.option(
     "--duration", type=NUMBER, help="Duration in s; by default that of the model's scenario."
 )
 @click.option("--title", default="", help="Title of the page.")
@@ -335,6 +343,7 @@ def share(
     force: bool,
     knobs: tuple[str, ...],
     plots: tuple[str, ...],
+    drive: tuple[str, ...],
     duration: float | None,
     title: str,
 ) -> None:
@@ -355,6 +364,7 @@ def share(
             target,
             knobs=ranges,
             plots=plots,
+            drive=drive,
             duration=duration,
             title=title,
             overwrite=force,

@@ -9,9 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from noslip import Model, Scenario, SimulationError, System, Trajectory, compile, derive, load
+from noslip import (
+    Model,
+    NoslipError,
+    Scenario,
+    SimulationError,
+    System,
+    Trajectory,
+    compile,
+    derive,
+    load,
+)
 from noslip.analysis import scenario_start
 from noslip.base import nearest
+from noslip.expressions import nominal
 from noslip.show import Knob
 from noslip.simulation import PortableRun, known_columns
 from noslip.web.picture import traced_picture
@@ -67,6 +78,7 @@ class LiveRun:
     plots : columns that are drawn at first.
     choices : columns that may be drawn.
     source : name or file of the model, for commands.
+    drive : inputs that a reader drives with, and the largest value of each.
     """
 
     system: System
@@ -77,6 +89,7 @@ class LiveRun:
     plots: tuple[str, ...]
     choices: tuple[str, ...]
     source: str
+    drive: tuple[tuple[str, float], ...] = ()
 
 
 def live_run(
@@ -84,6 +97,7 @@ def live_run(
     *,
     knobs: Sequence[str] | Mapping[str, tuple[float, float] | None] = (),
     plots: Sequence[str] = (),
+    drive: Sequence[str] = (),
     duration: float | None = None,
     rtol: float = 1e-9,
     with_picture: bool = True,
@@ -95,6 +109,7 @@ def live_run(
     thing : a model, its name or file, a compiled system, or a run.
     knobs : names of what may be changed, or their ranges by name; a few by default.
     plots : columns that are drawn; a few by default.
+    drive : one or two inputs that a reader drives with; nobody drives in the run itself.
     duration : s; the scenario's own by default.
     rtol : tolerance of the integration.
     with_picture : whether poses of the bodies are kept.
@@ -119,7 +134,14 @@ def live_run(
         )
     task = {p.name: p.value for p in scenario.parameters}
     start = scenario_start(scenario, {**values, **task})
+    driven = _driven(system, scenario, values, drive, where)
+    taken = set(dict(driven)).intersection(knobs)
+    if taken:
+        raise SimulationError(
+            f"input '{min(taken)}' is a knob and is driven", where, "choose one of both"
+        )
     chosen = _knobs(system, scenario, values, start, knobs, where)
+    chosen = tuple(each for each in chosen if each.knob.name not in dict(driven))
     for each in chosen:
         if each.kind == "start":
             start.setdefault(each.knob.name, each.knob.value)
@@ -132,6 +154,7 @@ def live_run(
     for each in chosen:
         if each.kind == "inputs":
             inputs[each.knob.name] = each.knob.value
+    inputs |= dict.fromkeys(dict(driven), 0.0)
     time = float(scenario.duration if duration is None else duration)
     known = known_columns(system, None)
     choices = tuple(n for n in (*_columns(system), *scenario.outputs) if n in known)
@@ -167,7 +190,39 @@ def live_run(
         plots=shown,
         choices=choices,
         source=source,
+        drive=driven,
     )
+
+
+def _driven(
+    system: System,
+    scenario: Scenario,
+    values: Mapping[str, float],
+    names: Sequence[str],
+    where: str,
+) -> tuple[tuple[str, float], ...]:
+    """Inputs to drive with, up to what the scenario makes of each, or 1."""
+    if len(names) > 2:
+        raise SimulationError(
+            f"{len(names)} inputs are to be driven", where, "give one or two: two keys have each"
+        )
+    known = [
+        q.name for q in system.inputs[: len(system.model.inputs) + len(system.model.speed_inputs)]
+    ]
+    known_values = {**values, **{p.name: p.value for p in scenario.parameters}}
+    found = []
+    for name in names:
+        if name not in known:
+            raise SimulationError(f"there is no input '{name}'", where, nearest(name, known))
+        scalar = scenario.inputs.get(name, 0.0)
+        times = np.linspace(0.0, scenario.duration, 201).tolist()
+        try:
+            sizes = [abs(nominal(scalar, {**known_values, "t": t})) for t in times]
+        except NoslipError:  # it uses definitions, or what the motion makes
+            sizes = [1.0]
+        largest = float(np.nanmax(sizes, initial=0.0))
+        found.append((name, largest or 1.0))
+    return tuple(found)
 
 
 def _read(

@@ -77,6 +77,7 @@ class Page {
     this.follows = true; this.speed = 1;
     this.plots = data.plots.map((column, k) => new Plot(this, column, k));
     this._knobs(); this._controls(); this._theme(); this._read();
+    this._driving();
     try { this.picture = new Picture($("scene"), data.scene); this._camera(); }
     catch (error) { $("scene").hidden = true; this._say(error.message); }
     this.runner = new Runner(this.plan, (...done) => this._ran(...done));
@@ -136,11 +137,17 @@ class Page {
     this._reflect(); this._ask();
   }
 
-  _ask() {
+  /** What differs from the run that was written, as a run takes it. */
+  _given() {
     const values = {parameters: {}, start: {}, inputs: {}, numbers: {}};
     for (const knob of this.data.knobs)
-      if (this.values[knob.name] !== knob.value || knob.kind === "start" && knob.isFree)
-        values[knob.kind][knob.name] = this.values[knob.name];
+      if (this.values[knob.name] !== knob.value) values[knob.kind][knob.name] = this.values[knob.name];
+    return values;
+  }
+
+  _ask() {
+    const values = this._given();
+    this.drive(false);
     document.body.classList.add("waits");
     this.runner.ask(values);
     this._write();
@@ -279,7 +286,9 @@ class Page {
         for (let x = 0; x < 3; x++) { low[x] = Math.min(low[x], p[x]); high[x] = Math.max(high[x], p[x]); }
     const size = Math.hypot(...minus(high, low)), {camera} = this.picture;
     this.isFar = size > 9 * this.scene.length;
-    camera.reset(this.isFar ? 5.5 * this.scene.length : Math.max(4.2 * this.scene.length, 1.5 * size));
+    const first = this._points(this.result, 0);
+    const spread = Math.max(...first.map(a => Math.max(...first.map(b => Math.hypot(...minus(a, b))))));
+    camera.reset(this.isFar ? Math.max(5.5 * this.scene.length, 2.4 * spread) : Math.max(4.2 * this.scene.length, 1.5 * size));
     this.middle = times(plus(low, high), 0.5);
     this.follows = this.isFar;
     $("follow").setAttribute("aria-pressed", String(this.follows));
@@ -319,6 +328,69 @@ class Page {
     addEventListener("hashchange", () => { if (location.hash !== this._hash) { this._read(); this._ask(); } });
   }
 
+  // driving
+
+  /** Keys and a pad for the thumb, where the author gave inputs to drive with. */
+  _driving() {
+    const {drive} = this.data, keys = new Set(), pad = $("pad");
+    this.stick = [0, 0]; this.isDriving = false;
+    if (!drive.length) return;
+    $("drive").hidden = false;
+    $("drive").title = drive.map((d, k) => `${k ? "left and right" : "up and down"}: ${d.name}`).join(", ");
+    $("drive").addEventListener("click", () => this.drive(!this.isDriving));
+    const sum = (a, b) => (a.some(k => keys.has(k)) ? 1 : 0) - (b.some(k => keys.has(k)) ? 1 : 0);
+    const read = () => {
+      this.stick = [sum(["ArrowUp", "w"], ["ArrowDown", "s"]), sum(["ArrowLeft", "a"], ["ArrowRight", "d"])];
+    };
+    addEventListener("keydown", event => {
+      if (!this.isDriving || !/^(Arrow(Up|Down|Left|Right)|[wasd])$/.test(event.key)) return;
+      if (/^(INPUT|SELECT)$/.test(event.target.tagName)) return;
+      keys.add(event.key); read(); event.preventDefault(); event.stopImmediatePropagation();
+    }, true);
+    addEventListener("keyup", event => { keys.delete(event.key); if (this.isDriving) read(); });
+    addEventListener("blur", () => { keys.clear(); this.stick = [0, 0]; });
+    const move = event => {
+      const box = pad.getBoundingClientRect(), unit = x => Math.max(-1, Math.min(1, x));
+      this.stick = [unit(1 - 2 * (event.clientY - box.top) / box.height),
+        unit(1 - 2 * (event.clientX - box.left) / box.width)];
+    };
+    pad.addEventListener("pointerdown", event => { pad.setPointerCapture(event.pointerId); move(event); });
+    pad.addEventListener("pointermove", event => { if (event.buttons) move(event); });
+    for (const kind of ["pointerup", "pointercancel"])
+      pad.addEventListener(kind, () => { this.stick = [0, 0]; });
+  }
+
+  /** Begin to drive from the start, or stop. */
+  async drive(isDriving) {
+    if (this.isDriving === isDriving) return;
+    this.isDriving = isDriving;
+    $("drive").setAttribute("aria-pressed", String(isDriving));
+    $("pad").hidden = !isDriving;
+    if (!isDriving) { this.moment = null; this.show(); return; }
+    this.play(false); this._say("");
+    try {
+      this.stepper ??= await Run.of(this.plan);
+      if (!this.isDriving) return;
+      this.moment = this.stepper.begin(this._given());
+      this.turned = this.scene.rollers.map(() => 0);
+    } catch (error) { this.drive(false); this._say(error.message, true); return; }
+    let before = performance.now();
+    const step = now => {
+      if (!this.isDriving) return;
+      const seconds = Math.min(0.05, (now - before) / 1000), inputs = {};
+      before = now;
+      this.data.drive.forEach((d, k) => { inputs[d.name] = d.largest * this.stick[k]; });
+      if (seconds > 0) this.moment = this.stepper.step(seconds, inputs);
+      this.scene.rollers.forEach((r, k) => {
+        this.turned[k] += seconds * this.moment.row[this.column(`rate.${r.name}.0`)];
+      });
+      this.draw();
+      if (this.moment.sentence) { const why = this.moment.sentence; this.drive(false); this._say(why); }
+      else requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  }
+
   _scrub(by) {
     this.play(false);
     const step = this.plan.duration / 100;
@@ -327,6 +399,7 @@ class Page {
 
   play(isPlaying) {
     if (this.isPlaying === isPlaying) return;
+    if (isPlaying) this.drive(false);
     this.isPlaying = isPlaying;
     $("play").textContent = isPlaying ? "Pause" : "Play";
     if (!isPlaying) return;
@@ -395,6 +468,16 @@ class Page {
   }
 
   draw() {
+    if (this.moment && this.picture) {
+      const at = this.column(`pose.${this.scene.bodies[0]}.0`), n = this.scene.bodies.length;
+      const poses = this.moment.row.slice(at, at + 12 * n);
+      let target = [0, 0, 0];
+      for (let k = 0; k < n; k++) target = plus(target, poses.slice(12 * k + 9, 12 * k + 12));
+      this.picture.camera.target = times(target, 1 / n);
+      this.picture.draw({poses, rolled: this.turned}, null, this.colors, 0);
+      $("clock").textContent = `${this.moment.time.toFixed(2)} s`;
+      return;
+    }
     if (!this.result || !this.result.times.length) return;
     const now = Math.min(this.time, this.end);
     $("scrub").value = now; $("clock").textContent = `${now.toFixed(2)} s`;

@@ -27,6 +27,7 @@ def share(
     *,
     knobs: Sequence[str] | Mapping[str, tuple[float, float] | None] = (),
     plots: Sequence[str] = (),
+    drive: Sequence[str] = (),
     duration: float | None = None,
     title: str = "",
     overwrite: bool = False,
@@ -40,6 +41,8 @@ def share(
     knobs : names of parameters, start values and constant inputs with a slider each, or their
         ranges by name, as in ``{"mass": (10, 30)}``; a few by default.
     plots : columns that are drawn at first; a few by default.
+    drive : one or two inputs that a reader drives with, by arrow keys or the thumb, up to what the
+        scenario makes of them; in the run itself they are zero.
     duration : s; the scenario's own by default.
     title : of the page; the name of the model by default.
     overwrite : whether a file that is already there may be replaced.
@@ -64,7 +67,7 @@ def share(
             where,
             "choose another name, or pass overwrite=True",
         )
-    made = live_run(thing, knobs=knobs, plots=plots, duration=duration)
+    made = live_run(thing, knobs=knobs, plots=plots, drive=drive, duration=duration)
     text = page_html(made, title=title)
     write_atomically(target, lambda own: own.write_text(text, "utf-8"))
     return target
@@ -81,6 +84,7 @@ def page_html(live: LiveRun, *, title: str = "") -> str:
         "knobs": [knob.data() for knob in live.knobs],
         "plots": list(live.plots),
         "choices": list(live.choices),
+        "drive": [{"name": name, "largest": largest} for name, largest in live.drive],
         "angles": [n for n in live.choices if n not in _plain(system)],
         "command": f"noslip run {live.source} --duration {live.scenario.duration:g}",
     }
