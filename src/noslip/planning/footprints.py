@@ -339,8 +339,13 @@ class Surroundings:
         starts = self.offsets(np.zeros(1))[0][:, 0] if self.displacements else np.zeros((0, 2))
         for corners, radius, group in zip(self.corners, self.radii, self.groups, strict=True):
             points = corners + (starts[group] if group >= 0 else 0.0)
-            if radius:
-                points = (points[:, None] + radius * circle).reshape(-1, 2)
+            if not radius:
+                found.append(points)  # the last corner may be repeated
+                continue
+            if np.array_equal(points[0], points[-1]):
+                found.append(points[0] + radius * circle)
+                continue
+            points = (points[:, None] + radius * circle).reshape(-1, 2)
             found.append(convex_hull(points))
         return tuple(found)
 

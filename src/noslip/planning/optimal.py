@@ -253,7 +253,12 @@ class _PlanSearch:
         if vehicle is None or not all(names[k] in aims for k in vehicle.base[:2]):
             return None
         search = WaySearch(p, vehicle, self.around, self.clearance, self._stops)
-        way = search.way()
+        try:
+            way = search.way()
+        except PlanError:
+            if self._is_cancelled():
+                raise PlanError("the search was cancelled", p.where, "call plan again") from None
+            raise
         self.way = way
         # the way of a trailer may miss the goal's hinge
         self.is_near = not vehicle.hinges
@@ -554,7 +559,10 @@ class _PlanSearch:
         spent = time.perf_counter() - self.began
         if self.progress is not None:
             self.progress(min(spent / self.time_limit, 1.0))
-        return spent > self.time_limit or (self.cancel is not None and self.cancel.is_set())
+        return spent > self.time_limit or self._is_cancelled()
+
+    def _is_cancelled(self) -> bool:
+        return self.cancel is not None and bool(self.cancel.is_set())
 
     def solved(
         self,
@@ -651,6 +659,8 @@ class _PlanSearch:
             name = self._row_name(t, int(row))
             worst[name] = max(worst.get(name, 0.0), float(over[row]))
         listed = [f"{name} by {value:.3g}" for name, value in list(worst.items())[:5]]
+        if self._is_cancelled():
+            raise PlanError("the search was cancelled", self.problem.where, "call plan again")
         if self._stops() and found.status == "User_Requested_Stop":
             why = f"within {self.time_limit:g} s"
         else:

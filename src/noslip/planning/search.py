@@ -540,7 +540,8 @@ class WaySearch:
         found = self._found(root, end)
         if found is None:
             raise PlanError(
-                "the search found no way to the goal",
+                "the search found no way to the goal"
+                + (" within its time" if self.stops() else ", which does not mean there is none"),
                 self.problem.where,
                 "give a guess, waypoints, a smaller clearance or footprint, or a longer time_limit",
             )

@@ -1,6 +1,7 @@
 """Ways that the search finds, and the plans along them."""
 
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -82,6 +83,33 @@ def test_a_goal_that_the_kinematics_forbid_names_the_row(tricycle):
     with pytest.raises(ns.NoslipError) as caught:
         tricycle(goal=goal)
     assert "no state" in caught.value.what and "rear" in caught.value.what
+
+
+def test_a_plan_can_be_cancelled_and_ends_in_time(tricycle):
+    """Before the search, and in the solver; the time limit is told as progress."""
+    cancel, told = threading.Event(), []
+    cancel.set()
+    with pytest.raises(ns.NoslipError, match="cancelled"):
+        tricycle(cancel=cancel)
+    cancel.clear()
+
+    def stop_later(fraction):
+        told.append(fraction)
+        if len(told) > 3:
+            cancel.set()
+
+    with pytest.raises(ns.NoslipError, match="cancelled"):
+        tricycle(cancel=cancel, progress=stop_later)
+    assert all(0 <= fraction <= 1 for fraction in told)
+    with pytest.raises(ns.NoslipError, match="within"):
+        tricycle(time_limit=1e-3)
+
+
+def test_the_same_question_has_the_same_answer(tricycle):
+    disc = ns.obstacles.Disc(center=(3.0, 0.1), radius=0.5)
+    first, second = (tricycle(obstacles=[disc]) for _ in range(2))
+    assert np.array_equal(first.t, second.t)
+    assert all(np.array_equal(first.inputs[n], second.inputs[n]) for n in first.inputs)
 
 
 def test_ten_thousand_obstacles_are_read(tricycle, rng):
