@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 import noslip as ns
-from noslip.base.extras import require
+from noslip.base.errors import require
 
 TRIES, RIDES, LIMIT, PERIOD = 16, 16, 500, 0.02
 

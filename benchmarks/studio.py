@@ -14,10 +14,10 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave
-from noslip.control.scenario import run_scenario
+from noslip.control.controlled_runs import run_scenario
 from noslip.library import MODELS
-from noslip.studio.running.model_catalog import ModelCatalog
-from noslip.studio.running.session import Session
+from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.session import Session
 
 #: Values of the slider, and s of computing that a model may take.
 MOVES, TARGET = 15, 0.1

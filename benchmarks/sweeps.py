@@ -28,10 +28,9 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave
-from noslip.sweeps.dataset import StoreReader
 from noslip.sweeps.execute import Workload
 from noslip.sweeps.measures import PointResults
-from noslip.sweeps.store import read_store
+from noslip.sweeps.store import StoreReader, read_store
 
 MODEL, MEASURES = "rolling-disk", ["final:disk.x", "final:disk.y", "max:disk.tilt"]
 #: Points of the compared study; chunks of about a second.

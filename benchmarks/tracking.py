@@ -20,14 +20,14 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave, shortest
-from noslip.control.controllers.computed_torque import ComputedTorque
-from noslip.control.controllers.pose import PoseTracking
-from noslip.control.controllers.tracking import Tracking
-from noslip.control.motions.path import PathMotion
-from noslip.control.paths.curves import Circle
-from noslip.control.reference.reference_motion import start_on_motion
-from noslip.control.timing.laws import Quintic
-from noslip.control.track import track
+from noslip.control.closed_loop import Tracking
+from noslip.control.computed_torque import ComputedTorque
+from noslip.control.controlled_runs import track
+from noslip.control.curves import Circle
+from noslip.control.path_motion import PathMotion
+from noslip.control.path_tracking import PoseTracking
+from noslip.control.reference_motion import start_on_motion
+from noslip.control.timing_laws import Quintic
 from noslip.simulation.inputs import AbstractInputLaw, InputPlan, plan_inputs
 from noslip.simulation.native_run import NativeLoop, NativeResult
 

@@ -13,8 +13,8 @@ import commands  # noqa: E402
 import live  # noqa: E402
 
 import noslip  # noqa: E402
-from noslip.model.json_schema import model_schema  # noqa: E402
-from noslip.show.json_output import json_text  # noqa: E402
+from noslip.model.files import model_schema  # noqa: E402
+from noslip.show.run_folder import json_text  # noqa: E402
 
 project, author = "noslip", "The noslip developers"
 copyright = author

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 import noslip as ns
-from noslip.control.paths.arc_length import sample
+from noslip.control.path_geometry import sample
 
 model = ns.load("tractor-trailer")
 print(ns.check(model).text())

@@ -12,7 +12,7 @@ import xarray
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.cli import equation_commands, main
+from noslip.cli import analysis_commands, main
 
 SLEIGH = """
 format = 1
@@ -78,10 +78,10 @@ def test_derive_prints_text_and_latex(invoke):
     assert latex.exit_code == 0 and r"\section*" in latex.output
 
 
-@pytest.mark.parametrize("format", list(equation_commands.formats()))
+@pytest.mark.parametrize("format", list(analysis_commands.formats()))
 def test_derive_writes_a_file(invoke, format):
     """The format follows from the name; what is printed otherwise is in the file."""
-    file = Path(f"sleigh{equation_commands.formats()[format].suffixes[0]}")
+    file = Path(f"sleigh{analysis_commands.formats()[format].suffixes[0]}")
     written = invoke("derive", "chaplygin-sleigh", "-o", str(file))
     assert written.exit_code == 0 and written.output == f"{file}\n"
     printed = invoke("derive", "chaplygin-sleigh", "--format", format).output

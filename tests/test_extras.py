@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.extras import EXTRAS
+from noslip.base.errors import EXTRAS
 from noslip.cli import main
-from noslip.formulations.catalog import known_formulations
+from noslip.formulations.derivation import known_formulations
 from noslip.show.equations.plain import plain_document
 
 ROOT = Path(__file__).parent.parent

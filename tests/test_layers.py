@@ -69,15 +69,13 @@ ALLOWED = {
 FOLDERS = {
     "model": ["parts"],
     "simulation": ["loop", "starts", "contacts", "batches", "sensitivities"],
-    "control": ["paths", "reference", "timing", "motions", "controllers", "driving"],
     "show": ["equations", "plots", "report"],
-    "studio": ["choosing", "running", "page"],
+    "studio": ["page"],
 }
 
 #: Packages in which imports within functions may close a cycle, and why.
 LAZY = {
     "model": "ModelBuilder.build() runs the checks of the whole model",
-    "expressions": "a number in an expression may have a unit, and a unit is an expression",
 }
 
 #: Private attributes of other modules that are used, and why.

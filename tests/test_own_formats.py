@@ -11,11 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.families import isolated, load_plugin
-from noslip.base.formats import AbstractFormat, find_format, known_formats
+from noslip.base.families import AbstractFormat, find_format, isolated, known_formats, load_plugin
 from noslip.cli import main
 from noslip.model.files import AbstractModelFormat, AbstractModelText, load_model
-from noslip.show.equations.equation_formats import AbstractEquationFormat
+from noslip.show.equations.documents import AbstractEquationFormat
 from noslip.simulation.run_files import AbstractRunFormat
 
 PLUGIN = Path(__file__).parent / "models" / "own_formats.py"

@@ -21,13 +21,13 @@ from click.testing import CliRunner
 import noslip as ns
 from noslip.base.families import find_member, isolated, load_plugin, members_of, words_of
 from noslip.cli import main
-from noslip.formulations.catalog import known_formulations
-from noslip.kinematics.symbols import Reader
+from noslip.formulations.derivation import known_formulations
+from noslip.kinematics.tree import Reader
 from noslip.model.bodies import AbstractShape
 from noslip.model.files import load_model, model_to_toml, parse_model
 from noslip.model.forces import AbstractForce
 from noslip.model.joints import AbstractJointType
-from noslip.model.number_reader import NumberReader
+from noslip.model.quantities import NumberReader
 from noslip.model.surfaces import AbstractSurface
 
 PLUGIN = Path(__file__).parent / "models" / "own_members.py"
@@ -236,8 +236,8 @@ def test_it_is_drawn_by_its_own_triangles_and_its_support_function(model, own):
 
 
 def test_the_studio_shows_it(model, own):
-    from noslip.studio.choosing.choice import check_options
-    from noslip.studio.running.model_catalog import Mechanism
+    from noslip.studio.choice import check_options
+    from noslip.studio.model_catalog import Mechanism
 
     check_options({"formulation": "own_kane"})
     mechanism = Mechanism(model)
@@ -349,7 +349,7 @@ def test_a_batch_on_the_ground_is_its_single_runs(fairground):
 
 def test_it_is_reported_animated_and_in_the_scene(fairground, fairground_run, tmp_path):
     from noslip.scene.assembly import scene
-    from noslip.studio.running.model_catalog import Mechanism
+    from noslip.studio.model_catalog import Mechanism
 
     ns.write_run(fairground_run, tmp_path / "run", system=fairground, plots=False)
     report = (tmp_path / "run" / "report.html").read_text()
@@ -510,7 +510,7 @@ def test_installed_plugins_are_loaded_when_a_word_is_not_known(tmp_path):
         "assert find_member(AbstractJointType, 'revolute') and 'rods' not in sys.modules\n"
         "assert find_member(AbstractJointType, 'installed_screw')\n"
         "assert find_member(AbstractJointType, 'nothing') is None\n"
-        "from noslip.formulations.catalog import known_formulations\n"
+        "from noslip.formulations.derivation import known_formulations\n"
         "assert 'installed_kane' in known_formulations()\n"
     )
     path = f"{tmp_path}:{Path(ns.__file__).parent.parent}"

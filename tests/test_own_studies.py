@@ -15,8 +15,8 @@ import noslip as ns
 from noslip.base.families import isolated, load_plugin
 from noslip.cli import main
 from noslip.control.estimators import AbstractInstrument
-from noslip.control.forms import read_form
-from noslip.model.scenario import ScenarioPlant
+from noslip.control.text_forms import read_form
+from noslip.model.model import ScenarioPlant
 
 PLUGIN = Path(__file__).parent / "models" / "own_studies.py"
 #: Draws from the distribution, and what is kept of each run.

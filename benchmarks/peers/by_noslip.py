@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 import noslip as ns
-from noslip.model.parts.denavit_hartenberg import LinkRow, serial_arm
+from noslip.model.parts.arms import LinkRow, serial_arm
 from problems import (
     BICYCLE_LEAN_RATE,
     BICYCLE_SPEED,

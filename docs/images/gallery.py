@@ -16,10 +16,9 @@ from PIL import Image
 
 import noslip as ns
 from noslip.base.atomic import write_atomically
+from noslip.scene.assembly import frames, scene
 from noslip.scene.cameras import camera
 from noslip.scene.film import Film
-from noslip.scene.poses import frames
-from noslip.scene.assembly import scene
 
 HERE = Path(__file__).parent
 #: Of the pictures: pixels, and colors.

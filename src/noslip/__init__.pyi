@@ -30,17 +30,15 @@ from .model.bodies import (
 from .model.joints import (
     Joint as Joint,
 )
-from .model.definitions import (
+from .model.rows import (
     Definition as Definition,
 )
 from .model.forces import (
     ForceInput as ForceInput,
     SpeedInput as SpeedInput,
 )
-from .model.scenario import (
-    Scenario as Scenario,
-)
 from .model.model import (
+    Scenario as Scenario,
     Model as Model,
     ModelBuilder as ModelBuilder,
     IndependentSpeed as IndependentSpeed,
@@ -53,10 +51,8 @@ from .library import (
     load as load,
     MODELS as MODELS,
 )
-from .bridges.description import (
-    Undercarriage as Undercarriage,
-)
 from .bridges.robots import (
+    Undercarriage as Undercarriage,
     import_robot as import_robot,
 )
 
@@ -88,7 +84,7 @@ from .kinematics.kinematics import (
 )
 
 # 3 formulate
-from .formulations.base import (
+from .formulations.equations import (
     AbstractFormulation as AbstractFormulation,
     Equations as Equations,
 )
@@ -146,8 +142,6 @@ from .simulation.single_run import (
 )
 from .simulation.batches.batch import (
     Batch as Batch,
-)
-from .simulation.batches.batch import (
     simulate_batch as simulate_batch,
 )
 from .base.progress import (
@@ -174,22 +168,23 @@ from .geometry.invariants import (
 from .analysis.cartesian import (
     cartesian_model as cartesian_model,
 )
-from .control.reference.reference_motion import (
+from .control.reference_motion import (
     reference_motion as reference_motion,
     start_on_motion as start_on_motion,
+    dynamics_history as dynamics_history,
+    kinematic_history as kinematic_history,
 )
-from .control.scenario import (
+from .control.controlled_runs import (
     run_scenario as run_scenario,
+    ControlLoop as ControlLoop,
+    follow as follow,
+    track as track,
 )
 from .analysis.instant_kinematics import (
     direct_kinematics as direct_kinematics,
     inverse_dynamics as inverse_dynamics,
     inverse_dynamics_batch as inverse_dynamics_batch,
     inverse_kinematics as inverse_kinematics,
-)
-from .control.reference.history import (
-    dynamics_history as dynamics_history,
-    kinematic_history as kinematic_history,
 )
 from .analysis.audit import (
     audit as audit,
@@ -214,16 +209,12 @@ from .simulation.sensitivities.closed_loop import (
 )
 from .simulation.sensitivities.forward import (
     simulate_sensitivities as simulate_sensitivities,
+    simulate_sensitivities_batch as simulate_sensitivities_batch,
 )
 from .simulation.sensitivities.gradient import (
     Measurements as Measurements,
-)
-from .simulation.sensitivities.gradient import (
     gradient as gradient,
     gradient_batch as gradient_batch,
-)
-from .simulation.sensitivities.forward import (
-    simulate_sensitivities_batch as simulate_sensitivities_batch,
 )
 
 # 6 control
@@ -231,23 +222,16 @@ from .control.follower import (
     AxleLink as AxleLink,
     Follower as Follower,
 )
-from .control.plant import (
+from .control.true_plant import (
     Actuator as Actuator,
     Plant as Plant,
     PlantLaw as PlantLaw,
     Sensor as Sensor,
 )
-from .control.chaplygin import (
+from .control.timing_laws import (
     control_angle as control_angle,
     gyration as gyration,
     with_control_angles as with_control_angles,
-)
-from .control.follow import (
-    ControlLoop as ControlLoop,
-    follow as follow,
-)
-from .control.track import (
-    track as track,
 )
 
 # 7 plan
@@ -262,8 +246,9 @@ from .planning.optimal import (
 )
 
 # to other programs
-from .identification.measured_files import (
+from .identification.measured import (
     read_measured as read_measured,
+    MeasuredRun as MeasuredRun,
 )
 from .bridges.vda5050 import (
     read_mission as read_mission,
@@ -274,11 +259,9 @@ from .bridges.exports import (
 from .environments import (
     gym as gym,
 )
-from .bridges.jax_functions import (
+from .bridges.differentiable import (
     simulate_jax as simulate_jax,
     to_jax as to_jax,
-)
-from .bridges.torch_functions import (
     simulate_torch as simulate_torch,
     to_torch as to_torch,
 )
@@ -287,7 +270,7 @@ from .bridges.python_control import (
 )
 
 # sweep
-from .sweeps.dataset import (
+from .sweeps.store import (
     open_sweep as open_sweep,
 )
 from .sweeps.sweep import (
@@ -295,9 +278,6 @@ from .sweeps.sweep import (
 )
 
 # identify
-from .identification.measured_runs import (
-    MeasuredRun as MeasuredRun,
-)
 from .identification.fit import (
     FitParameter as FitParameter,
     fit as fit,
@@ -307,7 +287,7 @@ from .identification.fit import (
 from .show.check import (
     check as check,
 )
-from .show.equations.equation_formats import (
+from .show.equations.documents import (
     equations_text as equations_text,
 )
 from .show.matrices import (

@@ -5,7 +5,5 @@ from .model.contacts import (
     Rolling as Rolling,
     KnifeEdge as KnifeEdge,
     Plane as Plane,
-)
-from .model.roller_wheels import (
     RollerRolling as RollerRolling,
 )

@@ -11,15 +11,11 @@ from .model.forces import (
     Tire as Tire,
     Wrench as Wrench,
 )
-from .model.contact_friction import (
+from .model.contact_forces import (
     SlidingFriction as SlidingFriction,
     RollingResistance as RollingResistance,
     PivotingFriction as PivotingFriction,
-)
-from .model.elastic_contacts import (
     ElasticContact as ElasticContact,
-)
-from .model.tires import (
     MagicTire as MagicTire,
     BrushTire as BrushTire,
 )

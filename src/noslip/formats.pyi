@@ -3,7 +3,7 @@
 from .model.files import (
     AbstractModelText as AbstractModelText,
 )
-from .show.equations.equation_formats import (
+from .show.equations.documents import (
     AbstractEquationFormat as AbstractEquationFormat,
 )
 from .bridges.exports import (

@@ -11,8 +11,6 @@ from .model.joints import (
     Spherical as Spherical,
     Free as Free,
     Angles as Angles,
-)
-from .model.composite_joints import (
     AbstractCompositeJoint as AbstractCompositeJoint,
     Universal as Universal,
 )

@@ -1,17 +1,11 @@
 """The public names of `noslip.motions`; read at run time too."""
 
-from .control.motions.path import (
+from .control.path_motion import (
     PathMotion as PathMotion,
-)
-from .control.motions.frame import (
-    FrameMotion as FrameMotion,
-)
-from .control.motions.trailer import (
     TrailerMotion as TrailerMotion,
 )
-from .control.reference.motion import (
+from .control.reference_motion import (
+    FrameMotion as FrameMotion,
     ExpressionMotion as ExpressionMotion,
-)
-from .control.reference.inverse import (
     FollowMotion as FollowMotion,
 )

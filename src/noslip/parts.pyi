@@ -3,7 +3,7 @@
 from .model.parts.part import (
     AbstractPart as AbstractPart,
 )
-from .model.parts.bodies import (
+from .model.parts.vehicle_bodies import (
     Base as Base,
     Load as Load,
     Pendulum as Pendulum,
@@ -11,6 +11,11 @@ from .model.parts.bodies import (
     Strut as Strut,
     Lift as Lift,
     Flywheel as Flywheel,
+    Hitch as Hitch,
+    FifthWheel as FifthWheel,
+    Waist as Waist,
+    Trailer as Trailer,
+    Trailers as Trailers,
 )
 from .model.parts.wheels import (
     FixedWheel as FixedWheel,
@@ -22,19 +27,10 @@ from .model.parts.wheels import (
     MecanumWheel as MecanumWheel,
     OmniWheel as OmniWheel,
     Blade as Blade,
-)
-from .model.parts.axles import (
     Axle as Axle,
     Wheelset as Wheelset,
     DifferentialAxle as DifferentialAxle,
     AckermannAxle as AckermannAxle,
-)
-from .model.parts.hitches import (
-    Hitch as Hitch,
-    FifthWheel as FifthWheel,
-    Waist as Waist,
-    Trailer as Trailer,
-    Trailers as Trailers,
 )
 from .model.parts.arms import (
     Arm as Arm,

@@ -1,9 +1,11 @@
 """The public names of `noslip.paths`; read at run time too."""
 
-from .control.paths.base import (
+from .control.path_geometry import (
     AbstractPath as AbstractPath,
+    Composite as Composite,
+    reversed_path as reversed_path,
 )
-from .control.paths.curves import (
+from .control.curves import (
     Line as Line,
     Arc as Arc,
     Circle as Circle,
@@ -13,24 +15,16 @@ from .control.paths.curves import (
     Catenary as Catenary,
     Graph as Graph,
     Parametric as Parametric,
-)
-from .control.paths.clothoids import (
     Clothoid as Clothoid,
     Polyline as Polyline,
-)
-from .control.paths.shortest import (
-    Dubins as Dubins,
-    ReedsShepp as ReedsShepp,
-)
-from .control.paths.splines import (
     Spline as Spline,
     Nurbs as Nurbs,
     path_from_csv as path_from_csv,
 )
-from .control.paths.composite import (
-    Composite as Composite,
-    reversed_path as reversed_path,
+from .control.shortest_paths import (
+    Dubins as Dubins,
+    ReedsShepp as ReedsShepp,
 )
-from .control.text import (
+from .control.member_texts import (
     parse_path as parse_path,
 )

@@ -1,9 +1,9 @@
 """The public names of `noslip.results`; read at run time too."""
 
-from .formulations.certificate import (
+from .formulations.verify import (
     Certificate as Certificate,
 )
-from .formulations.base import (
+from .formulations.equations import (
     MethodObject as MethodObject,
 )
 from .show.matrices import (
@@ -40,16 +40,14 @@ from .geometry.invariants import (
 from .analysis.cartesian import (
     CartesianModel as CartesianModel,
 )
-from .control.reference.reference_motion import (
+from .control.reference_motion import (
     ReferenceMotion as ReferenceMotion,
     ReferenceSamples as ReferenceSamples,
+    DynamicsHistory as DynamicsHistory,
+    KinematicHistory as KinematicHistory,
 )
 from .analysis.instant_kinematics import (
     InverseDynamicsBatch as InverseDynamicsBatch,
-)
-from .control.reference.history import (
-    DynamicsHistory as DynamicsHistory,
-    KinematicHistory as KinematicHistory,
 )
 from .analysis.audit import (
     Audit as Audit,
@@ -74,15 +72,13 @@ from .simulation.sensitivities.closed_loop import (
 )
 from .simulation.sensitivities.forward import (
     Sensitivities as Sensitivities,
-)
-from .simulation.sensitivities.forward import (
     SensitivitiesBatch as SensitivitiesBatch,
 )
 from .simulation.sensitivities.gradient import (
     Gradient as Gradient,
     GradientBatch as GradientBatch,
 )
-from .bridges.description import (
+from .bridges.robots import (
     ImportedModel as ImportedModel,
 )
 from .identification.measured import (

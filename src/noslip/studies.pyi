@@ -6,6 +6,6 @@ from .sweeps.design import (
 from .sweeps.measures import (
     AbstractMeasure as AbstractMeasure,
 )
-from .sweeps.work import (
+from .sweeps.tasks import (
     AbstractWork as AbstractWork,
 )

@@ -1,27 +1,21 @@
 """The public names of `noslip.timing`; read at run time too."""
 
-from .control.timing.laws import (
+from .control.timing_laws import (
     AbstractTiming as AbstractTiming,
     ConstantSpeed as ConstantSpeed,
     ConstantEnergy as ConstantEnergy,
     Quintic as Quintic,
-)
-from .control.timing.piecewise import (
     Trapezoidal as Trapezoidal,
     SCurve as SCurve,
     SpeedProfile as SpeedProfile,
     SpeedSchedule as SpeedSchedule,
 )
-from .control.timing.limits import (
+from .control.least_time import (
     Limits as Limits,
-)
-from .control.timing.least_time import (
     LeastTime as LeastTime,
     least_time as least_time,
-)
-from .control.timing.motor_limits import (
     motor_limits as motor_limits,
 )
-from .control.text import (
+from .control.member_texts import (
     parse_timing as parse_timing,
 )

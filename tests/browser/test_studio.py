@@ -18,13 +18,11 @@ from studio_page import PATIENCE, Server, Studio, server
 from watch import Watch
 
 import noslip as ns
-from noslip.control.scenario import run_scenario
+from noslip.control.controlled_runs import run_scenario
 from noslip.scene.assembly import scene
-from noslip.studio.choosing.family_forms import first_points
-from noslip.studio.choosing.link import PageLink, changed_choice, read_link, write_link
-from noslip.studio.running.chosen_run import perform
-from noslip.studio.running.model_catalog import Mechanism
-from noslip.studio.running.worker import Cancel
+from noslip.studio.choice import PageLink, changed_choice, first_points, read_link, write_link
+from noslip.studio.model_catalog import Mechanism
+from noslip.studio.runs import Cancel, perform
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 import noslip as ns
 from noslip.base.families import base_of, find_member
-from noslip.model.files import model_to_toml
+from noslip.model.files import PARTS, model_to_toml
 from noslip.model.model import Model
 from noslip.model.schema import ITEMS, Key, Kind, keys_of
-from noslip.model.tables import PARTS
 
 Table = dict[str, Any]
 HERE = Path(__file__).parent

@@ -26,7 +26,7 @@ RUNNING = re.compile(
 ALLOWED = {
     ("cli/main.py", "import_module"): "the package itself",
     ("library/models.py", "import_module"): "the package itself: a table of ready models",
-    ("model/checks_scenario.py", "import_module"): "the package itself",
+    ("model/checks.py", "import_module"): "the package itself",
     ("show/equations/derivation_text.py", "import_module"): "the package itself",
     ("base/public.py", "import_module"): "the package itself: names that its stubs list",
     ("base/families.py", "import_module"): "the package itself, and load_plugin",
@@ -35,10 +35,10 @@ ALLOWED = {
     ("cli/options.py", "load_plugin"): "the command line",
     ("sweeps/sweep_request.py", "load_plugin"): "the call of ns.sweep",
     ("sweeps/sweep_request.py", "find_function"): "the call of ns.sweep",
-    ("sweeps/dask_cluster.py", "load_plugin"): "the call of ns.sweep, by the message of its client",
-    ("sweeps/function_works.py", "load_plugin"): "the call of ns.sweep",
-    ("sweeps/function_works.py", "import_module"): "the call of ns.sweep",
-    ("sweeps/function_works.py", "find_function"): "the call of ns.sweep",
+    ("sweeps/execute.py", "load_plugin"): "the call of ns.sweep, by the message of its client",
+    ("sweeps/tasks.py", "load_plugin"): "the call of ns.sweep",
+    ("sweeps/tasks.py", "import_module"): "the call of ns.sweep",
+    ("sweeps/tasks.py", "find_function"): "the call of ns.sweep",
     ("engines/cuda_driver.py", "CDLL"): "the driver of the card",
     ("base/atomic.py", "CDLL"): "the C library",
     ("scene/film.py", "Popen"): "ffmpeg",
@@ -128,24 +128,23 @@ def resume_it(folder):
 
 def report_it(folder):
     from noslip.show.report.sweep_report import run_of_point
-    from noslip.sweeps.dataset import StoreReader
-    from noslip.sweeps.store import read_store
+    from noslip.sweeps.store import StoreReader, read_store
 
     run_of_point(StoreReader(read_store(folder)), {"slope": 0.1})
 
 
 def studio_it(folder):
-    from noslip.studio.choosing.sweep_points import SweepPoints
+    from noslip.studio.page.sweep_panel import SweepPoints
 
     points = SweepPoints(folder)
     points.table(points.measures[0])
 
 
 def work_on_it(folder):
-    from noslip.sweeps import dask_cluster
+    from noslip.sweeps import execute
 
     spec = {"folder": str(folder), "device": "cpu", "plugins": [], "function": None}
-    found = dask_cluster.work_at_store(json.dumps(spec), 0, 0, False)
+    found = execute.work_at_store(json.dumps(spec), 0, 0, False)
     if "error" in found:
         raise ns.SimulationError(*found["error"])
 

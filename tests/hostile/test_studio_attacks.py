@@ -18,7 +18,7 @@ pytest.importorskip("viser")
 import viser
 from viser.infra import _infra
 
-from noslip.studio import access
+from noslip.studio import server as access
 from noslip.studio.server import Studio
 
 # pages are sent to visitors who have left

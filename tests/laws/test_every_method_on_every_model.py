@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.formulations.catalog import known_formulations
+from noslip.formulations.derivation import known_formulations
 from noslip.show.equations.derivation_text import derivation
-from noslip.show.equations.equation_formats import LatexFormat, TextFormat
+from noslip.show.equations.documents import LatexFormat, TextFormat
 
 METHODS = tuple(known_formulations())
 #: Two routes to the same entries, of order one to a hundred.

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.formulations.reactions import joint_wrenches
-from noslip.formulations.tree import inverse_dynamics
+from noslip.formulations.tree_dynamics import inverse_dynamics, joint_wrenches
 from noslip.kinematics.tree import generalized_forces
 
 

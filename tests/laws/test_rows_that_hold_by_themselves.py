@@ -7,7 +7,7 @@ import pytest
 from self_satisfied import SELF_SATISFIED, table
 
 import noslip as ns
-from noslip.formulations.degrees_of_freedom import count_degrees_of_freedom
+from noslip.formulations.verify import count_degrees_of_freedom
 from noslip.kinematics import basis
 from noslip.kinematics.kinematics import trace
 

@@ -8,9 +8,9 @@ import pytest
 import noslip as ns
 from noslip.algebra.linear import symmetric_solve
 from noslip.algebra.spatial import cross
-from noslip.formulations.base import AbstractFormulation
-from noslip.formulations.forces import applied_forces
-from noslip.formulations.tree import kinetic_energy
+from noslip.formulations.equations import AbstractFormulation
+from noslip.formulations.generalized_forces import applied_forces
+from noslip.formulations.tree_dynamics import kinetic_energy
 
 
 def failed(certificate):

@@ -10,7 +10,7 @@ import json
 import numpy as np
 
 from noslip.model.files import AbstractModelText
-from noslip.show.equations.equation_formats import AbstractEquationFormat
+from noslip.show.equations.documents import AbstractEquationFormat
 from noslip.simulation.run_files import AbstractRunFormat
 
 

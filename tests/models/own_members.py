@@ -14,10 +14,11 @@ import numpy as np
 import noslip as ns
 from noslip.algebra.spatial import cross, rotation_about
 from noslip.expressions.arithmetic import Scalar
-from noslip.formulations.base import Blocks, Equations
-from noslip.formulations.forces import applied_forces
-from noslip.formulations.tree import inverse_dynamics, kinetic_energy
+from noslip.formulations.equations import Blocks, Equations
+from noslip.formulations.generalized_forces import applied_forces
+from noslip.formulations.tree_dynamics import inverse_dynamics, kinetic_energy
 from noslip.kinematics.tree import accelerations
+from noslip.model.bodies import joined, patch
 from noslip.model.forces import DISSIPATIVE
 from noslip.model.quantities import (
     POSITIVE,
@@ -30,7 +31,6 @@ from noslip.model.quantities import (
     Quantity,
     Vector3,
 )
-from noslip.model.triangles import joined, patch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ import numpy as np
 import noslip as ns
 from noslip.control.estimators import SensorChannel
 from noslip.sweeps.measures import FINISHED, ResultVariable
-from noslip.sweeps.work import SystemWork
+from noslip.sweeps.tasks import SystemWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

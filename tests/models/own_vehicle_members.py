@@ -15,10 +15,9 @@ import noslip as ns
 from noslip.algebra.spatial import unit
 from noslip.expressions.arithmetic import Scalar
 from noslip.model.contacts import LATERAL, LONGITUDINAL, AbstractContact, Plane
-from noslip.model.definitions import MOVING
 from noslip.model.grounds import AbstractHeight
 from noslip.model.quantities import ZERO, BodyName, Meaning, Point, PositiveLength
-from noslip.model.rows import AbstractRow, speed_faults
+from noslip.model.rows import MOVING, AbstractRow, speed_faults
 from noslip.model.surfaces import Touch
 
 

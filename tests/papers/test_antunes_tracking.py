@@ -13,10 +13,9 @@ import pytest
 from reference_models import load
 
 import noslip as ns
-from noslip.control.chaplygin import control_angle, gyration
-from noslip.control.paths.curves import Catenary, Circle, Line, Sine
-from noslip.control.timing.laws import ConstantEnergy, ConstantSpeed
-from noslip.control.track import track
+from noslip.control.controlled_runs import track
+from noslip.control.curves import Catenary, Circle, Line, Sine
+from noslip.control.timing_laws import ConstantEnergy, ConstantSpeed, control_angle, gyration
 
 DATA = Path(__file__).parent / "data"
 REFERENCE = json.loads((DATA / "tracking.json").read_text())

@@ -14,13 +14,11 @@ import pytest
 
 import noslip as ns
 from noslip.library import MODELS
-from noslip.library.manipulator_6r import INERTIAS, MASSES
-from noslip.show.equations.confirming import evaluate
-from noslip.show.equations.coordinates import printed_equations
+from noslip.library.desantis import INERTIAS, MASSES
 from noslip.show.equations.derivation_text import derivation
-from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.equation_formats import equations_text
-from noslip.show.equations.notation import symbol
+from noslip.show.equations.documents import equations_text
+from noslip.show.equations.subject import Subject, printed_equations, symbol
+from noslip.show.equations.writing import evaluate
 
 #: Models whose equations of motion stand in no paper as such, or not with a number.
 UNNUMBERED = {"vertical-disk", "carriage", "lhd", "lhd-noslip"}

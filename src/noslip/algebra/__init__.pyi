@@ -1,23 +1,23 @@
 """Names that other packages may use, in the order in which they are needed."""
 
-from .grid_splines import (
+from .lookup_tables import (
     DEGREE as DEGREE,
     GridSpline as GridSpline,
     cell_weights as cell_weights,
     grid_spline as grid_spline,
+    LARGE as LARGE,
+    LookupTable as LookupTable,
+    SMALL as SMALL,
+    called_table as called_table,
+    numbered_table as numbered_table,
+    StepTable as StepTable,
+    step_table as step_table,
 )
 from .linear import (
     block_solve as block_solve,
     orthogonal_solve as orthogonal_solve,
     symmetric_factors as symmetric_factors,
     symmetric_solve as symmetric_solve,
-)
-from .lookup_tables import (
-    LARGE as LARGE,
-    LookupTable as LookupTable,
-    SMALL as SMALL,
-    called_table as called_table,
-    numbered_table as numbered_table,
 )
 from .spatial import (
     EYE3 as EYE3,
@@ -42,8 +42,4 @@ from .spatial import (
     turned_inertia as turned_inertia,
     unit as unit,
     vector as vector,
-)
-from .step_tables import (
-    StepTable as StepTable,
-    step_table as step_table,
 )

@@ -5,7 +5,7 @@ no pull. From the reactions along a run the audit takes the load N, the longitud
 force and the friction demand |F_t| / N of every wheel, and compares them with the ground.
 
 Where equilibrium leaves the split of forces between wheels open, three numbers stand side by side:
-that of the least-norm split, its range over the splits that count (`contact_forces.py`), and the
+that of the least-norm split, its range over the splits that count (`contact_loads.py`), and the
 friction coefficient below which no split whatsoever holds.
 
 A tire has a law of its own: it is judged by what it uses of its own limit, and its force, like that

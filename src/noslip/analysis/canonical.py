@@ -7,8 +7,9 @@ Small lean and steer of a bicycle that runs straight at speed v follow
 
 The same form holds for any vehicle whose steady motions straight ahead differ in v alone, if the
 other speeds do not couple with q. M, the matrix of q̇ and that of q are exact derivatives, made by
-`linearize.py` at a speed; they are polynomials in v and g of known degree, so their coefficients
-follow from their values at v = 0 and 1. Those at v = 2 and at twice the gravity must then agree.
+`linearization.py` at a speed; they are polynomials in v and g of known degree, so their
+coefficients follow from their values at v = 0 and 1. Those at v = 2 and at twice the
+gravity must then agree.
 """
 
 from __future__ import annotations

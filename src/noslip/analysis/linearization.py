@@ -1,7 +1,7 @@
 """`linearize` and `linearize_batch`: small motions about steady motions, exactly.
 
 Coordinates c and speeds ζ as in `local_coordinates.py`; what is ignored and what must be steady as
-in `steady.py`. Of the equations r(c, ζ, ζ̇, u) = 0, the rates ċ(c, ζ) and the holonomic rows
+in `steady_motion.py`. Of the equations r(c, ζ, ζ̇, u) = 0, the rates ċ(c, ζ) and the holonomic rows
 g(c) = 0, all derivatives are traced, none is a difference. With δ for what is small,
 
     (1)  M δζ̇ + D δζ + K δc = F δu      M = ∂r/∂ζ̇,  D = ∂r/∂ζ,  K = ∂r/∂c,  F = −∂r/∂u
@@ -605,7 +605,7 @@ def _coordinate_map(G: Array, free: list[int], tied: list[int]) -> Array:
 
 
 def _vanishing(slopes: _Slopes, y: Array, scale: Array) -> tuple[Array, Array]:
-    """(n, …) ζ̇ and ċ, which vanish in a steady motion, and what (5) of `steady.py` allows them.
+    """(n, …) ζ̇ and ċ of a steady motion, zero, and what (5) of `steady_motion.py` allows them.
 
     y = (c, ζ) with the coordinates that matter, and the scale of its entries.
     """

@@ -2,6 +2,9 @@
 
 from .arguments import (
     checked as checked,
+    Array as Array,
+    finite_or_none as finite_or_none,
+    is_truth as is_truth,
 )
 from .atomic import (
     absolute as absolute,
@@ -9,11 +12,13 @@ from .atomic import (
     remove_stale as remove_stale,
     reported as reported,
     write_atomically as write_atomically,
+    OutputFolder as OutputFolder,
 )
-from .cache import (
+from .memory import (
     IdentityKey as IdentityKey,
     LRUCache as LRUCache,
     value_key as value_key,
+    check_memory as check_memory,
 )
 from .errors import (
     ArgumentError as ArgumentError,
@@ -29,8 +34,6 @@ from .errors import (
     StorageError as StorageError,
     counted as counted,
     nearest as nearest,
-)
-from .extras import (
     install_command as install_command,
     is_installed as is_installed,
     missing_package as missing_package,
@@ -44,8 +47,6 @@ from .families import (
     members_of as members_of,
     usual_word as usual_word,
     words_of as words_of,
-)
-from .formats import (
     AbstractFormat as AbstractFormat,
     check_folder as check_folder,
     find_format as find_format,
@@ -55,21 +56,10 @@ from .formats import (
     listed_suffixes as listed_suffixes,
     write_file as write_file,
 )
-from .interrupts import (
+from .progress import (
     interruptible as interruptible,
     is_within_casadi as is_within_casadi,
     repeat as repeat,
-)
-from .memory_limits import (
-    check_memory as check_memory,
-)
-from .numbers import (
-    Array as Array,
-    finite_or_none as finite_or_none,
-    is_truth as is_truth,
-)
-from .output_folders import (
-    OutputFolder as OutputFolder,
 )
 from .public import (
     lend as lend,

@@ -1,4 +1,8 @@
-"""Arguments of public functions and classes against the types that their signatures say.
+"""Arguments of public functions and classes: checked against types, and what a number is.
+
+**Arrays of numbers, and what a number is: booleans are not numbers, and JSON has no NaN.**
+
+**Arguments of public functions and classes against the types that their signatures say.**
 
     >>> noslip.simulate(system, duration=1.0, stop=["x"])
     ArgumentError: stop is ['x'], expected a mapping from names to texts
@@ -19,6 +23,7 @@ import collections.abc
 import dataclasses
 import functools
 import inspect
+import math
 import os
 import struct
 import sys
@@ -28,10 +33,31 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from noslip.base.errors import ArgumentError, NoslipError, nearest
-from noslip.base.numbers import is_truth
+
+#: Numbers in double precision.
+Array = NDArray[np.float64]
+
+
+def is_truth(value: Any) -> bool:
+    """Whether a value is True or False, also of NumPy, or an array or a list with one of them.
+
+    Where a number is asked for, one of these is a slip: a flag under the wrong name, a comparison
+    in place of what was compared.
+    """
+    if type(value) is float:
+        return False
+    if isinstance(value, list | tuple):
+        return any(is_truth(entry) for entry in value)
+    return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
+
+
+def finite_or_none(value: float) -> float | None:
+    """The number, or None where JSON has none: NaN and the infinities."""
+    return value if math.isfinite(value) else None
+
 
 Public = TypeVar("Public")
 #: Finds the class of a name.

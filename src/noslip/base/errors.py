@@ -1,4 +1,6 @@
-"""Errors with what went wrong, where, and how to fix it.
+"""Errors with what went wrong, where, and how to fix it; packages that are missing.
+
+**Errors with what went wrong, where, and how to fix it.**
 
 Every error a user can cause is a :class:`NoslipError` and has three parts, so that none is
 forgotten:
@@ -8,11 +10,15 @@ forgotten:
       fix    give a nonzero direction, for example axis = [0, 0, 1]
 
 A model is checked as a whole; :class:`ModelError` then carries a list of such faults.
+
+**Optional packages: which extra of noslip brings each, and what is said where one is missing.**
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib.util
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -153,3 +159,88 @@ def nearest(name: str, known: Iterable[str], *, total: int | None = None, more: 
 def counted(count: int, one: str, many: str = "") -> str:
     """A number with its noun: "1 sample", "3 samples", "2 bodies"."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+#: Module → its package as people call it, and the extra of noslip that installs it.
+EXTRAS = {
+    "matplotlib": ("Matplotlib", "show"),
+    "sympy": ("SymPy", "show"),
+    "PIL": ("Pillow", "show"),
+    "ziamath": ("ziamath", "show"),
+    "ziafont": ("ziafont", "show"),
+    "latex2mathml": ("latex2mathml", "show"),
+    "fontTools": ("fontTools", "show"),
+    "viser": ("viser", "show"),
+    "rich": ("rich", "show"),
+    "ipywidgets": ("ipywidgets", "notebook"),
+    "xarray": ("xarray", "data"),
+    "pandas": ("pandas", "data"),
+    "msgspec": ("msgspec", "studio"),
+    "websockets": ("websockets", "studio"),
+    "zstandard": ("zstandard", "studio"),
+    "dask": ("Dask", "dask"),
+    "distributed": ("Dask", "dask"),
+    "pyarrow": ("PyArrow", "parquet"),
+    "rosbags": ("rosbags", "ros"),
+    "fmpy": ("FMPy", "fmu"),
+    "gymnasium": ("Gymnasium", "gym"),
+    "cma": ("cma", "learn"),
+    "jax": ("JAX", "jax"),
+    "torch": ("PyTorch", "torch"),
+    "control": ("python-control", "control"),
+    "wasmtime": ("wasmtime", "wasm"),
+}
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module can be imported, without importing it."""
+    if module in sys.modules:
+        return sys.modules[module] is not None
+    return importlib.util.find_spec(module) is not None
+
+
+def require(module: str, purpose: str, where: str, extra: str = "") -> None:
+    """Raise an error that names the extra to install, where a module is missing.
+
+    Parameters
+    ----------
+    module : that is needed, one of `EXTRAS`.
+    purpose : what needs it, as the subject of a sentence.
+    where : file, function or command that asked for it.
+    extra : that brings it with everything else the purpose needs; that of the module by default.
+    """
+    if not is_installed(module):
+        package, own = EXTRAS[module]
+        raise MissingPackageError(
+            f"{purpose} needs the package {package}, which is not installed",
+            where,
+            install_command(extra or own),
+        )
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra."""
+    return f'pip install "noslip[{extra}]"'
+
+
+def missing_package(error: ImportError, where: str) -> MissingPackageError | None:
+    """An import that failed for want of a package or a part, as an error that says what to do.
+
+    Parameters
+    ----------
+    error : of the import.
+    where : what was asked for.
+    """
+    module, *inner = (error.name or "").split(".")
+    if module == "noslip" and inner and not is_installed(f"noslip.{inner[0]}"):
+        return MissingPackageError(
+            f"noslip is installed here without its part '{inner[0]}'",
+            where,
+            "install noslip whole: pip install --force-reinstall noslip",
+        )
+    if module not in EXTRAS or is_installed(module):
+        return None
+    package, extra = EXTRAS[module]
+    return MissingPackageError(
+        f"the package {package} is not installed", where, install_command(extra)
+    )

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from noslip.base.arguments import checked
-from noslip.base.errors import nearest
-from noslip.base.extras import missing_package
+from noslip.base.errors import missing_package, nearest
 
 ROOT = "noslip"
 FOLDER = Path(__file__).parents[1]

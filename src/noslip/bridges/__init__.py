@@ -1,26 +1,21 @@
 """Bridges to other programs' formats, one file each; nothing is imported until it is used.
 
-    description.py    links and joints of a robot, and how they become a model that rolls
-    undercarriage.py  files that say what a robot rolls on
-    robots.py         the family of robot descriptions, and `import_robot`
+    robots.py         links and joints of a robot, what it rolls on, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
     dh_tables.py      Denavit–Hartenberg tables
     vda5050.py        factsheets of VDA 5050, and its orders as missions
     bicycle_parameters.py  parameter files of bicycles
-    exports.py        the family of what goes out, and `export`
+    exports.py        the family of what goes out, and `export`; CasADi functions, MAT and Parquet
     c_source.py       C code of compiled systems, for others too
     fmu.py            functional mock-up units
     c_code            what is the same in the C code of every system
     python_control.py systems of python-control
-    jax_functions.py, torch_functions.py  differentiable functions, by differentiable.py
-    casadi_file.py    serialized CasADi functions of compiled systems
-    run_tables.py     runs as MAT and Parquet files
-    ros.py            runs as ROS 2 bags
-    ros2_controllers.py  parameters of controllers for wheeled bases
+    differentiable.py differentiable functions of JAX and PyTorch
+    ros.py            runs as ROS 2 bags, and parameters of controllers for wheeled bases
     mesh_files.py     meshes that robots are drawn with
     xml_text.py       safe reading of XML
 
-A bridge is a format of one of the families in `base/formats.py`. `BRIDGES` lists the modules;
+A bridge is a format of one of the families in `base/families.py`. `BRIDGES` lists the modules;
 they are imported where a suffix is not one of the package's own.
 """
 
@@ -32,6 +27,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 #: Modules of this package that define formats.
 BRIDGES = (
-    *("urdf", "mjcf", "dh_tables", "vda5050", "bicycle_parameters", "run_tables", "ros"),
-    *("ros2_controllers", "c_source", "casadi_file", "fmu", "web_module"),
+    *("urdf", "mjcf", "dh_tables", "vda5050", "bicycle_parameters", "ros"),
+    *("exports", "c_source", "fmu", "web_module"),
 )

@@ -4,7 +4,7 @@ from .exports import (
     export_targets as export_targets,
     make_target as make_target,
 )
-from .undercarriage import (
+from .robots import (
     beside as beside,
     read_undercarriage as read_undercarriage,
 )

@@ -24,7 +24,8 @@ import numpy as np
 
 from noslip import Fault, ModelError
 from noslip.base import Array, csv_rows, nearest, read_number, read_text
-from noslip.bridges.description import (
+from noslip.bridges.robots import (
+    AbstractRobotFormat,
     Geometry,
     Link,
     LinkJoint,
@@ -32,7 +33,6 @@ from noslip.bridges.description import (
     RobotDescription,
     joined_link,
 )
-from noslip.bridges.robots import AbstractRobotFormat
 from noslip.model import CONVENTIONS, KINDS, rotation_about, rotation_to
 
 MAX_BYTES = 100_000

@@ -1,22 +1,37 @@
-"""Values and exact derivatives of a system and of its runs, on NumPy arrays, for JAX and PyTorch.
+"""Systems and runs as differentiable functions of JAX and PyTorch.
+
+**Values and exact derivatives of a system and of its runs, on NumPy arrays, for JAX and PyTorch.**
 
 What automatic differentiation needs of a function that it cannot look into: its value, its
 Jacobian, and for a run with many unknowns the product of weights with its Jacobian, by the adjoint.
+
+**The right-hand side and runs as functions of JAX, with our derivatives for its rules.**
+
+JAX calls back to native code; it cannot look into it, so derivatives are ours: the exact Jacobian
+of the right-hand side, forward sensitivities of a run (which serve `jvp`, `jacfwd`, `grad` and
+`jacrev`), or its adjoint (`grad` and `jacrev` alone, at a cost that does not grow with the
+unknowns). `jit` and `vmap` work. JAX must be in double precision.
+
+**The right-hand side and runs as functions of PyTorch, with our derivatives for its backward
+pass.**
+
+As for JAX, native code gives values and exact derivatives, on the CPU and in double
+precision; tensors of other types and devices are converted, and results are like the state given.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from noslip import Measurements, SimulationError, System, gradient, simulate, simulate_sensitivities
-from noslip.base import Array, is_truth, nearest
-from noslip.engines import compile_expression
+from noslip.base import Array, is_truth, nearest, require
+from noslip.engines import compile_expression, require_system
 from noslip.simulation import check_own_speeds
 
 #: Ways to differentiate a run.
@@ -205,3 +220,240 @@ class RunFunction:
             key = "parameters" if is_parameter else "inputs" if is_input else "start"
             places[key][name] = number
         return options | places
+
+
+def to_jax(system: System) -> Callable[..., Any]:
+    """The right-hand side as a function (t, x, u, p) → rates of JAX, which can be differentiated.
+
+    x = [q; η; μ; z] without the work, u as `system.inputs`; p, `system.parameters()`, may be left
+    out for the nominal values. Its second derivatives are not there, and it refuses states at which
+    η does not determine the motion.
+
+    Parameters
+    ----------
+    system : compiled system.
+
+    Raises
+    ------
+    SimulationError : JAX is in single precision.
+    """
+    require_system("to_jax", system)
+    jax = _jax(f"JAX function of model '{system.model.name}'")
+    function = RatesFunction(system)
+
+    @jax.custom_jvp
+    def evaluate(t: Any, x: Any, u: Any, p: Any) -> Any:
+        shape = jax.ShapeDtypeStruct((function.size,), np.float64)
+        return jax.pure_callback(function.values, shape, t, x, u, p, vmap_method="broadcast_all")
+
+    @evaluate.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        size = (function.size, sum(function.sizes))
+        shape = jax.ShapeDtypeStruct(size, np.float64)
+        J = jax.pure_callback(function.jacobian, shape, *primals, vmap_method="broadcast_all")
+        dt, *others = tangents
+        return evaluate(*primals), J @ jax.numpy.concatenate([dt[None], *others])
+
+    def rates(t: Any, x: Any, u: Any = None, p: Any = None) -> Any:
+        """Rates of the state."""
+        _check_precision(jax, system)
+        forces, known = function.completed(u, p)
+        given = (t, x, forces, known)
+        if not any(isinstance(a, jax.core.Tracer) for a in given):
+            # what is wrong is said by the error itself, and not within one of JAX
+            return jax.numpy.asarray(function.values(*given))
+        return evaluate(*(jax.numpy.asarray(a, dtype=np.float64) for a in given))
+
+    return rates
+
+
+def simulate_jax(
+    system: System,
+    *,
+    with_respect_to: Sequence[str],
+    columns: Sequence[str],
+    mode: str = "forward",
+    **options: Any,
+) -> Callable[[Any], Any]:
+    """Runs as a function θ → (samples, columns) of JAX, which can be differentiated.
+
+    Parameters
+    ----------
+    system : compiled system.
+    with_respect_to : names of parameters, inputs that are numbers, and start values: the entries of
+        θ.
+    columns : names of coordinates and speeds.
+    mode : ``"forward"``, by sensitivities, or ``"adjoint"``, for many unknowns and `grad` alone.
+    options : duration, start, inputs, parameters, samples, rtol, atol and others of
+        :func:`noslip.simulate`.
+
+    Raises
+    ------
+    SimulationError : JAX is in single precision, or a name is not known.
+    """
+    require_system("simulate_jax", system)
+    where = f"JAX function of model '{system.model.name}'"
+    jax = _jax(where)
+    check_request(mode, options, where)
+    function = RunFunction(system, with_respect_to, columns, options)
+    size = len(function.names)
+
+    def called(host: Callable[..., Any], shape: tuple[int, ...], *given: Any) -> Any:
+        found = jax.ShapeDtypeStruct(shape, np.float64)
+        return jax.pure_callback(host, found, *given, vmap_method="sequential")
+
+    def values(theta: Any) -> Any:
+        return called(function.values, function.shape, theta)
+
+    if mode == "forward":
+        evaluate = jax.custom_jvp(values)
+
+        @evaluate.defjvp
+        def _(primals: Any, tangents: Any) -> Any:
+            J = called(function.jacobian, (*function.shape, size), *primals)
+            return evaluate(*primals), J @ tangents[0]
+
+    else:
+        evaluate = jax.custom_vjp(values)
+
+        def backward(theta: Any, weights: Any) -> Any:
+            return (called(function.weighted, (size,), theta, weights),)
+
+        evaluate.defvjp(lambda theta: (values(theta), theta), backward)
+
+    def run(theta: Any) -> Any:
+        """Columns at the samples."""
+        _check_precision(jax, system)
+        if not isinstance(theta, jax.core.Tracer):
+            return jax.numpy.asarray(function.values(theta))
+        return evaluate(jax.numpy.asarray(theta, dtype=np.float64))
+
+    return run
+
+
+def _jax(where: str) -> Any:
+    require("jax", "a function of JAX", where)
+    import jax
+
+    return jax
+
+
+def _check_precision(jax: Any, system: System) -> None:
+    if not jax.config.jax_enable_x64:
+        raise SimulationError(
+            "JAX is in single precision, which is not accurate enough to differentiate a run",
+            f"JAX function of model '{system.model.name}'",
+            'jax.config.update("jax_enable_x64", True) at the start of your program',
+        )
+
+
+def to_torch(system: System) -> Callable[..., Any]:
+    """The right-hand side as a function (t, x, u, p) → rates of PyTorch, with a backward pass.
+
+    Leading dimensions of t (…,), x (…, nx), u (…, nu) and p (…, np) are a batch. u and p may be
+    left out, for zeros and the nominal values. States at which the independent speeds do not
+    determine the motion are refused.
+
+    Parameters
+    ----------
+    system : compiled system.
+    """
+    require_system("to_torch", system)
+    torch = _torch(f"PyTorch function of model '{system.model.name}'")
+    function = RatesFunction(system)
+
+    class Rates(torch.autograd.Function):  # type: ignore[name-defined]
+        @staticmethod
+        def forward(context: Any, *given: Any) -> Any:
+            context.save_for_backward(*given)
+            return torch.from_numpy(function.values(*map(_array, given))).to(given[1])
+
+        @staticmethod
+        def backward(context: Any, weights: Any) -> Any:
+            given = context.saved_tensors
+            J = function.jacobian(*map(_array, given))
+            found = np.einsum("...i,...ij->...j", _array(weights), J)
+            dt, *others = np.split(found, np.cumsum(function.sizes)[:-1], axis=-1)
+            parts = [dt[..., 0], *others]
+            return tuple(
+                torch.from_numpy(np.ascontiguousarray(_summed(part, tuple(g.shape)))).to(g)
+                for part, g in zip(parts, given, strict=True)
+            )
+
+    def rates(t: Any, x: Any, u: Any = None, p: Any = None) -> Any:
+        """Rates of the state."""
+        state = torch.as_tensor(x)
+        forces, known = function.completed(u, p)
+        given = (torch.as_tensor(a, device=state.device) for a in (t, state, forces, known))
+        return Rates.apply(*given)
+
+    return rates
+
+
+def simulate_torch(
+    system: System,
+    *,
+    with_respect_to: Sequence[str],
+    columns: Sequence[str],
+    mode: str = "adjoint",
+    **options: Any,
+) -> Callable[[Any], Any]:
+    """Runs as a function θ → (samples, columns) of PyTorch, with a backward pass.
+
+    Parameters
+    ----------
+    system : compiled system.
+    with_respect_to : names of parameters, inputs that are numbers, and start values: the entries of
+        θ.
+    columns : names of coordinates and speeds.
+    mode : of the backward pass: ``"adjoint"``, or ``"forward"`` sensitivities for few unknowns.
+    options : duration, start, inputs, parameters, samples, rtol, atol and others of
+        :func:`noslip.simulate`.
+    """
+    require_system("simulate_torch", system)
+    where = f"PyTorch function of model '{system.model.name}'"
+    torch = _torch(where)
+    check_request(mode, options, where)
+    function = RunFunction(system, with_respect_to, columns, options)
+
+    class Run(torch.autograd.Function):  # type: ignore[name-defined]
+        @staticmethod
+        def forward(context: Any, theta: Any) -> Any:
+            context.save_for_backward(theta)
+            return torch.from_numpy(function.values(_array(theta))).to(theta)
+
+        @staticmethod
+        def backward(context: Any, weights: Any) -> Any:
+            (theta,) = context.saved_tensors
+            if mode == "adjoint":
+                found = function.weighted(_array(theta), _array(weights))
+            else:
+                found = np.einsum("sc,sck->k", _array(weights), function.jacobian(_array(theta)))
+            return torch.from_numpy(np.ascontiguousarray(found)).to(theta)
+
+    def run(theta: Any) -> Any:
+        """Columns at the samples."""
+        return Run.apply(torch.as_tensor(theta))
+
+    return run
+
+
+def _array(tensor: Any) -> Any:
+    return tensor.detach().cpu().double().numpy()
+
+
+def _summed(values: Any, shape: tuple[int, ...]) -> Any:
+    """Derivatives by an argument that was broadcast: summed over what it was repeated along."""
+    while values.ndim > len(shape):
+        values = values.sum(axis=0)
+    for axis, size in enumerate(shape):
+        if size == 1 and values.shape[axis] != 1:
+            values = values.sum(axis=axis, keepdims=True)
+    return values
+
+
+def _torch(where: str) -> Any:
+    require("torch", "a function of PyTorch", where)
+    import torch
+
+    return torch

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip import ModelError, NoslipError
-from noslip.shapes import Facets
 from noslip.base import LARGEST, Array, absolute, read_bytes, read_text
 from noslip.bridges.xml_text import XmlElement, parse_xml
 from noslip.model import rotation_about
+from noslip.shapes import Facets
 
 #: Bytes of a mesh file, and triangles in it.
 MAX_BYTES, MAX_TRIANGLES = 100_000_000, 2_000_000

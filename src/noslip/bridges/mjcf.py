@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noslip.base import Array, nearest
-from noslip.bridges.description import (
+from noslip.bridges.robots import (
+    AbstractRobotFormat,
     Geometry,
     Link,
     LinkJoint,
@@ -39,7 +40,6 @@ from noslip.bridges.description import (
     joined_link,
     least_turn,
 )
-from noslip.bridges.robots import AbstractRobotFormat
 from noslip.bridges.xml_text import Attributes, XmlElement, XmlReader, left_out, read_document
 from noslip.model import WORLD, rotation_about, rotation_to
 

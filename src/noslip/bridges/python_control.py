@@ -25,10 +25,10 @@ import casadi as ca
 import numpy as np
 
 from noslip import SimulationError, System
-from noslip.results import Linearization
 from noslip.base import ArgumentError, Array, require
 from noslip.control import find_follower
 from noslip.expressions import nominal
+from noslip.results import Linearization
 
 #: Speed along the path, m/s, below which a planar base has no heading in (1).
 SLOWEST = 1e-9
@@ -107,7 +107,7 @@ def signal_names(names: Iterable[str]) -> list[str]:
 
 
 def _linear(linear: Linearization, name: str) -> Any:
-    """(4) of `linearize.py`; dependent coordinates are further outputs."""
+    """(4) of `linearization.py`; dependent coordinates are further outputs."""
     from control import ss
 
     count, places = len(linear.states), len(linear.coordinates)

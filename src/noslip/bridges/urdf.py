@@ -19,16 +19,22 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from noslip import Joint, Model, ModelError, Placement
-from noslip.forces import JointDamper, JointFriction, Motor
-from noslip.joints import Fixed, Free, Planar, Prismatic, Revolute
-from noslip.rows import AbstractRow
-from noslip.shapes import AbstractShape, Box, Cylinder, Sphere
 from noslip.base import Array, counted, nearest
-from noslip.bridges.description import Geometry, Link, LinkJoint, Pose, RobotDescription
-from noslip.bridges.robots import AbstractRobotFormat
+from noslip.bridges.robots import (
+    AbstractRobotFormat,
+    Geometry,
+    Link,
+    LinkJoint,
+    Pose,
+    RobotDescription,
+)
 from noslip.bridges.xml_text import XmlElement, XmlReader, left_out, read_document, walk
 from noslip.expressions import names_of, nominal
+from noslip.forces import JointDamper, JointFriction, Motor
+from noslip.joints import Fixed, Free, Planar, Prismatic, Revolute
 from noslip.model import WORLD, NumberReader, frame_numbers, topology
+from noslip.rows import AbstractRow
+from noslip.shapes import AbstractShape, Box, Cylinder, Sphere
 
 _KINDS = {
     "fixed": "fixed",

@@ -27,9 +27,9 @@ import casadi as ca
 import numpy as np
 
 from noslip import Fault, ModelError, SimulationError
-from noslip.paths import AbstractPath, Composite, Line, Nurbs
 from noslip.base import LARGEST, nearest, read_text
-from noslip.bridges.description import (
+from noslip.bridges.robots import (
+    AbstractRobotFormat,
     Geometry,
     Link,
     LinkJoint,
@@ -37,9 +37,9 @@ from noslip.bridges.description import (
     RobotDescription,
     Undercarriage,
 )
-from noslip.bridges.robots import AbstractRobotFormat
 from noslip.control import Point, heading
 from noslip.model import rotation_about
+from noslip.paths import AbstractPath, Composite, Line, Nurbs
 
 #: Mass of a vehicle over the volume of its box, kg/m³, where it is not given.
 DENSITY = 250.0

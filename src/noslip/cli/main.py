@@ -1,38 +1,80 @@
 """The command line: the same words as the Python functions.
 
+`noslip --version --verbose` prints the versions of everything that a report of a fault needs.
 Exit codes: 0 done, 1 the model or the run is at fault, 2 the command is, 130 Ctrl-C.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
+import platform
+import re
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Any, NoReturn
 
 import click
 
 import noslip as ns
 from noslip.base import is_installed
-from noslip.cli.console import adapt_streams, drop_output
-from noslip.cli.faulty_options import naming_options, option_of
-from noslip.cli.interrupt import EXIT_CODE, INTERRUPTION
-from noslip.cli.options import plugin_option
+from noslip.cli.console import EXIT_CODE, INTERRUPTION, adapt_streams, drop_output
+from noslip.cli.options import naming_options, option_of, plugin_option
+
+
+def version_text(*, verbose: bool) -> str:
+    """The version; with those of Python, the computer and all packages if `verbose`."""
+    first = f"noslip, version {ns.__version__}"
+    if not verbose:
+        return first
+    rows = [
+        ("Python", f"{platform.python_version()} ({platform.python_implementation()})"),
+        ("system", platform.platform()),
+        ("processor", f"{platform.machine()}, {_cores()} cores"),
+        ("installed in", sys.prefix),
+        *_packages(),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join([first, *(f"  {name:<{width}}  {text}" for name, text in rows)])
+
+
+def _cores() -> int:
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
+def _packages() -> list[tuple[str, str]]:
+    """Packages that noslip can use, with their versions."""
+    try:
+        wanted = metadata.requires("noslip") or []
+    except metadata.PackageNotFoundError:
+        wanted = []
+    found = {}
+    for text in wanted:
+        match = re.match(r"[A-Za-z0-9._-]+", text)
+        if match and match[0] != "noslip":
+            try:
+                found[match[0]] = metadata.version(match[0])
+            except metadata.PackageNotFoundError:
+                found[match[0]] = "not installed"
+    return sorted(found.items())
+
 
 #: Command → module and function, in the order of the help. A module is imported when one of its
 #: commands is asked for.
 COMMANDS = {
     "new": ("model_commands", "new"),
     "list": ("model_commands", "list_models"),
-    "import": ("bridge_commands", "import_robot"),
+    "import": ("model_commands", "import_robot"),
     "check": ("model_commands", "check"),
     "expand": ("model_commands", "expand"),
     "schema": ("model_commands", "schema"),
-    "derive": ("equation_commands", "derive"),
-    "matrices": ("equation_commands", "matrices"),
-    "joints": ("equation_commands", "joints"),
-    "verify": ("equation_commands", "verify"),
-    "cost": ("equation_commands", "cost"),
+    "derive": ("analysis_commands", "derive"),
+    "matrices": ("analysis_commands", "matrices"),
+    "joints": ("analysis_commands", "joints"),
+    "verify": ("analysis_commands", "verify"),
+    "cost": ("analysis_commands", "cost"),
     "evaluate": ("analysis_commands", "evaluate"),
     "geometry": ("analysis_commands", "geometry"),
     "steady": ("analysis_commands", "steady"),
@@ -40,15 +82,15 @@ COMMANDS = {
     "run": ("run_commands", "run"),
     "track": ("run_commands", "track"),
     "plan": ("plan_command", "plan"),
-    "fit": ("fit_command", "fit"),
-    "sweep": ("sweep_command", "sweep"),
+    "fit": ("study_commands", "fit"),
+    "sweep": ("study_commands", "sweep"),
     "plot": ("picture_commands", "plot"),
     "compare": ("picture_commands", "compare"),
     "animate": ("picture_commands", "animate"),
     "share": ("picture_commands", "share"),
-    "export": ("bridge_commands", "export"),
-    "papers": ("paper_commands", "papers"),
-    "studio": ("studio_command", "studio"),
+    "export": ("model_commands", "export"),
+    "papers": ("analysis_commands", "papers"),
+    "studio": ("picture_commands", "studio"),
 }
 
 
@@ -242,8 +284,6 @@ def main(ctx: click.Context, version: bool, verbose: bool) -> None:
     MODEL is a name from `noslip list` or the path of a model file (.toml).
     """
     if version:
-        from noslip.cli.version import version_text
-
         click.echo(version_text(verbose=verbose))
         ctx.exit()
     if verbose:

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 import noslip as ns
-from noslip.cli.console import fitted
-from noslip.cli.interrupt import cancelling
-from noslip.cli.options import NUMBER, set_option, read_changes
+from noslip.cli.console import cancelling, fitted
+from noslip.cli.options import NUMBER, read_changes, set_option
 from noslip.cli.run_commands import Output, output_options, write_output
 
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import noslip as ns
-from noslip.cli.console import fitted, printable
-from noslip.cli.equation_commands import formulations
-from noslip.cli.interrupt import EXIT_CODE, cancelling
+from noslip.cli.analysis_commands import formulations
+from noslip.cli.console import EXIT_CODE, cancelling, fitted, printable
 from noslip.cli.options import (
     FLAGSHIP,
     NUMBER,
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
 
 def formats() -> list[str]:
     """Words of all formats in which a run can be written, those of plugins too."""
-    from noslip.formats import AbstractRunFormat
     from noslip.base import known_formats
+    from noslip.formats import AbstractRunFormat
 
     return [word for word, f in known_formats(AbstractRunFormat).items() if f.can("write")]
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from noslip.control.paths.base import assign
-from noslip.control.reference.motion import Frame
+from noslip.control.path_geometry import assign
+from noslip.control.reference_motion import Frame
 from noslip.expressions import Scalar
 from noslip.model import ZERO, Vector3
 

@@ -24,15 +24,6 @@ from .arithmetic import (
     nominal as nominal,
     order as order,
     parse as parse,
-)
-from .letters import (
-    GREEK as GREEK,
-    GREEK_LETTERS as GREEK_LETTERS,
-    GREEK_NAMES as GREEK_NAMES,
-    greek_index as greek_index,
-    read_symbol as read_symbol,
-)
-from .units import (
     Dimension as Dimension,
     PURE as PURE,
     UnitError as UnitError,
@@ -41,4 +32,11 @@ from .units import (
     read_unit as read_unit,
     times as times,
     unit_text as unit_text,
+)
+from .letters import (
+    GREEK as GREEK,
+    GREEK_LETTERS as GREEK_LETTERS,
+    GREEK_NAMES as GREEK_NAMES,
+    greek_index as greek_index,
+    read_symbol as read_symbol,
 )

@@ -1,17 +1,17 @@
 """Names that other packages may use, in the order in which they are needed."""
 
-from .base import (
+from .equations import (
     Equations as Equations,
 )
 from .boltzmann_hamel import (
     hamel_term as hamel_term,
     turning_term as turning_term,
-)
-from .catalog import (
-    formulation_of as formulation_of,
-    known_formulations as known_formulations,
+    jointwise_shares as jointwise_shares,
+    recognize as recognize,
 )
 from .derivation import (
+    formulation_of as formulation_of,
+    known_formulations as known_formulations,
     InertiaCheck as InertiaCheck,
     derive as derive,
 )
@@ -19,21 +19,15 @@ from .desantis import (
     body_jacobian as body_jacobian,
     mass_and_spin as mass_and_spin,
 )
-from .forces import (
+from .generalized_forces import (
     applied_forces as applied_forces,
 )
 from .gibbs_appell import (
     acceleration_energy as acceleration_energy,
 )
-from .hamel_joints import (
-    jointwise_shares as jointwise_shares,
-    recognize as recognize,
-)
-from .reactions import (
+from .tree_dynamics import (
     joint_wrenches as joint_wrenches,
     unknown_wrenches as unknown_wrenches,
-)
-from .tree import (
     at_mass_centers as at_mass_centers,
     inverse_dynamics as inverse_dynamics,
     kinetic_energy as kinetic_energy,

@@ -59,8 +59,8 @@ from typing import Any
 
 import casadi as ca
 
-from noslip.formulations.articulated import articulated_solve
-from noslip.formulations.base import (
+from noslip.formulations.couplings import complement_objects
+from noslip.formulations.equations import (
     AbstractFormulation,
     Blocks,
     Equations,
@@ -68,15 +68,17 @@ from noslip.formulations.base import (
     ReducedSolution,
     solution_of,
 )
-from noslip.formulations.composite import composite_inertia, joint_inertias, motion_forces
-from noslip.formulations.couplings import complement_objects
-from noslip.formulations.forces import AppliedForces, applied_forces
-from noslip.formulations.tree import (
+from noslip.formulations.generalized_forces import AppliedForces, applied_forces
+from noslip.formulations.tree_dynamics import (
+    articulated_solve,
     center_wrenches,
+    composite_inertia,
     generalized_inertia,
     inverse_dynamics,
+    joint_inertias,
     kinetic_energy,
     lumped,
+    motion_forces,
     rotor_forces,
     unit_speed_twists,
 )
@@ -96,7 +98,7 @@ class NaturalComplement(AbstractFormulation):
     name = "natural orthogonal complement"
     word = "complement"
     reference = "SahaAngeles1991"
-    derivation = "noslip.show.equations.derivations.twists:complement"
+    derivation = "noslip.show.equations.derivations:complement"
     object_options = ("axes", "actuated")
 
     def fill(self, kinematics: Kinematics) -> Equations:

@@ -53,8 +53,8 @@ import casadi as ca
 
 from noslip.algebra import EYE3, block_solve, cross, skew, symmetric_solve
 from noslip.base import FormulationError, nearest
-from noslip.formulations.base import Equations, MethodObject
-from noslip.formulations.tree import (
+from noslip.formulations.equations import Equations, MethodObject
+from noslip.formulations.tree_dynamics import (
     at_mass_centers,
     center_wrenches,
     rotor_forces,

@@ -1,4 +1,9 @@
-"""`derive`: from a model to its equations of motion, by a formulation."""
+"""`derive`: from a model to its equations of motion, by one of the formulations there are.
+
+**All formulations there are: those of the package, and those that others have defined.**
+
+**`derive`: from a model to its equations of motion, by a formulation.**
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,75 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.base import ArgumentError, FormulationError, interruptible
-from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.base import (
+    IF_YOUR_OWN,
+    ArgumentError,
+    FormulationError,
+    interruptible,
+    members_of,
+    nearest,
+)
+from noslip.formulations.boltzmann_hamel import BoltzmannHamel
 from noslip.formulations.complement import NaturalComplement
+from noslip.formulations.desantis import DeSantis
+from noslip.formulations.equations import AbstractFormulation, Equations
+from noslip.formulations.gibbs_appell import GibbsAppell
+from noslip.formulations.multipliers import Multipliers
+from noslip.formulations.vakonomic import Vakonomic
 from noslip.kinematics import trace
 from noslip.model import Model
+
+# imported so that they are known; the default comes first, what is not d'Alembert's last
+_ORDER: tuple[type[AbstractFormulation], ...] = (
+    NaturalComplement,
+    DeSantis,
+    BoltzmannHamel,
+    GibbsAppell,
+    Multipliers,
+    Vakonomic,
+)
+
+
+def known_formulations() -> dict[str, AbstractFormulation]:
+    """Word → formulation, those of the package first.
+
+    Raises
+    ------
+    FormulationError : if one cannot be made without arguments.
+    """
+    others = [c for c in members_of(AbstractFormulation, installed=True) if c not in _ORDER]
+    return {cls.word: _made(cls) for cls in (*_ORDER, *others)}
+
+
+def dalembert_formulations() -> tuple[AbstractFormulation, ...]:
+    """Formulations that follow d'Alembert's principle and must agree."""
+    return tuple(f for f in known_formulations().values() if f.is_dalembert)
+
+
+def formulation_of(word: str) -> AbstractFormulation:
+    """The formulation with a word.
+
+    Raises
+    ------
+    FormulationError : if there is none.
+    """
+    known = known_formulations()
+    if word not in known:
+        raise FormulationError(
+            f"there is no formulation '{word}'", "method", f"{nearest(word, known)}; {IF_YOUR_OWN}"
+        )
+    return known[word]
+
+
+def _made(cls: type[AbstractFormulation]) -> AbstractFormulation:
+    try:
+        return cls()
+    except TypeError as error:
+        raise FormulationError(
+            f"formulation '{cls.word}' cannot be made without arguments: {error}",
+            f"class {cls.__module__}.{cls.__qualname__}",
+            "give its fields defaults",
+        ) from error
 
 
 @interruptible

@@ -40,10 +40,10 @@ from typing import Any
 import casadi as ca
 
 from noslip.algebra import skew, symmetric_solve
-from noslip.formulations.base import AbstractFormulation, Blocks, Equations, MethodObject
 from noslip.formulations.couplings import applied_wrenches
-from noslip.formulations.forces import applied_forces
-from noslip.formulations.tree import (
+from noslip.formulations.equations import AbstractFormulation, Blocks, Equations, MethodObject
+from noslip.formulations.generalized_forces import applied_forces
+from noslip.formulations.tree_dynamics import (
     at_mass_centers,
     basis_rate,
     inverse_dynamics,
@@ -76,7 +76,7 @@ class DeSantis(AbstractFormulation):
     name = "DeSantis' procedure"
     word = "desantis"
     reference = "DeSantis1994"
-    derivation = "noslip.show.equations.derivations.twists:desantis"
+    derivation = "noslip.show.equations.derivations:desantis"
     basis_symbol = ("J", "nh")
 
     def fill(self, kinematics: Kinematics) -> Equations:

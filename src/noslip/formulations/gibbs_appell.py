@@ -33,9 +33,9 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.algebra import cross
-from noslip.formulations.base import AbstractFormulation, Blocks, Equations
-from noslip.formulations.forces import applied_forces
-from noslip.formulations.tree import kinetic_energy
+from noslip.formulations.equations import AbstractFormulation, Blocks, Equations
+from noslip.formulations.generalized_forces import applied_forces
+from noslip.formulations.tree_dynamics import kinetic_energy
 from noslip.kinematics import Kinematics, accelerations
 
 
@@ -46,7 +46,7 @@ class GibbsAppell(AbstractFormulation):
     name = "Gibbs–Appell equations"
     word = "gibbs-appell"
     reference = "Appell1899"
-    derivation = "noslip.show.equations.derivations.energies:gibbs_appell"
+    derivation = "noslip.show.equations.derivations:gibbs_appell"
 
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations from the derivatives of the acceleration energy."""

@@ -42,9 +42,9 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.algebra import symmetric_solve
-from noslip.formulations.base import AbstractFormulation, Blocks, Equations
-from noslip.formulations.forces import applied_forces
-from noslip.formulations.tree import (
+from noslip.formulations.equations import AbstractFormulation, Blocks, Equations
+from noslip.formulations.generalized_forces import applied_forces
+from noslip.formulations.tree_dynamics import (
     basis_rate,
     inverse_dynamics,
     kinetic_energy,
@@ -61,7 +61,7 @@ class Multipliers(AbstractFormulation):
     name = "Lagrange multipliers"
     word = "multipliers"
     reference = "AntunesSigaudMoraes2010"
-    derivation = "noslip.show.equations.derivations.multipliers:multipliers"
+    derivation = "noslip.show.equations.derivations:multipliers"
 
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations read from the full ones."""

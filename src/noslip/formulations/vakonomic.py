@@ -40,8 +40,8 @@ import numpy as np
 
 from noslip.algebra import block_solve, symmetric_solve
 from noslip.base import FormulationError
-from noslip.formulations.base import AbstractFormulation, Blocks, Equations, MethodObject
 from noslip.formulations.complement import NaturalComplement
+from noslip.formulations.equations import AbstractFormulation, Blocks, Equations, MethodObject
 from noslip.kinematics import Kinematics
 
 
@@ -52,7 +52,7 @@ class Vakonomic(AbstractFormulation):
     name = "vakonomic equations"
     word = "vakonomic"
     reference = "AntunesSigaudMoraes2010"
-    derivation = "noslip.show.equations.derivations.multipliers:vakonomic"
+    derivation = "noslip.show.equations.derivations:vakonomic"
     is_dalembert = False
 
     def fill(self, kinematics: Kinematics) -> Equations:

@@ -29,10 +29,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.base import Array, ArgumentError, FormulationError, counted, nearest
+from noslip.base import ArgumentError, Array, FormulationError, counted, nearest
 from noslip.engines import System
 from noslip.formulations import derive
-from noslip.geometry.fields import MOST_OPERATIONS, VANISHES, FieldChart, Field, rank_of
+from noslip.geometry.fields import MOST_OPERATIONS, VANISHES, Field, FieldChart, rank_of
 from noslip.kinematics import Kinematics, trace
 from noslip.model import Model
 from noslip.simulation import complete_start

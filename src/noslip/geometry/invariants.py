@@ -49,7 +49,7 @@ from noslip.geometry.distributions import (
     parameter_values,
     tangent_space,
 )
-from noslip.geometry.fields import VANISHES, FieldChart, Field, rank_of
+from noslip.geometry.fields import VANISHES, Field, FieldChart, rank_of
 from noslip.kinematics import Kinematics
 from noslip.model import WORLD, Model
 from noslip.simulation import Trajectory

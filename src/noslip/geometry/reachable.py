@@ -42,7 +42,7 @@ from noslip.geometry.distributions import (
     kinematics_of,
     parameter_values,
 )
-from noslip.geometry.fields import VANISHES, FieldChart, Field, rank_of
+from noslip.geometry.fields import VANISHES, Field, FieldChart, rank_of
 from noslip.model import Model
 
 #: Degree of the products that are looked at.

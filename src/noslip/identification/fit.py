@@ -46,7 +46,7 @@ from noslip import (
 )
 from noslip.base import Array, is_truth, nearest
 from noslip.engines import require_system
-from noslip.identification.measured_runs import MeasuredRun, measured_runs, unwrapped, used_columns
+from noslip.identification.measured import MeasuredRun, measured_runs, unwrapped, used_columns
 from noslip.identification.result import ColumnFit, Fit, FittedCurve, FittedValue, unexplained
 from noslip.results import Sensitivities
 from noslip.simulation import Outputs, units_by_name

@@ -4,35 +4,27 @@ from .basis import (
     RANK_LOST as RANK_LOST,
     compressed as compressed,
     independent_rows as independent_rows,
+    TracedPlaces as TracedPlaces,
+    SingularityMeasure as SingularityMeasure,
 )
-from .contacts import (
+from .constraint_rows import (
     ContactTrace as ContactTrace,
     curved_gaps as curved_gaps,
     plane_pose as plane_pose,
     trace_contact as trace_contact,
+    RowTrace as RowTrace,
+    loop_pose as loop_pose,
 )
 from .kinematics import (
     Kinematics as Kinematics,
     trace as trace,
 )
-from .rolling_base import (
+from .dependent_speeds import (
     BasisAtContact as BasisAtContact,
 )
-from .row_forces import (
-    TracedPlaces as TracedPlaces,
-)
-from .rows import (
-    RowTrace as RowTrace,
-    loop_pose as loop_pose,
-)
-from .singularity import (
-    SingularityMeasure as SingularityMeasure,
-)
-from .symbols import (
+from .tree import (
     named as named,
     parameter_reader as parameter_reader,
-)
-from .tree import (
     Node as Node,
     Pair as Pair,
     Tree as Tree,

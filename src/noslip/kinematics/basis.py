@@ -1,4 +1,6 @@
-"""Numeric choice of independent rows and independent speeds.
+"""Choice of independent rows and speeds, and measures of how near they are to singular.
+
+**Numeric choice of independent rows and independent speeds.**
 
 Decided on numbers, at generic configurations that satisfy g(q, t) = 0 (an over-constrained loop
 loses rank only there), after scaling angular speeds by a length of the model so that metres and
@@ -7,11 +9,23 @@ radians compare. Nothing decided here depends on the values of the speeds.
 Which rows repeat the others may change on the way: of two side rods at a right angle, each says
 nothing where its cranks are in line with it. Where a choice fails, rows and speeds are chosen again
 together (`regular_bases`), and the rank of all rows decides, not that of the kept ones.
+
+**Check where forces of user-written rows act against the work that the rows do.**
+
+A row A v + a with the multiplier λ has the power λ A v. Forces f at points p and moments m on
+bodies have
+
+    (1)  Σ f · (v_B + ω_B × (p − p_B)) + m · ω_B
+
+A row whose forces do other work does not act where it says.
+
+**Singularity measures: numbers that reach zero where a basis or a rolling contact is singular.**
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,15 +35,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.algebra import stack
-from noslip.base import ModelError
-from noslip.kinematics.row_sizes import TermSizes
-from noslip.kinematics.rows import CLOSEST, RowTrace
-from noslip.kinematics.symbols import Symbols, parameter_reader
-from noslip.kinematics.tree import Tree
-from noslip.model import Model, Quantity
+from noslip.algebra import EYE3, cross, stack, vector
+from noslip.base import Array, ModelError
+from noslip.kinematics.constraint_rows import CLOSEST, ContactTrace, RowTrace, TermSizes
+from noslip.kinematics.tree import Reader, Symbols, Tree, frame_pose, parameter_reader, twists
+from noslip.model import AbstractRow, JointAxis, Model, Quantity, Reads, RowWrench
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int_]
 
 #: A row whose part across the rows before it is smaller than this (relative) is redundant.
@@ -766,3 +777,226 @@ def dependent_columns(matrices: Array, given: tuple[int, ...] = ()) -> tuple[int
 def _least(matrices: Array, columns: tuple[int, ...]) -> float:
     """The least singular value of these columns, over all samples."""
     return float(np.linalg.svd(matrices[:, :, list(columns)], compute_uv=False)[:, -1].min())
+
+
+#: Work that may differ, beside the largest.
+WORK_TOLERANCE = 1e-8
+
+
+class TracedPlaces:
+    """Traced `noslip.model.rows.Places` of a tree."""
+
+    def __init__(self, tree: Tree, reader: Reader) -> None:
+        self.read: Reads = reader
+        self._reader = reader
+        self._tree = tree
+
+    def axis(self, coordinate: str) -> JointAxis:
+        node = next(n for n in self._tree.nodes if coordinate in n.joint.coordinate_names())
+        R_BM, p_BM = frame_pose(node.joint.child_frame, self._reader)
+        k = node.joint.coordinate_names().index(coordinate)
+        column = node.joint.type.motion(self.read)[:, k]
+        turns = not ca.SX(column[:3]).is_zero()
+        along = ca.mtimes(node.R_WB, ca.mtimes(R_BM, column[:3] if turns else column[3:]))
+        return JointAxis(node.body.name, node.p_WB + ca.mtimes(node.R_WB, p_BM), along)
+
+    def frame(self, body: str) -> tuple[ca.SX, ca.SX]:
+        k = self._tree.index(body)
+        if k < 0:
+            return EYE3, vector([0, 0, 0])
+        return self._tree.nodes[k].R_WB, self._tree.nodes[k].p_WB
+
+
+def unplaced_rows(
+    rows: list[tuple[AbstractRow, ca.SX]],
+    tree: Tree,
+    symbols: Symbols,
+    reader: Reader,
+    speeds: list[str],
+    samples: list[tuple[float, Array]],
+    params: Array,
+) -> dict[str, str]:
+    """Rows that do not say where they act, each with the reason.
+
+    Parameters
+    ----------
+    rows : with their velocity forms.
+    speeds : names of the tree speeds.
+    samples : (t, q) at which work is compared.
+
+    Raises
+    ------
+    ModelError : if a row is told to act where it would do other work.
+    """
+    found = {row.name: why for row, _ in rows if (why := row.why_unplaced())}
+    places = TracedPlaces(tree, reader)
+    for row, velocity in rows:
+        if row.name in found:
+            continue
+        work = _power(tree, symbols, row.wrenches(places, ca.SX(1)))
+        both = ca.horzcat(ca.gradient(velocity, symbols.v), ca.gradient(work, symbols.v))
+        columns = ca.Function("work", [symbols.t, symbols.q, symbols.params], [ca.densify(both)])
+        for t, q in samples:
+            A, W = np.array(columns(t, q, params)).T
+            differs = ~(np.abs(A - W) <= WORK_TOLERANCE * max(np.abs(A).max(initial=0.0), 1e-300))
+            if not differs.any():
+                continue
+            if row.acts:
+                raise _other_work(row, speeds, A, W, int(np.argmax(differs)))
+            found[row.name] = "has radii that do not fit the places of its joints"
+            break
+    return found
+
+
+def _power(tree: Tree, symbols: Symbols, wrenches: list[RowWrench]) -> ca.SX:
+    """(1)."""
+    motion = twists(tree, symbols.v)
+    power = ca.SX(0)
+    for body, point, force, moment in wrenches:
+        k = tree.index(body)
+        if k < 0:
+            continue
+        node = tree.nodes[k]
+        w, v = (ca.mtimes(node.R_WD, x) for x in motion[k])
+        power += ca.dot(force, v + cross(w, point - node.p_WB)) + ca.dot(moment, w)
+    return power
+
+
+def _other_work(row: AbstractRow, speeds: list[str], A: Array, W: Array, k: int) -> ModelError:
+    return ModelError(
+        f"row '{row.name}' does not act as declared: its forces move with "
+        f"{W[k]:.6g} times '{speeds[k]}', and its expression has {A[k]:.6g} times that",
+        f"rows.{row.name}.acts",
+        "correct bodies, point, force or moment, so that force · velocity + moment · angular "
+        "velocity is the row",
+    )
+
+
+#: Share by which bounds come nearer to the limit, from segment to segment.
+APPROACHING = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SingularityMeasure:
+    """A number that reaches zero at a singularity, which a motion must stay away from.
+
+    Parameters
+    ----------
+    name : what it watches.
+    kind : ``basis`` (another choice of independent speeds helps) or ``contact`` (nothing does).
+    value : traced, about 1 in magnitude at ordinary configurations. Those of a basis change their
+        signs where they pass zero, so that no step leaps over such a place unseen.
+    floor : nearer to zero another choice of independent speeds is taken.
+    limit : nearer than that, or than the floor where there is no other choice to take, the run
+        stops.
+    sentence : what the user reads then.
+    """
+
+    name: str
+    kind: str
+    value: ca.SX = field(repr=False)
+    floor: float
+    limit: float
+    sentence: str
+
+    def bound(self, depth: int) -> float:
+        """Bound that ends a segment after `depth` changes of speeds that brought no improvement.
+
+        That of a basis comes near to its limit in parts. Stages of a step see a value that falls
+        below half of the next part, so that none leaps over a place at which it only touches zero.
+        """
+        if depth == 0:
+            return self.floor
+        if self.kind != "basis":
+            return self.limit
+        return max(self.limit, self.floor / APPROACHING**depth)
+
+
+def find_singularity_measures(
+    symbols: Symbols,
+    probe: Probe,
+    pivots: list[ca.SX],
+    contacts: tuple[ContactTrace, ...],
+    samples: list[tuple[float, Array]],
+) -> tuple[SingularityMeasure, ...]:
+    """Pivots of K that move with the configuration, and how far each wheel is from lying flat."""
+    result = []
+    moving = [p for p in pivots if ca.depends_on(p, ca.vertcat(symbols.q, symbols.t))]
+    if moving:
+        values = ca.Function("p", [symbols.t, symbols.q, symbols.params], [stack(moving)])
+        numbers = np.array([np.array(values(t, q, probe.params)).ravel() for t, q in samples])
+        for value in _apart(moving, np.nanmedian(np.abs(numbers), axis=0)):
+            result.append(
+                SingularityMeasure(
+                    name="independent speeds",
+                    kind="basis",
+                    value=value,
+                    floor=0.2,
+                    limit=1e-3,
+                    sentence="the constraints lose rank here, so that no independent speeds "
+                    "determine the motion",
+                )
+            )
+    for trace in contacts:
+        if trace.curvatures is not None:
+            result.append(_curvature_measure(trace))
+        if trace.margin is not None:
+            name = trace.contact.name
+            result.append(
+                SingularityMeasure(
+                    name=f"{name}.margin",
+                    kind="contact",
+                    value=ca.fmax(trace.margin, 0),
+                    floor=1e-6,
+                    limit=1e-6,
+                    sentence=f"contact '{name}' has reached the border of its ground",
+                )
+            )
+        if trace.regularity is not None and ca.depends_on(trace.regularity, symbols.q):
+            result.append(
+                SingularityMeasure(
+                    name=trace.contact.name,
+                    kind="contact",
+                    value=trace.regularity,
+                    floor=1e-6,
+                    limit=1e-6,
+                    sentence=f"wheel '{trace.contact.name}' lies flat on its plane, where it "
+                    "touches along a whole circle and rolling is not defined",
+                )
+            )
+    return tuple(result)
+
+
+def _curvature_measure(trace: ContactTrace) -> SingularityMeasure:
+    """The smaller eigenvalue of the relative curvature; a negative one counts as zero."""
+    assert trace.curvatures is not None
+    name = trace.contact.name
+    return SingularityMeasure(
+        name=f"{name}.curvature",
+        kind="contact",
+        value=ca.fmax(trace.curvatures[0], 0),
+        floor=1e-2,
+        limit=1e-2,
+        sentence=f"the relative curvature of contact '{name}' is not positive: beside its contact "
+        "point the body touches the ground along a line or penetrates it",
+    )
+
+
+def _apart(pivots: list[ca.SX], usual: Array) -> list[ca.SX]:
+    """Pivots over their usual magnitudes: all that have a sign, and the least of the others.
+
+    The product of two that change their signs in one step would not show it.
+    """
+    scaled = [pivot / float(scale) for pivot, scale in zip(pivots, usual, strict=True)]
+    magnitudes = [value for value in scaled if _is_magnitude(value)]
+    signed = [value for value in scaled if not _is_magnitude(value)]
+    return signed + ([functools.reduce(ca.fmin, magnitudes)] if magnitudes else [])
+
+
+def _is_magnitude(value: ca.SX) -> bool:
+    """Whether a scalar is never below zero by the way it is written: a root, or a ratio of them."""
+    if value.is_constant() or value.is_symbolic():
+        return value.is_constant() and float(value) >= 0.0
+    if value.op() == ca.OP_DIV:
+        return all(_is_magnitude(value.dep(k)) for k in range(2))
+    return value.op() in (ca.OP_SQRT, ca.OP_FABS, ca.OP_SQ)

@@ -1,6 +1,7 @@
-"""Ready models, one file each: the papers' systems and the classics.
+"""Ready models: the papers' systems, a chapter for each group of authors, and the classics.
 
-To add one: a module with `build() -> Model`, or a model file, and a line in `MODELS`.
+To add one: a function without arguments that returns a `Model`, or a model file, and a line in
+`MODELS`.
 """
 
 import lazy_loader

@@ -8,9 +8,9 @@ from noslip import Model, ModelBuilder, Placement, Scenario
 from noslip.contacts import Rolling
 from noslip.forces import Motor
 from noslip.joints import Fixed, Planar, Revolute
+from noslip.model import BLUE, DARK, ORANGE
 from noslip.shapes import AbstractShape, Box, Cylinder
 from noslip.surfaces import Disk
-from noslip.model import BLUE, DARK, ORANGE
 
 
 def _wheel() -> tuple[AbstractShape, ...]:
@@ -22,7 +22,7 @@ def _wheel() -> tuple[AbstractShape, ...]:
     )
 
 
-def build() -> Model:
+def braking_forklift() -> Model:
     """Truck with mast and load in a vertical plane, on a braked front and a free rear wheel.
 
     The planar joint's x is forward and its y up. The rear lifts off where the deceleration a has

@@ -9,25 +9,25 @@ from pathlib import Path
 from noslip import Model, ModelError
 from noslip.base import ArgumentError, nearest
 
-#: Name of a model → module of this package that builds it, or its model file.
+#: Name of a model → module of this package and function that build it, or its model file.
 MODELS: dict[str, str] = {
     "differential-robot": "differential_robot.toml",
-    "rolling-disk": "rolling_disk",
-    "agv": "agv",
-    "tractor-trailer": "tractor_trailer",
-    "lhd": "lhd",
-    "lhd-noslip": "lhd_noslip",
-    "manipulator-2r": "manipulator_2r",
-    "manipulator-3r": "manipulator_3r",
-    "manipulator-6r": "manipulator_6r",
-    "knife-edge": "knife_edge",
-    "tricycle": "tricycle",
-    "heavy-body": "heavy_body",
-    "sled-with-rotor": "sled_with_rotor",
-    "chaplygin-sleigh": "chaplygin_sleigh",
-    "vertical-disk": "vertical_disk",
-    "carriage": "carriage",
-    "whipple-bicycle": "whipple_bicycle",
+    "rolling-disk": "saha_angeles:rolling_disk",
+    "agv": "saha_angeles:agv",
+    "tractor-trailer": "desantis:tractor_trailer",
+    "lhd": "desantis:lhd",
+    "lhd-noslip": "desantis:lhd_noslip",
+    "manipulator-2r": "desantis:manipulator_2r",
+    "manipulator-3r": "desantis:manipulator_3r",
+    "manipulator-6r": "desantis:manipulator_6r",
+    "knife-edge": "cameron_book:knife_edge",
+    "tricycle": "cameron_book:tricycle",
+    "heavy-body": "cameron_book:heavy_body",
+    "sled-with-rotor": "cameron_book:sled_with_rotor",
+    "chaplygin-sleigh": "antunes_sigaud_moraes:chaplygin_sleigh",
+    "vertical-disk": "antunes_sigaud_moraes:vertical_disk",
+    "carriage": "antunes_sigaud_moraes:carriage",
+    "whipple-bicycle": "bicycles:whipple_bicycle",
     "ackermann-car": "ackermann_car.toml",
     "forklift": "forklift.toml",
     "mecanum-base": "mecanum_base.toml",
@@ -39,15 +39,15 @@ MODELS: dict[str, str] = {
     "balancing-robot": "balancing_robot.toml",
     "mobile-manipulator": "mobile_manipulator.toml",
     "crane": "crane.toml",
-    "rattleback": "rattleback",
-    "ball-in-bowl": "ball_in_bowl",
-    "ball-on-dish": "ball_on_dish",
-    "coin-in-funnel": "coin_in_funnel",
-    "spherical-robot": "spherical_robot",
-    "bicycle-on-hills": "bicycle_on_hills",
-    "vehicle-on-hills": "vehicle_on_hills",
-    "tippe-top": "tippe_top",
-    "braking-forklift": "braking_forklift",
+    "rattleback": "rolling_bodies:rattleback",
+    "ball-in-bowl": "rolling_bodies:ball_in_bowl",
+    "ball-on-dish": "rolling_bodies:ball_on_dish",
+    "coin-in-funnel": "rolling_bodies:coin_in_funnel",
+    "spherical-robot": "rolling_bodies:spherical_robot",
+    "bicycle-on-hills": "bicycles:bicycle_on_hills",
+    "vehicle-on-hills": "bicycles:vehicle_on_hills",
+    "tippe-top": "rolling_bodies:tippe_top",
+    "braking-forklift": "braking_forklift:braking_forklift",
     "split-friction-robot": "split_friction_robot.toml",
 }
 
@@ -68,7 +68,8 @@ def load(source: str | Path) -> Model:
             from noslip.model import load_model
 
             return load_model(Path(__file__).with_name(MODELS[source]))
-        return importlib.import_module(f"noslip.library.{MODELS[source]}").build()
+        module, _, function = MODELS[source].partition(":")
+        return getattr(importlib.import_module(f"noslip.library.{module}"), function)()
     if not isinstance(source, str | Path):
         raise ArgumentError(
             f"load takes a name of the library or a path, got {type(source).__name__}",

@@ -26,7 +26,6 @@ from noslip.base import Member
 from noslip.expressions import Scalar
 from noslip.model.bodies import WORLD
 from noslip.model.contacts import LATERAL, LONGITUDINAL, AbstractContact, KnifeEdge, Plane
-from noslip.model.definitions import MOVING
 from noslip.model.findings import Finding
 from noslip.model.quantities import (
     NOT_NEGATIVE,
@@ -45,9 +44,10 @@ from noslip.model.quantities import (
     SpeedName,
     Vector3,
 )
+from noslip.model.rows import MOVING
 
 if TYPE_CHECKING:
-    from noslip.model.known_names import Vocabulary
+    from noslip.model.expression_checks import Vocabulary
 
 #: Shares of the generalized forces, which the papers and the energy balance ask for by name.
 GRAVITY, SPRING, DISSIPATIVE, GIVEN = "gravity", "spring", "dissipative", "given"

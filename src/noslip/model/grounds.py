@@ -27,11 +27,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.algebra import EYE3, GridSpline, grid_spline
-from noslip.base import Member, ModelError
+from noslip.base import Array, Member, ModelError
 from noslip.expressions import Scalar
-from noslip.model.bodies import AbstractShape, Placement
-from noslip.model.charts import (
+from noslip.model.bodies import AbstractShape, Placement, Triangles, patch, ribbons, round_cell
+from noslip.model.findings import Finding, Path, owner
+from noslip.model.quantities import (
+    Meaning,
+    NotNegativeLength,
+    NumberReader,
+    PositiveLength,
+    Quantity,
+    Reads,
+    Vector3,
+    angle,
+    number,
+)
+from noslip.model.surfaces import (
     Chart,
+    WheelCircle,
     chart_points,
     even_powers,
     free_parameters,
@@ -43,22 +56,9 @@ from noslip.model.charts import (
     smooth_chart,
     turn_about_z,
 )
-from noslip.model.findings import Finding, Path, owner
-from noslip.model.number_reader import Array, NumberReader, number
-from noslip.model.quantities import (
-    Meaning,
-    NotNegativeLength,
-    PositiveLength,
-    Quantity,
-    Reads,
-    Vector3,
-    angle,
-)
-from noslip.model.surfaces import WheelCircle
-from noslip.model.triangles import Triangles, patch, ribbons, round_cell
 
 if TYPE_CHECKING:
-    from noslip.model.known_names import Vocabulary
+    from noslip.model.expression_checks import Vocabulary
 
 #: Places of rows or columns.
 Places = NDArray[np.int64]

@@ -1,32 +1,222 @@
-"""`Model`, the frozen description of a mechanism, and `ModelBuilder`, which makes one."""
+"""`Model`, the frozen description of a mechanism, its scenario, and the builder of both.
+
+**The default run of a model: start, inputs, motion or path, controller, plant, duration.**
+
+**`Model`, the frozen description of a mechanism, and `ModelBuilder`, which makes one.**
+
+**Spanning tree: joints that carry it, and joints that close loops.**
+
+**Models whose orientations are written in named angles instead of quaternions.**
+
+Numbers run on quaternions, which have no singularity. People read angles: a free or spherical joint
+that names them can be written with them as coordinates, in two ways.
+
+    body speeds    the joint keeps its speeds ω and v in body axes; q̇ = N(q) v has the angles' own N
+    rates          the joint becomes a chain of sliders and hinges without mass, one for each
+                   coordinate, whose speeds are the rates of the coordinates; q̇ = v
+
+The names of the chain's quantities are those of the joint: ``disk.yaw``, ``disk.yaw_rate``,
+``disk.x``, ``disk.x_rate``. Both are for display and for checks, and are singular where the angles
+are.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import noslip.model.contact_friction
-import noslip.model.elastic_contacts
-import noslip.model.tires
+import casadi as ca
+import numpy as np
+
+import noslip.model.contact_forces
 import noslip.model.transmissions  # noqa: F401  so that files know their words
-from noslip.base import ArgumentError, counted
-from noslip.expressions import Expression, Scalar, measures_in, names_in, parse
-from noslip.model.bodies import AbstractShape, Body, Placement
+from noslip.algebra import Traced, angle_rate_map, rotation_from_angles
+from noslip.base import ArgumentError, Array, counted
+from noslip.expressions import Expression, Scalar, measures_in, names_in, parse, read_symbol
+from noslip.model.bodies import WORLD, AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact
-from noslip.model.definitions import MOVING, Definition
 from noslip.model.findings import Finding, Path, owner
 from noslip.model.forces import AbstractForce, ForceInput, SpeedInput
-from noslip.model.joints import AbstractJointType, Joint, keeps_height
-from noslip.model.parameter_dependence import Dependence
-from noslip.model.quantities import NOT_NEGATIVE, POSITIVE, ZERO, Meaning, Parameter, Vector3
-from noslip.model.rows import AbstractRow, speed_faults
-from noslip.model.scenario import Scenario
+from noslip.model.joints import (
+    AbstractJointType,
+    Angles,
+    Free,
+    Joint,
+    Prismatic,
+    Revolute,
+    Spherical,
+    keeps_height,
+)
+from noslip.model.quantities import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    ZERO,
+    Direction,
+    Meaning,
+    NumberReader,
+    Parameter,
+    Point,
+    Quantity,
+    Reads,
+    Vector3,
+    angle,
+    rotation_about,
+)
+from noslip.model.rows import MOVING, AbstractRow, Definition, Dependence, speed_faults
 
 if TYPE_CHECKING:
-    from noslip.model.known_names import Vocabulary
+    from noslip.model.expression_checks import Vocabulary
     from noslip.model.parts.part import AbstractPart
+
+
+#: More samples than this do not fit into memory, for a mechanism of usual size.
+MAX_SAMPLES = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioFollower:
+    """Part of a vehicle that follows a scenario's path; found from the constraints by default.
+
+    The words are those of :class:`noslip.Follower`.
+
+    Parameters
+    ----------
+    body : name of the body whose axle follows; the base by default.
+    point : of the base that follows the path, in its frame, m.
+    direction : of the base that points along the path, in its frame.
+    reverse : drive backwards.
+    heading : of a base that can move sideways, rad: a number or an expression of the arc length
+        ``s``; along the path by default.
+    steering : name of the steering coordinate.
+    wheelbase : from the point ahead to the steered wheel, m.
+    largest_steering : angle that the steering can reach, rad.
+    steering_rate : at which the steering turns while the vehicle stands at a cusp, rad/s.
+    hinge : name of the trailer's angle on the base, to let the trailer's axle follow the path.
+    hitch : from the base's origin back to the hinge, m.
+    trailer : from the hinge back to the trailer's axle, m.
+    reference : coordinates that the path leaves open, at the start.
+    """
+
+    body: Annotated[str, Meaning(names="body", is_optional=True)] = ""
+    point: Point | None = None
+    direction: Direction | None = None
+    reverse: bool = False
+    heading: Annotated[Scalar, Meaning(own=("s",))] | None = None
+    steering: Annotated[str, Meaning(names="coordinate", is_optional=True)] = ""
+    wheelbase: Annotated[Scalar, Meaning(unit="m")] = 0.0
+    largest_steering: Annotated[Scalar, Meaning(unit="rad")] | None = None
+    steering_rate: Annotated[Scalar, Meaning(unit="rad/s")] | None = None
+    hinge: Annotated[str, Meaning(names="coordinate", is_optional=True)] = ""
+    hitch: Annotated[Scalar, Meaning(unit="m")] = 0.0
+    trailer: Annotated[Scalar, Meaning(unit="m")] = 0.0
+    reference: dict[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioPlant:
+    """Plant that is driven, as far as it differs from the model that the controller knows.
+
+    The words are those of :class:`noslip.Plant` and of the command line.
+
+    Parameters
+    ----------
+    model : name or file of another model with the same joints: other tires, inputs of its own.
+    parameters : values that differ from those that the controller knows.
+    start : coordinates and speeds that differ from the reference's at the start.
+    forces : that act on it beside the model's: pushes, friction, drag.
+    gravity : m/s² in world axes, such as that of a slope; the model's own by default.
+    disturbances : inputs of `model` that are no actuators, as expressions of ``t``.
+    sensors : what the controller sees, as in ``"platform.x:sigma=0.01,delay=1"`` or
+        ``"gyroscope:body=platform"``.
+    actuators : what becomes of its commands, as in ``"torque1:largest=0.4,lag=0.05"``.
+    estimator : ``"ekf"`` for an extended Kalman filter between sensors and controller.
+    start_sigma : of the estimator: standard deviations of what is believed at the start.
+    input_sigma : of the estimator: standard deviations of the noise of inputs.
+    drift : of the estimator: densities of what moves coordinates and speeds beyond the model.
+    seed : of the noise.
+    """
+
+    model: str = ""
+    parameters: dict[str, Scalar] = field(default_factory=dict)
+    start: dict[str, Scalar] = field(default_factory=dict)
+    forces: tuple[AbstractForce, ...] = ()
+    gravity: Annotated[Vector3, Meaning(unit="m/s^2")] | None = None
+    disturbances: dict[str, Scalar] = field(default_factory=dict)
+    sensors: tuple[str, ...] = ()
+    actuators: tuple[str, ...] = ()
+    estimator: Annotated[str, Meaning(choices=("", "ekf"))] = ""
+    start_sigma: dict[str, Scalar] = field(default_factory=dict)
+    input_sigma: dict[str, Scalar] = field(default_factory=dict)
+    drift: dict[str, Scalar] = field(default_factory=dict)
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A default run of a model.
+
+    Inputs are given directly (`inputs`), or through the motion they must produce (`motion`) or the
+    path that a vehicle follows (`path`): then they come from inverse kinematics and inverse
+    dynamics, or from a `controller`, and the run is compared with the motion.
+
+    Parameters
+    ----------
+    duration : s.
+    samples : number of reported times, both ends included.
+    start : coordinates, speeds and named angles that are not zero; the rest is completed
+        consistently.
+    inputs : force and speed inputs as expressions of ``t``, parameters and definitions.
+    motion : coordinates as expressions of ``t``, enough of them to fix the motion.
+    path : texts of paths, as in ``"circle:radius=2"``, driven one after the other.
+    timing : how fast, as in ``"trapezoidal:speed=1,acceleration=0.5"``; from rest to rest within
+        the duration by default.
+    follower : what of the vehicle follows the path; found from the constraints by default.
+    controller : along a motion or a path, as in ``"pose:kx=2"``; the forces of inverse dynamics
+        alone by default.
+    limits : largest magnitudes of inputs under a controller.
+    period : s between samples of the controller; 0 for a continuous one.
+    plant : what is driven, if it is not the model that the controller knows.
+    parameters : numbers of the task that are not of the mechanism, such as the radius of a path.
+    definitions : named expressions of ``t`` that later ones may use.
+    stop : expressions; the run ends where one of them crosses zero.
+    outputs : expressions of the motion, inputs and accelerations, a further column each.
+    contact : ``coulomb`` for contacts that slide, lift off and land by their `friction` and
+        `restitution`; by default they hold whatever they need.
+    """
+
+    duration: float
+    samples: int = 501
+    start: dict[str, Scalar] = field(default_factory=dict)
+    inputs: dict[str, Scalar] = field(default_factory=dict)
+    motion: dict[str, Scalar] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+    timing: str = ""
+    follower: ScenarioFollower | None = None
+    controller: str = ""
+    limits: dict[str, Scalar] = field(default_factory=dict)
+    period: Annotated[float, Meaning(unit="s")] = 0.0
+    plant: ScenarioPlant | None = None
+    parameters: tuple[Parameter, ...] = ()
+    definitions: dict[str, str] = field(default_factory=dict)
+    stop: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+    contact: Annotated[str, Meaning(choices=("ideal", "coulomb"))] = "ideal"
+    description: str = ""
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether the inputs follow from a motion or a path."""
+        return bool(self.motion or self.path)
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether it says more than inverse dynamics along a motion."""
+        given = (self.path, self.controller, self.limits, self.period)
+        return any(given) or self.plant is not None
+
 
 _STEP = re.compile(r"\w+")
 
@@ -431,3 +621,224 @@ def _tuple(value: Any) -> Any:
 def _expect(part: Any, kinds: Any, what: str, wanted: str) -> None:
     if not isinstance(part, kinds):
         raise ArgumentError(f"a {what} is {part!r}", "part of a model", f"pass {wanted}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """The spanning tree of a model.
+
+    Parameters
+    ----------
+    tree : joints that carry a body, each after the joint that carries its parent.
+    loops : joints between two bodies that the tree already holds.
+    unreached : bodies that no chain of joints ties to the world.
+    """
+
+    tree: tuple[Joint, ...]
+    loops: tuple[Joint, ...]
+    unreached: tuple[str, ...]
+
+
+def topology(model: Model) -> Topology:
+    """Spanning tree by passes over the joints in their order; what is left closes loops."""
+    reached = {WORLD}
+    waiting = list(model.joints)
+    tree: list[Joint] = []
+    progress = True
+    while progress:
+        progress = False
+        for joint in list(waiting):
+            if joint.parent in reached and joint.child not in reached:
+                tree.append(joint)
+                reached.add(joint.child)
+                waiting.remove(joint)
+                progress = True
+    loops = tuple(j for j in waiting if j.parent in reached and j.child in reached)
+    unreached = tuple(b.name for b in model.bodies if b.name not in reached)
+    return Topology(tree=tuple(tree), loops=loops, unreached=unreached)
+
+
+def rest_poses(model: Model, read: NumberReader) -> dict[str, tuple[Array, Array]]:
+    """R and p of every body with all joints at rest, where their two frames coincide."""
+    poses = {"world": (np.eye(3), np.zeros(3))}
+    for joint in topology(model).tree:
+        R, p = poses[joint.parent]
+        R_F, p_F = frame_numbers(joint.parent_frame, read)
+        R_M, p_M = frame_numbers(joint.child_frame, read)
+        R_B = R @ R_F @ R_M.T
+        poses[joint.child] = (R_B, p + R @ p_F - R_B @ p_M)
+    return poses
+
+
+def frame_numbers(frame: Placement, read: NumberReader) -> tuple[Array, Array]:
+    """R and p of a frame on its body."""
+    R = np.eye(3)
+    for letter, turn in zip(frame.sequence, read.vector(frame.angles), strict=True):
+        R = R @ rotation_about(np.eye(3)["xyz".index(letter)], float(turn))
+    return R, read.vector(frame.position)
+
+
+_AXES: dict[str, Vector3] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+#: How far the second angle stays from where the others are not defined, in random states.
+_MARGIN = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SphericalByAngles(Spherical):
+    """A spherical joint with its named angles as coordinates."""
+
+    angles: Angles
+
+    quaternion = None  # type: ignore[assignment]
+    rest = (0.0,) * 3  # type: ignore[assignment]
+
+    @property
+    def coordinates(self) -> tuple[Quantity, ...]:  # type: ignore[override]
+        return angle_quantities(self.angles)
+
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
+        return rotation_from_angles(q, self.angles.sequence), ca.SX.zeros(3)
+
+    def kinematic_map(self, q: Traced) -> ca.SX:
+        return angle_rate_map(q, self.angles.sequence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreeByAngles(Free):
+    """A free joint with its position and named angles as coordinates."""
+
+    angles: Angles
+
+    quaternion = None  # type: ignore[assignment]
+    rest = (0.0,) * 6  # type: ignore[assignment]
+
+    @property
+    def coordinates(self) -> tuple[Quantity, ...]:  # type: ignore[override]
+        return (*Free.coordinates[:3], *angle_quantities(self.angles))
+
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
+        return rotation_from_angles(q[3:6], self.angles.sequence), q[0:3]
+
+    def kinematic_map(self, q: Traced) -> ca.SX:
+        R = rotation_from_angles(q[3:6], self.angles.sequence)
+        turning = angle_rate_map(q[3:6], self.angles.sequence)
+        return ca.vertcat(
+            ca.horzcat(ca.SX(3, 3), R),
+            ca.horzcat(turning, ca.SX(3, 3)),
+        )
+
+
+class _Named:
+    """The one coordinate and speed of a joint, as its field `quantities` names them."""
+
+    __slots__ = ()
+
+    quantities: tuple[Quantity, Quantity]
+
+    @property
+    def coordinates(self) -> tuple[Quantity, ...]:
+        return self.quantities[:1]
+
+    @property
+    def speeds(self) -> tuple[Quantity, ...]:
+        return self.quantities[1:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedHinge(_Named, Revolute):  # type: ignore[misc, override]
+    """One angle of a chain, with the names and symbols of its coordinate and rate."""
+
+    quantities: tuple[Quantity, Quantity]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSlider(_Named, Prismatic):  # type: ignore[misc, override]
+    """One displacement of a chain, with the names and symbols of its coordinate and rate."""
+
+    quantities: tuple[Quantity, Quantity]
+
+
+def angle_joints(model: Model) -> tuple[Joint, ...]:
+    """Joints of the tree that can be written in named angles."""
+    return tuple(j for j in topology(model).tree if j.type.by_angles() is not None)
+
+
+def in_angles(model: Model, rates: Collection[str] = ()) -> Model:
+    """The model with named angles as coordinates; names of quaternions are gone.
+
+    Parameters
+    ----------
+    model : checked model.
+    rates : names of the joints whose speeds become the rates of their coordinates.
+    """
+    wanted = {joint.name for joint in angle_joints(model)}
+    joints: list[Joint] = []
+    bodies = list(model.bodies)
+    for joint in model.joints:
+        if joint.name not in wanted:
+            joints.append(joint)
+        elif joint.name in rates:
+            chain, links = _chain(joint)
+            joints += chain
+            bodies += links
+        else:
+            by_angles = joint.type.by_angles()
+            assert by_angles is not None
+            joints.append(replace(joint, type=by_angles))
+    return replace(model, joints=tuple(joints), bodies=tuple(bodies))
+
+
+def _chain(joint: Joint) -> tuple[list[Joint], list[Body]]:
+    """Joints of one coordinate each in the joint's place, and the massless bodies between them."""
+    angles = joint.type.named_angles()
+    assert angles is not None
+    types: list[NamedSlider | NamedHinge] = []
+    for place in joint.type.coordinates[: joint.type.quaternion]:
+        types.append(NamedSlider(axis=_AXES[place.name], quantities=(place, _rate(place))))
+    for letter, turn in zip(angles.sequence, angle_quantities(angles), strict=True):
+        types.append(NamedHinge(axis=_AXES[letter], quantities=(turn, _rate(turn))))
+    last = len(types) - 1
+    # a name that no model can give to a body
+    ends = [joint.parent, *(f"{joint.name}: {t.coordinates[0].name}" for t in types[:last])]
+    ends.append(joint.child)
+    motion = joint.motion or {}
+    joints = []
+    for k, joint_type in enumerate(types):
+        own = joint_type.coordinates[0].name
+        joints.append(
+            Joint(
+                name=joint.name,
+                parent=ends[k],
+                child=ends[k + 1],
+                type=joint_type,
+                parent_frame=joint.parent_frame if k == 0 else Placement(),
+                child_frame=joint.child_frame if k == last else Placement(),
+                motion={own: motion[own]} if own in motion else None,
+                description=joint.description,
+                symbols=joint.symbols,
+            )
+        )
+    return joints, [Body(name=name, mass=0.0, inertia=(0.0, 0.0, 0.0)) for name in ends[1:-1]]
+
+
+def _rate(coordinate: Quantity) -> Quantity:
+    return Quantity(
+        name=f"{coordinate.name}_rate",
+        unit=f"{coordinate.unit}/s",
+        description=f"rate of {coordinate.name}",
+        symbol=read_symbol(coordinate.symbol).rate.plain,
+    )
+
+
+def angle_quantities(angles: Angles) -> tuple[Quantity, ...]:
+    """The three angles as coordinates; the second stays where the others are defined."""
+    low, high = -math.pi / 2 + _MARGIN, math.pi / 2 - _MARGIN
+    if angles.sequence[0] == angles.sequence[2]:
+        low, high = _MARGIN, math.pi - _MARGIN
+    about = [f"about {letter}" for letter in angles.sequence]
+    symbols = angles.symbols or ("ψ", "θ", "φ")
+    first, second, third = (
+        angle(name, f"angle {axis}", symbol)
+        for name, axis, symbol in zip(angles.names, about, symbols, strict=True)
+    )
+    return first, replace(second, lower=low, upper=high), third

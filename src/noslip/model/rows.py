@@ -1,4 +1,15 @@
-"""General constraint rows given as expressions.
+"""General constraint rows given as expressions, and named definitions that expressions use.
+
+**Dependence of an expression on some of its names, decided on its tree alone.**
+
+A constraint row must be linear in the speeds, a given wrench in the inputs. The answer is
+structural: ``x*y/y`` counts as nonlinear in y although it is not, and nothing is ever simplified.
+
+**Named definitions: expressions that rows, speeds, forces and runs may use by name.**
+
+Their order is free; none may use itself, directly or through others.
+
+**General constraint rows given as expressions.**
 
 An expression says which speeds or coordinates a row ties, not on which bodies and where its force
 acts; `acts` of a row, a list of :class:`RowForce`, does.
@@ -7,24 +18,175 @@ acts; `acts` of a row, a list of :class:`RowForce`, does.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Protocol
 
 import casadi as ca
 
 from noslip.algebra import Traced
 from noslip.base import Member
-from noslip.expressions import Expression
+from noslip.expressions import (
+    CONSTANTS,
+    Expression,
+    ExpressionError,
+    Measure,
+    Name,
+    Number,
+    fold,
+    names_of,
+)
 from noslip.model.bodies import WORLD
-from noslip.model.definitions import MOVING
 from noslip.model.findings import Finding, Path, owner
-from noslip.model.parameter_dependence import Dependence
 from noslip.model.quantities import ZERO, BodyName, Meaning, Reads, Vector3
 
 if TYPE_CHECKING:
+    from noslip.model.expression_checks import Vocabulary
     from noslip.model.forces import Loads
-    from noslip.model.known_names import Vocabulary
+
+
+class Dependence(IntEnum):
+    """Dependence of an expression on chosen names, from none to nonlinear."""
+
+    CONSTANT = 0
+    LINEAR = 1
+    AFFINE = 2
+    NONLINEAR = 3
+
+
+def dependence(
+    expression: Expression,
+    names: Mapping[str, Dependence],
+    of_measure: Callable[[Measure], Dependence] = lambda _: Dependence.CONSTANT,
+) -> Dependence:
+    """Dependence of `expression` on `names`, everything else held constant.
+
+    Parameters
+    ----------
+    expression : Expression
+        A tree from :func:`noslip.expressions.arithmetic.parse`.
+    names : mapping
+        How the names that vary, such as the speeds, count by themselves; definitions may be
+        nonlinear.
+    of_measure : function
+        How a measure of the motion depends on them, its arguments held constant.
+
+    Returns
+    -------
+    Dependence
+        LINEAR is a sum of terms that each hold one of the names once; AFFINE has a constant added.
+    """
+
+    def leaf(node: Number | Name) -> tuple[Dependence, float | None]:
+        if isinstance(node, Number):
+            return Dependence.CONSTANT, node.value
+        return names.get(node.name, Dependence.CONSTANT), CONSTANTS.get(node.name)
+
+    def measure(
+        node: Measure, arguments: list[tuple[Dependence, float | None]]
+    ) -> tuple[Dependence, float | None]:
+        is_moved = any(kind is not Dependence.CONSTANT for kind, _ in arguments)
+        return Dependence.NONLINEAR if is_moved else of_measure(node), None
+
+    return fold(expression, leaf, _combine, measure)[0]
+
+
+def _combine(
+    function: str, arguments: list[tuple[Dependence, float | None]]
+) -> tuple[Dependence, float | None]:
+    """Dependence of a call, and its number if it is a literal one."""
+    kinds = [kind for kind, _ in arguments]
+    varying = [kind for kind in kinds if kind is not Dependence.CONSTANT]
+    if not varying:
+        return Dependence.CONSTANT, None
+    match function:
+        case "neg":
+            return kinds[0], None
+        case "+" | "-":
+            mixed = len(varying) == 1 and arguments[kinds.index(Dependence.CONSTANT)][1] != 0.0
+            return max(varying[0], varying[-1], Dependence.AFFINE if mixed else varying[0]), None
+        case "*" if len(varying) == 1:
+            return varying[0], None
+        case "/" if kinds[1] is Dependence.CONSTANT:
+            return kinds[0], None
+        case "**" if kinds[1] is Dependence.CONSTANT and arguments[1][1] == 1.0:
+            return kinds[0], None
+        case _:
+            return Dependence.NONLINEAR, None
+
+
+#: What expressions of the motion may use besides parameters.
+MOVING: tuple[str, ...] = ("coordinates", "speeds", "angles", "rates", "definitions", "t")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A named expression of parameters, coordinates, speeds, measures, time and other definitions.
+
+    Parameters
+    ----------
+    name : by which expressions know it.
+    expression : kept as it is in files, equations and reports.
+    unit : of its values; where it is left out, nothing is said of it.
+    """
+
+    name: str
+    expression: Annotated[str, Meaning(scope=MOVING)]
+    unit: str = ""
+    description: str = ""
+
+
+def in_order(texts: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
+    """Names of definitions, each after those it uses; and the circles, each once.
+
+    Parameters
+    ----------
+    texts : expressions by name; one that cannot be read counts as using nothing.
+    """
+    uses = {name: sorted(_names(text) & set(texts)) for name, text in texts.items()}
+    ordered: list[str] = []
+    circles: list[list[str]] = []
+    done: set[str] = set()
+    for first in texts:
+        path: list[str] = []
+        waiting = [(first, iter(uses[first]))] if first not in done else []
+        if waiting:
+            path.append(first)
+        while waiting:
+            name, rest = waiting[-1]
+            following = next(rest, None)
+            if following is None:
+                waiting.pop()
+                path.pop()
+                if name not in done:
+                    done.add(name)
+                    ordered.append(name)
+            elif following in path:
+                circles.append(path[path.index(following) :])
+            elif following not in done:
+                waiting.append((following, iter(uses[following])))
+                path.append(following)
+    return ordered, circles
+
+
+def circle_findings(definitions: Iterable[Definition]) -> Iterator[Finding]:
+    """Findings about definitions that use themselves."""
+    for circle in in_order({d.name: d.expression for d in definitions})[1]:
+        through = " → ".join([*circle, circle[0]])
+        yield Finding(
+            ("definitions", circle[0], "expression"),
+            f"definition '{circle[0]}' uses itself: {through}",
+            "write one of them without the others",
+        )
+
+
+def _names(text: str) -> frozenset[str]:
+    try:
+        return names_of(text)
+    except ExpressionError:
+        return frozenset()
+
 
 #: What expressions of positions may use besides parameters.
 _PLACED = ("coordinates", "angles", "definitions", "t")

@@ -33,19 +33,19 @@ from noslip.algebra import Traced, cross, rotation_from_angles, vector
 from noslip.expressions import Expression, ExpressionError, Scalar, names_of, nominal
 from noslip.model.findings import Finding, Path
 from noslip.model.forces import DISSIPATIVE, Loads
-from noslip.model.number_reader import NumberReader
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     POSITIVE,
     CoordinateName,
     Meaning,
+    NumberReader,
     Point,
     PositiveLength,
 )
 from noslip.model.rows import AbstractRow, JointAxis, Places, RowWrench
 
 if TYPE_CHECKING:
-    from noslip.model.known_names import Vocabulary
+    from noslip.model.expression_checks import Vocabulary
 
 #: Factor of each coordinate, as text.
 Terms = tuple[tuple[str, str], ...]

@@ -3,6 +3,11 @@
 from .assembly import (
     Scene as Scene,
     scene as scene,
+    Frames as Frames,
+    frames as frames,
+    ground_joints as ground_joints,
+    reference_path as reference_path,
+    start_frame as start_frame,
 )
 from .cameras import (
     Camera as Camera,
@@ -17,16 +22,9 @@ from .colors import (
 from .film import (
     Film as Film,
 )
-from .meshes import (
+from .geometry import (
     Color as Color,
     rgb as rgb,
-)
-from .poses import (
-    Frames as Frames,
-    frames as frames,
-    ground_joints as ground_joints,
-    reference_path as reference_path,
-    start_frame as start_frame,
 )
 from .stage import (
     GHOST as GHOST,

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noslip.base import Array
-from noslip.scene.assembly import Scene
-from noslip.scene.poses import Frames, part_poses
+from noslip.scene.assembly import Frames, Scene, part_poses
 
 #: Upright angle of view, rad.
 FIELD_OF_VIEW = float(np.radians(32.0))

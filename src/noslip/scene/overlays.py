@@ -10,10 +10,9 @@ import numpy as np
 from noslip.base import Array
 from noslip.model import WORLD, rotation_to, round_cell
 from noslip.scene import colors
-from noslip.scene.assembly import Ground, Scene
+from noslip.scene.assembly import Frames, Ground, Scene
 from noslip.scene.cameras import Extent
-from noslip.scene.meshes import Color, rgb
-from noslip.scene.poses import Frames
+from noslip.scene.geometry import Color, rgb
 
 CONTACT_TRACE, CENTER_TRACE = rgb(colors.PATH_COLORS["contact"]), rgb(colors.PATH_COLORS["body"])
 REFERENCE_TRACE, ESTIMATE_TRACE = rgb(colors.INK), rgb(colors.PATH_COLORS["estimate"])

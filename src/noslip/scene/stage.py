@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 
 from noslip.base import Array
 from noslip.model import WORLD, rotation_to
-from noslip.scene.assembly import Part, Scene
+from noslip.scene.assembly import Frames, Part, Scene
 from noslip.scene.cameras import Camera, camera, extent, followed, is_far
-from noslip.scene.geometry import quaternions_of, roller_quaternions, without_jumps
-from noslip.scene.meshes import Color, rgb
+from noslip.scene.geometry import Color, quaternions_of, rgb, roller_quaternions, without_jumps
 from noslip.scene.overlays import (
     REFERENCE_TRACE,
     arrows,
@@ -37,7 +36,6 @@ from noslip.scene.overlays import (
     trace_names,
     traces,
 )
-from noslip.scene.poses import Frames
 
 if TYPE_CHECKING:
     import viser

@@ -4,16 +4,17 @@ from .animate import (
     FilmFile as FilmFile,
     recorded as recorded,
 )
-from .equations.equation_formats import (
+from .equations.documents import (
     equations_document as equations_document,
-)
-from .equations.equation_formats import (
     EquationDocument as EquationDocument,
 )
-from .json_output import (
+from .run_folder import (
     json_text as json_text,
+    REPORT as REPORT,
+    REPORT_PACKAGES as REPORT_PACKAGES,
+    RunSummary as RunSummary,
 )
-from .knobs import (
+from .explore import (
     Knob as Knob,
 )
 from .notebook import (
@@ -26,13 +27,13 @@ from .papers import (
 from .plots.plotting import (
     FIGURES as FIGURES,
 )
-from .plots.files import (
+from .plots.painting import (
     FigureFile as FigureFile,
 )
 from .plots.paths import (
     ground_plane as ground_plane,
 )
-from .report.answers import (
+from .report.sections import (
     ground_verdict as ground_verdict,
     run_verdicts as run_verdicts,
 )
@@ -46,14 +47,7 @@ from .report.report import (
 from .report.sweep_report import (
     write_sweep_report as write_sweep_report,
 )
-from .run_folder import (
-    REPORT as REPORT,
-    REPORT_PACKAGES as REPORT_PACKAGES,
-    RunSummary as RunSummary,
-)
-from .sweep_results import (
+from .headlines import (
     SweepResults as SweepResults,
-)
-from .axis_units import (
     unit_text as unit_text,
 )

@@ -10,8 +10,7 @@ import numpy as np
 
 from noslip import SimulationError, Trajectory
 from noslip.base import ArgumentError, counted
-from noslip.show.axis_units import axis_label, unit_text
-from noslip.show.headlines import Headline, headlines
+from noslip.show.headlines import Headline, axis_label, headlines, unit_text
 from noslip.show.report.elements import Html, number, table, text
 
 if TYPE_CHECKING:

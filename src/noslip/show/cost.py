@@ -48,7 +48,6 @@ from noslip import (
     derive,
     stacked_matrices,
 )
-from noslip.joints import Revolute
 from noslip.base import nearest
 from noslip.engines import trace_program
 from noslip.formulations import (
@@ -58,6 +57,7 @@ from noslip.formulations import (
     mass_matrix,
     row_rates,
 )
+from noslip.joints import Revolute
 from noslip.kinematics import Kinematics
 
 #: Sign of an operation in the table → kinds of operations.

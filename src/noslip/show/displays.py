@@ -13,9 +13,9 @@ import numpy as np
 from noslip import Model, NoslipError, System, derive
 from noslip.base import counted
 from noslip.scene import ground_joints, scene, start_frame
-from noslip.show.axis_units import axis_label
 from noslip.show.comparison import RunComparison
 from noslip.show.equations.documents import UNTRUSTED
+from noslip.show.headlines import axis_label
 from noslip.show.report.elements import (
     Html,
     code,
@@ -175,7 +175,7 @@ def audit_html(audit: Audit) -> str:
     lines = [(line[:21].strip(), text(line[21:].strip())) for line in audit.text().splitlines()]
     parts = [remark(marks[audit.verdict], text(f"Verdict: {audit.verdict}")), facts(lines)]
     if audit.loaded:
-        from noslip.show.plots.histories import friction_sheet
+        from noslip.show.plots.panels import friction_sheet
 
         parts.insert(
             0, _sheet(friction_sheet(audit, size="column"), "friction", f"{audit.model}: friction")
@@ -265,7 +265,7 @@ def figure_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
 
     Its text is as large as that of the page, and sharp on screens with twice the pixels.
     """
-    from noslip.show.plots.files import SHOWN_DPI, png_bytes
+    from noslip.show.plots.painting import SHOWN_DPI, png_bytes
 
     shown = {"width": round(SHOWN_DPI * float(figure.get_figwidth()))}
     return png_bytes(figure, dpi=FINER * SHOWN_DPI), shown
@@ -294,7 +294,7 @@ def _sheet(drawn: Sheet, name: str, title: str) -> Html:
 
 
 def _figure(drawn: Figure, name: str, title: str) -> Html:
-    from noslip.show.plots.files import scrolled, svg_text
+    from noslip.show.plots.painting import scrolled, svg_text
 
     return Html(scrolled(drawn, svg_text(drawn, name=name, title=title)))
 

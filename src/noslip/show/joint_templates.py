@@ -18,20 +18,26 @@ import sympy
 
 from noslip import FormulationError
 from noslip.base import format_called, nearest
-from noslip.show.equations.arranger import Arranger
-from noslip.show.equations.blocks import Block, EquationLine, Lines, MatrixBlock, Section, words
-from noslip.show.equations.equation_formats import AbstractEquationFormat
-from noslip.show.equations.glyphs import Glyph, glyph_of_text
+from noslip.show.equations.documents import AbstractEquationFormat
 from noslip.show.equations.layout import (
+    Block,
+    EquationLine,
     Fenced,
+    Glyph,
+    Lines,
     MathGrid,
     MathRow,
+    MatrixBlock,
     Node,
     Operator,
+    Section,
     Word,
     formula,
+    glyph_of_text,
     row,
+    words,
 )
+from noslip.show.equations.writing import Arranger
 
 # letters of the templates
 _X, _Y, _THETA, _PHI, _PSI = sympy.symbols("x y θ φ ψ", real=True)

@@ -20,7 +20,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import sympy
-from numpy.typing import NDArray
 
 from noslip import (
     AbstractFormulation,
@@ -32,34 +31,37 @@ from noslip import (
     complete_start,
     derive,
 )
-from noslip.results import MethodObject
 from noslip.analysis import check_time, input_vector
-from noslip.base import ArgumentError, format_called, nearest
+from noslip.base import ArgumentError, Array, format_called, nearest
 from noslip.engines import to_sympy, trace_program
 from noslip.formulations import formulation_of
 from noslip.kinematics import trace
-from noslip.show.equations.arranger import Arranger
-from noslip.show.equations.blocks import (
+from noslip.results import MethodObject
+from noslip.show.equations.derivation_document import Draft, Matrix, Scalars, finished, items_of
+from noslip.show.equations.documents import AbstractEquationFormat, EquationDocument
+from noslip.show.equations.layout import (
     Block,
     Document,
     EquationLine,
     Lines,
+    MathGrid,
+    MathNumber,
     MatrixBlock,
+    Node,
     Section,
+    Word,
     words,
 )
-from noslip.show.equations.closed_forms import SECONDS
-from noslip.show.equations.confirming import Item
-from noslip.show.equations.coordinates import ANGLES, PrintedEquations, printed_equations
-from noslip.show.equations.derivations.document import Draft, Matrix, Scalars, finished, items_of
-from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.equation_formats import AbstractEquationFormat, EquationDocument
-from noslip.show.equations.layout import MathGrid, MathNumber, Node, Word
-from noslip.show.equations.notation import symbol
-from noslip.show.equations.writing import write
+from noslip.show.equations.polynomials import SECONDS
+from noslip.show.equations.subject import (
+    ANGLES,
+    PrintedEquations,
+    Subject,
+    printed_equations,
+    symbol,
+)
+from noslip.show.equations.writing import Arranger, Item, write
 from noslip.simulation import check_named
-
-Array = NDArray[np.float64]
 
 #: Objects that are there for actuated joints alone.
 OF_ACTUATED = ("T_a", "T_u", "J_a", "J_u", "T_a_dot", "T_u_dot", "J_a_dot", "J_u_dot")

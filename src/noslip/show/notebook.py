@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from noslip.show.equations.derivation_text import Derivation
 
 #: Module and name of the type.
-EQUATIONS = ("noslip.formulations.base", "Equations")
+EQUATIONS = ("noslip.formulations.equations", "Equations")
 MOTION = "Equations of motion"
 
 #: Module and name of each other type → the function of `displays` that writes its HTML.
 TABLES = {
     ("noslip.model.model", "Model"): "model_html",
     ("noslip.show.check", "CheckReport"): "check_html",
-    ("noslip.formulations.certificate", "Certificate"): "certificate_html",
+    ("noslip.formulations.verify", "Certificate"): "certificate_html",
     ("noslip.simulation.trajectory", "Trajectory"): "trajectory_html",
     ("noslip.analysis.audit", "Audit"): "audit_html",
     ("noslip.analysis.eigenvalue_sweep", "EigenvalueSweep"): "sweep_html",

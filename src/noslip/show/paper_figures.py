@@ -20,10 +20,10 @@ from noslip import (
     track,
 )
 from noslip.paths import Catenary, Sine
-from noslip.timing import ConstantEnergy
 from noslip.show.paper_schematics import SCHEMATICS, draw_schematic
 from noslip.show.papers import entries_of, known_papers
-from noslip.show.plots.style import color
+from noslip.show.plots.sheets import color
+from noslip.timing import ConstantEnergy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,5 +1,11 @@
 """Run folders: write a run as a folder of files, and read it back.
 
+**Plain data as JSON that every program can read.**
+
+JSON has no word for what is not a number: a run that ended with one says null there.
+
+**Run folders: write a run as a folder of files, and read it back.**
+
 A folder is written whole or not at all, and never replaces another (`base.OutputFolder`). Writer
 and reader share one list of file names, and one of the entries of ``summary.json`` that a run is
 read back from.
@@ -9,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,12 +41,23 @@ from noslip.base import (
 from noslip.formats import AbstractRunFormat
 from noslip.model import Toml, bears_force, load_model
 from noslip.results import PathErrors
-from noslip.show.json_output import json_text
 from noslip.simulation import ColumnTable
 
 if TYPE_CHECKING:
-    from noslip import System
     from noslip.results import Audit
+
+
+def json_text(data: Any) -> str:
+    """The text of plain data: dictionaries, lists, texts, numbers; null where one is not finite."""
+    return json.dumps(_finite(data), indent=2, allow_nan=False)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 #: Files that a run is read back from; a folder with a summary is taken for a run.

@@ -1,6 +1,6 @@
 """Names that other packages may use, in the order in which they are needed."""
 
-from .choosing.link import (
+from .choice import (
     find_link as find_link,
     read_link as read_link,
 )

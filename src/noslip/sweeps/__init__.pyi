@@ -1,6 +1,6 @@
 """Names that other packages may use, in the order in which they are needed."""
 
-from .dataset import (
+from .store import (
     StoreReader as StoreReader,
     point_values as point_values,
 )
@@ -9,13 +9,11 @@ from .design import (
 )
 from .measures import (
     PointEnding as PointEnding,
+    SobolIndices as SobolIndices,
 )
 from .sweep_request import (
     read_request as read_request,
     read_toml as read_toml,
-)
-from .sensitivity_indices import (
-    SobolIndices as SobolIndices,
 )
 from .sweep import (
     run_request as run_request,

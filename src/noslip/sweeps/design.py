@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip import SimulationError
-from noslip.base import IF_YOUR_OWN, Member, find_member, nearest, words_of
+from noslip.base import IF_YOUR_OWN, Array, Member, find_member, nearest, words_of
 from noslip.expressions import (
     CONSTANTS,
     ExpressionError,
@@ -44,7 +44,6 @@ from noslip.expressions import (
     parse,
 )
 
-Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 #: Values of one factor, and points of a design.

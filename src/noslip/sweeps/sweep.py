@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from noslip import Model, SimulationError
 from noslip.base import ArgumentError, nearest
 from noslip.engines import choose_instruction_set
-from noslip.sweeps.dataset import StoreReader, to_xarray
 from noslip.sweeps.execute import (
     ProgressCallback,
     SweepProgress,
@@ -24,9 +23,17 @@ from noslip.sweeps.execute import (
     measure_block,
     run_threads,
 )
-from noslip.sweeps.layers import Layer, whole
-from noslip.sweeps.measures import PointResults
-from noslip.sweeps.store import REQUEST, SweepStore, check_folder, claims_of, create, read_store
+from noslip.sweeps.measures import Layer, PointResults, whole
+from noslip.sweeps.store import (
+    REQUEST,
+    StoreReader,
+    SweepStore,
+    check_folder,
+    claims_of,
+    create,
+    read_store,
+    to_xarray,
+)
 from noslip.sweeps.sweep_request import (
     SweepRequest,
     check_target,
@@ -195,7 +202,7 @@ def run_request(
     with contextlib.ExitStack() as stack:
         client: Any = None
         if on != "threads":
-            from noslip.sweeps.dask_cluster import connected
+            from noslip.sweeps.execute import connected
 
             # before there is a folder: nothing is left where there is no scheduler
             client = stack.enter_context(connected(on, count))
@@ -209,7 +216,7 @@ def run_request(
         if client is None:
             run_threads(workload, works, count, known)
         else:
-            from noslip.sweeps.dask_cluster import run_dask
+            from noslip.sweeps.execute import run_dask
 
             plugins = request.plugins
             run_dask(

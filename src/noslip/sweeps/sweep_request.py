@@ -26,12 +26,16 @@ from noslip.base import IF_YOUR_OWN, ArgumentError, find_member, nearest, read_t
 from noslip.engines import native_lanes, read_device, target_facts
 from noslip.model import model_to_toml, parse_model
 from noslip.sweeps.design import Design, factor_from_json, read_condition, read_design
-from noslip.sweeps.function_works import FunctionWork, function_text
-from noslip.sweeps.instant_works import EvaluateWork, LinearizeWork, SteadyWork
-from noslip.sweeps.layers import row_maps, same_json
-from noslip.sweeps.measures import ENDING, REASON, check_texts
-from noslip.sweeps.run_works import NoisyWork, RunWork, TrackWork
-from noslip.sweeps.work import AbstractWork
+from noslip.sweeps.measures import ENDING, REASON, check_texts, row_maps, same_json
+from noslip.sweeps.run_tasks import NoisyWork, RunWork, TrackWork
+from noslip.sweeps.tasks import (
+    AbstractWork,
+    EvaluateWork,
+    FunctionWork,
+    LinearizeWork,
+    SteadyWork,
+    function_text,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -220,7 +224,7 @@ def _function(function: Any) -> dict[str, Any]:
     name = function if isinstance(function, str) else function_text(function)
     target = function
     if isinstance(function, str):
-        from noslip.sweeps.function_works import find_function
+        from noslip.sweeps.tasks import find_function
 
         target = find_function(function, "sweep")
     try:

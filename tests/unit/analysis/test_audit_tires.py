@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 import noslip as ns
 from noslip.cli import main
-from noslip.model.tires import ROADS
-from noslip.show.report.answers import GROUND
+from noslip.model.contact_forces import ROADS
+from noslip.show.report.sections import GROUND
 
 LOAD, RADIUS, V0, G = 100.0, 0.1, 0.05, 9.81
 _WHEEL = {"name": "tire", "body": "wheel", "axis": (0, 1, 0), "radius": RADIUS, "load": LOAD}

@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.base.formats import known_formats
+from noslip.base.families import known_formats
 from noslip.cli.main import main
-from noslip.formulations.catalog import known_formulations
+from noslip.formulations.derivation import known_formulations
 from noslip.show.equations.derivation_text import derivation
-from noslip.show.equations.equation_formats import AbstractEquationFormat
+from noslip.show.equations.documents import AbstractEquationFormat
 
 Z = (0.0, 0.0, 1.0)
 CENTER = (0.1, 0.05, 0.02)

@@ -10,7 +10,7 @@ import pytest
 import noslip as ns
 from noslip.base.errors import ModelError
 from noslip.bridges.vda5050 import DENSITY, WHEEL_DENSITY
-from noslip.control.paths.arc_length import length
+from noslip.control.path_geometry import length
 
 
 def wheel(kind, x, y, *, driven=False, steered=False, **more):

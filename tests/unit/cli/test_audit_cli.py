@@ -11,8 +11,8 @@ from vehicle_on_a_circle import ground_forces
 import noslip as ns
 from noslip.analysis.audit import audit
 from noslip.cli import main
-from noslip.show.plots.figures import figure_of
-from noslip.show.plots.histories import friction_sheet
+from noslip.show.plots.painting import figure_of
+from noslip.show.plots.panels import friction_sheet
 from noslip.show.plots.plotting import run_sheets
 
 

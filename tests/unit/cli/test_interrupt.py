@@ -10,7 +10,7 @@ import pytest
 BEGIN = """
 import sys, time
 from pathlib import Path
-from noslip.cli.interrupt import INTERRUPTION, cancelling
+from noslip.cli.console import INTERRUPTION, cancelling
 
 def ready():
     print("ready", flush=True)

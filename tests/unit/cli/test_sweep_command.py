@@ -133,7 +133,7 @@ def test_a_file_holds_a_request(run, tmp_path):
     ],
 )
 def test_what_is_wrong_is_said_without_a_traceback(run, monkeypatch, words, said):
-    monkeypatch.setattr("noslip.sweeps.dask_cluster.CONNECT", 0.5)
+    monkeypatch.setattr("noslip.sweeps.execute.CONNECT", 0.5)
     ended = run(*words)
     assert ended.exit_code in (1, 2) and said in ended.output + ended.stderr
     assert "Traceback" not in ended.output

@@ -5,12 +5,11 @@ import math
 import numpy as np
 
 import noslip as ns
-from noslip.control.controllers.tracking import Tracking
-from noslip.control.motions.trailer import TrailerMotion
-from noslip.control.paths.curves import Circle, Line, Sine
-from noslip.control.reference.inverse import FollowMotion
-from noslip.control.reference.reference_motion import start_on_motion
-from noslip.control.timing.laws import ConstantSpeed
+from noslip.control.closed_loop import Tracking
+from noslip.control.curves import Circle, Line, Sine
+from noslip.control.path_motion import TrailerMotion
+from noslip.control.reference_motion import FollowMotion, start_on_motion
+from noslip.control.timing_laws import ConstantSpeed
 
 #: How it steers, and what it pulls.
 STEERING = {"steering": "steer.angle", "wheelbase": "l1"}

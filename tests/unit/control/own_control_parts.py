@@ -6,9 +6,9 @@ from typing import Annotated
 
 import casadi as ca
 
-from noslip.control.controllers.base import AbstractController, accelerate
-from noslip.control.paths.base import AbstractPath
-from noslip.control.timing.laws import AbstractTiming
+from noslip.control.closed_loop import AbstractController, accelerate
+from noslip.control.path_geometry import AbstractPath
+from noslip.control.timing_laws import AbstractTiming
 from noslip.model.quantities import Meaning
 
 

@@ -3,7 +3,7 @@
 import casadi as ca
 import numpy as np
 
-from noslip.control.paths.base import curvature
+from noslip.control.path_geometry import curvature
 
 
 def values(path, p):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.controllers.adaptive import reference_forces
+from noslip.control.computed_torque import reference_forces
 
 ARM = ns.motions.ExpressionMotion(
     coordinates={

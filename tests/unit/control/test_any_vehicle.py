@@ -7,8 +7,7 @@ import pytest
 import vehicles
 
 import noslip as ns
-from noslip.control.motions.follower_search import find_follower, undriven_speeds
-from noslip.control.vehicle_motion import motion_along
+from noslip.control.followers import find_follower, motion_along, undriven_speeds
 
 PATHS = {
     "line": ns.paths.Line(start=(0.0, 0.0), end=(15.0, 3.0)),

@@ -5,7 +5,7 @@ import pytest
 import noslip as ns
 from noslip.base.errors import SimulationError
 from noslip.base.families import members_of
-from noslip.control.controllers.base import AbstractControllerPlan
+from noslip.control.closed_loop import AbstractControllerPlan
 
 FORMS = {
     "pose": ns.controllers.PoseTracking(),

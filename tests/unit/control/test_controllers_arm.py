@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.controllers.computed_torque import (
+from noslip.control.closed_loop import Tracking
+from noslip.control.computed_torque import (
     AccelerationResolved,
     CartesianTracking,
     ComputedTorque,
 )
-from noslip.control.controllers.tracking import Tracking
-from noslip.control.reference.motion import ExpressionMotion
+from noslip.control.reference_motion import ExpressionMotion
 
 #: Roots −3 twice: e = (e₀ + (ė₀ + 3 e₀) t) exp(−3 t).
 GAINS = {"kp": 9.0, "kd": 6.0}

@@ -6,14 +6,13 @@ import pytest
 from scipy.integrate import simpson
 
 import noslip as ns
-from noslip.control.controllers.base import CustomController
-from noslip.control.controllers.computed_torque import ComputedTorque, ProportionalDerivative
-from noslip.control.controllers.pose import PoseTracking
-from noslip.control.controllers.tracking import Tracking
-from noslip.control.paths.curves import Circle
-from noslip.control.reference.motion import ExpressionMotion
-from noslip.control.timing.laws import ConstantSpeed
-from noslip.control.track import track
+from noslip.control.closed_loop import CustomController, Tracking
+from noslip.control.computed_torque import ComputedTorque, ProportionalDerivative
+from noslip.control.controlled_runs import track
+from noslip.control.curves import Circle
+from noslip.control.path_tracking import PoseTracking
+from noslip.control.reference_motion import ExpressionMotion
+from noslip.control.timing_laws import ConstantSpeed
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.controllers.computed_torque import ComputedTorque
-from noslip.control.controllers.pose import PoseTracking
-from noslip.control.paths.curves import Circle, Line, Sine
-from noslip.control.timing.laws import ConstantSpeed, Quintic
-from noslip.control.track import track
+from noslip.control.computed_torque import ComputedTorque
+from noslip.control.controlled_runs import track
+from noslip.control.curves import Circle, Line, Sine
+from noslip.control.path_tracking import PoseTracking
+from noslip.control.timing_laws import ConstantSpeed, Quintic
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 

@@ -5,10 +5,10 @@ import pytest
 from scipy.linalg import expm
 
 import noslip as ns
-from noslip.control.controllers.steered import SteeredTracking
-from noslip.control.paths.curves import Circle, Line, Sine
-from noslip.control.timing.laws import ConstantSpeed
-from noslip.control.track import track
+from noslip.control.controlled_runs import track
+from noslip.control.curves import Circle, Line, Sine
+from noslip.control.path_tracking import SteeredTracking
+from noslip.control.timing_laws import ConstantSpeed
 
 #: Steering of each vehicle for `track`, and the scale of its errors, m.
 VEHICLES = {

@@ -8,11 +8,11 @@ import pytest
 from backing_up import FOLDED, PATHS, STEERING, TRAILER, back_up
 
 import noslip as ns
-from noslip.control.controllers.base import FeedForward
-from noslip.control.controllers.trailer import TrailerTracking
-from noslip.control.paths.curves import Circle, Sine
-from noslip.control.timing.laws import ConstantSpeed
-from noslip.control.track import track
+from noslip.control.closed_loop import FeedForward
+from noslip.control.controlled_runs import track
+from noslip.control.curves import Circle, Sine
+from noslip.control.path_tracking import TrailerTracking
+from noslip.control.timing_laws import ConstantSpeed
 
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)

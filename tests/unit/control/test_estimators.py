@@ -10,10 +10,10 @@ from scipy.stats import chi2
 from small_mechanisms import cart
 
 import noslip as ns
-from noslip.control.controllers.tracking import Tracking
+from noslip.control.closed_loop import Tracking
 from noslip.control.estimators import KalmanFilter
-from noslip.control.plant import PlantLaw, parse_sensor
-from noslip.control.reference.reference_motion import reference_motion
+from noslip.control.reference_motion import reference_motion
+from noslip.control.true_plant import PlantLaw, parse_sensor
 
 M, D, PERIOD = 2.0, 0.5, 0.05
 POSITION, FORCE = 0.02, 0.5  # standard deviations of sensor and motor, m and N

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.paths.arc_length import arc_table, integrate
-from noslip.control.paths.base import curvature
-from noslip.control.timing.laws import AbstractTiming
-from noslip.control.timing.piecewise import SpeedSchedule
+from noslip.control.path_geometry import arc_table, curvature, integrate
+from noslip.control.timing_laws import AbstractTiming, SpeedSchedule
 from noslip.simulation.inputs import plan_inputs
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}

@@ -7,7 +7,7 @@ import pytest
 
 import noslip as ns
 from noslip.base.errors import SimulationError
-from noslip.control.paths.arc_length import arc_table
+from noslip.control.path_geometry import arc_table
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 EIGHT = ns.paths.FigureEight(half_width=2.0, half_height=1.0)

@@ -10,14 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noslip.base.errors import SimulationError
-from noslip.control.paths.arc_length import length, parameter_at, sample, samples_at
-from noslip.control.paths.base import curvature
-from noslip.control.paths.clothoids import Polyline
-from noslip.control.paths.curves import Circle, Ellipse, Line, Sine
-from noslip.control.paths.splines import Spline
-from noslip.control.timing.least_time import least_time
-from noslip.control.timing.limits import LimitRows, Limits
-from noslip.control.timing.piecewise import Trapezoidal
+from noslip.control.curves import Circle, Ellipse, Line, Polyline, Sine, Spline
+from noslip.control.least_time import LimitRows, Limits, least_time
+from noslip.control.path_geometry import curvature, length, parameter_at, sample, samples_at
+from noslip.control.timing_laws import Trapezoidal
 
 TOLERANCE = 1e-6  # relative, by which no limit may be exceeded anywhere
 LINE = Line((0.0, 0.0), (3.0, 0.0))

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from noslip.base.errors import SimulationError
-from noslip.control.paths.curves import Circle, Line, Sine
-from noslip.control.timing.least_time import least_time
-from noslip.control.timing.limits import LimitRows, Limits
+from noslip.control.curves import Circle, Line, Sine
+from noslip.control.least_time import LimitRows, Limits, least_time
 
 LINE = Line((0.0, 0.0), (3.0, 0.0))
 SINE = Sine(amplitude=-1.0, wave_number=1.0, extent=12.0)
@@ -124,7 +123,7 @@ def test_limits_that_are_not_positive(refuses):
 
 
 def test_excess_that_stays(refuses, monkeypatch):
-    monkeypatch.setattr("noslip.control.timing.least_time.TIGHTENING_ROUNDS", 0)
+    monkeypatch.setattr("noslip.control.least_time.TIGHTENING_ROUNDS", 0)
     with refuses(
         SimulationError,
         "limits are still exceeded between ",

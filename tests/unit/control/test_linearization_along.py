@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.controllers.regulator import linearize_along
-from noslip.control.motions.path import PathMotion
-from noslip.control.motions.trailer import TrailerMotion
+from noslip.control.lqr import linearize_along
+from noslip.control.path_motion import PathMotion, TrailerMotion
 
 SINE = ns.paths.Sine(amplitude=3.0, wave_number=0.1, extent=60.0)
 STEERING = {"steering": "steer.angle", "wheelbase": "l1"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.timing.motor_limits import motor_limits
+from noslip.control.least_time import motor_limits
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 FOLLOWS = ns.Follower(**AXLE)

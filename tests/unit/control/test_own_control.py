@@ -11,17 +11,14 @@ import noslip as ns
 from noslip.base.errors import SimulationError
 from noslip.base.families import isolated, load_plugin, members_of
 from noslip.cli.main import main
-from noslip.control.controllers.base import AbstractControllerPlan
-from noslip.control.forms import read_form
-from noslip.control.paths.arc_length import length
-from noslip.control.paths.base import AbstractPath
-from noslip.control.timing.laws import AbstractTimingPlan
-from noslip.expressions.units import read_unit
-from noslip.studio.choosing.choice import PATH, Choice, check_options
-from noslip.studio.choosing.family_forms import form_kinds, form_knobs, form_text
-from noslip.studio.running.chosen_run import perform
-from noslip.studio.running.model_catalog import Mechanism
-from noslip.studio.running.worker import Cancel
+from noslip.control.closed_loop import AbstractControllerPlan
+from noslip.control.path_geometry import AbstractPath, length
+from noslip.control.text_forms import read_form
+from noslip.control.timing_laws import AbstractTimingPlan
+from noslip.expressions.arithmetic import read_unit
+from noslip.studio.choice import PATH, Choice, check_options, form_kinds, form_knobs, form_text
+from noslip.studio.model_catalog import Mechanism
+from noslip.studio.runs import Cancel, perform
 
 FILE = Path(__file__).with_name("own_control_parts.py")
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}

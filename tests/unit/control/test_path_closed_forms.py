@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from path_values import values
 
-from noslip.control.paths.arc_length import integrate, length, parameter_at, sample
-from noslip.control.paths.base import curvature
-from noslip.control.paths.composite import Composite, reversed_path
-from noslip.control.paths.curves import (
+from noslip.control.curves import (
     Arc,
     Catenary,
     Circle,
@@ -18,10 +15,20 @@ from noslip.control.paths.curves import (
     FigureEight,
     Graph,
     Line,
+    Nurbs,
     Parametric,
     Sine,
+    Spline,
 )
-from noslip.control.paths.splines import Nurbs, Spline
+from noslip.control.path_geometry import (
+    Composite,
+    curvature,
+    integrate,
+    length,
+    parameter_at,
+    reversed_path,
+    sample,
+)
 
 #: Catenary with x0 = 1: s, x, y and Ψ = arccot κ (b = 1) [AntunesSigaudMoraes2010].
 CATENARY = (

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from path_values import values
 
-from noslip.control.paths.arc_length import length, sample
-from noslip.control.paths.clothoids import Clothoid, Polyline
+from noslip.control.curves import Clothoid, Polyline
+from noslip.control.path_geometry import length, sample
 
 
 @mpmath.workdps(30)

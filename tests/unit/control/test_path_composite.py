@@ -9,12 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from noslip.base.errors import SimulationError
-from noslip.control.paths.arc_length import length, sample
-from noslip.control.paths.base import curvature, tangent
-from noslip.control.paths.clothoids import Clothoid, Polyline
-from noslip.control.paths.composite import Composite
-from noslip.control.paths.curves import Arc, Graph, Line
-from noslip.control.paths.splines import Spline
+from noslip.control.curves import Arc, Clothoid, Graph, Line, Polyline, Spline
+from noslip.control.path_geometry import Composite, curvature, length, sample, tangent
 
 LINE = Line((0.0, 0.0), (2.0, 0.0))
 ARC = Arc(center=(2.0, 1.0), radius=1.0, start_angle=-math.pi / 2, angle=1.2)

@@ -6,10 +6,19 @@ import numpy as np
 import pytest
 
 from noslip.base.errors import SimulationError
-from noslip.control.paths.arc_length import length, parameter_at, sample
-from noslip.control.paths.clothoids import Clothoid, Polyline
-from noslip.control.paths.curves import Arc, Circle, FigureEight, Graph, Line, Parametric
-from noslip.control.paths.splines import Nurbs, Spline
+from noslip.control.curves import (
+    Arc,
+    Circle,
+    Clothoid,
+    FigureEight,
+    Graph,
+    Line,
+    Nurbs,
+    Parametric,
+    Polyline,
+    Spline,
+)
+from noslip.control.path_geometry import length, parameter_at, sample
 
 SQUARE = ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0))
 

@@ -6,8 +6,7 @@ import pytest
 from scipy.integrate import quad
 
 import noslip as ns
-from noslip.control.paths.arc_length import length, sample
-from noslip.control.paths.smoothness import curvature_jumps
+from noslip.control.path_geometry import curvature_jumps, length, sample
 
 CORNERS = ((0.0, 0.0), (12.0, 0.0), (15.0, 9.0), (30.0, 4.0))
 

@@ -5,20 +5,23 @@ import math
 import pytest
 
 from noslip.base.errors import SimulationError
-from noslip.control.paths.arc_length import length
-from noslip.control.paths.clothoids import Clothoid, Polyline
-from noslip.control.paths.curves import (
+from noslip.control.curves import (
     Arc,
     Circle,
+    Clothoid,
     Ellipse,
     FigureEight,
     Graph,
     Line,
+    Nurbs,
     Parametric,
+    Polyline,
     Sine,
+    Spline,
+    path_from_csv,
 )
-from noslip.control.paths.splines import Nurbs, Spline, path_from_csv
-from noslip.control.text import parse_path
+from noslip.control.member_texts import parse_path
+from noslip.control.path_geometry import length
 
 FORMS = {
     "circle:radius=2": Circle(radius=2.0),

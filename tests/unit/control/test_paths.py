@@ -7,31 +7,36 @@ import numpy as np
 import pytest
 
 from noslip.base.families import find_member, members_of
-from noslip.control.paths import selection
-from noslip.control.paths.arc_length import length, parameter_at, sample
-from noslip.control.paths.base import (
-    AbstractPath,
-    curvature,
-    curvature_rate,
-    heading,
-    stretch,
-    tangent,
-)
-from noslip.control.paths.clothoids import Clothoid, Polyline
-from noslip.control.paths.composite import Composite, reversed_path
-from noslip.control.paths.curves import (
+from noslip.control import path_geometry
+from noslip.control.curves import (
     Arc,
     Catenary,
     Circle,
+    Clothoid,
     Ellipse,
     FigureEight,
     Graph,
     Line,
+    Nurbs,
     Parametric,
+    Polyline,
     Sine,
+    Spline,
 )
-from noslip.control.paths.shortest import Dubins, ReedsShepp
-from noslip.control.paths.splines import Nurbs, Spline
+from noslip.control.path_geometry import (
+    AbstractPath,
+    Composite,
+    curvature,
+    curvature_rate,
+    heading,
+    length,
+    parameter_at,
+    reversed_path,
+    sample,
+    stretch,
+    tangent,
+)
+from noslip.control.shortest_paths import Dubins, ReedsShepp
 from noslip.engines.native import compile_native
 from noslip.engines.program import trace_program
 
@@ -243,7 +248,7 @@ def test_many_segments_are_looked_up_with_the_numbers_of_few(kind, monkeypatch):
         return function(where[None, :]).full(), is_looked_up
 
     looked_up, is_looked_up = sampled()
-    monkeypatch.setattr(selection, "MANY", 10**9)
+    monkeypatch.setattr(path_geometry, "MANY", 10**9)
     printed, is_still = sampled()
     assert is_looked_up and not is_still
     np.testing.assert_allclose(looked_up, printed, rtol=1e-14, atol=1e-14)

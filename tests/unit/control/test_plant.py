@@ -9,7 +9,7 @@ from small_mechanisms import cart
 
 import noslip as ns
 from noslip.model.files import parse_force
-from noslip.show.plots import histories
+from noslip.show.plots import panels
 from noslip.simulation.loop.philox import normals
 
 M, D = 2.0, 0.5
@@ -84,7 +84,7 @@ def test_what_the_controller_saw_wanted_and_got_are_columns(system):
     assert np.max(np.abs(slope - (wanted - got)[2:-2] / 0.2)) < 1e-6
     sampled = held(system, ns.Plant(), period=PERIOD)
     assert {"sampled.cart.position", "wanted.F", "got.F"} <= set(sampled.columns)
-    named = histories.signal_panels(run)
+    named = panels.signal_panels(run)
     assert [p.name for p in named] == ["cart.position", "F"]
     labels = [curve.label for curve in named[0].curves]
     assert labels == ["seen", "true", "reference"]
@@ -186,9 +186,9 @@ def test_the_variance_of_a_noisy_loop_is_that_of_lyapunovs_equation(system):
 
 
 def held_law(system, plant):
-    from noslip.control.controllers.tracking import Tracking
-    from noslip.control.plant import PlantLaw
-    from noslip.control.reference.reference_motion import reference_motion
+    from noslip.control.closed_loop import Tracking
+    from noslip.control.reference_motion import reference_motion
+    from noslip.control.true_plant import PlantLaw
 
     motion = ns.motions.ExpressionMotion(coordinates={"cart.position": 1.0})
     wanted = reference_motion(system, motion)

@@ -8,15 +8,18 @@ from scipy.integrate import simpson
 from scipy.linalg import solve_continuous_are
 
 import noslip as ns
-from noslip.control.controllers.pose import PoseTracking
-from noslip.control.controllers.regulator import linear_quadratic, linearize_along
-from noslip.control.controllers.tracking import Tracking
-from noslip.control.motions.path import PathMotion
-from noslip.control.paths.curves import Circle, Line, Sine
-from noslip.control.reference.inverse import FollowMotion, trace_reference
-from noslip.control.reference.motion import ExpressionMotion
-from noslip.control.reference.reference_motion import start_on_motion
-from noslip.control.timing.laws import ConstantSpeed
+from noslip.control.closed_loop import Tracking
+from noslip.control.curves import Circle, Line, Sine
+from noslip.control.lqr import linear_quadratic, linearize_along
+from noslip.control.path_motion import PathMotion
+from noslip.control.path_tracking import PoseTracking
+from noslip.control.reference_motion import (
+    ExpressionMotion,
+    FollowMotion,
+    start_on_motion,
+    trace_reference,
+)
+from noslip.control.timing_laws import ConstantSpeed
 from noslip.model.forces import Motor
 from noslip.model.joints import Spherical
 

@@ -8,7 +8,7 @@ from scipy.integrate import simpson
 from scipy.linalg import solve_continuous_are
 
 import noslip as ns
-from noslip.control.controllers.regulator import linearize_along
+from noslip.control.lqr import linearize_along
 
 TRAILER = {"steering": "steer.angle", "hinge": "hinge.angle", "hitch": "c", "trailer": "l2"}
 STATES = {

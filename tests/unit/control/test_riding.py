@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.scene.assembly import scene
+from noslip.scene.assembly import frames, scene
 from noslip.scene.overlays import trace_names, traces
-from noslip.scene.poses import frames
 from noslip.show.plots.paths import ground_paths
 
 BASES = {"whipple-bicycle": "frame", "balancing-robot": "base"}

@@ -9,9 +9,9 @@ import pytest
 
 import noslip as ns
 from noslip.base.errors import ModelError
-from noslip.control.scenario import driven_system
+from noslip.control.controlled_runs import driven_system
 from noslip.model.files import model_to_toml, parse_model
-from noslip.model.scenario import Scenario, ScenarioFollower, ScenarioPlant
+from noslip.model.model import Scenario, ScenarioFollower, ScenarioPlant
 
 AGV = model_to_toml(dataclasses.replace(ns.load("agv"), scenario=None))
 TASK = """

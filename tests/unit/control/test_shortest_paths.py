@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.paths.arc_length import length
-from noslip.control.paths.base import heading
-from noslip.control.paths.shortest import PIECES, shortest_words
+from noslip.control.path_geometry import heading, length
+from noslip.control.shortest_paths import PIECES, shortest_words
 
 
 def driven(turns, lengths):

@@ -6,14 +6,13 @@ import pytest
 from backing_up import PATHS, STEERING, TRAILER, back_up
 
 import noslip as ns
-from noslip.control.controllers.base import AbstractSteeringController
-from noslip.control.controllers.steered import SteeredTracking
-from noslip.control.motions.trailer import TrailerMotion
-from noslip.control.paths.curves import Circle
-from noslip.control.reference.inverse import trace_reference
-from noslip.control.reference.motion import ExpressionMotion
-from noslip.control.timing.laws import ConstantSpeed
-from noslip.control.track import track
+from noslip.control.closed_loop import AbstractSteeringController
+from noslip.control.controlled_runs import track
+from noslip.control.curves import Circle
+from noslip.control.path_motion import TrailerMotion
+from noslip.control.path_tracking import SteeredTracking
+from noslip.control.reference_motion import ExpressionMotion, trace_reference
+from noslip.control.timing_laws import ConstantSpeed
 
 
 def test_what_cannot_be_steered_is_refused(system_of):

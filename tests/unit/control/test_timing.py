@@ -8,19 +8,21 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from noslip.base.families import members_of
-from noslip.control.paths.arc_length import length
-from noslip.control.paths.base import curvature, curvature_rate, stretch
-from noslip.control.paths.curves import Catenary, Circle, Ellipse, Line, Sine
-from noslip.control.timing.laws import (
+from noslip.control.curves import Catenary, Circle, Ellipse, Line, Sine
+from noslip.control.least_time import LeastTime
+from noslip.control.path_geometry import curvature, curvature_rate, length, stretch
+from noslip.control.timing_laws import (
     AbstractTiming,
     AbstractTimingPlan,
     ConstantEnergy,
     ConstantSpeed,
     Quintic,
+    SCurve,
+    SpeedProfile,
+    SpeedSchedule,
+    Trapezoidal,
     acceleration,
 )
-from noslip.control.timing.least_time import LeastTime
-from noslip.control.timing.piecewise import SCurve, SpeedProfile, SpeedSchedule, Trapezoidal
 
 ELLIPSE = Ellipse(half_width=3.0, half_height=1.0)
 WHOLE = length(ELLIPSE)

@@ -3,10 +3,17 @@
 import pytest
 
 from noslip.base.errors import SimulationError
-from noslip.control.paths.curves import Circle
-from noslip.control.text import parse_timing
-from noslip.control.timing.laws import ConstantEnergy, ConstantSpeed, Quintic
-from noslip.control.timing.piecewise import SCurve, SpeedProfile, SpeedSchedule, Trapezoidal
+from noslip.control.curves import Circle
+from noslip.control.member_texts import parse_timing
+from noslip.control.timing_laws import (
+    ConstantEnergy,
+    ConstantSpeed,
+    Quintic,
+    SCurve,
+    SpeedProfile,
+    SpeedSchedule,
+    Trapezoidal,
+)
 
 FORMS = {
     "quintic:60": Quintic(duration=60.0),

@@ -8,9 +8,9 @@ from backing_up import TRAILER, back_up
 from scipy.linalg import expm
 
 import noslip as ns
-from noslip.control.controllers import trailer
-from noslip.control.controllers.trailer import TrailerTracking
-from noslip.control.paths.curves import Circle
+from noslip.control import path_tracking
+from noslip.control.curves import Circle
+from noslip.control.path_tracking import TrailerTracking
 
 
 def test_the_linearization_is_that_of_the_textbook(system_of):
@@ -71,10 +71,10 @@ def test_gains_at_the_nodes_and_between_are_those_of_the_circle(system_of):
     """What is compiled: polynomials of the bend, against the Riccati equation."""
     system = system_of("tractor-trailer")
     controller = TrailerTracking(**TRAILER)
-    schedule = trailer._schedule(controller, system)
+    schedule = path_tracking._schedule(controller, system)
     length = system.model.parameter_values()["l2"]
-    assert 1.0 < schedule.widest <= trailer.WIDEST
-    nodes = np.cos(np.pi * (np.arange(trailer.DEGREE + 1) + 0.5) / (trailer.DEGREE + 1))
+    assert 1.0 < schedule.widest <= path_tracking.WIDEST
+    nodes = np.cos(np.pi * (np.arange(path_tracking.DEGREE + 1) + 0.5) / (path_tracking.DEGREE + 1))
     for sign, table in ((1.0, schedule.forward), (-1.0, schedule.reverse)):
         for parts, off in ((nodes, 1e-11), (np.linspace(-1.0, 1.0, 9), 5e-4)):
             for part in parts:

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.algebra.grid_splines import grid_spline
+from noslip.algebra.lookup_tables import grid_spline
 from noslip.engines.c_code import CWriter, c_number
 from noslip.engines.optimization import optimize
 from noslip.engines.program import LOOKUPS, MEANINGS, Operation, Program, interpret, trace_program

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from noslip.base import atomic
-from noslip.base.cache import LRUCache
+from noslip.base.memory import LRUCache
 from noslip.engines import code_store, llvm, machine_code
 from noslip.engines.code_store import _HEADER
 from noslip.engines.machine_code import CONTROL_FLOW_PASSES, stored_machine_code

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import RectBivariateSpline
 
-from noslip.algebra.grid_splines import GridSpline, grid_spline
-from noslip.algebra.step_tables import StepTable, step_table
+from noslip.algebra.lookup_tables import GridSpline, StepTable, grid_spline, step_table
 from noslip.engines.llvm import print_llvm, print_thread_functions
 from noslip.engines.native import compile_native, compile_wide
 from noslip.engines.optimization import lower_lookups, optimize

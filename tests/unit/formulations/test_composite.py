@@ -6,8 +6,14 @@ import pytest
 from states import admissible_states, at, numeric
 
 import noslip as ns
-from noslip.formulations.composite import composite_inertia, joint_inertias, motion_forces
-from noslip.formulations.tree import inverse_dynamics, lumped, mass_matrix
+from noslip.formulations.tree_dynamics import (
+    composite_inertia,
+    inverse_dynamics,
+    joint_inertias,
+    lumped,
+    mass_matrix,
+    motion_forces,
+)
 from noslip.model.forces import GRAVITY
 
 #: Two ways through a dozen bodies, relative to the largest entry.

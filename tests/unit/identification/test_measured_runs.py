@@ -8,9 +8,8 @@ import xarray
 from small_mechanisms import cart
 
 import noslip as ns
-from noslip.expressions.units import UnitError, read_unit
-from noslip.identification.measured import conversion
-from noslip.identification.measured_runs import measured_runs, unwrapped
+from noslip.expressions.arithmetic import UnitError, read_unit
+from noslip.identification.measured import conversion, measured_runs, unwrapped
 
 TEXT = """# logged on a bench
 time [ms],cart.position [mm],cart.speed [m/s],F,note [K]

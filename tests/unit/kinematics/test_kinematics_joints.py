@@ -12,7 +12,7 @@ from noslip.algebra.spatial import (
     turn_vector,
 )
 from noslip.base.families import members_of
-from noslip.kinematics.symbols import Reader
+from noslip.kinematics.tree import Reader
 from noslip.model.joints import AbstractJointType
 
 READ = Reader({})

@@ -7,7 +7,7 @@ from states import admissible_states, at, numeric
 
 import noslip as ns
 from noslip.formulations.complement import NaturalComplement
-from noslip.formulations.tree import basis_rate, kinetic_energy, row_rates
+from noslip.formulations.tree_dynamics import basis_rate, kinetic_energy, row_rates
 from noslip.kinematics.kinematics import trace
 from noslip.kinematics.tree import twists
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.kinematics.elimination import _pivots
+from noslip.kinematics.dependent_speeds import _pivots
 from noslip.kinematics.kinematics import trace
 
 

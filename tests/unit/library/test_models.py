@@ -167,8 +167,10 @@ def test_formulations_agree(name, rng):
 
 
 @models
-def test_its_file_has_one_public_function_to_build_it(name):
+def test_its_chapter_has_a_function_of_its_name_to_build_it(name):
     if ns.MODELS[name].endswith(".toml"):
         return
-    module = importlib.import_module(f"noslip.library.{ns.MODELS[name]}")
-    assert isinstance(module.build(), ns.Model)
+    module, function = ns.MODELS[name].split(":")
+    assert function == name.replace("-", "_")
+    built = getattr(importlib.import_module(f"noslip.library.{module}"), function)()
+    assert isinstance(built, ns.Model) and built.name == name

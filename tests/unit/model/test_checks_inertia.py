@@ -15,9 +15,8 @@ import noslip as ns
 from noslip.base.errors import Fault
 from noslip.formulations.desantis import body_jacobian
 from noslip.kinematics.kinematics import trace
-from noslip.model.checks import check_model
-from noslip.model.checks_inertia import _turns
-from noslip.model.spanning_tree import topology
+from noslip.model.checks import _turns, check_model
+from noslip.model.model import topology
 
 FLAT = {"inertia": None, "moment": 1.0}
 ABOUT_Z = ns.joints.Revolute(axis=(0.0, 0.0, -2.0))

@@ -9,8 +9,7 @@ from noslip.model.bodies import Box
 from noslip.model.checks import check_model
 from noslip.model.files import model_to_toml, parse_model
 from noslip.model.joints import Planar
-from noslip.model.model import ModelBuilder
-from noslip.model.scenario import Scenario
+from noslip.model.model import ModelBuilder, Scenario
 
 
 @pytest.mark.parametrize(

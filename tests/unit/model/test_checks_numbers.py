@@ -12,7 +12,7 @@ from noslip.model.checks import check_model
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import JointFriction, Spring
 from noslip.model.joints import Angles, Free, Prismatic, Revolute
-from noslip.model.scenario import Scenario
+from noslip.model.model import Scenario
 from noslip.model.surfaces import Ball, Disk, Torus
 
 

@@ -8,8 +8,7 @@ from cart_model import CART, FLYER, LOOP, faults, more, parameter
 from noslip.base.errors import Fault, ModelError
 from noslip.model.checks import check_model
 from noslip.model.forces import SpeedInput
-from noslip.model.model import IndependentSpeed
-from noslip.model.scenario import Scenario
+from noslip.model.model import IndependentSpeed, Scenario
 
 
 def run(model=CART, **changes):

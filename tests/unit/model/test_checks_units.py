@@ -7,10 +7,9 @@ import pytest
 from cart_model import CART, FLYER, RIM, faults, more, parameter, swap
 
 import noslip as ns
-from noslip.expressions.arithmetic import nominal
-from noslip.expressions.units import UNITS, read_unit
+from noslip.expressions.arithmetic import UNITS, nominal, read_unit
 from noslip.model.checks import check_model, find_faults
-from noslip.model.checks_units import dimension
+from noslip.model.expression_checks import dimension
 from noslip.model.forces import (
     ForceInput,
     JointDamper,
@@ -21,9 +20,8 @@ from noslip.model.forces import (
     Tire,
     Wrench,
 )
-from noslip.model.model import IndependentSpeed
+from noslip.model.model import IndependentSpeed, Scenario
 from noslip.model.rows import PositionRow, VelocityRow
-from noslip.model.scenario import Scenario
 from noslip.model.surfaces import Ball, Torus
 
 # names by their units

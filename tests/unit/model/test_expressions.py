@@ -22,7 +22,7 @@ from noslip.expressions.arithmetic import (
     nominal,
     parse,
 )
-from noslip.model.parameter_dependence import Dependence, dependence
+from noslip.model.rows import Dependence, dependence
 
 
 @pytest.mark.parametrize(

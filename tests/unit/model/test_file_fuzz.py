@@ -13,6 +13,7 @@ from noslip.base.errors import ModelError
 from noslip.model.bodies import Body, Box, Cylinder, Placement, Ring, Sphere
 from noslip.model.checks import check_model
 from noslip.model.contacts import KnifeEdge, Plane, Rolling
+from noslip.model.expression_checks import vocabulary
 from noslip.model.files import model_to_toml, parse_model
 from noslip.model.forces import (
     ForceInput,
@@ -34,11 +35,9 @@ from noslip.model.joints import (
     Revolute,
     Spherical,
 )
-from noslip.model.known_names import vocabulary
-from noslip.model.model import IndependentSpeed, Model
+from noslip.model.model import IndependentSpeed, Model, Scenario
 from noslip.model.quantities import Parameter
 from noslip.model.rows import PositionRow, VelocityRow
-from noslip.model.scenario import Scenario
 from noslip.model.schema import Kind, keys_of
 from noslip.model.surfaces import Ball, Disk, Torus
 

@@ -9,8 +9,7 @@ import pytest
 
 import noslip as ns
 from noslip.base.families import isolated
-from noslip.model.json_schema import model_schema
-from noslip.model.tables import table_from_model
+from noslip.model.files import model_schema, table_from_model
 
 LIBRARY = Path(ns.__file__).parent / "library"
 PAGES = sorted((Path(__file__).parents[3] / "docs").glob("*.md"))

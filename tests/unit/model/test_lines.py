@@ -7,7 +7,7 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noslip.model.lines import MAX_NESTING, NestingError, line_numbers
+from noslip.model.files import MAX_NESTING, NestingError, line_numbers
 
 TEXT = '''\
 # a comment with [brackets] and = signs

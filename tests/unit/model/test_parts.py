@@ -652,7 +652,7 @@ def test_bases_on_rollers_move_as_lagrange_says(name, rng):
 
 
 def ns_number(scalar, values):
-    from noslip.model.number_reader import number
+    from noslip.model.quantities import number
 
     return number(scalar, values)
 

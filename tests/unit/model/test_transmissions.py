@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import simpson
 
 import noslip as ns
-from noslip.scene.defaults import default_shapes
+from noslip.scene.geometry import default_shapes
 
 INERTIA = {"a": 0.02, "b": 0.05, "c": 0.03}
 TORQUE = {"a": 0.7, "b": -0.2, "c": 0.4}

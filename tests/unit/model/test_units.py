@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from noslip.expressions.units import UNITS, UnitError, read_unit, unit_text
+from noslip.expressions.arithmetic import UNITS, UnitError, read_unit, unit_text
 
 #: What each derived unit is in base units, by its definition in SI.
 DEFINITIONS = {

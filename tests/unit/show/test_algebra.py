@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 
 from noslip.engines.program import LOOKUPS, MEANINGS, interpret, trace_program
 from noslip.engines.sympy_target import apply_kind, to_sympy
-from noslip.show.equations.algebra import MAX_TERMS, ONE, Algebra, Atom, Budget, TooLarge, content
-from noslip.show.equations.closed_forms import forms_of
-from noslip.show.equations.factoring import Writer
+from noslip.show.equations.polynomials import (
+    MAX_TERMS,
+    ONE,
+    Algebra,
+    Atom,
+    Budget,
+    TooLarge,
+    content,
+    forms_of,
+)
+from noslip.show.equations.writing import Writer
 
 PLENTY = 10**6
 

@@ -9,12 +9,10 @@ import sympy
 from sled_with_rotor import METHODS, REDUCED
 
 import noslip as ns
-from noslip.model.angle_coordinates import in_angles
-from noslip.show.equations.blocks import Lines
-from noslip.show.equations.coordinates import ANGLES, QUATERNION, printed_equations
+from noslip.model.model import in_angles
 from noslip.show.equations.derivation_text import Derivation, derivation
-from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.typeset import to_text
+from noslip.show.equations.layout import Lines, to_text
+from noslip.show.equations.subject import ANGLES, QUATERNION, Subject, printed_equations
 
 NONSPINNING = (
     "w1 = disk.tilt_rate",

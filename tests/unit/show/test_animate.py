@@ -15,11 +15,9 @@ from recordings import read_recording
 
 import noslip as ns
 from noslip.cli import main
-from noslip.scene.assembly import scene
+from noslip.scene.assembly import frames, scene
 from noslip.scene.cameras import Camera, CameraView
-from noslip.scene.film import Film
-from noslip.scene.poses import frames
-from noslip.scene.render import nearest_pixels, shadows, vertex_normals
+from noslip.scene.film import Film, nearest_pixels, shadows, vertex_normals
 from noslip.show.animate import film_rate, recorded
 
 
@@ -282,7 +280,7 @@ def test_shadows_lie_on_the_ground_along_the_light(rng):
 
 
 def test_normals_of_a_sphere_point_away_from_its_middle():
-    from noslip.model.triangles import sphere
+    from noslip.model.bodies import sphere
 
     points, faces = sphere(2.0, 64)
     poles = np.abs(points[:, 2]) > 1.99

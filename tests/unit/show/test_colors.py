@@ -9,8 +9,8 @@ from runs_to_plot import lines_of, run_of
 
 import noslip as ns
 from noslip.scene import colors, overlays
-from noslip.scene.meshes import rgb
-from noslip.show.plots.style import DASHES
+from noslip.scene.geometry import rgb
+from noslip.show.plots.sheets import DASHES
 
 
 def test_paths_have_the_colors_of_the_traces():

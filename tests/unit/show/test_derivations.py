@@ -15,15 +15,11 @@ from sled_with_rotor import METHODS, REDUCED, model, sled_with_rotor
 
 import noslip as ns
 from noslip.show.equations import writing
-from noslip.show.equations.blocks import Lines, Paragraph, glyphs_in
-from noslip.show.equations.confirming import Alphabet, Item, worst_difference
-from noslip.show.equations.coordinates import printed_equations
 from noslip.show.equations.derivation_text import derivation
-from noslip.show.equations.equation_formats import equations_text
-from noslip.show.equations.factoring import tidied
-from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.typeset import to_text
-from noslip.show.equations.writing import write
+from noslip.show.equations.documents import equations_text
+from noslip.show.equations.layout import Glyph, Lines, Paragraph, glyphs_in, to_text
+from noslip.show.equations.subject import printed_equations
+from noslip.show.equations.writing import Alphabet, Item, tidied, worst_difference, write
 
 
 @cache
@@ -255,8 +251,8 @@ def test_two_runs_are_the_same_to_the_byte():
     """Whatever the seed of Python's hashes is, in every format."""
     code = (
         "import noslip as ns; from noslip.show.equations.derivation_text import *; "
-        "from noslip.base.formats import known_formats; "
-        "from noslip.show.equations.equation_formats import AbstractEquationFormat; "
+        "from noslip.base.families import known_formats; "
+        "from noslip.show.equations.documents import AbstractEquationFormat; "
         "formats = known_formats(AbstractEquationFormat).values(); "
         "found = [derivation(ns.derive(ns.load(n))) for n in ('agv', 'rolling-disk')]; "
         "print(*[f.text(d.title, d.sections) for d in found for f in formats])"
@@ -347,13 +343,13 @@ def test_inertia_and_velocity_terms_are_sums_over_bodies():
 
 
 def test_a_wrong_sum_over_bodies_is_found(monkeypatch):
-    from noslip.show.equations.derivations import twists
+    from noslip.show.equations import derivations
 
     def twice(node, rate, J):
         return turning(node, 2 * rate, J)
 
-    turning = twists._turning
-    monkeypatch.setattr(twists, "_turning", twice)
+    turning = derivations._turning
+    monkeypatch.setattr(derivations, "_turning", twice)
     done = derivation(ns.derive(ns.load("lhd-noslip"), ns.DeSantis()))
     assert done.written.is_confirmed and not done.is_confirmed
 

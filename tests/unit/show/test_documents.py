@@ -12,12 +12,15 @@ from click.testing import CliRunner
 from sled_with_rotor import METHODS, model, sled_with_rotor
 
 import noslip as ns
-from noslip.base.formats import known_formats
+from noslip.base.families import known_formats
 from noslip.cli import main
-from noslip.show.equations.blocks import Paragraph, Section
 from noslip.show.equations.derivation_text import derivation
-from noslip.show.equations.documents import markdown_document
-from noslip.show.equations.equation_formats import AbstractEquationFormat, equations_text
+from noslip.show.equations.documents import (
+    AbstractEquationFormat,
+    equations_text,
+    markdown_document,
+)
+from noslip.show.equations.layout import Paragraph, Section
 from noslip.show.equations.small_motions import linear_equations
 
 FORMATS = known_formats(AbstractEquationFormat)

@@ -8,13 +8,13 @@ import re
 import pytest
 from fontTools.ttLib import TTFont
 
-from noslip.show.equations import fonts
+from noslip.show.equations import documents
 from noslip.show.equations.documents import html_document
 
 
 @pytest.fixture(scope="module")
 def font() -> TTFont:
-    found = re.search(r"base64,([\w+/=]+)\)", fonts.font_style())
+    found = re.search(r"base64,([\w+/=]+)\)", documents.font_style())
     return TTFont(io.BytesIO(base64.b64decode(found[1])))
 
 
@@ -44,10 +44,10 @@ def test_a_page_without_the_package_uses_a_font_of_the_system(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    fonts.subset.cache_clear()
+    documents.subset.cache_clear()
     try:
-        assert fonts.font_style() == ""
+        assert documents.font_style() == ""
         assert "<h1>a</h1>" in html_document("a", [])
     finally:
         monkeypatch.undo()
-        fonts.subset.cache_clear()
+        documents.subset.cache_clear()

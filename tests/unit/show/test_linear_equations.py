@@ -5,8 +5,8 @@ import pytest
 import sympy
 
 import noslip as ns
+from noslip.show.equations.layout import to_text
 from noslip.show.equations.small_motions import linear_equations
-from noslip.show.equations.typeset import to_text
 from oracles.whipple import canonical_matrices
 
 

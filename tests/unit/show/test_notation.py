@@ -4,13 +4,19 @@ import pytest
 from sled_with_rotor import METHODS, model
 
 import noslip as ns
-from noslip.base.formats import known_formats
+from noslip.base.families import known_formats
 from noslip.expressions.letters import read_symbol
 from noslip.show.equations.derivation_text import derivation
-from noslip.show.equations.equation_formats import AbstractEquationFormat, equations_text
-from noslip.show.equations.glyphs import Glyph, escape_latex, glyph_of_name, glyph_of_text
-from noslip.show.equations.notation import Notation
-from noslip.show.equations.typeset import to_latex, to_mathml
+from noslip.show.equations.documents import AbstractEquationFormat, equations_text
+from noslip.show.equations.layout import (
+    Glyph,
+    escape_latex,
+    glyph_of_name,
+    glyph_of_text,
+    to_latex,
+    to_mathml,
+)
+from noslip.show.equations.subject import Notation
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from runs_to_plot import audited, run_of, system_of, tracked
 from sled_with_rotor import sled_with_rotor
 
 import noslip as ns
+from noslip.scene.assembly import frames, start_frame
 from noslip.scene.colors import INK
-from noslip.scene.poses import frames, start_frame
 from noslip.show import displays
 from noslip.show.displays import matrices_html, portrait
 from noslip.show.notebook import (
@@ -187,7 +187,7 @@ def test_a_certificate_shows_every_check():
 
 
 def test_a_certificate_that_fails_says_so():
-    from noslip.formulations.certificate import CheckResult
+    from noslip.formulations.verify import CheckResult
 
     bad = ns.results.Certificate(
         model="m", formulations=("a", "b"), states=1, vakonomic=0.0,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.model.number_reader import NumberReader
+from noslip.model.quantities import NumberReader
 from noslip.show.paper_schematics import (
     HEIGHT,
     SCHEMATICS,

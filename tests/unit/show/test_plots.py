@@ -8,8 +8,8 @@ from runs_to_plot import MODELS, audited, drawn, lines_of, names_beside, run_of,
 from scipy.interpolate import CubicSpline
 
 import noslip as ns
-from noslip.show.axis_units import QUANTITIES, axis_label, unit_text
-from noslip.show.plots.histories import by_magnitude
+from noslip.show.headlines import QUANTITIES, axis_label, unit_text
+from noslip.show.plots.panels import by_magnitude
 from noslip.show.plots.plotting import FIGURES, run_sheets
 
 HISTORIES = ("histories", "coordinates", "speeds", "accelerations", "inputs", "reactions")

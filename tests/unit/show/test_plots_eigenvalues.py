@@ -6,7 +6,7 @@ from runs_to_plot import names_beside
 
 import noslip as ns
 from noslip.analysis.modes import behavior, followed, paired
-from noslip.show.plots.eigenvalues import stable_ranges
+from noslip.show.plots.plotting import stable_ranges
 
 NO_VECTORS = np.zeros((0, 0, 0))
 

@@ -12,8 +12,8 @@ from runs_to_plot import run_of
 
 import noslip as ns
 from noslip.scene.colors import INK, PALETTE
-from noslip.show.plots import files
-from noslip.show.plots.files import FigureFile, png_bytes, svg_text
+from noslip.show.plots import painting
+from noslip.show.plots.painting import FigureFile, png_bytes, svg_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 BEGINNINGS = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml", ".pdf": b"%PDF-"}
@@ -61,7 +61,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(figure, tmp_path, monkey
     def break_off(*words, **options):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(files, "png_bytes", break_off)
+    monkeypatch.setattr(painting, "png_bytes", break_off)
     with pytest.raises(OSError, match="no space"):
         FigureFile(target).save(figure)
     assert target.read_bytes() == before
@@ -107,7 +107,7 @@ def test_svg_refers_to_itself_alone(figure):
         own = {element.get("id") for element in root.iter()} - {None}
         assert own and all(identity.startswith(f"{name}-") for identity in own)
         text = ElementTree.tostring(root, encoding="unicode")
-        referred = set(files.re.findall(r"#([\w-]+)", text.replace("&#", "")))
+        referred = set(painting.re.findall(r"#([\w-]+)", text.replace("&#", "")))
         assert {r for r in referred if not _is_color(r)} == own
         names.append(own)
     assert not names[0] & names[1]
@@ -124,7 +124,7 @@ def test_svg_draws_the_numbers_of_the_run(figure):
     ax = figure.axes[0]
     style = f"stroke: {PALETTE[1]}"
     outline = next(p for p in root.iter(f"{SVG}path") if style in p.get("style", ""))
-    numbers = np.array([float(x) for x in files.re.findall(r"-?\d+\.?\d*", outline.get("d"))])
+    numbers = np.array([float(x) for x in painting.re.findall(r"-?\d+\.?\d*", outline.get("d"))])
     points = numbers.reshape(-1, 2)
     height = 72 * figure.get_figheight()
     box = ax.get_position()

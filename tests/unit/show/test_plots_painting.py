@@ -12,11 +12,8 @@ from scipy.ndimage import maximum_filter, minimum_filter
 
 from noslip.scene.colors import INK, PALETTE
 from noslip.show.plots import painting
-from noslip.show.plots.figures import figure_of
-from noslip.show.plots.files import DPI, png_bytes
-from noslip.show.plots.histories import phase_panels
-from noslip.show.plots.painting import sheet_png, sheet_svg
-from noslip.show.plots.panels import lay_out
+from noslip.show.plots.painting import DPI, figure_of, png_bytes, sheet_png, sheet_svg
+from noslip.show.plots.panels import lay_out, phase_panels
 from noslip.show.plots.plotting import run_sheets
 from noslip.show.plots.sheets import band_polygons
 

@@ -8,10 +8,18 @@ from runs_to_plot import MODELS, audited, run_of, tracked
 
 import noslip as ns
 from noslip.scene.colors import INK, PALETTE
-from noslip.scene.meshes import rgb
-from noslip.show.plots.figures import figure_of
+from noslip.scene.geometry import rgb
+from noslip.show.plots.painting import figure_of
 from noslip.show.plots.plotting import run_sheets
-from noslip.show.plots.style import DASHES, Decimals, Powers, color, dashes, exponent_of, tick_texts
+from noslip.show.plots.sheets import (
+    DASHES,
+    Decimals,
+    Powers,
+    color,
+    dashes,
+    exponent_of,
+    tick_texts,
+)
 
 
 def test_more_curves_than_colors_differ_by_dashes():

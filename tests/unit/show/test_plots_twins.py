@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from runs_to_plot import names_beside
 
-from noslip.show.plots.curves import Curve, Panel
-from noslip.show.plots.figures import figure_of
+from noslip.show.plots.painting import figure_of
 from noslip.show.plots.panels import lay_out
+from noslip.show.plots.sheets import Curve, Panel
 
 T = np.linspace(0.0, 1.0, 101)
 

@@ -12,13 +12,11 @@ from html_page import HtmlPage
 
 import noslip as ns
 from noslip.cli import main
-from noslip.show.plots.histories import adapted_panels, main_signals, signal_panels
-from noslip.show.report import pictures
-from noslip.show.report.answers import answers
+from noslip.show.plots.panels import adapted_panels, main_signals, signal_panels
+from noslip.show.report import sections
 from noslip.show.report.elements import number, number_text, quantity, words
-from noslip.show.report.pictures import LONGEST, pace
 from noslip.show.report.report import report_html
-from noslip.show.report.report_subject import gather
+from noslip.show.report.sections import LONGEST, answers, gather, pace
 
 SECTIONS = {
     "motion": "Motion",
@@ -299,8 +297,8 @@ def test_a_run_with_a_filter_opens_with_its_error_and_what_the_controller_saw(sy
         for x in "xy"
     ]
     assert f"{100 * np.mean(within):.0f} % of the time" in found.comment
-    sheets = pictures.sheets(subject)
-    first = pictures.first_figures(run, sheets)
+    sheets = sections.sheets(subject)
+    first = sections.first_figures(run, sheets)
     assert {"path", "controller"} <= set(first)
     assert "signals" in sheets and not {"signals", "inputs"} & set(first)
     drawn = [panel.name for panel in signal_panels(run, only=main_signals(run))]
@@ -325,21 +323,21 @@ def test_what_an_adaptive_controller_found_is_beside_what_the_plant_has(system_o
     assert (panel.name, panel.unit) == ("m3", "kg")
     assert np.array_equal(panel.curves[0].y, run["adapted.m3"])
     assert set(panel.curves[1].y) == {2.5}
-    assert "adapted" in pictures.first_figures(run, pictures.sheets(subject))
+    assert "adapted" in sections.first_figures(run, sections.sheets(subject))
     with refuses(ns.SimulationError, "no adapted parameters", "manipulator-3r", "AdaptiveTracking"):
         adapted_panels(ns.simulate(arm, duration=0.1))
 
 
 def test_two_figures_are_open_and_others_where_there_is_room():
-    height = pictures.column_height
+    height = sections.column_height
     assert height([4.0, 3.0, 2.0]) == 5.0  # 4 | 3 + 2
     assert height([1.0, 2.0, 5.0]) == 5.0
     assert height([]) == 0.0
     # the first stays the first; 3 + 2 | 4, not 3 | 4 + 2
     heights = {"path": 3.0, "errors": 4.0, "inputs": 2.0}
-    assert pictures.arranged(list(heights), heights) == ["path", "inputs", "errors"]
+    assert sections.arranged(list(heights), heights) == ["path", "inputs", "errors"]
     heights["errors"] = 1.0
-    assert pictures.arranged(list(heights), heights) == list(heights)
+    assert sections.arranged(list(heights), heights) == list(heights)
 
 
 def test_errors_of_an_exact_run_are_folded(agv):

@@ -11,16 +11,20 @@ from scipy.integrate import cumulative_simpson
 import noslip as ns
 from mechanisms import MECHANISMS
 from noslip.algebra.spatial import quaternion_from_angles, rotation_from_angles
-from noslip.model.bodies import WORLD
-from noslip.model.number_reader import angles_of, number, numbers, rotation_to
-from noslip.model.triangles import box, cone, cylinder, ring, sphere
-from noslip.scene.assembly import scene
+from noslip.model.bodies import WORLD, box, cone, cylinder, ring, sphere
+from noslip.model.quantities import angles_of, number, numbers, rotation_to
+from noslip.scene.assembly import frames, part_poses, scene
 from noslip.scene.cameras import CameraView, camera, extent, followed, is_far
-from noslip.scene.geometry import placed, quaternions_of, rotations_of, without_jumps
-from noslip.scene.meshes import shape_mesh
+from noslip.scene.geometry import (
+    placed,
+    quaternions_of,
+    rollers,
+    rolling_rate,
+    rotations_of,
+    shape_mesh,
+    without_jumps,
+)
 from noslip.scene.overlays import KINDS, Trace, grids, rounded, scale_text, trace_names, traces
-from noslip.scene.poses import frames, part_poses
-from noslip.scene.rollers import rollers, rolling_rate
 
 NAMES = (*ns.MODELS, *MECHANISMS)
 

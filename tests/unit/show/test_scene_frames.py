@@ -9,9 +9,9 @@ import pytest
 from newton_euler import NewtonEuler
 
 import noslip as ns
-from noslip.model.number_reader import numbers
+from noslip.model.quantities import numbers
+from noslip.scene.assembly import film_times, frames
 from noslip.scene.geometry import rotations_of
-from noslip.scene.poses import film_times, frames
 
 LIBRARY = tuple(ns.MODELS)
 

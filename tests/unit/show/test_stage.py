@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.scene.assembly import scene
-from noslip.scene.poses import frames
+from noslip.scene.assembly import frames, scene
 from noslip.scene.stage import GHOST, Stage, quiet_server
 
 

@@ -5,11 +5,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import sympy
 
-from noslip.show.equations.arranger import Arranger
 from noslip.show.equations.documents import broken, broken_math
-from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import MathRow, formula
-from noslip.show.equations.typeset import to_latex, to_mathml, to_text
+from noslip.show.equations.layout import Glyph, MathRow, formula, to_latex, to_mathml, to_text
+from noslip.show.equations.writing import Arranger
 
 x, y, m, v = sympy.symbols("x y m v", real=True)
 RANKS = {m: (0, 0), x: (3, 0), y: (3, 1), v: (4, 0)}

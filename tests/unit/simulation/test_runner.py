@@ -299,7 +299,7 @@ class TestWorkers:
         }
         allowed = {
             "simulation/batches/batch_request.py": "awaits all in its `with`",
-            "cli/interrupt.py": "hears Ctrl-C",
+            "cli/console.py": "hears Ctrl-C",
             "interrupts.py": "repeats Ctrl-C",
         }
         own = {path for path in found if not path.startswith("studio/")}

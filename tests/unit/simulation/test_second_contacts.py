@@ -7,7 +7,7 @@ import pytest
 
 import noslip as ns
 from noslip.model.grounds import GridGround
-from noslip.model.number_reader import NumberReader
+from noslip.model.quantities import NumberReader
 
 #: A level floor with a narrow bump at x = 1.
 BUMP = "0.1*exp(-((x - 1)/0.07)^2)"

@@ -2,7 +2,7 @@
 
 import threading
 
-from noslip.studio.running.session import Session
+from noslip.studio.session import Session
 
 
 class Record:

@@ -8,12 +8,11 @@ import pytest
 from studio_record import show
 
 import noslip as ns
-from noslip.control.scenario import run_scenario
+from noslip.control.controlled_runs import run_scenario
 from noslip.model.files import parse_model
-from noslip.studio.choosing.choice import INPUTS, PATH
-from noslip.studio.choosing.link import PageView
-from noslip.studio.page.downloads import KINDS, file_stem, make_file
-from noslip.studio.running.model_catalog import ModelCatalog
+from noslip.studio.choice import INPUTS, PATH, PageView
+from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.page.control_panels import KINDS, file_stem, make_file
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.driving.channels import FORCE, PLACE, SPEED, make_controls
-from noslip.control.driving.command_laws import Servo
-from noslip.control.driving.driver import Driver
+from noslip.control.driving import FORCE, PLACE, SPEED, Driver, Servo, make_controls
 from noslip.library import MODELS
+from noslip.scene.assembly import frames as make_frames
 from noslip.scene.assembly import scene
-from noslip.scene.poses import frames as make_frames
 from noslip.simulation.starts.completion import complete_start
-from noslip.studio.running.drive import DriveFrames
+from noslip.studio.runs import DriveFrames
 
 VEHICLES = ("agv", "tractor-trailer", "lhd", "lhd-noslip", "tricycle", "carriage", "vertical-disk")
 ARMS = ("manipulator-2r", "manipulator-6r")

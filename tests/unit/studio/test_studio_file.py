@@ -7,8 +7,8 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
-from noslip.studio.running.model_catalog import ModelCatalog
-from noslip.studio.running.session import Session
+from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.session import Session
 
 
 def save(path, text):

@@ -3,15 +3,21 @@
 import pytest
 
 import noslip as ns
-from noslip.control.paths.arc_length import length
-from noslip.control.scenario import run_scenario
-from noslip.control.text import parse_timing
+from noslip.control.controlled_runs import run_scenario
+from noslip.control.member_texts import parse_timing
+from noslip.control.path_geometry import length
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter
-from noslip.show.knobs import Knob, round_step
-from noslip.studio.choosing.choice import chosen_start, first_choice
-from noslip.studio.choosing.controls import start_knobs
-from noslip.studio.choosing.family_forms import form_kinds, form_knobs, form_text, read_path
+from noslip.show.explore import Knob, round_step
+from noslip.studio.choice import (
+    chosen_start,
+    first_choice,
+    form_kinds,
+    form_knobs,
+    form_text,
+    read_path,
+    start_knobs,
+)
 
 
 def parameter(value, unit="kg"):

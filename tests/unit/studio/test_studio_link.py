@@ -8,8 +8,9 @@ from studio_record import Record, show
 
 import noslip as ns
 from noslip.base.errors import SimulationError
-from noslip.studio.choosing.choice import INPUTS, PATH
-from noslip.studio.choosing.link import (
+from noslip.studio.choice import (
+    INPUTS,
+    PATH,
     PageLink,
     PageView,
     changed_choice,
@@ -18,12 +19,11 @@ from noslip.studio.choosing.link import (
     read_link,
     write_link,
 )
-from noslip.studio.running.chosen_run import perform
-from noslip.studio.running.model_catalog import Mechanism, ModelCatalog
-from noslip.studio.running.session import Session
-from noslip.studio.running.worker import Cancel
+from noslip.studio.model_catalog import Mechanism, ModelCatalog
+from noslip.studio.page.browser import Visit, read_visit
+from noslip.studio.runs import Cancel, perform
 from noslip.studio.server import Studio
-from noslip.studio.viewer import Visit, read_visit
+from noslip.studio.session import Session
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import pytest
 from studio_record import show
 
 from noslip.base.errors import Fault
+from noslip.studio.model_catalog import ModelCatalog
 from noslip.studio.page.plots_panel import (
     column,
     plot_data,
@@ -19,7 +20,6 @@ from noslip.studio.page.texts import (
     faults_html,
     verdicts_html,
 )
-from noslip.studio.running.model_catalog import ModelCatalog
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,10 @@ from studio_record import Record, show
 import noslip as ns
 from noslip.scene.assembly import scene
 from noslip.scene.stage import quiet_server
-from noslip.studio.choosing.choice import PATH
-from noslip.studio.choosing.family_forms import DRAWN
-from noslip.studio.choosing.link import changed_choice, differences
-from noslip.studio.page.path_handles import Floor, PathHandles, path_shape
-from noslip.studio.running.model_catalog import ModelCatalog
-from noslip.studio.running.session import MOST_POINTS, Session
+from noslip.studio.choice import DRAWN, PATH, changed_choice, differences
+from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.page.scene_panel import Floor, PathHandles, path_shape
+from noslip.studio.session import MOST_POINTS, Session
 
 FLAT = Floor(np.eye(3), np.zeros(3))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from noslip.studio.page.player import Player
+from noslip.studio.page.control_panels import Player
 
 
 @pytest.fixture

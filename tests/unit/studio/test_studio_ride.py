@@ -9,16 +9,13 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
-from noslip.control.driving.balancing import regulate
-from noslip.control.driving.channels import FORCE, SPEED, make_controls
-from noslip.control.driving.command_laws import REACH, STEP
-from noslip.control.driving.driver import Driver
+from noslip.control.driving import FORCE, REACH, SPEED, STEP, Driver, make_controls, regulate
 from noslip.scene.assembly import scene
 from noslip.simulation.starts.completion import complete_start
-from noslip.studio.choosing.choice import first_choice
-from noslip.studio.running.drive import continued_start, drive_start
-from noslip.studio.running.model_catalog import ModelCatalog
-from noslip.studio.running.session import Session
+from noslip.studio.choice import first_choice
+from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.runs import continued_start, drive_start
+from noslip.studio.session import Session
 
 #: The integration has a tolerance of 1e-8, and what is left of a turn has died out to about that.
 SETTLED = 1e-6
@@ -206,7 +203,7 @@ def test_traced_states_are_those_of_the_steady_motion():
 
 
 def test_gains_are_those_of_the_stable_half_of_the_hamiltonian():
-    from noslip.control.driving.balancing import ANGLE, CHANGE, RATE
+    from noslip.control.driving import ANGLE, CHANGE, RATE
 
     system = bicycle()
     line = ns.linearize(system, {"speed": 3.0})

@@ -7,11 +7,10 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
-from noslip.control.scenario import run_scenario
-from noslip.studio.choosing.choice import INPUTS, PATH, SCENARIO
-from noslip.studio.choosing.controls import PARAMETERS, START, TASK
-from noslip.studio.running.model_catalog import ModelCatalog
-from noslip.studio.running.session import STANDING, Session, faults_of
+from noslip.control.controlled_runs import run_scenario
+from noslip.studio.choice import INPUTS, PARAMETERS, PATH, SCENARIO, START, TASK
+from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.session import STANDING, Session, faults_of
 
 
 @pytest.fixture(scope="module")

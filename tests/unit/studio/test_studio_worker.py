@@ -3,7 +3,7 @@
 import threading
 import time
 
-from noslip.studio.running.worker import Superseded, Worker
+from noslip.studio.runs import Superseded, Worker
 
 
 class Slow:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noslip.sweeps.design import read_design
-from noslip.sweeps.sensitivity_indices import SobolIndices
+from noslip.sweeps.measures import SobolIndices
 
 NAMES = ("a", "b", "c")
 #: y = sin a + 7 sin² b + 0.1 c⁴ sin a on (−π, π)³ (Saltelli et al. 2008)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noslip.sweeps.design import AxisFactor, Design
-from noslip.sweeps.layers import (
+from noslip.sweeps.measures import (
     Layer,
     layer_from_json,
     new_boxes,

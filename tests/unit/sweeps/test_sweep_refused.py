@@ -47,9 +47,9 @@ def test_a_wrong_setting_is_one_fault_and_leaves_nothing(tmp_path, settings, lan
 
 def test_without_a_scheduler_nothing_is_left(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    from noslip.sweeps import dask_cluster
+    from noslip.sweeps import execute
 
-    monkeypatch.setattr(dask_cluster, "CONNECT", 0.2)
+    monkeypatch.setattr(execute, "CONNECT", 0.2)
     with pytest.raises(ns.SimulationError, match="scheduler"):
         ns.sweep(ns.load("knife-edge"), folder=tmp_path / "study", on="tcp://127.0.0.1:1", **WISH)
     assert not list(tmp_path.iterdir())

@@ -12,8 +12,7 @@ import pytest
 
 import noslip as ns
 from noslip.base.errors import StorageError
-from noslip.sweeps.dataset import StoreReader
-from noslip.sweeps.store import read_store
+from noslip.sweeps.store import StoreReader, read_store
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent / "hostile"))

@@ -10,8 +10,7 @@ import noslip as ns
 from noslip.engines.devices import HostDevice
 from noslip.sweeps.design import read_design
 from noslip.sweeps.execute import measure_block
-from noslip.sweeps.layers import Layer, whole
-from noslip.sweeps.measures import FINISHED
+from noslip.sweeps.measures import FINISHED, Layer, whole
 from noslip.sweeps.sweep_request import make_work
 
 DISK = "rolling-disk"

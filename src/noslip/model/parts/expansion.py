@@ -13,20 +13,21 @@ from itertools import combinations
 
 import numpy as np
 
-from noslip.base import Fault, ModelError
-from noslip.model.checks import check_kinds, find_faults
-from noslip.model.checks_expressions import check_expressions
-from noslip.model.checks_names import check_identifier, check_references
-from noslip.model.checks_numbers import check_numbers
-from noslip.model.checks_units import check_units
-from noslip.model.composite_joints import expand
+from noslip.base import Array, Fault, ModelError
+from noslip.model.checks import check_identifier, check_kinds, check_references, find_faults
+from noslip.model.expression_checks import (
+    Fields,
+    check_expressions,
+    check_numbers,
+    check_units,
+    vocabulary,
+)
 from noslip.model.findings import Finding, field, owner
-from noslip.model.known_names import Fields, vocabulary
-from noslip.model.model import Model, ModelBuilder, PartExpansion, PartSign
-from noslip.model.number_reader import Array, NumberReader, rotation_about
+from noslip.model.joints import expand
+from noslip.model.model import Model, ModelBuilder, PartExpansion, PartSign, rest_poses
 from noslip.model.parts.part import AbstractPart, WheelOutline
+from noslip.model.quantities import NumberReader, rotation_about
 from noslip.model.schema import leaves
-from noslip.model.spanning_tree import rest_poses
 
 #: How far a wheel may be from the ground, relative to its radius.
 TOUCHING = 1e-6

@@ -15,16 +15,12 @@ import numpy as np
 import sympy
 
 from noslip import Equations
-from noslip.show.equations.blocks import Section, words
-from noslip.show.equations.closed_forms import SECONDS
-from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item
-from noslip.show.equations.coordinates import printed_equations
-from noslip.show.equations.derivations import common
-from noslip.show.equations.derivations.common import Drafted
-from noslip.show.equations.derivations.document import Draft, finished, items_of
-from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.layout import DIGITS
-from noslip.show.equations.writing import Written, write
+from noslip.show.equations import derivation_document
+from noslip.show.equations.derivation_document import Draft, Drafted, finished, items_of
+from noslip.show.equations.layout import DIGITS, Section, words
+from noslip.show.equations.polynomials import SECONDS
+from noslip.show.equations.subject import Subject, printed_equations
+from noslip.show.equations.writing import TOLERANCE, Evaluator, Item, Written, write
 
 #: Parts beyond which a page says at its beginning what they are.
 MANY_PARTS = 30
@@ -79,7 +75,7 @@ def derivation(
     items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
     written = write(items, subject.alphabet, seconds=seconds)
     sections, motion, sums, num_parts = finished(drafted, written, subject.arrange)
-    sections = common.with_used_symbols(subject, sections)
+    sections = derivation_document.with_used_symbols(subject, sections)
     sections[0] = _with_parts_told(sections[0], written, num_parts)
     residual = _residual(subject, items, written, [*motion, *sums])
     difference = printed.difference(subject.alphabet.states)
@@ -116,11 +112,20 @@ def _draft(subject: Subject) -> list[Drafted]:
     opening: list[Draft] = [words(model.description or f"The model '{model.name}'.")]
     reference = f"Method: {formulation.name} [{formulation.reference}]."
     opening.append(words(reference))
-    drafted = [("Model and method", opening), common.mechanism(subject), common.symbols(subject)]
-    drafted += [common.kinematics(subject), common.constraints(subject)]
-    drafted.append(common.admissible_speeds(subject, subject.letter(*formulation.basis_symbol)))
+    drafted = [
+        ("Model and method", opening),
+        derivation_document.mechanism(subject),
+        derivation_document.symbols(subject),
+    ]
+    drafted += [derivation_document.kinematics(subject), derivation_document.constraints(subject)]
+    drafted.append(
+        derivation_document.admissible_speeds(subject, subject.letter(*formulation.basis_symbol))
+    )
     drafted += _own_sections(subject)
-    last = (common.force_states(subject), common.constraint_forces(subject))
+    last = (
+        derivation_document.force_states(subject),
+        derivation_document.constraint_forces(subject),
+    )
     return [*drafted, *(section for section in last if section is not None)]
 
 
@@ -128,7 +133,7 @@ def _own_sections(subject: Subject) -> list[Drafted]:
     """Sections of a formulation, up to the equations of motion."""
     module, _, function = subject.equations.formulation.derivation.partition(":")
     if not module:
-        return common.general(subject)
+        return derivation_document.general(subject)
     write_sections: Callable[[Subject], list[Drafted]]
     write_sections = getattr(importlib.import_module(module), function)
     return write_sections(subject)
@@ -194,7 +199,7 @@ def _meanings(items: list[Item], written: Written) -> dict[sympy.Symbol, sympy.E
 
 
 def _symbols(subject: Subject) -> dict[str, sympy.Symbol]:
-    from noslip.show.equations.notation import symbol
+    from noslip.show.equations.subject import symbol
 
     known = {e.name: symbol(e.glyph) for e in subject.notation.legend}
     moving = [*subject.notation.coordinates, *subject.notation.speeds]

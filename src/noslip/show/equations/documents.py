@@ -1,36 +1,125 @@
-"""A derivation as text, Markdown, LaTeX and HTML."""
+"""Documents of equations: their formats, pages and fonts.
+
+**The mathematics font of pages: a subset of STIX Two Math, embedded so that pages work offline.**
+
+The font comes with the package ziamath (SIL Open Font License). What a browser needs of it for our
+MathML, letters, operators, and brackets and roots that grow, is cut out by fontTools on first use
+and kept in the cache of compiled code. Without the package, pages use a font of the system.
+
+**A derivation as text, Markdown, LaTeX and HTML.**
+
+**Formats of derivations: text, LaTeX, HTML and Markdown, and one's own.**
+
+A format of equations answers what `formats.py` lists, with the text of a document in place of
+`write`.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import importlib.metadata
+import io
+import logging
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
+from typing import Protocol
 
-from noslip.show.equations.blocks import (
+from noslip import Equations, SimulationError
+from noslip.base import AbstractFormat, format_called, is_installed
+from noslip.engines import stored
+from noslip.show.equations.layout import (
     Block,
     CellTable,
     EquationLine,
-    Lines,
-    MatrixBlock,
-    Paragraph,
-    Section,
-)
-from noslip.show.equations.fonts import font_style
-from noslip.show.equations.glyphs import escape_latex
-from noslip.show.equations.layout import (
     Fenced,
+    Lines,
     MathGrid,
     MathNumber,
     MathRow,
+    MatrixBlock,
     Node,
     Operator,
+    Paragraph,
     Quotient,
+    Section,
+    escape_latex,
+    to_latex,
+    to_mathml,
+    to_text,
 )
-from noslip.show.equations.typeset import to_latex, to_mathml, to_text
+from noslip.show.equations.polynomials import SECONDS
+
+#: Name by which our pages know the font.
+FAMILY = "noslip math"
+_FILE = "ziamath/fonts/STIXTwoMath-Regular.ttf"
+#: Changes with what is cut out.
+_VERSION = b"1"
+#: Upright letters, signs, accents alone and combining, and what is invisible between factors.
+_SIGNS = "−·×→≥≤≠±√∂∑Σ∞′ℓ≈…˙¨⃛ˆ̇̈̂¯‖|⋅⟨⟩⁡⁢⁣½\u00a0"
+
+
+def _characters() -> set[int]:
+    """Code points of the subset: ASCII, Greek, italic letters as browsers map them, signs."""
+    found = set(range(0x20, 0x7F)) | set(range(0x391, 0x3CA)) | {ord(c) for c in _SIGNS}
+    found |= set(range(0x1D434, 0x1D468)) | {0x210E}  # italic Latin letters
+    found |= set(range(0x1D6E2, 0x1D71C))  # italic Greek letters
+    return found
+
+
+def font_style() -> str:
+    """CSS that defines the font and uses it for mathematics; empty without the font."""
+    data = subset()
+    if not data:
+        return ""
+    encoded = base64.b64encode(data).decode("ascii")
+    return (
+        f'@font-face {{ font-family: "{FAMILY}"; src: url(data:font/woff;base64,{encoded}) '
+        'format("woff"); }\n'
+        f'.noslip math {{ font-family: "{FAMILY}", "STIX Two Math", "Cambria Math", math; }}'
+    )
+
+
+@cache
+def subset() -> bytes:
+    """The subset as WOFF, from the cache or newly made; empty if the package is not there."""
+    try:
+        version = importlib.metadata.version("ziamath").encode("ascii")
+        key = hashlib.sha256(b"math font " + _VERSION + version + b"".join(
+            code.to_bytes(3, "big") for code in sorted(_characters())
+        )).digest()  # fmt: skip
+        return stored(key, _cut)
+    except (ImportError, OSError):
+        return b""
+
+
+def _cut() -> bytes:
+    """Glyphs of the characters and all their sizes, with the table that says how they grow."""
+    from fontTools.subset import Options, Subsetter
+    from fontTools.ttLib import TTFont
+
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
+    # the file alone: nothing of the package is imported
+    source = importlib.metadata.distribution("ziamath").locate_file(_FILE)
+    font = TTFont(io.BytesIO(Path(str(source)).read_bytes()), recalcTimestamp=False)
+    options = Options()
+    options.layout_features = ["ssty", "dtls", "flac", "kern"]
+    options.hinting = False
+    options.name_IDs = [0, 1, 2, 13, 14]  # copyright and license stay
+    subsetter = Subsetter(options)
+    subsetter.populate(unicodes=_characters())
+    subsetter.subset(font)
+    font.flavor = "woff"
+    written = io.BytesIO()
+    font.save(written)
+    return written.getvalue()
+
 
 #: Text is wrapped at this width; lines of mathematics break where a sum allows it.
 WIDTH = 100
@@ -604,3 +693,152 @@ def _html_line(line: EquationLine) -> str:
         rows.append(f"<tr>{side}<td>{_math(MathRow((sign, *first.items)), True)}</td>{note}</tr>")
     rows += [indented.format(_math(r, True), "") for r in rest]
     return "\n".join(rows)
+
+
+class EquationDocument(Protocol):
+    """Document for a file: a derivation, the matrices of a method, or linear equations."""
+
+    @property
+    def title(self) -> str:
+        """Title of the document."""
+
+    @property
+    def sections(self) -> list[Section]:
+        """Sections of the document."""
+
+
+class AbstractEquationFormat(AbstractFormat, family="equation format"):
+    """A format of derivations: a document's title and sections as text."""
+
+    __slots__ = ()
+
+    holds = "equations"
+    error = SimulationError
+
+    def text(self, title: str, sections: list[Section]) -> str:
+        """The document."""
+        raise NotImplementedError
+
+    def write(self, document: EquationDocument, path: Path) -> None:
+        """Write the document."""
+        path.write_text(self.text(document.title, document.sections) + "\n", "utf-8")
+
+
+# documents.py imports SymPy; the words are asked for without it
+
+
+class TextFormat(AbstractEquationFormat):
+    """Unicode text for a terminal."""
+
+    __slots__ = ()
+
+    word = "text"
+    name = "text"
+    suffixes = (".txt",)
+
+    def text(self, title: str, sections: list[Section]) -> str:
+        """The document."""
+        return text_document(title, sections)
+
+
+class LatexFormat(AbstractEquationFormat):
+    """A fragment for the body of a LaTeX document, which needs no package."""
+
+    __slots__ = ()
+
+    word = "latex"
+    name = "LaTeX"
+    suffixes = (".tex",)
+
+    def text(self, title: str, sections: list[Section]) -> str:
+        """The document."""
+        return latex_document(title, sections)
+
+
+class HtmlFormat(AbstractEquationFormat):
+    """One page with MathML that needs no network."""
+
+    __slots__ = ()
+
+    word = "html"
+    name = "HTML"
+    suffixes = (".html",)
+
+    def text(self, title: str, sections: list[Section]) -> str:
+        """The document."""
+        return html_document(title, sections)
+
+
+class MarkdownFormat(AbstractEquationFormat):
+    """Markdown with $ and $$ for mathematics."""
+
+    __slots__ = ()
+
+    word = "markdown"
+    name = "Markdown"
+    suffixes = (".md",)
+
+    def text(self, title: str, sections: list[Section]) -> str:
+        """The document."""
+        return markdown_document(title, sections)
+
+
+def equations_text(
+    equations: Equations,
+    format: str = "text",
+    *,
+    coordinates: str | None = None,
+    speeds: Sequence[str] = (),
+    seconds: float = SECONDS,
+) -> str:
+    """The derivation of the equations of motion, for people.
+
+    Without SymPy, the equations alone, unfactored.
+
+    Parameters
+    ----------
+    equations : derived equations; the document follows their formulation.
+    format : ``"text"``, ``"markdown"``, ``"latex"`` (a fragment for any document)
+        or ``"html"`` (one page with MathML that needs no network), or the word of your own.
+    coordinates : of orientations, ``"angles"`` or ``"quaternion"``; the angles by default where the
+        model names some.
+    speeds : independent speeds to print, as in ``("disk.yaw_rate", "w = disk.spin_rate/2")``; the
+        usual ones by default.
+    seconds : time limit of the simplification; what is not done by then is shown as it is.
+
+    Raises
+    ------
+    NoslipError : if there is no such format, or there are no such coordinates or speeds.
+    """
+    used = format_called(AbstractEquationFormat, format, "equations_text, format")
+    done = equations_document(equations, coordinates=coordinates, speeds=speeds, seconds=seconds)
+    return used.text(done.title, done.sections)
+
+
+def equations_document(
+    equations: Equations,
+    *,
+    linear: str | None = None,
+    coordinates: str | None = None,
+    speeds: Sequence[str] = (),
+    seconds: float = SECONDS,
+) -> EquationDocument:
+    """The derivation as a document; without SymPy the equations alone.
+
+    Parameters
+    ----------
+    linear : independent speed of straight running, about which small motions are written instead.
+    """
+    if linear is not None:
+        from noslip.show.equations.small_motions import linear_equations
+
+        return linear_equations(
+            equations, linear, coordinates=coordinates, speeds=speeds, seconds=seconds
+        )
+    if is_installed("sympy"):
+        from noslip.show.equations.derivation_text import derivation
+
+        return derivation(equations, coordinates=coordinates, speeds=speeds, seconds=seconds)
+    from noslip.show.equations.plain import plain_document
+
+    return plain_document(equations, coordinates=coordinates, speeds=speeds, seconds=seconds)

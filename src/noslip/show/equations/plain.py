@@ -13,30 +13,22 @@ from fractions import Fraction
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from noslip import Equations
+from noslip.base import Array
 from noslip.engines import Program, apply, trace_program
-from noslip.show.equations.algebra import Atom, Budget, Monomial, Rational, Sum
-from noslip.show.equations.blocks import (
-    Block,
-    CellTable,
-    Document,
-    EquationLine,
-    Lines,
-    Section,
-    words,
-)
-from noslip.show.equations.closed_forms import Forms, forms_of, length, used_again, values_in
-from noslip.show.equations.coordinates import printed_equations
-from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import (
     DIGITS,
     MINUS,
     PLUS,
+    Block,
     Cases,
+    CellTable,
+    Document,
+    EquationLine,
     Fenced,
+    Glyph,
+    Lines,
     MathCall,
     MathNumber,
     MathRow,
@@ -45,12 +37,25 @@ from noslip.show.equations.layout import (
     Power,
     Quotient,
     Root,
+    Section,
     Word,
     number,
     row,
+    words,
 )
-
-Array = NDArray[np.float64]
+from noslip.show.equations.polynomials import (
+    Atom,
+    Budget,
+    Forms,
+    Monomial,
+    Rational,
+    Sum,
+    forms_of,
+    length,
+    used_again,
+    values_in,
+)
+from noslip.show.equations.subject import Subject, printed_equations
 
 #: Factors of all expressions together up to which nothing is shared between them.
 CLOSED_LENGTH = 2500

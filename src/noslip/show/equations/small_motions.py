@@ -26,22 +26,16 @@ from math import pi
 import casadi as ca
 import numpy as np
 import sympy
-from numpy.typing import NDArray
 
 from noslip import Equations, Model, SimulationError, Start, System, complete_start, linearize
 from noslip.algebra import block_solve
 from noslip.analysis import LocalState, linearize_point, relevance
-from noslip.base import nearest
+from noslip.base import Array, nearest
 from noslip.expressions import names_of
 from noslip.model import angle_joints
 from noslip.results import Linearization
-from noslip.show.equations.arranger import Arranger
-from noslip.show.equations.blocks import Block, EquationLine, Lines, Section, words
-from noslip.show.equations.closed_forms import SECONDS
-from noslip.show.equations.confirming import Item
-from noslip.show.equations.coordinates import QUATERNION, printed_equations
-from noslip.show.equations.derivations.common import SYMBOLS, with_used_symbols
-from noslip.show.equations.derivations.document import (
+from noslip.show.equations.derivation_document import (
+    SYMBOLS,
     Draft,
     Matrix,
     Motion,
@@ -49,14 +43,27 @@ from noslip.show.equations.derivations.document import (
     Term,
     finished,
     items_of,
+    with_used_symbols,
 )
-from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.glyphs import Glyph, glyph_of_name
-from noslip.show.equations.layout import Fenced, MathNumber, MathRow, Node, Operator, joined
-from noslip.show.equations.notation import symbol
-from noslip.show.equations.writing import Written, write
+from noslip.show.equations.layout import (
+    Block,
+    EquationLine,
+    Fenced,
+    Glyph,
+    Lines,
+    MathNumber,
+    MathRow,
+    Node,
+    Operator,
+    Section,
+    glyph_of_name,
+    joined,
+    words,
+)
+from noslip.show.equations.polynomials import SECONDS
+from noslip.show.equations.subject import QUATERNION, Subject, printed_equations, symbol
+from noslip.show.equations.writing import Arranger, Item, Written, write
 
-Array = NDArray[np.float64]
 #: Terms on the left and on the right of an equation, and a note.
 Row = tuple[tuple[Term, ...], tuple[Term, ...], str]
 

@@ -18,11 +18,9 @@ if _BACKEND is not None:
         with contextlib.suppress(ValueError):
             matplotlib.rcParams["backend"] = _BACKEND
 
-from noslip.show.plots.eigenvalues import plot_eigenvalues
-from noslip.show.plots.files import png_bytes, svg_text
-from noslip.show.plots.histories import friction_sheet
-from noslip.show.plots.painting import sheet_png, sheet_svg
-from noslip.show.plots.plotting import plot, run_sheets
+from noslip.show.plots.painting import png_bytes, sheet_png, sheet_svg, svg_text
+from noslip.show.plots.panels import friction_sheet
+from noslip.show.plots.plotting import plot, plot_eigenvalues, run_sheets
 
 __all__ = [
     "friction_sheet",

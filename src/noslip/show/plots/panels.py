@@ -1,4 +1,6 @@
-"""Sheets made of panels: curves with names, each panel with one quantity and its unit.
+"""Sheets of panels: histories of a run, phases, energies, errors, eigenvalues.
+
+**Sheets made of panels: curves with names, each panel with one quantity and its unit.**
 
 `lay_out` places panels by inches: the room that numbers and names take is known before anything is
 drawn, so nothing has to be laid out twice. Stacked panels share their abscissa and have their names
@@ -6,23 +8,40 @@ on the right (above them in a narrow figure); a grid of panels has one row of na
 
 Of stacked curves that lie on each other, later ones are dashed, so that each color is seen, and
 their names follow that of the first, after "=" or "≈".
+
+**Panels of a run: columns over time, phases, energies, errors, ground forces, several runs.**
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from noslip.show.axis_units import axis_label
-from noslip.show.plots.curves import Panel
-from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks, band_polygons
-from noslip.show.plots.style import (
+import numpy as np
+
+from noslip import SimulationError, Trajectory
+from noslip.base import Array
+from noslip.model import angle_names, bears_force
+from noslip.results import Audit, PathErrors
+from noslip.scene import INK, PALETTE, PATH_COLORS, ground_joints
+from noslip.show.headlines import axis_label, quantity_of
+from noslip.show.plots.sheets import (
     DASHES,
     EDGE,
     LEADING,
     LINE,
+    NOTHING,
     TICKS,
+    Area,
+    Curve,
+    Frame,
+    Names,
+    Panel,
+    Sheet,
+    Stroke,
+    Ticks,
+    band_polygons,
     color,
     dashes,
     exponent_of,
@@ -246,3 +265,475 @@ def legend_columns(names: Sequence[str], width: float) -> int:
 def legend_rows(names: Sequence[str], width: float) -> int:
     """Rows of a legend that is so many inches wide."""
     return math.ceil(len(names) / legend_columns(names, width)) if names else 0
+
+
+#: Curves smaller than this part of the largest one of their unit get a panel of their own.
+SMALL = 0.08
+#: What a controller knows and commands → color; what is has that of a path, what should be, ink.
+SIGNALS = {"seen": PALETTE[1], "estimate": PATH_COLORS["estimate"], "wanted": PALETTE[1]}
+#: Panels of one unit at most.
+MOST = 3
+
+
+def unit_of(run: Trajectory, name: str) -> str:
+    """Unit of a column; a column that is not there is refused."""
+    if name == "time":
+        return "s"
+    run[name]
+    return run.columns[name][0]
+
+
+def history_panels(
+    run: Trajectory, names: Sequence[str], *, against: str = "time", by_size: bool = False
+) -> list[Panel]:
+    """Columns over time or another column, one panel for each unit.
+
+    Parameters
+    ----------
+    run : simulated motion.
+    names : columns.
+    against : column on the abscissa.
+    by_size : also part curves of one unit that would not be seen beside each other.
+    """
+    x, x_unit = run[against], unit_of(run, against)
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(unit_of(run, name), []).append(name)
+    parts: list[tuple[str, list[str]]] = []
+    for unit, members in groups.items():
+        split = by_magnitude(run, members) if by_size else [members]
+        parts += [(unit, part) for part in split]
+    return [
+        Panel(
+            name=_axis_name(unit, part),
+            unit=unit,
+            curves=tuple(Curve(label=name, x=x, y=run[name]) for name in part),
+            x_name=against,
+            x_unit=x_unit,
+        )
+        for unit, part in parts
+    ]
+
+
+def by_magnitude(run: Trajectory, names: Sequence[str]) -> list[list[str]]:
+    """Columns in groups of like size, largest first, each group in the order given.
+
+    A group ends where the next smaller column is less than `SMALL` of its largest. What stays zero
+    is seen anywhere and goes with the first group.
+    """
+    size = {name: float(np.max(np.abs(run[name]), initial=0.0)) for name in names}
+    order = sorted((n for n in names if size[n] > NOTHING), key=lambda n: -size[n])
+    groups: list[list[str]] = []
+    for name in order:
+        if groups and (size[name] >= SMALL * size[groups[-1][0]] or len(groups) == MOST):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    nothing = [n for n in names if n not in order]
+    if not groups:
+        return [nothing]
+    groups[0] += nothing
+    return [[n for n in names if n in group] for group in groups]
+
+
+def _axis_name(unit: str, names: Sequence[str]) -> str:
+    """Name of the quantity that the unit measures, or of the column if that is ambiguous."""
+    return quantity_of(unit) or (names[0] if len(names) == 1 else "")
+
+
+# columns by kind
+
+
+def coordinate_names(run: Trajectory) -> list[str]:
+    """Coordinates and named angles; quaternions are left to them."""
+    angles = [f"{j.name}.{n}" for j in run.model.joints for n in angle_names(j)]
+    plain = [c.name for c in run.coordinates if c.unit != "1"]
+    return plain + [n for n in angles if n in run.columns]
+
+
+def speed_names(run: Trajectory) -> list[str]:
+    """Tree speeds."""
+    return [s.name for s in run.speeds]
+
+
+def acceleration_names(run: Trajectory) -> list[str]:
+    """Rates of the tree speeds."""
+    return [f"acceleration.{s.name}" for s in run.speeds]
+
+
+def input_names(run: Trajectory) -> list[str]:
+    """Force inputs, speed inputs and the rates of these."""
+    return [q.name for q in run.input_quantities]
+
+
+def reaction_names(run: Trajectory) -> list[str]:
+    """Multipliers of all rows that bear forces, where they were asked for."""
+    rows = [row for row in run.rows if bears_force(run.model.contacts, row)]
+    return [f"reaction.{row}" for row in rows] if run.multipliers is not None else []
+
+
+# phase plots
+
+
+def phase_panels(run: Trajectory) -> list[Panel]:
+    """Every angle and position against its own rate."""
+    pairs = [*_plain_pairs(run), *_angle_pairs(run)]
+    panels = []
+    for name, (rate_name, rate) in pairs:
+        unit = unit_of(run, name)
+        curve = Curve(label=run.model.name, x=run[name], y=rate)
+        panels.append(
+            Panel(
+                name=rate_name,
+                unit=f"{unit}/s",
+                curves=(curve,),
+                x_name=name,
+                x_unit=unit,
+                has_names=False,
+                marks_start=True,
+            )
+        )
+    return panels
+
+
+def _plain_pairs(run: Trajectory) -> Iterable[tuple[str, tuple[str, Array]]]:
+    """Coordinates whose rate is a speed: those of revolute and prismatic joints, and headings."""
+    pairs = {"angle": "rate", "position": "speed"}
+    for coordinate in run.coordinates:
+        joint, _, last = coordinate.name.rpartition(".")
+        rate = f"{joint}.{pairs.get(last, '')}"
+        if rate in run.columns:
+            yield coordinate.name, (rate, run[rate])
+
+
+def _angle_pairs(run: Trajectory) -> Iterable[tuple[str, tuple[str, Array]]]:
+    for joint in run.model.joints:
+        names = [f"{joint.name}.{n}" for n in angle_names(joint)]
+        if names and names[0] in run.columns:
+            yield from ((name, (f"{name}_rate", run[f"{name}_rate"])) for name in names)
+
+
+def energy_panels(run: Trajectory) -> list[Panel]:
+    """Energies and work, the energy that is missing, and the largest residual of each unit."""
+    start = run.potential_energy[0]
+    curves = (
+        Curve(label="kinetic_energy", x=run.t, y=run.kinetic_energy),
+        Curve(label="Δ potential_energy", x=run.t, y=run.potential_energy - start),
+        Curve(label="work", x=run.t, y=run.work, dashes=(4.0, 1.6)),
+    )
+    missing = Curve(label="|energy_error|", x=run.t, y=run.energy_error)
+    panels = [
+        Panel(name="energy", unit="J", curves=curves),
+        Panel(name="missing energy", unit="J", curves=(missing,), log=True),
+    ]
+    for unit, members in _rows_by_unit(run).items():
+        largest = np.max(np.abs(run.row_residuals[:, members]), axis=1)
+        if np.any(largest):
+            curve = Curve(label="largest residual", x=run.t, y=largest)
+            panels.append(_residuals(unit, (curve,)))
+    return panels
+
+
+def residual_panels(run: Trajectory) -> list[Panel]:
+    """|A v + a| of every row."""
+    panels = []
+    for unit, members in _rows_by_unit(run).items():
+        curves = [
+            Curve(label=run.rows[k], x=run.t, y=run.row_residuals[:, k]) for k in members
+        ]  # fmt: skip
+        panels.append(_residuals(unit, tuple(curves)))
+    return panels
+
+
+def _residuals(unit: str, curves: tuple[Curve, ...]) -> Panel:
+    said = tuple(
+        Curve(label=f"{c.label} (zero)" if not np.any(c.y) else c.label, x=c.x, y=c.y)
+        for c in curves
+    )
+    return Panel(name="residual", unit=unit, curves=said, log=True)
+
+
+def _rows_by_unit(run: Trajectory) -> dict[str, list[int]]:
+    groups: dict[str, list[int]] = {}
+    for k, unit in enumerate(run.row_units):
+        groups.setdefault(unit, []).append(k)
+    return groups
+
+
+def error_panels(run: Trajectory) -> list[Panel]:
+    """|simulated − reference| of coordinates, those of one unit together."""
+    groups: dict[str, list[str]] = {}
+    for name in run.errors:
+        groups.setdefault(unit_of(run, name), []).append(name)
+    if not groups:
+        raise SimulationError(
+            "the run has no reference to compare with",
+            f"plot of model '{run.model.name}'",
+            "plot errors of a run that followed a motion or a path",
+        )
+    return [
+        Panel(
+            name=f"{quantity_of(unit) or 'coordinate'} error",
+            unit=unit,
+            curves=tuple(Curve(label=name, x=run.t, y=run.errors[name]) for name in names),
+            log=True,
+        )
+        for unit, names in groups.items()
+    ]
+
+
+def estimate_panels(run: Trajectory) -> list[Panel]:
+    """Errors of an estimate at its samples, true less estimated, within two standard deviations."""
+    names = [n.removeprefix("estimate_error.") for n in run.columns if "estimate_error." in n]
+    if not names:
+        raise SimulationError(
+            "the run has no estimate",
+            f"plot of model '{run.model.name}'",
+            "give its plant an estimator: Plant(estimator=ns.sensors.ExtendedKalman(…))",
+        )
+    panels: list[Panel] = []
+    for name in names:
+        spread = 2 * np.sqrt(np.maximum(run[f"covariance.{name},{name}"], 0.0))
+        error = Curve(
+            label="error and 2 σ",
+            x=run.t,
+            y=run[f"estimate_error.{name}"],
+            band=np.column_stack([-spread, spread]),
+        )
+        unit = unit_of(run, f"estimate_error.{name}")
+        panels.append(Panel(name=name, unit=unit, curves=(error,), has_names=not panels))
+    return panels
+
+
+def has_signals(run: Trajectory) -> bool:
+    """Whether the run tells what a controller saw or wanted."""
+    return any(name.startswith(("seen.", "estimate.", "wanted.")) for name in run.columns)
+
+
+def signal_panels(run: Trajectory, *, only: Sequence[str] = ()) -> list[Panel]:
+    """Panels of measured or estimated, true and reference values; of wanted and applied inputs.
+
+    Parameters
+    ----------
+    run : of a plant.
+    only : columns to draw; all where none of them is measured.
+    """
+    if not has_signals(run):
+        raise SimulationError(
+            "the run has no plant of its own, so the controller measures everything exactly",
+            f"plot of model '{run.model.name}'",
+            "plot signals of a run with a plant: track(…, plant=Plant(…))",
+        )
+    found: dict[str, Panel] = {}
+    exact: dict[str, Panel] = {}
+    for column in run.columns:
+        kind, _, name = column.partition(".")
+        if kind not in SIGNALS or name not in run.columns:
+            continue
+        itself = "got" if kind == "wanted" else "true"
+        curves = [
+            Curve(label=kind, x=run.t, y=run[column], color=SIGNALS[kind]),
+            Curve(label=itself, x=run.t, y=run[name], color=PATH_COLORS["body"]),
+        ]
+        if f"reference.{name}" in run.columns:
+            y = run[f"reference.{name}"]
+            dashes = (4.0, 1.6)
+            curves.append(Curve(label="reference", x=run.t, y=y, color=INK, dashes=dashes))
+        size = float(np.max(np.abs(run[name]), initial=0.0))
+        apart = np.max(np.abs(run[column] - run[name]), initial=0.0)
+        panel = Panel(name=name, unit=unit_of(run, name), curves=tuple(curves))
+        if apart > 1e-12 * size:
+            found[name] = panel
+        elif kind == "wanted":
+            exact[name] = panel  # got as it was wanted; what is seen as it is need not be drawn
+    # beside what is measured, what was commanded
+    panels = found | exact if found else {}
+    return [p for name, p in panels.items() if name in only] or list(panels.values())
+
+
+def main_signals(run: Trajectory) -> list[str]:
+    """What a reader of signals asks for first: headings over the ground, and inputs.
+
+    Places over the ground are seen in the figure of the path.
+    """
+    joints = {joint.name for joint in ground_joints(run)}
+    drawn = {f"{joint}.{axis}" for joint in joints for axis in "xy"}
+    places = [c.name for c in run.coordinates if c.name.rpartition(".")[0] in joints]
+    return [name for name in places if name not in drawn] + input_names(run)
+
+
+def adapted_panels(run: Trajectory) -> list[Panel]:
+    """What an adaptive controller takes parameters for, beside the plant's own values."""
+    names = [n.removeprefix("adapted.") for n in run.columns if n.startswith("adapted.")]
+    if not names:
+        raise SimulationError(
+            "the run has no adapted parameters",
+            f"plot of model '{run.model.name}'",
+            "follow a path with an adaptive controller: AdaptiveTracking(unknown=…)",
+        )
+    panels = []
+    for name in names:
+        curves = [
+            Curve(
+                label=f"adapted {name}",
+                x=run.t,
+                y=run[f"adapted.{name}"],
+                color=PATH_COLORS["estimate"],
+            )
+        ]
+        if name in run.parameters:
+            true = np.full(len(run.t), run.parameters[name])
+            dashes = (4.0, 1.6)
+            curves.append(Curve(label="of the plant", x=run.t, y=true, color=INK, dashes=dashes))
+        unit = unit_of(run, f"adapted.{name}")
+        panels.append(Panel(name=name, unit=unit, curves=tuple(curves)))
+    return panels
+
+
+def path_error_panels(t: Array, errors: PathErrors) -> list[Panel]:
+    """Errors of a tracked path: ahead of and beside the reference, and turned against it."""
+    places = (
+        Curve(label="along", x=t, y=errors.along),
+        Curve(label="across", x=t, y=errors.across),
+    )
+    heading = Curve(label="heading", x=t, y=errors.heading)
+    return [
+        Panel(name="path error", unit="m", curves=places),
+        Panel(name="heading error", unit="rad", curves=(heading,)),
+    ]
+
+
+#: Ground that holds this many times what is drawn is not drawn.
+FAR = 6.0
+#: Loads below this part of the largest are near lift-off, which is drawn then.
+LIGHT, LIFT_OFF = 0.25, "lift-off at 0 N"
+
+
+#: Name of the panel of strips.
+STRIPS = "contacts"
+
+
+def contact_panels(run: Trajectory) -> list[Panel]:
+    """States of the contacts of a run by Coulomb's law as strips, then grip, load and slip.
+
+    A strip is a line while its contact rolls, a band while it slides, and a gap while it is off.
+    """
+    suffix = ".contact"
+    names = [name.removesuffix(suffix) for name in run.columns if name.endswith(suffix)]
+    if run.contact == "ideal" or not names:
+        return []
+    strips: list[Curve] = []
+    found: dict[str, list[Curve]] = {"grip": [], "load": [], "slip": []}
+    for k, name in enumerate(names):
+        state, place = run[f"{name}{suffix}"], float(len(names) - k)
+        line = np.where(state > 0, place, np.nan)
+        wide = np.where((state == 1.0)[:, None], place + np.array([-0.3, 0.3]), line[:, None])
+        strips.append(Curve(label=name, x=run.t, y=line, band=wide))
+        for what, curves in found.items():
+            curves.append(
+                Curve(label=f"{name}.{what}", x=run.t, y=run[f"{name}.{what}"], told=name)
+            )
+    units = {"grip": "1", "load": "N", "slip": "m/s"}
+    titles = {"grip": "grip", "load": "load", "slip": "sliding speed"}
+    top = len(names) + 0.6
+    first = Panel(name=STRIPS, unit="", curves=tuple(strips), bottom=0.4, top=top)
+    return [
+        first,
+        *(Panel(name=titles[w], unit=units[w], curves=tuple(c)) for w, c in found.items()),
+    ]
+
+
+def friction_panels(audit: Audit) -> list[Panel]:
+    """Friction demand and load of each wheel whose load is known, with their limits.
+
+    Limits are the friction coefficient of the ground, if it is given, and a load of zero where one
+    comes near it, in the least-norm split or in another.
+    """
+    demands, loads = [], []
+    top = 0.01
+    for wheel in audit.loaded:
+        if wheel.grip_from or not audit.judged:
+            label, band = wheel.name, wheel.demand_range
+            demands.append(Curve(label=label, x=audit.t, y=wheel.demand, band=band))
+        loads.append(Curve(label=wheel.name, x=audit.t, y=wheel.normal, band=wheel.normal_range))
+        steady, widest = _usual(wheel.demand), _usual(wheel.demand_range[:, 1])
+        top = max(top, 1.5 * steady, min(1.05 * widest, 3.0 * steady))
+    if any(wheel.is_shared for wheel in audit.loaded):
+        demands.append(
+            Curve(label="best split", x=audit.t, y=audit.required, color=INK, dashes=(1.2, 1.3))
+        )
+    if audit.friction is not None:
+        is_near = audit.friction < FAR * top
+        top = max(top, 1.2 * audit.friction) if is_near else top
+        label = f"ground, μ = {audit.friction:g}" + ("" if is_near else " (above)")
+        ground = np.full(len(audit.t), audit.friction)
+        demands.append(Curve(label=label, x=audit.t, y=ground, color=INK, dashes=(4.0, 1.6)))
+    # a wheel that lifts asks for no end of friction; a load below zero would have to pull
+    known = [x[np.isfinite(x)] for w in audit.loaded for x in (w.normal, w.normal_range)]
+    lowest = min((float(x.min()) for x in known if x.size), default=0.0)
+    highest = max((float(x.max()) for x in known if x.size), default=0.0)
+    bottom = min(0.0, 1.06 * lowest)
+    if lowest < LIGHT * highest:
+        zero = np.zeros(len(audit.t))
+        loads.append(Curve(label=LIFT_OFF, x=audit.t, y=zero, color=INK, dashes=(4.0, 1.6)))
+        bottom = min(bottom, -0.06 * highest)  # not on the axis
+    return [
+        Panel(name="friction demand", unit="1", curves=tuple(demands), bottom=0.0, top=top),
+        Panel(name="normal load", unit="N", curves=tuple(loads), bottom=bottom),
+    ]
+
+
+def _usual(demand: Array) -> float:
+    """The largest demand but for a few moments."""
+    finite = demand[np.isfinite(demand)]
+    return float(np.quantile(finite, 0.99)) if finite.size else 0.0
+
+
+def friction_sheet(audit: Audit, *, title: str = "", size: str = "page") -> Sheet:
+    """Friction demand above load; the ranges over all splits of the forces are shaded."""
+    return lay_out(friction_panels(audit), title=title, size=size)
+
+
+def side_by_side(
+    sets: Sequence[Sequence[Panel]], labels: Sequence[str], columns: Sequence[str]
+) -> list[Panel]:
+    """One panel for each curve that all runs have, with a curve for each run.
+
+    Parameters
+    ----------
+    sets : the panels of each run.
+    labels : of the runs.
+    columns : names in the order in which they are drawn.
+    """
+    tables = [{_key(p, c): (p, c) for p in panels for c in p.curves} for panels in sets]
+    common = [key for key in tables[0] if all(key in table for table in tables)]
+    order = {name: k for k, name in enumerate(columns)}
+    common.sort(key=lambda key: order.get(key[0], len(order)))
+    if not common:
+        raise SimulationError(
+            "the runs have no column in common", "plot([run1, run2], …)", "draw them one by one"
+        )
+    found = []
+    for key in common:
+        panel, _ = tables[0][key]
+        curves = [
+            Curve(label=label, x=table[key][1].x, y=table[key][1].y, dashes=DASHES[k % len(DASHES)])
+            for k, (label, table) in enumerate(zip(labels, tables, strict=True))
+        ]
+        found.append(
+            Panel(
+                name=key[0],
+                unit=panel.unit,
+                curves=tuple(curves),
+                x_name=panel.x_name,
+                x_unit=panel.x_unit,
+                log=panel.log,
+                marks_start=panel.marks_start,
+            )
+        )
+    return found
+
+
+def _key(panel: Panel, curve: Curve) -> tuple[str, str]:
+    """By which curves of several runs belong together: the column, or the name of a lone axis."""
+    return (curve.label if panel.has_names else panel.name, panel.x_name)

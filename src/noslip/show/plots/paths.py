@@ -19,20 +19,26 @@ import casadi as ca
 import numpy as np
 
 from noslip import SimulationError, Trajectory
+from noslip.base import Array
 from noslip.kinematics import build_tree, parameter_reader
 from noslip.model import WORLD, NumberReader, frame_numbers
 from noslip.scene import INK, PATH_COLORS, ground_joints, reference_path, scene
-from noslip.show.axis_units import axis_label
-from noslip.show.plots.curves import ROUNDING, Array
+from noslip.show.headlines import axis_label
 from noslip.show.plots.panels import BELOW, NARROW, legend_columns, legend_rows
-from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks
-from noslip.show.plots.style import (
+from noslip.show.plots.sheets import (
     DASHES,
     EDGE,
     HAIR,
     LEADING,
     LINE,
+    ROUNDING,
     THIN,
+    Area,
+    Frame,
+    Names,
+    Sheet,
+    Stroke,
+    Ticks,
     color,
     dashes,
     exponent_of,

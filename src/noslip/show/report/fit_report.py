@@ -9,23 +9,25 @@ from pathlib import Path
 import numpy as np
 
 from noslip import SimulationError, __version__
-from noslip.results import Fit
 from noslip.base import check_folder, counted, write_atomically
 from noslip.identification import UNLIKELY, ColumnFit, FittedCurve, FittedValue
+from noslip.results import Fit
 from noslip.scene import INK, PALETTE
-from noslip.show.plots.curves import Curve, Panel
 from noslip.show.plots.painting import sheet_svg
 from noslip.show.plots.panels import lay_out
+from noslip.show.plots.sheets import Curve, Panel
 from noslip.show.report.elements import (
     Html,
     PageSection,
     Verdict,
     code,
+    command_section,
     figure,
     heading,
     joined,
     number,
     number_text,
+    page,
     paragraph,
     quantity,
     remark,
@@ -35,8 +37,7 @@ from noslip.show.report.elements import (
     verdicts,
     words,
 )
-from noslip.show.report.pictures import NAMESPACE
-from noslip.show.report.report_page import command_section, page
+from noslip.show.report.sections import NAMESPACE
 
 #: Curves with a picture of their own; of more the first.
 SHOWN = 60

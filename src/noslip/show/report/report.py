@@ -8,16 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from noslip import SimulationError, System, Trajectory, __version__
-from noslip.results import Audit
 from noslip.analysis import simulated_system
 from noslip.base import write_atomically
 from noslip.engines import require_system
+from noslip.results import Audit
 from noslip.show.equations.documents import parts_style
-from noslip.show.report import mechanism_sections, pictures, result_sections
-from noslip.show.report.answers import answers, trust
-from noslip.show.report.elements import Html, joined, text, verdicts
-from noslip.show.report.report_page import page
-from noslip.show.report.report_subject import StatusCallback, gather
+from noslip.show.report import sections
+from noslip.show.report.elements import Html, joined, page, text, verdicts
+from noslip.show.report.sections import StatusCallback, answers, gather, trust
 
 
 def write_report(
@@ -77,7 +75,7 @@ def report_html(
     say = tell or (lambda word: None)
     system = simulated_system(system, run, "report of a run")
     subject = gather(system, run, facts=facts or {}, command=command, audited=audit, tell=say)
-    drawn = pictures.draw(subject, say)
+    drawn = sections.draw(subject, say)
     model = subject.model
     lead = [Html(f'<p class="lead">{text(model.description)}</p>')] if model.description else []
     lead.append(Html(f'<p class="made">Report of a run, made by noslip {__version__}</p>'))
@@ -87,20 +85,20 @@ def report_html(
         lead=joined(lead),
         opening=Html(f'<section aria-label="Summary">{verdicts(answers(subject))}</section>'),
         parts=[
-            pictures.motion(drawn),
+            sections.motion(drawn),
             trust(subject),
-            pictures.plots(drawn),
+            sections.plots(drawn),
             *(
                 replace(section, is_folded=True)
                 for section in (
-                    result_sections.ground(subject, drawn.of("friction")),
-                    mechanism_sections.simulated(subject),
-                    mechanism_sections.mechanism(subject),
-                    mechanism_sections.equations(subject),
-                    result_sections.balance(subject, drawn.of("energy")),
-                    result_sections.certificate(subject),
-                    mechanism_sections.environment(subject),
-                    mechanism_sections.reproduction(subject),
+                    sections.ground(subject, drawn.of("friction")),
+                    sections.simulated(subject),
+                    sections.mechanism(subject),
+                    sections.equations(subject),
+                    sections.balance(subject, drawn.of("energy")),
+                    sections.certificate(subject),
+                    sections.environment(subject),
+                    sections.reproduction(subject),
                 )
             ),
         ],

@@ -18,27 +18,28 @@ import numpy as np
 from noslip import NoslipError, Trajectory, __version__
 from noslip.base import Array, write_atomically
 from noslip.scene import INK, PALETTE
-from noslip.show.axis_units import axis_label, unit_text
-from noslip.show.plots.style import LINE, TEXT
+from noslip.show.headlines import axis_label, unit_text
+from noslip.show.plots.sheets import LINE, TEXT
 from noslip.show.report.elements import (
     SPACE,
     Html,
     PageSection,
     Verdict,
+    command_section,
     facts,
     figure,
     heading,
     joined,
     number,
     number_text,
+    page,
     paragraph,
     quantity,
     table,
     text,
     verdicts,
 )
-from noslip.show.report.pictures import animation
-from noslip.show.report.report_page import command_section, page
+from noslip.show.report.sections import animation
 from noslip.sweeps import (
     AxisFactor,
     PointEnding,
@@ -288,8 +289,7 @@ def _svg(draw: Any, title: str, *, width: float = 3.8, height: float = 2.6) -> H
     """A figure of matplotlib as text of the page, in its ink."""
     from matplotlib.figure import Figure
 
-    from noslip.show.plots.figures import dress
-    from noslip.show.plots.files import svg_text
+    from noslip.show.plots.painting import dress, svg_text
 
     made = Figure(figsize=(width, height), layout="constrained")
     draw(made)

@@ -71,7 +71,6 @@ from noslip.simulation.starts.completion import (
 )
 from noslip.simulation.starts.start_layout import Orientation, layout_of
 
-
 #: How far completed states may be from those of the processor.
 APART = 1e-9
 

@@ -50,7 +50,6 @@ from noslip.simulation.loop.writer import PLACES, SETUP, LoopWriter
 from noslip.simulation.starts.completion import complete_starts
 from noslip.simulation.starts.start_layout import layout_of
 
-
 #: Further columns, traced in the speeds in which the run begins: name → expression.
 Picture = Callable[[System], Mapping[str, ca.SX]]
 #: Steps of Newton's method that close the coordinates of a start.

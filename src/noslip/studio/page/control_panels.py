@@ -1,34 +1,227 @@
-"""The panels around the picture: what to run on the left, what came out on the right.
+"""The panels around the picture: what to run, what came out, and files to download.
+
+**`Player`: which moment of a run is shown now. Plays, pauses, jumps, loops; knows no threads.**
+
+The wall clock is given to every call, so that a page that is late skips pictures and stays on time.
+
+**Files that a page offers: made in memory or in a folder of our own, sent to the browser.**
+
+A page never says where: it asks for a kind of file and gets bytes with a name.
+
+**The panels around the picture: what to run on the left, what came out on the right.**
 
 Handles of the page and nothing else; what they do is in `Page` and `Session`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import re
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noslip import Model
+from noslip import Model, Scenario, animate
 from noslip.formulations import known_formulations
-from noslip.show import Knob, unit_text
-from noslip.studio.choosing.choice import PATH, SCENARIO, TASKS, Choice
-from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls, start_values
-from noslip.studio.choosing.family_forms import DRAWN, TYPED, controller_labels, form_kinds
-from noslip.studio.choosing.link import PageView
+from noslip.model import model_to_toml
+from noslip.results import Audit
+from noslip.show import Knob, recorded, report_html, unit_text
+from noslip.studio.choice import (
+    DRAWN,
+    DURATION,
+    INPUTS,
+    PARAMETERS,
+    PATH,
+    SCENARIO,
+    START,
+    TASK,
+    TASKS,
+    TYPED,
+    Choice,
+    Controls,
+    PageView,
+    controller_labels,
+    form_kinds,
+    number_or_text,
+    start_values,
+)
 from noslip.studio.page import texts
-from noslip.studio.page.browser import send_value
-from noslip.studio.page.downloads import KINDS
-from noslip.studio.page.player import SPEEDS, Player
-from noslip.studio.running.session import Shown
-from noslip.studio.viewer import MAX_STATE
+from noslip.studio.page.browser import MAX_STATE, send_value
+from noslip.studio.session import Shown
 
 if TYPE_CHECKING:
     from noslip.studio.page.studio_page import Page
+
+
+SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
+
+
+class Player:
+    """The time of a run that is shown.
+
+    Parameters
+    ----------
+    start, end : of the run, s.
+    """
+
+    def __init__(self) -> None:
+        self.start, self.end = 0.0, 0.0
+        self.speed = 1.0
+        self.loop = True
+        self.is_playing = False
+        self._time, self._since = 0.0, 0.0
+
+    def time(self, now: float) -> float:
+        """The time of the run to show at a time of the wall clock; it stops at the end."""
+        if not self.is_playing:
+            return self._time
+        t = self._time + (now - self._since) * self.speed
+        span = self.end - self.start
+        if t <= self.end:
+            return t
+        if self.loop and span > 0:
+            return self.start + (t - self.start) % span
+        self._time, self.is_playing = self.end, False
+        return self.end
+
+    def take(self, start: float, end: float, now: float) -> None:
+        """Show another run, at the time shown so far if it has it."""
+        shown = self.time(now)
+        self.start, self.end = start, max(start, end)
+        self._anchor(min(max(shown, self.start), self.end), now)
+
+    def play(self, now: float) -> None:
+        """Play, from the start if the end is shown."""
+        t = self.time(now)
+        self._anchor(self.start if t >= self.end else t, now)
+        self.is_playing = self.end > self.start
+
+    def pause(self, now: float) -> None:
+        """Pause at the time shown."""
+        self._anchor(self.time(now), now)
+        self.is_playing = False
+
+    def jump(self, t: float, now: float) -> None:
+        """Seek a time, and play on from there if playing."""
+        self._anchor(min(max(t, self.start), self.end), now)
+
+    def set_speed(self, speed: float, now: float) -> None:
+        """Play faster or slower from here on."""
+        self._anchor(self.time(now), now)
+        self.speed = speed
+
+    def _anchor(self, t: float, now: float) -> None:
+        self._time, self._since = t, now
+
+
+#: Kind → what the page calls it.
+KINDS = {
+    "model": "Model (TOML)",
+    "data": "Data (NetCDF)",
+    "report": "Report (HTML)",
+    "animation": "Animation (HTML)",
+    "film": "Film (GIF)",
+}
+
+
+#: Longest film, s; a longer run is shown faster. Pictures a second, and their size.
+LONGEST, FILM_RATE, FILM_SIZE = 20.0, 12.5, (640, 400)
+
+
+def make_file(
+    kind: str, shown: Shown, audit: Audit | None = None, view: PageView | None = None
+) -> tuple[str, bytes]:
+    """Name and content of a file of the run that is shown.
+
+    Parameters
+    ----------
+    kind : one of `KINDS`.
+    shown : the run.
+    audit : of the run, for its report; made if it is not given.
+    view : how the run is looked at, for its film.
+    """
+    name = file_stem(shown.mechanism.model.name)
+    if kind == "model":
+        model = model_with(shown.mechanism.model, shown.choice)
+        return f"{name}.toml", model_to_toml(model).encode()
+    if kind == "data":
+        with tempfile.TemporaryDirectory(prefix="noslip-studio-") as folder:
+            path = Path(folder) / "run.nc"
+            shown.run.to_netcdf(path)
+            return f"{name}.nc", path.read_bytes()
+    if kind == "report":
+        page = report_html(shown.system, shown.run, command=shown.command, audit=audit)
+        return f"{name}-report.html", page.encode()
+    if kind == "film":
+        return f"{name}.gif", _film(shown, view or PageView())
+    return f"{name}.html", recorded(shown.system, shown.run).page.encode()
+
+
+def _film(shown: Shown, view: PageView) -> bytes:
+    """The film of a run with what the page draws, at the speed of its playback or faster."""
+    lasts = float(shown.run.t[-1] - shown.run.t[0])
+    with tempfile.TemporaryDirectory(prefix="noslip-studio-") as folder:
+        path = Path(folder) / "film.gif"
+        animate(
+            shown.run,
+            path,
+            system=shown.system,
+            traces=view.drawn.get("traces", True),
+            forces=view.drawn.get("forces", False),
+            velocities=view.drawn.get("velocities", False),
+            follow=view.follow,
+            rate=FILM_RATE,
+            speed=max(view.speed, lasts / LONGEST),
+            width=FILM_SIZE[0],
+            height=FILM_SIZE[1],
+        )
+        return path.read_bytes()
+
+
+def model_with(model: Model, choice: Choice) -> Model:
+    """The model with the values that were chosen, so that its scenario does what is shown.
+
+    A path is no part of a model file; of a run along one, the parameters are kept.
+    """
+    changes = choice.changes
+    parameters = tuple(
+        dataclasses.replace(p, value=changes.get(p.name, p.value)) for p in model.parameters
+    )
+    scenario = model.scenario
+    if scenario is not None:
+        task = tuple(
+            dataclasses.replace(p, value=changes.get(p.name, p.value)) for p in scenario.parameters
+        )
+        scenario = dataclasses.replace(scenario, parameters=task)
+    if choice.task in (SCENARIO, INPUTS):
+        scenario = _scenario(model, scenario, choice)
+    return dataclasses.replace(model, parameters=parameters, scenario=scenario)
+
+
+def _scenario(model: Model, scenario: Scenario | None, choice: Choice) -> Scenario:
+    """The scenario with the chosen start, inputs and duration."""
+    made = scenario if scenario is not None else Scenario(duration=DURATION)
+    known = {p.name for p in (*model.parameters, *made.parameters)}
+    given = {} if choice.task == INPUTS and made.motion else made.start
+    start = {**given, **{n: x for n, x in choice.changes.items() if n not in known}}
+    made = dataclasses.replace(made, start=start, duration=choice.duration or made.duration)
+    if choice.task == INPUTS:
+        typed = {name: number_or_text(text) for name, text in choice.inputs.items()}
+        inputs = {name: value for name, value in typed.items() if value != 0.0}
+        made = dataclasses.replace(made, inputs=inputs, motion={}, description="")
+    return made
+
+
+def file_stem(name: str) -> str:
+    """A model's name as part of a file's name: letters, digits, - and _ alone."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "model"
+
 
 #: s, of the time of a drive.
 DRIVE_STEP = 0.01

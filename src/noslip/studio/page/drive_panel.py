@@ -22,8 +22,8 @@ from noslip.base import Array
 from noslip.control import PLACE, SPEED, DriveControls, Driver, make_controls
 from noslip.scene import Scene
 from noslip.show import unit_text
-from noslip.studio.choosing.choice import Choice, chosen_values
-from noslip.studio.running.drive import DriveFrames, continued_start, drive_start
+from noslip.studio.choice import Choice, chosen_values
+from noslip.studio.runs import DriveFrames, continued_start, drive_start
 
 if TYPE_CHECKING:
     from noslip.studio.page.studio_page import Page

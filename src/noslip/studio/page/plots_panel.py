@@ -25,7 +25,7 @@ from noslip.base import Array
 from noslip.model import angle_names
 from noslip.scene import PALETTE
 from noslip.show import unit_text
-from noslip.studio.page.disposal import Disposal
+from noslip.studio.page.browser import Disposal
 
 GHOST, CURSOR = "rgba(140, 140, 140, 0.55)", "rgba(120, 120, 120, 0.8)"
 

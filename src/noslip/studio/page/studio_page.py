@@ -13,14 +13,16 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from noslip import Fault, NoslipError, System, Trajectory
-from noslip.results import Audit, Certificate
 from noslip.model import WORLD
+from noslip.results import Audit, Certificate
 from noslip.scene import Frames, Scene, ground_joints
 from noslip.show import ground_plane
-from noslip.studio.choosing.choice import DRIVE, PATH, Choice
-from noslip.studio.choosing.controls import Controls
-from noslip.studio.choosing.family_forms import DRAWN
-from noslip.studio.choosing.link import (
+from noslip.studio.choice import (
+    DRAWN,
+    DRIVE,
+    PATH,
+    Choice,
+    Controls,
     PageLink,
     PageView,
     changed_choice,
@@ -28,22 +30,18 @@ from noslip.studio.choosing.link import (
     read_link,
     write_link,
 )
+from noslip.studio.model_catalog import Mechanism, ModelCatalog
 from noslip.studio.page import texts
-from noslip.studio.page.control_panels import STAGE, Panels
-from noslip.studio.page.disposal import Disposal
-from noslip.studio.page.downloads import make_file
+from noslip.studio.page.browser import Disposal, Visit
+from noslip.studio.page.control_panels import SPEEDS, STAGE, Panels, Player, make_file
 from noslip.studio.page.drive_panel import DrivePanel
-from noslip.studio.page.path_handles import Floor, PathHandles
-from noslip.studio.page.player import SPEEDS, Player
 from noslip.studio.page.plots_panel import PlotsPanel
-from noslip.studio.page.scene_panel import KEPT, ScenePanel
-from noslip.studio.running.model_catalog import Mechanism, ModelCatalog
-from noslip.studio.running.session import Session, Shown, faults_of
-from noslip.studio.running.worker import Cancel, Worker
-from noslip.studio.viewer import Visit
+from noslip.studio.page.scene_panel import KEPT, Floor, PathHandles, ScenePanel
+from noslip.studio.runs import Cancel, Worker
+from noslip.studio.session import Session, Shown, faults_of
 
 if TYPE_CHECKING:
-    from noslip.studio.choosing.sweep_points import SweepPoints
+    from noslip.studio.page.sweep_panel import SweepPoints
 
 NO_VISIT = Visit()
 BRAND = (76, 120, 168)

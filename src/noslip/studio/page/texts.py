@@ -9,14 +9,13 @@ from importlib.resources import files
 import numpy as np
 
 from noslip import Fault, Model, compare
-from noslip.results import Audit, Certificate
 from noslip.base import counted
+from noslip.results import Audit, Certificate
 from noslip.show import Verdict, ground_verdict, number_text, run_verdicts
-from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS
-from noslip.studio.choosing.link import differences
-from noslip.studio.page.path_handles import PathShape
-from noslip.studio.running.chosen_run import is_vakonomic
-from noslip.studio.running.session import Shown
+from noslip.studio.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS, differences
+from noslip.studio.page.scene_panel import PathShape
+from noslip.studio.runs import is_vakonomic
+from noslip.studio.session import Shown
 
 #: Looks of everything below; the page may be light or dark.
 STYLE = files("noslip.studio.page").joinpath("texts.css").read_text("utf-8")

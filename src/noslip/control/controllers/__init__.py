@@ -1,1 +1,0 @@
-"""Laws that turn a deviation from the reference into inputs."""

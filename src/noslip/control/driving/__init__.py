@@ -1,1 +1,0 @@
-"""Driving by commands: channels, the laws that follow them, and a mechanism moved in real time."""

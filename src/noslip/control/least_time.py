@@ -1,0 +1,1306 @@
+"""Least time along a path, and the limits of speed, acceleration, friction and motors that bind it.
+
+**Limits of motion along a path: speed, acceleration, friction, and motors.**
+
+With z = ṡ² and u = s̈ = z'/2 (primes for d/ds) most limits are linear in u and z at each place:
+
+    (1)  z ≤ v²,  |u| ≤ a,  |κ| z ≤ a_lateral,  and rows  a(s) u + b(s) z + c(s) ≤ 0
+
+Dampers, friction and the like add a term r(s, ṡ) to a row. It counts by its tangent in z at the
+motion that was found last,
+
+    (2)  r(s, √z) ≈ r(s, √z₀) + (z − z₀) r'(s, √z₀) / (2 √z₀)
+
+which is exact where the motion does not change any more.
+
+Friction bounds the force of the ground in all directions. A vehicle that is driven, braked and led
+sideways as a whole needs the friction coefficient √(s̈² + (κ ṡ²)²) / g ≤ μ, a disk in the plane of
+u and κ z:
+
+    (3)  u² + (κ z)² ≤ a_total²
+
+Single wheels may need more, where loads are not equal: the audit of a run shows it.
+
+**Limits of motors along a path, for the least time of a vehicle on it.**
+
+On a path the inputs of inverse dynamics are
+
+    (1)  u(s) = a(s) s̈ + b(s) ṡ² + c(s) + r(s, ṡ)
+
+because speeds scale with ṡ and passive coordinates (a caster's angle) depend on where the vehicle
+has been, not on how fast. a, b and c are read from inverse dynamics at three paces; the passive
+coordinates come from one slow run along the path. r balances what else depends on speeds: dampers,
+friction, tires, drag,
+
+    (2)  SᵀB r = SᵀQ(q, 0) − SᵀQ(q, v)
+
+A force that changes with time, or an input whose effect depends on speeds, has no such form.
+
+**Least time along a path within limits, by reachability analysis.**
+
+The path is cut at arc lengths s_0 … s_N. On each segment the acceleration u is linear in s, with
+values of its own at both ends, so that z = ṡ² is a parabola. Its tangents at the ends meet in the
+middle, at y:
+
+    (1)  y = z_k + h u_k⁺ = z_{k+1} − h u_{k+1}⁻,   h = s_{k+1} − s_k
+
+Limits are imposed at both ends of each segment: (z_k, u_k⁺) and (z_{k+1}, u_{k+1}⁻) are in convex
+sets, and only y ties them together. Two passes give the highest speed everywhere (H. Pham and Q.-C.
+Pham, "A new approach to time-optimal path parameterization based on reachability analysis", IEEE
+Transactions on Robotics 34, 2018):
+
+    backward  the interval of y from which some u_{k+1}⁻ leads into the interval of z_{k+1}, and the
+              interval of z_k from which some u_k⁺ leads into that
+    forward   from the start, the largest z_{k+1} that stays in these intervals
+
+Each of these intervals is an intersection of half-lines, in closed form, and contains z = 0 to the
+last bit where the limits allow a vehicle to stand: then no rounding makes them empty.
+
+Departures from the article: u is linear on segments instead of constant, so that what is lost is of
+the second order; where the acceleration switches inside a segment the place is found and becomes a
+cut of its own, so that bang-bang motions are exact; where a limit is exceeded between the cuts, the
+segment is halved; what little excess is left is taken off the limit; and what is not linear in z
+(dampers, friction in joints) is linearized again and again at the motion found last.
+
+`least_time` takes limits as numbers along the path. Those of the ground and of motors depend on the
+vehicle: :class:`LeastTime` names them, and `track` finds the timing for its vehicle and path.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.base import Array, SimulationError, nearest
+from noslip.control.follower import Follower
+from noslip.control.followers import motion_along
+from noslip.control.path_geometry import (
+    AbstractPath,
+    arc_table,
+    assign,
+    length,
+    number,
+    positive,
+    where,
+)
+from noslip.control.reference_motion import (
+    Reference,
+    reference_motion,
+    solve_inputs,
+    trace_reference,
+)
+from noslip.control.text_forms import Acceleration, Pure, read_entries, read_number
+from noslip.control.timing_laws import (
+    AbstractTiming,
+    AbstractTimingPlan,
+    ConstantSpeed,
+    SpeedSchedule,
+)
+from noslip.engines import NativeFunction, System, compile_expression, require_system
+from noslip.expressions import nominal
+from noslip.simulation import simulate
+
+#: r and its derivative by ṡ, (n, m) each, of arc lengths (n,) and speeds (n,).
+Resistance = Callable[[Array, Array], tuple[Array, Array]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LimitRows:
+    """Limits a(s) s̈ + b(s) ṡ² + c(s) + r(s, ṡ) ≤ 0, such as those of motors.
+
+    Parameters
+    ----------
+    arc_lengths : (n,) rising from 0 to the length of the path, m; linear in between.
+    inertia : (n, m) a, one column a limit.
+    squared : (n, m) b.
+    constant : (n, m) c.
+    names : (m,) of the limits, for messages.
+    resistance : r and dr/dṡ, (n, m) each, as a function of arc lengths (n,) and speeds (n,); none
+        if nothing else depends on the speed.
+    """
+
+    arc_lengths: Array
+    inertia: Array
+    squared: Array
+    constant: Array
+    names: tuple[str, ...]
+    resistance: Resistance | None = None
+
+    def __post_init__(self) -> None:
+        grid = np.asarray(self.arc_lengths, dtype=float)
+        columns = {k: np.asarray(getattr(self, k), dtype=float) for k in _COLUMNS}
+        shape = (len(grid) if grid.ndim == 1 else 0, len(self.names))
+        for name, values in columns.items():
+            if values.shape != shape:
+                raise SimulationError(
+                    f"{name} has the shape {values.shape}, expected {shape} for "
+                    f"{shape[0]} arc lengths and {shape[1]} names",
+                    f"LimitRows({name}=…)",
+                    "give one row for each arc length and one column for each limit",
+                )
+        finite = all(np.all(np.isfinite(values)) for values in columns.values())
+        if shape[0] < 2 or grid[0] != 0 or not np.all(np.diff(grid) > 0) or not finite:
+            raise SimulationError(
+                "the arc lengths do not rise from 0, or a number is not finite",
+                "LimitRows(arc_lengths=…)",
+                "sort the rows by arc length, start with 0 and give none twice",
+            )
+        assign(self, arc_lengths=grid, names=tuple(self.names), **columns)
+
+    def at(self, s: Array) -> tuple[Array, Array, Array]:
+        """a, b and c (each (len(s), m)) at arc lengths."""
+        a, b, c = (
+            np.column_stack([np.interp(s, self.arc_lengths, column) for column in values.T])
+            for values in (self.inertia, self.squared, self.constant)
+        )
+        return a, b, c
+
+    def near(self, s: Array, z: Array) -> tuple[Array, Array, Array]:
+        """a, b and c (each (len(s), m)) at arc lengths, with r by its tangent (2) at z."""
+        a, b, c = self.at(s)
+        if self.resistance is None:
+            return a, b, c
+        v = np.sqrt(np.maximum(z, 0.0))[:, None]
+        r, rate = self.resistance(s, v[:, 0])
+        # at rest it has no tangent, and z is known
+        slope = np.where(v > 0, rate, 0.0) / np.where(v > 0, 2 * v, 1.0)
+        return a, b + slope, c + r - slope * v**2
+
+    def values(self, s: Array, z: Array, u: Array) -> Array:
+        """(len(s), m) of the limits at arc lengths, z and u; at most 0 where they hold."""
+        a, b, c = self.at(s)
+        value = a * u[:, None] + b * z[:, None] + c
+        if self.resistance is not None:
+            value = value + self.resistance(s, np.sqrt(np.maximum(z, 0.0)))[0]
+        return value
+
+
+_COLUMNS = ("inertia", "squared", "constant")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Limits:
+    """Limits of speed and acceleration along a path; those not given do not apply.
+
+    Parameters
+    ----------
+    speed : highest ṡ, m/s.
+    acceleration : highest |s̈| along the path, m/s².
+    lateral_acceleration : highest |κ| ṡ², m/s².
+    total_acceleration : highest √(s̈² + (κ ṡ²)²), m/s²: a friction coefficient times g.
+    rows : limits of motors and the like.
+    """
+
+    speed: float | None = None
+    acceleration: float | None = None
+    lateral_acceleration: float | None = None
+    total_acceleration: float | None = None
+    rows: LimitRows | None = None
+
+    def __post_init__(self) -> None:
+        given: dict[str, Any] = {}
+        for name in ("speed", "acceleration", "lateral_acceleration", "total_acceleration"):
+            value = getattr(self, name)
+            if value is not None:
+                given[name] = positive(value, name, "Limits")
+        if self.acceleration is None and self.total_acceleration is None and self.rows is None:
+            raise SimulationError(
+                "nothing limits the acceleration, so the fastest motion has none",
+                "Limits",
+                "give acceleration in m/s² (or total_acceleration), or rows of motor limits",
+            )
+        assign(self, **given)
+
+
+#: Chebyshev points of a segment, where curvature is known; not its ends, where it may jump.
+_KNOWN = (1 - np.cos(np.pi * (2 * np.arange(10) + 1) / 20)) / 2
+#: Where it is looked at in between, and the polynomials through the known values there.
+_DENSE = np.array([1e-9, *np.linspace(0.0, 1.0, 65)[1:-1], 1 - 1e-9])
+_RESAMPLE = np.polynomial.chebyshev.chebvander(2 * _DENSE - 1, 9) @ np.linalg.inv(
+    np.polynomial.chebyshev.chebvander(2 * _KNOWN - 1, 9)
+)
+#: Where in a segment rows are evaluated: also near its ends, one of which may be at rest.
+_INNER = np.array([0.0, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0])
+#: z that no motion has, m²/s²: stands for none where nothing limits it.
+ENDLESS = 1e12
+#: Speeds at which it is looked for one that can be held: lowest and highest, m/s, and how many.
+CREEPING = (1e-4, 1e2, 25)
+#: Thirds by which an interval shrinks to 1e-11 of itself.
+THIRDS = 60
+
+#: Bounds p z + q of u at one end of a segment, (N, m) each.
+_Lines = tuple[Array, Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EndLimits:
+    """The set of (z, u) allowed at one end of each segment, which is convex:
+
+        (4)  max_j (p_j z + q_j) ≤ u ≤ min_i (p_i z + q_i),  u² + (κ z)² ≤ a²,  low ≤ z ≤ high
+
+    Parameters
+    ----------
+    above, below : lines over and under u; q is ±∞ where there is none.
+    bend, disk : (N,) |κ| and a of (3); a is ∞ where nothing is said of it.
+    low, high : (N,) lowest and highest z for which some u is allowed; low > high if there is none.
+    """
+
+    above: _Lines
+    below: _Lines
+    bend: Array
+    disk: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(
+        cls, a: Array, b: Array, c: Array, cap: Array, bend: Array, disk: Array, pull: float | None
+    ) -> EndLimits:
+        """From rows a u + b z + c ≤ 0 (N, m), the highest z (N,), (3) and the highest |u|."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p, q, at = -b / a, -c / a, -c / b
+            above = [np.where(a > 0, p, 0.0), np.where(a > 0, q, np.inf)]
+            below = [np.where(a < 0, p, 0.0), np.where(a < 0, q, -np.inf)]
+        if pull is not None:
+            edge = np.full((len(cap), 1), pull)
+            above = [np.hstack(x) for x in ((above[0], 0 * edge), (above[1], edge))]
+            below = [np.hstack(x) for x in ((below[0], 0 * edge), (below[1], -edge))]
+        # what does not contain u
+        alone = a == 0
+        tops = np.where(alone & (b > 0), at, np.inf)
+        floors = np.where(alone & (b < 0), at, -np.inf)
+        never = np.any(alone & (b == 0) & (c > 0), axis=1)
+        high = np.minimum(np.minimum(cap, ENDLESS), np.min(tops, axis=1, initial=np.inf))
+        low = np.maximum(0.0, np.max(floors, axis=1, initial=-np.inf))
+        low = np.where(never, np.inf, low)
+        lines = (above[0], above[1]), (below[0], below[1])
+        low, high = _between_lines(*lines, low, high)
+        low, high = _within_disk(*lines, bend, disk, low, high)
+        return cls(*lines, bend, disk, low, high)
+
+    def most(self, z: Array) -> Array:
+        """Highest u (N,)."""
+        u = np.min(self.above[0] * z[:, None] + self.above[1], axis=1, initial=np.inf)
+        return np.minimum(u, self._side(z))
+
+    def least(self, z: Array) -> Array:
+        """Lowest u (N,)."""
+        u = np.max(self.below[0] * z[:, None] + self.below[1], axis=1, initial=-np.inf)
+        return np.maximum(u, -self._side(z))
+
+    def _side(self, z: Array) -> Array:
+        """√(a² − κ² z²) (N,)."""
+        left = (self.disk - self.bend * z) * (self.disk + self.bend * z)
+        return np.sqrt(np.maximum(np.where(np.isfinite(self.disk), left, np.inf), 0.0))
+
+    def turning(self, h: Array, side: int) -> Array:
+        """z (N,) at which z − h u is highest, u the lowest (side −1), or lowest, u the highest (1).
+
+        Both rise with z up to where (4) bends by more than 1/h, which is found by thirds.
+        """
+        low = np.where(self.low <= self.high, self.low, 0.0)
+        high = np.where(self.low <= self.high, self.high, 0.0)
+        u = self.least if side < 0 else self.most
+
+        def y(z: Array) -> Array:
+            return z - h * u(z)
+
+        span = high - low
+        found, tiny = (high if side < 0 else low).copy(), 1e-9 * span
+        end = high - tiny if side < 0 else low
+        bends = (span > 0) & (y(end + tiny) < y(end))
+        if not np.any(bends):
+            return found
+        few = self._at(bends)
+        h, low, high = h[bends], low[bends], high[bends]
+        u = few.least if side < 0 else few.most
+        for _ in range(THIRDS):
+            one, other = low + (high - low) / 3, high - (high - low) / 3
+            is_first = side * (y(one) - y(other)) < 0
+            low, high = np.where(is_first, low, one), np.where(is_first, other, high)
+        found[bends] = (low + high) / 2
+        return found
+
+    def _at(self, chosen: NDArray[np.bool]) -> EndLimits:
+        """The limits of some segments."""
+        above, below = ((p[chosen], q[chosen]) for p, q in (self.above, self.below))
+        parts = (self.bend, self.disk, self.low, self.high)
+        return EndLimits(above, below, *(x[chosen] for x in parts))
+
+
+def _between_lines(above: _Lines, below: _Lines, low: Array, high: Array) -> tuple[Array, Array]:
+    """Lowest and highest z (N,) at which every line above u is over every line below it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for i in range(above[0].shape[1]):
+            slope = above[0][:, [i]] - below[0]
+            gap = above[1][:, [i]] - below[1]
+            real = np.isfinite(gap)
+            size = np.abs(above[0][:, [i]]) + np.abs(below[0])
+            at = -gap / slope
+            up, down = real & (slope < -1e-13 * size), real & (slope > 1e-13 * size)
+            high = np.minimum(high, np.min(np.where(up, at, np.inf), axis=1, initial=np.inf))
+            low = np.maximum(low, np.max(np.where(down, at, -np.inf), axis=1, initial=-np.inf))
+            closed = real & ~up & ~down & (gap < 0)
+            low = np.where(np.any(closed, axis=1), np.inf, low)
+    return low, high
+
+
+def _within_disk(
+    above: _Lines, below: _Lines, bend: Array, disk: Array, low: Array, high: Array
+) -> tuple[Array, Array]:
+    """Lowest and highest z (N,) at which the disk (3) reaches between the lines.
+
+    A line p z + q over u leaves something of the disk where p z + q + √(a² − κ² z²) ≥ 0: between
+    the roots of (p² + κ²) z² + 2 p q z + q² − a², as far as p z + q is negative there.
+    """
+    if not np.any(np.isfinite(disk)):
+        return low, high
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        edge = disk / bend
+        high = np.minimum(high, edge)
+        k, a, edge = bend[:, None], disk[:, None], edge[:, None]
+        for p, q in (above, (-below[0], -below[1])):
+            real = np.isfinite(q) & np.isfinite(a)
+            square = p**2 + k**2
+            root = np.sqrt(np.maximum(a**2 * square - (k * q) ** 2, 0.0))
+            far, near = (-p * q + root) / square, (-p * q - root) / square
+            at_edge = np.where(np.isfinite(edge), p * edge + q, np.where(p < 0, -1.0, 1.0))
+            over = real & (at_edge < 0) & (square > 0)
+            under = real & (q < -a)
+            misses = under & ((square == 0) | (a**2 * square < (k * q) ** 2) | (p <= 0))
+            high = np.minimum(high, np.min(np.where(over, far, np.inf), axis=1, initial=np.inf))
+            low = np.maximum(low, np.max(np.where(under, near, 0.0), axis=1, initial=0.0))
+            low = np.where(np.any(misses, axis=1), np.inf, low)
+    return low, high
+
+
+@dataclass(slots=True, eq=False)
+class SegmentLimits:
+    """Limits on segments of a path, on each of which u is linear in s.
+
+    Parameters
+    ----------
+    path, limits : of which these are the limits.
+    cuts : (N + 1,) arc lengths of the ends of the segments.
+    curvature : (N, 65) |κ| within each segment.
+    near : (N + 1,) z at the cuts of the motion found last, at which (2) is taken.
+    sharper : (N,) factor of |κ|, raised by `tighten`.
+    weaker : (N,) divisor of a of (3), raised by `tighten`.
+    margin : (N, m) by which the rows are raised; raised by `tighten`.
+    """
+
+    path: AbstractPath
+    limits: Limits
+    cuts: Array
+    curvature: Array
+    near: Array
+    sharper: Array
+    weaker: Array
+    margin: Array
+
+    @classmethod
+    def on(cls, path: AbstractPath, limits: Limits, cuts: Array, near: Array) -> SegmentLimits:
+        """The limits on given segments, near a motion with given z at the cuts."""
+        num = len(cuts) - 1
+        kappa = np.zeros((num, len(_DENSE)))
+        if limits.lateral_acceleration is not None or limits.total_acceleration is not None:
+            s = cuts[:-1, None] + np.diff(cuts)[:, None] * _KNOWN
+            table = arc_table(path)
+            p = table.parameter(s.ravel())
+            kappa = np.abs(table.curvature(p).reshape(s.shape) @ _RESAMPLE.T)
+        num_rows = len(limits.rows.names) if limits.rows else 0
+        one = np.ones(num)
+        return cls(path, limits, cuts, kappa, near, one, one, np.zeros((num, num_rows)))
+
+    @property
+    def speed(self) -> float:
+        """Highest z that the speed leaves."""
+        return ENDLESS if self.limits.speed is None else self.limits.speed**2
+
+    def ends(self) -> tuple[EndLimits, EndLimits]:
+        """Limits at the start and at the end of each segment."""
+        num = len(self.cuts) - 1
+        if self.limits.rows is not None:
+            a, b, c = self.limits.rows.near(self.cuts, self.near)
+        else:
+            a, b, c = (np.zeros((num + 1, 0)) for _ in range(3))
+        disk = np.full(num, self.limits.total_acceleration or np.inf) / self.weaker
+        found = []
+        for side, column in ((slice(0, -1), 0), (slice(1, None), -1)):
+            cap, bend = np.full(num, self.speed), self.curvature[:, column]
+            if self.limits.lateral_acceleration is not None:
+                with np.errstate(divide="ignore"):
+                    cap = np.minimum(cap, self.limits.lateral_acceleration / (bend * self.sharper))
+            rows = a[side], b[side], c[side] + self.margin
+            found.append(EndLimits.of(*rows, cap, bend, disk, self.limits.acceleration))
+        return found[0], found[1]
+
+    def conflict_at_rest(self) -> tuple[int, list[str]] | None:
+        """The last segment where a vehicle can neither stand nor creep, and the limits broken.
+
+        At rest rows are a u + c + r(s, 0) ≤ 0; with resistance they must hold at some speed too.
+        """
+        rows = self.limits.rows
+        if rows is None:
+            return None
+        c = rows.at(self.cuts)[2]
+        value, still = c, np.zeros_like(self.cuts)
+        if rows.resistance is not None:
+            speeds = np.geomspace(*CREEPING)
+            moving = [rows.values(self.cuts, still + v**2, still) for v in speeds]
+            held = [np.all(x <= 0, axis=1) for x in moving]
+            stuck = ~np.any(held, axis=0)[:, None]
+            value = np.where(stuck, moving[0], c + rows.resistance(self.cuts, still)[0])
+        value = np.maximum(value[:-1], value[1:]) + self.margin
+        broken = np.flatnonzero(np.any(value > 0, axis=1))
+        if not len(broken):
+            return None
+        k = int(broken[-1])
+        return k, [rows.names[i] for i in np.flatnonzero(value[k] > 0)]
+
+    def unlimited(self) -> int | None:
+        """The first segment on which nothing bounds u from above or from below, if there is one."""
+        limits = self.limits
+        if limits.acceleration or limits.total_acceleration or limits.rows is None:
+            return None
+        a = limits.rows.at(self.cuts)[0]
+        for bounded in (np.any(a > 0, axis=1), np.any(a < 0, axis=1)):
+            free = ~(bounded[1:] | bounded[:-1])
+            if np.any(free):
+                return int(np.argmax(free))
+        return None
+
+    def excess(self, motion: SegmentMotion) -> Array:
+        """By how much a limit is exceeded within each segment (N,), as a part of it."""
+        result = np.maximum(self._lateral(motion), self._total(motion)) - 1
+        if self.limits.rows is not None:
+            over, size = self._rows_excess(motion)
+            result = np.maximum(result, np.max(over / size, axis=1, initial=-np.inf))
+        return result
+
+    def slack(self, motion: SegmentMotion) -> Array:
+        """What is left of the nearest limit in the middle of each segment (N,), as a part."""
+        half = np.array([0.5])
+        z, u = motion.z_at(half), motion.u_at(half)
+        bend = self.curvature[:, [self.curvature.shape[1] // 2]]
+        limits = self.limits
+        used = [z / self.speed]
+        if limits.acceleration is not None:
+            used.append(np.abs(u) / limits.acceleration)
+        if limits.lateral_acceleration is not None:
+            used.append(bend * z / limits.lateral_acceleration)
+        if limits.total_acceleration is not None:
+            used.append(np.hypot(u, bend * z) / limits.total_acceleration)
+        if limits.rows is not None:
+            s = (self.cuts[1:] + self.cuts[:-1]) / 2
+            a, b, c = limits.rows.at(s)
+            value = limits.rows.values(s, z[:, 0], u[:, 0])
+            used.append(1 + value / (np.abs(a * u) + np.abs(b * z) + np.abs(c) + 1e-300))
+        return np.maximum(1 - np.max(np.hstack(used), axis=1), 0.0)
+
+    def caps(self) -> Array:
+        """Highest z (N, 65) that speed and curvature leave within each segment."""
+        cap = np.full(self.curvature.shape, self.speed)
+        with np.errstate(divide="ignore"):
+            for most in (self.limits.lateral_acceleration, self.limits.total_acceleration):
+                if most is not None:
+                    cap = np.minimum(cap, most / self.curvature)
+        return cap
+
+    def tighten(self, motion: SegmentMotion, tolerance: float) -> None:
+        """Lower the limits where they are exceeded between the cuts by more than a part."""
+        for name, ratio in (("sharper", self._lateral(motion)), ("weaker", self._total(motion))):
+            more = np.where(ratio > 1 + tolerance, ratio * (1 + tolerance / 10), 1.0)
+            setattr(self, name, getattr(self, name) * more)
+        if self.limits.rows is not None:
+            over, size = self._rows_excess(motion)
+            self.margin = self.margin + np.where(over > tolerance * size, over, 0.0)
+
+    def _lateral(self, motion: SegmentMotion) -> Array:
+        """Highest |κ| z over its limit (N,): of the values, or of the parabola at their top."""
+        if self.limits.lateral_acceleration is None:
+            return np.zeros(len(self.cuts) - 1)
+        f = self.curvature * motion.z_at(_DENSE)
+        return _highest(f) / self.limits.lateral_acceleration
+
+    def _total(self, motion: SegmentMotion) -> Array:
+        """Highest √(u² + (κ z)²) over its limit (N,)."""
+        if self.limits.total_acceleration is None:
+            return np.zeros(len(self.cuts) - 1)
+        f = np.hypot(motion.u_at(_DENSE), self.curvature * motion.z_at(_DENSE))
+        return _highest(f) / self.limits.total_acceleration
+
+    def _rows_excess(self, motion: SegmentMotion) -> tuple[Array, Array]:
+        """The highest value of each row within each segment (N, m), and the size of its terms."""
+        assert self.limits.rows is not None
+        s = self.cuts[:-1, None] + np.diff(self.cuts)[:, None] * _INNER
+        z, u = motion.z_at(_INNER), motion.u_at(_INNER)
+        values = self.limits.rows.values(s.ravel(), z.ravel(), u.ravel())
+        values = values.reshape(*s.shape, -1)
+        a, b, c = (x[:-1] for x in self.limits.rows.at(self.cuts))
+        size = np.abs(a * u[:, [0]]) + np.abs(b * z[:, [0]]) + np.abs(c) + 1e-300
+        return np.max(values, axis=1), size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentMotion:
+    """A motion along segments on each of which u is linear in s, and z a parabola.
+
+    Parameters
+    ----------
+    cuts : (N + 1,) arc lengths of the ends of the segments.
+    z : (N + 1,) at the cuts.
+    middle : (N,) z₀ + h u₀ = z₁ − h u₁, where the tangents at both ends of a segment meet.
+    """
+
+    cuts: Array
+    z: Array
+    middle: Array
+
+    def z_at(self, part: Array) -> Array:
+        """z at parts of each segment, (N, m)."""
+        rest = 1 - part
+        return (
+            self.z[:-1, None] * rest**2
+            + 2 * self.middle[:, None] * (part * rest)
+            + self.z[1:, None] * part**2
+        )
+
+    def u_at(self, part: Array) -> Array:
+        """u at parts of each segment, (N, m)."""
+        h = np.diff(self.cuts)[:, None]
+        start = (self.middle - self.z[:-1])[:, None] / h
+        end = (self.z[1:] - self.middle)[:, None] / h
+        return start + (end - start) * part
+
+    def steps(self) -> Array:
+        """Time on each segment (N,): tanh(ω t/2)/ω = h/(v₀ + v₁) with ω² = du/ds, tan below 0."""
+        h, v = np.diff(self.cuts), np.sqrt(self.z)
+        way, rate = h / (v[:-1] + v[1:]), self.gradients()
+        x = np.sqrt(np.abs(rate)) * way
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bent = np.where(rate > 0, np.arctanh(np.minimum(x, 1.0)), np.arctan(x)) / x
+        # x²/3 and no more below 1e-4
+        return 2 * way * np.where(x > 1e-4, bent, 1 + np.sign(rate) * x**2 / 3)
+
+    def gradients(self) -> Array:
+        """du/ds on each segment (N,), 1/s²."""
+        h = np.diff(self.cuts)
+        return (self.z[:-1] - 2 * self.middle + self.z[1:]) / h**2
+
+
+def _highest(f: Array) -> Array:
+    """Highest value (N,) of each row, or that of the parabola at its top."""
+    at, k = np.clip(np.argmax(f, axis=1), 1, f.shape[1] - 2), np.arange(len(f))
+    f0, f1, f2 = f[k, at - 1], f[k, at], f[k, at + 1]
+    bend = 2 * f1 - f0 - f2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(
+            bend > np.abs(f2 - f0) / 2, f1 + (f2 - f0) ** 2 / (8 * bend), np.max(f, axis=1)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pace(AbstractTiming):
+    """ṡ = pace + change · t with both as symbols: at t = 0 any ṡ and s̈ can be put in."""
+
+    pace: ca.SX
+    change: ca.SX
+
+    def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
+        """pace + change · t."""
+        return self.pace + self.change * t
+
+    def duration(self, path: AbstractPath) -> float:
+        """Not meant to be run."""
+        raise NotImplementedError
+
+    def break_times(self, path: AbstractPath) -> tuple[float, ...]:
+        """None: it stands for an instant anywhere on the path."""
+        return ()
+
+
+def motor_limits(
+    system: System,
+    path: AbstractPath,
+    limits: Mapping[str, float],
+    *,
+    follower: Follower | None = None,
+    inputs: tuple[str, ...] = (),
+    reference: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    count: int = 400,
+) -> LimitRows:
+    """Rows |u| ≤ limit of a vehicle's force inputs along a path, for `Limits(rows=…)`.
+
+    Parameters
+    ----------
+    system : compiled system with a planar base and at least as many force inputs as degrees of
+        freedom; of more inputs the least ones are taken.
+    path : where to go.
+    limits : input name → largest magnitude, N or N·m.
+    follower : what of the vehicle follows it; the origin and the x axis of its base by default.
+    inputs, reference : force inputs to use and coordinates that the path leaves open, as in
+        :func:`track`.
+    parameters : values that differ from the nominal ones.
+    count : number of places on the path.
+
+    Raises
+    ------
+    SimulationError : for unknown inputs, a path that is not admissible, or forces that depend on
+        more than place and speed.
+    """
+    require_system("motor_limits", system)
+    where = f"motor limits of model '{system.model.name}'"
+    used = list(inputs) or [i.name for i in system.model.inputs]
+    for name in limits:
+        if name not in used:
+            raise SimulationError(
+                f"there is no force input '{name}' to limit", where, nearest(name, used)
+            )
+    _check_form(system, where)
+    followed = follower or Follower()
+    steady = motion_along(path, ConstantSpeed(1.0), followed)
+    steady.check_feed_forward(system)
+    wanted = reference_motion(system, steady, start=reference, inputs=inputs, parameters=parameters)
+    slow = simulate(
+        system,
+        duration=length(path),
+        start=wanted.start,
+        inputs=wanted.law,
+        parameters=parameters,
+        samples=count,
+        rtol=1e-11,
+        atol=1e-11,
+    )
+    wanted.admissibility(slow, where)
+    pace, change = ca.SX.sym("pace"), ca.SX.sym("change")
+    motion = motion_along(path, _Pace(pace=pace, change=change), followed)
+    traced = trace_reference(system, motion, inputs)
+    symbols = system.kinematics.symbols
+    forces = ca.Function(
+        "forces", [symbols.t, traced.states, symbols.params, pace, change], [traced.forces]
+    )
+    values = system.parameters(parameters)
+    states = [*traced.motion.names, *(f"reference.{c.name}" for c in system.coordinates)]
+    along = np.column_stack([slow[name] for name in states])
+    columns = [used.index(name) for name in limits]
+
+    def at(rate: float, acceleration: float) -> Array:
+        # a column for each place
+        return forces(0.0, along.T, values, rate, acceleration).full().T[:, columns]
+
+    # (1), read at ṡ = s̈ = 0, at ṡ = 1 and at s̈ = 1
+    c = at(0.0, 0.0)
+    b, a = at(1.0, 0.0) - c, at(0.0, 1.0) - c
+    arc_lengths = slow.t * (length(path) / slow.t[-1])  # at 1 m/s
+    resistance: Resistance | None = None
+    if (native := _native_resistance(system, traced, inputs, pace, change)) is not None:
+        balance = _balance(native, along, columns, values)
+        b -= balance(np.arange(count), np.ones(count))[0]
+        resistance = _resistance_between(arc_lengths, balance)
+    bound = np.array([float(x) for x in limits.values()])
+    return LimitRows(
+        arc_lengths=arc_lengths,
+        inertia=np.hstack([a, -a]),
+        squared=np.hstack([b, -b]),
+        constant=np.hstack([c - bound, -c - bound]),
+        names=(
+            *(f"{n} ≤ {x:g}" for n, x in limits.items()),
+            *(f"{n} ≥ {-x:g}" for n, x in limits.items()),
+        ),
+        resistance=resistance,
+    )
+
+
+def _check_form(system: System, where: str) -> None:
+    """Refuse what has not the form (1)."""
+    kin, eq = system.kinematics, system.equations
+    symbols = kin.symbols
+    terms = (eq.reduced_mass, eq.reduced_bias, eq.reduced_forces, eq.reduced_inputs, kin.v, kin.N)
+    if any(ca.depends_on(term, symbols.t) for term in terms):
+        raise SimulationError(
+            "forces or constraints change with time, so the motor force needed at a point depends "
+            "on when it is passed",
+            where,
+            "leave out motions and forces that are expressions of t, or limit speed and "
+            "acceleration instead",
+        )
+    if ca.depends_on(eq.reduced_inputs, ca.vertcat(kin.eta, symbols.w)):
+        raise SimulationError(
+            "the effect of an input depends on speeds, so its limit does not bound the "
+            "acceleration",
+            where,
+            "make the input the force itself, or limit speed and acceleration instead",
+        )
+
+
+#: r and dr/dṡ of the limited inputs, (n, m) each, at places by index (n,) and speeds (n,).
+_Balance = Callable[[NDArray[np.intp], Array], tuple[Array, Array]]
+
+
+def _native_resistance(
+    system: System, traced: Reference, inputs: tuple[str, ...], pace: ca.SX, change: ca.SX
+) -> NativeFunction | None:
+    """r of (2) and dr/dṡ as native code of (t, reference's states, pace, parameters), if any."""
+    kin, eq = system.kinematics, system.equations
+    symbols = kin.symbols
+    if not ca.depends_on(eq.reduced_forces, ca.vertcat(kin.eta, symbols.w)):
+        return None
+    dynamics = ca.Function(
+        "dynamics",
+        [symbols.q, kin.eta, symbols.w, symbols.params],
+        [ca.densify(eq.reduced_forces), ca.densify(eq.reduced_inputs)],
+    )
+    moving, B = dynamics(traced.q, traced.eta, traced.speed_inputs, symbols.params)
+    still, _ = dynamics(traced.q, 0 * traced.eta, 0 * traced.speed_inputs, symbols.params)
+    if inputs:
+        names = [i.name for i in system.model.inputs]
+        B = B[:, [names.index(name) for name in inputs]]
+    r = ca.substitute(
+        [solve_inputs(B, still - moving)], [ca.vertcat(symbols.t, change)], [ca.SX.zeros(2)]
+    )[0]
+    both = ca.vertcat(r, ca.jacobian(r, pace))
+    given = (symbols.t, traced.states, pace, symbols.params)
+    return compile_expression("resistance", given, both)
+
+
+def _balance(native: NativeFunction, along: Array, columns: list[int], values: Array) -> _Balance:
+    """r and dr/dṡ at the places of a slow run along the path."""
+
+    def balance(places: NDArray[np.intp], v: Array) -> tuple[Array, Array]:
+        found = native.map(np.zeros(len(v)), along[places], v[:, None], values)
+        r, rate = np.split(found, 2, axis=1)
+        return r[:, columns], rate[:, columns]
+
+    return balance
+
+
+def _resistance_between(arc_lengths: Array, balance: _Balance) -> Resistance:
+    """r and dr/dṡ of the rows of both signs, linear in arc length between the places."""
+
+    def resistance(s: Array, v: Array) -> tuple[Array, Array]:
+        k = np.clip(np.searchsorted(arc_lengths, s, side="right") - 1, 0, len(arc_lengths) - 2)
+        part = ((s - arc_lengths[k]) / (arc_lengths[k + 1] - arc_lengths[k]))[:, None]
+        before, after = balance(k, v), balance(k + 1, v)
+        r, rate = (x + part * (y - x) for x, y in zip(before, after, strict=True))
+        return np.hstack([r, -r]), np.hstack([rate, -rate])
+
+    return resistance
+
+
+CUTTING_ROUNDS = 20
+MOST_CUTS = 50  # for each of the first segments
+TIGHTENING_ROUNDS = 60
+COARSE = 1e-5  # relative excess of a limit between two cuts above which others are made
+LOSS = 1e-7  # part of the whole time lost on a segment above which it is cut
+EXCESS = 1e-7  # relative excess that is left
+CLOSEST = 1e-7  # distance of two cuts, as a part of the length
+TANGENTS = 60  # how often what resists the motion is linearized again,
+SETTLED = 1e-9  # until z changes by less than this part of it;
+SHRINKING = 0.1  # z at which it is linearized becomes no smaller part of itself at once
+HALVES = 10  # how often the first and the last segment are halved for it, where ṡ changes fast
+LOWEST, BISECTIONS = 1e-8, 20  # part of z that is looked at for one that can be held, and how often
+
+#: Lines p z + q that bound u, and (|κ|, a) of a disk or nothing, at one end of a segment.
+Side = tuple[list[tuple[float, float]], list[tuple[float, float]], tuple[float, float] | None]
+
+
+def least_time(
+    path: AbstractPath,
+    limits: Limits,
+    *,
+    start_speed: float = 0.0,
+    end_speed: float = 0.0,
+    count: int = 500,
+) -> SpeedSchedule:
+    """The fastest motion along a path: from rest to rest, if no other speeds are given.
+
+    Parameters
+    ----------
+    path : what is driven along.
+    limits : what is exceeded at no place and no time.
+    start_speed, end_speed : at the ends of the path, m/s.
+    count : number of segments to begin with; more are made where they are needed.
+
+    Returns
+    -------
+    timing : SpeedSchedule with the speeds and times at the cuts, and the gradients of the
+        acceleration between them; its last time is the duration.
+
+    Raises
+    ------
+    SimulationError : no motion satisfies the limits; it says where on the path, and which limits.
+    """
+    ends = (
+        number(start_speed, "start_speed", "least_time"),
+        number(end_speed, "end_speed", "least_time"),
+    )
+    if min(ends) < 0 or count < 2:
+        raise SimulationError(
+            f"start_speed is {ends[0]:g}, end_speed {ends[1]:g} and count {count}",
+            "least_time(path, limits, …)",
+            "give speeds of 0 or more, and a count of 2 or more",
+        )
+    cuts = _first_cuts(path, limits, count)
+    near = _first_guess(path, limits, cuts, ends)
+    for _ in range(CUTTING_ROUNDS):
+        segments = SegmentLimits.on(path, limits, cuts, near)
+        if (free := segments.unlimited()) is not None:
+            _refuse(segments, free, "nothing limits the acceleration, or nothing the braking")
+        motion = _settle(segments, ends)
+        finer = _merged(cuts, _more_cuts(segments, motion))
+        if len(finer) == len(cuts) or len(finer) > MOST_CUTS * count:
+            break
+        cuts, near = finer, _between(motion, finer)
+    for _ in range(TIGHTENING_ROUNDS):
+        if np.all(segments.excess(motion) <= EXCESS):
+            return _schedule(motion)
+        segments.tighten(motion, EXCESS)
+        motion = _settle(segments, ends)
+    raise SimulationError(
+        f"limits are still exceeded between {len(cuts)} grid points",
+        f"fastest motion on {type(path).__name__}",
+        f"give a larger count: least_time(path, limits, count={4 * count})",
+    )
+
+
+def _first_guess(
+    path: AbstractPath, limits: Limits, cuts: Array, ends: tuple[float, float]
+) -> Array:
+    """z (N + 1,) at which resistance is linearized first: as without it, or as it can be held.
+
+    Where resistance grows ever more slowly with z its tangent is above it, but at rest not above
+    what it is at a z that can be held: no motion is refused that could be.
+    """
+    rest = np.zeros(len(cuts))
+    rows = limits.rows
+    if rows is None or rows.resistance is None:
+        return rest
+    free = dataclasses.replace(limits, rows=dataclasses.replace(rows, resistance=None))
+    try:
+        z = _solve(SegmentLimits.on(path, free, cuts, rest), ends).z
+    except SimulationError:
+        # only with what resists it there is a motion, if at all
+        z = np.full(len(cuts), 1.0 if limits.speed is None else limits.speed**2)
+        z[[0, -1]] = np.square(ends)
+    low, high = np.full(len(cuts), LOWEST), np.ones(len(cuts))
+    if np.all(is_held := np.all(rows.values(cuts, z, rest) <= 0, axis=1)):
+        return z
+    for _ in range(BISECTIONS):
+        part = np.sqrt(low * high)
+        holds = np.all(rows.values(cuts, part * z, rest) <= 0, axis=1)
+        low, high = np.where(holds, part, low), np.where(holds, high, part)
+    return np.where(is_held, z, low * z)
+
+
+def _settle(segments: SegmentLimits, ends: tuple[float, float]) -> SegmentMotion:
+    """The fastest motion on the segments, with resistance as it is there."""
+    motion = _solve(segments, ends)
+    rows = segments.limits.rows
+    if rows is not None and rows.resistance is not None:
+        for _ in range(TANGENTS):
+            z = motion.z
+            is_settled = np.all(np.abs(z - segments.near) <= SETTLED * z)
+            # tangents that do not agree with each other yet may bring it nearly to rest
+            segments.near = np.maximum(z, SHRINKING * segments.near)
+            if is_settled:
+                break
+            motion = _solve(segments, ends)
+    still = np.flatnonzero((motion.z[:-1] <= 0) & (motion.z[1:] <= 0))
+    if len(still):
+        _refuse(segments, int(still[0]), "the limits allow no motion away from rest")
+    return motion
+
+
+def _solve(segments: SegmentLimits, ends: tuple[float, float]) -> SegmentMotion:
+    """The fastest motion on the segments, with resistance by its tangents."""
+    steps, speed = np.diff(segments.cuts), segments.speed
+    first, last = ends[0] ** 2, ends[1] ** 2
+    start, end = segments.ends()
+    if last > end.high[-1] * (1 + 1e-12) and end.low[-1] <= end.high[-1]:
+        allowed = f"the limits allow {np.sqrt(max(end.high[-1], 0.0)):.6g} m/s"
+        _refuse(segments, len(steps), f"the end speed is {ends[1]:g} m/s, and {allowed}")
+    h, low, high = steps.tolist(), [last] * (len(steps) + 1), [last] * (len(steps) + 1)
+    starts, finals = _sides(start), _sides(end)
+    own_low, own_high = start.low.tolist(), start.high.tolist()
+    end_low, end_high = end.low.tolist(), end.high.tolist()
+    lowest, highest = end.turning(steps, 1).tolist(), end.turning(steps, -1).tolist()
+    for k in range(len(h) - 1, -1, -1):
+        # z at the end of the segment, y in its middle, z at its start
+        z0, z1 = max(low[k + 1], end_low[k]), min(high[k + 1], end_high[k])
+        if z0 > z1 + 1e-12 * abs(z1):
+            _refuse_conflict(segments, k, ends)
+        y0 = max(_tangent(finals[k], -h[k], min(max(lowest[k], z0), z1), True), 0.0)
+        y1 = min(_tangent(finals[k], -h[k], min(max(highest[k], z0), z1), False), speed)
+        z0, z1 = _through(starts[k], h[k], y0, y1, own_low[k], own_high[k])
+        if z0 > z1 + 1e-12 * abs(z1):
+            _refuse_conflict(segments, k, ends)
+        low[k], high[k] = min(z0, z1), z1
+    tolerance = 1e-12 * max(first, high[0])
+    if not low[0] - tolerance <= first <= high[0] + tolerance:
+        _refuse_standing(segments)
+        bound = f"from {np.sqrt(max(low[0], 0)):.6g} to {np.sqrt(high[0]):.6g} m/s"
+        _refuse(segments, 0, f"the start speed is {ends[0]:g} m/s, and the limits allow {bound}")
+    found, here = [first], first
+    for k in range(len(h)):
+        y1 = min(_tangent(starts[k], h[k], here, True), speed)
+        y0 = max(_tangent(starts[k], h[k], here, False), 0.0)
+        least, most = max(low[k + 1], end_low[k]), min(high[k + 1], end_high[k])
+        _, here = _through(finals[k], -h[k], y0, y1, least, most)
+        here = max(here, least)
+        found.append(here)
+    z = np.array(found)
+    # the acceleration is constant where that is allowed
+    floor = np.maximum(z[:-1] + steps * start.least(z[:-1]), z[1:] - steps * end.most(z[1:]))
+    roof = np.minimum(z[:-1] + steps * start.most(z[:-1]), z[1:] - steps * end.least(z[1:]))
+    even = np.minimum(np.minimum((z[:-1] + z[1:]) / 2, roof), speed)
+    return SegmentMotion(segments.cuts, z, np.maximum(np.maximum(even, floor), 0.0))
+
+
+def _sides(limits: EndLimits) -> list[Side]:
+    """Limits at one end of each segment, as plain numbers."""
+    above, below = (_listed(np.isfinite(q), p, q) for p, q in (limits.above, limits.below))
+    disks = zip(limits.bend.tolist(), limits.disk.tolist(), strict=True)
+    round_ = [(bend, disk) if disk < np.inf else None for bend, disk in disks]
+    return list(zip(above, below, round_, strict=True))
+
+
+def _tangent(side: Side, h: float, z: float, is_most: bool) -> float:
+    """z + h u with the highest u at z, or the lowest; it is y where h is negative at an end."""
+    above, below, disk = side
+    room = np.inf if disk is None else math.sqrt(max(disk[1] ** 2 - (disk[0] * z) ** 2, 0.0))
+    if is_most:
+        return z + h * min([room, *(p * z + q for p, q in above)])
+    return z + h * max([-room, *(p * z + q for p, q in below)])
+
+
+def _through(
+    side: Side, h: float, y0: float, y1: float, low: float, high: float
+) -> tuple[float, float]:
+    """Lowest and highest z from low to high with z + h u from y0 to y1, for some allowed u.
+
+    With lines p z + q over u this is (1 + h p) z + h q ≥ y0, and ≤ y1 with lines under it; the
+    other way round where h is negative. With a disk it is between the roots of
+    z ± |h| √(a² − κ² z²) = y:
+
+        z = (y ± |h| √(a² (1 + h² κ²) − κ² y²)) / (1 + h² κ²)
+    """
+    above, below, disk = side
+    for lines, y, sign in (
+        ((above, y0, 1.0), (below, y1, -1.0))
+        if h > 0
+        else (
+            (above, y1, -1.0),
+            (below, y0, 1.0),
+        )
+    ):
+        for p, q in lines:
+            # sign · ((1 + h p) z + h q − y) ≥ 0
+            slope, rest = sign * (1 + h * p), sign * (y - h * q)
+            if slope > 0:
+                low = max(low, rest / slope)
+            elif slope < 0:
+                high = min(high, rest / slope)
+            elif rest > 1e-12 * abs(y):
+                return np.inf, -np.inf
+    if disk is not None:
+        bend, most = disk
+        square = 1 + (h * bend) ** 2
+        for y, sign in ((y0, -1.0), (y1, 1.0)):
+            whole = most**2 * square
+            left = whole - (bend * y) ** 2
+            # the highest y of all is known to rounding
+            if left < -1e-9 * whole:
+                if sign < 0:
+                    return np.inf, -np.inf
+                continue
+            reach = abs(h) * math.sqrt(max(left, 0.0))
+            if sign < 0:
+                low = max(low, (y - reach) / square)
+                if bend * y > most:
+                    high = min(high, (y + reach) / square)
+            elif bend * y < most:
+                high = min(high, (y + reach) / square)
+    return low, high
+
+
+def _listed(chosen: NDArray[np.bool], *columns: NDArray[Any]) -> list[list[Any]]:
+    """Tuples of the chosen values of each row of tables, which are of the same shape."""
+    values = list(zip(*(column[chosen].tolist() for column in columns), strict=True))
+    ends = np.cumsum(np.sum(chosen, axis=1)).tolist()
+    return [values[start:end] for start, end in pairwise([0, *ends])]
+
+
+def _schedule(motion: SegmentMotion) -> SpeedSchedule:
+    """Times and speeds at the cuts at which the acceleration is not as before."""
+    times = np.concatenate([[0.0], np.cumsum(motion.steps())])
+    u0, u1 = motion.u_at(np.array([0.0, 1.0])).T
+    scale = 1e-9 * max(np.max(np.abs(u0)), np.max(np.abs(u1)))
+    # one piece where the acceleration is the same constant
+    even = np.abs(u1 - u0) <= scale
+    changes = ~(even[1:] & even[:-1] & (np.abs(np.diff(u0)) <= scale))
+    kept = np.concatenate([[True], changes, [True]])
+    gradients = np.where(even, 0.0, motion.gradients())[kept[:-1]]
+    return SpeedSchedule(
+        times=tuple(times[kept].tolist()),
+        speeds=tuple(np.sqrt(motion.z[kept]).tolist()),
+        gradients=tuple(gradients.tolist()) if np.any(gradients) else (),
+    )
+
+
+def _first_cuts(path: AbstractPath, limits: Limits, count: int) -> Array:
+    """Equal segments, cut also where the path or the rows are not smooth."""
+    table = arc_table(path)
+    whole = length(path)
+    breaks = table.arc_length(np.array(path.breaks[1:-1]))
+    cuts = np.array([0.0, *breaks, whole])
+    if limits.rows is not None:
+        grid = limits.rows.arc_lengths
+        if abs(grid[-1] - whole) > 1e-6 * whole:
+            raise SimulationError(
+                f"the rows end at {grid[-1]:.9g} m, and the path is {whole:.9g} m long",
+                f"fastest motion on {type(path).__name__}",
+                "give rows from 0 to length(path)",
+            )
+        cuts = _merged(cuts, grid[1:-1])
+    cuts = _merged(cuts, np.linspace(0.0, whole, count + 1))
+    if limits.rows is not None and limits.rows.resistance is not None:
+        part = 0.5 ** np.arange(HALVES, 0, -1)
+        cuts = _merged(cuts, cuts[1] * part)
+        cuts = _merged(cuts, (whole - (whole - cuts[-2]) * part)[::-1])
+    return cuts
+
+
+def _merged(cuts: Array, more: Array) -> Array:
+    """Cuts, and those of `more` (sorted) that are not too close to one."""
+    close = CLOSEST * cuts[-1]
+    more = more[np.diff(more, prepend=-np.inf) > close]
+    k = np.clip(np.searchsorted(cuts, more), 1, len(cuts) - 1)
+    distance = np.minimum(np.abs(more - cuts[k - 1]), np.abs(more - cuts[k]))
+    return np.sort(np.concatenate([cuts, more[distance > close]]))
+
+
+def _between(motion: SegmentMotion, at: Array) -> Array:
+    """z of a motion at arc lengths (n,)."""
+    k = np.clip(np.searchsorted(motion.cuts, at, side="right") - 1, 0, len(motion.cuts) - 2)
+    part = (at - motion.cuts[k]) / np.diff(motion.cuts)[k]
+    rest = 1 - part
+    z = motion.z[k] * rest**2 + 2 * motion.middle[k] * (part * rest) + motion.z[k + 1] * part**2
+    return np.maximum(z, 0.0)
+
+
+def _more_cuts(segments: SegmentLimits, motion: SegmentMotion) -> Array:
+    """Cuts where the acceleration switches inside a segment, and of segments that are too coarse.
+
+    No motion within the limits runs much above the hardest acceleration from the start of a segment
+    (1), the hardest braking to its end (2), or the highest speed on it (3). Where two of these meet
+    above the parabola, the acceleration switches; the time to be won there says whether it counts.
+    """
+    left, h = segments.cuts[:-1], np.diff(segments.cuts)
+    z0, z1 = motion.z[:-1], motion.z[1:]
+    start, end = segments.ends()
+    most, least = start.most(z0), end.least(z1)
+    top = np.minimum.reduce([np.min(segments.caps(), axis=1), start.high, end.high])
+    # neither the hardest acceleration nor the hardest braking all along
+    loose = 1e-9 * np.maximum(z0, z1)
+    free = (z1 - z0 < h * (most + end.most(z1)) - loose) & (
+        z1 - z0 > h * (start.least(z0) + least) + loose
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        meet = (z1 - z0 - 2 * least * h) / (2 * (most - least) * h)  # (1) and (2)
+        reach, leave = (top - z0) / (2 * most * h), 1 + (top - z1) / (2 * least * h)  # (3)
+        corners = ((meet, z0 + 2 * most * h * meet), (reach, top), (leave, top))
+    whole = np.sum(motion.steps())
+    cuts, switches = [], np.zeros(len(h), dtype=bool)
+    for part, height in corners:
+        inside = (part > 0) & (part < 1) & free
+        at = np.where(inside, part, 0.5)
+        z = motion.z_at(at[:, None])[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # half of a triangle's area, δt = −½ z^(−3/2) δz
+            won = np.where(inside, (height - z) * h / (4 * z**1.5), 0.0)
+        inside &= (height <= top * (1 + 1e-9)) & (won > LOSS / 1000 * whole)
+        cuts.append((left + at * h)[inside])
+        switches |= inside
+    excess = np.maximum(segments.excess(motion), 0.0) / COARSE
+    # along the fastest motion some limit is used up everywhere
+    lost = np.where(switches, 0.0, segments.slack(motion) * motion.steps() / (LOSS * whole))
+    num = np.clip(np.ceil(np.sqrt(np.maximum(excess, lost))), 1, 8).astype(int)
+    cuts += [left[k] + h[k] * np.arange(1, num[k]) / num[k] for k in np.flatnonzero(num > 1)]
+    return np.sort(np.concatenate(cuts))
+
+
+def _refuse_conflict(segments: SegmentLimits, k: int, ends: tuple[float, float]) -> NoReturn:
+    """Refuse limits that leave nothing on a segment, and name those that conflict at rest.
+
+    Where a vehicle may stand everywhere, it is the end speed that is out of reach.
+    """
+    _refuse_standing(segments)
+    _refuse(segments, k, f"the limits allow no motion that ends at {ends[1]:g} m/s")
+
+
+def _refuse_standing(segments: SegmentLimits) -> None:
+    """Refuse limits that allow a vehicle neither to stand nor to creep at some place."""
+    found = segments.conflict_at_rest()
+    if found is not None:
+        k, names = found
+        listed = " and ".join(dict.fromkeys(names))
+        _refuse(segments, k, f"no motion satisfies the limits: {listed}")
+
+
+def _refuse(segments: SegmentLimits, k: int, what: str) -> NoReturn:
+    s = segments.cuts[k]
+    p = float(arc_table(segments.path).parameter(np.array([s]))[0])
+    raise SimulationError(
+        what,
+        f"fastest motion, {where(segments.path, p, s)}",
+        "loosen the limits there, or start and end more slowly",
+    )
+
+
+#: Places on the path at which motors are known, and how many times more where these are too few.
+PLACES, FINER = 1201, (1, 4, 16)
+#: Part of a limit of a motor by which it may be exceeded between them.
+PROMISED = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LeastTime(AbstractTimingPlan):
+    """The least time within limits; a timing for :func:`track`.
+
+    Parameters
+    ----------
+    speed : highest ṡ, m/s.
+    acceleration : highest |s̈| along the path, m/s².
+    lateral_acceleration : highest |κ| ṡ², m/s².
+    friction : coefficient of the ground: √(s̈² + (κ ṡ²)²) ≤ friction · g of the model.
+    start_speed, end_speed : at the ends of the path, m/s.
+    inputs : force input → largest magnitude, N or N·m; see :func:`motor_limits`.
+    """
+
+    word = "least-time"
+    also_called = ("fastest",)
+    typical = {"acceleration": 0.5, "lateral_acceleration": 0.5}
+    ranges = {"start_speed": (0.0, 1.0), "end_speed": (0.0, 1.0)}
+    offered = ("speed", "acceleration", "lateral_acceleration")
+
+    speed: float | None = None
+    acceleration: Acceleration | None = None
+    lateral_acceleration: Acceleration | None = None
+    friction: Pure | None = None
+    start_speed: float = 0.0
+    end_speed: float = 0.0
+    inputs: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> LeastTime:
+        """Limits by their keys; all others are force inputs: ``least-time:speed=1;torque1=0.3``."""
+        keys = [key for key in cls.arguments() if key != "inputs"]
+        entries = read_entries(text, cls.family, keys)
+        values = {key: read_number(value, key, f"timing '{text}'") for key, value in entries}
+        own = {key: value for key, value in values.items() if key in keys}
+        return cls(**own, inputs={key: x for key, x in values.items() if key not in keys})
+
+    def text(self) -> str:
+        """The limits, and those of the force inputs, by their names."""
+        own = {key: getattr(self, key) for key in self.arguments() if key != "inputs"}
+        limits = {key: value for key, value in own.items() if value} | dict(self.inputs)
+        return f"{self.word}:" + ";".join(f"{key}={value!r}" for key, value in limits.items())
+
+    def on(
+        self,
+        system: System,
+        path: AbstractPath,
+        follower: Follower | None = None,
+        *,
+        inputs: tuple[str, ...] = (),
+        reference: Mapping[str, float] | None = None,
+        parameters: Mapping[str, float] | None = None,
+    ) -> SpeedSchedule:
+        """The timing of this vehicle on this path.
+
+        Raises
+        ------
+        SimulationError : no motion satisfies the limits, nothing limits the acceleration, or what
+            motors must do depends on more than place and speed.
+        """
+        vehicle = partial(
+            motor_limits,
+            system,
+            path,
+            follower=follower,
+            inputs=inputs,
+            reference=reference,
+            parameters=parameters,
+        )
+        limits = Limits(
+            speed=self.speed,
+            acceleration=self.acceleration,
+            lateral_acceleration=self.lateral_acceleration,
+            total_acceleration=self._ground(system, parameters),
+            rows=self._motors(vehicle, PLACES),
+        )
+        ends = (self.start_speed, self.end_speed)
+        for finer in FINER:
+            count = finer * (PLACES - 1) + 1
+            if finer > 1:
+                limits = dataclasses.replace(limits, rows=self._motors(vehicle, count))
+            timing = least_time(path, limits, start_speed=ends[0], end_speed=ends[1])
+            if limits.rows is None or _missed(timing, limits.rows) <= PROMISED:
+                return timing
+        raise SimulationError(
+            f"the required motor forces change too fast along the path for {count} points",
+            f"least time of model '{system.model.name}' on {type(path).__name__}",
+            "smooth the path, or start what it leaves open near where it settles: reference={…}",
+        )
+
+    def _ground(self, system: System, parameters: Mapping[str, float] | None) -> float | None:
+        """Highest acceleration in all directions that the ground allows, m/s²."""
+        if self.friction is None:
+            return None
+        friction = positive(self.friction, "friction", "LeastTime")
+        return friction * _gravity(system, parameters)
+
+    def _motors(self, vehicle: Callable[..., LimitRows], count: int) -> LimitRows | None:
+        """Limits of motors."""
+        if not self.inputs:
+            return None
+        bounds = {n: positive(x, n, "LeastTime(inputs=…)") for n, x in self.inputs.items()}
+        return vehicle(limits=bounds, count=count)
+
+
+def _missed(timing: SpeedSchedule, rows: LimitRows) -> float:
+    """Largest violation of the rows between their places, as a fraction of their limits.
+
+    Every other place is interpolated from the next ones, which is off by four times as much.
+    """
+    s = rows.arc_lengths
+    z, u = (x[1:-1:2] for x in timing.along(s))
+    before, here, after = s[:-2:2], s[1:-1:2], s[2::2]
+    part = ((here - before) / (after - before))[:, None]
+    between = (1 - part) * rows.values(before, z, u) + part * rows.values(after, z, u)
+    off = np.abs(rows.values(here, z, u) - between) / 4
+    return float(np.max(off / np.max(np.abs(rows.constant), axis=0)))
+
+
+def _gravity(system: System, parameters: Mapping[str, float] | None) -> float:
+    """Size of gravity, m/s²."""
+    known = system.model.parameter_values() | dict(parameters or {})
+    size = float(np.linalg.norm([nominal(e, known) for e in system.model.gravity]))
+    if size == 0:
+        raise SimulationError(
+            "the model has no gravity, so there is no friction",
+            f"least time of model '{system.model.name}'",
+            "give lateral_acceleration and acceleration instead of friction",
+        )
+    return size

@@ -1,1 +1,0 @@
-"""Admissible reference motions of a vehicle on a timed path."""

@@ -1,1 +1,0 @@
-"""Plane curves to follow."""

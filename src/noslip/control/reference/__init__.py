@@ -1,1 +1,0 @@
-"""Motions to follow: given by expressions, completed, and the inputs they need."""

@@ -1,1 +1,0 @@
-"""Timing laws: the speed of a point along its path."""

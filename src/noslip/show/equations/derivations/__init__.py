@@ -1,1 +1,0 @@
-"""Derivations of the equations of motion, one for each formulation, as documents."""

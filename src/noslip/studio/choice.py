@@ -1,0 +1,611 @@
+"""`Choice`: what one page has chosen, its knobs, and links that hold it.
+
+**Paths and timing laws as knobs: their numbers become sliders, and the whole a text as commands
+have it, ``circle:radius=2``. The members say which there are, and what numbers they have.**
+
+**`Choice`: everything one page has chosen, as plain frozen data; what a run is made from.**
+
+Options by name and typed values come from a browser and are checked here; `chosen_values` says what
+the changed numbers are for a model: parameters, start values, or numbers of its scenario.
+
+**Knobs of a page for a choice, group by group.**
+
+**Links: everything that a page shows as text for its address, and back.**
+
+A link holds the name of the model, what differs from its first choice, and how it is looked at. It
+holds no model: opened elsewhere, it needs one of the same name. What is read comes from an address
+and is checked like anything else that a browser sends.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import pi
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from noslip import Model, Quantity, SimulationError, System, Trajectory
+from noslip.analysis import scenario_start, split_changes
+from noslip.base import Array, find_member, members_of, nearest
+from noslip.control import (
+    AbstractControllerPlan,
+    AbstractForm,
+    AbstractTimingPlan,
+    Point,
+    form_words,
+    read_form,
+)
+from noslip.expressions import NUMBERS, ExpressionError, evaluate, parse
+from noslip.formulations import known_formulations
+from noslip.paths import AbstractPath, Circle, Spline
+from noslip.show import Knob
+from noslip.simulation import units_by_name
+
+#: The kind whose text is typed as it stands, and that of a path through points on the floor.
+TYPED, DRAWN = "typed", "drawn"
+#: Points of a path to begin with, in radii of a typical circle.
+FIRST_POINTS = ((0.0, 0.0), (1.5, 0.6), (3.0, -0.6), (4.5, 0.0))
+
+#: What a form is of → the base class of the family.
+FAMILIES: dict[str, type[AbstractForm]] = {"path": AbstractPath, "timing": AbstractTimingPlan}
+
+
+def form_kinds(family: str) -> tuple[str, ...]:
+    """Words of a ``path`` or ``timing`` that have sliders, `TYPED`, and for a path `DRAWN`."""
+    drawn = (DRAWN,) if family == "path" else ()
+    return (*form_words(FAMILIES[family]), *drawn, TYPED)
+
+
+def first_points(length: float) -> tuple[Point, ...]:
+    """Points of a path to begin with, for a model of a length, m."""
+    radius = next(n.value for n in Circle.numbers(length) or () if n.name == "radius")
+    return tuple((round(radius * x, 6), round(radius * y, 6)) for x, y in FIRST_POINTS)
+
+
+def next_point(points: tuple[Point, ...]) -> Point:
+    """The place of a further point: as far beyond the last as that is from the one before it."""
+    (x0, y0), (x1, y1) = points[-2:]
+    return round(2 * x1 - x0, 9), round(2 * y1 - y0, 9)
+
+
+def drawn_text(points: tuple[Point, ...], closed: bool) -> str:
+    """The path through points, as a command has it."""
+    return Spline(points=points, closed=closed).text()
+
+
+def controller_labels() -> dict[str, str]:
+    """Word of each controller → what the page calls it."""
+    found = members_of(AbstractControllerPlan, installed=True)
+    return {member.word: member.label() for member in found}
+
+
+def form_knobs(family: str, kind: str, length: float) -> tuple[Knob, ...]:
+    """Sliders for the numbers of a path or a timing law.
+
+    Parameters
+    ----------
+    family : ``path`` or ``timing``.
+    kind : its word; `TYPED` has no sliders.
+    length : of the model, m, which sets the sizes.
+    """
+    member = find_member(FAMILIES[family], kind)
+    numbers = None if member is None else member.numbers(length)
+    return tuple(Knob.ranged(f"{family}.{n.name}", *n[1:]) for n in numbers or ())
+
+
+def form_text(family: str, kind: str, values: Mapping[str, float], typed: str) -> str:
+    """The text of a form, as a command has it."""
+    if kind == TYPED:
+        return typed
+    own = {n.removeprefix(f"{family}."): x for n, x in values.items() if n.startswith(f"{family}.")}
+    return f"{kind}:" + ";".join(f"{name}={value!r}" for name, value in own.items())
+
+
+def read_path(text: str) -> AbstractPath:
+    """The path of a text. A file cannot be named here, unlike on the command line."""
+    path: AbstractPath = read_form(AbstractPath, text, may_read_files=False)
+    return path
+
+
+#: What the model can be asked to do → what the page calls it.
+SCENARIO, INPUTS, PATH, DRIVE = "scenario", "inputs", "path", "drive"
+TASKS = {
+    SCENARIO: "Scenario of the model",
+    INPUTS: "Inputs of your own",
+    PATH: "Follow a path",
+    DRIVE: "Drive it yourself",
+}
+
+
+#: Seconds of a run that has no length of its own.
+DURATION = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The options of a run.
+
+    Parameters
+    ----------
+    formulation : word of the method whose equations are run and shown.
+    task : one of `TASKS`.
+    changes : what was changed: parameters, numbers of the scenario, start values, by name.
+    inputs : name → expression, for inputs of one's own.
+    duration : s; None for the task's own.
+    path, timing : kinds, with `numbers` for their sliders and `typed` for what is typed instead.
+    points, closed : of a path that is drawn on the floor, m.
+    reverse : drive the path backwards.
+    controller : its word.
+    friction : of the ground, for the audit's verdict; None for none.
+    """
+
+    formulation: str = "complement"
+    task: str = SCENARIO
+    changes: Mapping[str, float] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    duration: float | None = None
+    path: str = "circle"
+    timing: str = "quintic"
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    typed: Mapping[str, str] = field(default_factory=dict)
+    points: tuple[tuple[float, float], ...] = ()
+    closed: bool = False
+    reverse: bool = False
+    controller: str = "none"
+    friction: float | None = None
+
+    def with_changes(self, values: Mapping[str, float]) -> Choice:
+        """The same with numbers changed."""
+        return dataclasses.replace(self, changes={**self.changes, **values})
+
+    def without(self, names: set[str]) -> Choice:
+        """The same with some changes undone."""
+        kept = {n: x for n, x in self.changes.items() if n not in names}
+        return dataclasses.replace(self, changes=kept)
+
+
+def first_choice(model: Model) -> Choice:
+    """The scenario of a model, or its start with inputs of zero."""
+    scenario = model.scenario
+    inputs = {i.name: "0" for i in model.inputs} | {i.name: "0" for i in model.speed_inputs}
+    if scenario is not None:
+        inputs |= {name: _text(value) for name, value in scenario.inputs.items()}
+    return Choice(
+        task=SCENARIO if scenario is not None else INPUTS,
+        inputs=inputs,
+        typed={"path": "spline:points=0,0,4,1,8,-1,12,0", "timing": "quintic:20"},
+    )
+
+
+def adapted_choice(choice: Choice, before: Choice, fresh: Choice) -> Choice:
+    """Adapt a choice to another version of its model.
+
+    What was typed or moved is kept; numbers that have no place any more are left out when it runs.
+
+    Parameters
+    ----------
+    before, fresh : the first choices of the old and the new version.
+    """
+    typed = {n: x for n, x in choice.inputs.items() if x != before.inputs.get(n)}
+    inputs = {name: typed.get(name, text) for name, text in fresh.inputs.items()}
+    is_lost = choice.task == SCENARIO and fresh.task != SCENARIO
+    return dataclasses.replace(choice, inputs=inputs, task=fresh.task if is_lost else choice.task)
+
+
+def _text(value: float | str) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def number_or_text(text: str) -> float | str:
+    """The number where a typed input is one, so that nothing is compiled for it; else the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+#: Options of a choice that are words → the words there are; formulations may come from plugins.
+WORDS: dict[str, tuple[str, ...]] = {
+    "task": tuple(TASKS),
+}
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    """Refuse words that no list of the page has; a browser can send anything."""
+    members = {family: form_kinds(family) for family in FAMILIES if family in options}
+    if "controller" in options:
+        members["controller"] = tuple(controller_labels())
+    if "formulation" in options:
+        members["formulation"] = tuple(known_formulations())
+    for key, value in options.items():
+        known = (WORDS | members).get(key)
+        if known is not None and value not in known:
+            raise SimulationError(f"there is no {key} '{value}'", key, nearest(str(value), known))
+
+
+def read_assignment(text: str, known: Mapping[str, float]) -> tuple[str, float]:
+    """Name and number of ``name = value``, as ``--set`` takes it.
+
+    Parameters
+    ----------
+    text : what was typed; the value may be an expression.
+    known : numbers that the expression may use.
+    """
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name or not value:
+        raise SimulationError(f"'{text}' is not NAME=VALUE", "set", "write for example r=0.1")
+    try:
+        tree = parse(value)
+        return name, float(evaluate(tree, dict(known), NUMBERS))
+    except (ExpressionError, ArithmeticError, ValueError) as error:
+        raise SimulationError(
+            f"the value '{value}' cannot be read: {error}", "set", "write a number"
+        ) from None
+    except KeyError as error:
+        raise SimulationError(
+            f"the value '{value}' uses {error}, which is not known",
+            "set",
+            nearest(str(error).strip("'"), known),
+        ) from None
+
+
+def chosen_values(system: System, choice: Choice) -> tuple[dict[str, float], dict[str, float]]:
+    """Changed parameters and changed start values; numbers of the scenario are neither."""
+    return split_changes(system, choice.changes, system.model.scenario).parameters_and_start()
+
+
+def only_known(choice: Choice, system: System) -> Choice:
+    """A choice without changes of names that the model does not have, as after it was edited."""
+    scenario = system.model.scenario
+    known = {p.name for p in system.model.parameters} | set(units_by_name(system))
+    known |= {p.name for p in scenario.parameters} if scenario is not None else set()
+    return choice.without(set(choice.changes) - known)
+
+
+def chosen_start(system: System, choice: Choice) -> dict[str, float]:
+    """The scenario's start values at the chosen parameters."""
+    scenario = system.model.scenario
+    if scenario is None:
+        return {}
+    values = system.model.parameter_values() | {p.name: p.value for p in scenario.parameters}
+    values |= {n: x for n, x in choice.changes.items() if n in values}
+    return scenario_start(scenario, values)
+
+
+#: Groups of knobs, in the order of the page.
+PARAMETERS, TASK, START = "parameters", "task", "start"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controls:
+    """Knobs by group.
+
+    Parameters
+    ----------
+    groups : group → knobs.
+    inputs : names and units of inputs that are typed as expressions.
+    """
+
+    groups: dict[str, tuple[Knob, ...]]
+    inputs: tuple[tuple[str, str], ...] = ()
+
+    def find(self, name: str) -> tuple[str, Knob] | None:
+        """Group and knob of a name."""
+        for group, knobs in self.groups.items():
+            for knob in knobs:
+                if knob.name == name:
+                    return group, knob
+        return None
+
+    def names(self, group: str) -> set[str]:
+        """Names of a group."""
+        return {knob.name for knob in self.groups.get(group, ())}
+
+
+def make_controls(
+    system: System, choice: Choice, run: Trajectory | None, length: float
+) -> Controls:
+    """The knobs of a choice.
+
+    Parameters
+    ----------
+    system : compiled system.
+    choice : what is run.
+    run : the run with no start value touched; None where there is none, as after a fault.
+    length : of the model, m.
+    """
+    model = system.model
+    scenario = model.scenario
+    groups = {PARAMETERS: Knob.of_parameters(model.parameters)}
+    task: list[Knob] = []
+    duration = scenario.duration if scenario is not None else DURATION
+    if choice.task == SCENARIO and scenario is not None:
+        task += Knob.of_parameters(scenario.parameters)
+    if choice.task == PATH:
+        task += form_knobs("path", choice.path, length)
+        task += form_knobs("timing", choice.timing, length)
+    if choice.task in (SCENARIO, INPUTS):
+        task.append(Knob.ranged("duration", "s", duration, duration / 10, 3 * duration))
+    groups[TASK] = tuple(task)
+    if run is not None and len(run.t):
+        is_prescribed = choice.task == SCENARIO and scenario is not None and scenario.has_reference
+        given = {} if choice.task == PATH or is_prescribed else chosen_start(system, choice)
+        groups[START] = start_knobs(system, run, given, speeds=not is_prescribed)
+    inputs: tuple[tuple[str, str], ...] = ()
+    if choice.task == INPUTS:
+        num = len(model.inputs) + len(model.speed_inputs)
+        inputs = tuple((q.name, q.unit) for q in system.inputs[:num])
+    return Controls(groups=groups, inputs=inputs)
+
+
+def widened(controls: Controls, name: str, value: float) -> Controls:
+    """The same knobs with the range of one made to hold a value."""
+    groups = {
+        group: tuple(k.widened(value) if k.name == name else k for k in knobs)
+        for group, knobs in controls.groups.items()
+    }
+    return dataclasses.replace(controls, groups=groups)
+
+
+def start_knobs(
+    system: System, run: Trajectory, given: Mapping[str, float], *, speeds: bool = True
+) -> tuple[Knob, ...]:
+    """Coordinates and independent speeds at the start, in the names the model has for them.
+
+    An orientation is shown by its named angles where it has some, else it is left alone; its rates
+    are those of the angles where `given` has one of them.
+
+    Parameters
+    ----------
+    system : compiled system.
+    run : the run before any knob is changed.
+    given : what the scenario gives of its start.
+    speeds : whether the speeds may be chosen; where a motion is prescribed they follow from it.
+    """
+    values = start_values(system, run)
+    tree = {s.name: s for s in system.speeds}
+    shown: dict[str, Quantity] = {}
+    bundles: dict[str, str] = {}
+    turns = _orientations(system)
+    hidden = {name for turn in turns for name in turn.quaternion} - set(given)
+    shown |= {c.name: c for c in system.coordinates if c.name not in hidden}
+    for turn in turns:
+        shown |= {n: Quantity(name=n, unit="rad", lower=-pi, upper=pi) for n in turn.angles}
+        bundles |= dict.fromkeys(turn.angles, turn.joint)
+    if speeds:
+        named = [turn for turn in turns if any(name in given for name in turn.rates)]
+        shown |= {n: Quantity(name=n, unit="rad/s") for turn in named for n in turn.rates}
+        bundles |= {n: f"{turn.joint} rates" for turn in named for n in turn.rates}
+        taken = [n for n in given if n in tree] + [n for turn in named for n in turn.speeds]
+        shown |= {n: tree[n] for n in given if n in tree}
+        free = {s.name: s for s in system.independent_speeds}
+        shown |= {n: free[n] for n in _further_speeds(system, run, taken)}
+    found = []
+    for name, quantity in shown.items():
+        value = float(given.get(name, values.get(name, 0.0)))
+        reach = 2 * abs(value)
+        ends = (min(quantity.lower, -reach), max(quantity.upper, reach))
+        knob = Knob.ranged(name, quantity.unit, value, *ends, quantity.description)
+        found.append(dataclasses.replace(knob, bundle=bundles.get(name, "")))
+    return tuple(found)
+
+
+def _further_speeds(system: System, run: Trajectory, taken: list[str]) -> list[str]:
+    """Independent speeds that can still be chosen when some tree speeds are.
+
+    η = E v and v = S η + s: a tree speed that is taken is a row of S, an independent one a row of
+    the unit matrix; it can be chosen if it raises the rank.
+    """
+    kin = system.kinematics
+    params = system.parameters(run.parameters)
+    t, q = float(run.t[0]), run.q[0]
+    E = kin.independent_rows(t, q, params)
+    A = np.array(kin.probe.constraint(t, q, np.zeros(kin.probe.num_speed_inputs), params)[0])
+    num = len(system.independent_speeds)
+    # columns of S: the admissible v with η = a column of the unit matrix
+    S = np.linalg.lstsq(np.vstack([A, E]), np.eye(len(A) + num)[:, len(A) :], rcond=1e-12)[0]
+    names = [s.name for s in system.speeds]
+    rows = [S[names.index(name)] for name in taken]
+    rank = int(np.linalg.matrix_rank(np.array(rows), tol=1e-9)) if rows else 0
+    found = []
+    for k, speed in enumerate(system.independent_speeds):
+        more = [*rows, np.eye(num)[k]]
+        if int(np.linalg.matrix_rank(np.array(more), tol=1e-9)) > rank:
+            rows, rank = more, rank + 1
+            if speed.name not in taken:
+                found.append(speed.name)
+    return found
+
+
+def start_values(system: System, run: Trajectory) -> dict[str, float]:
+    """Coordinates, speeds and named angles at the start of a run; empty for a run without samples.
+
+    The rates of named angles are not among them.
+    """
+    if not len(run.t):
+        return {}
+    q, v = run.q[0], run.v[0]
+    params = system.parameters(run.parameters)
+    eta = system.kinematics.independent_rows(float(run.t[0]), q, params) @ v
+    values = dict(zip((c.name for c in system.coordinates), q, strict=True))
+    values |= dict(zip((s.name for s in system.speeds), v, strict=True))
+    values |= dict(zip((s.name for s in system.independent_speeds), eta, strict=True))
+    for turn in _orientations(system):
+        values |= dict(zip(turn.angles, turn.values(q), strict=False))
+    return {name: float(value) for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Orientation:
+    """Names of an orientation: as angles, their rates, a quaternion and angular speeds."""
+
+    joint: str
+    sequence: str
+    at: int
+    angles: tuple[str, ...]
+    rates: tuple[str, ...]
+    quaternion: tuple[str, ...]
+    speeds: tuple[str, ...]
+
+    def values(self, q: Array) -> list[float]:
+        """The angles at a configuration."""
+        from scipy.spatial.transform import Rotation
+
+        rotation = Rotation.from_quat(q[self.at : self.at + 4], scalar_first=True)
+        return list(rotation.as_euler(self.sequence.upper(), suppress_warnings=True))
+
+
+def _orientations(system: System) -> list[_Orientation]:
+    found = []
+    for node in system.kinematics.tree.nodes:
+        joint, place = node.joint, node.joint.type.quaternion
+        if place is None:
+            continue
+        angles = joint.type.named_angles()
+        names = angles.names if angles is not None else ()
+        found.append(
+            _Orientation(
+                joint=joint.name,
+                sequence=angles.sequence if angles is not None else "xyz",
+                at=node.coordinates.start + place,
+                angles=tuple(f"{joint.name}.{n}" for n in names),
+                rates=tuple(f"{joint.name}.{n}_rate" for n in names),
+                quaternion=tuple(f"{joint.name}.q{k}" for k in "wxyz"),
+                speeds=tuple(f"{joint.name}.w{k}" for k in "xyz"),
+            )
+        )
+    return found
+
+
+#: Bytes that a link may unpack to.
+MAX_BYTES = 64 * 1024
+WHERE, FIX = "link", "copy the whole address of a studio's page"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageView:
+    """View of a run: camera, time, and plots.
+
+    Parameters
+    ----------
+    time : s, where it is paused; None while it plays.
+    speed, loop : of the playback.
+    drawn : what is drawn beside the bodies → whether it is; also ``ghost``.
+    follow : whether the camera moves with the bodies; None for what suits the run.
+    plots : titles of the plots, from the top.
+    camera : place and point that it looks at, m; empty where it was not moved.
+    """
+
+    time: float | None = None
+    speed: float = 1.0
+    loop: bool = True
+    drawn: dict[str, bool] = field(default_factory=dict)
+    follow: bool | None = None
+    plots: tuple[str, ...] = ()
+    camera: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLink:
+    """State of a page, as its link holds it.
+
+    Parameters
+    ----------
+    model : its name on the page.
+    changes : fields of the choice that are not those of the model's first one.
+    kept : the same of the run that is kept for a comparison; None without one.
+    kept_model : its model, where it is another one.
+    view : how it is looked at.
+    """
+
+    model: str
+    changes: dict[str, Any] = field(default_factory=dict)
+    kept: dict[str, Any] | None = None
+    kept_model: str = ""
+    view: PageView = field(default_factory=PageView)
+
+
+def differences(choice: Choice, first: Choice) -> dict[str, Any]:
+    """The fields of a choice that differ from those of another."""
+    pairs = ((f.name, getattr(choice, f.name), getattr(first, f.name)) for f in _FIELDS)
+    return {name: value for name, value, usual in pairs if value != usual}
+
+
+def changed_choice(first: Choice, changes: dict[str, Any]) -> Choice:
+    """A choice with fields changed as a link says.
+
+    Raises
+    ------
+    SimulationError : a field is unknown, or its value is of another kind.
+    """
+    usual = {f.name: getattr(first, f.name) for f in _FIELDS}
+    unknown = set(changes) - set(usual)
+    if unknown:
+        raise SimulationError(f"the link has an unknown part '{min(unknown)}'", WHERE, FIX)
+    try:
+        found = msgspec.convert(usual | changes, Choice)
+    except msgspec.ValidationError as error:
+        raise SimulationError(f"the link cannot be read: {error}", WHERE, FIX) from None
+    check_options({name: getattr(found, name) for name in changes})
+    return found
+
+
+def write_link(link: PageLink) -> str:
+    """The text of a link: letters, digits, - and _."""
+    plain = msgspec.json.encode(_plain(link))
+    return base64.urlsafe_b64encode(zlib.compress(plain, 9)).decode().rstrip("=")
+
+
+def read_link(text: str) -> PageLink:
+    """The link of a text.
+
+    Raises
+    ------
+    SimulationError : it is none.
+    """
+    try:
+        packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        unpacker = zlib.decompressobj()
+        plain = unpacker.decompress(packed, MAX_BYTES)
+        if not unpacker.eof:
+            raise ValueError("it is truncated or too long")
+        return msgspec.json.decode(plain, type=PageLink)
+    except (ValueError, binascii.Error, zlib.error, msgspec.MsgspecError, RecursionError) as error:
+        raise SimulationError(f"the link cannot be read: {error}", WHERE, FIX) from None
+
+
+def find_link(text: str) -> str:
+    """The link in the address of a page, which begins with =; checked.
+
+    Raises
+    ------
+    SimulationError : there is none, or it cannot be read.
+    """
+    found = re.search(r"=([A-Za-z0-9_-]+)/?\s*$", text)
+    if found is None:
+        raise SimulationError(f"'{text}' has no state of a page in it", WHERE, FIX)
+    read_link(found.group(1))
+    return found.group(1)
+
+
+def _plain(link: PageLink) -> dict[str, Any]:
+    """A link without what is as usual."""
+    usual = PageView()
+    pairs = ((f.name, getattr(link.view, f.name)) for f in dataclasses.fields(PageView))
+    view = {name: value for name, value in pairs if value != getattr(usual, name)}
+    found = {"model": link.model, "changes": link.changes, "view": view}
+    found["kept_model"] = link.kept_model
+    return {k: v for k, v in found.items() if v} | (
+        {} if link.kept is None else {"kept": link.kept}
+    )
+
+
+_FIELDS = dataclasses.fields(Choice)

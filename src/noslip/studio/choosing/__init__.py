@@ -1,1 +1,0 @@
-"""Choices of a page: `Choice` holds all of them, `controls` finds the knobs that set them."""
