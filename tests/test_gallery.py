@@ -93,7 +93,9 @@ def test_a_picture_shows_the_model_as_it_is_today(name):
 
 
 def test_pictures_are_small():
-    assert sum(path.stat().st_size for path in (IMAGES / "gallery").iterdir()) < 1_000_000
+    pictures = list((IMAGES / "gallery").iterdir())
+    # a page of all of them opens on a phone: 30 kB each, on average
+    assert sum(path.stat().st_size for path in pictures) < 30_000 * len(pictures)
     with Image.open(IMAGES / "agv.gif") as film:
         assert film.n_frames > 100 and film.size == script().FILM
     assert (IMAGES / "agv.gif").stat().st_size < 1_500_000
