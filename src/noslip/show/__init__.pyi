@@ -48,6 +48,8 @@ from .report.sweep_report import (
     write_sweep_report as write_sweep_report,
 )
 from .headlines import (
-    SweepResults as SweepResults,
     unit_text as unit_text,
+)
+from .sweep_results import (
+    SweepResults as SweepResults,
 )
