@@ -117,7 +117,7 @@ class Expected(NamedTuple):
 
     def admits(self, value: Any) -> bool:
         """Whether a value can stand for one, or for none at all."""
-        return value is None or self.fits(value) or (self.stands is not None and self.stands(value))
+        return value is None or (self.stands is not None and self.stands(value)) or self.fits(value)
 
 
 def checked(
@@ -541,20 +541,26 @@ _PLAIN: dict[Any, Expected] = {
 }
 
 
+@functools.cache
+def _fields(cls: type) -> tuple[tuple[str, Expected], ...]:
+    """Fields of a dataclass of which something is known, and what they may be."""
+    hints = _hints(None, cls, lambda _: None)
+    found = ((f.name, expected(hints.get(f.name, Any))) for f in dataclasses.fields(cls) if f.init)
+    return tuple((name, one) for name, one in found if one is not None)
+
+
 def _object(cls: type, wanted: Expected) -> Expected:
     """An object of a class; of those that users make, whose fields fit their types, too."""
 
     def within(value: Any) -> tuple[str, Any, Expected] | None:
         if not isinstance(value, cls) or not dataclasses.is_dataclass(value):
             return None
-        hints = _hints(None, type(value), lambda _: None)
-        for field in dataclasses.fields(value):
-            one = expected(hints.get(field.name, Any)) if field.init else None
-            entry = getattr(value, field.name, None)
-            if one is not None and not one.fits(entry):
+        for name, one in _fields(type(value)):
+            entry = getattr(value, name, None)
+            if not one.fits(entry):
                 inner = one.within(entry) if one.within is not None else None
                 at, entry, one = inner or ("", entry, one)
-                return f".{field.name}{at}", entry, one
+                return f".{name}{at}", entry, one
         return None
 
     if cls.__name__ in _FIXES:  # made by functions
