@@ -156,3 +156,13 @@ def test_the_system_is_exported(own, folder, system_of):
     assert done.files[0].read_text().startswith("a\nplatform.x\n")
     command("export", "agv", "--to", "own_listing", "-o", "b.own_states")
     assert Path("b.own_states").read_text().startswith("b\nplatform.x\n")
+
+
+def test_a_plan_keeps_clear_of_an_obstacle(own, system_of):
+    robot = system_of("differential-robot")
+    asked = {"goal": {"base.x": 1.0}, "limits": {"left.torque": 2.0, "right.torque": 2.0}}
+    corners = ((-0.1, 1.1), (1.1, 1.1), (1.1, 1.9), (-0.1, 1.9))
+    same = ns.plan(robot, obstacles=[ns.obstacles.Polygon(points=corners)], intervals=10, **asked)
+    found = ns.plan(robot, obstacles=[own.Pallet(center=(0.5, 1.5))], intervals=10, **asked)
+    assert found.clearance == pytest.approx(same.clearance, rel=1e-9)
+    assert found.clearance > 0

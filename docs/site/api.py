@@ -76,6 +76,11 @@ WRITTEN = {
         'flat = ns.structure(ns.load("tricycle")).flat  # FlatOutputs\n'
         "print(flat.answer, flat.points, flat.reason)"
     ),
+    "OccupancyGrid": (
+        "shelves = np.zeros((20, 30), dtype=bool)\n"
+        "shelves[8:12, 5:25] = True\n"
+        "racks = ns.obstacles.OccupancyGrid(cells=shelves, resolution=0.1, origin=(1.0, 0.0))"
+    ),
     "NamedMode": 'weave = ns.NamedMode(name="weave", oscillates=True)',
     "Planetary": (
         'gear = ns.rows.Planetary(\n    name="gear", sun="sun.angle", ring="ring.angle", '

@@ -1,4 +1,4 @@
-"""A sensor, a measure, a distribution, a work and a system format that the package does not have.
+"""A sensor, a measure, a distribution, a work, an obstacle and a format that noslip does not have.
 
 A plugin as a user would write it, like `own_members.py`.
 """
@@ -11,6 +11,7 @@ import numpy as np
 
 import noslip as ns
 from noslip.control.estimators import SensorChannel
+from noslip.planning.obstacles import ConvexPiece
 from noslip.sweeps.measures import FINISHED, ResultVariable
 from noslip.sweeps.tasks import SystemWork
 
@@ -52,6 +53,19 @@ class Exponential(ns.studies.AbstractDistribution):
 
     def fault(self):
         return "" if self.given[0] > 0 else "MEAN is not positive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pallet(ns.obstacles.AbstractObstacle):
+    """A pallet of 1.2 m by 0.8 m along x, its middle at `center` (m)."""
+
+    center: tuple[float, float]
+
+    word = "own_pallet"
+
+    def pieces(self):
+        corners = np.array([(-0.6, -0.4), (0.6, -0.4), (0.6, 0.4), (-0.6, 0.4)])
+        return [ConvexPiece(corners + self.center, 0.0)]
 
 
 class Inertia(SystemWork):
