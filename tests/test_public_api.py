@@ -105,9 +105,9 @@ FAMILIES = {
         AbstractEquationFormat AbstractModelText AbstractRunFormat AbstractSystemFormat
     """.split(),
     "results": """
-        Audit AuditBatch CanonicalForm CartesianModel Certificate CheckReport
+        Audit AuditBatch BracketLoop CanonicalForm CartesianModel Certificate CheckReport
         Controllability Cost CostGrowth Derivatives Distribution DynamicsHistory
-        EigenvalueSweep Exported Fit FlatOutputs Gradient GradientBatch Growth
+        EigenvalueSweep Exported Fit FlatOutputs GeometryPage Gradient GradientBatch Growth
         ImportedModel Instant InstantBatch Integral InvariantMeasure
         InverseDynamicsBatch KinematicHistory Linearization LinearizationBatch
         MeasuredTable MethodMatrices MethodObject Mission MissionLeg OperationCount

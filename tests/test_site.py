@@ -40,9 +40,9 @@ def without_results(text):
     return re.sub(r"^!\[[^]]*\]\(\.\./images/learn/.*\n\n", "", text, flags=re.MULTILINE)
 
 
-def test_there_are_eight_tutorials_and_each_is_listed():
+def test_there_are_nine_tutorials_and_each_is_listed():
     listed = re.findall(r"\]\((\w+)\.md\)", (DOCS / "learn" / "index.md").read_text())
-    assert sorted(listed) == [path.stem for path in SCRIPTS] and len(listed) == 8
+    assert sorted(listed) == [path.stem for path in SCRIPTS] and len(listed) == 9
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

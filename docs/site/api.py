@@ -60,6 +60,15 @@ WRITTEN = {
         'growth = ns.distribution(ns.load("tricycle")).growth  # a Growth\n'
         "print(growth.vector, growth.degree, growth.gap)"
     ),
+    "OccupancyGrid": (
+        "cells = [[False, True], [False, False]]  # rows along y\n"
+        "grid = ns.obstacles.OccupancyGrid(cells=cells, resolution=0.5)\n"
+        "print(grid.pieces())"
+    ),
+    "BracketLoop": (
+        'loop = ns.distribution(ns.load("tricycle")).loop(size=0.5)  # a BracketLoop\n'
+        "print(loop.legs, loop.displacement, loop.deviation)"
+    ),
     "Statement": (
         'found = ns.controllability(ns.load("chaplygin-sleigh")).accessible  # a Statement\n'
         "print(found.answer, found.theorem, found.reason)"

@@ -6,6 +6,9 @@ from .formulations.verify import (
 from .formulations.equations import (
     MethodObject as MethodObject,
 )
+from .show.geometry_page import (
+    GeometryPage as GeometryPage,
+)
 from .show.matrices import (
     MethodMatrices as MethodMatrices,
 )
@@ -26,6 +29,9 @@ from .geometry.distributions import (
     Distribution as Distribution,
     Growth as Growth,
     Integral as Integral,
+)
+from .geometry.loops import (
+    BracketLoop as BracketLoop,
 )
 from .geometry.reachable import (
     Controllability as Controllability,

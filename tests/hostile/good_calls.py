@@ -33,7 +33,7 @@ NOT_MADE = (
     *("JointTemplate", "MethodMatrices", "RunComparison", "StackedMatrices", "MethodObject"),
     *("PathErrors", "Ending", "Quantity", "Fault", "Meaning", "ProgressBar", "Model", "Trailer"),
     *("Distribution", "Growth", "Integral", "Controllability", "Statement", "Structure"),
-    *("Symmetry", "InvariantMeasure", "FlatOutputs"),
+    *("Symmetry", "InvariantMeasure", "FlatOutputs", "BracketLoop", "GeometryPage"),
     *("Cost", "CostGrowth", "OperationCount", "Plan"),
 )
 

@@ -188,3 +188,36 @@ def test_what_cannot_be_asked_is_named():
         distribution(model, at={"steer.rate": 1.0})
     with pytest.raises(ns.FormulationError, match="still grow at depth 2"):
         distribution(model, deepest=2)
+
+
+@pytest.mark.parametrize("name", ["chaplygin-sleigh", "tricycle", "carriage"])
+def test_loops_of_motions_leave_their_brackets(name):
+    """Relative to ε^k times the bracket, what is left beside it falls at least like ε."""
+    found = distribution(ns.load(name))
+    for bracket in (b for level in found.growth.brackets[1:] for b in level):
+        coarse, fine = (found.loop(bracket, size=size) for size in (0.02, 0.01))
+        assert len(fine.legs) == 3 * 2 ** (fine.depth - 1) - 2
+        assert fine.deviation < 0.01 and fine.deviation < 0.52 * coarse.deviation
+        # motions in pairs, forward and back
+        for motion in found.generators:
+            assert sum(sign for other, sign in fine.legs if other == motion) == 0
+
+
+def test_a_loop_of_a_sleigh_by_hand():
+    """Forward, turn, back, turn back: (ε − ε cos ε, −ε sin ε)."""
+    loop = distribution(ns.load("chaplygin-sleigh")).loop(size=0.3)
+    assert loop.legs[:2] == (("sleigh.vx", 1), ("sleigh.rate", 1))
+    expected = [0.3 - 0.3 * np.cos(0.3), -0.3 * np.sin(0.3), 0.0]
+    np.testing.assert_allclose(loop.displacement, expected, atol=1e-9)
+    np.testing.assert_allclose(loop.expected, [0.0, -0.09, 0.0], atol=1e-12)
+    np.testing.assert_allclose(loop.track("sleigh")[-1], expected, atol=1e-9)
+
+
+def test_loops_that_cannot_be_driven_are_named():
+    found = distribution(ns.load("chaplygin-sleigh"))
+    with pytest.raises(ns.FormulationError, match=r"there is no bracket '\[a, b\]'"):
+        found.loop("[a, b]")
+    with pytest.raises(ns.FormulationError, match="size is"):
+        found.loop(size=-1.0)
+    with pytest.raises(ns.FormulationError, match="no bracket leads out"):
+        distribution(ns.load("manipulator-2r")).loop()

@@ -137,3 +137,34 @@ def test_two_trailers_have_chaplygin_form():
     found = ns.structure(unicycle_with_trailers(2))
     assert found.is_chaplygin and found.shape == ("hitch1.angle", "hitch2.angle")
     assert found.orbit == 3 and found.freedom == 2
+
+
+@pytest.mark.parametrize(
+    "name, wheels, left_out",
+    [
+        ("differential-robot", "left and right", "caster.swivel.angle"),
+        ("agv", "wheel1 and wheel2", "bracket.angle"),
+        ("ackermann-car", "rear.left and rear.right", "rear.left.angle"),
+    ],
+)
+def test_the_middle_of_the_driven_wheels_is_the_flat_output(name, wheels, left_out):
+    """Casters follow: their rates depend on their own angles alone."""
+    flat = ns.structure(ns.load(name)).flat
+    assert flat.answer == "yes" and f"the middle of {wheels}" in flat.points
+    assert left_out in flat.without
+
+
+def test_trailers_that_are_not_flat_are_not_called_flat():
+    """Three trailers with hitches behind their axles: not flat, but their truck is."""
+    flat = ns.structure(ns.load("truck-trailers")).flat
+    assert flat.answer == "no" and "without" in flat.reason and not flat.points
+
+
+def test_pages_have_statements_certificates_and_a_loop():
+    page = ns.results.GeometryPage.of(ns.load("chaplygin-sleigh"))
+    html = page.text("html")
+    assert "<math" in html and "<svg" in html and "<script" not in html
+    assert "(2, 3)" in html and "Chow and Rashevskii" in html
+    assert "<svg" not in page.text("markdown") and "tabular" in page.text("latex")
+    loop = page.distribution.loop(size=0.5)
+    assert f"{loop.displacement[1]:.4g}" in page.text("text")

@@ -437,12 +437,28 @@ def evaluate(
     metavar="NAME",
     help="A coordinate to leave out, or a joint, such as a wheel's. Repeatable.",
 )
+@click.option(
+    "--format",
+    "format_",
+    type=FamilyWord("format", lambda: [*formats(), "json"]),
+    help="A page in this format; by default the statements alone, or with -o that of the file.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write to this file instead of the terminal: .txt, .tex, .html, .md or .json.",
+)
+@force_option
 @json_option
 def geometry(
     model: str,
     changes: tuple[str, ...],
     at: tuple[str, ...],
     without: tuple[str, ...],
+    format_: str | None,
+    output: Path | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Say what of the constraints integrates, what brackets reach, and what symmetries give.
@@ -451,23 +467,27 @@ def geometry(
     """
     from noslip.show import json_text
 
+    if as_json or (format_ is None and output is not None and output.suffix.lower() == ".json"):
+        if format_ not in (None, "json"):
+            raise click.UsageError(f"--json contradicts --format {format_}: give one of them")
+        format_ = "json"
+    target = _Target(output, format_, force)
     loaded = ns.load(model)
-    parameters = read_constants(loaded, changes)
-    found: dict[str, ns.results.Distribution | ns.results.Controllability | ns.results.Structure]
-    found = {
-        "distribution": ns.distribution(
+    with ns.ProgressBar() as bar:
+        page = ns.results.GeometryPage.of(
             loaded,
             at=read_constants(loaded, at, "--at") or None,
             without=without,
-            parameters=parameters,
-        ),
-        "controllability": ns.controllability(loaded, parameters=parameters),
-        "structure": ns.structure(loaded, parameters=parameters),
-    }
-    if as_json:
-        click.echo(json_text({word: part.to_json() for word, part in found.items()}))
+            parameters=read_constants(loaded, changes),
+            progress=bar,
+        )
+    if format_ == "json":
+        target.emit_text(json_text(page.to_json()))
+    elif format_ is None and output is None:
+        parts = (page.distribution, page.controllability, page.structure)
+        click.echo(fitted("\n\n".join(part.text() for part in parts)))
     else:
-        click.echo(fitted("\n\n".join(part.text() for part in found.values())))
+        target.emit(page.document())
 
 
 @click.command()

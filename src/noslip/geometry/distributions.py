@@ -29,10 +29,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.base import ArgumentError, Array, FormulationError, counted, nearest
+from noslip.base import ArgumentError, Array, FormulationError, NoslipError, counted, nearest
 from noslip.engines import System
 from noslip.formulations import derive
 from noslip.geometry.fields import MOST_OPERATIONS, VANISHES, Field, FieldChart, rank_of
+from noslip.geometry.loops import BracketLoop, drive_loop
 from noslip.kinematics import Kinematics, trace
 from noslip.model import Model
 from noslip.simulation import complete_start
@@ -160,11 +161,62 @@ class Distribution:
         """Whether brackets reach every direction (Chow and Rashevskii)."""
         return self.growth.rank == self.dimension
 
+    def loop(
+        self, bracket: str = "", *, size: float = 0.1, at: Mapping[str, float] | None = None
+    ) -> BracketLoop:
+        """A bracket as a motion: a closed loop of drives that leaves ε^k times the bracket.
+
+        Parameters
+        ----------
+        bracket : one of `growth.brackets`; the last of them by default.
+        size : ε, duration of each leg, s, at 1 m/s or 1 rad/s.
+        at : where it begins: coordinates and named angles; by default the joints' rest positions,
+            or a random configuration where those are singular. Coordinates that were left out
+            stay as they are.
+
+        Raises
+        ------
+        FormulationError : if there is no such bracket, or it vanishes there.
+        """
+        chart = self.frame.chart
+        fields = {f.name: f for f in self.frame.reached}
+        names = [name for level in self.growth.brackets[1:] for name in level]
+        where = f"loop of model '{self.model}'"
+        if not names:
+            raise FormulationError(
+                "no bracket leads out of the admissible motions",
+                where,
+                "ask for loops of nonholonomic constraints",
+            )
+        if bracket and bracket not in names:
+            raise FormulationError(
+                f"there is no bracket '{bracket}'", where, f"one of {'; '.join(names)}"
+            )
+        if not np.isfinite(size) or size <= 0.0:
+            raise FormulationError(f"size is {size}", where, "give seconds above zero")
+        system = System(equations=derive(chart.kin.model))
+        try:
+            q = complete_start(system, dict(at or {}), parameters=chart.params).q
+        except NoslipError:
+            if at is not None:
+                raise
+            q = chart.samples[0][1]
+        found = drive_loop(chart, fields[bracket or names[-1]], fields, size, q)
+        if not float(np.max(np.abs(found.expected))) > VANISHES * size**found.depth:
+            raise FormulationError(
+                f"{found.bracket} vanishes at this configuration", where, "give another one, at="
+            )
+        return found
+
     def sentence(self) -> str:
         """What the constraints are, in one sentence."""
         rows, integrals = len(self.velocity_rows), len(self.integrals)
         if not rows:
-            return "no constraint on speeds: every motion of the coordinates is admissible"
+            return (
+                "no constraint on speeds, and the holonomic rows are all there is"
+                if self.holonomic_rows
+                else "no constraint at all: every motion of the coordinates is admissible"
+            )
         if self.is_holonomic:
             return f"{counted(rows, 'velocity constraint')}, and all integrate: holonomic after all"
         if integrals:

@@ -29,6 +29,7 @@ on the flag's last but one member is a combination of their differentials [LiRes
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,9 +37,10 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.algebra import symmetric_solve
-from noslip.base import Array, FormulationError
+from noslip.base import Array
 from noslip.formulations import Equations, derive, mass_matrix
 from noslip.geometry.distributions import (
     FieldFrame,
@@ -88,7 +90,8 @@ class Symmetry:
     def text(self) -> str:
         """What follows from it."""
         if self.is_conserved:
-            pushed = f" while {', '.join(self.inputs)} is zero" if self.inputs else ""
+            are = "is" if len(self.inputs) == 1 else "are"
+            pushed = f" while {', '.join(self.inputs)} {are} zero" if self.inputs else ""
             return f"{self.name}: momentum conserved{pushed}"
         if self.is_admissible:
             return f"{self.name}: admissible; its momentum changes by the applied forces alone"
@@ -121,6 +124,18 @@ class FlatOutputs:
     without: tuple[str, ...]
     reason: str
 
+    def text(self) -> str:
+        """The answer, the points and why."""
+        points = f", by {self.named_points()}" if self.points else ""
+        without = f" (without {', '.join(self.without)})" if self.without else ""
+        return f"{self.answer}{points}{without}: {self.reason}"
+
+    def named_points(self) -> str:
+        """The point in the middle of an axle, if one is known, and how many others there are."""
+        named = next((p for p in self.points if p.startswith("the middle")), self.points[0])
+        more = f", one of {len(self.points)} points" if len(self.points) > 1 else ""
+        return f"the coordinates of {named}{more}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Structure:
@@ -149,8 +164,13 @@ class Structure:
         if not self.symmetries:
             lines.append("  symmetry             none found")
         lines.append(
-            f"  momentum equations   {self.admissible}: symmetries move {self.orbit} of "
-            f"{self.dimension} dimensions, {self.admissible} of them admissibly"
+            f"  momentum equations   {self.admissible or 'none'}"
+            + (
+                f": symmetries move {self.orbit} of {self.dimension} dimensions, "
+                f"{self.admissible or 'none'} of them admissibly"
+                if self.symmetries
+                else ""
+            )
         )
         chaplygin = (
             f"yes: admissible motions ({self.freedom}) and symmetries ({self.orbit}) share the "
@@ -163,8 +183,7 @@ class Structure:
         lines.append(
             f"  invariant measure    {self.measure.answer}{density}: {self.measure.reason}"
         )
-        points = f" by the point of {' or '.join(self.flat.points)}" if self.flat.points else ""
-        lines.append(f"  flat                 {self.flat.answer}{points}: {self.flat.reason}")
+        lines.append(f"  flat                 {self.flat.text()}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -527,26 +546,50 @@ def _recognized(
 
 
 def _flat(kin: Kinematics, params: Array, frame: FieldFrame) -> FlatOutputs:
-    """The derived flag, and the points whose coordinates are flat outputs."""
-    generators = frame.generators
-    if len(generators) != 2:
+    """The derived flag, and the points whose coordinates are flat outputs.
+
+    Angles of round wheels follow by integration and are left out; so are, where that does
+    not give a point, all angles on which no other rate depends, such as those of casters.
+    """
+    if len(frame.generators) != 2:
         return FlatOutputs(
             answer="undecided",
             flag=(),
             points=(),
             without=(),
-            reason=f"the test is for two motions, here are {len(generators)}",
+            reason=f"the test is for two motions; here are {len(frame.generators)}",
         )
-    without = _rolled(kin, frame)
+    rolled, followers = _rolled(kin, frame), _followers(kin, frame)
+    found = _flat_without(kin, params, frame, rolled)
+    if found.points or set(followers) == set(rolled):
+        return found
+    smaller = _flat_without(kin, params, frame, followers)
+    if not smaller.points:
+        return found
+    more = " and ".join(name for name in smaller.without if name not in found.without)
+    if found.answer == "yes":
+        numbers = ", ".join(map(str, found.flag))
+        reason = f"{smaller.reason}; with {more}, ({numbers}) and no such point was found"
+        return dataclasses.replace(smaller, reason=reason)
+    reason = f"{found.reason}; without {more}, too, it is flat, by {smaller.named_points()}"
+    return dataclasses.replace(found, reason=reason)
+
+
+def _flat_without(
+    kin: Kinematics, params: Array, frame: FieldFrame, without: tuple[str, ...]
+) -> FlatOutputs:
+    """The same, with coordinates left out."""
     if without:
-        try:
-            frame, _ = framed(kin, params, without)
-        except FormulationError:
+        smaller, _ = framed(kin, params, without)
+        if _rank(smaller.chart, smaller.generators) == len(smaller.generators):
+            frame = smaller
+        else:  # a motion is that of what would be left out
             without = ()
     chart = frame.chart
     flag = [list(frame.generators)]
     ranks = [_rank(chart, flag[0])]
-    n = dimension_of(chart)
+    # of what brackets reach: what integrates cannot change
+    n = _rank(chart, frame.reached)
     while ranks[-1] < n:
         last = flag[-1]
         candidates = [chart.bracket(X, Y) for i, X in enumerate(last) for Y in last[i + 1 :]]
@@ -563,42 +606,61 @@ def _flat(kin: Kinematics, params: Array, frame: FieldFrame) -> FlatOutputs:
         flag.append(basis)
         ranks.append(len(basis))
     numbers = ", ".join(map(str, ranks))
-    grows_by_one = ranks == list(range(2, n + 1))
-    said = f"the derived flag grows by ({numbers}) in dimension {n}"
-    if not grows_by_one:
+    said = f"the derived flag has the ranks ({numbers}) in dimension {n}"
+    if ranks != list(range(2, n + 1)):
+        whole = ranks[0] == 2 and ranks[-1] == n
         return FlatOutputs(
-            answer="no" if ranks[-1] == n else "undecided",
+            answer="no" if whole else "undecided",
             flag=tuple(ranks),
             points=(),
             without=without,
-            reason=f"{said}, not by one each time: no chained form",
+            reason=f"{said}; chained form needs 2 to {n} in steps of one",
         )
     before = flag[-2] if len(flag) > 1 else None
-    points = _flat_points(kin, chart, before) if before is not None else ()
+    points = _flat_points(kin, frame, before) if before is not None else ()
     return FlatOutputs(answer="yes", flag=tuple(ranks), points=points, without=without, reason=said)
 
 
-def _rolled(kin: Kinematics, frame: FieldFrame) -> tuple[str, ...]:
-    """Angles of revolute joints on which no admissible motion depends: those of round wheels."""
-    columns = ca.horzcat(*[f.components for f in frame.generators])
+def _hinges(kin: Kinematics) -> list[int]:
+    """Coordinates of joints with one coordinate, not with the world."""
+    return [
+        node.coordinates.start
+        for node in kin.tree.nodes
+        if node.coordinates.stop - node.coordinates.start == 1 and node.joint.parent != WORLD
+    ]
+
+
+def _moves(kin: Kinematics, frame: FieldFrame) -> NDArray[np.bool_]:
+    """(nq, nq) whether the rate of one coordinate depends on another one."""
     chart = frame.chart
-    found = []
-    for node in kin.tree.nodes:
-        at = list(range(node.coordinates.start, node.coordinates.stop))
-        if len(at) != 1 or node.joint.parent == WORLD:
-            continue
-        slope = ca.jacobian(ca.vec(columns), kin.symbols.q[at[0]])
-        if (
-            not slope.nnz()
-            or max(float(np.max(np.abs(x))) for x in chart.evaluate(ca.densify(slope))) <= VANISHES
-        ):
-            found.append(kin.coordinates[at[0]].name)
-    return tuple(found)
+    rates = ca.horzcat(*[f.components for f in frame.generators])
+    found = np.zeros((kin.num_coordinates, kin.num_coordinates), dtype=bool)
+    for j in range(kin.num_coordinates):
+        slopes = ca.reshape(ca.jacobian(ca.vec(rates), kin.symbols.q[j]), rates.shape)
+        if slopes.nnz():
+            for values in chart.evaluate(slopes):
+                found[list(chart.kept), j] |= np.max(np.abs(values), axis=1) > VANISHES
+    return found
 
 
-def _flat_points(kin: Kinematics, chart: FieldChart, before: Sequence[Field]) -> tuple[str, ...]:
+def _rolled(kin: Kinematics, frame: FieldFrame) -> tuple[str, ...]:
+    """Angles of joints on which no admissible motion depends: those of round wheels."""
+    moved = _moves(kin, frame)
+    return tuple(kin.coordinates[k].name for k in _hinges(kin) if not np.any(moved[:, k]))
+
+
+def _followers(kin: Kinematics, frame: FieldFrame) -> tuple[str, ...]:
+    """Angles of joints on which no rate of what remains depends: of wheels, and of casters."""
+    moved = _moves(kin, frame)
+    out = set(_hinges(kin))
+    while needed := {k for k in out if any(moved[j, k] for j in range(len(moved)) if j not in out)}:
+        out -= needed
+    return tuple(kin.coordinates[k].name for k in sorted(out))
+
+
+def _flat_points(kin: Kinematics, frame: FieldFrame, before: Sequence[Field]) -> tuple[str, ...]:
     """Points whose differentials the last one-form of the flag is a combination of."""
-    found = []
+    chart, found = frame.chart, []
     candidates = [(f"{t.contact.name}", chart.numeric(t.point)) for t in kin.contacts]
     candidates += [
         (
@@ -612,12 +674,12 @@ def _flat_points(kin: Kinematics, chart: FieldChart, before: Sequence[Field]) ->
         (f"the origin of {node.body.name}", chart.numeric(node.p_WB)) for node in kin.tree.nodes
     ]
     values = chart.values(list(before))
-    whole = tangent_space(chart)
+    whole = chart.values(frame.reached)
     for name, point in candidates:
         slopes = chart.evaluate(ca.densify(ca.jacobian(point[:2], chart.q)))
         holds = True
         for slope, span, free in zip(slopes, values, whole, strict=True):
-            # within the tangent space: the form that vanishes on the span
+            # within what brackets reach: the form that vanishes on the span
             basis, _ = np.linalg.qr(free)
             inner = basis.T @ span
             form = null_space(inner.T).T

@@ -47,6 +47,7 @@ from noslip.show.equations.layout import (
     Node,
     Operator,
     Paragraph,
+    Picture,
     Quotient,
     Section,
     escape_latex,
@@ -151,6 +152,8 @@ def _text_block(block: Block) -> list[str]:
             return [x for line in lines for x in _text_line(line)]
         case MatrixBlock():
             return _text_matrix(block)
+        case Picture():
+            return []
     raise TypeError(block)
 
 
@@ -364,6 +367,8 @@ def _latex_block(block: Block) -> str:
         case MatrixBlock(left, grid, row_names, _):
             beside = _latex_row_names(grid, row_names) if row_names else ""
             return rf"\[ {to_latex(left)} = {to_latex(grid)}{beside} \]"
+        case Picture():
+            return ""
     raise TypeError(block)
 
 
@@ -514,6 +519,8 @@ def _markdown_block(block: Block) -> str:
             return "\n".join([head, "", "| row | entries by column |", "|---|---|", *listing])
         case MatrixBlock():
             return "$$\n" + _latex_block(block)[3:-3] + "\n$$"
+        case Picture():
+            return ""
     raise TypeError(block)
 
 
@@ -629,6 +636,9 @@ def _html_block(block: Block) -> str:
             table = _named_matrix(grid, row_names) if row_names else to_mathml(grid)
             whole = f'<math displaystyle="true"><mrow>{to_mathml(equals)}{table}</mrow></math>'
             return _scrolled(whole, _matrix_lengths(block))
+        case Picture(svg, caption):
+            said = f'<figcaption class="note">{escape(caption)}</figcaption>'
+            return f'<figure class="drawn">{svg}{said}</figure>'
     raise TypeError(block)
 
 

@@ -656,7 +656,15 @@ class MatrixBlock:
     column_names: tuple[Node, ...] = ()
 
 
-Block = Paragraph | CellTable | Lines | MatrixBlock
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing with a caption, in HTML; left out of other formats."""
+
+    svg: str
+    caption: str
+
+
+Block = Paragraph | CellTable | Lines | MatrixBlock | Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -686,6 +694,8 @@ def glyphs_in(block: Block) -> Iterator[Glyph]:
             nodes = [side for line in lines for side in (line.left, line.right)]
         case MatrixBlock(left, grid, names, _):
             nodes = [left, grid, *names]
+        case Picture():
+            nodes = []
     for node in nodes:
         yield from _glyphs_of(node)
 
