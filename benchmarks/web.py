@@ -2,7 +2,7 @@
 
     python benchmarks/web.py [MODEL ...]
 
-Ten seconds at 1e-9, 101 samples of the coordinates and speeds; the minimum of many. Native is one
+Ten seconds at 1e-9, 601 samples of the coordinates and speeds; the minimum of many. Native is one
 lane of a batch of one, with all that `simulate_batch` does around the loop left out: a thread's
 kernel on this processor, as in the module. Times of one process each, in one run.
 """

@@ -169,7 +169,7 @@ def test_page_fits_and_is_reachable(new_page, address, width):
 
 
 def test_vehicle_is_driven_by_keys(new_page, system_of, tmp_path):
-    """It goes where the keys say, and stands where the exact run with these inputs stands."""
+    """It moves while a key is held, stays finite, and is left by the button it was entered by."""
     system = system_of("differential-robot")
     names = ["left.torque", "right.torque"]
     path = ns.share(system, tmp_path / "robot.html", drive=names)

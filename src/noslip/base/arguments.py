@@ -555,7 +555,8 @@ def _object(cls: type, wanted: Expected) -> Expected:
     def within(value: Any) -> tuple[str, Any, Expected] | None:
         if not isinstance(value, cls) or not dataclasses.is_dataclass(value):
             return None
-        for name, one in _fields(type(value)):
+        kind: Any = type(value)
+        for name, one in _fields(kind):
             entry = getattr(value, name, None)
             if not one.fits(entry):
                 inner = one.within(entry) if one.within is not None else None
