@@ -8,6 +8,7 @@ import pytest
 import sympy as sp
 
 import noslip as ns
+from mechanisms import MECHANISMS
 from noslip import distribution
 
 
@@ -176,6 +177,21 @@ def test_a_row_that_integrates_to_a_curve():
 def test_mechanisms_without_rows_or_freedom():
     arm = distribution(ns.load("manipulator-2r"))
     assert arm.growth.vector == (2,) and "every motion" in arm.sentence()
+    linkage = distribution(MECHANISMS["four-bar"]())
+    assert linkage.growth.vector == (linkage.dimension,) and "holonomic" in linkage.sentence()
+    b = ns.ModelBuilder(name="stuck", gravity=(0.0, 0.0, 0.0))
+    b.body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("hinge", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="arm")
+    b.row(ns.rows.VelocityRow(name="brake", expression="hinge.rate", unit="rad/s"))
+    with pytest.raises(ns.FormulationError, match="cannot move"):
+        distribution(b.build())
+
+
+def test_hills_leave_no_combination_of_wheels_that_integrates():
+    """Wheels of an axle on hills turn by ways of different lengths; on the plane by the heading."""
+    found = distribution(ns.load("vehicle-on-hills"))
+    assert found.is_bracket_generating and found.growth.vector == (2, 3, 5, 7)
+    assert not found.integrals
 
 
 def test_what_cannot_be_asked_is_named():

@@ -30,7 +30,7 @@ CLEAR = 1e6
 #: Digits of ranks that double precision does not decide, and the ratio that decides them then.
 DIGITS, CLEAR_PRECISE = 60, 1e20
 #: Operations of all brackets of a level, beyond which deeper ones are refused.
-MOST_OPERATIONS = 3_000_000
+MOST_OPERATIONS = 10_000_000
 #: Entries below this, relative to the largest of a field's terms, vanish.
 VANISHES = 1e-9
 
@@ -88,7 +88,7 @@ class FieldChart:
         along = ca.jtimes(Y.components, self.q, X.components)
         across = ca.jtimes(X.components, self.q, Y.components)
         name = f"[{X.name}, {Y.name}]"
-        return Field(name, ca.densify(ca.cse(along - across)), X.depth + Y.depth, (X.name, Y.name))
+        return Field(name, ca.densify(along - across), X.depth + Y.depth, (X.name, Y.name))
 
     def derivative(self, X: Field, function: ca.SX) -> ca.SX:
         """X f, the derivative of functions along a field."""
@@ -97,7 +97,7 @@ class FieldChart:
     def check_length(self, fields: Sequence[Field], times: int) -> None:
         """Refuse brackets that would be far longer than allowed, before they are made."""
         columns = [field.components for field in fields]
-        size = ca.Function("size", [self.kin.symbols.q], columns, {"cse": True}).n_instructions()
+        size = ca.Function("size", [self.kin.symbols.q], columns).n_instructions()
         if size * times > 2 * self.most:
             raise self._too_long(size * times)
 
@@ -111,7 +111,7 @@ class FieldChart:
     def evaluate(self, columns: ca.SX) -> list[Array]:
         """Values of a matrix of q at all samples."""
         name, symbols = "values", self.kin.symbols
-        function = ca.Function(name, [symbols.q], [ca.densify(columns)], {"cse": True})
+        function = ca.Function(name, [symbols.q], [ca.densify(columns)])
         if function.n_instructions() > self.most:
             raise self._too_long(function.n_instructions())
         return [np.array(function(q)) for _, q in self.samples]
