@@ -52,6 +52,8 @@ from noslip.show.equations.subject import Notation
 
 #: ε of the loop on the page, s, and the deepest bracket that is drawn.
 LOOP, DRAWN = 0.5, 3
+#: The loop is halved at most so often, until it leaves the bracket but for this fraction.
+HALVED, NEAR = 4, 0.3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -149,7 +151,7 @@ class GeometryPage:
     def _integrals(self, integrals: Sequence[Integral]) -> list[Block]:
         blocks: list[Block] = []
         lines = [
-            EquationLine(self._sum(i.coefficients), Word("constant"), f"residual {i.residual:.0e}")
+            EquationLine(Word("constant"), self._sum(i.coefficients), f"residual {i.residual:.0e}")
             for i in integrals
             if i.kind == "linear"
         ]
@@ -233,8 +235,10 @@ class GeometryPage:
             return []
         for name in [name for level in reversed(levels) for name in level]:
             try:
-                loop = found.loop(name, size=LOOP, at=found.at)
-            except NoslipError:  # it vanishes there
+                sizes = (LOOP / 2**k for k in range(HALVED + 1))
+                loops = (found.loop(name, size=size, at=found.at) for size in sizes)
+                loop = next(loop for loop in loops if loop.deviation < NEAR)
+            except (NoslipError, StopIteration):  # it vanishes there, or other terms are larger
                 continue
             return [Section("A bracket as a motion", tuple(self._drawn(loop)))]
         return []
@@ -264,7 +268,7 @@ class GeometryPage:
             )
             if max(abs(left), abs(due)) > 1e-3 * largest
         )
-        half = self.distribution.loop(loop.bracket, size=LOOP / 2, at=self.distribution.at)
+        half = self.distribution.loop(loop.bracket, size=loop.size / 2, at=self.distribution.at)
         return [
             opening,
             Paragraph(tuple(legs)),
@@ -370,7 +374,7 @@ def _picture(loop: BracketLoop, body: str) -> tuple[str, str]:
     low, high = points.min(axis=0), points.max(axis=0)
     extent = np.maximum(high - low, 1e-9)
     scale = float(min((WIDE - 2 * MARGIN) / extent[0], (HIGH - 2 * MARGIN) / extent[1]))
-    scale = min(scale, (WIDE - 2 * MARGIN) / max(float(np.max(extent)), LOOP / 4))
+    scale = min(scale, (WIDE - 2 * MARGIN) / max(float(np.max(extent)), loop.size / 4))
     middle = (low + high) / 2
     height = float(min(HIGH, extent[1] * scale + 2 * MARGIN))
 
