@@ -405,9 +405,9 @@ def read_chunk(path: Path, measures: Sequence[str] = ()) -> ChunkData:
         with path.open("rb") as stream:
             check_hdf5_heaps(stream, StorageError, str(path), fix)
         with h5py.File(path, "r") as file:
-            names = {
-                str(x.attrs["measure"]): name for name, x in file.items() if "measure" in x.attrs
-            }
+            # h5py's items() hold its lock for as long as what fails among them is remembered
+            attributes = {name: file[name].attrs for name in list(file)}
+            names = {str(x["measure"]): name for name, x in attributes.items() if "measure" in x}
             missing = [m for m in measures if m not in names]
             if missing:
                 raise ValueError(f"it has no measure '{missing[0]:.60}'")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,23 @@ def test_bars_hold_all_values_however_close(values):
     assert counts.sum() == len(values)
 
 
+def may_others_read():
+    """Whether another thread gets h5py's lock."""
+    from h5py._objects import phil
+
+    got = []
+
+    def ask():
+        got.append(phil.acquire(False))
+        if got[0]:
+            phil.release()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    return got[0]
+
+
 @pytest.mark.slow
 def test_a_chunk_with_a_wrong_bit_is_read_as_it_was_or_named(tmp_path, rng):
     """Every bit of a chunk: its values are those that were written, or the file is refused."""
@@ -93,6 +112,7 @@ def test_a_chunk_with_a_wrong_bit_is_read_as_it_was_or_named(tmp_path, rng):
             found = read_chunk(path, WISH["measures"])
         except ns.StorageError as error:
             assert str(path) == error.where and "remove" in error.fix
+            assert may_others_read()  # while the error is remembered
             refused += 1
             continue
         for measure, values in right.values.items():
