@@ -68,6 +68,13 @@ GOOD: tuple[tuple[str, ...], ...] = (
     ("animate", "run"),
     ("export", "knife-edge", "--to", "toml"),
     ("papers",),
+    ("geometry", "knife-edge"),
+    ("share", "knife-edge", "-o", "page.html"),
+    (
+        *("plan", "manipulator-2r", "--goal", "joint1.angle=0.1,joint2.angle=0.2", "--limit"),
+        *("tau1=50,tau2=20", "--minimize", "effort", "--duration", "1", "--intervals", "4"),
+        *("--no-refine", "--no-plots"),
+    ),
 )
 #: Texts of no sense for most options, or of too much.
 TEXTS = (
