@@ -114,11 +114,11 @@ def test_a_truth_is_refused_for_a_number(pendulum, refuses, name, true):
         ask(pendulum, true)
 
 
-@pytest.mark.parametrize("name, what", [("limits", "the limit of 'torque1' is True"),
-                                        ("period", "the period is True s")])  # fmt: skip
+@pytest.mark.parametrize("name, what", [("limits", "limits['torque1'] is True"),
+                                        ("period", "period is True")])  # fmt: skip
 def test_a_truth_is_refused_for_a_controller(system_of, refuses, name, what):
     given = {"limits": {"torque1": True}} if name == "limits" else {"period": True}
-    with refuses(ns.SimulationError, what, "track of model 'agv'", "give "):
+    with refuses(ns.SimulationError, what, "argument of ControlLoop", "give a number"):
         tracked(system_of("agv"), **given)
 
 

@@ -160,8 +160,7 @@ def _guarded(
     @functools.wraps(function)
     def guarded(*arguments: Any, **options: Any) -> Any:
         own = fault = None
-        frame = inspect.currentframe()
-        caller = frame.f_back.f_globals.get("__name__", "") if frame and frame.f_back else ""
+        caller = _calling_module(inspect.currentframe())
         if not only_failures and caller.partition(".")[0] != _PACKAGE:
             if not signature:
                 signature.append(_signature(function, skipped, cls, lambda n: find(n, False)))
@@ -187,6 +186,16 @@ def _guarded(
         raise fault
 
     return guarded
+
+
+def _calling_module(frame: types.FrameType | None) -> str:
+    """Name of the module that called the function of a frame, which is kept by nobody.
+
+    A function that had its own frame among its variables would keep its result until the garbage
+    collector came.
+    """
+    caller = None if frame is None else frame.f_back
+    return "" if caller is None else caller.f_globals.get("__name__", "")
 
 
 class _Signature(NamedTuple):

@@ -23,6 +23,7 @@ __all__ = ["IDS", "TASKS", "GymTask", "make_env", "make_vec_env", "register_envs
 
 if TYPE_CHECKING:
     from noslip import Model, System
+    from noslip.engines import AbstractDevice
 
 
 @checked
@@ -60,7 +61,7 @@ def make_vec_env(
     num_envs: int = 64,
     *,
     parameters: Mapping[str, float] | None = None,
-    device: str = "cpu",
+    device: str | AbstractDevice = "cpu",
 ) -> Any:
     """Many environments in one, stepped together by native code (``gymnasium.vector.VectorEnv``).
 

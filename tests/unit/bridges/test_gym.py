@@ -269,7 +269,7 @@ BASE = dict(observation={"a": "sleigh.angle"}, actions={"tau_c": (-1.0, 1.0)}, r
         ({"variables": {"a": (0.0, float("nan"))}}, "the range of 'a'", "lowest"),
         ({"variables": {"sleigh.x": (0.0, 1.0)}}, "has the name of a coordinate", "another name"),
         ({"period": 0.0}, "period is 0.0", "above zero"),
-        ({"steps": 2.5}, "steps is 2.5", "above zero"),
+        ({"steps": 2.5}, "steps is 2.5", "whole number"),
     ],
 )
 def test_tasks_that_do_not_fit_are_refused(change, what, fix, system_of, refuses):

@@ -117,7 +117,10 @@ def test_what_cannot_be_tracked_is_refused(arm):
     cases = {
         "there is no body 'link9'": ({"body": "link9"}, "link"),
         "there is no component 'vq'": ({"components": ("vq", "vy")}, "v"),
-        "1 components are controlled for 2": ({"components": ("vx",)}, "name 2"),
+        "2 degrees of freedom are controlled by the components vx": (
+            {"components": ("vx",)},
+            "name 2",
+        ),
     }
     for what, (changes, fix) in cases.items():
         inputs = law(tip_controller(**changes), SWINGING, (0.3, 0.5))

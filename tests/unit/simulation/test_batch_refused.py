@@ -132,7 +132,7 @@ class TestRefused:
             ),
             ({"lanes": 3}, "code of 3 lanes is requested", "batch of", "1, 2, 4, 8, 16"),
             ({"threads": 0}, "threads is 0", "batch of model", "1 or more"),
-            ({"max_events": 0.5}, "max_events is 0.5", "batch of model", "1 or more"),
+            ({"max_events": 0.5}, "max_events is 0.5", "simulate_batch", "whole number"),
             ({"count": 0}, "count is 0", "batch of model", "the number of trajectories"),
             (
                 {"events": {"a": "t"}, "stop": {"a": "t - 1"}},
@@ -199,7 +199,7 @@ def test_what_has_no_names(disk, word):
 
 
 def test_what_cannot_be_called_or_asked(disk):
-    with pytest.raises(TypeError, match=r"(?s)^progress is True.*pass a function"):
+    with pytest.raises(TypeError, match=r"(?s)^progress is True.*give a function"):
         ns.simulate_batch(disk, duration=1.0, progress=True)
     with pytest.raises(TypeError, match=r"(?s)^cancel is True.*pass a threading\.Event"):
         ns.simulate_batch(disk, duration=1.0, cancel=True)

@@ -75,7 +75,7 @@ def test_what_has_no_names(disk, word):
 
 
 def test_what_cannot_be_called_or_asked(disk):
-    with pytest.raises(TypeError, match=r"(?s)^progress is 3.*pass a function"):
+    with pytest.raises(TypeError, match=r"(?s)^progress is 3.*give a function"):
         ns.simulate(disk, duration=1.0, progress=3)
     with pytest.raises(TypeError, match=r"(?s)^cancel is True.*pass a threading\.Event"):
         ns.simulate(disk, duration=1.0, cancel=True)
