@@ -53,6 +53,18 @@ def test_a_vehicle_is_controllable_on_the_leaves_of_its_integrals():
     assert found.controllable and found.dimension == 6
     assert found.decoupling == ("torque1", "torque2")
     assert "1 integral of the constraints cannot change" in found.kinematic.reason
+    assert found.kinematic.answer == "no"
+    assert ns.controllability(ns.load("chaplygin-sleigh")).kinematic.answer == "yes"
+
+
+def test_given_speeds_in_constraints_leave_open_what_speeds_reach():
+    """A blade on a belt that runs: Chow's theorem is for motions without drift."""
+    b = ns.ModelBuilder(name="belt", gravity=(0.0, 0.0, 0.0))
+    b.body("cart", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("cart", ns.joints.Planar(), parent="world", child="cart")
+    b.row(ns.rows.VelocityRow(name="belt", expression="cart.vy - 0.5", unit="m/s"))
+    found = ns.controllability(b.build())
+    assert found.kinematic.answer == "undecided"
 
 
 def test_what_the_theorems_do_not_say_is_undecided():

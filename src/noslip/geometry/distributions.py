@@ -391,7 +391,7 @@ def distribution(
         velocity_rows=tuple(kin.rows[k].name for k in rows),
         growth=growth,
         integrals=() if without else tuple(_integrals(frame, rows)),
-        is_affine=_is_affine(chart),
+        is_affine=is_affine(chart),
         at=where,
         growth_there=there,
         frame=frame,
@@ -725,7 +725,7 @@ def null_space(matrix: Array) -> Array:
     return np.asarray(right[rank:].T)
 
 
-def _is_affine(chart: FieldChart) -> bool:
+def is_affine(chart: FieldChart) -> bool:
     """Whether rows have a part at rest, with all speed inputs 0."""
     kin = chart.kin
     zero = ca.SX.zeros(len(kin.model.speed_inputs))

@@ -39,6 +39,7 @@ from noslip.geometry.distributions import (
     dimension_of,
     framed,
     grow,
+    is_affine,
     kinematics_of,
     parameter_values,
 )
@@ -214,12 +215,18 @@ def controllability(
     whole, dimension = dimension_of(frame.chart), growth.rank
     held = counted(whole - dimension, "integral")
     kinematic = Statement(
-        answer=YES,
+        answer=YES if dimension == whole else NO,
         theorem="Chow and Rashevskii" if dimension == whole else "Chow and Rashevskii, Frobenius",
         reason=f"brackets of {counted(len(frame.generators), 'motion')} reach "
         f"{dimension} of {whole} dimensions, gap {growth.gap:.1e}"
         + (f"; {held} of the constraints cannot change" if dimension < whole else ""),
     )
+    if is_affine(frame.chart):
+        kinematic = Statement(
+            answer=UNDECIDED,
+            theorem="",
+            reason="given speeds in the constraints move the mechanism by themselves",
+        )
     equations = derive(model)
     reason, left_out = _obstacles(equations, frame)
     if reason:
