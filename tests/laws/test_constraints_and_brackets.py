@@ -174,6 +174,23 @@ def test_a_row_that_integrates_to_a_curve():
     assert integral.difference(first, second) == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_row_that_integrates_with_a_factor_has_a_value_on_its_leaf():
+    """dx + x da, which is closed after a factor exp(a) alone: x exp(a) is constant."""
+    b = ns.ModelBuilder(name="factor", gravity=(0.0, 0.0, 0.0))
+    for name in ("cart", "wheel"):
+        b.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("cart", ns.joints.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="cart")
+    b.joint("wheel", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="cart", child="wheel")
+    row = "cart.speed + cart.position*wheel.rate"
+    b.row(ns.rows.VelocityRow(name="factor", expression=row, unit="m/s"))
+    (integral,) = distribution(b.build()).integrals
+    assert integral.kind == "leaf" and integral.residual < 1e-9
+    assert integral.coordinate == "cart.position" and integral.transversal == {"wheel.angle": 0.0}
+    expected = 0.7 * np.exp(1.1) - 0.4 * np.exp(0.3)
+    found = integral.difference(np.array([0.4, 0.3]), np.array([0.7, 1.1]))
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
 def test_mechanisms_without_rows_or_freedom():
     arm = distribution(ns.load("manipulator-2r"))
     assert arm.growth.vector == (2,) and "every motion" in arm.sentence()

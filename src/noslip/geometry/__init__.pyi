@@ -3,3 +3,6 @@
 from .distributions import (
     integrals_of as integrals_of,
 )
+from .statements import (
+    statements_of as statements_of,
+)

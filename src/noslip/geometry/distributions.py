@@ -24,6 +24,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -31,8 +32,9 @@ import numpy as np
 
 from noslip.base import ArgumentError, Array, FormulationError, NoslipError, counted, nearest
 from noslip.engines import System
-from noslip.formulations import derive
+from noslip.formulations import Equations, derive
 from noslip.geometry.fields import MOST_OPERATIONS, VANISHES, Field, FieldChart, rank_of
+from noslip.geometry.leaves import Leaf, leaf_of
 from noslip.geometry.loops import BracketLoop, drive_loop
 from noslip.kinematics import Kinematics, trace
 from noslip.model import Model
@@ -84,9 +86,16 @@ class Integral:
     kind: str
     #: Coordinate → coefficient of a linear integral, the first length's 1.
     coefficients: dict[str, float]
-    #: Largest deviation from what the kind says, at random configurations.
+    #: Largest deviation from what the kind says, at random configurations; of a leaf, its change
+    #: along random admissible motions, relative to theirs.
     residual: float
+    #: Coordinate whose value on the leaf's transversal is the integral, of kind ``leaf``, and where
+    #: that is: coordinate → value.
+    coordinate: str = ""
+    transversal: dict[str, float] = field(default_factory=dict)
     form: ca.Function | None = field(repr=False, default=None)
+    leaf: Leaf | None = field(repr=False, default=None)
+    place: int = field(repr=False, default=0)  # in the leaf's fibre
 
     def text(self) -> str:
         """The integral as an equation."""
@@ -97,18 +106,26 @@ class Integral:
             return f"{names}, over a factor that varies, is the rate of a function of q"
         if self.kind == "exact":
             return f"{_sum(self.rows)} is the rate of a function of q"
-        return f"a combination of {names}, with coefficients that vary, integrates"
+        if self.leaf is None:
+            return f"a combination of {names}, with coefficients that vary, integrates"
+        there = ", ".join(f"{name} = {value:.4g}" for name, value in self.transversal.items())
+        return f"{self.coordinate}, followed along the leaf to {there}, is constant"
 
     def difference(self, first: Array, second: Array) -> float:
-        """The integral at a configuration less that at another one, along the straight line.
+        """The integral at a configuration less that at another one.
+
+        Along the straight line between them; of kind ``leaf``, along the leaf of each.
 
         Raises
         ------
-        FormulationError : if the combination has no constant coefficients.
+        FormulationError : where no leaf could be followed.
         """
+        if self.leaf is not None:
+            values = [self.leaf.values(np.asarray(q, dtype=float)) for q in (first, second)]
+            return float(values[1][self.place] - values[0][self.place])
         if self.form is None:
             raise FormulationError(
-                "an integral with a factor that varies has no value of its own",
+                "no coordinates were found that carry the leaves of this integral",
                 f"integral of {', '.join(self.rows)}",
                 "compare configurations by simulating between them",
             )
@@ -284,6 +301,8 @@ class Distribution:
                     "rows": i.rows,
                     "coefficients": i.coefficients,
                     "residual": i.residual,
+                    "coordinate": i.coordinate,
+                    "transversal": i.transversal,
                     "text": i.text(),
                 }
                 for i in self.integrals
@@ -343,6 +362,35 @@ class FieldFrame:
     reached: tuple[Field, ...]
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TracedModel:
+    """A model traced and bracketed once, for all statements about it."""
+
+    kin: Kinematics
+    params: Array
+    equations: Equations | None = None  # of the same trace
+
+    @cached_property
+    def framed(self) -> tuple[FieldFrame, Growth]:
+        """Fields with all coordinates, and their growth."""
+        return framed(self.kin, self.params)
+
+
+def subject_of(
+    verb: str, model: Model, parameters: Mapping[str, float] | None, *, is_derived: bool = False
+) -> TracedModel:
+    """A model traced, with its equations where they are needed."""
+    if not isinstance(model, Model):
+        raise ArgumentError(
+            f"{verb} takes a Model, got {type(model).__name__}",
+            f"model, argument of {verb}",
+            "load one, or build() it",
+        )
+    equations = derive(model) if is_derived else None
+    kin = trace(model) if equations is None else equations.kinematics
+    return TracedModel(kin=kin, params=parameter_values(kin, parameters), equations=equations)
+
+
 def distribution(
     model: Model,
     *,
@@ -367,9 +415,23 @@ def distribution(
     FormulationError : if the mechanism cannot move, other fields depend on what is left out, or
         brackets become too long.
     """
-    kin = kinematics_of("distribution", model)
-    params = parameter_values(kin, parameters)
-    frame, growth = framed(kin, params, without, deepest)
+    subject = subject_of("distribution", model, parameters)
+    return distribution_in(subject, at=at, without=without, deepest=deepest)
+
+
+def distribution_in(
+    subject: TracedModel,
+    *,
+    at: Mapping[str, float] | None = None,
+    without: Sequence[str] = (),
+    deepest: int = DEEPEST,
+) -> Distribution:
+    """The distribution of a model that is traced already."""
+    kin, model = subject.kin, subject.kin.model
+    if without or deepest != DEEPEST:
+        frame, growth = framed(kin, subject.params, without, deepest)
+    else:
+        frame, growth = subject.framed
     chart = frame.chart
     driven = {i.name for i in model.speed_inputs}
     rows = [
@@ -421,17 +483,6 @@ def _velocity_rows(kin: Kinematics) -> list[int]:
     driven = {i.name for i in kin.model.speed_inputs}
     rows = [k for k in kin.row_basis if not kin.rows[k].is_holonomic]
     return [k for k in rows if kin.rows[k].name not in driven]
-
-
-def kinematics_of(verb: str, model: Model) -> Kinematics:
-    """Traced kinematics, or the sentence that says what was given instead of a model."""
-    if not isinstance(model, Model):
-        raise ArgumentError(
-            f"{verb} takes a Model, got {type(model).__name__}",
-            f"model, argument of {verb}",
-            "load one, or build() it",
-        )
-    return trace(model)
 
 
 def parameter_values(kin: Kinematics, changes: Mapping[str, float] | None) -> Array:
@@ -792,6 +843,7 @@ def _recognized(
         reduced_forms = ca.solve(ca.densify(forms[:, pivots]), ca.densify(forms))
     deviation = np.max(np.abs(reduced - mean), axis=(0, 2)) / np.max(np.abs(mean), axis=1)
     found = []
+    leaf = None
     for k in range(len(pivots)):
         share = shares[0][k] / np.max(np.abs(shares[0][k]))
         constant = [s[k] / s[k][np.argmax(np.abs(share))] for s in shares]
@@ -811,15 +863,33 @@ def _recognized(
             if exact is not None:
                 found.append(dataclasses.replace(exact, rows=dict.fromkeys(row_names, math.nan)))
                 continue
-        found.append(
-            Integral(
-                rows=dict.fromkeys(used, float("nan")),
-                kind="leaf",
-                coefficients={},
-                residual=float(deviation[k]),
-            )
-        )
+        leaf = leaf or leaf_of(chart, frame.reached, pivots)
+        found.append(_on_leaf(chart, names, leaf, k, pivots[k], tuple(used)))
     return found
+
+
+def _on_leaf(
+    chart: FieldChart,
+    names: list[str],
+    leaf: Leaf | None,
+    k: int,
+    pivot: int,
+    rows: tuple[str, ...],
+) -> Integral:
+    """The integral whose value is the kth coordinate of the leaf's fibre."""
+    there = {}
+    if leaf is not None:
+        there = {names[b]: float(leaf.reference[chart.kept[b]]) + 0.0 for b in leaf.carriers(k)}
+    return Integral(
+        rows=dict.fromkeys(rows, math.nan),
+        kind="leaf",
+        coefficients={},
+        residual=math.nan if leaf is None else leaf.residual,
+        coordinate=names[pivot],
+        transversal=there,
+        leaf=leaf,
+        place=k,
+    )
 
 
 def _closed(chart: FieldChart, form: ca.SX, covectors: Sequence[Array]) -> Integral | None:

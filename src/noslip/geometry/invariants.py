@@ -41,14 +41,14 @@ from numpy.typing import NDArray
 
 from noslip.algebra import symmetric_solve
 from noslip.base import Array
-from noslip.formulations import Equations, derive, mass_matrix
+from noslip.formulations import Equations, mass_matrix
 from noslip.geometry.distributions import (
     FieldFrame,
+    TracedModel,
     dimension_of,
     framed,
-    kinematics_of,
     null_space,
-    parameter_values,
+    subject_of,
     tangent_space,
 )
 from noslip.geometry.fields import VANISHES, Field, FieldChart, rank_of
@@ -157,20 +157,14 @@ class Structure:
     measure: InvariantMeasure
     flat: FlatOutputs
 
-    def text(self) -> str:
-        """The statements."""
-        lines = [f"{self.model}: structure"]
-        lines += [f"  symmetry             {symmetry.text()}" for symmetry in self.symmetries]
-        if not self.symmetries:
-            lines.append("  symmetry             none found")
-        lines.append(
-            f"  momentum equations   {self.admissible or 'none'}"
-            + (
-                f": symmetries move {self.orbit} of {self.dimension} dimensions, "
-                f"{self.admissible or 'none'} of them admissibly"
-                if self.symmetries
-                else ""
-            )
+    @property
+    def properties(self) -> dict[str, str]:
+        """All statements but those of single symmetries, by what each is about."""
+        moved = (
+            f": symmetries move {self.orbit} of {self.dimension} dimensions, "
+            f"{self.admissible or 'none'} of them admissibly"
+            if self.symmetries
+            else ""
         )
         chaplygin = (
             f"yes: admissible motions ({self.freedom}) and symmetries ({self.orbit}) share the "
@@ -178,12 +172,21 @@ class Structure:
             if self.is_chaplygin
             else "no"
         )
-        lines.append(f"  Chaplygin form       {chaplygin}")
         density = f", density {self.measure.density}" if self.measure.density else ""
-        lines.append(
-            f"  invariant measure    {self.measure.answer}{density}: {self.measure.reason}"
-        )
-        lines.append(f"  flat                 {self.flat.text()}")
+        return {
+            "momentum equations": f"{self.admissible or 'none'}{moved}",
+            "Chaplygin form": chaplygin,
+            "invariant measure": f"{self.measure.answer}{density}: {self.measure.reason}",
+            "flat": self.flat.text(),
+        }
+
+    def text(self) -> str:
+        """The statements."""
+        lines = [f"{self.model}: structure"]
+        lines += [f"  symmetry             {symmetry.text()}" for symmetry in self.symmetries]
+        if not self.symmetries:
+            lines.append("  symmetry             none found")
+        lines += [f"  {title:<20} {said}" for title, said in self.properties.items()]
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -237,11 +240,15 @@ def structure(model: Model, *, parameters: Mapping[str, float] | None = None) ->
     ------
     FormulationError : if the mechanism cannot move.
     """
-    kinematics_of("structure", model)
-    equations = derive(model)
-    own = equations.kinematics
-    params = parameter_values(own, parameters)
-    frame, _ = framed(own, params)
+    return structure_in(subject_of("structure", model, parameters, is_derived=True))
+
+
+def structure_in(subject: TracedModel) -> Structure:
+    """The structure of a model that is traced and derived already."""
+    equations, own, params = subject.equations, subject.kin, subject.params
+    assert equations is not None, "subjects of structure are derived"
+    model = own.model
+    frame, _ = subject.framed
     symmetries, fields = _symmetries(equations, frame)
     chart = frame.chart
     dimension = dimension_of(chart)

@@ -23,6 +23,7 @@ every curve along it, however it is timed, can be driven, if ∇_X X is in that 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,15 +34,14 @@ import numpy as np
 
 from noslip.algebra import symmetric_solve
 from noslip.base import Array, FormulationError, counted
-from noslip.formulations import Equations, derive
+from noslip.formulations import Equations
 from noslip.geometry.distributions import (
     FieldFrame,
+    TracedModel,
     dimension_of,
-    framed,
     grow,
     is_affine,
-    kinematics_of,
-    parameter_values,
+    subject_of,
 )
 from noslip.geometry.fields import VANISHES, Field, FieldChart, rank_of
 from noslip.model import Model
@@ -90,18 +90,23 @@ class Controllability:
     #: Forces that the statements leave out.
     left_out: str = ""
 
+    @property
+    def statements(self) -> dict[str, Statement]:
+        """All statements, by the short name of each."""
+        return {
+            "with speeds": self.kinematic,
+            "accessible": self.accessible,
+            "from rest": self.controllable,
+            "by reductions": self.by_decoupling,
+        }
+
     def text(self) -> str:
         """The statements with their reasons."""
         lines = [f"{self.model}: controllability at generic configurations"]
-        for title, verdict in (
-            ("with speeds", self.kinematic),
-            ("accessible", self.accessible),
-            ("from rest", self.controllable),
-            ("by reductions", self.by_decoupling),
-        ):
-            lines.append(f"  {title:<20} {verdict.answer}: {verdict.reason}")
-            if verdict.theorem:
-                lines.append(f"  {'':<20} {verdict.theorem}")
+        for title, statement in self.statements.items():
+            lines.append(f"  {title:<20} {statement.answer}: {statement.reason}")
+            if statement.theorem:
+                lines.append(f"  {'':<20} {statement.theorem}")
         lines.append(f"  {'decoupling fields':<20} {', '.join(self.decoupling) or 'none found'}")
         if self.left_out:
             lines.append(f"  {'left out':<20} {self.left_out}")
@@ -109,23 +114,14 @@ class Controllability:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-
-        def plain(verdict: Statement) -> dict[str, str]:
-            return {
-                "answer": verdict.answer,
-                "theorem": verdict.theorem,
-                "reason": verdict.reason,
-            }
-
+        keys = ("kinematic", "accessible", "controllable", "by_decoupling")
+        plain = [dataclasses.asdict(statement) for statement in self.statements.values()]
         return {
             "model": self.model,
             "dimension": self.dimension,
             "inputs": list(self.inputs),
-            "kinematic": plain(self.kinematic),
-            "accessible": plain(self.accessible),
-            "controllable": plain(self.controllable),
+            **dict(zip(keys, plain, strict=True)),
             "decoupling": list(self.decoupling),
-            "by_decoupling": plain(self.by_decoupling),
             "left_out": self.left_out,
         }
 
@@ -209,9 +205,16 @@ def controllability(
         raise FormulationError(
             f"degree is {degree}", "degree, argument of controllability", "give 1 to 8"
         )
-    kin = kinematics_of("controllability", model)
-    params = parameter_values(kin, parameters)
-    frame, growth = framed(kin, params)
+    return controllability_in(
+        subject_of("controllability", model, parameters, is_derived=True), degree
+    )
+
+
+def controllability_in(subject: TracedModel, degree: int = DEGREE) -> Controllability:
+    """Controllability of a model that is traced and derived already."""
+    equations, model = subject.equations, subject.kin.model
+    assert equations is not None, "subjects of controllability are derived"
+    frame, growth = subject.framed
     whole, dimension = dimension_of(frame.chart), growth.rank
     held = counted(whole - dimension, "integral")
     kinematic = Statement(
@@ -227,7 +230,6 @@ def controllability(
             theorem="",
             reason="given speeds in the constraints move the mechanism by themselves",
         )
-    equations = derive(model)
     reason, left_out = _obstacles(equations, frame)
     if reason:
         undecided = Statement(answer=UNDECIDED, theorem="", reason=reason)
@@ -269,7 +271,7 @@ def _obstacles(equations: Equations, frame: FieldFrame) -> tuple[str, str]:
     if equations.auxiliary_states.numel():
         return "forces have states of their own, for which the theorems are not made", ""
     zero = ca.SX.zeros(kin.num_independent_speeds)
-    forces = chart.numeric(_same_symbols(equations, frame, equations.reduced_forces))
+    forces = chart.numeric(equations.reduced_forces)
     rest = ca.densify(ca.substitute([forces], [equations.kinematics.eta], [zero])[0])
     if max(float(np.max(np.abs(x), initial=0.0)) for x in chart.evaluate(rest)) > VANISHES:
         return "gravity or springs act at rest, for which the theorems are not made", ""
@@ -277,19 +279,11 @@ def _obstacles(equations: Equations, frame: FieldFrame) -> tuple[str, str]:
     return "", "forces that depend on speeds (dampers, friction)" if drags.nnz() else ""
 
 
-def _same_symbols(equations: Equations, frame: FieldFrame, expression: ca.SX) -> ca.SX:
-    """An expression of derived equations in the symbols of the frame's chart."""
-    own, other = equations.kinematics.symbols, frame.chart.kin.symbols
-    return ca.substitute(
-        [expression], [own.q, own.t, own.params], [other.q, other.t, other.params]
-    )[0]
-
-
 def _connection(equations: Equations, frame: FieldFrame) -> Connection:
     chart, kin = frame.chart, equations.kinematics
     n = kin.num_independent_speeds
     mass, bias, inputs = (
-        ca.densify(chart.numeric(_same_symbols(equations, frame, x)))
+        ca.densify(chart.numeric(x))
         for x in (equations.reduced_mass, equations.reduced_bias, equations.reduced_inputs)
     )
     solved, _ = symmetric_solve(mass, ca.horzcat(-bias, inputs))

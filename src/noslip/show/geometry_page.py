@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip import FormulationError, Model, NoslipError, derive
-from noslip import controllability as controllability_of
-from noslip import distribution as distribution_of
-from noslip import structure as structure_of
 from noslip.base import counted, format_called
+from noslip.geometry import statements_of
 from noslip.results import (
     BracketLoop,
     Controllability,
@@ -83,13 +81,9 @@ class GeometryPage:
         at, without, parameters : as in `distribution`.
         progress : called with the part that begins, such as a `ProgressBar`.
         """
-        told = progress or (lambda _: None)
-        told("brackets")
-        found = distribution_of(model, at=at, without=without, parameters=parameters)
-        told("controllability")
-        reach = controllability_of(model, parameters=parameters)
-        told("symmetries and measure")
-        structure = structure_of(model, parameters=parameters)
+        found, reach, structure = statements_of(
+            model, at=at, without=without, parameters=parameters, progress=progress or (lambda _: 0)
+        )
         return cls(model=model, distribution=found, controllability=reach, structure=structure)
 
     def text(self, format: str = "text") -> str:
@@ -284,18 +278,11 @@ class GeometryPage:
 
     def _reach(self) -> Section:
         found = self.controllability
-        rows = [
-            ("with speeds as inputs", found.kinematic),
-            ("accessible from rest by forces", found.accessible),
-            ("controllable from rest by forces", found.controllable),
-            ("by decoupling fields alone", found.by_decoupling),
-        ]
-        blocks: list[Block] = [
-            CellTable(
-                ("statement", "answer", "why"),
-                tuple((title, verdict.answer, _why(verdict)) for title, verdict in rows),
-            )
-        ]
+        rows = tuple(
+            (title, statement.answer, _why(statement))
+            for title, statement in found.statements.items()
+        )
+        blocks: list[Block] = [CellTable(("statement", "answer", "why"), rows)]
         if found.decoupling:
             blocks.append(words(f"Decoupling fields: {', '.join(found.decoupling)}."))
         if found.left_out:
@@ -313,18 +300,7 @@ class GeometryPage:
             blocks.append(CellTable(("symmetry", "what follows", "residual"), rows))
         else:
             blocks.append(words("No symmetry was found among displacements and coordinates."))
-        table: list[tuple[str, str]] = [
-            ("momentum equations", str(found.admissible or "none")),
-            ("Chaplygin form", "yes" if found.is_chaplygin else "no"),
-        ]
-        if found.is_chaplygin:
-            table.append(("shape", ", ".join(found.shape) or "none"))
-        density = f", density {found.measure.density}" if found.measure.density else ""
-        table.append(
-            ("invariant measure", f"{found.measure.answer}{density}: {found.measure.reason}")
-        )
-        table.append(("flat", found.flat.text()))
-        blocks.append(CellTable(("property", "answer"), tuple(table)))
+        blocks.append(CellTable(("property", "answer"), tuple(found.properties.items())))
         return Section("Symmetries, measure and flat outputs", tuple(blocks))
 
 

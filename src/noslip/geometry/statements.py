@@ -1,0 +1,28 @@
+"""All statements about a model, from one trace of it and its brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from noslip.geometry.distributions import Distribution, distribution_in, subject_of
+from noslip.geometry.invariants import Structure, structure_in
+from noslip.geometry.reachable import Controllability, controllability_in
+from noslip.model import Model
+
+
+def statements_of(
+    model: Model,
+    *,
+    at: Mapping[str, float] | None = None,
+    without: Sequence[str] = (),
+    parameters: Mapping[str, float] | None = None,
+    progress: Callable[[str], object],
+) -> tuple[Distribution, Controllability, Structure]:
+    """What `distribution`, `controllability` and `structure` say, each told to `progress` first."""
+    progress("brackets")
+    subject = subject_of("geometry", model, parameters, is_derived=True)
+    found = distribution_in(subject, at=at, without=without)
+    progress("controllability")
+    reach = controllability_in(subject)
+    progress("symmetries and measure")
+    return found, reach, structure_in(subject)
