@@ -81,6 +81,7 @@ SHOTS = {
     "bicycle-on-hills": Shot(times=(0.0, 0.6, 1.2, 1.8), azimuth=-38.0, elevation=24.0),
     "vehicle-on-hills": Shot(times=(0.0, 1.0, 2.0, 3.0), azimuth=-35.0, elevation=30.0),
     "tippe-top": Shot(times=(0.0, 0.35, 0.6, 1.0, 3.0), azimuth=-60.0, elevation=14.0),
+    "eulers-disk": Shot(times=(0.0, 1.9, 3.8), azimuth=-60.0, elevation=24.0),
     "braking-forklift": Shot(times=(0.0, 0.6, 1.0), azimuth=-75.0, elevation=12.0),
     "split-friction-robot": Shot(times=(0.0, 1.0, 1.6, 3.0), azimuth=-75.0, elevation=38.0),
 }

@@ -47,6 +47,7 @@ MODELS: dict[str, str] = {
     "bicycle-on-hills": "bicycles:bicycle_on_hills",
     "vehicle-on-hills": "bicycles:vehicle_on_hills",
     "tippe-top": "rolling_bodies:tippe_top",
+    "eulers-disk": "rolling_bodies:eulers_disk",
     "braking-forklift": "braking_forklift:braking_forklift",
     "split-friction-robot": "split_friction_robot.toml",
 }

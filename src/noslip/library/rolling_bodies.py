@@ -19,7 +19,7 @@ from math import cos, pi, sin
 
 from noslip import Model, ModelBuilder, Placement, Scenario
 from noslip.contacts import Plane, Rolling
-from noslip.forces import Motor
+from noslip.forces import Motor, PivotingFriction, RollingResistance
 from noslip.grounds import RevolvedGround, SphereGround
 from noslip.joints import Angles, Free, Revolute, Spherical
 from noslip.model import BLUE, DARK, LIGHT, METAL, ORANGE, RED, box, wheel_shapes
@@ -468,6 +468,71 @@ def tippe_top() -> Model:
             },
             contact="coulomb",
             description="Spun at 180 rad/s about the vertical, it turns over within a second",
+        )
+    )
+    return b.build()
+
+
+def eulers_disk() -> Model:
+    """A heavy disk that goes round on its rim; R = Rz(yaw) Rx(tilt) Rz(spin).
+
+    In the steady motion in which its center rests, yaw_rate² sin(tilt) = 4 g/r. Rolling resistance
+    and pivoting friction take its energy, and as it sinks it goes round ever faster.
+    """
+    b = ModelBuilder(
+        name="eulers-disk",
+        gravity=(0.0, 0.0, "-g"),
+        description="Euler's disk: it sinks by rolling resistance and goes round ever faster",
+        references=("Moffatt2000",),
+    )
+    b.parameter("m", 0.4, "kg", "mass")
+    b.parameter("r", 0.0375, "m", "radius")
+    b.parameter("mu", 0.3, "1", "friction on the ground", "\\mu")
+    b.parameter("roll", 1e-4, "m", "lever of rolling resistance")
+    b.parameter("pivot", 2e-5, "m", "lever of pivoting friction")
+    b.parameter("slow", 1e-3, "rad/s", "angular speed at which both have reached 76 %")
+    b.parameter("g", 9.81, "m/s^2", "gravity")
+    b.body(
+        "disk",
+        mass="m",
+        inertia=("m*r^2/4", "m*r^2/4", "m*r^2/2"),
+        shapes=(
+            Cylinder(radius="r", length="0.1*r", color=BLUE),
+            Box(
+                size=("0.5*r", "0.12*r", "0.12*r"),
+                frame=Placement(position=("0.55*r", 0.0, 0.0)),
+                color=ORANGE,
+            ),
+        ),
+    )
+    b.joint(
+        "disk",
+        Free(angles=Angles(sequence="zxz", names=("yaw", "tilt", "spin"))),
+        parent="world",
+        child="disk",
+        description="yaw: heading; tilt: from lying flat; spin: about its axis",
+    )
+    b.contact(
+        Rolling(name="rim", body="disk", wheel=Disk(radius="r", axis=(0, 0, 1)), friction="mu")
+    )
+    b.force(RollingResistance(name="rolling", contact="rim", lever="roll", smoothing="slow"))
+    b.force(PivotingFriction(name="pivoting", contact="rim", lever="pivot", smoothing="slow"))
+    for speed in ("disk.wx", "disk.wy", "disk.wz"):
+        b.independent_speed(speed)
+    b.scenario(
+        Scenario(
+            duration=4.0,
+            samples=1601,
+            start={
+                "disk.yaw": 0.0,
+                "disk.tilt": 0.3,
+                "disk.spin": 0.0,
+                "disk.tilt_rate": 0.0,
+                "disk.yaw_rate": 59.505,
+                "disk.spin_rate": -56.848,
+            },
+            contact="coulomb",
+            description="Set going on its rim, it sinks and goes round ever faster",
         )
     )
     return b.build()

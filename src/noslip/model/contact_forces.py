@@ -137,6 +137,9 @@ class SlidingFriction(AbstractForce):
         along, across = (parts.get(d, ca.SX(0)) for d in (LONGITUDINAL, LATERAL))
         loads.grip(self.name, Grip(contact, along, across, None, use, slide))
 
+    def has_friction(self) -> bool:
+        return True
+
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
         contact = next((c for c in known.contacts if c.name == self.contact), None)
         if contact is not None and {LONGITUDINAL, LATERAL} <= set(contact.directions()):
@@ -177,6 +180,9 @@ class RollingResistance(AbstractForce):
         moment *= ca.tanh(size / loads.read.scalar(self.smoothing)) / size
         turn_between(loads, DISSIPATIVE, bodies, -moment * rolling)
 
+    def has_friction(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PivotingFriction(AbstractForce):
@@ -203,6 +209,9 @@ class PivotingFriction(AbstractForce):
         moment = loads.read.scalar(self.lever) * loads.load(f"{contact.name}.{NORMAL}")
         moment *= ca.tanh(rate / loads.read.scalar(self.smoothing))
         turn_between(loads, DISSIPATIVE, bodies, -moment * n)
+
+    def has_friction(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

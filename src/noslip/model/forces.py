@@ -240,6 +240,10 @@ class AbstractForce(Member, abc.ABC, family="force type"):
         """Whether it may lose what it has stored without any force, as where bodies separate."""
         return False
 
+    def has_friction(self) -> bool:
+        """Whether it is friction, whose loss runs by Coulomb's law count by itself."""
+        return False
+
     def states(self) -> tuple[Quantity, ...]:
         """States of its own, which `apply` reads by `Loads.state` and moves by `Loads.evolve`."""
         return ()
@@ -359,6 +363,9 @@ class JointFriction(AbstractForce):
         level, smoothing = loads.read.scalar(self.level), loads.read.scalar(self.smoothing)
         size = level * ca.tanh(loads.speed(self.speed) / smoothing)
         loads.along_speed(DISSIPATIVE, self.speed, -size)
+
+    def has_friction(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -298,6 +298,10 @@ class AbstractRow(Member, abc.ABC, family="row type"):
     def apply(self, loads: Loads) -> None:
         """Apply what it loses, if anything."""
 
+    def has_friction(self) -> bool:
+        """Whether it loses anything."""
+        return False
+
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
         """Findings about its fields together."""
         for k, act in enumerate(self.acts):

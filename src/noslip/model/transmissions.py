@@ -111,6 +111,9 @@ class AbstractTransmission(AbstractRow):
         for name, factor in self.rolling():
             loads.along_coordinate(DISSIPATIVE, name, force * read.scalar(factor))
 
+    def has_friction(self) -> bool:
+        return self.loss != 0.0 or self.friction != 0.0
+
     def why_unplaced(self) -> str:
         return ""
 

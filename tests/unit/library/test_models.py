@@ -49,6 +49,7 @@ FREEDOMS = {
     "bicycle-on-hills": (3, 0),
     "vehicle-on-hills": (1, 0),
     "tippe-top": (3, 0),
+    "eulers-disk": (3, 0),
     "braking-forklift": (1, 2),
     "split-friction-robot": (2, 2),
 }

@@ -86,6 +86,7 @@ def struck(rng, e):
     numbers = ContactNumbers(
         M=A @ A.T + np.eye(6), h=np.zeros(6), J=J, gamma=np.zeros(6), speeds=J @ v,
         A=np.zeros((0, 6)), b=zero, gaps=np.zeros(2), loads=np.zeros(2), slopes=np.zeros((2, 6)),
+        carried=np.zeros((6, 2)),
     )  # fmt: skip
     contacts = tuple(Contact(name, (0, 1), True) for name in "ab")
     return numbers, v, strike(numbers, v, contacts, [0, 1], np.array([1.0, 1.0]), np.array(e))

@@ -3,6 +3,8 @@
 Bounds: events are found to rounding of their guards, ways and energies to the tolerance of 1e-11.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
@@ -213,34 +215,115 @@ def test_a_block_rocks_as_housners():
 
 @pytest.mark.slow
 def test_eulers_disk_loses_what_its_levers_take():
-    """Energy lost is ∫ N (l |ω_t| + k |ω_n|) dt, and as it sinks it goes round ever faster."""
-    m, r, lever, pivot, tilt = 0.4, 0.0375, 2e-4, 1e-4, 0.3
-    b = ns.ModelBuilder(name="disk", gravity=(0, 0, -G))
-    b.body("disk", mass=m, inertia=(m * r * r / 4, m * r * r / 4, m * r * r / 2))
-    angles = ns.joints.Angles(sequence="zxz", names=("yaw", "tilt", "spin"))
-    b.joint("disk", ns.joints.Free(angles=angles), parent="world", child="disk")
-    wheel = ns.surfaces.Disk(radius=r, axis=(0, 0, 1))
-    b.contact(ns.contacts.Rolling(name="rim", body="disk", wheel=wheel, friction=0.3))
-    sizes = {"contact": "rim", "smoothing": 1e-4}
-    b.force(ns.forces.RollingResistance(name="rolling", lever=lever, **sizes))
-    b.force(ns.forces.PivotingFriction(name="pivoting", lever=pivot, **sizes))
-    fast = np.sqrt(4 * G / (r * np.sin(tilt)))
-    start = {"disk.yaw": 0.0, "disk.tilt": tilt, "disk.spin": 0.0, "disk.tilt_rate": 0.0}
-    start |= {"disk.yaw_rate": fast, "disk.spin_rate": -fast * np.cos(tilt)}
-    run = ns.simulate(compiled(b), duration=0.8, start=start, samples=40_001, **TIGHT)
+    """Each loss is ∫ N l |ω| dt of its part of ω, and as it sinks it goes round ever faster."""
+    model = ns.load("eulers-disk")
+    run = ns.simulate(
+        ns.compile(ns.derive(model)),
+        duration=0.8,
+        start=model.scenario.start,
+        samples=40_001,
+        **TIGHT,
+    )
     omega = np.array([run[f"disk.w{k}"] for k in "xyz"])
     # the vertical in body axes: R of zxz has it in its last row
     a, s = run["disk.tilt"], run["disk.spin"]
     n = np.array([np.sin(a) * np.sin(s), np.sin(a) * np.cos(s), np.cos(a)])
     along = np.sum(omega * n, axis=0)
     across = np.linalg.norm(omega - along * n, axis=0)
-    power = run["rim.load"] * (lever * across + pivot * np.abs(along))
+    for force, lever, rate in (("rolling", "roll", across), ("pivoting", "pivot", np.abs(along))):
+        power = run["rim.load"] * run.parameters[lever] * rate
+        # by the trapezoidal rule, of second order in 2e-5 s
+        taken = np.trapezoid(power * np.tanh(rate / run.parameters["slow"]), run.t)
+        assert run[f"{force}.friction_loss"][-1] == pytest.approx(taken, rel=1e-6)
     energy = run.kinetic_energy + run.potential_energy
-    # by the trapezoidal rule, of second order in 2e-5 s
-    taken = np.trapezoid(power, run.t)
-    assert energy[0] - energy[-1] == pytest.approx(taken, rel=1e-6)
-    assert run["disk.tilt"][-1] < 0.9 * tilt
-    assert run["disk.yaw_rate"][-1] > 1.02 * fast
+    assert energy[0] - energy[-1] == pytest.approx(run["friction_loss"][-1], rel=1e-8)
+    assert run["disk.tilt"][-1] < 0.97 * 0.3
+    assert run["disk.yaw_rate"][-1] > 1.01 * run["disk.yaw_rate"][0]
+    assert run.energy_drift < ENERGY
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("holds", [True, False])
+def test_rolling_resistance_takes_grip(holds):
+    """Down a slope a ball needs μ = (κ tan α + l/R)/(1 + κ), κ = 2/5, and slides with less."""
+    m, r, slope, lever = 2.0, 0.1, 0.3, 0.02
+    needed = (0.4 * np.tan(slope) + lever / r) / 1.4
+    mu = needed * (1.001 if holds else 0.999)
+    b = ns.ModelBuilder(name="ball", gravity=(G * np.sin(slope), 0, -G * np.cos(slope)))
+    b.body("ball", mass=m, inertia=(0.4 * m * r * r,) * 3)
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    wheel = ns.surfaces.Ball(radius=r)
+    b.contact(ns.contacts.Rolling(name="ground", body="ball", wheel=wheel, friction=mu))
+    sizes = {"contact": "ground", "lever": lever, "smoothing": 1e-6}
+    b.force(ns.forces.RollingResistance(name="resistance", **sizes))
+    run = ns.simulate(compiled(b), duration=1.0, start={"ball.wy": 1.0 / r}, **TIGHT)
+    load, pull = m * G * np.cos(slope), m * G * np.sin(slope)
+    if holds:
+        a = (pull - lever * load / r) / (1.4 * m)
+        spin = a / r
+    else:
+        a, spin = (pull - mu * load) / m, (mu * r - lever) * load / (0.4 * m * r * r)
+    np.testing.assert_array_equal(run["ground.contact"], 2.0 if holds else 1.0)
+    np.testing.assert_allclose(run["ground.grip"], needed / mu if holds else 1.0, rtol=1e-12)
+    assert run["ball.x"][-1] == pytest.approx(1.0 + a / 2, abs=WAY)
+    turned = 1.0 / r + spin / 2
+    assert run["resistance.friction_loss"][-1] == pytest.approx(lever * load * turned, abs=WAY)
+    slid = 0.0 if holds else mu * load * (1.0 + a / 2 - r * turned)
+    assert run["friction_loss"][-1] == pytest.approx(lever * load * turned + slid, abs=WAY)
+
+
+@pytest.mark.slow
+def test_a_rattleback_with_pivoting_friction_moves_as_by_newton_and_euler():
+    """m v̇ = F + m g, I ω̇ + ω × I ω = r × F − l N n sign(ω·n), v = −ω × r, in body axes."""
+    lever, slow = 2e-4, 0.5
+    model = ns.load("rattleback")
+    touch = dataclasses.replace(model.contacts[0], friction=2.0)
+    pivoting = ns.forces.PivotingFriction(
+        name="pivoting", contact="touch", lever=lever, smoothing=slow
+    )
+    model = dataclasses.replace(
+        model, contacts=(touch,), forces=(*model.forces, pivoting), scenario=None
+    )
+    start = {"stone.yaw": 0.0, "stone.roll": 0.01, "stone.pitch": 0.01, "stone.yaw_rate": -5.0}
+    run = ns.simulate(ns.compile(ns.derive(model)), duration=0.25, samples=51, start=start, **TIGHT)
+    p = model.parameter_values()
+    m, h = p["m"], p["h"]
+    squares = np.array([p["a"], p["b"], p["c"]]) ** 2
+    inertia = np.array([[p["A"], p["D"], 0], [p["D"], p["B"], 0], [0, 0, p["C"]]])
+    center = np.array([0.0, 0.0, -h])
+
+    def rates(t, x):
+        n, omega = x[:3], x[3:6]
+        turning = -np.cross(omega, n)  # of n in body axes
+        size = np.sqrt(n @ (squares * n))
+        arm = -squares * n / size - center
+        bent = -squares * turning / size + squares * n * (n @ (squares * turning)) / size**3
+
+        def moment(force):
+            held = lever * (n @ force) * np.tanh(omega @ n / slow)
+            return np.cross(arm, force) - held * n
+
+        # F is linear in ω̇: v̇ = d/dt(−ω × r) + ω × v
+        v = -np.cross(omega, arm)
+        still = m * (-np.cross(omega, bent) + np.cross(omega, v) + G * n)
+        unit = [m * -np.cross(e, arm) for e in np.eye(3)]
+        matrix = inertia - np.array([moment(f) for f in unit]).T
+        right = moment(still) - np.cross(omega, inertia @ omega)
+        taken = lever * (n @ (still + np.array(unit).T @ np.linalg.solve(matrix, right)))
+        turned = taken * np.tanh(omega @ n / slow) * (omega @ n)
+        return np.concatenate([turning, np.linalg.solve(matrix, right), [turned]])
+
+    first = [run[f"stone.w{k}"][0] for k in "xyz"]
+    roll, pitch = 0.01, 0.01
+    # the last row of Rz Rx(roll) Ry(pitch)
+    n = np.array([-np.cos(roll) * np.sin(pitch), np.sin(roll), np.cos(roll) * np.cos(pitch)])
+    known = solve_ivp(
+        rates, (0, 0.25), [*n, *first, 0.0], method="DOP853", rtol=1e-11, atol=1e-12, t_eval=run.t
+    )
+    omega = np.array([run[f"stone.w{k}"] for k in "xyz"])
+    np.testing.assert_allclose(omega, known.y[3:6], atol=1e-8)
+    np.testing.assert_allclose(run["pivoting.friction_loss"], known.y[6], atol=1e-11)
+    assert run["pivoting.friction_loss"][-1] > 1e-4
     assert run.energy_drift < ENERGY
 
 

@@ -273,7 +273,7 @@ class Automaton:
         a0, Psi = probe.response()
         rows = [3 * k + j for k in closed for j in range(3)]
         J = probe.J[rows]
-        G, w0 = J @ Psi @ J.T, J @ a0 + probe.gamma[rows]
+        G, w0 = J @ Psi @ probe.pushes(rows), J @ a0 + probe.gamma[rows]
         stuck = np.all(probe.J[rows] == 0.0, axis=1)
         w0[stuck] = 0.0
         for i, k in enumerate(closed):
@@ -444,7 +444,7 @@ class Automaton:
         """
         delta = 1e-5
         rows = [3 * k + j for k in closed for j in range(3)]
-        vdot = a0 + Psi @ (probe.J[rows].T @ choice.x.ravel())
+        vdot = a0 + Psi @ (probe.pushes(rows) @ choice.x.ravel())
         qdot = self._qdot(at)
         d = [np.asarray(choice.d[i]) for i in which]
         phi = np.array([np.arctan2(x[1], x[0]) for x in d])

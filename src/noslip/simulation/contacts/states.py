@@ -42,8 +42,10 @@ from noslip.model import (
     LATERAL,
     LONGITUDINAL,
     NORMAL,
+    ZERO,
     AbstractContact,
     AbstractForce,
+    AbstractRow,
     Model,
     Parameter,
     Quantity,
@@ -109,6 +111,78 @@ class ContactFriction(AbstractForce):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrictionLoss(AbstractForce):
+    """Energy that a force of friction takes, as a state; it applies nothing."""
+
+    name: str
+    force: AbstractForce | AbstractRow
+    state: str
+
+    def states(self) -> tuple[Quantity, ...]:
+        return (Quantity(name=self.state, unit="J", description="energy that friction took"),)
+
+    def apply(self, loads: Any) -> None:
+        taken = _TakenPower(loads)
+        self.force.apply(taken)
+        loads.evolve(self.state, taken.power)
+
+
+class _TakenPower:
+    """`Loads` to which nothing is applied: what forces that dissipate would take, W."""
+
+    def __init__(self, loads: Any) -> None:
+        self._loads, self.power = loads, ca.SX(0)
+
+    def push(
+        self, share: str, body: str, point: Any, force: Any, moment: Any = None, *,
+        in_body: bool = False,
+    ) -> None:  # fmt: skip
+        if in_body:
+            raise NotImplementedError("friction that is given in the axes of a body")
+        _, v = self._loads.point(body, point)
+        self._add(share, ca.dot(force, v))
+        if moment is not None:
+            self._add(share, ca.dot(moment, self._loads.turning(body)))
+
+    def push_at(self, share: str, body: str, place: ca.SX, force: Any) -> None:
+        p, v = self._loads.point(body, ZERO)
+        self._add(share, ca.dot(force, v + ca.cross(self._loads.turning(body), place - p)))
+
+    def along_speed(self, share: str, name: str, force: Any) -> None:
+        self._add(share, force * self._loads.speed(name))
+
+    def along_coordinate(self, share: str, name: str, force: Any) -> None:
+        self._add(share, force * self._loads.read.scalar(f"rate({name})"))
+
+    def store(self, energy: Any) -> None:
+        """Friction stores nothing."""
+
+    def grip(self, name: str, grip: Any) -> None:
+        """Known from the force itself."""
+
+    def _add(self, share: str, power: Any) -> None:
+        if share == DISSIPATIVE:
+            self.power -= power
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loads, name)
+
+
+def _losses(model: Model, names: set[str]) -> tuple[FrictionLoss, ...]:
+    """Losses of forces and rows with friction, beside those of some contacts."""
+    found = []
+    members: list[AbstractForce | AbstractRow] = [*model.forces, *model.rows]
+    for one in members:
+        if one.has_friction():
+            name = one.name if one.name not in names else f"{one.name}.{one.word}"
+            names.add(name)
+            found.append(
+                FrictionLoss(name=f"{name}.loss", force=one, state=f"{name}.friction_loss")
+            )
+    return tuple(found)
+
+
 def scales(law: ContactFriction, read: Any) -> tuple[ca.SX, ca.SX]:
     """D of (1)."""
     if law.lateral is None:
@@ -169,6 +243,8 @@ class ContactNumbers(NamedTuple):
     A, b : other rows, A v̇ = b.
     gaps : (c,) m.
     loads, slopes : (c,) and (c, 3c) loads of wheels under planar joints, N₀ + Λ x.
+    carried : (nv, c) forces on the tree speeds for each load of one, of rolling resistance and
+        pivoting friction; impulses have none.
     """
 
     M: Array
@@ -181,6 +257,15 @@ class ContactNumbers(NamedTuple):
     gaps: Array
     loads: Array
     slopes: Array
+    carried: Array
+
+    def pushes(self, rows: list[int]) -> Array:
+        """(nv, r) forces on the tree speeds for forces of one along rows of the contacts."""
+        found: Array = self.J[rows].T.copy()
+        for place, row in enumerate(rows):
+            if row % 3 == 0:
+                found[:, place] += self.carried[:, row // 3]
+        return found
 
     def scaled(self, ratio: Array) -> ContactNumbers:
         """Rows across the headings times r of (1), and forces there by it."""
@@ -266,7 +351,7 @@ class ContactMechanism:
             model,
             contacts=contacts,
             parameters=model.parameters + tuple(extra),
-            forces=model.forces + forces,
+            forces=model.forces + forces + _losses(model, {f.contact for f in forces}),
             scenario=None,
         )
         formulation = system.equations.formulation
@@ -461,7 +546,15 @@ class ContactMechanism:
         planar = tuple(OFF if contact.lifts else SLIDES for contact in self.contacts)
         # what presses along the ground below a planar joint changes the loads there
         pushes = ca.SX.sym("pushes", 3 * len(self.contacts))
-        own = [f for f in self.model.forces if not isinstance(f, ContactFriction)]
+        loads_of = {
+            f"{contact.name}.{NORMAL}": ca.SX.sym(f"load of {contact.name}")
+            for contact in self.contacts
+        }
+        own: list[AbstractForce] = [
+            _UnderLoads(name=f.name, force=f, given=loads_of)
+            for f in self.model.forces
+            if not isinstance(f, ContactFriction | FrictionLoss)
+        ]
         own += [
             _Push(
                 name=f"{contact.name}.push",
@@ -478,10 +571,11 @@ class ContactMechanism:
         forces = applied_forces(kin)
         # in the tree speeds themselves, which every set of states has
         back = [kin.eta], [ca.mtimes(kin.E, s.v)]
-        # friction in proportion to loads is left out of decisions, not out of the motion
+        # forces that depend on loads of other rows than contacts' are left out of decisions
         h = ca.substitute([forces.Q], [forces.load_symbols], [0 * forces.load_symbols])[0]
         h = h + ca.mtimes(forces.B, kin.acting_inputs)
         h = h - inverse_dynamics(kin, ca.SX.zeros(nv))
+        given_loads = ca.vertcat(ca.SX(0, 1), *loads_of.values())
         velocities = ca.vertcat(
             ca.SX(0, 1), *(traces[k.name].slip[p] for k in self.contacts for p in PARTS)
         )
@@ -495,6 +589,7 @@ class ContactMechanism:
                 if not contact.lifts:
                     loads[k] = eq.contact_load(contact.name)
         slopes = ca.jacobian(loads, pushes)
+        slopes[:, ::3] += ca.jacobian(loads, given_loads)
         parts = [
             mass_matrix(kin),
             h,
@@ -506,15 +601,17 @@ class ContactMechanism:
             gaps,
             loads,
             slopes,
+            ca.jacobian(h, given_loads),
         ]
         num = len(kin.row_basis)
         sizes: list[tuple[int, ...]] = [
             (nv, nv), (nv,), (3 * c, nv), (3 * c,), (3 * c,), (num, nv), (num,), (c,), (c,),
-            (c, 3 * c),
+            (c, 3 * c), (nv, c),
         ]  # fmt: skip
         flat = ca.vertcat(*(ca.vec(ca.densify(ca.SX(part))) for part in parts))
         flat = ca.substitute([flat], *back)[0]
-        flat = ca.substitute([flat], [pushes], [ca.SX.zeros(pushes.shape)])[0]
+        still = ca.vertcat(pushes, given_loads)
+        flat = ca.substitute([flat], [still], [ca.SX.zeros(still.shape)])[0]
         given = (s.t, ca.vertcat(s.q, s.v, s.z), ca.vertcat(s.u, s.w, s.wdot), s.params)
         program = trace_program("probe", given, ca.densify(self.rolling.fold(flat)))
         stuck = [
@@ -545,6 +642,37 @@ class _Push(AbstractForce):
         force = sum((self.force[k] * moving.directions[w] for k, w in enumerate(WAYS)), ca.SX(0))
         for body, sign in ((contact.body, 1.0), (contact.plane.body, -1.0)):
             loads.push_at(DISSIPATIVE, body, moving.point, sign * force)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UnderLoads(AbstractForce):
+    """A force, with loads of contacts by symbols."""
+
+    name: str
+    force: AbstractForce
+    given: dict[str, ca.SX]
+
+    def states(self) -> tuple[Quantity, ...]:
+        return self.force.states()
+
+    def pressed(self) -> tuple[str, ...]:
+        return self.force.pressed()
+
+    def apply(self, loads: Any) -> None:
+        self.force.apply(_GivenLoads(loads, self.given))
+
+
+class _GivenLoads:
+    """`Loads` with the loads of some rows by symbols."""
+
+    def __init__(self, loads: Any, given: dict[str, ca.SX]) -> None:
+        self._loads, self._given = loads, given
+
+    def load(self, row: str) -> ca.SX:
+        return self._given[row] if row in self._given else self._loads.load(row)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loads, name)
 
 
 def _free_ways(system: System, contact: AbstractContact) -> tuple[int, ...]:
