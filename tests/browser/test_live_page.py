@@ -193,7 +193,7 @@ def test_vehicle_is_driven_by_keys(new_page, system_of, tmp_path):
 def test_page_of_every_model(new_page, tmp_path, name):
     model = ns.load(name)
     scenario = model.scenario
-    if scenario is None or scenario.motion or scenario.is_controlled or scenario.contact != "ideal":
+    if scenario is None or scenario.contact != "ideal":
         with pytest.raises(ns.SimulationError, match="live page"):
             ns.share(model, tmp_path / "page.html")
         return

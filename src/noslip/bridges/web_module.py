@@ -38,6 +38,6 @@ class WasmModule(AbstractSystemFormat):
         return module_files(live, stem)
 
     def notes(self, system: System) -> tuple[str, ...]:
-        """Note that the module has one choice of independent speeds."""
+        """Note on the choices of independent speeds."""
         names = ", ".join(s.name for s in system.independent_speeds)
-        return (f"the independent speeds are {names} throughout",)
+        return (f"runs begin in the independent speeds {names}; others that they need are inside",)

@@ -390,6 +390,10 @@ class PlantLaw(AbstractInputLaw):
     period: float = 0.0
     believed: Array | None = None
 
+    def keeping(self, values: Array) -> AbstractInputLaw:
+        """Itself: it knows parameters of its own."""
+        return self
+
     def generator(self, system: System) -> InputGenerator:
         """The loop in the symbols of the plant's system."""
         own = self.law.generator(self.model)

@@ -28,8 +28,9 @@ import atexit
 import ctypes
 import functools
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from noslip.engines.devices import (
     DeviceMemory,
     SharedFunctions,
     for_host,
+    join_texts,
     optimized_module_for,
     table_values,
 )
@@ -170,25 +172,90 @@ class WebModule:
     ----------
     code : its bytes.
     functions : names of its exports.
-    record : address of the record in its memory, −1 if it has none.
+    addresses : of its named data.
     data_end : where its own data ends; the stack begins behind it.
     """
 
     code: bytes
     functions: tuple[str, ...]
-    record: int
+    addresses: Mapping[str, int]
     data_end: int
 
     @classmethod
-    def of(cls, functions: SharedFunctions, text: str, beside: Collection[str] = ()) -> WebModule:
-        """The module of a kernel's text with its functions, some of which it exports too."""
-        exported = (KERNEL, *functions.names, *beside)
-        return compile_module(functions.kernel(text), functions.tables, exported)
+    def of(cls, kernels: Sequence[tuple[SharedFunctions, str, Collection[str]]]) -> WebModule:
+        """The module of several kernels' texts, with their functions and what else they export.
+
+        What the k-th one defines has the suffix of k; what several define alike is there
+        once.
+        """
+        texts, exported, tables = list[str](), list[str](), dict[LookupTable, None]()
+        for k, (functions, text, beside) in enumerate(kernels):
+            tables |= dict.fromkeys(functions.tables)
+            texts.append(functions.kernel(text))
+            exported += [n + cls.suffix(k) for n in (KERNEL, *functions.names, *beside)]
+        symbols = {table.symbol for table in tables}
+        own = {KERNEL, RECORD, *(n for f, _, beside in kernels for n in (*f.names, *beside))}
+        return compile_module(_linked(texts, symbols, own), tables, tuple(exported))
+
+    @staticmethod
+    def suffix(number: int) -> str:
+        """What is behind the names of functions and record of one of several kernels."""
+        return f"_{number}" if number else ""
+
+    def record(self, number: int = 0) -> int:
+        """Address of a kernel's record in its memory, −1 if it has none."""
+        return self.addresses.get(RECORD + self.suffix(number), -1)
 
     @property
     def stack_top(self) -> int:
         """Where the stack begins; it grows down."""
         return -(-self.data_end // 64) * 64 + STACK
+
+
+#: A definition of a text: its name is the first one with an at-sign; functions end with a brace.
+_DEFINITION = re.compile(
+    r"^(?:define [^@\n]*@(?P<function>[\w.$]+)\(.*?^\}$|@(?P<data>[\w.$]+) = .*?$)", re.M | re.S
+)
+_NAME = re.compile(r"@([\w.$]+)")
+
+
+def _linked(texts: Sequence[str], tables: Collection[str], own: Collection[str]) -> str:
+    """One text of several: what differs between them, and calls what differs, is renamed.
+
+    Parameters
+    ----------
+    texts : that define names of their own.
+    tables : names that mean the same in all.
+    own : names that each has for itself.
+    """
+    first, known = texts[0], _definitions(texts[0])
+    joined = [first]
+    for k, text in enumerate(texts[1:], 1):
+        found = _definitions(text)
+        same = {n for n, x in found.items() if n in tables or (n not in own and known.get(n) == x)}
+        while True:  # what calls others than those of the first is another one, too
+            calls = {n: set(_NAME.findall(found[n])) & found.keys() for n in same - set(tables)}
+            others = {n for n, names in calls.items() if names - same}
+            if not others:
+                break
+            same -= others
+        renamed = found.keys() - same
+
+        def own_name(m: re.Match[str], k: int = k, renamed: Collection[str] = renamed) -> str:
+            return m[0] + WebModule.suffix(k) if m[1] in renamed else m[0]
+
+        for definition in (found[n] for n in same):
+            text = text.replace(definition, "", 1)
+        joined.append(_NAME.sub(own_name, text))
+    return join_texts(*joined)
+
+
+def _definitions(text: str) -> dict[str, str]:
+    return {_defines(m): m[0] for m in _DEFINITION.finditer(text)}
+
+
+def _defines(found: re.Match[str]) -> str:
+    return found["function"] or found["data"]
 
 
 def compile_module(
@@ -335,8 +402,12 @@ def module_of(code: bytes, functions: Collection[str], tables: dict[str, bytes])
     out = bytearray(_MAGIC)
     for kind, body in sorted(sections, key=lambda section: _ORDER.index(section[0])):
         out += bytes([kind]) + _number(len(body)) + body
-    record = addresses.get(RECORD, -1)
-    return WebModule(code=bytes(out), functions=tuple(found), record=record, data_end=end)
+    return WebModule(
+        code=bytes(out),
+        functions=tuple(found),
+        addresses=MappingProxyType(addresses),
+        data_end=end,
+    )
 
 
 def _symbols(part: _Bytes) -> Iterator[tuple[str, int, tuple[int, int]]]:
@@ -502,7 +573,7 @@ class _WasmKernel(DeviceKernel):
         instance, used = self._instance, self._device.used
         instance.reserve(max(0, used.stop - instance.at))
         instance.write(used.start, self._device.bytes[used].tobytes())
-        instance.write(instance.module.record, record)
+        instance.write(instance.module.record(), record)
         for k in range(threads):
             instance.call(KERNEL, memory.address, k, threads)
         data = instance.read(used.start, used.stop - used.start)

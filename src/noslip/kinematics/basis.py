@@ -605,6 +605,26 @@ class BasisChoice(NamedTuple):
     rank: float
 
 
+class BasisRule(NamedTuple):
+    """What a choice of rows and speeds is made from.
+
+    Parameters
+    ----------
+    rows : that count; those that hold by themselves do not.
+    kept, dependent : what is taken now; None: the independent speeds are not tree speeds.
+    holonomic : rows of which as many are kept as are now.
+    sizes : (nc, nv) usual sizes of the entries of A.
+    same_rows : whether the rows stay.
+    """
+
+    rows: tuple[int, ...]
+    kept: tuple[int, ...]
+    dependent: tuple[int, ...] | None
+    holonomic: tuple[int, ...]
+    sizes: Array
+    same_rows: bool
+
+
 def regular_bases(
     matrices: Array,
     rows: Sequence[int],

@@ -54,6 +54,7 @@ from noslip.kinematics.basis import (
     LONG_SAMPLES,
     SAMPLES,
     BasisChoice,
+    BasisRule,
     Probe,
     Redundancy,
     SingularityMeasure,
@@ -419,6 +420,37 @@ class Kinematics:
     def _row_scale(self) -> Array:
         return usual_sizes(self.probe, self.probe.configurations(_num_samples(self.probe)))
 
+    @cached_property
+    def basis_rule(self) -> BasisRule:
+        """What a choice of rows and speeds is made from, here or where Python is not."""
+        probe, names = self.probe, [s.name for s in self.speeds]
+        # rows of closest points determine the rates that contacts own, and nothing else
+        repeated = [r.row for r in self.redundant if r.follows_from]
+        own = [s.name for s in self.independent_speeds]
+        dependent = None
+        if set(own) <= set(names):
+            dependent = tuple(
+                k for k, name in enumerate(names) if name not in own and k not in probe.places
+            )
+        rows = sorted([*self.row_basis, *repeated])
+        return BasisRule(
+            rows=tuple(k for k in rows if k not in probe.closest),
+            kept=tuple(k for k in self.row_basis if k not in probe.closest),
+            dependent=dependent,
+            holonomic=tuple(probe.holonomic),
+            sizes=self._row_scale[:, None] * probe.scale,
+            same_rows=self.combination is not None,
+        )
+
+    def rule_matrix(self) -> ca.SX | None:
+        """A over the sizes of the rule, traced; None where rows are found by closest points."""
+        probe = self.probe
+        if not isinstance(probe.constraint, ca.Function) or probe.places:
+            return None
+        w = ca.SX.zeros(probe.num_speed_inputs)
+        A = probe.constraint(self.symbols.t, self.symbols.q, w, self.symbols.params)[0]
+        return ca.densify(A / ca.DM(self.basis_rule.sizes))
+
     def regular_bases(
         self, t: Array, q: Array, params: Array, *, same_rows: bool = False
     ) -> list[BasisChoice | None]:
@@ -431,29 +463,18 @@ class Kinematics:
         t, q, params : (n,) s, (n, nq) and (n, np).
         same_rows : whether the rows that are kept stay.
         """
-        matrices = self.probe.matrices(t, q, params) / self.probe.scale
-        matrices /= self._row_scale[:, None]
+        rule = self.basis_rule
+        matrices = self.probe.matrices(t, q, params) / rule.sizes
         finite = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
-        repeated = [r.row for r in self.redundant if r.follows_from]
-        # rows of closest points determine the rates that contacts own, and nothing else
         closest, places = self.probe.closest, self.probe.places
-        rows = [k for k in sorted([*self.row_basis, *repeated]) if k not in closest]
-        kept = tuple(k for k in self.row_basis if k not in closest)
-        names = [s.name for s in self.speeds]
-        own = [s.name for s in self.independent_speeds]
-        dependent = None
-        if set(own) <= set(names):
-            dependent = tuple(
-                k for k, name in enumerate(names) if name not in own and k not in places
-            )
         found = list[BasisChoice | None]([None] * len(t))
         chosen = regular_bases(
             matrices[finite][:, :, : self.num_speeds - len(places)],
-            rows,
-            kept,
-            dependent,
-            holonomic=self.probe.holonomic,
-            same_rows=same_rows or self.combination is not None,
+            rule.rows,
+            rule.kept,
+            rule.dependent,
+            holonomic=rule.holonomic,
+            same_rows=same_rows or rule.same_rows,
         )
         for k, choice in zip(finite.tolist(), chosen, strict=True):
             found[k] = choice

@@ -33,7 +33,7 @@ from __future__ import annotations
 import abc
 import ctypes
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import casadi as ca
@@ -211,6 +211,40 @@ class AbstractInputLaw(abc.ABC):
     @abc.abstractmethod
     def generator(self, system: System) -> InputGenerator:
         """The rule in the symbols of this system."""
+
+    def keeping(self, values: Array) -> AbstractInputLaw:
+        """The same law, which goes on to know these parameters whatever those of the plant are."""
+        return KeptLaw(law=self, known=values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeptLaw(AbstractInputLaw):
+    """A law with parameters of its own in the place of the model's."""
+
+    law: AbstractInputLaw
+    known: Array
+
+    def generator(self, system: System) -> InputGenerator:
+        """The law in the symbols of this system, but for the parameters."""
+        own = self.law.generator(system)
+        params = system.kinematics.symbols.params
+        known = ca.SX.sym("known", params.shape[0])
+        texts = [*own.inputs.values(), own.rates, *([] if own.update is None else [own.update])]
+        found = ca.substitute([ca.densify(ca.SX(x)) for x in texts], [params], [known])
+        return replace(
+            own,
+            inputs=dict(zip(own.inputs, found, strict=False)),
+            rates=found[len(own.inputs)],
+            update=None if own.update is None else found[-1],
+            parameters=ca.vertcat(known, own.parameters),
+            parameter_values=np.concatenate([self.known, own.parameter_values]),
+            guards=(),
+            key=None if own.key is None else ("kept", own.key),
+        )
+
+    def keeping(self, values: Array) -> AbstractInputLaw:
+        """Itself: it knows its own."""
+        return self
 
 
 #: What an input may be given as.

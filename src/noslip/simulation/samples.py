@@ -415,6 +415,7 @@ def assemble(
         "path_errors": None,
         "admissibility": 0.0,
         "obstacles": (),
+        "request": request,
     }
     return _trajectory(fields)
 

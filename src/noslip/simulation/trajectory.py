@@ -38,6 +38,8 @@ from noslip.simulation.run_files import AbstractRunFormat, Csv, NetCDF, check_fi
 if TYPE_CHECKING:
     import xarray
 
+    from noslip.simulation.request import RunOptions
+
 
 #: A run is lost that ends farther off than this part of the path's length ...
 LOST = 0.01
@@ -381,6 +383,7 @@ class Trajectory:
     path_errors : against the path that was tracked; None for a run of another kind.
     admissibility : largest part of the reference's rates that no admissible motion has, m/s, rad/s.
     obstacles : polygons (k, 2) on the floor that a plan kept clear of, where they were at first.
+    request : what was asked for, so that the run can be repeated; None for one read from a file.
     """
 
     model: Model
@@ -422,6 +425,7 @@ class Trajectory:
     path_errors: PathErrors | None = None
     admissibility: float = 0.0
     obstacles: tuple[Array, ...] = ()
+    request: RunOptions | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def events_of(entries: Sequence[Mapping[str, Any]]) -> tuple[ContactEvent, ...]:
@@ -720,7 +724,8 @@ class Trajectory:
     def __getstate__(self) -> dict[str, Any]:
         """All fields as they are read, for copies and other processes."""
         extra = dict(Columns(dict(self.extra)))
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"extra": extra}
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return found | {"extra": extra, "request": None}
 
     def __repr__(self) -> str:
         span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self.t) else "empty"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from noslip import (
     Model,
     NoslipError,
+    Parameter,
     Scenario,
     SimulationError,
     System,
@@ -19,6 +20,7 @@ from noslip import (
     compile,
     derive,
     load,
+    run_scenario,
 )
 from noslip.analysis import scenario_start
 from noslip.base import nearest
@@ -33,6 +35,8 @@ MOST_KNOBS, MOST_CURVES = 6, 3
 RATE, FEWEST, MOST = 60.0, 121, 1201
 #: Settings at which completed starts are compared with Python's.
 TRIALS = 12
+#: Tolerance of a scenario, unless another is asked for.
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,6 +83,9 @@ class LiveRun:
     choices : columns that may be drawn.
     source : name or file of the model, for commands.
     drive : inputs that a reader drives with, and the largest value of each.
+    law : that gives all inputs, if one does.
+    inputs, start : as the page begins.
+    tolerances : of the integration.
     """
 
     system: System
@@ -90,6 +97,10 @@ class LiveRun:
     choices: tuple[str, ...]
     source: str
     drive: tuple[tuple[str, float], ...] = ()
+    law: Any = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    start: Mapping[str, float] = field(default_factory=dict)
+    tolerances: Mapping[str, float] = field(default_factory=dict)
 
 
 def live_run(
@@ -99,7 +110,7 @@ def live_run(
     plots: Sequence[str] = (),
     drive: Sequence[str] = (),
     duration: float | None = None,
-    rtol: float = 1e-9,
+    rtol: float | None = None,
     with_picture: bool = True,
 ) -> LiveRun:
     """The run of a model's scenario, or of a run, as a page repeats it.
@@ -111,87 +122,230 @@ def live_run(
     plots : columns that are drawn; a few by default.
     drive : one or two inputs that a reader drives with; nobody drives in the run itself.
     duration : s; the scenario's own by default.
-    rtol : tolerance of the integration.
+    rtol : tolerance of the integration; that of the run by default.
     with_picture : whether poses of the bodies are kept.
 
     Raises
     ------
     SimulationError : where the run cannot be repeated in a page.
     """
-    system, scenario, values, source = _read(thing)
+    asked = _asked(thing, duration)
+    system, scenario, values = asked.system, asked.scenario, asked.values
     where = f"live page of model '{system.model.name}'"
-    if scenario.motion or scenario.is_controlled:
-        raise SimulationError(
-            "the inputs of this scenario follow from a motion or a path, which Python computes",
-            where,
-            "share a scenario with inputs of its own, or make a player: noslip animate",
-        )
-    if scenario.contact != "ideal":
-        raise SimulationError(
-            "contacts of this scenario slide, lift off and land, which a page does not",
-            where,
-            'share it with contact = "ideal", or make a player: noslip animate',
-        )
     task = {p.name: p.value for p in scenario.parameters}
-    start = scenario_start(scenario, {**values, **task})
-    driven = _driven(system, scenario, values, drive, where)
+    start = dict(asked.start)
+    driven = _driven(system, scenario, values, drive, where) if drive else ()
     taken = set(dict(driven)).intersection(knobs)
     if taken:
         raise SimulationError(
             f"input '{min(taken)}' is a knob and is driven", where, "choose one of both"
         )
-    chosen = _knobs(system, scenario, values, start, knobs, where)
+    if driven and asked.law is not None:
+        raise SimulationError(
+            f"input '{driven[0][0]}' is to be driven, but a law gives it", where, "leave drive out"
+        )
+    chosen = _knobs(asked, knobs, where)
     chosen = tuple(each for each in chosen if each.knob.name not in dict(driven))
     for each in chosen:
         if each.kind == "start":
             start.setdefault(each.knob.name, each.knob.value)
     texts = {
         name: text
-        for name, text in scenario.start.items()
-        if isinstance(text, str) and name in start and not _task_names(text, task)
+        for name, text in asked.texts.items()
+        if name in start and not _task_names(text, task)
     }
-    inputs: dict[str, Any] = dict(scenario.inputs)
-    for each in chosen:
-        if each.kind == "inputs":
-            inputs[each.knob.name] = each.knob.value
-    inputs |= dict.fromkeys(dict(driven), 0.0)
-    time = float(scenario.duration if duration is None else duration)
-    known = known_columns(system, None)
+    inputs: Any = asked.law
+    if asked.law is None:
+        inputs = dict(asked.inputs)
+        for each in chosen:
+            if each.kind == "inputs":
+                inputs[each.knob.name] = each.knob.value
+        inputs |= dict.fromkeys(dict(driven), 0.0)
+    time = scenario.duration
+    known = known_columns(system, None if asked.law is None else asked.law.generator(system))
     choices = tuple(n for n in (*_columns(system), *scenario.outputs) if n in known)
     shown = tuple(plots) or _default_plots(system, choices)
     for name in shown:
         if name not in known and name not in scenario.outputs:
             raise SimulationError(f"there is no column '{name}'", where, nearest(name, known))
     choices = tuple(dict.fromkeys((*choices, *shown)))
+    tolerances = asked.tolerances if rtol is None else {"rtol": rtol, "atol": rtol}
     portable = PortableRun.of(
         system,
         duration=time,
         start=start,
         texts=texts,
         picture=traced_picture if with_picture else None,
-        trials=_trials(chosen, start, values),
+        trials=_trials(chosen, start, values, texts),
         parameters=dict(values),
         inputs=inputs,
-        definitions={**task, **scenario.definitions},
+        definitions={**scenario.definitions, **task},
         stop=dict(scenario.stop),
         outputs=dict(scenario.outputs),
         columns=(*choices, "kinetic_energy", "potential_energy", "work"),
         samples=int(np.clip(np.ceil(time * RATE) + 1, FEWEST, MOST)),
-        rtol=rtol,
-        atol=rtol,
+        **tolerances,
+        **asked.options,
     )
-    ran = dataclasses.replace(scenario, duration=time)
     return LiveRun(
         system=system,
-        scenario=ran,
+        scenario=scenario,
         values=values,
         portable=portable,
         knobs=chosen,
         plots=shown,
         choices=choices,
-        source=source,
+        source=asked.source,
         drive=driven,
+        law=asked.law,
+        inputs=inputs if asked.law is None else {},
+        start=start,
+        tolerances=tolerances,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What a page repeats, however it was asked for.
+
+    Parameters
+    ----------
+    system : that moves.
+    scenario : its duration, stops, outputs, definitions and numbers.
+    values : parameters by name.
+    start : start values by name.
+    texts : those of them that follow from the parameters.
+    inputs : by name, unless a law gives them.
+    law : with the parameters that it knows, whatever those of the page are.
+    tolerances, options : of the integration.
+    source : name or file of the model, for commands; empty if none says it.
+    """
+
+    system: System
+    scenario: Scenario
+    values: Mapping[str, float]
+    start: Mapping[str, float]
+    texts: Mapping[str, str]
+    inputs: Mapping[str, Any]
+    law: Any
+    tolerances: Mapping[str, float]
+    options: Mapping[str, Any]
+    source: str
+
+
+def _asked(thing: Model | System | Trajectory | str, duration: float | None) -> _Asked:
+    """What a page of a thing repeats."""
+    if isinstance(thing, Trajectory):
+        if thing.request is not None:
+            return _asked_again(thing, duration, thing.model.name)
+        system, scenario = compile(derive(thing.model)), thing.scenario
+        where = f"live page of model '{thing.model.name}'"
+        if scenario is None:
+            raise SimulationError(
+                "the run is of no scenario, so its inputs are unknown",
+                where,
+                "share a model, or a run of this session: of noslip.simulate, track or follow",
+            )
+        values = {p.name: thing.parameters[p.name] for p in thing.model.parameters}
+        source = thing.model.name
+        if scenario.motion or scenario.is_controlled:
+            changes = {n: x for n, x in values.items() if x != thing.model.parameter_values()[n]}
+            again = run_scenario(system, changes=changes, duration=duration)
+            return _asked_again(again, duration, source)
+    else:
+        source = thing if isinstance(thing, str) else ""
+        if not isinstance(thing, System):
+            thing = compile(derive(load(thing) if isinstance(thing, str) else thing))
+        system, scenario, values = thing, thing.model.scenario, thing.model.parameter_values()
+        source = source or thing.model.name
+        where = f"live page of model '{thing.model.name}'"
+        if scenario is None:
+            raise SimulationError(
+                "the model has no scenario",
+                where,
+                "write a [scenario] into the model, with its start, inputs and duration",
+            )
+        if scenario.contact == "ideal" and (scenario.motion or scenario.is_controlled):
+            return _asked_again(run_scenario(system, duration=duration), duration, source)
+    _check_contact(scenario.contact, where)
+    task = {p.name: p.value for p in scenario.parameters}
+    return _Asked(
+        system=system,
+        scenario=_lasting(scenario, duration),
+        values=values,
+        start=scenario_start(scenario, {**values, **task}),
+        texts={n: x for n, x in scenario.start.items() if isinstance(x, str)},
+        inputs=scenario.inputs,
+        law=None,
+        tolerances={"rtol": TOLERANCE, "atol": TOLERANCE},
+        options={},
+        source=source,
+    )
+
+
+def _asked_again(run: Trajectory, duration: float | None, source: str) -> _Asked:
+    """What a page repeats of a run of this session."""
+    request = run.request
+    assert request is not None
+    system = request.system
+    _check_contact(run.contact, f"live page of model '{system.model.name}'")
+    time = request.end_time - request.start_time
+    scenario = run.scenario or Scenario(
+        duration=time,
+        stop=dict(request.stop),
+        outputs=dict(request.outputs),
+        definitions={n: x for n, x in request.definitions.items() if isinstance(x, str)},
+        parameters=tuple(
+            Parameter(name=n, value=float(x), unit="1")
+            for n, x in request.definitions.items()
+            if not isinstance(x, str)
+        ),
+    )
+    values = system.model.parameter_values(request.values)
+    given, law, texts = request.start, None, {}
+    if isinstance(given, Mapping) or given is None:
+        start = {name: float(value) for name, value in (given or {}).items()}
+        own = run.model.scenario
+        known = {**values, **{p.name: p.value for p in scenario.parameters}}
+        for name, text in (own.start if own is not None else {}).items():
+            if isinstance(text, str) and start.get(name) == nominal(text, known):
+                texts[name] = text
+    else:
+        names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
+        start = dict(zip(names, np.concatenate([given.q, given.eta]).tolist(), strict=True))
+    inputs = request.inputs or {}
+    if not isinstance(inputs, Mapping):
+        law, inputs = inputs.keeping(request.values), {}
+    options = {"method": request.method, "start_time": request.start_time}
+    options |= {"step": request.step} if request.method == "rk4" else {}
+    options |= {"guess": request.guess} if request.guess else {}
+    return _Asked(
+        system=system,
+        scenario=_lasting(scenario, time if duration is None else duration),
+        values=values,
+        start=start,
+        texts=texts,
+        inputs=inputs,
+        law=law,
+        tolerances={"rtol": request.rtol, "atol": request.atol},
+        options=options,
+        source=source,
+    )
+
+
+def _lasting(scenario: Scenario, duration: float | None) -> Scenario:
+    return dataclasses.replace(
+        scenario, duration=float(scenario.duration if duration is None else duration)
+    )
+
+
+def _check_contact(contact: str, where: str) -> None:
+    if contact != "ideal":
+        raise SimulationError(
+            "contacts of this scenario slide, lift off and land, which a page does not",
+            where,
+            'share it with contact = "ideal", or make a player: noslip animate',
+        )
 
 
 def _driven(
@@ -223,35 +377,6 @@ def _driven(
         largest = float(np.nanmax(sizes, initial=0.0))
         found.append((name, largest or 1.0))
     return tuple(found)
-
-
-def _read(
-    thing: Model | System | Trajectory | str,
-) -> tuple[System, Scenario, dict[str, float], str]:
-    """System, scenario, values of parameters, and what commands call the model."""
-    if isinstance(thing, Trajectory):
-        system = compile(derive(thing.model))
-        scenario = thing.scenario
-        if scenario is None:
-            raise SimulationError(
-                "the run is of no scenario, so its inputs are unknown",
-                f"live page of model '{thing.model.name}'",
-                "share a model, or a run of noslip.run_scenario or noslip run",
-            )
-        values = {p.name: thing.parameters[p.name] for p in thing.model.parameters}
-        return system, scenario, values, thing.model.name
-    source = thing if isinstance(thing, str) else ""
-    if not isinstance(thing, System):
-        thing = compile(derive(load(thing) if isinstance(thing, str) else thing))
-    scenario = thing.model.scenario
-    if scenario is None:
-        raise SimulationError(
-            "the model has no scenario",
-            f"live page of model '{thing.model.name}'",
-            "write a [scenario] into the model, with its start, inputs and duration",
-        )
-    values = thing.model.parameter_values()
-    return thing, scenario, values, source or thing.model.name
 
 
 def _task_names(text: str, task: Mapping[str, float]) -> bool:
@@ -286,32 +411,30 @@ def _default_plots(system: System, choices: Sequence[str]) -> tuple[str, ...]:
 
 
 def _knobs(
-    system: System,
-    scenario: Scenario,
-    values: Mapping[str, float],
-    start: Mapping[str, float],
-    asked: Sequence[str] | Mapping[str, tuple[float, float] | None],
-    where: str,
+    run: _Asked, asked: Sequence[str] | Mapping[str, tuple[float, float] | None], where: str
 ) -> tuple[LiveKnob, ...]:
     """Numbers that may be changed: those that are named, or a few."""
+    system, values, start, texts = run.system, run.values, run.start, run.texts
     found = {
-        **_kind("numbers", scenario.parameters, {}),
-        **_input_knobs(system, scenario),
+        **({} if run.law is not None else _kind("numbers", run.scenario.parameters, {})),
+        **({} if run.law is not None else _input_knobs(system, run.inputs)),
         **{k: LiveKnob(knob=x, kind="start") for k, x in _start_knobs(system, start).items()},
     }
-    texts = {name for name, value in scenario.start.items() if isinstance(value, str)}
     moving = [k for k, x in found.items() if x.kind != "start" or (x.knob.value and k not in texts)]
     parameters = _kind("parameters", system.model.parameters, values)
     if not asked:
         free = [k for k in parameters if values[k]]
+        if run.law is not None:  # what a law may know wrongly, and its start is not spoiled by
+            mass = [k for k in free if parameters[k].knob.unit.startswith("kg")]
+            return tuple(parameters[name] for name in (mass or free)[:MOST_KNOBS])
         first = [*moving, *[k for k in free if k not in moving]][:MOST_KNOBS]
         return tuple((found | parameters)[name] for name in first)
     found |= parameters
     chosen = []
     for name in asked:
-        if name in scenario.inputs and isinstance(scenario.inputs[name], str):
+        if isinstance(run.inputs.get(name), str):
             raise SimulationError(
-                f"input '{name}' is the expression '{scenario.inputs[name]}', which no slider has",
+                f"input '{name}' is the expression '{run.inputs[name]}', which no slider has",
                 where,
                 "choose a parameter that it uses, or give a number as the input",
             )
@@ -343,18 +466,18 @@ def _kind(kind: str, parameters: Any, values: Mapping[str, float]) -> dict[str, 
     return {k.name: LiveKnob(knob=k, kind=kind) for k in Knob.of_parameters(now)}
 
 
-def _input_knobs(system: System, scenario: Scenario) -> dict[str, LiveKnob]:
+def _input_knobs(system: System, inputs: Mapping[str, Any]) -> dict[str, LiveKnob]:
     """Knobs of inputs that are numbers."""
     found = {}
     for quantity in system.inputs:
-        value = scenario.inputs.get(quantity.name, 0.0)
-        if isinstance(value, str):
+        value = inputs.get(quantity.name, 0.0)
+        if not isinstance(value, int | float):
             continue
         size = 3 * abs(value) or 1.0
         knob = Knob.ranged(quantity.name, quantity.unit, float(value), -size, size)
-        if quantity.name in scenario.inputs or quantity in system.model.inputs:
+        if quantity.name in inputs or quantity in system.model.inputs:
             found[quantity.name] = LiveKnob(knob=knob, kind="inputs")
-    given = {k: x for k, x in found.items() if scenario.inputs.get(k)}
+    given = {k: x for k, x in found.items() if inputs.get(k)}
     return given | found
 
 
@@ -378,7 +501,10 @@ def _start_knobs(system: System, start: Mapping[str, float]) -> dict[str, Knob]:
 
 
 def _trials(
-    knobs: Sequence[LiveKnob], start: Mapping[str, float], values: Mapping[str, float]
+    knobs: Sequence[LiveKnob],
+    start: Mapping[str, float],
+    values: Mapping[str, float],
+    texts: Mapping[str, str],
 ) -> list[tuple[dict[str, float], dict[str, float]]]:
     """Parameters and start values as they are, and all over the ranges of knobs."""
     rng = np.random.default_rng(11)
@@ -391,5 +517,7 @@ def _trials(
                 own[each.knob.name] = value
             elif each.kind == "start":
                 begin[each.knob.name] = value
+        changed = {each.knob.name for each in knobs if each.kind == "start"}
+        begin |= {n: nominal(x, own) for n, x in texts.items() if n not in changed}
         found.append((own, begin))
     return found

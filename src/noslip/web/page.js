@@ -443,7 +443,7 @@ class Page {
       try { history.replaceState(null, "", hash || location.pathname + location.search); } catch { /* a file */ }
     }, 250);
     const sets = changed.map(k => ` --set ${k.name}=${Number(this.values[k.name].toPrecision(12))}`);
-    $("command").textContent = this.data.command + sets.join("");
+    $("command").textContent = this.data.command + (this.data.isLaw ? "" : sets.join(""));
   }
 
   // drawing

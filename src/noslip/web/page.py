@@ -86,6 +86,7 @@ def page_html(live: LiveRun, *, title: str = "") -> str:
         "choices": list(live.choices),
         "drive": [{"name": name, "largest": largest} for name, largest in live.drive],
         "angles": [n for n in live.choices if n not in _plain(system)],
+        "isLaw": live.law is not None,
         "command": f"noslip run {live.source} --duration {live.scenario.duration:g}",
     }
     lead = f"<p>{escape(model.description)}</p>" if model.description else ""

@@ -8,10 +8,13 @@
  * numbers are put into its memory and taken out of it.
  */
 
-const FINISHED = 0, EVENT = 1, STEP_TOO_SMALL = 3, SINGULAR = 4, NON_FINITE = 5, MAX_STEPS = 6;
+const FINISHED = 0, EVENT = 1, CANCELLED = 2, STEP_TOO_SMALL = 3, SINGULAR = 4, NON_FINITE = 5, MAX_STEPS = 6;
 const PROJECTION_FAILED = 7;
 const MOST_ROUNDS = 4096;
 const RESIDUAL = 1e-8;
+/* As in Python (kinematics/basis.py): what is lost, how much worse speeds may be that stay, and how
+ * much better those must be that are exchanged. */
+const RANK_LOST = 1e-8, NEARLY = 0.5, BETTER = 1.01;
 
 /** The bytes of a text in base64. */
 export function bytesOf(text) {
@@ -43,7 +46,8 @@ export class Run {
     this._bytes = new Uint8Array(memory.buffer);
     this._view = new DataView(memory.buffer);
     this._image = bytesOf(plan.image);
-    this._words = bytesOf(plan.record.words);
+    this._words = plan.bases.map(basis => bytesOf(basis.words));
+    this._basis = this._depth = 0;
     this._numbers = {};
     for (const [name, [at, count, kind]] of Object.entries(plan.vectors)) {
       const Kind = kind === "i64" ? BigInt64Array : Float64Array;
@@ -73,13 +77,14 @@ export class Run {
     this._begin(parameters, inputs, numbers);
     this._complete(start);
     const n = this._numbers;
-    this._moving = {values, state: n.states.slice(), time: this.plan.time, size: n.steps_left[0]};
+    this._moving = {values, state: n.states.slice(), time: this.plan.time, size: n.steps_left[0],
+      basis: 0, depth: 0};
     return this.step(1e-12);
   }
 
   /** Go on for some seconds, with inputs that stay until the next step. */
   step(seconds, inputs = {}) {
-    const {_numbers: n, _moving: moving, plan} = this, {places, at} = plan.record;
+    const {_numbers: n, _moving: moving, plan} = this;
     if (!(seconds > 0)) throw new RunError(`a step takes ${seconds} s, and must be positive`);
     if (!moving) throw new RunError("the motion has not begun: call begin() first");
     const {parameters = {}, numbers = {}} = moving.values;
@@ -90,12 +95,16 @@ export class Run {
     n.steps_left[0] = moving.size;
     n.sample_times[0] = end;
     n.sample_times[1] = Infinity;
-    this._view.setFloat64(at + 8 * places.end_time, end, true);
-    this._view.setBigInt64(at + 8 * places.num_samples, 1n, true);
+    for (const {at} of plan.bases) {
+      this._view.setFloat64(at + 8 * plan.places.end_time, end, true);
+      this._view.setBigInt64(at + 8 * plan.places.num_samples, 1n, true);
+    }
+    this._enter(moving.basis, moving.depth);
     const done = this._integrate();
     moving.state = n.states.slice();
     moving.time = done.time;
     moving.size = n.steps_left[0];
+    moving.basis = this._basis; moving.depth = this._depth;
     const row = n.final.slice(0, plan.columns.length);
     return {time: done.time, row, sentence: this._sentence(done)};
   }
@@ -105,18 +114,30 @@ export class Run {
     this._bytes.set(this._image, plan.begin);
     for (const name of ["samples", "final", "event_times"]) n[name].fill(NaN);
     n.work.fill(0);
-    this._bytes.set(this._words, plan.record.at);
     this._put(plan.parameters, n.parameters, parameters, 0, "parameter");
     this._put(plan.numbers, n.parameters, numbers, plan.parameters.length, "number");
+    if (plan.isDriven && Object.keys(inputs).length)
+      throw new RunError(`input '${Object.keys(inputs)[0]}' follows from a law`);
     this._put(plan.inputs, n.base, inputs, 0, "input");
-    const record = plan.record.at, heads = plan.record.heads;
-    const own = record + 8 * plan.record.parameters;
-    for (let k = 0; k < n.parameters.length; k++)
-      this._view.setFloat64(own + 8 * k, n.parameters[k], true);
-    for (const [name, place] of Object.entries(heads)) {
-      const s = this._scratch;
-      this._functions[name](s, s, s, plan.vectors.parameters[0], record + 8 * place);
-    }
+    plan.bases.forEach(({at, suffix, heads}, k) => {
+      this._bytes.set(this._words[k], at);
+      const own = at + 8 * plan.ownParameters;
+      for (let i = 0; i < n.parameters.length; i++)
+        this._view.setFloat64(own + 8 * i, n.parameters[i], true);
+      for (const [name, place] of Object.entries(heads)) {
+        const s = this._scratch;
+        this._functions[name + suffix](s, s, s, plan.vectors.parameters[0], at + 8 * place);
+      }
+    });
+    this._enter(0, 0);
+    this.changes = 0;
+  }
+
+  /** Let a basis integrate, with the bounds of its measures after so many segments in it. */
+  _enter(basis, depth) {
+    const {floors} = this.plan.bases[basis];
+    this._basis = basis; this._depth = depth;
+    this._numbers.floors.set(floors[Math.min(depth, floors.length - 1)]);
   }
 
   _put(names, vector, values, first, word) {
@@ -128,9 +149,9 @@ export class Run {
     }
   }
 
-  _call(name, x, u, p, count) {
+  _call(name, x, u, p, count, at = this.plan.time) {
     const time = this._scratch, out = this._scratch + 64;
-    this._view.setFloat64(time, this.plan.time, true);
+    this._view.setFloat64(time, at, true);
     this._functions[name](time, x, u, p, out);
     return new Float64Array(this._bytes.buffer, out, count).slice();
   }
@@ -167,13 +188,28 @@ export class Run {
   }
 
   /** Inputs at the start, where expressions give them. */
-  _driveStart(at, base, row) {
-    const count = this.plan.inputs.length;
-    this._driven = base;
-    if (!("inputs" in this._functions) || !count) return;
-    const found = this._call("inputs", at, base, row, count);
-    this._driven = this.plan.vectors.driven[0];
-    this._numbers.driven.set(found);
+  _driveStart(at, base, row) { this._driven = this._inputsAt(0, this.plan.time); }
+
+  /** Where inputs of a basis are, at a time and the state of the run. */
+  _inputsAt(basis, time) {
+    const {plan, _numbers: n} = this, name = `inputs${plan.bases[basis].suffix}`;
+    const count = plan.inputs.length, [base] = plan.vectors.base;
+    if (!count || (!(name in this._functions) && !plan.numTables)) return base;
+    n.driven.set(n.base.subarray(0, count));
+    for (let k = 0; k < plan.numTables; k++) n.driven[Number(n.targets[k])] = this._table(k, time);
+    const [driven] = plan.vectors.driven;
+    if (name in this._functions)
+      n.driven.set(this._call(name, plan.vectors.states[0], driven, plan.vectors.parameters[0], count, time));
+    return driven;
+  }
+
+  /** The value of a table at a time. */
+  _table(k, time) {
+    const n = this._numbers, first = Number(n.first_segments[k]), end = Number(n.end_segments[k]);
+    let i = first;
+    while (i + 1 < end && n.segment_starts[i + 1] <= time) i++;
+    const s = time - n.segment_starts[i], c = n.coefficients.subarray(4 * i, 4 * i + 4);
+    return ((c[0] * s + c[1]) * s + c[2]) * s + c[3];
   }
 
   _check(x, at, row, values) {
@@ -199,23 +235,61 @@ export class Run {
   }
 
   _integrate() {
-    const {plan, _numbers: n} = this, record = plan.record;
-    const [work] = plan.vectors.work;
-    const pause = record.at + 8 * record.places.pause;
+    const {plan, _numbers: n} = this, [work] = plan.vectors.work;
     do {
-      n.num_paused[0] = 0n;
-      this._view.setBigInt64(pause, BigInt(MOST_ROUNDS), true);
-      this._functions.integrate(work, 0n, 1n);
-    } while (n.num_paused[0]);
-    return {code: Number(n.codes[0]), which: Number(n.which[0]), time: n.times[0]};
+      const {at, suffix} = plan.bases[this._basis];
+      do {
+        n.num_paused[0] = 0n;
+        this._view.setBigInt64(at + 8 * plan.places.pause, BigInt(MOST_ROUNDS), true);
+        this._functions[`integrate${suffix}`](work, 0n, 1n);
+      } while (n.num_paused[0]);
+    } while (this._change());
+    return {code: Number(n.codes[0]), which: Number(n.which[0]), time: n.times[0], missing: this._missing};
+  }
+
+  /** Go on in other independent speeds where these no longer determine the motion, as Python does. */
+  _change() {
+    const {plan, _numbers: n} = this, here = plan.bases[this._basis], {rule} = here;
+    this._missing = "";
+    const which = Number(n.which[0]), measure = here.measures[which];
+    if (Number(n.codes[0]) !== SINGULAR || measure.kind !== "basis" || !rule) return false;
+    const time = n.times[0], [at] = plan.vectors.states, [row] = plan.vectors.parameters;
+    const width = rule.numSpeeds, table = this._call(`matrix${here.suffix}`, at, plan.vectors.base[0], row,
+      rule.rows.length * width, time);
+    if (!table.every(Number.isFinite)) return false;
+    const choice = regularBasis(table, rule);
+    if (choice.rank < RANK_LOST) return false;
+    const own = [...Array(width).keys()].filter(k => !choice.dependent.includes(k));
+    const same = (a, b) => a.length === b.length && a.every((x, k) => x === b[k]);
+    const next = plan.bases.findIndex(b => same(b.speeds, own) && same(b.kept, choice.rows));
+    if (next === this._basis) {
+      const bound = here.floors[Math.min(this._depth, here.floors.length - 1)][which];
+      if (bound <= measure.limit) return false;
+      this._enter(next, this._depth + 1);
+    } else if (next < 0) {
+      const names = own.map(k => this.plan.speeds[k]).join(", ");
+      this._missing = `it would go on in the independent speeds ${names}, which are not in this module`;
+      return false;
+    } else {
+      const {numCoordinates: q, numSpeeds: size} = plan;
+      const v = this._call(`tree${here.suffix}`, at, this._inputsAt(this._basis, time), row, width, time);
+      plan.bases[next].speeds.forEach((k, i) => { n.states[q + i] = v[k]; });
+      this._enter(next, 0);
+      this.changes++;
+    }
+    n.codes[0] = BigInt(CANCELLED);
+    n.counter[0] = 0n; n.work.fill(0);
+    return true;
   }
 
   /** In words, why a run ended; empty if it reached its end. */
-  _sentence({code, which, time}) {
+  _sentence({code, which, time, missing}) {
     const {plan} = this, at = ` (t = ${time.toPrecision(6)} s)`;
     if (code === FINISHED) return "";
     if (code === EVENT) return `Stopped by '${plan.events[which]}'${at}`;
-    if (code === SINGULAR) return `Ended at a singular configuration: ${plan.sentences[which]}${at}`;
+    if (code === SINGULAR && missing) return `Ended where other speeds are needed: ${missing}${at}`;
+    if (code === SINGULAR)
+      return `Ended at a singular configuration: ${plan.bases[this._basis].measures[which].sentence}${at}`;
     const words = {
       [STEP_TOO_SMALL]: "Ended where the tolerances need steps that time cannot resolve",
       [NON_FINITE]: "Ended where the rates are not finite",
@@ -224,6 +298,81 @@ export class Run {
     };
     return (words[code] ?? `Ended with code ${code}`) + at;
   }
+}
+
+/** Least singular value of columns of a matrix, given by its columns: by rotations of Jacobi. */
+function leastSingular(columns) {
+  const a = columns.map(c => Float64Array.from(c)), n = a.length;
+  if (!n) return Infinity;
+  const dot = (x, y) => { let s = 0; for (let i = 0; i < x.length; i++) s += x[i] * y[i]; return s; };
+  for (let sweep = 0, turned = true; turned && sweep < 60; sweep++) {
+    turned = false;
+    for (let p = 0; p < n; p++) for (let q = p + 1; q < n; q++) {
+      const x = a[p], y = a[q], c = dot(x, y), xx = dot(x, x), yy = dot(y, y);
+      if (Math.abs(c) <= 1e-16 * Math.sqrt(xx * yy) || c === 0) continue;
+      turned = true;
+      const z = (yy - xx) / (2 * c), t = (z < 0 ? -1 : 1) / (Math.abs(z) + Math.hypot(1, z));
+      const cos = 1 / Math.hypot(1, t), sin = cos * t;
+      for (let i = 0; i < x.length; i++) {
+        const u = x[i];
+        x[i] = cos * u - sin * y[i]; y[i] = sin * u + cos * y[i];
+      }
+    }
+  }
+  return Math.min(...a.map(c => Math.sqrt(dot(c, c))));
+}
+
+/** So many columns that are best conditioned, with the given ones among them, and how well they are. */
+function bestColumns(columns, count, given = []) {
+  const rest = columns.map(c => Float64Array.from(c)), chosen = [...given];
+  const dot = (x, y) => { let s = 0; for (let i = 0; i < x.length; i++) s += x[i] * y[i]; return s; };
+  const take = k => {
+    const size = Math.sqrt(dot(rest[k], rest[k]));
+    if (!size) return;
+    const unit = rest[k].map(x => x / size);
+    for (let pass = 0; pass < 2; pass++)
+      for (const c of rest) { const d = dot(unit, c); for (let i = 0; i < c.length; i++) c[i] -= d * unit[i]; }
+  };
+  for (const k of given) take(k);
+  while (chosen.length < count) {
+    let best = -1, most = -1;
+    rest.forEach((c, k) => { const d = dot(c, c); if (!chosen.includes(k) && d > most) { best = k; most = d; } });
+    chosen.push(best); take(best);
+  }
+  const value = some => leastSingular(some.map(k => columns[k])), ordered = some => [...some].sort((a, b) => a - b);
+  let best = ordered(chosen), least = value(best);
+  for (;;) {
+    let next = null, found = -1;
+    for (const out of best.filter(k => !given.includes(k)))
+      for (let into = 0; into < columns.length; into++) {
+        if (best.includes(into)) continue;
+        const some = ordered(best.map(k => k === out ? into : k)), size = value(some);
+        if (size > found) { next = some; found = size; }
+      }
+    if (!(found > BETTER * least)) return {columns: best, least};
+    best = next; least = found;
+  }
+}
+
+/** Rows and dependent speeds that determine the motion best where the matrix of the rule is this. */
+export function regularBasis(table, rule) {
+  const {rows, kept, dependent, holonomic, numSpeeds: width} = rule;
+  const column = k => rows.map((_, i) => table[i * width + k]);
+  const columns = [...Array(width).keys()].map(column);
+  const found = bestColumns(columns, kept.length);
+  let {columns: best, least: rank} = found;
+  if (rows.length === kept.length) return {rows: kept, dependent: best, rank};
+  if (dependent) {
+    const now = leastSingular(dependent.map(k => columns[k]));
+    if (now > NEARLY * rank) { best = dependent; rank = now; }
+  }
+  if (rule.sameRows) return {rows: kept, dependent: best, rank};
+  const turned = rows.map((_, i) => best.map(k => table[i * width + k]));
+  const first = [...rows.keys()].filter(i => holonomic.includes(rows[i]));
+  const count = kept.filter(k => holonomic.includes(k)).length;
+  const held = count ? bestColumns(first.map(i => turned[i]), count).columns.map(k => first[k]) : [];
+  const all = bestColumns(turned, kept.length, held).columns;
+  return {rows: all.map(i => rows[i]), dependent: best, rank};
 }
 
 /** A run that was made: samples up to where it ended. */
@@ -243,6 +392,7 @@ export class Result {
     this.steps = Number(n.num_steps[0]);
     this.rejections = Number(n.num_rejections[0]);
     this.evaluations = Number(n.num_evaluations[0]);
+    this.changes = run.changes;
   }
 
   /** A column of the samples. */
@@ -260,8 +410,8 @@ export function answer(run, values) {
   const began = performance.now();
   try {
     const found = run.simulate(values);
-    const {times, table, end, sentence, steps, isFinished} = found;
-    return {times, table, end, sentence, steps, isFinished, milliseconds: performance.now() - began};
+    const {times, table, end, sentence, steps, isFinished, changes} = found;
+    return {times, table, end, sentence, steps, isFinished, changes, milliseconds: performance.now() - began};
   } catch (error) {
     return {error: error instanceof RunError ? error.message : `The run failed: ${error.message}`};
   }

@@ -111,7 +111,7 @@ class BatchMotions:
     """
 
     def __init__(self, request: BatchRequest, out: np.ndarray | None) -> None:
-        self._request = request
+        self.request = request
         self._codes: dict[tuple[System, bool], BatchCode] = {}
         self.systems: list[System] = []
         code = self.code(request.run.system)
@@ -135,14 +135,14 @@ class BatchMotions:
         code, num_q = self.code(system), start.q.shape[1]
         self.changed_speeds[which] = True
         self.last[which] = self.systems.index(system)
-        t = np.full(len(which), self._request.run.start_time)
+        t = np.full(len(which), self.request.run.start_time)
         rest = states[which, num_q + start.eta.shape[1] :]
         values = code.model_parameters(which)
         states[which] = states_in(system, t, start.q[which], start.v[which], rest, values)
 
     def restart(self, states: np.ndarray) -> None:
         """Reset all trajectories to start states (n, ny)."""
-        results, run = self.results, self._request.run
+        results, run = self.results, self.request.run
         results.states[:], results.times[:], results.steps_left[:] = (
             states,
             run.start_time,
@@ -154,7 +154,7 @@ class BatchMotions:
 
     def run(self, basis: SegmentBasis, which: np.ndarray) -> Ends | None:
         """Run trajectories in one basis; the ends of those that may continue."""
-        request, results = self._request, self.results
+        request, results = self.request, self.results
         is_first = results.codes[which[0]] == UNSETTLED
         if not is_first:
             # whoever is not reached by then was cancelled
@@ -186,7 +186,7 @@ class BatchMotions:
         self, basis: SegmentBasis, which: np.ndarray, report: Callable[[int], object] | None
     ) -> bool:
         """Integrate trajectories in one basis where they shall run; whether it was ended early."""
-        request, device, cancel = self._request, self._request.device, self._request.run.cancel
+        request, device, cancel = self.request, self.request.device, self.request.run.cancel
         if device is None or (basis.system is not self.systems[0] and which.size < FEW):
             self.tables.clear()
             return run_lanes(
@@ -225,16 +225,16 @@ class BatchMotions:
 
         Parameters of lanes have values behind them that a device computes by itself.
         """
-        place = self._request.device is not None if is_on_device is None else is_on_device
+        place = self.request.device is not None if is_on_device is None else is_on_device
         if system not in self.systems:
             self.systems.append(system)
         if (system, place) not in self._codes:
-            self._codes[system, place] = compile_batch(system, self._request, is_on_device=place)
+            self._codes[system, place] = compile_batch(system, self.request, is_on_device=place)
         return self._codes[system, place]
 
     def plan(self, basis: SegmentBasis, queue: np.ndarray, *, is_on_device: bool) -> LanePlan:
         """Plan of the loop for some trajectories in a basis."""
-        system, request, run = basis.system, self._request, self._request.run
+        system, request, run = basis.system, self.request, self.request.run
         code = self.code(system, is_on_device=is_on_device)
         directions = ending_directions(system, request.events)
         return LanePlan(

@@ -796,6 +796,7 @@ def compile_batch(system: System, request: BatchRequest, *, is_on_device: bool) 
     made = system.cached(key, make) if is_text and request.law is None else make()
     law = made.generator
     update_times = law.update_times(start_time, end_time) if law else np.zeros(0)
+    ends = np.union1d(update_times, law.knots) if law else update_times
     entries = [] if made.generator is not None else _table_entries(system, request)
     num_hoisted = _num_hoisted(system, is_on_device)
     parameters = _parameter_rows(system, request, made.generator, made.num_angles, num_hoisted)
@@ -806,7 +807,7 @@ def compile_batch(system: System, request: BatchRequest, *, is_on_device: bool) 
         units=made.units,
         parameters=parameters,
         base_inputs=_base_rows(system, request, law),
-        tables=_table_sets(entries, request.count, update_times, features, start_time, end_time),
+        tables=_table_sets(entries, request.count, ends, features, start_time, end_time),
         generator=made.generator,
         update_times=update_times,
         inputs_program=made.inputs_program,

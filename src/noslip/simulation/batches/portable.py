@@ -18,7 +18,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -38,15 +38,23 @@ from noslip.engines import (
 from noslip.kinematics import parameter_reader
 from noslip.simulation.batches.batch import BatchMotions
 from noslip.simulation.batches.batch_code import (
+    BatchCode,
+    LanePlan,
     LaneResults,
     Shared,
     empty_results,
     shape_of,
 )
-from noslip.simulation.batches.batch_request import known_columns, read_batch, trace_columns
+from noslip.simulation.batches.batch_request import (
+    BatchRequest,
+    known_columns,
+    read_batch,
+    trace_columns,
+)
 from noslip.simulation.batches.periods import TracedStart
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.writer import PLACES, SETUP, LoopWriter
+from noslip.simulation.segments import SegmentBasis, drive
 from noslip.simulation.starts.completion import complete_starts
 from noslip.simulation.starts.start_layout import layout_of
 
@@ -54,6 +62,9 @@ from noslip.simulation.starts.start_layout import layout_of
 Picture = Callable[[System], Mapping[str, ca.SX]]
 #: Steps of Newton's method that close the coordinates of a start.
 CLOSING_STEPS = 16
+#: Choices of independent speeds in a module, and bounds of their measures after segments from
+#: which no others were better.
+MOST_BASES, MOST_DEPTHS = 4, 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,79 +116,47 @@ class PortableRun:
         request = read_batch(
             system, asked | {"keep": ("samples",), "count": 1, "device": _PageDevice()}
         )
-        if request.law is not None:
-            raise SimulationError(
-                "the inputs come from a law of Python",
-                f"run of model '{system.model.name}' as a module",
-                "give inputs as numbers, expressions or tables",
-            )
-        system = request.run.system
         motions = BatchMotions(request, None)
         (basis, which), *_ = motions.begin
-        if basis.system is not system:
-            raise SimulationError(
-                "the independent speeds do not determine the motion at the start, and others are "
-                "not in the module",
-                f"start of model '{system.model.name}'",
-                "start in another configuration, or derive the equations in other independent "
-                "speeds",
-            )
-        code, plan = motions.code(system), motions.plan(basis, which, is_on_device=True)
-        units, traced = trace_columns(
-            system, request.columns, None, request.definitions, request.run.outputs
+        system, names = basis.system, list(request.starts)
+        code = motions.code(system)
+        row = code.parameters[0]
+        settings = _settings(system, names, trials, code)
+        completing, first_state = _completing(system, names, motions, settings)
+        systems = [system, *_others(asked, system, settings)]
+        parts = [_Variant.of(here, motions, which, picture, row) for here in systems]
+        beside, checked = _beside(parts[0], completing, texts, names, row)
+        parts[0] = replace(parts[0], beside={**parts[0].beside, **beside})
+        num_columns, units = parts[0].plan.num_columns, parts[0].units
+        results = _results(motions.results, num_columns, request)
+        kernels = [part.kernel(results) for part in parts]
+        module = WebModule.of(
+            [
+                (made[0], text, part.beside)
+                for part, (made, text) in zip(parts, kernels, strict=True)
+            ]
         )
-        drawn = dict(picture(system)) if picture is not None else {}
-        columns = ca.vertcat(traced, *drawn.values())
-        num_columns = int(columns.shape[0])
-        results = _results(motions.results, len(plan.sample_times), num_columns, request.max_events)
-        plan = replace(plan, num_columns=num_columns)
-        shape = replace(shape_of(plan, results), target=Target.thread(on_stack=False))
-        row = plan.parameters[0]
-
-        def program(name: str, expression: ca.SX) -> Program:
-            symbols = system.kinematics.symbols
-            extra = ca.SX.sym("extra", len(row) - symbols.params.shape[0])
-            given = (symbols.t, system.state, system.equations.inputs)
-            params = ca.vertcat(symbols.params, extra)
-            return trace_program(name, (*given, params), ca.densify(system.fold(expression)))
-
-        programs = dict(code.programs) | {"columns": program("columns", columns)}
-        names = list(request.starts)
-        begun = motions.results.states[0]
-        completing, first_state = _completing(system, names, begun, trials, code)
-        rows = [r.name for r in system.kinematics.rows]
-        known = known_columns(system, None)
-        given_now = [ca.SX(known[name][1]()) for name in names if name in known]
-        check = ca.vertcat(system.kinematics.row_values, *given_now)
-        beside = dict(completing) | {"check": program("check", check)}
-        if texts:
-            reader = parameter_reader(system.model, system.kinematics.symbols.params)
-            values = ca.vertcat(*map(reader.scalar, texts.values()))
-            beside["texts"] = program("texts", values)
-        if code.inputs_program is not None:
-            beside["inputs"] = replace(code.inputs_program, name="inputs")
-        first, count = len(PLACES), shape.num_parameters - shape.num_angles
-        functions = SharedFunctions.printed(
-            programs, range(count), first, shape.num_parameters, beside=beside, with_heads=True
-        )
-        module = WebModule.of(functions, print_loop(shape), [*beside])
         results.states[0, : first_state.size] = first_state
+        plan = parts[0].plan
+        most = max(part.most for part in parts)
         vectors = Shared.vectors(plan, results) | {
+            "floors": np.zeros(max(len(part.measures) for part in parts)),
             "queue": np.zeros(1, np.int64),
             "num_paused": np.zeros(1, np.int64),
-            "work": np.zeros(LoopWriter(shape).pause_size),
+            "work": np.zeros(max(made[1] for made, _ in kernels)),
             "driven": np.zeros(len(system.inputs)),
-            "given": np.zeros(shape.num_parameters + len(names)),
-            "scratch": np.zeros(max(num_columns, len(row), begun.size, check.shape[0], 64) + 64),
+            "given": np.zeros(len(row) + len(names)),
+            "scratch": np.zeros(max(most, num_columns, len(row), checked, 64) + 64),
         }
         record = np.zeros(1, SETUP)
         for name, number in Shared.numbers(plan, results).items():
             record[name] = number
         record["queue_length"] = 1
         places, image = _placed(module.stack_top, vectors, record)
-        words = np.frombuffer(record.tobytes() + functions.values(row).tobytes(), np.uint8)
         listed = [q.name for q in (*system.coordinates, *system.independent_speeds)]
         listed += [q.name for q in system.auxiliary_states]
+        known = known_columns(system, code.generator)
+        tables = plan.tables
         return cls(
             system=system,
             module=module.code,
@@ -186,33 +165,35 @@ class PortableRun:
                 "begin": module.stack_top,
                 "stack": module.stack_top,
                 "memory": module.stack_top + sum(_room(v) for v in vectors.values()),
-                "record": {
-                    "at": module.record,
-                    "words": base64.b64encode(words.tobytes()).decode("ascii"),
-                    "places": PLACES,
-                    "parameters": first,
-                    "heads": functions.names,
-                },
+                "places": PLACES,
+                "ownParameters": len(PLACES),
+                "bases": [
+                    part.data(k, module, made[0], record, row)
+                    for k, (part, (made, _)) in enumerate(zip(parts, kernels, strict=True))
+                ],
                 "vectors": places,
                 "columns": [
                     *request.columns,
-                    *(f"{n}.{k}" for n, x in drawn.items() for k in _of(x)),
+                    *(f"{n}.{k}" for n, x in parts[0].drawn.items() for k in range(x)),
                 ],
                 "units": units,
                 "states": listed,
                 "numCoordinates": len(system.coordinates),
                 "numSpeeds": len(system.independent_speeds),
                 "numForces": len(system.model.inputs),
+                "numTables": int(tables.targets.size),
+                "speeds": [s.name for s in system.speeds],
                 "parameters": [p.name for p in system.model.parameters],
                 "numbers": list(request.numbers),
                 "inputs": [q.name for q in system.inputs],
+                "isDriven": request.law is not None,
                 "start": {name: float(value[0]) for name, value in request.starts.items()},
                 "completion": {
                     "has": list(completing),
                     "states": [n for n in names if n in _state_names(system)],
                     "given": [n for n in names if n not in _state_names(system)],
                     "steps": CLOSING_STEPS,
-                    "rows": rows,
+                    "rows": [r.name for r in system.kinematics.rows],
                     "texts": list(texts),
                     "checked": [name for name in names if name in known],
                 },
@@ -221,7 +202,6 @@ class PortableRun:
                 "samples": len(plan.sample_times),
                 "events": list(request.events),
                 "terminal": sorted(request.terminal),
-                "sentences": [m.sentence for m in system.singularity_measures],
                 "model": system.model.name,
             },
         )
@@ -230,6 +210,198 @@ class PortableRun:
         """The plan with module and image as texts."""
         texts = {"module": self.module, "image": self.image}
         return self.plan | {k: base64.b64encode(x).decode("ascii") for k, x in texts.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Variant:
+    """The run in the speeds of one system.
+
+    Parameters
+    ----------
+    system : with its independent speeds.
+    plan : of the loop.
+    programs, beside : those of the loop, and further ones.
+    units : of the columns, by name.
+    drawn : numbers of each further column, by name.
+    """
+
+    system: System
+    plan: LanePlan
+    programs: Mapping[str, Program]
+    beside: Mapping[str, Program]
+    units: Mapping[str, str]
+    drawn: Mapping[str, int]
+
+    @classmethod
+    def of(
+        cls,
+        system: System,
+        motions: BatchMotions,
+        which: np.ndarray,
+        picture: Picture | None,
+        row: np.ndarray,
+    ) -> _Variant:
+        """The part of a system."""
+        code, kin, request = motions.code(system), system.kinematics, motions.request
+        plan = motions.plan(SegmentBasis(system), which, is_on_device=True)
+        units, traced = trace_columns(
+            system, request.columns, code.generator, request.definitions, request.run.outputs
+        )
+        drawn = dict(picture(system)) if picture is not None else {}
+        columns = ca.vertcat(traced, *drawn.values())
+        programs = dict(code.programs) | {"columns": _traced(system, code, row, "columns", columns)}
+        beside = {}
+        if code.inputs_program is not None:
+            beside["inputs"] = replace(code.inputs_program, name="inputs")
+        matrix = kin.rule_matrix()
+        if matrix is not None and any(m.kind == "basis" for m in system.singularity_measures):
+            beside["tree"] = _traced(system, code, row, "tree", kin.v)
+            rows = list(kin.basis_rule.rows)
+            beside["matrix"] = _traced(system, code, row, "matrix", ca.vec(matrix[rows, :].T))
+        return cls(
+            system=system,
+            plan=replace(plan, num_columns=int(columns.shape[0])),
+            programs=programs,
+            beside=beside,
+            units=units,
+            drawn={name: int(x.shape[0]) for name, x in drawn.items()},
+        )
+
+    @property
+    def measures(self) -> Sequence[Any]:
+        """What is watched for singular configurations."""
+        return self.system.singularity_measures
+
+    @property
+    def most(self) -> int:
+        """Most numbers that a further program leaves."""
+        return max((program.output_size for program in self.beside.values()), default=0)
+
+    def kernel(self, results: LaneResults) -> tuple[tuple[SharedFunctions, int], str]:
+        """Functions and numbers that a pause takes, and the text of the loop."""
+        shape = replace(shape_of(self.plan, results), target=Target.thread(on_stack=False))
+        count = shape.num_parameters - shape.num_angles
+        functions = SharedFunctions.printed(
+            self.programs,
+            range(count),
+            len(PLACES),
+            shape.num_parameters,
+            beside=self.beside,
+            with_heads=True,
+        )
+        return (functions, LoopWriter(shape).pause_size), print_loop(shape)
+
+    def data(
+        self,
+        number: int,
+        module: WebModule,
+        functions: SharedFunctions,
+        record: np.ndarray,
+        row: np.ndarray,
+    ) -> dict[str, Any]:
+        """What a page knows of it."""
+        system, kin, measures = self.system, self.system.kinematics, self.measures
+        rule, names = kin.basis_rule, [s.name for s in system.speeds]
+        own = [s.name for s in system.independent_speeds]
+        floors = [SegmentBasis(system).floors.tolist()]
+        depths = {m.kind: m.limit for m in measures}
+        while "basis" in depths and len(floors) < MOST_DEPTHS:
+            floors.append(SegmentBasis(system, len(floors)).floors.tolist())
+        words = np.frombuffer(record.tobytes() + functions.values(row).tobytes(), np.uint8)
+        return {
+            "suffix": WebModule.suffix(number),
+            "at": module.record(number),
+            "words": base64.b64encode(words.tobytes()).decode("ascii"),
+            "heads": functions.names,
+            "floors": floors,
+            "measures": [
+                {"kind": m.kind, "limit": m.limit, "sentence": m.sentence} for m in measures
+            ],
+            "speeds": [names.index(name) for name in own] if set(own) <= set(names) else [],
+            "names": own,
+            "kept": list(kin.row_basis),
+            "rule": {
+                "rows": rule.rows,
+                "kept": rule.kept,
+                "dependent": rule.dependent,
+                "holonomic": rule.holonomic,
+                "sameRows": rule.same_rows or bool(system.costates),
+                "numSpeeds": len(names),
+            }
+            if "matrix" in self.beside
+            else None,
+        }
+
+
+def _traced(
+    system: System, code: BatchCode, row: np.ndarray, name: str, expression: ca.SX
+) -> Program:
+    """Operations of a function of a run's (t, y, inputs, row of parameters)."""
+    symbols, own = system.kinematics.symbols, code.generator
+    extra = ca.SX.sym("extra", len(row) - symbols.params.shape[0])
+    states = system.state if own is None else ca.vertcat(system.state, own.states)
+    given = (symbols.t, states, system.equations.inputs)
+    params = ca.vertcat(symbols.params, extra)
+    return trace_program(name, (*given, params), ca.densify(system.fold(expression)))
+
+
+def _beside(
+    part: _Variant,
+    completing: Mapping[str, Program],
+    texts: Mapping[str, str],
+    names: Sequence[str],
+    row: np.ndarray,
+) -> tuple[dict[str, Program], int]:
+    """Programs that complete and check a start, and numbers that are checked."""
+    system = part.system
+    known = known_columns(system, None)
+    given_now = [ca.SX(known[name][1]()) for name in names if name in known]
+    check = ca.vertcat(system.kinematics.row_values, *given_now)
+    symbols = system.kinematics.symbols
+    extra = ca.SX.sym("extra", len(row) - symbols.params.shape[0])
+    given = (symbols.t, system.state, system.equations.inputs, ca.vertcat(symbols.params, extra))
+
+    def program(name: str, expression: ca.SX) -> Program:
+        return trace_program(name, given, ca.densify(system.fold(expression)))
+
+    beside = dict(completing) | {"check": program("check", check)}
+    if texts:
+        reader = parameter_reader(system.model, symbols.params)
+        beside["texts"] = program("texts", ca.vertcat(*map(reader.scalar, texts.values())))
+    return beside, int(check.shape[0])
+
+
+class _Setting(NamedTuple):
+    """Parameters and start values, and the state and inputs that Python completes of them."""
+
+    parameters: Mapping[str, float]
+    start: Mapping[str, float]
+    values: np.ndarray
+    state: np.ndarray
+    inputs: np.ndarray
+
+
+def _others(asked: dict[str, Any], home: System, settings: Sequence[_Setting]) -> list[System]:
+    """Systems in whose speeds runs of these settings go on, the most frequent first."""
+    if not any(m.kind == "basis" for m in home.singularity_measures):
+        return []
+    parameters: dict[str, np.ndarray] = {}
+    for name in {name for each in settings for name in each.parameters}:
+        column = np.array([each.parameters[name] for each in settings])
+        parameters[name] = column if np.ptp(column) > 0 else column[:1]
+    start = {name: np.array([each.start[name] for each in settings]) for name in settings[0].start}
+    given = asked | {
+        "start": start,
+        "parameters": parameters,
+        "count": len(settings),
+        "keep": ("final",),
+        "columns": (),
+        "samples": 2,
+    }
+    request = read_batch(asked["system"], given)
+    motions = BatchMotions(request, None)
+    drive(motions, motions.begin)
+    return [here for here in motions.systems if here is not home][: MOST_BASES - 1]
 
 
 class _PageDevice(AbstractDevice):
@@ -250,26 +422,22 @@ class _PageDevice(AbstractDevice):
         raise DeviceError("a page runs nothing here", "PortableRun", "run the module")
 
 
-def _of(expression: ca.SX) -> range:
-    return range(int(expression.shape[0]))
-
-
 def _state_names(system: System) -> set[str]:
     """Names of a start that are states as they are."""
     return {q.name for q in (*system.coordinates, *system.auxiliary_states)}
 
 
-def _results(old: LaneResults, samples: int, columns: int, events: int) -> LaneResults:
+def _results(old: LaneResults, columns: int, request: BatchRequest) -> LaneResults:
     """Room for the results of one run, with its start."""
     new = empty_results(
         1,
         old.states.shape[1],
         columns,
         old.event_counts.shape[1],
-        events,
+        request.max_events,
         has_minimum=False,
         has_maximum=False,
-        samples=np.full((1, samples, columns), np.nan),
+        samples=np.full((1, len(request.run.times), columns), np.nan),
         num_angles=old.angles.shape[1],
     )
     for name in ("states", "times", "steps_left", "angles"):
@@ -304,46 +472,50 @@ def _placed(
     return places, bytes(image)
 
 
-def _completing(
+def _settings(
     system: System,
     names: Sequence[str],
-    begun: np.ndarray,
     trials: Sequence[tuple[Mapping[str, float], Mapping[str, float]]],
-    code: Any,
-) -> tuple[dict[str, Program], np.ndarray]:
-    """Programs that complete starts as Python does, wherever it does; where they begin."""
-    traced: TracedStart = TracedStart.of(system, names, is_driven=True)
-    state_names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
-    state_names += [q.name for q in system.auxiliary_states]
-    own = _state_names(system)
-    nx = system.num_states
-    exact, starts, inputs, given = [], [], [], []
+    code: BatchCode,
+) -> list[_Setting]:
+    """Trials whose starts Python completes."""
+    found = []
     for parameters, start in trials:
         values = system.parameters(dict(parameters))
-        found = _completed(system, start, values, code)
-        if found is None:
-            continue
-        exact.append(found[0])
-        inputs.append(found[1])
-        starts.append(start)
-        behind = [start[name] for name in names if name not in own]
-        given.append(np.concatenate([values, behind]))
-    if not exact:
+        done = _completed(system, start, values, code)
+        if done is not None:
+            found.append(_Setting(parameters, start, values, *done))
+    if not found:
         raise SimulationError(
             "no start could be completed",
             f"start of model '{system.model.name}'",
             "give a start that the constraints allow",
         )
+    return found
+
+
+def _completing(
+    system: System, names: Sequence[str], motions: BatchMotions, settings: Sequence[_Setting]
+) -> tuple[dict[str, Program], np.ndarray]:
+    """Programs that complete starts as Python does, wherever it does; where they begin."""
+    traced: TracedStart = TracedStart.of(system, names, is_driven=True)
+    state_names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
+    state_names += [q.name for q in system.auxiliary_states]
+    own, nx = _state_names(system), system.num_states
+    begun = motions.results.states[0]
+    behind = [name for name in names if name not in own]
+    given = [np.concatenate([s.values, [s.start[name] for name in behind]]) for s in settings]
     nq = len(system.coordinates)
     at_rest = begun[:nx].copy()
     at_rest[:nq] = layout_of(system).rest
     for first in (at_rest, begun[:nx]):
-        begin = np.tile(first, (len(exact), 1))
-        for row, start in zip(begin, starts, strict=True):
+        begin = np.tile(first, (len(settings), 1))
+        for row, each in zip(begin, settings, strict=True):
             for name in own.intersection(names):
-                row[state_names.index(name)] = start[name]
-        u, p = np.array(inputs), np.array(given)
-        way = traced.way(np.array(exact), begin, u, p, nq, CLOSING_STEPS)
+                row[state_names.index(name)] = each.start[name]
+        u, p = np.array([s.inputs for s in settings]), np.array(given)
+        exact = np.array([s.state for s in settings])
+        way = traced.way(exact, begin, u, p, nq, CLOSING_STEPS)
         if way:
             return way, first
     raise SimulationError(
@@ -355,15 +527,16 @@ def _completing(
 
 
 def _completed(
-    system: System, start: Mapping[str, float], values: np.ndarray, code: Any
+    system: System, start: Mapping[str, float], values: np.ndarray, code: BatchCode
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """State and inputs of a start; None where there is none."""
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+    z = np.zeros(0) if code.generator is None else np.asarray(code.generator.start)
     nx, kept = system.num_states, {"u": np.zeros(len(system.inputs))}
 
     def speed_inputs(trajectories: np.ndarray, q: np.ndarray) -> np.ndarray:
-        y = np.zeros((len(q), nx))
-        y[:, : q.shape[1]] = q
+        y = np.zeros((len(q), nx + z.size))
+        y[:, : q.shape[1]], y[:, nx:] = q, z
         found: np.ndarray = code.inputs_at(trajectories, np.zeros(len(q)), y)
         kept["u"] = found[0]
         return found[:, num_u : num_u + num_w]
