@@ -73,7 +73,7 @@ def test_derive_prints_text_and_latex(invoke):
     text = invoke("derive", "agv")
     assert text.exit_code == 0 and "Equations of motion" in text.output
     sled = invoke("derive", "sled-with-rotor", "--method", "boltzmann-hamel").output
-    assert "(m1 + m2) v̇1 + m1 ℓ θ̇1² = F_v1   [sled.vx, CameronBook1993 (87)]" in sled
+    assert "(m1 + m2) v˙1 + m1 ℓ θ˙1² = F_v1   [sled.vx, CameronBook1993 (87)]" in sled
     latex = invoke("derive", "rolling-disk", "--format", "latex")
     assert latex.exit_code == 0 and r"\section*" in latex.output
 
@@ -234,7 +234,7 @@ def test_matrices_and_linear_equations_are_written_by_the_name_of_the_file(invok
 def test_linear_equations_in_speeds_of_choice(invoke):
     words = ["derive", "agv", "--linear", "v", "--speeds", "v=-r*(wheel1.rate+wheel2.rate)/2"]
     text = invoke(*words, "--speeds", "w=r*(wheel1.rate-wheel2.rate)/l").output
-    assert "ψ̇ = −v ψ/d + (a + b − d) w/d" in text
+    assert "ψ˙ = −v ψ/d + (a + b − d) w/d" in text
     refused = invoke("derive", "rolling-disk", "--linear", "disk.nosuch")
     assert refused.exit_code == 1 and "there is no independent speed" in refused.stderr
 

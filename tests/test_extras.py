@@ -105,7 +105,7 @@ print(sorted(m for m in sys.modules if m.split(".")[0] in OPTIONAL and sys.modul
         "trajectory.nc", "trajectory.csv", "model.toml", "summary.json", "summary.txt",
         "manifest.json",
     }  # fmt: skip
-    assert "(m r² + I_t) θ̈" in done.stdout and "the compiled accelerations" in done.stdout
+    assert "(m r² + I_t) θ¨" in done.stdout and "the compiled accelerations" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -53,7 +53,7 @@ def test_the_sled_comes_out_as_published(method):
     done = derived("sled", method)
     for found, published in zip(residuals(done), sled_rows(done), strict=True):
         assert sympy.simplify(found - published) == 0
-    assert "(m1 + m2) v̇_x + m1 l φ̇² = F" in equations_text(
+    assert "(m1 + m2) v˙_x + m1 l φ˙² = F" in equations_text(
         ns.derive(sled_with_rotor(), METHODS[method])
     )
 
@@ -304,7 +304,7 @@ def test_angles_merge_in_every_bracket_and_decimals_multiply_out(written, expect
 def test_words_about_what_is_zero_hold_for_the_model():
     """A constraint that moves gives its quasi-velocity a value; gravity may be there and idle."""
     shown = equations_text(ns.derive(model("tractor-trailer"), METHODS["boltzmann-hamel"]))
-    assert "w4 = δ̇   [dependent, as its constraint moves]" in shown
+    assert "w4 = δ˙   [dependent, as its constraint moves]" in shown
     assert shown.count("[dependent, zero on the motion]") == 3
     shown = equations_text(ns.derive(model("tractor-trailer"), METHODS["complement"]))
     assert "There is no dissipation; gravity does no work in virtual displacements:" in shown

@@ -190,12 +190,12 @@ def test_latex_of_wide_matrices_joints_and_linear_equations_compiles(tmp_path):
 
 LETTERS = {
     # with a hat where the vehicle has the letter: I_a, τ1, g, β, h, b
-    "complement": ("T_platform = ", "Î = ", "(C η) = ", "τ̂ = ", "γ = δ = 0"),
-    "desantis": ("J_nh = ", "J_platform = ", "D = ", "C = ", "τ̂_a = ", "ĝ_wa = ", "ĝ0 = "),
-    "boltzmann-hamel": ("w1 = ", "P1 = ", "P7 = ", "Γ = ", "(β̂ᵀ ∂L/∂q)", "M = ", "N = "),
-    "gibbs-appell": ("∂²G/∂η̇ ∂η̇ = ", "ĥ = ", "G = ", "Q = "),
-    "multipliers": ("M = ", "M13 = ", "c = ", "Q = ", "B = ", "A = ", "b̂ = ", "A M⁻¹ Aᵀ λ = "),
-    "vakonomic": ("F = ", "μ̇1 = −λ1", "M v̇ + c − F = Q + B u + Aᵀ λ"),
+    "complement": ("T_platform = ", "Î = ", "(C η) = ", "τˆ = ", "γ = δ = 0"),
+    "desantis": ("J_nh = ", "J_platform = ", "D = ", "C = ", "τˆ_a = ", "ĝ_wa = ", "ĝ0 = "),
+    "boltzmann-hamel": ("w1 = ", "P1 = ", "P7 = ", "Γ = ", "(βˆᵀ ∂L/∂q)", "M = ", "N = "),
+    "gibbs-appell": ("∂²G/∂η˙ ∂η˙ = ", "ĥ = ", "G = ", "Q = "),
+    "multipliers": ("M = ", "M13 = ", "c = ", "Q = ", "B = ", "A = ", "bˆ = ", "A M⁻¹ Aᵀ λ = "),
+    "vakonomic": ("F = ", "μ˙1 = −λ1", "M v˙ + c − F = Q + B u + Aᵀ λ"),
 }
 
 

@@ -66,7 +66,7 @@ def test_a_letter_of_the_method_that_the_model_uses_has_a_hat_with_its_dots_too(
     b.joint("arm", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="arm")
     built = b.build()
     found = ns.matrices(built)
-    for name, glyph in (("T", "T̂ = "), ("T_dot", "T̂̇ = ")):
+    for name, glyph in (("T", "Tˆ = "), ("T_dot", "Tˆ˙ = ")):
         assert f"  {glyph}" in found.text(only=[name])
         assert f"  {glyph}" in ns.matrices(built, state={}).text(only=[name]) or name == "T_dot"
     assert r"\dot{\hat{T}}" in found.text("latex", only=["T_dot"])
@@ -94,7 +94,7 @@ def test_long_entries_of_a_narrow_matrix_are_written_below_it():
 def test_sums_cancel_whatever_their_sign():
     """D⁻¹C α of the sled is short by hand: −m₁ℓ v₁θ̇₁ times a row of D⁻¹."""
     text = ns.matrices(ns.load("sled-with-rotor"), "desantis").text(only=["g_0", "g_wa"])
-    assert "(−I1 − I2)" not in text and "m1 ℓ v1 θ̇1/I1" in text
+    assert "(−I1 − I2)" not in text and "m1 ℓ v1 θ˙1/I1" in text
 
 
 def test_blocks_of_multipliers_are_written_by_the_shortest_route():

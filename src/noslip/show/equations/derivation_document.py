@@ -258,7 +258,7 @@ def _renumbered(written: Written, introduced: list[sympy.Symbol], arrange: Arran
     parts = [s for new in written.parts for s, _ in new]
     names = {s: arrange.glyphs.get(s) or glyph_of_text(s.name) for s in parts}
     called = {s: names[other] for s, other in zip(introduced, parts, strict=False)}
-    return Arranger({**arrange.glyphs, **called}, arrange.ranks)
+    return Arranger({**arrange.glyphs, **called}, arrange.ranks, arrange.in_decimals)
 
 
 class Finisher:
@@ -324,11 +324,13 @@ class Finisher:
                 written = [(left, next(expressions), note) for left, _, note in lines]
                 # a row that says 0 = 0 says nothing
                 done = [self._line(*x) for x in written if x[0] is not None or x[1] != 0]
-                idle = [note for left, e, note in written if left is None and e == 0]
+                idle = [
+                    note.partition(",")[0] for left, e, note in written if left is None and e == 0
+                ]
                 if done:
                     before.append(Lines(tuple(done)))
                 if idle:
-                    before.append(words(f"Satisfied identically: {'; '.join(idle)}."))
+                    before.append(words(f"Satisfied identically: {', '.join(idle)}."))
                 return before
             case Matrix():
                 return before + self._matrix(block, expressions)
@@ -788,7 +790,8 @@ def constraints(subject: Subject) -> Drafted:
         Scalars(tuple(lines)),
     ]
     if positions:
-        blocks += [words("The holonomic ones are the rates of"), Scalars(tuple(positions))]
+        said = "The holonomic ones are the rates of these positions:"
+        blocks += [words(said), Scalars(tuple(positions))]
     return "Constraints", blocks
 
 

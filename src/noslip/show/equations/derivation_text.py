@@ -17,7 +17,7 @@ import sympy
 from noslip import Equations
 from noslip.show.equations import derivation_document
 from noslip.show.equations.derivation_document import Draft, Drafted, finished, items_of
-from noslip.show.equations.layout import DIGITS, Section, words
+from noslip.show.equations.layout import DIGITS, Section, numbered, words
 from noslip.show.equations.polynomials import SECONDS
 from noslip.show.equations.subject import Subject, printed_equations
 from noslip.show.equations.writing import TOLERANCE, Evaluator, Item, Written, write
@@ -74,7 +74,10 @@ def derivation(
     drafted = _draft(subject)
     items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
     written = write(items, subject.alphabet, seconds=seconds)
-    sections, motion, sums, num_parts = finished(drafted, written, subject.arrange)
+    arrange = subject.arrange
+    meant = [*written.expressions, *(e for new in written.parts for _, e in new)]
+    arrange.in_decimals = any(e.atoms(sympy.Float) for e in meant)
+    sections, motion, sums, num_parts = finished(drafted, written, arrange)
     sections = derivation_document.with_used_symbols(subject, sections)
     sections[0] = _with_parts_told(sections[0], written, num_parts)
     residual = _residual(subject, items, written, [*motion, *sums])
@@ -84,7 +87,7 @@ def derivation(
     formulation = equations.formulation
     return Derivation(
         title=f"Equations of motion of '{equations.model.name}': {formulation.name}",
-        sections=sections,
+        sections=numbered(sections),
         motion=motion,
         meanings=_meanings(items, written),
         symbols=_symbols(subject),

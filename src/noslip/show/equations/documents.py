@@ -22,7 +22,6 @@ import importlib.metadata
 import io
 import logging
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
@@ -54,6 +53,7 @@ from noslip.show.equations.layout import (
     to_latex,
     to_mathml,
     to_text,
+    with_marks_beside,
 )
 from noslip.show.equations.polynomials import SECONDS
 
@@ -133,13 +133,13 @@ LONGEST_SIDE = 20
 
 
 def text_document(title: str, sections: list[Section]) -> str:
-    """Unicode text for a terminal."""
+    """Unicode text for a terminal, without combining marks."""
     lines = [title, "=" * len(title)]
     for section in sections:
         lines += ["", section.title, "-" * len(section.title)]
         for block in section.blocks:
             lines += ["", *_text_block(block)]
-    return "\n".join(line.rstrip() for line in lines)
+    return with_marks_beside("\n".join(line.rstrip() for line in lines))
 
 
 def _text_block(block: Block) -> list[str]:
@@ -174,8 +174,8 @@ def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
 
 
 def _wide(text: str) -> int:
-    """Columns on a terminal: marks above letters take none."""
-    return sum(not unicodedata.combining(c) for c in text)
+    """Columns on a terminal, with marks beside their letters."""
+    return len(with_marks_beside(text))
 
 
 def _padded(text: str, width: int, right: bool = False) -> str:
@@ -185,19 +185,31 @@ def _padded(text: str, width: int, right: bool = False) -> str:
 
 def _text_line(line: EquationLine) -> list[str]:
     note = f"   [{line.note}]" if line.note else ""
-    *before, left = broken(line.left, WIDTH - 8)
-    found = [x for k, r in enumerate(before) for x in _wrapped(_row(r, k), _indent(k), _HANGING)]
+    beside = _beside(line.number)
+    room = WIDTH - 8 - len(beside)
+    more, hanging = " " * len(beside) + _MORE, " " * len(beside) + _HANGING
+    first_indent = beside or "  "
+    *before, left = broken(line.left, room)
+    found: list[str] = []
+    for k, part in enumerate(before):
+        found += _wrapped(_row(part, k), more if k else first_indent, hanging)
     head = f"{_row(left, len(before))} {line.sign} "
-    first, *rest = broken(line.right, WIDTH - _wide(head) - 8)
-    found += _wrapped(head + to_text(first), _indent(len(before)), _HANGING)
+    first, *rest = broken(line.right, room - _wide(head))
+    found += _wrapped(head + to_text(first), more if before else first_indent, hanging)
     for row in rest:
-        found += _wrapped(_row(row, 1), _indent(1), _HANGING)
+        found += _wrapped(_row(row, 1), more, hanging)
     if _wide(found[-1]) + len(note) <= WIDTH:
         return [*found[:-1], found[-1] + note]
-    return [*found, f"    {note.strip()}"]
+    return [*found, f"{more}{note.strip()}"]
 
 
-_HANGING = "        "
+#: Before what continues a line, and what does not fit even that.
+_MORE, _HANGING = "    ", "      "
+
+
+def _beside(number: int) -> str:
+    """The number of an equation before it; nothing for none."""
+    return f"  {f'({number})':<7}" if number else ""
 
 
 def _row(row: MathRow, number: int) -> str:
@@ -206,10 +218,6 @@ def _row(row: MathRow, number: int) -> str:
         return to_text(row)
     sign, *rest = row.items
     return f"{to_text(sign)} {to_text(MathRow(tuple(rest)))}"
-
-
-def _indent(row: int) -> str:
-    return "      " if row else "  "
 
 
 def _columns(rows: list[tuple[str, ...]]) -> list[str]:
@@ -226,7 +234,7 @@ def _columns(rows: list[tuple[str, ...]]) -> list[str]:
 def _text_matrix(block: MatrixBlock) -> list[str]:
     """The matrix between brackets with the names of its rows, or entry by entry if it is wide."""
     cells = [[to_text(e) for e in r] for r in block.grid.rows]
-    head = f"  {to_text(block.left)} = "
+    head = f"{_beside(block.number) or '  '}{to_text(block.left)} = "
     if not cells or not cells[0]:
         return [f"{head}[]"]
     widths = [max(_wide(r[j]) for r in cells) for j in range(len(cells[0]))]
@@ -236,7 +244,7 @@ def _text_matrix(block: MatrixBlock) -> list[str]:
             for name, entries in listed(block)
         ]
         wide = max(_wide(name) for name, _ in rows)
-        lines = [f"  {to_text(block.left)} row by row, without zeros:"]
+        lines = [f"{head.removesuffix('= ')}row by row, without zeros:"]
         for name, said in rows:
             start = f"    {_padded(name, wide)}   "
             lines += _wrapped(";  ".join(said), start, " " * _wide(start))
@@ -364,12 +372,18 @@ def _latex_block(block: Block) -> str:
             return "\n".join([r"\begin{eqnarray*}", " \\\\\n".join(rows_), r"\end{eqnarray*}"])
         case MatrixBlock() if _is_wide(block):
             return _latex_listing(block)
-        case MatrixBlock(left, grid, row_names, _):
+        case MatrixBlock(left, grid, row_names):
             beside = _latex_row_names(grid, row_names) if row_names else ""
-            return rf"\[ {to_latex(left)} = {to_latex(grid)}{beside} \]"
+            number = _latex_number(block.number)
+            return rf"\[ {number}{to_latex(left)} = {to_latex(grid)}{beside} \]"
         case Picture():
             return ""
     raise TypeError(block)
+
+
+def _latex_number(number: int) -> str:
+    """The number of an equation, before it in the formula."""
+    return rf"\mbox{{({number})}}\quad " if number else ""
 
 
 def _latex_row_names(grid: MathGrid, names: tuple[Node, ...]) -> str:
@@ -384,7 +398,11 @@ def _latex_row_names(grid: MathGrid, names: tuple[Node, ...]) -> str:
 
 def _latex_listing(block: MatrixBlock) -> str:
     """A wide matrix row by row, as paragraphs that LaTeX breaks itself."""
-    lines = [rf"${to_latex(block.left)}$ row by row, without zeros:", r"\begin{description}"]
+    number = f"({block.number}) " if block.number else ""
+    lines = [
+        rf"{number}${to_latex(block.left)}$ row by row, without zeros:",
+        r"\begin{description}",
+    ]
     for name, entries in listed(block):
         said = "; ".join(rf"${to_latex(column)}$:~${to_latex(e)}$" for column, e in entries)
         lines.append(rf"\item[${to_latex(name)}$] {said}")
@@ -435,7 +453,7 @@ def _latex_array(lines: tuple[EquationLine, ...]) -> str:
             said.append(note)
         elif note:
             said[-1] += rf" \quad {note}"
-        starts = [r"\rule{0pt}{3ex}", *[r"\quad"] * (len(said) - 1)]
+        starts = [r"\rule{0pt}{3ex}" + _latex_number(line.number), *[r"\quad"] * (len(said) - 1)]
         rows += [rf"\displaystyle {s} {r}" for s, r in zip(starts, said, strict=True)]
     body = " \\\\\n".join(rows)
     return "\n".join([r"\[ \begin{array}{l}", body, r"\end{array} \]"])
@@ -454,7 +472,8 @@ def _eqnarray_rows(line: EquationLine, beside: int) -> list[str]:
     pieces = broken_math(line.right, LATEX_LINE - beside)
     first, *rest = [to_latex(r) for r in pieces]
     note = rf"\mbox{{\small ({escape_latex(line.note)})}}" if line.note else ""
-    rows = [f"{left} & {line.sign} & {first}", *[f"& & {{}} {r}" for r in rest]]
+    number = _latex_number(line.number)
+    rows = [f"{number}{left} & {line.sign} & {first}", *[f"& & {{}} {r}" for r in rest]]
     if note and beside + len(to_text(pieces[-1])) + len(line.note) > LATEX_LINE:
         return [*rows, f"& & {note}"]
     return [*rows[:-1], rows[-1] + (rf" \quad {note}" if note else "")]
@@ -464,8 +483,10 @@ def _latex_line(line: EquationLine) -> str:
     *before, left = [to_latex(r) for r in broken_math(line.left)]
     first, *rest = [to_latex(r) for r in broken_math(line.right)]
     note = rf" && \text{{{escape_latex(line.note)}}}" if line.note else ""
-    rows = [rf"&{' ' if k == 0 else chr(92) + 'quad '}{r}" for k, r in enumerate(before)]
-    head = rf"&\quad {left} {line.sign}" if before else f"{left} &{line.sign}"
+    number = rf"\text{{({line.number})}}\quad " if line.number else ""
+    starts = [f" {number}", *[chr(92) + "quad "] * (len(before) - 1)]
+    rows = [f"&{start}{r}" for start, r in zip(starts, before, strict=False)]
+    head = rf"&\quad {left} {line.sign}" if before else f"{number}{left} &{line.sign}"
     rows.append(f"{head} {first}{note}")
     return " \\\\\n".join([*rows, *[rf"&\quad {r}" for r in rest]])
 
@@ -515,7 +536,8 @@ def _markdown_block(block: Block) -> str:
                 + " |"
                 for name, entries in listed(block)
             ]
-            head = f"${to_latex(block.left)}$ row by row, without zeros:"
+            number = f"({block.number}) " if block.number else ""
+            head = f"{number}${to_latex(block.left)}$ row by row, without zeros:"
             return "\n".join([head, "", "| row | entries by column |", "|---|---|", *listing])
         case MatrixBlock():
             return "$$\n" + _latex_block(block)[3:-3] + "\n$$"
@@ -629,12 +651,16 @@ def _html_block(block: Block) -> str:
                 + "</td></tr>"
                 for name, entries in listed(block)
             )
-            head = f"<p>{_math(block.left)} row by row, without zeros:</p>"
+            number = f"{_html_number(block.number)} " if block.number else ""
+            head = f"<p>{number}{_math(block.left)} row by row, without zeros:</p>"
             return f'{head}\n<div class="wide"><table>\n{body}\n</table></div>'
-        case MatrixBlock(left, grid, row_names, _):
+        case MatrixBlock(left, grid, row_names):
             equals = MathRow((left, Operator("=")))
             table = _named_matrix(grid, row_names) if row_names else to_mathml(grid)
             whole = f'<math displaystyle="true"><mrow>{to_mathml(equals)}{table}</mrow></math>'
+            if block.number:
+                cells = f"<td>{_html_number(block.number)}</td><td>{whole}</td>"
+                whole = f"<table><tr>{cells}</tr></table>"
             return _scrolled(whole, _matrix_lengths(block))
         case Picture(svg, caption):
             said = f'<figcaption class="note">{escape(caption)}</figcaption>'
@@ -673,7 +699,8 @@ def _line_lengths(lines: tuple[EquationLine, ...]) -> list[int]:
         first, *rest = [len(to_text(r)) for r in broken_math(line.right)]
         sides.append(0 if before else left)
         whole += [*before, *rest, first + (left if before else 0)]
-    return [max(sides), max(whole) + 2, max(len(line.note) for line in lines)]
+    numbers = max(len(str(line.number)) + 2 if line.number else 0 for line in lines)
+    return [numbers + max(sides), max(whole) + 2, max(len(line.note) for line in lines)]
 
 
 def _matrix_lengths(block: MatrixBlock) -> list[int]:
@@ -682,6 +709,10 @@ def _matrix_lengths(block: MatrixBlock) -> list[int]:
     widths = [max(len(to_text(entry)) for entry in column) + 2 for column in columns]
     names = max((len(to_text(name)) + 2 for name in block.row_names), default=0)
     return [len(to_text(block.left)) + 3, *widths, names]
+
+
+def _html_number(number: int) -> str:
+    return f'<span class="number">({number})</span>' if number else ""
 
 
 def _html_cell(cell: str | Node) -> str:
@@ -693,14 +724,18 @@ def _html_line(line: EquationLine) -> str:
     first, *rest = broken_math(line.right)
     note = f'<td class="note">{escape(line.note)}</td>' if line.note else ""
     sign: Node = Operator(line.sign)
-    indented = '<tr><td></td><td class="more">{}</td>{}</tr>'
-    rows = [f"<tr><td></td><td>{_math(r, True)}</td></tr>" for r in before[:1]]
+    own = f"<td>{_html_number(line.number)}</td>" if line.number else ""
+    empty = "<td></td>" if line.number else ""
+    indented = f'<tr>{empty}<td></td><td class="more">{{}}</td>{{}}</tr>'
+    rows = [f"<tr>{own}<td></td><td>{_math(r, True)}</td></tr>" for r in before[:1]]
     rows += [indented.format(_math(r, True), "") for r in before[1:]]
     if before:
         rows.append(indented.format(_math(MathRow((*left.items, sign, *first.items)), True), note))
     else:
         side = f'<td class="side">{_math(left, True)}</td>'
-        rows.append(f"<tr>{side}<td>{_math(MathRow((sign, *first.items)), True)}</td>{note}</tr>")
+        rows.append(
+            f"<tr>{own}{side}<td>{_math(MathRow((sign, *first.items)), True)}</td>{note}</tr>"
+        )
     rows += [indented.format(_math(r, True), "") for r in rest]
     return "\n".join(rows)
 

@@ -17,6 +17,7 @@ msub, msup, mover, mfrac, msqrt, mtable, mtr, mtd.
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -42,6 +43,13 @@ _LATEX_DOTS = (("",), (r"\dot",), (r"\ddot",), (r"\ddot", r"\dot"))
 TILDE = "\u0303"
 #: The same as accents that stand alone, for MathML.
 ACCENTS = ("", "˙", "¨", "⃛")
+#: Combining marks → signs of their own, which every font has and none drops.
+_BESIDE = str.maketrans({"\u0307": "˙", "\u0308": "¨", "\u20db": "˙˙˙", "\u0302": "ˆ", TILDE: "˜"})
+
+
+def with_marks_beside(text: str) -> str:
+    """Text without combining marks: φ˙ for φ with a dot above; ẋ, which is one letter, stays."""
+    return unicodedata.normalize("NFC", text).translate(_BESIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +108,9 @@ def latex_letters(base: str) -> str:
         return f"({' '.join(latex_letters(part) for part in base[1:-1].split(' '))})"
     if len(base) <= 3 and any(c in _LATEX for c in base):
         return " ".join(_LATEX.get(c, c) for c in base)
-    return rf"\mathrm{{{escape_latex(base)}}}"
+    word = escape_latex(base)
+    # mathematics within, as in Tᵀw, is none within \mathrm
+    return rf"\mbox{{{word}}}" if "$" in word else rf"\mathrm{{{word}}}"
 
 
 def _hatted(base: str) -> str:
@@ -631,12 +641,13 @@ class CellTable:
 
 @dataclass(frozen=True, slots=True)
 class EquationLine:
-    """An equation: left and right of a sign, and a word on what it is."""
+    """An equation: left and right of a sign, a word on what it is, and its number, 0 for none."""
 
     left: Node
     right: Node
     note: str = ""
     sign: str = "="
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -648,12 +659,13 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class MatrixBlock:
-    """A matrix with a name, and what its rows and columns belong to."""
+    """A matrix with a name, what its rows and columns belong to, and its number, 0 for none."""
 
     left: Node
     grid: MathGrid
     row_names: tuple[Node, ...]
     column_names: tuple[Node, ...] = ()
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -681,6 +693,18 @@ class Document:
 
     title: str
     sections: list[Section]
+
+
+def numbered(sections: list[Section]) -> list[Section]:
+    """The sections with the equations and matrices numbered through, from 1."""
+    count = itertools.count(1)
+
+    def block_of(block: Block) -> Block:
+        if isinstance(block, Lines):
+            return Lines(tuple(replace(line, number=next(count)) for line in block.lines))
+        return replace(block, number=next(count)) if isinstance(block, MatrixBlock) else block
+
+    return [Section(s.title, tuple(map(block_of, s.blocks))) for s in sections]
 
 
 def glyphs_in(block: Block) -> Iterator[Glyph]:

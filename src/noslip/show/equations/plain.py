@@ -40,6 +40,7 @@ from noslip.show.equations.layout import (
     Section,
     Word,
     number,
+    numbered,
     row,
     words,
 )
@@ -102,7 +103,9 @@ def plain_document(
         *written.sections(),
         Section("Check", (words(_verdict(written.residual())),)),
     ]
-    return Document(f"Equations of motion of '{model.name}': {formulation.name}", sections)
+    return Document(
+        f"Equations of motion of '{model.name}': {formulation.name}", numbered(sections)
+    )
 
 
 def _verdict(residual: float) -> str:

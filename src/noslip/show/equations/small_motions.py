@@ -58,6 +58,7 @@ from noslip.show.equations.layout import (
     Section,
     glyph_of_name,
     joined,
+    numbered,
     words,
 )
 from noslip.show.equations.polynomials import SECONDS
@@ -125,7 +126,7 @@ def linear_equations(
     page = _Page(subject, motion)
     return LinearEquations(
         title=f"Linear equations of '{equations.model.name}'",
-        sections=page.sections(seconds),
+        sections=numbered(page.sections(seconds)),
         coefficients=page.coefficients,
         symbols={e.name: symbol(e.glyph) for e in subject.notation.legend},
     )

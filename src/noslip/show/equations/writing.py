@@ -78,13 +78,18 @@ class Arranger:
     ----------
     glyphs : how each symbol is written.
     ranks : place of each symbol within a product: parameters first, then speeds, then inputs.
+    in_decimals : whether fractions are written as decimals where these are short.
     """
 
     def __init__(
-        self, glyphs: Mapping[sympy.Symbol, Glyph], ranks: Mapping[sympy.Symbol, tuple[int, int]]
+        self,
+        glyphs: Mapping[sympy.Symbol, Glyph],
+        ranks: Mapping[sympy.Symbol, tuple[int, int]],
+        in_decimals: bool = False,
     ) -> None:
         self.glyphs = glyphs
         self.ranks = ranks
+        self.in_decimals = in_decimals
         self._names: dict[sympy.Expr, str] = {}
 
     def __call__(self, expression: sympy.Expr) -> Node:
@@ -150,7 +155,7 @@ class Arranger:
     def _product(self, expression: sympy.Expr) -> Node:
         if expression.could_extract_minus_sign():
             return row(MINUS, self(-expression))
-        top, bottom = sympy.fraction(expression)
+        top, bottom = self._fraction(expression)
         if bottom != 1:
             return Quotient(self(top), self(bottom))
         factors = sorted(sympy.Mul.make_args(top), key=self._rank)
@@ -162,6 +167,16 @@ class Arranger:
                 items.append(Operator("·"))
             items.append(Fenced(arranged) if is_sum and len(factors) > 1 else arranged)
         return items[0] if len(items) == 1 else MathRow(tuple(items))
+
+    def _fraction(self, expression: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
+        """Numerator and denominator; 14 x/5 as 2.8 x where decimals are written."""
+        top, bottom = sympy.fraction(expression)
+        number, rest = bottom.as_coeff_Mul()
+        is_fraction = self.in_decimals and number.is_Integer and number != 1
+        if not is_fraction or _decimal_places(int(number)) > DECIMALS:
+            return top, bottom
+        factor, others = top.as_coeff_Mul()
+        return _whole(_rounded(factor / number)) * others, rest
 
     def _power(self, expression: sympy.Pow) -> Node:
         base, exponent = expression.base, expression.exp
@@ -182,6 +197,15 @@ class Arranger:
                 for value, condition in expression.args
             )
         )
+
+
+#: Decimal places up to which a fraction is written as a decimal.
+DECIMALS = 6
+
+
+def _decimal_places(number: int) -> float:
+    """Decimal places of 1/number; infinite if they do not end."""
+    return next((k for k in range(DECIMALS + 1) if 10**k % number == 0), math.inf)
 
 
 def _relation(expression: sympy.Rel) -> str:
