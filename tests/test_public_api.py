@@ -107,7 +107,8 @@ FAMILIES = {
     "results": """
         Audit AuditBatch BracketLoop CanonicalForm CartesianModel Certificate CheckReport
         Controllability Cost CostGrowth Derivatives Distribution DynamicsHistory
-        EigenvalueSweep Exported Fit FlatOutputs GeometryPage Gradient GradientBatch Growth
+        EigenvalueSweep Exported Fit FlatMap FlatOutputs FlatState GeometryPage Gradient
+        GradientBatch Growth
         ImportedModel Instant InstantBatch Integral InvariantMeasure
         InverseDynamicsBatch KinematicHistory Linearization LinearizationBatch
         MeasuredTable MethodMatrices MethodObject Mission MissionLeg OperationCount

@@ -81,6 +81,15 @@ WRITTEN = {
         'measure = ns.structure(ns.load("rolling-disk")).measure  # an InvariantMeasure\n'
         "print(measure.answer, measure.density)"
     ),
+    "FlatMap": (
+        'flat = ns.structure(ns.load("tricycle")).flat.map  # FlatMap\n'
+        "flat.values(flat.configuration([0.0, 0.0, 0.5, 0.2]))"
+    ),
+    "FlatState": (
+        'flat = ns.structure(ns.load("tricycle")).flat.map\n'
+        "found = flat.motion([[0, 0], [0.8, 0], [0, 0.2], [0, 0]])  # FlatState\n"
+        "found.q, found.inputs"
+    ),
     "FlatOutputs": (
         'flat = ns.structure(ns.load("tricycle")).flat  # FlatOutputs\n'
         "print(flat.answer, flat.points, flat.reason)"

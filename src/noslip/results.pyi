@@ -37,8 +37,12 @@ from .geometry.reachable import (
     Controllability as Controllability,
     Statement as Statement,
 )
-from .geometry.invariants import (
+from .geometry.flatness import (
+    FlatMap as FlatMap,
+    FlatState as FlatState,
     FlatOutputs as FlatOutputs,
+)
+from .geometry.invariants import (
     InvariantMeasure as InvariantMeasure,
     Structure as Structure,
     Symmetry as Symmetry,

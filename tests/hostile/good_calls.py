@@ -33,7 +33,15 @@ NOT_MADE = (
     *("JointTemplate", "MethodMatrices", "RunComparison", "StackedMatrices", "MethodObject"),
     *("PathErrors", "Ending", "Quantity", "Fault", "Meaning", "ProgressBar", "Model", "Trailer"),
     *("Distribution", "Growth", "Integral", "Controllability", "Statement", "Structure"),
-    *("Symmetry", "InvariantMeasure", "FlatOutputs", "BracketLoop", "GeometryPage"),
+    *(
+        "Symmetry",
+        "InvariantMeasure",
+        "FlatOutputs",
+        "FlatMap",
+        "FlatState",
+        "BracketLoop",
+        "GeometryPage",
+    ),
     *("Cost", "CostGrowth", "OperationCount", "Plan"),
 )
 

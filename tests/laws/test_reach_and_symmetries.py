@@ -1,7 +1,11 @@
 """Controllability, symmetries, measures and flat outputs, against the literature and runs."""
 
+import brackets
+import casadi as ca
 import numpy as np
 import pytest
+import sympy as sp
+from scipy.integrate import solve_ivp
 from test_constraints_and_brackets import ball, unicycle_with_trailers
 
 import noslip as ns
@@ -145,6 +149,78 @@ def test_the_last_axle_is_the_flat_output(count):
     assert all(f"axle{k}" not in flat.points for k in range(1, count))
 
 
+def flat_map(name):
+    model = unicycle_with_trailers(name) if isinstance(name, int) else ns.load(name)
+    return model, ns.structure(model).flat.map
+
+
+@pytest.mark.parametrize("name", ["tricycle", "agv", "ackermann-car", 0, 1, 2])
+def test_flat_outputs_tell_configuration_and_inputs_and_back(name, rng):
+    _, flat = flat_map(name)
+    assert flat.residual < 1e-12
+    for _ in range(5):
+        q = np.where(np.arange(len(flat.coordinates)) < 3, 2.0, 0.5) * rng.normal(
+            size=len(flat.coordinates)
+        )
+        q[3:] = np.clip(q[3:], -1.0, 1.0)
+        if name == "ackermann-car":  # its linkage leaves no choice
+            q = flat.configuration([*rng.normal(size=3), 0.2 * rng.normal()])
+        assert flat.configuration(flat.values(q), near=q) == pytest.approx(q, abs=1e-10)
+        found = flat.configuration(flat.values(q))  # from the rest: up to whole turns
+        assert np.sin(found - q)[2:] == pytest.approx(0.0, abs=1e-10)
+        inputs = rng.normal(size=2)
+        derivatives = flat.derivatives(q, inputs)
+        ways = [flat.motion(derivatives, backward=b, near=q) for b in (False, True)]
+        errors = [np.max(np.abs([*(w.q - q), *(w.inputs - inputs)])) for w in ways]
+        assert min(errors) < 1e-10
+
+
+def test_curvature_of_flat_outputs_by_hand():
+    _, tricycle = flat_map("tricycle")
+    x, y, heading, curvature = tricycle.values([0.3, -0.2, 0.7, 0.4])
+    wheelbase = ns.load("tricycle").parameter_values()["ell"]
+    assert (x, y, heading) == pytest.approx((0.3, -0.2, 0.7))
+    assert curvature == pytest.approx(np.tan(0.4) / wheelbase, rel=1e-12)
+    _, trailer = flat_map(1)  # 1 m behind the axle of what pulls it
+    x, y, heading, curvature = trailer.values([0.0, 0.0, 0.2, 0.5])
+    assert heading == pytest.approx(0.7)
+    assert (x, y) == pytest.approx((-np.cos(0.7), -np.sin(0.7)))
+    assert curvature == pytest.approx(np.tan(-0.5), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [1, 2])
+def test_inputs_of_flat_outputs_drive_along_their_curve(name):
+    """Rates of the compiled system, integrated, against the inverse at the end."""
+    model, flat = flat_map(name)
+    system = ns.compile(ns.derive(model))
+    x, y = np.polynomial.Polynomial([0, 1.0, 0.1, 0.05]), np.polynomial.Polynomial([0, 0, 0, 0.2])
+
+    def at(t, near=None):
+        rows = [[p.deriv(k)(t) if k else p(t) for p in (x, y)] for k in range(flat.dimension)]
+        return flat.motion(rows, near=near)
+
+    n, params = len(flat.coordinates), system.parameters()
+    begin = at(0.0).q
+
+    def rate(t, q):
+        eta = at(t, q).inputs
+        return system.rates(t, np.concatenate([q, eta]), np.zeros(len(system.inputs)), params)[:n]
+
+    run = solve_ivp(rate, (0.0, 1.2), begin, rtol=1e-11, atol=1e-11)
+    assert run.y[:, -1] == pytest.approx(at(1.2, run.y[:, -1]).q, abs=1e-8)
+    assert np.max(np.abs(run.y[3:, -1])) > 0.1
+
+
+def test_what_flat_outputs_cannot_tell_is_refused():
+    _, flat = flat_map(1)
+    with pytest.raises(ns.FormulationError, match="stand still"):
+        flat.motion(np.zeros((4, 2)))
+    with pytest.raises(ns.FormulationError, match="give 4 rows"):
+        flat.motion(np.ones((2, 2)))
+    with pytest.raises(ns.FormulationError, match="give 4 finite numbers"):
+        flat.configuration([0.0, 0.0])
+
+
 def test_two_trailers_have_chaplygin_form():
     found = ns.structure(unicycle_with_trailers(2))
     assert found.is_chaplygin and found.shape == ("hitch1.angle", "hitch2.angle")
@@ -164,6 +240,37 @@ def test_the_middle_of_the_driven_wheels_is_the_flat_output(name, wheels, left_o
     flat = ns.structure(ns.load(name)).flat
     assert flat.answer == "yes" and f"the middle of {wheels}" in flat.points
     assert left_out in flat.without
+
+
+#: Model → hinge ahead of the first axle and second axle behind it, m; heading, bend and its rate.
+ARTICULATED = {
+    "lhd-noslip": (-1.7, 1.7, "front.angle", "waist.angle"),
+    "roller-racer": (0.7, 0.15, "seat.angle", "steer.angle"),
+}
+
+
+@pytest.mark.parametrize("name", ARTICULATED)
+def test_vehicles_that_bend_are_flat_without_a_point_of_theirs(name):
+    """(2, 3, 4) by SymPy too: Engel's normal form is the chained one, and no more is claimed."""
+    flat = ns.structure(ns.load(name)).flat
+    assert flat.answer == "yes" and flat.flag == (2, 3, 4) and not flat.points and flat.map is None
+    ahead, behind, heading, bend = ARTICULATED[name]
+    fields, q = brackets.articulated(ahead, behind)
+    half = [sp.Rational(1, 3), sp.Rational(2, 5), sp.Rational(1, 4), sp.Rational(3, 7)]
+    assert brackets.growth(fields, q, [2 * sp.atan(x) for x in half], 3) == (2, 3, 4)
+    # the fields are those of the model
+    kin = ns.derive(ns.load(name)).kinematics
+    names = [c.name for c in kin.coordinates]
+    given = [kin.symbols.q, kin.eta, kin.symbols.w, kin.symbols.params]
+    moving = ca.Function("rates", given, [ca.mtimes(kin.N, kin.v)])
+    values = np.zeros(len(names))
+    values[names.index(heading)], values[names.index(bend)] = 0.3, 0.4
+    speeds = ([0.8, 0.5], []) if name == "lhd-noslip" else ([0.8], [0.5])
+    rates = np.array(moving(values, *speeds, kin.probe.params)).ravel()
+    at = dict(zip(q, (0, 0, 0.3, 0.4), strict=True))
+    expected = [float((0.8 * fields[0] + 0.5 * fields[1])[k].subs(at)) for k in range(4)]
+    places = [0, 1, names.index(heading), names.index(bend)]
+    assert rates[places] == pytest.approx(expected, rel=1e-12)
 
 
 def test_trailers_that_are_not_flat_are_not_called_flat():

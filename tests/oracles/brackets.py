@@ -58,6 +58,18 @@ def trailers(count):
     return [drive, turn], q
 
 
+def articulated(ahead, behind):
+    """Two axles with a hinge between, ahead of the first, and the second one behind the hinge.
+
+    x, y and heading of the first; the second body is bent by b against it. Drive, then bend.
+    """
+    _, _, a, b = q = sp.Matrix(sp.symbols("x y a b"))
+    ahead, behind = sp.nsimplify(ahead), sp.nsimplify(behind)
+    across = ahead * sp.cos(b) - behind
+    drive = sp.Matrix([sp.cos(a), sp.sin(a), sp.sin(b) / across, 0])
+    return [drive, sp.Matrix([0, 0, behind / across, 1])], q
+
+
 def disk():
     """Rolling disk of radius 1: contact point, yaw, tilt, spin."""
     _, _, yaw, _, _ = q = sp.Matrix(sp.symbols("x y yaw tilt spin"))

@@ -21,23 +21,16 @@ along each admissible field X_i and with its divergence θ_i,
 A density exists if the one-form that (2) and brackets define is closed
 [FedorovGarciaNaranjoMarrero2015]: X_i α(Z) − Z α(X_i) = α([X_i, Z]) for every field Z that brackets
 reach.
-
-**Flat outputs.** Two motions can be brought into chained form where the derived flag of D grows by
-one up to n [MartinRouchon1994]. Two functions are flat outputs there if the one-form that vanishes
-on the flag's last but one member is a combination of their differentials [LiRespondek2012].
 """
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from noslip.algebra import symmetric_solve
 from noslip.base import Array
@@ -46,12 +39,11 @@ from noslip.geometry.distributions import (
     FieldFrame,
     TracedModel,
     dimension_of,
-    framed,
-    null_space,
     subject_of,
     tangent_space,
 )
-from noslip.geometry.fields import VANISHES, Field, FieldChart, rank_of
+from noslip.geometry.fields import VANISHES, Field, FieldChart
+from noslip.geometry.flatness import FlatOutputs, flat_outputs
 from noslip.kinematics import Kinematics
 from noslip.model import WORLD, Model
 from noslip.simulation import Trajectory
@@ -108,33 +100,6 @@ class InvariantMeasure:
     density: str
     reason: str
     residual: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlatOutputs:
-    """Whether two motions can be brought into chained form, and by which outputs."""
-
-    #: ``yes``, ``no`` or ``undecided``.
-    answer: str
-    #: Ranks of the derived flag.
-    flag: tuple[int, ...]
-    #: Points whose two coordinates in the plane are flat outputs.
-    points: tuple[str, ...]
-    #: Coordinates that were left out, since they follow by integration.
-    without: tuple[str, ...]
-    reason: str
-
-    def text(self) -> str:
-        """The answer, the points and why."""
-        points = f", by {self.named_points()}" if self.points else ""
-        without = f" (without {', '.join(self.without)})" if self.without else ""
-        return f"{self.answer}{points}{without}: {self.reason}"
-
-    def named_points(self) -> str:
-        """The point in the middle of an axle, if one is known, and how many others there are."""
-        named = next((p for p in self.points if p.startswith("the middle")), self.points[0])
-        more = f", one of {len(self.points)} points" if len(self.points) > 1 else ""
-        return f"the coordinates of {named}{more}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -221,6 +186,7 @@ class Structure:
                 "points": list(self.flat.points),
                 "without": list(self.flat.without),
                 "reason": self.flat.reason,
+                "map": self.flat.map.to_json() if self.flat.map else None,
             },
         }
 
@@ -266,7 +232,7 @@ def structure_in(subject: TracedModel) -> Structure:
         is_chaplygin=bool(fields) and meets == 0 and together == dimension,
         shape=_unmoved(chart, fields),
         measure=_measure(equations, frame),
-        flat=_flat(own, params, frame),
+        flat=flat_outputs(own, params, frame),
     )
 
 
@@ -547,156 +513,3 @@ def _recognized(
     if np.max(np.abs(b - power * a)) > AGREES * np.max(np.abs(b)):
         return ""
     return f"(det SᵀMS)^{power:.6g}"
-
-
-# Flat outputs
-
-
-def _flat(kin: Kinematics, params: Array, frame: FieldFrame) -> FlatOutputs:
-    """The derived flag, and the points whose coordinates are flat outputs.
-
-    Angles of round wheels follow by integration and are left out; so are, where that does
-    not give a point, all angles on which no other rate depends, such as those of casters.
-    """
-    if len(frame.generators) != 2:
-        return FlatOutputs(
-            answer="undecided",
-            flag=(),
-            points=(),
-            without=(),
-            reason=f"the test is for two motions; here are {len(frame.generators)}",
-        )
-    rolled, followers = _rolled(kin, frame), _followers(kin, frame)
-    found = _flat_without(kin, params, frame, rolled)
-    if found.points or set(followers) == set(rolled):
-        return found
-    smaller = _flat_without(kin, params, frame, followers)
-    if not smaller.points:
-        return found
-    more = " and ".join(name for name in smaller.without if name not in found.without)
-    if found.answer == "yes":
-        numbers = ", ".join(map(str, found.flag))
-        reason = f"{smaller.reason}; with {more}, ({numbers}) and no such point was found"
-        return dataclasses.replace(smaller, reason=reason)
-    reason = f"{found.reason}; without {more}, too, it is flat, by {smaller.named_points()}"
-    return dataclasses.replace(found, reason=reason)
-
-
-def _flat_without(
-    kin: Kinematics, params: Array, frame: FieldFrame, without: tuple[str, ...]
-) -> FlatOutputs:
-    """The same, with coordinates left out."""
-    if without:
-        smaller, _ = framed(kin, params, without)
-        if _rank(smaller.chart, smaller.generators) == len(smaller.generators):
-            frame = smaller
-        else:  # a motion is that of what would be left out
-            without = ()
-    chart = frame.chart
-    flag = [list(frame.generators)]
-    ranks = [_rank(chart, flag[0])]
-    # of what brackets reach: what integrates cannot change
-    n = _rank(chart, frame.reached)
-    while ranks[-1] < n:
-        last = flag[-1]
-        candidates = [chart.bracket(X, Y) for i, X in enumerate(last) for Y in last[i + 1 :]]
-        basis = list(last)
-        values = chart.values(basis)[0]
-        found = chart.values(candidates)[0]
-        for k, candidate in enumerate(candidates):
-            trial = np.hstack([values, found[:, k : k + 1]])
-            if rank_of(trial).value > values.shape[1]:
-                basis.append(candidate)
-                values = trial
-        if len(basis) == len(last):
-            break
-        flag.append(basis)
-        ranks.append(len(basis))
-    numbers = ", ".join(map(str, ranks))
-    said = f"the derived flag has the ranks ({numbers}) in dimension {n}"
-    if ranks != list(range(2, n + 1)):
-        whole = ranks[0] == 2 and ranks[-1] == n
-        return FlatOutputs(
-            answer="no" if whole else "undecided",
-            flag=tuple(ranks),
-            points=(),
-            without=without,
-            reason=f"{said}; chained form needs 2 to {n} in steps of one",
-        )
-    before = flag[-2] if len(flag) > 1 else None
-    points = _flat_points(kin, frame, before) if before is not None else ()
-    return FlatOutputs(answer="yes", flag=tuple(ranks), points=points, without=without, reason=said)
-
-
-def _hinges(kin: Kinematics) -> list[int]:
-    """Coordinates of joints with one coordinate, not with the world."""
-    return [
-        node.coordinates.start
-        for node in kin.tree.nodes
-        if node.coordinates.stop - node.coordinates.start == 1 and node.joint.parent != WORLD
-    ]
-
-
-def _moves(kin: Kinematics, frame: FieldFrame) -> NDArray[np.bool_]:
-    """(nq, nq) whether the rate of one coordinate depends on another one."""
-    chart = frame.chart
-    rates = ca.horzcat(*[f.components for f in frame.generators])
-    found = np.zeros((kin.num_coordinates, kin.num_coordinates), dtype=bool)
-    for j in range(kin.num_coordinates):
-        slopes = ca.reshape(ca.jacobian(ca.vec(rates), kin.symbols.q[j]), rates.shape)
-        if slopes.nnz():
-            for values in chart.evaluate(slopes):
-                found[list(chart.kept), j] |= np.max(np.abs(values), axis=1) > VANISHES
-    return found
-
-
-def _rolled(kin: Kinematics, frame: FieldFrame) -> tuple[str, ...]:
-    """Angles of joints on which no admissible motion depends: those of round wheels."""
-    moved = _moves(kin, frame)
-    return tuple(kin.coordinates[k].name for k in _hinges(kin) if not np.any(moved[:, k]))
-
-
-def _followers(kin: Kinematics, frame: FieldFrame) -> tuple[str, ...]:
-    """Angles of joints on which no rate of what remains depends: of wheels, and of casters."""
-    moved = _moves(kin, frame)
-    out = set(_hinges(kin))
-    while needed := {k for k in out if any(moved[j, k] for j in range(len(moved)) if j not in out)}:
-        out -= needed
-    return tuple(kin.coordinates[k].name for k in sorted(out))
-
-
-def _flat_points(kin: Kinematics, frame: FieldFrame, before: Sequence[Field]) -> tuple[str, ...]:
-    """Points whose differentials the last one-form of the flag is a combination of."""
-    chart, found = frame.chart, []
-    candidates = [(f"{t.contact.name}", chart.numeric(t.point)) for t in kin.contacts]
-    candidates += [
-        (
-            f"the middle of {a.contact.name} and {b.contact.name}",
-            chart.numeric((a.point + b.point) / 2),
-        )
-        for a, b in itertools.combinations(kin.contacts, 2)
-        if a.contact.body != b.contact.body
-    ]
-    candidates += [
-        (f"the origin of {node.body.name}", chart.numeric(node.p_WB)) for node in kin.tree.nodes
-    ]
-    values = chart.values(list(before))
-    whole = chart.values(frame.reached)
-    for name, point in candidates:
-        slopes = chart.evaluate(ca.densify(ca.jacobian(point[:2], chart.q)))
-        holds = True
-        for slope, span, free in zip(slopes, values, whole, strict=True):
-            # within what brackets reach: the form that vanishes on the span
-            basis, _ = np.linalg.qr(free)
-            inner = basis.T @ span
-            form = null_space(inner.T).T
-            differentials = (slope / chart.sizes) @ basis
-            if len(form) != 1 or np.linalg.matrix_rank(differentials, tol=1e-9) < 2:
-                holds = False
-                break
-            share = np.linalg.lstsq(differentials.T, form[0], rcond=None)[0]
-            rest = differentials.T @ share - form[0]
-            holds = holds and float(np.max(np.abs(rest))) < AGREES
-        if holds:
-            found.append(name)
-    return tuple(dict.fromkeys(found))
