@@ -38,7 +38,7 @@ WIDTHS = {
     "base": 59,
     "algebra": 37,
     "expressions": 36,
-    "model": 106,
+    "model": 105,
     "kinematics": 25,
     "formulations": 25,
     "engines": 42,
@@ -62,7 +62,6 @@ ALLOWED = {
     ("simulation", ""): "run.plot() and run.animate() are the public functions of that name",
     ("analysis", ""): "sweep.plot() is the public function of that name",
     ("engines", ""): "object code on disk is loaded by the version that stored it",
-    ("control", "library"): "a plant may be named as a model of the library",
 }
 
 #: The folders of each package, in the order data flows: none imports from a later one.

@@ -47,8 +47,10 @@ from .model.model import (
 from .model.files import (
     save_model as save_model,
 )
-from .library import (
+from .model.catalogs import (
     load as load,
+)
+from .library import (
     MODELS as MODELS,
 )
 from .bridges.robots import (

@@ -84,7 +84,6 @@ from noslip.engines import System, require_system
 from noslip.engines import compile as compile_system
 from noslip.expressions import Scalar, nominal
 from noslip.formulations import derive
-from noslip.library import load
 from noslip.model import (
     ZERO,
     Finding,
@@ -95,6 +94,7 @@ from noslip.model import (
     ScenarioPlant,
     Vocabulary,
     hint,
+    load,
 )
 from noslip.simulation import (
     AbstractInputLaw,

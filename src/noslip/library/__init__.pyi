@@ -2,7 +2,6 @@
 
 from .models import (
     MODELS as MODELS,
-    load as load,
 )
 from .templates import (
     AskedSize as AskedSize,

@@ -1,13 +1,12 @@
-"""The list of ready models, and `load`."""
+"""The list of ready models, a catalog of `load`."""
 
 from __future__ import annotations
 
 import importlib
-import os
 from pathlib import Path
 
-from noslip import Model, ModelError
-from noslip.base import ArgumentError, nearest
+from noslip import Model
+from noslip.model import add_catalog
 
 #: Name of a model → module of this package and function that build it, or its model file.
 MODELS: dict[str, str] = {
@@ -53,37 +52,14 @@ MODELS: dict[str, str] = {
 }
 
 
-def load(source: str | Path) -> Model:
-    """A model by its library name, or from a model file.
+def build(name: str) -> Model:
+    """The model that a name of :data:`MODELS` stands for."""
+    if MODELS[name].endswith(".toml"):
+        from noslip.model import load_model
 
-    Parameters
-    ----------
-    source : a name of :data:`MODELS`, such as ``"agv"``, or the path of a model file.
+        return load_model(Path(__file__).with_name(MODELS[name]))
+    module, _, function = MODELS[name].partition(":")
+    return getattr(importlib.import_module(f"noslip.library.{module}"), function)()
 
-    Raises
-    ------
-    ModelError : if there is no such model or file, or the file has faults (all are listed).
-    """
-    if isinstance(source, str) and source in MODELS:
-        if MODELS[source].endswith(".toml"):
-            from noslip.model import load_model
 
-            return load_model(Path(__file__).with_name(MODELS[source]))
-        module, _, function = MODELS[source].partition(":")
-        return getattr(importlib.import_module(f"noslip.library.{module}"), function)()
-    if not isinstance(source, str | Path):
-        raise ArgumentError(
-            f"load takes a name of the library or a path, got {type(source).__name__}",
-            "source, argument of load",
-            'write load("agv") or load("robot.toml")',
-        )
-    path = Path(source)
-    from noslip.model import is_model_file, load_model, meant_file, model_suffixes
-
-    if os.path.exists(path) or is_model_file(path):
-        return load_model(path)
-    fix = nearest(str(source), MODELS, more="`noslip list` shows all")
-    fix += f", or give the path of a {model_suffixes()} file"
-    if meant := meant_file(path):
-        fix = f"did you mean '{meant}'?"
-    raise ModelError(f"there is no model '{source}'", "the library and this folder", fix)
+add_catalog(MODELS, build)

@@ -55,13 +55,14 @@ from .rows import (
     JointAxis as JointAxis,
     RowWrench as RowWrench,
 )
+from .catalogs import (
+    add_catalog as add_catalog,
+    load as load,
+)
 from .files import (
     AbstractModelFormat as AbstractModelFormat,
     Toml as Toml,
-    is_model_file as is_model_file,
     load_model as load_model,
-    meant_file as meant_file,
-    model_suffixes as model_suffixes,
     model_to_toml as model_to_toml,
     parse_force as parse_force,
     parse_model as parse_model,
