@@ -60,6 +60,8 @@ REAL, SINGLE, WHOLE, TRUTH, PLACE = ElementType
 REALS = (REAL, SINGLE)
 #: Names of kinds within those of LLVM's own functions.
 _SHORT: dict[str, str] = {REAL: "f64", WHOLE: "i64"}
+#: Quotients are written by a function of our own where a card's are slow.
+DIVISION = {REAL: "fdiv"}
 #: LLVM's number for the memory of a GPU.
 GLOBAL = "addrspace(1)"
 
@@ -92,12 +94,50 @@ def alignment(kind: str) -> int:
     return 4 if kind == SINGLE else 8
 
 
-def _operation(words: dict[str, str]) -> Callable[[Value, Operand], Value]:
-    """A Python operator as the instruction for the kind of its operands."""
+def _operation(
+    words: dict[str, str], *, is_turned: bool = False
+) -> Callable[[Value, Operand], Value]:
+    """A Python operator as the instruction for the kind of its operands, which may be turned."""
 
     def write(a: Value, other: Operand) -> Value:
+        if is_turned:
+            a, other = a.writer.of(other, a.kind), a
         return a.writer.binary(words, a, other)
 
+    return write
+
+
+def _conversion(word: str, kind: str, says: str) -> Callable[[IRWriter, Value], Value]:
+    """A method that makes numbers of a kind of those of another."""
+
+    def write(writer: IRWriter, a: Value) -> Value:
+        return writer.emit(f"{word} {a.typed} to {vector_type(a.width, kind)}", kind, a.width)
+
+    write.__doc__ = says
+    return write
+
+
+def _function(word: str, says: str) -> Callable[..., Value]:
+    """A method that calls LLVM's own function of numbers of one kind."""
+
+    def write(writer: IRWriter, *operands: Operand) -> Value:
+        values = writer.alike(*operands)
+        width, kind = values[0].width, values[0].kind
+        name, vector = intrinsic(word, width, kind), values[0].type
+        writer.declared.add(f"declare {vector} @{name}({', '.join([vector] * len(values))})")
+        return writer.call(name, *values)
+
+    write.__doc__ = says
+    return write
+
+
+def _constant(kind: str, says: str) -> Callable[[IRWriter, float], Value]:
+    """A method that gives a number of a kind, the same in all lanes."""
+
+    def write(writer: IRWriter, number: float) -> Value:
+        return writer.widen(writer.of(number, kind), writer.lanes)
+
+    write.__doc__ = says
     return write
 
 
@@ -121,7 +161,10 @@ class Value:
 
     __add__ = __radd__ = _operation({REAL: "fadd", WHOLE: "add"})
     __sub__ = _operation({REAL: "fsub", WHOLE: "sub"})
+    __rsub__ = _operation({REAL: "fsub", WHOLE: "sub"}, is_turned=True)
     __mul__ = __rmul__ = _operation({REAL: "fmul", WHOLE: "mul"})
+    __truediv__ = _operation(DIVISION)
+    __rtruediv__ = _operation(DIVISION, is_turned=True)
     __and__ = _operation({WHOLE: "and", TRUTH: "and"})
     __or__ = _operation({WHOLE: "or", TRUTH: "or"})
     __xor__ = _operation({WHOLE: "xor", TRUTH: "xor"})
@@ -131,25 +174,14 @@ class Value:
     __gt__ = _comparison("ogt", "sgt")
     __le__ = _comparison("ole", "sle")
     __ge__ = _comparison("oge", "sge")
-
-    def __rsub__(self, other: Operand) -> Value:
-        return self.writer.of(other, self.kind) - self
-
-    def __truediv__(self, other: Operand) -> Value:
-        return self.writer.quotient(self, other)
-
-    def __rtruediv__(self, other: Operand) -> Value:
-        return self.writer.of(other, self.kind) / self
+    #: Whether the numbers are equal; false where one is nan.
+    equals = _comparison("oeq", "eq")
 
     def __neg__(self) -> Value:
         return self.writer.emit(f"fneg {self.typed}", self.kind, self.width)
 
     def __invert__(self) -> Value:
         return self ^ (True if self.kind == TRUTH else -1)
-
-    def equals(self, other: Operand) -> Value:
-        """Whether the numbers are equal; false where one is nan."""
-        return self.writer.compare("oeq", "eq", self, other)
 
     def is_nan(self) -> Value:
         """Whether it is nan."""
@@ -236,34 +268,24 @@ class IRWriter:
         return Value(self, name, kind, self.lanes if width is None else width)
 
     def binary(self, words: dict[str, str], a: Value, other: Operand) -> Value:
+        """The instruction on two operands."""
         a, b = self.alike(a, other)
         word = words[REAL if a.kind == SINGLE else a.kind]
         return self.emit(f"{word} {a.typed}, {b.name}", a.kind, a.width)
-
-    def quotient(self, a: Value, other: Operand) -> Value:
-        """a/b; where a card's is slow, by a function of our own."""
-        return self.binary({REAL: "fdiv"}, a, other)
 
     def compare(self, of_reals: str, of_wholes: str, a: Value, other: Operand) -> Value:
         a, b = self.alike(a, other)
         words = f"fcmp {of_reals}" if a.kind in REALS else f"icmp {of_wholes}"
         return self.emit(f"{words} {a.typed}, {b.name}", TRUTH, a.width)
 
-    def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
-        """a b + c, rounded once."""
-        return self._intrinsic("fma", a, b, c)
-
-    def sqrt(self, a: Operand) -> Value:
-        """√a, nan below zero."""
-        return self._intrinsic("sqrt", a)
-
-    def abs(self, a: Operand) -> Value:
-        """|a|."""
-        return self._intrinsic("fabs", a)
-
-    def copysign(self, size: Operand, sign: Operand) -> Value:
-        """|size| with the sign of the other."""
-        return self._intrinsic("copysign", size, sign)
+    fma = _function("fma", "a b + c, rounded once.")
+    sqrt = _function("sqrt", "√a, nan below zero.")
+    abs = _function("fabs", "|a|.")
+    copysign = _function("copysign", "|size| with the sign of the other.")
+    bits = _conversion("bitcast", WHOLE, "The bits of a double as a whole number.")
+    from_bits = _conversion("bitcast", REAL, "The double of these bits.")
+    to_real = _conversion("sitofp", REAL, "A whole number as a double.")
+    to_whole = _conversion("zext", WHOLE, "A truth as 0 or 1.")
 
     def where(self, condition: Value, a: Operand, b: Operand) -> Value:
         """Value a in lanes where the condition holds, b in the others."""
@@ -273,23 +295,19 @@ class IRWriter:
         text = f"select {condition.typed}, {one.typed}, {other.typed}"
         return self.emit(text, one.kind, width)
 
-    def bits(self, a: Value) -> Value:
-        """The bits of a double as a whole number."""
-        return self.emit(f"bitcast {a.typed} to {vector_type(a.width, WHOLE)}", WHOLE, a.width)
-
-    def from_bits(self, a: Value) -> Value:
-        """The double of these bits."""
-        return self.emit(f"bitcast {a.typed} to {vector_type(a.width)}", REAL, a.width)
-
-    def to_real(self, a: Value) -> Value:
-        """A whole number as a double."""
-        return self.emit(f"sitofp {a.typed} to {vector_type(a.width)}", REAL, a.width)
-
     def call(self, name: str, *arguments: Value) -> Value:
         """Value of a function of vectors in the same module."""
         listed = ", ".join(argument.typed for argument in arguments)
         width, kind = arguments[0].width, arguments[0].kind
         return self.emit(f"call {vector_type(width, kind)} @{name}({listed})", kind, width)
+
+    def any(self, condition: Value) -> Value:
+        """Whether a condition holds in some lane."""
+        if condition.width == 1:
+            return condition
+        name = f"llvm.vector.reduce.or.v{condition.width}i1"
+        self.declared.add(f"declare i1 @{name}({vector_type(condition.width, TRUTH)})")
+        return self.emit(f"call i1 @{name}({condition.typed})", TRUTH, 1)
 
     def replace_where(
         self, condition: Value, values: Sequence[Value], function: str, argument: Value
@@ -307,7 +325,7 @@ class IRWriter:
         types = [vector_type(self.lanes, value.kind) for value in values]
         returned = f"{{ {', '.join(types)} }}"
         self.lines += [
-            f"  br i1 {self._any(condition)}, label %{fallback}, label %{after}",
+            f"  br i1 {self.any(condition).name}, label %{fallback}, label %{after}",
             f"{fallback}:",
             f"  %{fallback}_all = call {returned} @{function}({argument.typed})",
         ]
@@ -360,22 +378,6 @@ class IRWriter:
         for c in coefficients[-2::-1]:
             total = self.fma(total, z, c)
         return self.widen(self.of(total, z.kind), z.width)
-
-    def _any(self, condition: Value) -> str:
-        """Whether a condition holds in some lane."""
-        if self.lanes == 1:
-            return condition.name
-        name = f"llvm.vector.reduce.or.v{self.lanes}i1"
-        self.declared.add(f"declare i1 @{name}({vector_type(self.lanes, TRUTH)})")
-        return self.emit(f"call i1 @{name}({condition.typed})", TRUTH).name
-
-    def _intrinsic(self, word: str, *operands: Operand) -> Value:
-        values = self.alike(*operands)
-        width, kind = values[0].width, values[0].kind
-        name, vector = intrinsic(word, width, kind), vector_type(width, kind)
-        listed = ", ".join([vector] * len(operands))
-        self.declared.add(f"declare {vector} @{name}({listed})")
-        return self.call(name, *values)
 
 
 CONSTANT = "addrspace(4)"  # LLVM's number for a GPU's memory for constants
@@ -589,10 +591,10 @@ class Flow(IRWriter):
         self.work_size = 0  # words of memory that the function is given for its arrays
 
     # numbers
-    def quotient(self, a: Value, other: Operand) -> Value:
-        """a/b; of a thread of a GPU by the function that its programs use too."""
-        if not self.target.is_thread:
-            return super().quotient(a, other)
+    def binary(self, words: dict[str, str], a: Value, other: Operand) -> Value:
+        """The instruction on two operands; a thread divides by the function of its programs."""
+        if words is not DIVISION or not self.target.is_thread:
+            return super().binary(words, a, other)
         a, b = self.alike(a, other)
         return self.call("quotient" if a.kind == self.target.number else "quotient_of_times", a, b)
 
@@ -603,17 +605,9 @@ class Flow(IRWriter):
         self.declared.add(f"@{name} = internal {CONSTANT} constant {shape} [{listed}], align 8")
         return ConstantTable(self, name, kind)
 
-    def real(self, number: float) -> Value:
-        """A number in all lanes."""
-        return self.widen(self.of(number, REAL), self.lanes)
-
-    def whole(self, number: int) -> Value:
-        """A whole number in all lanes."""
-        return self.widen(self.of(number, WHOLE), self.lanes)
-
-    def truth(self, number: bool) -> Value:
-        """Whether something holds, in all lanes."""
-        return self.widen(self.of(number, TRUTH), self.lanes)
+    real = _constant(REAL, "A number in all lanes.")
+    whole = _constant(WHOLE, "A whole number in all lanes.")
+    truth = _constant(TRUTH, "Whether something holds, in all lanes.")
 
     def least(self, a: Operand, b: Operand) -> Value:
         """The smaller of two, the first if one is nan."""
@@ -624,10 +618,6 @@ class Flow(IRWriter):
         """The larger of two, the first if one is nan."""
         a, b = self.alike(a, b)
         return self.where(b > a, b, a)
-
-    def to_whole(self, a: Value) -> Value:
-        """A truth as 0 or 1."""
-        return self.emit(f"zext {a.typed} to {vector_type(a.width, WHOLE)}", WHOLE, a.width)
 
     def is_finite(self, a: Value) -> Value:
         """Whether it is neither nan nor infinite."""
@@ -661,14 +651,14 @@ class Flow(IRWriter):
     # memory
     def local(self, kind: str) -> Buffer:
         """A number of each lane on the stack, which LLVM keeps in a register."""
-        place = self._on_stack(1, kind)
+        place = self._on_stack(kind, 1)
         return Buffer(self, place, kind, self.depth)
 
     def array(self, size: int, kind: str = "", *, is_scratch: bool = False) -> Buffer:
         """Numbers of each lane; in scratch, lanes that a branch leaves out may be written over."""
         size, kind = max(1, size), kind or self.target.number
         if self.target.on_stack:
-            place = self._on_stack(size, kind)
+            place = self._on_stack(kind, size)
         else:
             place = self.value(f"%w{self.work_size}", PLACE, 1)
             at = f"getelementptr i64, ptr %work, i64 {self.work_size}"
@@ -681,15 +671,17 @@ class Flow(IRWriter):
     def registers(self, size: int) -> Buffer:
         """Numbers that no function sees and that have no index at run time: LLVM's registers."""
         number = self.target.number
-        return Buffer(self, self._on_stack(max(1, size), number), number, self.depth)
+        return Buffer(self, self._on_stack(number, max(1, size)), number, self.depth)
 
-    def _on_stack(self, size: int, kind: str) -> Value:
+    def _on_stack(self, kind: str, size: int = 0) -> Value:
+        """Numbers of each lane on the stack; without a size, one number of all of them."""
         place = self.value(f"%m{len(self.head)}", PLACE, 1)
-        # LLVM makes no register of an array with one truth, and a GPU's memory is far
-        is_alone = size == 1 and self.target.is_thread
-        held = vector_type(self.lanes, kind)
-        held = held if is_alone else f"[{size} x {held}]"
-        aligned = alignment(kind) if self.target.is_thread else 64
+        held, aligned = kind, alignment(kind)
+        if size:
+            held, is_thread = vector_type(self.lanes, kind), self.target.is_thread
+            # LLVM makes no register of an array with one truth, and a GPU's memory is far
+            held = held if size == 1 and is_thread else f"[{size} x {held}]"
+            aligned = aligned if is_thread else 64
         self.head.append(f"  {place.name} = alloca {held}, align {aligned}")
         return place
 
@@ -758,14 +750,6 @@ class Flow(IRWriter):
         self.count_ += 1
         return f"{word}{self.count_}"
 
-    def any(self, condition: Value) -> Value:
-        """Whether a condition holds in some lane."""
-        if condition.width == 1:
-            return condition
-        name = f"llvm.vector.reduce.or.v{condition.width}i1"
-        self.declared.add(f"declare i1 @{name}({vector_type(condition.width, TRUTH)})")
-        return self.emit(f"call i1 @{name}({condition.typed})", TRUTH, 1)
-
     def is_within(self, scope: tuple[int, ...]) -> bool:
         """Whether the current position is in a branch, or in one nested in it."""
         return self.scope[: len(scope)] == scope
@@ -809,7 +793,7 @@ class Flow(IRWriter):
 
     def count(self, start: int | Value, stop: int | Value, step: int = 1) -> Iterator[Value]:
         """Whole numbers at run time, the same in all lanes; at least one."""
-        place, body, after = self._on_stack_once(), self.label("count"), self.label("after")
+        place, body, after = self._on_stack(WHOLE), self.label("count"), self.label("after")
         self.store(place, self.of(start, WHOLE))
         self.lines.append(f"  br label %{body}\n{body}:")
         with self._inside():
@@ -819,11 +803,6 @@ class Flow(IRWriter):
             self.store(place, following)
             goes_on = following < stop
             self.lines.append(f"  br {goes_on.typed}, label %{body}, label %{after}\n{after}:")
-
-    def _on_stack_once(self) -> Value:
-        place = self.value(f"%m{len(self.head)}", PLACE, 1)
-        self.head.append(f"  {place.name} = alloca i64, align 8")
-        return place
 
     def each(self, n: int) -> Iterator[int | Value]:
         """Numbers 0 to n − 1: written out where they are few."""
