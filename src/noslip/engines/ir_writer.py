@@ -61,7 +61,7 @@ REALS = (REAL, SINGLE)
 #: Names of kinds within those of LLVM's own functions.
 _SHORT: dict[str, str] = {REAL: "f64", WHOLE: "i64"}
 #: Quotients are written by a function of our own where a card's are slow.
-DIVISION = {REAL: "fdiv"}
+DIVISION: dict[str, str] = {REAL: "fdiv"}
 #: LLVM's number for the memory of a GPU.
 GLOBAL = "addrspace(1)"
 
@@ -219,10 +219,6 @@ class IRWriter:
     def argument(self, name: str, kind: str = REAL) -> Value:
         """A vector that the function is given."""
         return Value(self, f"%{name}", kind, self.lanes)
-
-    def value(self, name: str, kind: str, width: int) -> Value:
-        """A value by its name."""
-        return Value(self, name, kind, width)
 
     def of(self, operand: Operand, kind: str) -> Value:
         """An operand as a value; a Python number is one for all lanes."""
@@ -430,21 +426,23 @@ class Block:
     width: int = 1
 
 
+@dataclass(slots=True, eq=False)
 class Buffer:
     """Numbers of each lane in memory: number k of all lanes stand side by side.
 
     Parameters
     ----------
-    place, first : address of a number, and which number after it is the first.
+    f : the function.
+    origin, first : address of a number, and which number after it is the first.
+    kind : of the numbers.
     depth : of the branch whose lanes it belongs to; those in deeper ones are blended.
     """
 
-    __slots__ = ("depth", "f", "first", "kind", "origin")
-
-    def __init__(
-        self, f: Flow, place: Value, kind: str = REAL, depth: float = 0, first: int = 0
-    ) -> None:
-        self.f, self.origin, self.kind, self.depth, self.first = f, place, kind, depth, first
+    f: Flow
+    origin: Value
+    kind: str = REAL
+    depth: float = 0
+    first: int = 0
 
     @property
     def place(self) -> Value:
@@ -470,7 +468,7 @@ class Buffer:
         f = self.f
         if f.lanes > 1 or i.width == 1:
             return self[i]
-        total = f.value("poison", self.kind, i.width)
+        total = Value(f, "poison", self.kind, i.width)
         for k in range(i.width):
             at = self.at(i.start + k)
             one = f.emit(f"load atomic {self.kind}, {at.typed} monotonic, align 8", self.kind, 1)
@@ -529,13 +527,13 @@ class Variables:
         return self._known[name][0]
 
 
+@dataclass(slots=True, eq=False)
 class Given:
     """Memory passed to the function, with an index for each lane or one for all."""
 
-    __slots__ = ("f", "kind", "place")
-
-    def __init__(self, f: Flow, place: Value, kind: str = REAL) -> None:
-        self.f, self.place, self.kind = f, place, kind
+    f: Flow
+    place: Value
+    kind: str = REAL
 
     def __getitem__(self, k: int | Value) -> Value:
         return self.f.gather(self.f.offset(self.place, k, self.kind), self.kind)
@@ -546,13 +544,13 @@ class Given:
         f.scatter(f.offset(self.place, k, self.kind), converted)
 
 
+@dataclass(slots=True, eq=False)
 class ConstantTable:
     """Numbers in the memory for constants of a GPU, from where all threads read the same."""
 
-    __slots__ = ("f", "kind", "name")
-
-    def __init__(self, f: Flow, name: str, kind: str) -> None:
-        self.f, self.name, self.kind = f, name, kind
+    f: Flow
+    name: str
+    kind: str
 
     def __getitem__(self, k: Value) -> Value:
         place = f"ptr {CONSTANT}"
@@ -660,7 +658,7 @@ class Flow(IRWriter):
         if self.target.on_stack:
             place = self._on_stack(kind, size)
         else:
-            place = self.value(f"%w{self.work_size}", PLACE, 1)
+            place = Value(self, f"%w{self.work_size}", PLACE, 1)
             at = f"getelementptr i64, ptr %work, i64 {self.work_size}"
             self.head.append(f"  {place.name} = {at}")
             words = -(-size * self.lanes * alignment(kind) // 8)
@@ -675,7 +673,7 @@ class Flow(IRWriter):
 
     def _on_stack(self, kind: str, size: int = 0) -> Value:
         """Numbers of each lane on the stack; without a size, one number of all of them."""
-        place = self.value(f"%m{len(self.head)}", PLACE, 1)
+        place = Value(self, f"%m{len(self.head)}", PLACE, 1)
         held, aligned = kind, alignment(kind)
         if size:
             held, is_thread = vector_type(self.lanes, kind), self.target.is_thread
@@ -855,7 +853,7 @@ class Flow(IRWriter):
         for ask in each[1:]:
             ends.append(ends[-1] + ask)
         begin = self.emit(f"atomicrmw add {counter.typed}, {ends[-1].typed} monotonic", WHOLE, 1)
-        taken = self.value("poison", WHOLE, self.lanes)
+        taken = Value(self, "poison", WHOLE, self.lanes)
         for j, (end, ask) in enumerate(zip(ends, each, strict=True)):
             place = begin + (end - ask)
             taken = self.emit(f"insertelement {taken.typed}, {place.typed}, i64 {j}", WHOLE)

@@ -181,7 +181,7 @@ class _EpisodeWriter:
         if name not in self._loaded:
             place = word_of_record(THREAD_WORDS.index(name))
             self.f.head.append(f"  %{name} = load {kind}, {place}, align 8")
-            self._loaded[name] = self.f.value(f"%{name}", kind, 1)
+            self._loaded[name] = Value(self.f, f"%{name}", kind, 1)
         return self._loaded[name]
 
     def vector(self, name: str, kind: str = ElementType.REAL) -> Given:
@@ -367,7 +367,7 @@ def _print_others(shape: EpisodeShape) -> str:
     s.declare(ElementType.TRUTH, "is_fresh", "has_ended")
     moving, last = _Moving(f, shape), _passed_size(shape) - 2
     margins = f.array(len(bases) * (1 + len(shape.speeds)), is_scratch=True)
-    passed = Given(f, f.value("%passed", ElementType.PLACE, 1))
+    passed = Given(f, Value(f, "%passed", ElementType.PLACE, 1))
     _split(passed, moving.kept, shape)
     s.left, s.basis = (_to_whole(f, passed[last + k]) for k in range(2))
     s.is_fresh = f.truth(False)
@@ -411,11 +411,11 @@ def print_thread_period(shape: EpisodeShape) -> str:
     """Text of the kernel whose threads take one environment after another."""
     w = _EpisodeWriter(shape)
     f, s = w.f, w.s
-    s.env = f.value("%thread", ElementType.WHOLE, 1)
+    s.env = Value(f, "%thread", ElementType.WHOLE, 1)
     with f.repeat() as loop:
         loop.leave(s.env >= w.number("n"))
         w.step()
-        s.env = s.env + f.value("%threads", ElementType.WHOLE, 1)
+        s.env = s.env + Value(f, "%threads", ElementType.WHOLE, 1)
     body = f.kernel()
     others = [_print_others(shape)] if len(shape.periods) > 1 else []
     period = shape.periods[0].text("period", is_hot=True)

@@ -44,9 +44,9 @@ from noslip.simulation.loop.rules import (
 )
 from noslip.simulation.loop.steps import (
     ask_roughness,
-    enclose_states,
+    dense_enclosure,
+    dense_state,
     find_inputs,
-    interpolate,
     partial_step,
     settle,
     state_within,
@@ -126,7 +126,7 @@ def _is_resolved(w: LoopWriter) -> Value:
     """Whether no event can cross zero more than once between s.left and s.right."""
     f, s, shape = w.f, w.s, w.shape
     num_events = shape.num_events - shape.num_angles
-    enclose_states(w, s.left, s.right, s.h_try)
+    dense_enclosure(w, s.left, s.right, s.h_try)
     w.call("enclosures", f.fma(s.left, s.h_try, s.t), w.box, w.inputs, w.bounds)
     step = (s.right - s.left) * s.h_try
     is_short = s.right - s.left <= 0.25
@@ -231,7 +231,7 @@ def _values_at_check(w: LoopWriter) -> None:
 def event_values(w: LoopWriter, theta: Value, out: Buffer) -> None:
     """Values of all events on the dense output at θ."""
     s = w.s
-    interpolate(w, theta, w.point)
+    dense_state(w, theta, w.point)
     _values(w, w.f.fma(theta, s.h_try, s.t), out)
 
 

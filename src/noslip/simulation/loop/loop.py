@@ -112,7 +112,7 @@ from noslip.simulation.loop.steps import (
     try_step,
     update_generator,
 )
-from noslip.simulation.loop.writer import GOES_ON, NEW, LoopWriter, Shape
+from noslip.simulation.loop.writer import GOES_ON, NEW, LoopWriter, Shape, once
 
 # The polynomial is good enough where this share of its error before the correction (5) is within
 # the tolerance. The correction leaves about a sixth of it. What the ends of steps are off
@@ -146,27 +146,21 @@ def spoil(w: LoopWriter) -> None:
     Given(w.f, w.node[0])[1] = w.f.real(1.0)
 
 
-def is_spoiled(w: LoopWriter) -> Value:
-    """Whether the stages of the step from the node are overwritten."""
-    return ~Given(w.f, w.node[0])[1].equals(0.0)
-
-
 def time_of(w: LoopWriter, k: Value) -> Value:
     """Time of node k."""
     return Given(w.f, w.nodes.place)[(k & (NUM_NODES - 1)) * w.node_size]
 
 
 # the polynomial
-def _stencil(w: LoopWriter, row: int) -> Given:
-    """One row of the stencil: node positions, c, ℓ', weights of values and of slopes."""
-    return Given(w.f, w.f.offset(w.stencil.place, NUM_NODES * row))
+def _stencil(w: LoopWriter, row: int, count: int = NUM_NODES) -> list[Value]:
+    """Numbers of the stencil: node positions, c, ℓ', weights of values and of slopes."""
+    table = Given(w.f, w.f.offset(w.stencil.place, NUM_NODES * row))
+    return [table[j] for j in range(count)]
 
 
-def _numbers(table: Given) -> list[Value]:
-    return [table[j] for j in range(NUM_NODES)]
-
-
-def _store(table: Given, values: list[Value]) -> None:
+def _store(w: LoopWriter, row: int, values: list[Value]) -> None:
+    """Numbers of the stencil; in the last row the share of the defect that corrects."""
+    table = Given(w.f, w.f.offset(w.stencil.place, NUM_NODES * row))
     for j, value in enumerate(values):
         table[j] = value
 
@@ -188,21 +182,13 @@ def _add_nodes(w: LoopWriter, h: Value, a: list[Value], b: list[Value], out: Buf
         out[i] = total
 
 
-def _defect_share(w: LoopWriter) -> Given:
-    return Given(w.f, w.f.offset(w.stencil.place, 5 * NUM_NODES))
-
-
-def polynomial_state(w: LoopWriter, h: Value, theta: Value, out: Buffer) -> None:
-    """State at θ of the step by the corrected polynomial, into out."""
-    w.subroutine(polynomial, h, theta, out)
-
-
+@once()
 def polynomial(w: LoopWriter, h: Value, theta: Value, out: Buffer) -> None:
-    """Polynomial (1) with the correction (5) of `rules`, into out."""
+    """State at θ of the step by the polynomial (1), corrected by (5) of `rules`, into out."""
     f = w.f
-    x, c, d = (_numbers(_stencil(w, row)) for row in range(3))
+    x, c, d = (_stencil(w, row) for row in range(3))
     product, _ = rules.node_product(x, theta)
-    share = product * _defect_share(w)[0]
+    share = product * _stencil(w, 5, 1)[0]
     a, b = rules.value_weights(x, c, d, theta)
     for i in f.rows(w.shape.ny):
         out[i] = f.fma(-share, w.F[i], w.y[i])
@@ -219,20 +205,19 @@ def _is_large(w: LoopWriter, vector: Buffer, share: Value | float, following: Bu
     return ~(s.squares <= float(w.shape.ny))
 
 
-def _add_defect(w: LoopWriter, t: Value, h: Value, at: Value, out: Buffer) -> None:
-    """Add to out the defect of h times the slope in the differential equation, at a point."""
-    w.subroutine(slope_defect, t, h, at, out, evaluations=1)
-
-
+@once(evaluations=1)
 def slope_defect(w: LoopWriter, t: Value, h: Value, at: Value, out: Buffer) -> None:
-    """h times the slope of the polynomial, less h times the rates at its state."""
+    """Add to out the defect of h times the slope in the differential equation, at a point.
+
+    It is h times the slope of the polynomial, less h times the rates at its state.
+    """
     f = w.f
     row = w.K(PROJECTED_ROW)
-    polynomial_state(w, h, at, w.point)
+    polynomial(w, h, at, w.point)
     evaluate(w, f.fma(at, h, t), w.point, row)
     for i in f.rows(w.shape.ny):
         out[i] = f.fma(-h, row[i], out[i])
-    x, c, d = (_numbers(_stencil(w, row)) for row in range(3))
+    x, c, d = (_stencil(w, row) for row in range(3))
     a, b = rules.slope_weights(x, c, d, at)
     _add_nodes(w, h, a, b, out)
 
@@ -240,45 +225,41 @@ def slope_defect(w: LoopWriter, t: Value, h: Value, at: Value, out: Buffer) -> N
 def polynomial_is_rough(w: LoopWriter, k: Value, t: Value, h: Value, is_beside: Value) -> Value:
     """Whether the polynomial through all nodes misses the tolerance in step k, or beside it.
 
-    Leaves what `polynomial_state` needs. The error is estimated from the defects in the
+    Leaves what `polynomial` needs. The error is estimated from the defects in the
     differential equation at two points.
     """
     f, s, n = w.f, w.s, w.shape.ny
     x = [(time_of(w, f.whole(j)) - t) / h for j in range(NUM_NODES)]
     c, d = rules.node_constants(x)
     for row, values in enumerate((x, c, d)):
-        _store(_stencil(w, row), values)
+        _store(w, row, values)
     at, steepest, largest = rules.check_point(x, f.where)
-    _defect_share(w)[0] = 1.0 / steepest
+    _store(w, 5, [1.0 / steepest])
     following_node = ((k + 1) & (NUM_NODES - 1)) * w.node_size + 2
     following = Buffer(f, f.offset(w.nodes.place, following_node))
     is_last = k + NUM_NODES // 2 > s.steps + 1
     share = largest * f.where(is_last, BESIDE_SHARE, f.real(LEFT_SHARE))
     before, after = (time_of(w, k - 1) - t) / h, (time_of(w, k + 2) - t) / h
-    beside = f.most(_largest(w, before, f.real(0.0)), _largest(w, f.real(1.0), after))
+    beside = f.most(largest_between(w, before, f.real(0.0)), largest_between(w, f.real(1.0), after))
     share = f.where(is_beside, f.most(share, beside * BESIDE_SHARE), share)
     # the defect without a correction, then what the correction leaves of it halfway
     for i in f.rows(n):
         w.F[i] = f.real(0.0)
-    _add_defect(w, t, h, at, w.F)
+    slope_defect(w, t, h, at, w.F)
     s.is_rough = _is_large(w, w.F, share / steepest, following)
     with f.when(~s.is_rough):
         slope = rules.node_product(x, f.real(0.5))[1] / steepest
         for i in f.rows(n):
             w.stage[i] = -slope * w.F[i]
-        _add_defect(w, t, h, f.real(0.5), w.stage)
+        slope_defect(w, t, h, f.real(0.5), w.stage)
         s.is_rough = _is_large(w, w.stage, HALFWAY_SHARE, following)
     return s.is_rough
 
 
-def _largest(w: LoopWriter, start: Value, end: Value) -> Value:
-    """The largest w between two points, approximately."""
-    return w.subroutine(largest_between, start, end)
-
-
+@once()
 def largest_between(w: LoopWriter, start: Value, end: Value) -> Value:
-    """The largest w at the check points between two points; the nodes are in the stencil."""
-    x, most = _numbers(_stencil(w, 0)), w.f.real(0.0)
+    """The largest w between two points, of the check points; the nodes are in the stencil."""
+    x, most = _stencil(w, 0), w.f.real(0.0)
     for share in CHECK_POINTS:
         most = w.f.most(most, rules.node_product(x, start + share * (end - start))[0])
     return most
@@ -376,7 +357,7 @@ def _record_from_polynomial(w: LoopWriter) -> None:
     with f.repeat() as loop:
         time = next_sample(w)
         loop.leave(time >= s.step_end)
-        polynomial_state(w, s.node_step, (time - s.node_time) / s.node_step, w.point)
+        polynomial(w, s.node_step, (time - s.node_time) / s.node_step, w.point)
         s.sample_time = time
         corrections = settle(w, time, w.point)
         s.verdict = f.where(corrections < 0, f.whole(0) - corrections, s.verdict)
@@ -390,7 +371,8 @@ def _report_itself(w: LoopWriter) -> None:
     t, h = s.node_time, s.node_step
     last = f.where(s.is_event, s.event_last, s.step_end)
     # known already for a step that an event ends: it is spoiled where dense output is rough
-    s.rough = f.where(is_spoiled(w), f.whole(1), f.where(s.is_event, f.whole(0), UNKNOWN))
+    is_spoiled = ~Given(f, w.node[0])[1].equals(0.0)
+    s.rough = f.where(is_spoiled, f.whole(1), f.where(s.is_event, f.whole(0), UNKNOWN))
     with f.when(~s.rough.equals(1)):
         if shape.has_projection and not shape.num_events:
             evaluate(w, last, w.end, w.K(END_ROW))
@@ -478,8 +460,8 @@ def print_period(shape: Shape, name: str, *, suffix: str = "", is_hot: bool) -> 
     w = LoopWriter(shape)
     w.suffix, w.is_hot, w.may_be_hot = suffix, is_hot, is_hot
     f, s = w.f, w.s
-    t, x, u = (Buffer(f, f.value(f"%{k}", ElementType.PLACE, 1)) for k in "txu")
-    counts = Buffer(f, f.value("%counts", ElementType.PLACE, 1), ElementType.WHOLE)
+    t, x, u = (Buffer(f, Value(f, f"%{k}", ElementType.PLACE, 1)) for k in "txu")
+    counts = Buffer(f, Value(f, "%counts", ElementType.PLACE, 1), ElementType.WHOLE)
     h = f.real(shape.step)
     s.t, s.h, s.limit = t[0], h, counts[0]
     w.give(max_step=h, max_steps=s.limit)

@@ -38,13 +38,13 @@ from noslip.simulation.loop.dop853 import NUM_STAGES
 from noslip.simulation.loop.loop import sources_digest
 from noslip.simulation.loop.rules import EPS, MAX_PROJECTIONS, RK4, RK4_ROWS, RK4_TIMES
 from noslip.simulation.loop.steps import (
+    STAGE_RANGES,
     STAGES,
     B,
     evaluate,
     find_inputs,
     just_below,
     project,
-    stage_range,
     state_at_end,
     take_stages,
     weighted,
@@ -104,7 +104,7 @@ class _AdjointWriter:
             )
             f.head.append(f"  %pulls_{name}_at = getelementptr i64, ptr %pulls, i64 {k}")
             f.head.append(f"  %pulls_{name} = load {kind}, ptr %pulls_{name}_at, align 8")
-            self.given[name] = f.value(f"%pulls_{name}", kind, 1)
+            self.given[name] = Value(f, f"%pulls_{name}", kind, 1)
         self.point = f.array(2 * n)
         self.pulled = f.array(n + pull.num_base + pull.num_parameters)
         self.stages = f.array(NUM_STAGES * n)
@@ -145,7 +145,7 @@ def _step_back(b: _AdjointWriter) -> None:
         s.last = f.where(_is_knot(w, s.t_new), just_below(w, s.t_new), s.t_new)
         _choose_segments(w)
     evaluate(w, s.t, w.y, w.K(0))
-    take_stages(w, s.t, s.h_try, s.last, stage_range(w))
+    take_stages(w, s.t, s.h_try, s.last, STAGE_RANGES[w.shape.method])
     if b.pull.has_projection:
         state_at_end(w, s.h_try, w.end)
         _project_back(b)

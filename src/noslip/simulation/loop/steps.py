@@ -37,7 +37,7 @@ from noslip.simulation.loop.rules import (
     SURELY,
     TOO_FAR,
 )
-from noslip.simulation.loop.writer import LoopWriter
+from noslip.simulation.loop.writer import LoopWriter, once
 
 
 def find_inputs(w: LoopWriter, t: Value, y: Buffer) -> None:
@@ -219,6 +219,11 @@ STAGES = [nonzero(row) for row in dop853.A]
 B, E5, E3 = nonzero(dop853.B), nonzero(dop853.E5), nonzero(dop853.E3)
 
 
+#: By method: stages of a step after the first, and terms of its dense output.
+STAGE_RANGES = {rules.DOP853: range(1, NUM_STAGES), RK4: range(1, 4)}
+NUM_TERMS = {rules.DOP853: NUM_DENSE_TERMS, RK4: 3}
+
+
 def next_row(w: LoopWriter) -> Buffer:
     """Row of K with the rates at w.next."""
     is_projected = w.shape.has_projection and not w.shape.is_fused
@@ -325,11 +330,6 @@ def _combine_end(w: LoopWriter) -> list[Buffer]:
     return totals
 
 
-def stage_range(w: LoopWriter) -> range:
-    """Stages of a step after the first."""
-    return range(1, 4) if w.shape.method == RK4 else range(1, NUM_STAGES)
-
-
 def state_at_end(w: LoopWriter, h: Value, out: Buffer) -> None:
     """State y + h Σ_j b_j k_j into out."""
     weights = RK4_ROWS[3] if w.shape.method == RK4 else B
@@ -356,7 +356,7 @@ def try_step(w: LoopWriter) -> None:
     It is h ‖e5‖² / √(n (‖e5‖² + ‖e3‖²/100)); of RK4, which does not know it, 0.
     """
     f, s = w.f, w.s
-    is_near = take_stages(w, s.t, s.h_try, s.last, stage_range(w))
+    is_near = take_stages(w, s.t, s.h_try, s.last, STAGE_RANGES[w.shape.method])
     if w.shape.method == RK4:
         state_at_end(w, s.h_try, w.end)
         s.error = f.real(0.0)
@@ -628,9 +628,10 @@ def prepare_dense(w: LoopWriter, t: Value, h: Value, last: Value) -> Value:
     """Dense output of a step into w.F, a cubic for RK4; whether it is finite."""
     if w.shape.method != RK4:
         take_stages(w, t, h, last, range(NUM_STAGES + 1, NUM_STAGES_DENSE))
-    return w.subroutine(dense_terms, h)
+    return dense_terms(w, h)
 
 
+@once()
 def dense_terms(w: LoopWriter, h: Value) -> Value:
     """Terms of the dense output from the stages."""
     f, n = w.f, w.shape.ny
@@ -643,47 +644,36 @@ def dense_terms(w: LoopWriter, h: Value) -> Value:
             terms += [h * weighted(w, row, i) for row in D]
         for r, term in enumerate(terms):
             w.F.part(r * n)[i] = term
-    return w.all_finite(w.F, (3 if is_rk4 else NUM_DENSE_TERMS) * n)
+    return w.all_finite(w.F, NUM_TERMS[w.shape.method] * n)
 
 
-def _num_terms(w: LoopWriter) -> int:
-    return 3 if w.shape.method == RK4 else NUM_DENSE_TERMS
-
-
-def interpolate(w: LoopWriter, theta: Value, out: Buffer) -> None:
-    """State at t + θh of the step with the dense output in w.F into out."""
-    w.subroutine(dense_state, theta, out)
-
-
+@once()
 def dense_state(w: LoopWriter, theta: Value, out: Buffer) -> None:
-    """y + θ(F0 + (1−θ)(F1 + θ(F2 + …)))."""
+    """State at t + θh with the dense output in w.F: y + θ(F0 + (1−θ)(F1 + θ(F2 + …))), into out."""
     f, n, rest = w.f, w.shape.ny, 1.0 - theta
     for i in f.rows(n):
         total: Value | None = None
-        for r in reversed(range(_num_terms(w))):
+        for r in reversed(range(NUM_TERMS[w.shape.method])):
             term = w.F.part(r * n)[i]
             total = (term if total is None else total + term) * (theta if r % 2 == 0 else rest)
         assert total is not None
         out[i] = w.y[i] + total
 
 
-def enclose_states(w: LoopWriter, a: Value, b: Value, h: Value) -> None:
+@once()
+def dense_enclosure(w: LoopWriter, a: Value, b: Value, h: Value) -> None:
     """Intervals of the mechanism's states and their rates from t + ah to t + bh, into w.box.
 
-    They are [(b − a)h; x₋; x₊; ẋ₋; ẋ₊].
+    They are [(b − a)h; x₋; x₊; ẋ₋; ẋ₊]: dense output in intervals. θ is between a and b, and
+    neither it nor 1 − θ is negative.
     """
-    w.subroutine(dense_enclosure, a, b, h)
-
-
-def dense_enclosure(w: LoopWriter, a: Value, b: Value, h: Value) -> None:
-    """Dense output in intervals: θ is between a and b, and neither it nor 1 − θ is negative."""
     f, n, ny = w.f, w.shape.nx, w.shape.ny
     share = 1.0 / h
     w.box[0] = (b - a) * h
     for i in f.rows(n):
-        lower = upper = w.F.part((_num_terms(w) - 1) * ny)[i]
+        lower = upper = w.F.part((NUM_TERMS[w.shape.method] - 1) * ny)[i]
         falls = rises = 0.0 * lower
-        for r in reversed(range(_num_terms(w))):
+        for r in reversed(range(NUM_TERMS[w.shape.method])):
             first, last = (a, b) if r % 2 == 0 else (1.0 - b, 1.0 - a)
             low, high = (lower, upper) if r % 2 == 0 else (-upper, -lower)
             falls = f.least(falls * first, falls * last) + low
@@ -701,26 +691,20 @@ def dense_enclosure(w: LoopWriter, a: Value, b: Value, h: Value) -> None:
 def partial_step(w: LoopWriter, t: Value, h: Value, theta: Value, out: Buffer) -> None:
     """State at t + θh by a partial step, which overwrites the stages of the step."""
     part = theta * h
-    take_stages(w, t, part, t + part, stage_range(w))
+    take_stages(w, t, part, t + part, STAGE_RANGES[w.shape.method])
     w.subroutine(state_at_end, part, out)
 
 
-def dense_is_rough(w: LoopWriter, t: Value, h: Value) -> Value:
+@once(evaluations=1)
+def defect(w: LoopWriter, t: Value, h: Value) -> Value:
     """Whether dense output misses the tolerance, in the norm in which steps must meet it: 0 or 1.
 
     It is of order 7 where the steps are of order 8, so on long steps it can be worse than they are.
     How far it is off is known from how far it misses the differential equation at one place.
     """
-    if w.shape.method == RK4:
-        return w.f.whole(0)
-    return w.subroutine(defect, t, h, evaluations=1)
-
-
-def defect(w: LoopWriter, t: Value, h: Value) -> Value:
-    """Whether dense output misses the differential equation by too much."""
     f, s, n = w.f, w.s, w.shape.ny
     theta = f.real(DEFECT_AT)
-    interpolate(w, theta, w.point)
+    dense_state(w, theta, w.point)
     row = w.K(1)  # the stages are not needed any more
     evaluate(w, f.fma(theta, h, t), w.point, row)
     s.squares = f.real(0.0)
@@ -739,15 +723,15 @@ def defect(w: LoopWriter, t: Value, h: Value) -> Value:
 
 
 def ask_roughness(w: LoopWriter, t: Value, h: Value) -> None:
-    """Set s.rough, unless it is known."""
+    """Set s.rough, unless it is known; the cubic of RK4 is as good as its steps."""
     with w.f.when(w.s.rough.equals(UNKNOWN)):
-        w.s.rough = dense_is_rough(w, t, h)
+        w.s.rough = w.f.whole(0) if w.shape.method == RK4 else defect(w, t, h)
 
 
 def state_within(w: LoopWriter, t: Value, h: Value, theta: Value) -> None:
     """State at t + θh of an accepted step into w.point, to the step's own accuracy."""
     f, s = w.f, w.s
-    interpolate(w, theta, w.point)
+    dense_state(w, theta, w.point)
     with f.when(s.rough.equals(1)):
         partial_step(w, t, h, theta, w.other)
         for i in f.rows(w.shape.ny):

@@ -15,9 +15,11 @@ are of a round.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -130,6 +132,28 @@ class Shape:
 def rounded(count: int) -> int:
     """A size rounded up, so that fewer loops of different shapes are compiled."""
     return -(-count // 16) * 16
+
+
+Taken = ParamSpec("Taken")
+Found = TypeVar("Found", Value, None)
+
+
+def once(
+    evaluations: int = 0,
+) -> Callable[
+    [Callable[Concatenate[LoopWriter, Taken], Found]],
+    Callable[Concatenate[LoopWriter, Taken], Found],
+]:
+    """A part of the loop that is written once, as a function: see :meth:`LoopWriter.subroutine`."""
+
+    def decorate(body: Any) -> Any:
+        @functools.wraps(body)
+        def call(w: LoopWriter, *arguments: Value | Buffer) -> Value:
+            return w.subroutine(body, *arguments, evaluations=evaluations)
+
+        return call
+
+    return decorate
 
 
 _FUNCTIONS = ("rates", "generator", "update", "project", "events", "enclosures", "columns")
@@ -247,9 +271,9 @@ class ThreadMemory:
 
     def __init__(self, w: LoopWriter) -> None:
         f = self._f = w.f
-        self._given = Given(f, f.value("%memory", ElementType.PLACE, 1), ElementType.WHOLE)
+        self._given = Given(f, Value(f, "%memory", ElementType.PLACE, 1), ElementType.WHOLE)
         self._thread, self._threads = (
-            f.value(f"%{n}", ElementType.WHOLE, 1) for n in ("thread", "threads")
+            Value(f, f"%{n}", ElementType.WHOLE, 1) for n in ("thread", "threads")
         )
 
     def __getitem__(self, k: int) -> Value:
@@ -284,6 +308,8 @@ class LoopWriter:
         # what a paused run keeps besides its arrays
         kept = 1 + len(_REALS) + len(_PENDING) + len(_WHOLES) + len(_TRUTHS)
         self.kept = f.array(0 if shape.target.is_thread else kept, ElementType.WHOLE)
+        #: Memory for the variables of a paused run, and for the arrays of a thread.
+        self.pause_memory = ThreadMemory(self) if shape.target.is_thread else self.kept
         self.time = f.array(1, is_scratch=True)
         if shape.is_multistep:
             self.node_size = 2 + 2 * n + NUM_ROWS * row
@@ -336,7 +362,7 @@ class LoopWriter:
                 at = f"getelementptr i64, ptr %setup, i64 {PLACES[name]}"
                 f.head.append(f"  %{name}_at = {at}")
             f.head.append(f"  %{name} = load {kind}, {place}, align 8")
-            self._loaded[name] = f.value(f"%{name}", kind, 1)
+            self._loaded[name] = Value(f, f"%{name}", kind, 1)
         return self._loaded[name]
 
     def give(self, **numbers: Value) -> None:
@@ -391,7 +417,7 @@ class LoopWriter:
 
     def _in_node(self, place: int) -> Buffer:
         # a subroutine works on one node
-        node = self.f.value("%node", ElementType.PLACE, 1) if self.is_subroutine else self.node[0]
+        node = Value(self.f, "%node", ElementType.PLACE, 1) if self.is_subroutine else self.node[0]
         return Buffer(self.f, node).part(place)
 
     @property
@@ -409,7 +435,7 @@ class LoopWriter:
     def parameters(self, name: str) -> Buffer:
         """Parameters of a function."""
         if self.shape.is_period and self.f.target.is_thread:
-            return Buffer(self.f, self.f.value("%p", ElementType.PLACE, 1))
+            return Buffer(self.f, Value(self.f, "%p", ElementType.PLACE, 1))
         if self.shape.is_batch and not self.shape.is_period:
             return self._own_parameters
         words = {"generator": "generator_parameters", "update": "generator_parameters"}
@@ -508,14 +534,14 @@ class LoopWriter:
         f, context = w.f, []
         if self.shape.is_multistep:
             context.append("ptr %node")
-            w.node[0] = f.value("%node", ElementType.PLACE, 1)
+            w.node[0] = Value(f, "%node", ElementType.PLACE, 1)
         if f.lanes > 1:
-            f.mask, f.depth = f.value("%mask", ElementType.TRUTH, f.lanes), 1
+            f.mask, f.depth = Value(f, "%mask", ElementType.TRUTH, f.lanes), 1
             context.append(f.mask.typed)
         given: list[Value | Buffer] = []
         for k, argument in enumerate(arguments):
             value = argument.place if isinstance(argument, Buffer) else argument
-            own = f.value(f"%a{k}", value.kind, value.width)
+            own = Value(f, f"%a{k}", value.kind, value.width)
             context.append(own.typed)
             if isinstance(argument, Buffer):
                 given.append(Buffer(f, own, argument.kind, argument.depth))
@@ -555,11 +581,6 @@ class LoopWriter:
             elif array.kind != ElementType.WHOLE:
                 value = f.from_bits(value)
             array[place] = value
-
-    @property
-    def pause_memory(self) -> Buffer | ThreadMemory:
-        """Memory for the variables of a paused run, and for the arrays of a thread."""
-        return ThreadMemory(self) if self.f.target.is_thread else self.kept
 
     @property
     def pause_size(self) -> int:
