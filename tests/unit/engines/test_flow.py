@@ -11,7 +11,17 @@ from functools import cache
 import numpy as np
 import pytest
 
-from noslip.engines.ir_writer import PLACE, REAL, WHOLE, Buffer, Flow, Given, Target, vector_type
+from noslip.engines.ir_writer import (
+    PLACE,
+    REAL,
+    WHOLE,
+    Buffer,
+    Flow,
+    Given,
+    Target,
+    Value,
+    vector_type,
+)
 from noslip.engines.machine_code import CONTROL_FLOW_PASSES, machine_code
 
 TARGETS = {
@@ -32,7 +42,7 @@ def target(request):
 def compiled(write, target):
     """A function of (given, left), written by a function of a Flow and two tables."""
     f = Flow(target)
-    given, left = (Given(f, f.value(f"%{name}", PLACE, 1)) for name in ("given", "left"))
+    given, left = (Given(f, Value(f, f"%{name}", PLACE, 1)) for name in ("given", "left"))
     write(f, given, left)
     text = "\n".join([f.body("written", ("given", "left", "work")), *sorted(f.declared)])
     engine = machine_code(text, CONTROL_FLOW_PASSES)
@@ -193,7 +203,7 @@ def test_a_variable_is_not_read_outside_of_the_branch_that_made_it(target):
 def test_several_lanes_do_not_write_to_one_place():
     f = Flow(Target(lanes=4))
     with pytest.raises(ValueError, match="several lanes write to one place"):
-        Given(f, f.value("%given", PLACE, 1))[0] = f.real(1.0)
+        Given(f, Value(f, "%given", PLACE, 1))[0] = f.real(1.0)
     with pytest.raises(ValueError, match="4 numbers where 2 are needed"):
         f.widen(f.real(1.0), 2)
 

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from noslip.engines.ir_writer import PLACE, WHOLE, Given, Target
+from noslip.engines.ir_writer import PLACE, WHOLE, Given, Target, Value
 from noslip.engines.machine_code import stored_machine_code
 from noslip.simulation.loop.rules import SAFETY, next_step
 from noslip.simulation.loop.steps import next_step as loop_next_step
@@ -42,7 +42,7 @@ def in_lanes(lanes):
     """The loop's own choice, printed for so many lanes: h, error, may grow, before, mean."""
     w = LoopWriter(Shape(target=Target(lanes=lanes), nx=1))
     f, s = w.f, w.s
-    given, left = Given(f, f.value("%setup", PLACE, 1)), Given(f, f.value("%left", PLACE, 1))
+    given, left = Given(f, Value(f, "%setup", PLACE, 1)), Given(f, Value(f, "%left", PLACE, 1))
     counter = f.array(1, WHOLE)
     counter[0] = f.whole(0)
     k = f.take(counter.place)
