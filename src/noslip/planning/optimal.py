@@ -19,6 +19,14 @@ import numpy as np
 
 from noslip.base import Array
 from noslip.engines import System, require_system
+from noslip.planning.feedback import (
+    GROWTH,
+    SMALLEST,
+    PlanFeedback,
+    growth,
+    linearized,
+    regulated,
+)
 from noslip.planning.footprints import Surroundings, read_footprint
 from noslip.planning.obstacles import AbstractObstacle, separations
 from noslip.planning.planned import Plan, check, replay
@@ -28,6 +36,7 @@ from noslip.planning.problem import (
     PlanError,
     Problem,
     read_problem,
+    state_names,
 )
 from noslip.planning.program import Solution
 from noslip.planning.search import Vehicle, Way, WaySearch, vehicle_of
@@ -37,6 +46,7 @@ from noslip.planning.transcription import (
     PairShape,
     PlanTask,
     Transcription,
+    motion_states,
     reduced,
 )
 from noslip.simulation import Trajectory
@@ -63,6 +73,9 @@ IPOPT = {
     "ipopt.acceptable_constr_viol_tol": 1e-7,
     "ipopt.max_iter": 3000,
     "ipopt.mu_strategy": "adaptive",
+    # of MUMPS, which else takes a hundred times as long over a bicycle, and elsewhere no less
+    "ipopt.mumps_permuting_scaling": 0,
+    "ipopt.mumps_scaling": 0,
 }
 #: After a search, whose way is near an optimum: a small barrier does not leave it.
 SEARCHED = {"ipopt.mu_strategy": "monotone", "ipopt.mu_init": 3e-3}
@@ -378,17 +391,18 @@ class _PlanSearch:
         full = np.concatenate([p.start.q, p.start.eta])
         num = len(system.auxiliary_states)
         w = [p.first_inputs[i.name] for i in system.model.speed_inputs]
-        return np.concatenate([full, np.zeros(num), w, [0.0]])[list(self.symbols.at)]
+        own = np.concatenate([full, np.zeros(num), w, [0.0]])
+        return motion_states(system).from_system(own[None])[0, list(self.symbols.at)]
 
     def full_states(self, x: Array) -> Array:
         """(n, nx) states of the system, those that nothing needs as at the start."""
         p, system = self.problem, self.problem.system
-        start = np.concatenate([p.start.q, p.start.eta, np.zeros(len(system.auxiliary_states))])
-        full = np.repeat(start[None], len(x), axis=0)
-        for k, place in enumerate(self.symbols.at):
-            if place < full.shape[1]:
-                full[:, place] = x[:, k]
-        return full
+        num = len(system.auxiliary_states) + len(system.model.speed_inputs) + 1
+        own = np.concatenate([p.start.q, p.start.eta, np.zeros(num)])
+        states = motion_states(system)
+        full = np.repeat(states.from_system(own[None]), len(x), axis=0)
+        full[:, list(self.symbols.at)] = x
+        return states.to_system(full)[:, : system.equations.state.shape[0]]
 
     def _check_ends(self, around: Surroundings) -> None:
         """Refuse a start or a goal that touches an obstacle at rest."""
@@ -402,7 +416,8 @@ class _PlanSearch:
         for name, (low, high) in mark.states.items():
             if low == high and name in names:
                 goal[names.index(name)] = low
-        seen = {k for o in around.outlines for k in _seen(o.traced, self.symbols.x)}
+        own = motion_states(self.problem.system).traced
+        seen = {k for o in around.outlines for k in _seen(own(o.traced), self.symbols.x)}
         if all(
             mark.states.get(names[k], (0, 1))[0] == mark.states.get(names[k], (0, 1))[1]
             for k in seen
@@ -621,8 +636,11 @@ class _PlanSearch:
         inputs |= {name: states[name] for name in given}
         if p.periodic:
             p = self.problem = _started(p, s, X[0])
-        run = replay(p, times, inputs)
-        checked = check(p, times, inputs, run)
+        run = open_run = replay(p, times, inputs)
+        law = self._feedback(t, found.w, times)
+        if law is not None:
+            run = replay(p, times, inputs, law)
+        checked = check(p, times, inputs, run, law)
         near = self.around.clearance(run, self.clearance) if self.around else None
         if self.around is not None:
             run = run.replaced(obstacles=self.around.polygons())
@@ -636,7 +654,7 @@ class _PlanSearch:
             inputs=inputs,
             cost=cost,
             run=run,
-            open_run=run,
+            open_run=open_run,
             goal_errors=checked.errors,
             excess=checked.excess,
             clearance=near.low - self.clearance if near else np.inf,
@@ -644,9 +662,34 @@ class _PlanSearch:
             surroundings=self.around,
             iterations=found.iterations,
             timings=timings,
-            gains=None,
+            feedback=law,
             refining=self.refined,
             ending=(t, found),
+        )
+
+    def _feedback(self, t: Transcription, w: Array, times: Array) -> PlanFeedback | None:
+        """What holds the motion on the plan, if it is unstable."""
+        s, steps = self.symbols, np.diff(times)
+        if not t.nc:
+            return None
+        lin = linearized(t, w, steps)
+        X, c = w[t.nodes], w[t.controls]
+        sizes = np.maximum(np.ptp(X, axis=0), SMALLEST)
+        if growth(lin.F, sizes) < GROWTH:
+            return None
+        scale = np.array([self.problem.input_scale[name] for name in s.controls])
+        input_sizes = np.maximum(np.ptp(c, axis=0), 1e-3 * scale)
+        limits = self.problem.control_limits
+        return PlanFeedback(
+            plant=self.problem.system,
+            at=s.at,
+            names=s.names,
+            controls=s.controls,
+            nodes=times,
+            polynomials=lin.polynomials,
+            inputs=c,
+            bounds=np.array([limits.get(name, (-np.inf, np.inf)) for name in s.controls]),
+            gains=regulated(lin, steps, sizes, input_sizes),
         )
 
     def _fail(self, t: Transcription, found: Solution, bounds: Any, row_bounds: Any) -> None:
@@ -690,11 +733,12 @@ class _PlanSearch:
         """A plan that reaches the goal within a tolerance and keeps every limit."""
         self.began = time.perf_counter()
         best = first
-        for _ in range(ROUNDS):
+        for k in range(ROUNDS + 1):
             is_kept = max(best.excess.values(), default=0.0) <= 1e-6 and best.clearance >= 0
             if best.miss() <= tolerance and is_kept:
                 return best
-            best = self._finer(best, tolerance)
+            if k < ROUNDS:
+                best = self._finer(best, tolerance)
         worst = max(best.excess, key=lambda n: best.excess[n], default="")
         raise PlanError(
             f"after {ROUNDS} rounds the replay misses the goal by {best.miss():.2g} and exceeds "
@@ -714,7 +758,9 @@ class _PlanSearch:
                 self.state_margins[name] = self.state_margins.get(name, 0.0) + more
         defects = np.max(np.abs(list(plan.defects().values())), axis=0)
         if plan.miss() > tolerance:
-            cut = defects > max(0.1 * np.max(defects), 1e-2 * tolerance / len(defects))
+            # a feedback loses a plan by any of its defects
+            share = 0.01 if plan.has_feedback else 0.1
+            cut = defects > max(share * np.max(defects), 1e-2 * tolerance / len(defects))
         else:
             cut = np.zeros(len(defects), bool)
         if plan.clearance < 0 and plan.surroundings is not None:
@@ -755,7 +801,9 @@ def _started(problem: Problem, s: MotionSymbols, x0: Array) -> Problem:
     """The problem of a periodic motion, begun where it was found to begin."""
     from noslip.simulation import complete_start
 
-    own = {q.name for q in (*problem.system.coordinates, *problem.system.independent_speeds)}
+    own = {q.name for q in problem.system.independent_speeds} | set(state_names(problem.system))
+    own -= {i.name for i in problem.system.model.speed_inputs}
+    own -= {z.name for z in problem.system.auxiliary_states}
     given = {n: float(v) for n, v in zip(s.names, x0, strict=True) if n in own}
     w = [float(x0[s.index(i.name)]) for i in problem.system.model.speed_inputs]
     more: dict[str, Any] = {"speed_inputs": lambda q: np.array(w)} if w else {}
@@ -799,21 +847,23 @@ def _make_task(problem: Problem, around: Surroundings | None) -> PlanTask:
     num = len(system.model.speed_inputs)
     forces = inputs.shape[0] - 2 * num
     controls = ca.vertcat(inputs[:forces, :], inputs[forces + num :, :])
+    own = motion_states(system).traced
     is_forced = [ca.depends_on(row.value, controls) for row in problem.rows]
-    rows = [row.value for row in problem.rows]
+    rows = [own(row.value) for row in problem.rows]
     path = ca.vertcat(*[v for v, f in zip(rows, is_forced, strict=True) if not f])
     forced = ca.vertcat(*[v for v, f in zip(rows, is_forced, strict=True) if f])
-    marks = tuple(ca.vertcat(*[row.value for row in mark.rows]) for mark in problem.marks)
+    marks = tuple(ca.vertcat(*[own(row.value) for row in mark.rows]) for mark in problem.marks)
+    running = own(problem.running)
     pairs: list[PairShape] = []
     if around is not None:
         groups: list[ca.SX | None] = [None] if np.any(around.groups < 0) else []
         groups += around.displacements
         pairs = [
-            PairShape(o.body, o.traced, o.radius, group)
+            PairShape(o.body, own(o.traced), o.radius, group)
             for group in groups
             for o in around.outlines
         ]
-    wanted = ca.vertcat(path, forced, *marks, problem.running)
+    wanted = ca.vertcat(path, forced, *marks, running)
     for pair in pairs:
         moved = ca.SX(0, 1) if pair.displacement is None else pair.displacement
         wanted = ca.vertcat(wanted, ca.vec(pair.outline), moved)
@@ -823,7 +873,7 @@ def _make_task(problem: Problem, around: Surroundings | None) -> PlanTask:
     scale = np.array([problem.input_scale[name] for name in symbols.controls])
     return PlanTask(
         symbols=symbols,
-        running=problem.running,
+        running=running,
         path=_column(path),
         forced=_column(forced),
         marks=tuple(map(_column, marks)),

@@ -18,9 +18,11 @@ import numpy as np
 from noslip.analysis import Audit, audit_forces, contact_forces
 from noslip.base import Array, counted
 from noslip.engines import System, compile_expression
+from noslip.planning.feedback import PlanFeedback
 from noslip.planning.footprints import Surroundings
-from noslip.planning.problem import Problem, Row
+from noslip.planning.problem import Problem, Row, state_names
 from noslip.planning.program import Indices
+from noslip.planning.transcription import motion_states
 from noslip.simulation import Table, Trajectory, simulate, simulate_batch
 
 
@@ -46,7 +48,8 @@ class Plan:
     touching : (n, 2) outlines and pieces of obstacles that are nearer than that.
     surroundings : outlines and obstacles, if there are any.
     timings : what took how long, s.
-    gains : (N, controls, states) of the feedback that holds an unstable motion, else None.
+    feedback : what holds an unstable motion on the plan, an input law of :func:`simulate`; else
+        None.
     ending : where the solver ended; refining begins there.
     """
 
@@ -65,7 +68,7 @@ class Plan:
     surroundings: Surroundings | None = field(repr=False)
     iterations: int
     timings: dict[str, float]
-    gains: Array | None
+    feedback: PlanFeedback | None = field(repr=False)
     refining: Callable[[Plan, float], Plan] = field(repr=False)
     ending: Any = field(repr=False)
     _audit: list[Audit] = field(default_factory=list, repr=False)
@@ -78,7 +81,7 @@ class Plan:
     @property
     def has_feedback(self) -> bool:
         """Whether the replay is held on the plan by a feedback."""
-        return self.gains is not None
+        return self.feedback is not None
 
     @property
     def audit(self) -> Audit:
@@ -91,9 +94,12 @@ class Plan:
 
     def defects(self) -> dict[str, Array]:
         """State → (N,) by what the exact motion of an interval misses its planned end."""
-        names = [q.name for q in (*self.system.coordinates, *self.system.independent_speeds)]
-        seen = [name for name in names if name in self.states]
+        own = {q.name for q in self.system.independent_speeds} | set(state_names(self.system))
+        own -= {i.name for i in self.system.model.speed_inputs}
+        own -= {z.name for z in self.system.auxiliary_states}
+        seen = [name for name in self.states if name in own]
         tied = tied_coordinates(self.problem)
+        turns = motion_states(self.system).angles
         steps = np.diff(self.t)
         found = {name: np.zeros(len(steps)) for name in seen}
         for size in np.unique(np.round(steps, 12)):
@@ -108,7 +114,8 @@ class Plan:
                 count=len(at),
             )
             for name in seen:
-                found[name][at] = batch.final[name] - self.states[name][at + 1]
+                missed = batch.final[name] - self.states[name][at + 1]
+                found[name][at] = whole_turns_apart(missed) if name in turns else missed
         return found
 
     def _inputs_from(self, at: Indices) -> dict[str, Any]:
@@ -183,20 +190,22 @@ def tied_coordinates(problem: Problem) -> set[str]:
     """Coordinates that position rows determine, preferably those that the task does not name."""
     system = problem.system
 
+    states = motion_states(system)
+    names = list(states.names[: len(system.coordinates) - len(states.orientations)])
+
     def make() -> Any:
-        q = system.equations.state[: len(system.coordinates)]
         rows = [row.position for row in system.kinematics.rows if row.position is not None]
-        g = ca.vertcat(*rows) if rows else ca.SX(0, 1)
-        symbols = system.kinematics.symbols
+        g = states.traced(ca.vertcat(*rows)) if rows else ca.SX(0, 1)
+        symbols, q = system.kinematics.symbols, states.x[: len(names)]
         given = [symbols.t, q, ca.SX(0, 1), symbols.params]
         return compile_expression("rows", given, system.fold(ca.vec(ca.jacobian(g, q)))), len(rows)
 
     code, num = system.cached(("plan position rows",), make)
     if not num:
         return set()
-    names = [c.name for c in system.coordinates]
-    q = np.array(problem.start.q)
-    G = code.map([0.0], q[None], np.zeros((1, 0)), problem.parameters).reshape(len(names), num).T
+    own = np.concatenate([problem.start.q, np.zeros(len(states.names))])
+    q = states.from_system(own[None])[:, : len(names)]
+    G = code.map([0.0], q, np.zeros((1, 0)), problem.parameters).reshape(len(names), num).T
     named = set(problem.state_limits) | set(problem.periodic) | set(problem.given_start)
     named |= {name for mark in problem.marks for name in mark.states}
     found: set[str] = set()
@@ -250,6 +259,9 @@ def goal_errors(problem: Problem, run: Trajectory) -> dict[str, float]:
     for name, (low, high) in mark.states.items():
         if name in run:
             value = float(run[name][-1])
+            if name in motion_states(problem.system).angles:
+                middle = (low + high) / 2
+                value = middle + float(whole_turns_apart(np.array(value - middle)))
             found[name] = value - min(max(value, low), high)
     if mark.rows:
         system = problem.system
@@ -261,6 +273,12 @@ def goal_errors(problem: Problem, run: Trajectory) -> dict[str, float]:
     return found
 
 
+def whole_turns_apart(angle: Array) -> Array:
+    """Angles less whole turns, from −π to π."""
+    found: Array = angle - 2 * np.pi * np.round(angle / (2 * np.pi))
+    return found
+
+
 def rows_code(system: System, rows: tuple[Row, ...]) -> NamedRows:
     """Native code of rows; cached."""
     key = ("plan rows", tuple(str(row.value) if row.name == "" else row.name for row in rows))
@@ -268,9 +286,10 @@ def rows_code(system: System, rows: tuple[Row, ...]) -> NamedRows:
 
 
 def input_columns(
-    system: System, t: Array, inputs: dict[str, Array], at: Array, *, late: bool
+    system: System, t: Array, inputs: dict[str, Array], run: Trajectory, *, late: bool
 ) -> Array:
-    """(n, nu) planned inputs at times; at a node those of the interval after it, or before."""
+    """(n, nu) planned inputs at samples; at a node those of the interval after it, or before."""
+    at = run.t
     after = np.searchsorted(t, at, side="left" if late else "right")
     k = np.clip(after - 1, 0, len(t) - 2)
     found = np.zeros((len(at), len(system.inputs)))
@@ -310,9 +329,13 @@ class Checked:
     excess: dict[str, float]
 
 
-def check(problem: Problem, t: Array, inputs: dict[str, Array], run: Trajectory) -> Checked:
-    """Compare a replay with what was asked."""
+def check(
+    problem: Problem, t: Array, inputs: dict[str, Array], run: Trajectory, law: Any = None
+) -> Checked:
+    """Compare a replay, of inputs or of a law, with what was asked."""
     system = problem.system
+    if law is not None:
+        t, inputs = run.t, {q.name: run[q.name] for q in system.inputs}
     excess: dict[str, float] = {}
     for name, (low, high) in {**problem.state_limits, **problem.control_limits}.items():
         if name in inputs:
@@ -329,7 +352,7 @@ def check(problem: Problem, t: Array, inputs: dict[str, Array], run: Trajectory)
         code = rows_code(system, problem.rows)
         worst = np.zeros(len(problem.rows))
         for late in (False, True):
-            u = input_columns(system, t, inputs, run.t, late=late)
+            u = input_columns(system, t, inputs, run, late=late)
             values = code.along(run, problem.parameters, u)
             bounds = np.array([row.bounds for row in problem.rows])
             over = np.max(np.maximum(values - bounds[:, 1], bounds[:, 0] - values), axis=0)

@@ -18,7 +18,7 @@ import numpy as np
 from noslip.base import Array, NoslipError, is_truth, nearest
 from noslip.engines import System
 from noslip.model import LATERAL, LONGITUDINAL, NORMAL, number
-from noslip.planning.transcription import TIME, all_states
+from noslip.planning.transcription import TIME, motion_states
 from noslip.simulation import Start, complete_start, reaction_values, read_expression, units_by_name
 
 #: A bound, and what a limit may be given as.
@@ -136,6 +136,12 @@ def expression(system: System, text: str, what: str) -> ca.SX:
     return system.fold(read_expression(system, text, what, is_output=True, has_reactions=False))
 
 
+def state_names(system: System) -> list[str]:
+    """States that a task may name."""
+    states = motion_states(system)
+    return [name for name in states.names if name != TIME and name not in states.unnamed]
+
+
 def read_mark(
     system: System, given: Mapping[str, Any], what: str, *, rest: bool, where: str
 ) -> Mark:
@@ -149,13 +155,13 @@ def read_mark(
         raise PlanError(
             f"the {what} is {given!r:.60}", where, f"name quantities: {what}={{'base.x': 2.5}}"
         )
-    known, _, _ = all_states(system)
+    known = state_names(system)
     states: dict[str, Bounds] = {}
     rows: list[Row] = []
     units = units_by_name(system)
     for name, value in given.items():
         aim = _aim(value, f"{what} '{name}'", where)
-        if name in known and name != TIME:
+        if name in known:
             states[name] = aim
         else:
             value_ = expression(system, name, f"{what} '{name}'")
@@ -180,7 +186,7 @@ def _check_goal(
 ) -> None:
     """Refuse a goal that no state of the mechanism has, naming the row that forbids it."""
     own = {q.name for q in (*system.coordinates, *system.speeds, *system.independent_speeds)}
-    own |= set(given_speeds)
+    own |= set(given_speeds) | motion_states(system).angles
     exact = {n: float(v) for n, v in goal.items() if n in own and np.ndim(v) == 0}
     w = np.array([exact.pop(n, 0.0) for n in given_speeds])
     more: dict[str, Any] = {"speed_inputs": lambda q: w} if given_speeds else {}
@@ -302,7 +308,7 @@ def read_problem(
         done = complete_start(system, given, parameters=values, speed_inputs=lambda q: w0)
     else:
         done = complete_start(system, given, parameters=values)
-    known, _, _ = all_states(system)
+    known = state_names(system)
     num = len(w_names)
     force_names = [i.name for i in system.inputs[: len(system.inputs) - 2 * num]]
     control_names = [*force_names, *(i.name for i in system.inputs[len(force_names) + num :])]
@@ -321,7 +327,7 @@ def read_problem(
         if name in control_names:
             low, high = control_limits.get(name, (-math.inf, math.inf))
             control_limits[name] = max(low, bounds[0]), min(high, bounds[1])
-        elif name in known and name != TIME:
+        elif name in known:
             state_limits[name] = bounds
         else:
             value_ = expression(system, name, f"limit '{name}'")
@@ -335,7 +341,7 @@ def read_problem(
     marks.append(read_mark(system, goal, "goal", rest=rest and not periodic, where=where))
     _check_goal(system, goal, values, w_names, where)
     for name in periodic:
-        if name not in known or name == TIME:
+        if name not in known:
             raise PlanError(
                 f"there is no state '{name}' that could repeat", where, nearest(name, known)
             )

@@ -8,18 +8,25 @@ IIA rule of d stages an interval of states x_0 … x_d satisfies
 
 The last point is the end of the interval, so that nothing else joins it to the next one. Of the
 coordinates only those are states that the task looks at or that the rates depend on: the angle by
-which a wheel has rolled is none.
+which a wheel has rolled is none. Orientations are states as three angles: the unit length of a
+quaternion would be one row too many at the goal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from noslip.algebra import (
+    angle_rate_map,
+    intrinsic_angles,
+    quaternion_from_angles,
+    traced_angles,
+)
 from noslip.base import Array
 from noslip.engines import System
 from noslip.planning.program import BlockCode, BlockPlaces, Indices, NonlinearProgram
@@ -42,6 +49,144 @@ def radau(degree: int) -> tuple[Array, Array, Array]:
     powers = np.vander(inner, increasing=True).T
     weights = np.linalg.solve(powers, 1 / np.arange(1, degree + 1))
     return tau.astype(float), C, weights.astype(float)
+
+
+class Orientation(NamedTuple):
+    """An orientation in angles: places of its quaternion and of its first angle."""
+
+    quaternion: int
+    angle: int
+    sequence: str
+
+
+@dataclass(frozen=True, eq=False)
+class MotionStates:
+    """All states [q; η; z; w; t] of a motion, quaternions as angles.
+
+    Parameters
+    ----------
+    names : of the states.
+    x, rates : (n,) their symbols, and ẋ in them.
+    orientations : what is written in angles.
+    plain : (place among the system's own [q; η; z; w; t], place in x) of everything else.
+    unnamed : angles to which the model gives no names.
+    """
+
+    names: tuple[str, ...]
+    x: ca.SX
+    rates: ca.SX
+    orientations: tuple[Orientation, ...]
+    plain: tuple[Indices, Indices]
+    unnamed: frozenset[str]
+    _given: ca.SX
+    _values: ca.SX
+
+    @property
+    def angles(self) -> frozenset[str]:
+        """Names of the angles that stand for quaternions: they may differ by whole turns."""
+        return frozenset(self.names[o.angle + k] for o in self.orientations for k in range(3))
+
+    def traced(self, expression: ca.SX) -> ca.SX:
+        """An expression of the system's own states in these."""
+        if not self.orientations:
+            return expression
+        return ca.substitute([expression], [self._given], [self._values])[0]
+
+    def of_system(self, own: ca.SX) -> ca.SX:
+        """These states, traced, of the system's own ones."""
+        found = [ca.SX(0)] * len(self.names)
+        for a, b in zip(*self.plain, strict=True):
+            found[int(b)] = own[int(a)]
+        for o in self.orientations:
+            quaternion = own[o.quaternion : o.quaternion + 4]
+            found[o.angle : o.angle + 3] = ca.vertsplit(traced_angles(quaternion, o.sequence))
+        return ca.vertcat(*found)
+
+    def from_system(self, own: Array) -> Array:
+        """(k, n) these states of the system's own ones; angles do not jump from row to row."""
+        found = np.zeros((len(own), len(self.names)))
+        found[:, self.plain[1]] = own[:, self.plain[0]]
+        for o in self.orientations:
+            quaternion = [own[:, o.quaternion + k] for k in range(4)]
+            angles = intrinsic_angles(quaternion, o.sequence, np.arctan2, np.hypot)
+            found[:, o.angle : o.angle + 3] = np.unwrap(np.stack(angles, axis=1), axis=0)
+        return found
+
+    def to_system(self, x: Array) -> Array:
+        """(k, n′) the system's own states."""
+        found = np.zeros((len(x), len(self.plain[0]) + 4 * len(self.orientations)))
+        found[:, self.plain[0]] = x[:, self.plain[1]]
+        for o in self.orientations:
+            angles = [x[:, o.angle + k] for k in range(3)]
+            quaternion = quaternion_from_angles(angles, o.sequence, np.cos, np.sin)
+            found[:, o.quaternion : o.quaternion + 4] = np.stack(quaternion, axis=1)
+        return found
+
+
+def motion_states(system: System) -> MotionStates:
+    """The states of a system's motion; traced once."""
+    return system.cached(("motion states",), lambda: _motion_states(system))
+
+
+def _motion_states(system: System) -> MotionStates:
+    own_names, own, own_rates = all_states(system)
+    kin = system.kinematics
+    by_place = {}
+    for node in kin.tree.nodes:
+        start = node.joint.type.quaternion
+        if start is not None:
+            by_place[node.coordinates.start + start] = node
+    if not by_place:
+        every = np.arange(len(own_names))
+        none: frozenset[str] = frozenset()
+        return MotionStates(
+            tuple(own_names), own, own_rates, (), (every, every), none, ca.SX(0, 1), ca.SX(0, 1)
+        )
+    names: list[str] = []
+    symbols: list[ca.SX] = []
+    rates: list[ca.SX] = []
+    orientations: list[Orientation] = []
+    unnamed: list[str] = []
+    given, values = [], []
+    first, second = [], []
+    k = 0
+    while k < len(own_names):
+        node_ = by_place.get(k)
+        if node_ is None:
+            first.append(k)
+            second.append(len(names))
+            names.append(own_names[k])
+            symbols.append(own[k])
+            rates.append(own_rates[k])
+            k += 1
+            continue
+        named = node_.joint.type.named_angles()
+        sequence = "zyx" if named is None else named.sequence
+        words = ("turn1", "turn2", "turn3") if named is None else named.names
+        own_words = [f"{node_.joint.name}.{word}" for word in words]
+        unnamed += own_words if named is None else []
+        angles = ca.SX.sym("angle", 3)
+        orientations.append(Orientation(k, len(names), sequence))
+        omega = system.fold(kin.v)[node_.speeds.start : node_.speeds.start + 3]
+        given.append(own[k : k + 4])
+        parts = quaternion_from_angles(ca.vertsplit(angles), sequence, ca.cos, ca.sin)
+        values.append(ca.vertcat(*parts))
+        names += own_words
+        symbols += ca.vertsplit(angles)
+        rates += ca.vertsplit(ca.mtimes(angle_rate_map(angles, sequence), omega))
+        k += 4
+    from_, to = ca.vertcat(*given), ca.vertcat(*values)
+    turned = ca.substitute([ca.vertcat(*rates)], [from_], [to])[0]
+    return MotionStates(
+        names=tuple(names),
+        x=ca.vertcat(*symbols),
+        rates=ca.densify(turned),
+        orientations=tuple(orientations),
+        plain=(np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)),
+        unnamed=frozenset(unnamed),
+        _given=from_,
+        _values=to,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +240,10 @@ def reduced(system: System, wanted: ca.SX, names: set[str]) -> MotionSymbols:
     wanted : expressions that the task looks at.
     names : states that it names.
     """
-    known, x, rates = all_states(system)
+    states = motion_states(system)
+    known, x, rates = states.names, states.x, states.rates
     rows, columns = ca.jacobian_sparsity(rates, x).get_triplet()
-    first, last = len(system.coordinates), len(known) - 1
+    first, last = len(system.coordinates) - len(states.orientations), len(known) - 1
     needed = set(range(first, last)) | {known.index(n) for n in names if n in known}
     needed |= set(ca.jacobian_sparsity(ca.densify(wanted), x).get_triplet()[1])
     while True:
@@ -225,7 +371,8 @@ class Transcription:
 
     def _rows(self) -> None:
         task, s, n, nx, d = self.task, self.task.symbols, self.num_intervals, self.nx, DEGREE
-        self.tau, C, self.weights = radau(d)
+        self.tau, self.slopes, self.weights = radau(d)
+        C = self.slopes
         places, count = [], 0
         self.row_names: list[tuple[int, int, Callable[[int], str]]] = []
 
