@@ -38,7 +38,7 @@ AT_END = 30.0
 INPUTS = 0.1
 
 
-class Linearized(NamedTuple):
+class SmallErrors(NamedTuple):
     """F (N, nx, nx) and G (N, nx, nc) of (1), and x̂: coefficients (N, d + 1, nx), highest first."""
 
     F: Array
@@ -46,7 +46,7 @@ class Linearized(NamedTuple):
     polynomials: Array
 
 
-def linearized(t: Transcription, w: Array, steps: Array) -> Linearized:
+def linearized(t: Transcription, w: Array, steps: Array) -> SmallErrors:
     """The collocation's equations, differentiated at a solution.
 
     Parameters
@@ -78,7 +78,7 @@ def linearized(t: Transcription, w: Array, steps: Array) -> Linearized:
     powers = np.linalg.inv(np.vander(t.tau))  # of the time over the step
     polynomials = np.einsum("kr,nrx->nkx", powers, points)
     polynomials /= steps[:, None, None] ** np.arange(d, -1, -1)[None, :, None]
-    return Linearized(found[..., :nx], found[..., nx:], polynomials)
+    return SmallErrors(found[..., :nx], found[..., nx:], polynomials)
 
 
 def growth(F: Array, sizes: Array) -> float:
@@ -97,7 +97,7 @@ def growth(F: Array, sizes: Array) -> float:
     return most
 
 
-def regulated(lin: Linearized, steps: Array, sizes: Array, input_sizes: Array) -> Array:
+def regulated(lin: SmallErrors, steps: Array, sizes: Array, input_sizes: Array) -> Array:
     """(N, nc, nx) gains K of (2)."""
     Q = np.diag(1 / sizes**2)
     P = AT_END * Q

@@ -51,7 +51,7 @@ def radau(degree: int) -> tuple[Array, Array, Array]:
     return tau.astype(float), C, weights.astype(float)
 
 
-class Orientation(NamedTuple):
+class TurnAngles(NamedTuple):
     """An orientation in angles: places of its quaternion and of its first angle."""
 
     quaternion: int
@@ -75,7 +75,7 @@ class MotionStates:
     names: tuple[str, ...]
     x: ca.SX
     rates: ca.SX
-    orientations: tuple[Orientation, ...]
+    orientations: tuple[TurnAngles, ...]
     plain: tuple[Indices, Indices]
     unnamed: frozenset[str]
     _given: ca.SX
@@ -145,7 +145,7 @@ def _motion_states(system: System) -> MotionStates:
     names: list[str] = []
     symbols: list[ca.SX] = []
     rates: list[ca.SX] = []
-    orientations: list[Orientation] = []
+    orientations: list[TurnAngles] = []
     unnamed: list[str] = []
     given, values = [], []
     first, second = [], []
@@ -166,7 +166,7 @@ def _motion_states(system: System) -> MotionStates:
         own_words = [f"{node_.joint.name}.{word}" for word in words]
         unnamed += own_words if named is None else []
         angles = ca.SX.sym("angle", 3)
-        orientations.append(Orientation(k, len(names), sequence))
+        orientations.append(TurnAngles(k, len(names), sequence))
         omega = system.fold(kin.v)[node_.speeds.start : node_.speeds.start + 3]
         given.append(own[k : k + 4])
         parts = quaternion_from_angles(ca.vertsplit(angles), sequence, ca.cos, ca.sin)
