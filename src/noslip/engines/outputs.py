@@ -7,6 +7,7 @@ To add a function: give its expression here, in `OUTPUTS` too, and `System` a pr
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.algebra import stack
-from noslip.base import CompileError, nearest
+from noslip.base import CompileError
 from noslip.formulations import Equations, joint_wrenches
 from noslip.kinematics import Kinematics, SingularityMeasure
 from noslip.model import GRAVITY, SPRING
@@ -190,6 +191,8 @@ CASADI_OUTPUTS: dict[str, Callable[[System], ca.SX]] = {
 
 #: Outputs that are right where the independent speeds do not determine the motion too.
 _EVERYWHERE = {"measures", "poses"}
+#: Module that reads expressions of a motion; imported when an output is none of the words above.
+EXPRESSIONS = "noslip.simulation.expressions"
 
 
 def _where_known(system: System) -> ca.SX:
@@ -200,9 +203,49 @@ def _where_known(system: System) -> ca.SX:
     return ca.if_else(is_known, 1.0, float("nan"))
 
 
+def _named_outputs(outputs: Sequence[str] | Mapping[str, str], where: str) -> dict[str, str]:
+    """Name of an output → its word or expression; of a text, its letters and digits."""
+    fix = "name each output once"
+    if isinstance(outputs, Mapping):
+        wanted = [(str(own), str(word)) for own, word in outputs.items()]
+    else:
+        words = [outputs] if isinstance(outputs, str) else list(outputs)
+        wanted = [(_plain(word), word) for word in words]
+    if not wanted or len({own for own, _ in wanted}) < len(wanted):
+        listed = ", ".join(word for _, word in wanted)
+        raise CompileError(f"the outputs are {listed or 'none'}", where, fix)
+    for own, word in wanted:
+        _check_name(own, f"the output '{word}'", where)
+    return dict(wanted)
+
+
+def _plain(word: str) -> str:
+    """A name for CasADi: ``load.front`` is ``load_front``."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", str(word)).strip("_")
+
+
+def _check_name(name: str, what: str, where: str) -> None:
+    if not re.fullmatch(r"[A-Za-z](_?[A-Za-z0-9]+)*", name, re.ASCII):
+        raise CompileError(
+            f"'{name}' is not a valid name of {what}",
+            where,
+            "start with a letter, then letters, digits and single underscores",
+        )
+
+
+def _output(system: System, word: str, where: str) -> ca.SX:
+    """One of the words, or an expression of the motion."""
+    if word in CASADI_OUTPUTS:
+        return CASADI_OUTPUTS[word](system)
+    found: ca.SX = importlib.import_module(EXPRESSIONS).traced_output(
+        system, word, where, tuple(CASADI_OUTPUTS)
+    )
+    return found
+
+
 def casadi_function(
     system: System,
-    outputs: Sequence[str],
+    outputs: Sequence[str] | Mapping[str, str],
     *,
     name: str,
     parameters: Mapping[str, float] | None,
@@ -210,32 +253,20 @@ def casadi_function(
 ) -> ca.Function:
     """The function that `System.casadi_function` gives; its arguments are described there."""
     where = f"CasADi function of model '{system.model.name}'"
-    wanted = [outputs] if isinstance(outputs, str) else list(outputs)
-    for word in wanted:
-        if word not in CASADI_OUTPUTS:
-            raise CompileError(f"there is no output '{word}'", where, nearest(word, CASADI_OUTPUTS))
-    if not wanted or len(set(wanted)) < len(wanted):
-        raise CompileError(
-            f"the outputs are {', '.join(wanted) or 'none'}", where, "name each output once"
-        )
-    if not re.fullmatch(r"[A-Za-z](_?[A-Za-z0-9]+)*", name, re.ASCII):
-        raise CompileError(
-            f"'{name}' is not a valid name of a CasADi function",
-            where,
-            "start with a letter, then letters, digits and single underscores",
-        )
+    wanted = _named_outputs(outputs, where)
+    _check_name(name, "a CasADi function", where)
     symbols = system.kinematics.symbols
     given = {"t": symbols.t, "x": system.equations.state, "u": system.equations.inputs}
     known = _where_known(system)
     found = {
-        word: system.fold(CASADI_OUTPUTS[word](system) * (1 if word in _EVERYWHERE else known))
-        for word in wanted
+        own: system.fold(_output(system, word, where) * (1 if word in _EVERYWHERE else known))
+        for own, word in wanted.items()
     }
     if work and system.does_work:
         given["x"] = system.state
-        if "rates" in found:
+        for own in [own for own, word in wanted.items() if word == "rates"]:
             rates = system.rates_expression[: system.num_states, :] * known
-            found["rates"] = system.fold(rates)
+            found[own] = system.fold(rates)
     given["p"] = symbols.params
     if parameters is not None:
         values = ca.DM(system.parameters(parameters))

@@ -742,7 +742,7 @@ class System:
 
     def casadi_function(
         self,
-        outputs: Sequence[str] = ("rates",),
+        outputs: Sequence[str] | Mapping[str, str] = ("rates",),
         *,
         name: str = "system",
         parameters: Mapping[str, float] | None = None,
@@ -760,8 +760,11 @@ class System:
         outputs : of ``rates`` (of x), ``speeds`` (v), ``accelerations`` (v̇), ``measures`` (of
             singularities: the independent speeds end where one is below its floor, and outputs
             that follow from them are nan where it is below its limit; constrain them),
-            ``energies`` (K, U), ``residuals`` (A v + a, then g), ``multipliers`` (λ) and ``poses``
-            (of a body, R_WB by rows and p_WB).
+            ``energies`` (K, U), ``residuals`` (A v + a, then g), ``multipliers`` (λ), ``poses``
+            (of a body, R_WB by rows and p_WB), ``contact_forces`` (of each contact longitudinal,
+            lateral and load; nan for a load that is not known), and any expression of the motion,
+            such as ``load.front`` or ``point(arm, 0.5, 0, 0).z``. A dot in a name is an underscore
+            there; a mapping gives names of your own: ``{"height": "point(arm, 0.5, 0, 0).z"}``.
         name : of the function.
         parameters : values that differ from the nominal ones; all are numbers then, and there is no
             ``p``. None: they stay an input.

@@ -38,7 +38,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.algebra import cross, symmetric_solve, traced_angles
-from noslip.base import SimulationError, nearest
+from noslip.base import CompileError, NoslipError, SimulationError, nearest
 from noslip.engines import System
 from noslip.expressions import (
     CONSTANTS,
@@ -51,7 +51,17 @@ from noslip.expressions import (
 )
 from noslip.formulations import unknown_wrenches
 from noslip.kinematics import named as named_symbols
-from noslip.model import NORMAL, WORLD, DimensionError, bears_force, dimension, is_undefined
+from noslip.model import (
+    LATERAL,
+    LONGITUDINAL,
+    NORMAL,
+    WORLD,
+    AbstractContact,
+    DimensionError,
+    bears_force,
+    dimension,
+    is_undefined,
+)
 from noslip.simulation.starts.start_layout import Orientation, layout_of
 
 #: Triangles whose area, relative to the square of their extent, is smaller are lines.
@@ -384,6 +394,50 @@ def read_expression(
         defined.add(name)
         known.add(name)
     return kin.at_speeds(read(text, where))
+
+
+def contact_forces(system: System) -> ca.SX:
+    """Longitudinal and lateral force and load of each contact, N; nan for a load not known.
+
+    Loads are those of springs that also pull; a tire's force is added to the contact's that holds
+    its wheel up.
+    """
+    kin, values = system.kinematics, reaction_values(system)
+    grips = system.equations.forces.grips
+    held = ca.vertsplit(system.output_expression("grips"), 5) if grips else []
+    found: list[ca.SX] = []
+    for trace in kin.contacts:
+        contact = trace.contact
+        rows = (f"reaction.{contact.name}.{part}" for part in (LONGITUDINAL, LATERAL))
+        parts = [values[name][1]() if name in values else ca.SX(0) for name in rows]
+        for numbers, grip in zip(held, grips.values(), strict=True):
+            if contact.wheel_center() is not None and _place(grip.contact) == _place(contact):
+                parts = [parts[0] + numbers[0], parts[1] + numbers[1]]
+        load = load_name(system, contact.name).replace("support.", "load.")
+        found += [*parts, values[load][1]() if load else ca.SX(np.nan)]
+    return kin.at_speeds(ca.vertcat(*found)) if found else ca.SX(0, 1)
+
+
+def _place(contact: AbstractContact) -> tuple[object, ...]:
+    """Body, center and ground by which a tire is found to be that of a contact."""
+    return contact.body, contact.wheel_center(), contact.plane
+
+
+def traced_output(system: System, text: str, where: str, words: tuple[str, ...]) -> ca.SX:
+    """An output of `System.casadi_function` that is no word of `engines`."""
+    if text == "contact_forces":
+        return contact_forces(system)
+    try:
+        return read_expression(system, text, f"output '{text}'", is_output=True)
+    except NoslipError as error:
+        if not text.isidentifier():
+            raise
+        known = (*words, "contact_forces", *reaction_values(system))
+        raise CompileError(
+            f"there is no output '{text}', and as an expression of the motion {error.what}",
+            where,
+            nearest(text, known),
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

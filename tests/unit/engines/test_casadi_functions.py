@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.analysis.contact_loads import contact_forces
 
 
 @pytest.fixture
@@ -48,6 +49,43 @@ def test_all_outputs_are_those_of_native_code(point):
     }
     for name, values in native.items():
         np.testing.assert_allclose(found[name], values, rtol=1e-11, atol=1e-11, err_msg=name)
+
+
+def test_forces_of_contacts_are_those_of_the_audit(system_of):
+    """Three wheels on one plane, four that share their load, and tires that slip."""
+    for name in ("forklift", "ackermann-car", "tractor-trailer-tires"):
+        system = system_of(name)
+        run = ns.run_scenario(system)
+        f = system.casadi_function(["contact_forces"], parameters={})
+        own = (*system.coordinates, *system.independent_speeds, *system.auxiliary_states)
+        x, u = (np.array([run[q.name] for q in some]) for some in (own, system.inputs))
+        n = len(run.t)
+        found = np.array(f.map(n)(t=run.t[None], x=x, u=u)["contact_forces"])
+        least = contact_forces(system, run).least.reshape(n, -1).T
+        # the audit solves by LAPACK what is traced in closed form here
+        np.testing.assert_allclose(found, least, atol=1e-9 * np.nanmax(np.abs(least)), err_msg=name)
+
+
+def test_expressions_of_the_motion_are_outputs(system_of):
+    system = system_of("forklift")
+    texts = {"load": "load.rear", "height": "point(forks, 1, 0, 0).z", "asked": "rates"}
+    run = ns.simulate(
+        system,
+        duration=1.0,
+        start={"base.vx": 1.0},
+        outputs={k: texts[k] for k in texts if k != "asked"},
+    )
+    f = system.casadi_function(texts, parameters={})
+    assert f.name_out() == list(texts)
+    own = (*system.coordinates, *system.independent_speeds, *system.auxiliary_states)
+    x = np.array([run[q.name][-1] for q in own])
+    u = [run[q.name][-1] for q in system.inputs]
+    found = f(t=1.0, x=x, u=u)
+    for name in ("load", "height"):
+        np.testing.assert_allclose(float(found[name]), run[name][-1], rtol=1e-11)
+    assert system.casadi_function(["load.rear", "energies"]).name_out() == ["load_rear", "energies"]
+    heavier = system.casadi_function(["load.rear"], parameters={"mass": 1.0})
+    assert float(heavier(t=1.0, x=x, u=u)["load_rear"]) < float(found["load"])
 
 
 def test_parameters_can_be_numbers(point):
