@@ -229,6 +229,8 @@ ASSEMBLY_TRIES, ASSEMBLY_STEPS = 8, 30
 APART = 1e-6
 #: Size up to which the null-space basis is trusted.
 LARGEST_BASIS = 1e6
+#: Steps to the configuration nearest to measured numbers, at most.
+MEASURED_STEPS = 500
 #: Share of the speeds by which rows may be missed where the basis is trusted.
 BASIS_ERROR = 1e-13
 #: Weight of coordinates that contacts own beside those of bodies.
@@ -560,8 +562,9 @@ def complete_start(
     time: float = 0.0,
     speed_inputs: Callable[[Array], Array] | None = None,
     parameters: Array | None = None,
+    nearest: bool | Mapping[str, float] = False,
 ) -> Start:
-    """Consistent coordinates and speeds that keep the given values.
+    """Consistent coordinates and speeds that keep the given values, or are nearest to them.
 
     Parameters
     ----------
@@ -574,6 +577,9 @@ def complete_start(
     speed_inputs : from coordinates to (nw,) values of the speed inputs at that time; zero by
         default.
     parameters : (np,) parameter vector; nominal by default.
+    nearest : whether the values are measured, and need not fit each other: those of least squares
+        are found that satisfy the constraints. Or their standard deviations by name; that of one
+        which is not named is 1, of angles over a length of the model.
 
     Raises
     ------
@@ -581,6 +587,18 @@ def complete_start(
         mechanism has more freedom at this configuration than its equations.
     """
     require_system("complete_start", system)
+    if nearest is not False:
+        return _nearest_start(
+            system,
+            given,
+            {} if nearest is True else nearest,
+            guess=guess or {},
+            time=float(time),
+            speed_inputs=speed_inputs,
+            params=system.parameters()
+            if parameters is None
+            else system.parameter_vector(parameters),
+        )
     return complete_one(
         system,
         given,
@@ -775,6 +793,161 @@ def _check_guess(
                 f"start of model '{system.model.name}'",
                 "leave it out of the guess, which picks one of several configurations",
             )
+
+
+# Of measured numbers
+
+
+def _nearest_start(
+    system: System,
+    given: Mapping[str, float],
+    deviations: Mapping[str, float],
+    *,
+    guess: Mapping[str, float],
+    time: float,
+    speed_inputs: Callable[[Array], Array] | None,
+    params: Array,
+) -> Start:
+    """The consistent start that is nearest to measured values y of h(q) and T v.
+
+    Coordinates by Gauss and Newton's method, q ← q + N δ, then speeds at once:
+
+        (3)  |W (y − h − M δ)| least with G δ = −g        |W (τ − T v)| least with A v = −a
+
+    W is 1/σ. Of all that do equally well, δ and v are the least.
+    """
+    layout = layout_of(system)
+    _check_names(system, layout, given)
+    _check_guess(system, layout, given, guess)
+    where = f"nearest start of model '{system.model.name}'"
+    for name, sigma in deviations.items():
+        if name not in given:
+            raise SimulationError(
+                f"'{name}' has a standard deviation and no value", where, nearest(name, list(given))
+            )
+        if not (math.isfinite(sigma) and sigma > 0):
+            raise SimulationError(
+                f"the standard deviation of '{name}' is {sigma!r}", where, "give a positive number"
+            )
+    own = {name: np.array([value], dtype=float) for name, value in given.items()}
+    plan = CompletionPlan.of(layout, tuple(given))
+    w = np.zeros((1, len(system.model.speed_inputs)))
+    task = Task(system, layout, plan, own, np.array([time]), w, params)
+    q = _nearest_coordinates(task, _given_coordinates(task, guess), deviations, where)
+    if speed_inputs is not None:
+        task = dataclasses.replace(task, w=np.asarray(speed_inputs(q[0]), dtype=float)[None])
+    v = _nearest_speeds(task, q, deviations)
+    found = dict(zip(layout.states, (*q[0].tolist(), *v.tolist()), strict=True))
+    for name in layout.auxiliary_states:
+        if name in given:
+            found[name] = given[name]
+    done = complete_one(
+        system, found, time=time, speed_inputs=speed_inputs, parameters=params
+    ).start()
+    named = zip(layout.states, (*done.q.tolist(), *done.v.tolist()), strict=True)
+    completed = {n: x for n, x in named if n not in given and abs(x) > 1e-15}
+    return dataclasses.replace(done, completed=completed)
+
+
+def _least(M: Array, y: Array, G: Array, g: Array) -> Array:
+    """x with |M x − y| least among those with G x = g, and then |x| least."""
+    weight = row_weights(G)
+    inverse = singular_inverse((G * weight[:, None])[None])[0]
+    x: Array = inverse @ (weight * g)
+    _, sigma, Vt = singular_values((G * weight[:, None])[None])
+    rank = int(np.sum(sigma[0] > RANK * np.max(sigma[0], initial=0.0)))
+    Z = Vt[0][rank:].T
+    if len(M) and Z.shape[1]:
+        x = x + Z @ (singular_inverse((M @ Z)[None])[0] @ (y - M @ x))
+    return x
+
+
+def _nearest_coordinates(
+    task: Task, q: Array, deviations: Mapping[str, float], where: str
+) -> Array:
+    """(1, nq) configuration of (3)."""
+    layout, probe = task.layout, task.layout.kinematics.probe
+    kin, scale = layout.kinematics, task.layout.scale
+    is_angle = [c.unit == "rad" for c in kin.coordinates]
+    places = [k for _, k in task.plan.coordinates]
+    sigmas = [
+        deviations.get(name, 1 / probe.length if is_angle[k] else 1.0)
+        for name, k in task.plan.coordinates
+    ]
+    angled = []
+    for o in task.plan.angled:
+        held = Held(o, _places(o.angle_names, task.given))
+        angled.append(held)
+        sigmas += [deviations.get(name, 1 / probe.length) for name in held.names]
+    y = np.array([task.given[name][0] for name, _ in task.plan.coordinates])
+    W = 1 / np.array(sigmas)
+
+    def stepped(q: Array) -> Array:
+        """The least step of (3), over the scale."""
+        rows = task.rows(q)
+        parts, errors = [rows.N[0][places]], [y - q[0, places]]
+        for held in angled:
+            now = angles_now(held.orientation, task.given, q)
+            turns = held.values(task.given, 1)[0] - np.array([now[k] for k in held.places])
+            errors.append(np.remainder(turns + np.pi, 2 * np.pi) - np.pi)
+            parts.append(held.rows(task.given, q, len(scale))[0])
+        M = W[:, None] * np.concatenate(parts) / scale
+        G, g = rows.A[0][layout.closing] / scale, rows.g[0][layout.closing_g]
+        return _least(M, W * np.concatenate(errors), G, -g)
+
+    def moved(q: Array, step: Array) -> Array:
+        """The configuration after a step, over the scale."""
+        return _normalized(q + apply(task.rows(q).N, (step / scale)[None]), probe.quaternions)
+
+    rng = np.random.default_rng(5)
+    for aside in (0.0, 0.01, 0.1, 0.3, 1.0):
+        now = moved(q, aside * probe.length * rng.normal(size=len(scale)))
+        first = size = np.inf
+        for _ in range(MEASURED_STEPS):
+            step = stepped(now)
+            before, size = size, float(np.linalg.norm(step))
+            if not np.isfinite(size):
+                break
+            first = size if np.isinf(first) else first
+            now = moved(now, step * min(1.0, probe.length / max(size, 1e-300)))
+            # steps shrink to rounding, and then no more
+            if size <= 1e-15 or (size <= 1e-9 * max(first, probe.length) and size >= 0.5 * before):
+                return now
+    raise SimulationError(
+        f"no configuration nearest to what is given was found in {MEASURED_STEPS} steps",
+        where,
+        "give a guess of coordinates that are not measured, or fewer that contradict the rows",
+    )
+
+
+def _nearest_speeds(task: Task, q: Array, deviations: Mapping[str, float]) -> Array:
+    """(nv,) speeds of (3)."""
+    layout, rows, length = task.layout, task.rows(q), task.layout.kinematics.probe.length
+    kin, scale = layout.kinematics, task.layout.scale
+    parts, values, names, angular = [], [], [], []
+    for places, matrix, quantities in (
+        (task.plan.independent, rows.E[0], kin.independent_speeds),
+        (task.plan.tree, layout.unit, kin.speeds),
+    ):
+        for name, k in places.items():
+            parts.append(matrix[[k]])
+            values.append(task.given[name][0])
+            names.append(name)
+            angular.append(quantities[k].unit.startswith("rad"))
+    for o, _ in task.plan.rated:
+        held = Held(o, _places(o.rate_names, task.given), is_rate=True)
+        parts.append(held.rows(task.given, q, len(scale))[0])
+        values += held.values(task.given, 1)[0].tolist()
+        names += held.names
+        angular += [True] * len(held.names)
+    sigmas = [
+        deviations.get(name, 1 / length if turns else 1.0)
+        for name, turns in zip(names, angular, strict=True)
+    ]
+    W = 1 / np.array(sigmas)
+    M = np.concatenate(parts) if parts else np.zeros((0, len(scale)))
+    found = _least(W[:, None] * M / scale, W * np.array(values), rows.A[0] / scale, -rows.a[0])
+    return found / scale
 
 
 # Coordinates
