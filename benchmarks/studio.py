@@ -16,7 +16,7 @@ import noslip as ns
 from measuring import Measure, leave
 from noslip.control.controlled_runs import run_scenario
 from noslip.library import MODELS
-from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.choice import ModelCatalog
 from noslip.studio.session import Session
 
 #: Values of the slider, and s of computing that a model may take.

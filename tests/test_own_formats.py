@@ -15,7 +15,7 @@ from noslip.base.families import AbstractFormat, find_format, isolated, known_fo
 from noslip.cli import main
 from noslip.model.files import AbstractModelFormat, AbstractModelText, load_model
 from noslip.show.equations.documents import AbstractEquationFormat
-from noslip.simulation.run_files import AbstractRunFormat
+from noslip.simulation.trajectory import AbstractRunFormat
 
 PLUGIN = Path(__file__).parent / "models" / "own_formats.py"
 

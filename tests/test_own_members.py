@@ -236,8 +236,7 @@ def test_it_is_drawn_by_its_own_triangles_and_its_support_function(model, own):
 
 
 def test_the_studio_shows_it(model, own):
-    from noslip.studio.choice import check_options
-    from noslip.studio.model_catalog import Mechanism
+    from noslip.studio.choice import Mechanism, check_options
 
     check_options({"formulation": "own_kane"})
     mechanism = Mechanism(model)
@@ -349,7 +348,7 @@ def test_a_batch_on_the_ground_is_its_single_runs(fairground):
 
 def test_it_is_reported_animated_and_in_the_scene(fairground, fairground_run, tmp_path):
     from noslip.scene.assembly import scene
-    from noslip.studio.model_catalog import Mechanism
+    from noslip.studio.choice import Mechanism
 
     ns.write_run(fairground_run, tmp_path / "run", system=fairground, plots=False)
     report = (tmp_path / "run" / "report.html").read_text()

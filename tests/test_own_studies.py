@@ -15,7 +15,7 @@ import noslip as ns
 from noslip.base.families import isolated, load_plugin
 from noslip.cli import main
 from noslip.control.estimators import AbstractInstrument
-from noslip.control.text_forms import read_form
+from noslip.control.text_grammar import read_form
 from noslip.model.model import ScenarioPlant
 
 PLUGIN = Path(__file__).parent / "models" / "own_studies.py"

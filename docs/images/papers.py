@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from noslip.show.paper_figures import paper_figure
-from noslip.show.paper_schematics import SCHEMATICS
-from noslip.show.papers import paper_entries, papers_page
+from noslip.show.papers import SCHEMATICS, paper_entries, paper_figure, papers_page
 
 HERE = Path(__file__).parent
 

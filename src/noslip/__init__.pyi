@@ -295,7 +295,7 @@ from .show.equations.documents import (
 from .show.matrices import (
     matrices as matrices,
 )
-from .show.paper_figures import (
+from .show.papers import (
     paper_figure as paper_figure,
 )
 from .show.plots import (
@@ -305,7 +305,7 @@ from .show.plots import (
 from .show.report.report import (
     write_report as write_report,
 )
-from .show.report.fit_report import (
+from .show.report.study_reports import (
     write_fit_report as write_fit_report,
 )
 from .show.run_folder import (

@@ -9,6 +9,6 @@ from .show.equations.documents import (
 from .bridges.exports import (
     AbstractSystemFormat as AbstractSystemFormat,
 )
-from .simulation.run_files import (
+from .simulation.trajectory import (
     AbstractRunFormat as AbstractRunFormat,
 )

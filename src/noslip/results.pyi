@@ -104,7 +104,7 @@ from .bridges.exports import (
 from .sweeps.execute import (
     SweepProgress as SweepProgress,
 )
-from .identification.result import (
+from .identification.fit import (
     Fit as Fit,
 )
 from .show.check import (

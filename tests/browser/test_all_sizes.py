@@ -16,7 +16,7 @@ from test_notebook_displays import PAGE
 import noslip as ns
 from noslip.show import displays
 from noslip.show.notebook import equations_html
-from noslip.show.report.sweep_report import write_sweep_report
+from noslip.show.report.study_reports import write_sweep_report
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "show"))
 

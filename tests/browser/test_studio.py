@@ -20,8 +20,14 @@ from watch import Watch
 import noslip as ns
 from noslip.control.controlled_runs import run_scenario
 from noslip.scene.assembly import scene
-from noslip.studio.choice import PageLink, changed_choice, first_points, read_link, write_link
-from noslip.studio.model_catalog import Mechanism
+from noslip.studio.choice import (
+    Mechanism,
+    PageLink,
+    changed_choice,
+    first_points,
+    read_link,
+    write_link,
+)
 from noslip.studio.runs import Cancel, perform
 
 

@@ -129,14 +129,14 @@ def resume_it(folder):
 
 
 def report_it(folder):
-    from noslip.show.report.sweep_report import run_of_point
+    from noslip.show.report.study_reports import run_of_point
     from noslip.sweeps.store import StoreReader, read_store
 
     run_of_point(StoreReader(read_store(folder)), {"slope": 0.1})
 
 
 def studio_it(folder):
-    from noslip.studio.page.sweep_panel import SweepPoints
+    from noslip.studio.page.result_panels import SweepPoints
 
     points = SweepPoints(folder)
     points.table(points.measures[0])

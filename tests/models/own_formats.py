@@ -11,7 +11,7 @@ import numpy as np
 
 from noslip.model.files import AbstractModelText
 from noslip.show.equations.documents import AbstractEquationFormat
-from noslip.simulation.run_files import AbstractRunFormat
+from noslip.simulation.trajectory import AbstractRunFormat
 
 
 class Json(AbstractModelText):

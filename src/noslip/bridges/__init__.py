@@ -2,9 +2,8 @@
 
     robots.py         links and joints of a robot, what it rolls on, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
-    dh_tables.py      Denavit–Hartenberg tables
+    parameter_tables.py  Denavit–Hartenberg tables, parameter files of bicycles
     vda5050.py        factsheets of VDA 5050, and its orders as missions
-    bicycle_parameters.py  parameter files of bicycles
     exports.py        the family of what goes out, and `export`; CasADi functions, MAT and Parquet
     c_source.py       C code of compiled systems, for others too
     fmu.py            functional mock-up units
@@ -27,6 +26,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 #: Modules of this package that define formats.
 BRIDGES = (
-    *("urdf", "mjcf", "dh_tables", "vda5050", "bicycle_parameters", "ros"),
-    *("exports", "c_source", "fmu", "web_module"),
+    *("urdf", "mjcf", "parameter_tables", "vda5050", "ros"),
+    *("exports", "c_source", "fmu"),
 )

@@ -1,7 +1,5 @@
 """`export`: runs, models and compiled systems as files of other programs.
 
-**`export`: runs, models and compiled systems as files of other programs.**
-
 A target is a format of one of three families, and its family says what it takes:
 
     AbstractRunFormat     a run: tables and bags
@@ -15,6 +13,8 @@ system, in a module of its own that `BRIDGES` names. Options of a target are the
 **A compiled system as a file that CasADi loads: ``casadi.Function.load("agv.casadi")``.**
 
 **Runs as tables for other programs: MAT files (MATLAB, Octave) and Parquet (pandas, Polars).**
+
+**A model as a module of WebAssembly, with an ES module that drives it.**
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from noslip.base import (
 from noslip.formats import AbstractRunFormat
 from noslip.model import AbstractModelFormat
 from noslip.simulation import ColumnTable
+from noslip.web import live_run, module_files
 
 
 class AbstractSystemFormat(AbstractFormat, family="system format"):
@@ -347,3 +348,37 @@ def _pyarrow(where: str) -> tuple[Any, Any]:
     import pyarrow.parquet
 
     return pyarrow, pyarrow.parquet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WasmModule(AbstractSystemFormat):
+    """A module that runs the model's scenario in a browser or in Node.
+
+    Parameters
+    ----------
+    duration : s; the scenario's own by default.
+    tolerance : of the integration.
+    """
+
+    duration: float = 0.0
+    tolerance: float = 1e-9
+
+    word = "wasm"
+    name = "a module of WebAssembly"
+    suffixes = (".wasm",)
+    companions = (".mjs", ".d.mts", ".md")
+
+    def files(self, system: System, stem: str) -> tuple[bytes, ...]:
+        """The module, the program that drives it, its types, and a page about both."""
+        live = live_run(
+            system,
+            duration=self.duration or None,
+            rtol=self.tolerance,
+            with_picture=False,
+        )
+        return module_files(live, stem)
+
+    def notes(self, system: System) -> tuple[str, ...]:
+        """Note on the choices of independent speeds."""
+        names = ", ".join(s.name for s in system.independent_speeds)
+        return (f"runs begin in the independent speeds {names}; others that they need are inside",)

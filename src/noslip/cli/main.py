@@ -81,7 +81,7 @@ COMMANDS = {
     "linearize": ("analysis_commands", "linearize"),
     "run": ("run_commands", "run"),
     "track": ("run_commands", "track"),
-    "plan": ("plan_command", "plan"),
+    "plan": ("run_commands", "plan"),
     "fit": ("study_commands", "fit"),
     "sweep": ("study_commands", "sweep"),
     "plot": ("picture_commands", "plot"),

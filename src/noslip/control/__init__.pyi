@@ -11,7 +11,7 @@ from .driving import (
     make_controls as make_controls,
     Driver as Driver,
 )
-from .text_forms import (
+from .text_grammar import (
     AbstractForm as AbstractForm,
     form_words as form_words,
     read_form as read_form,

@@ -43,7 +43,7 @@ from noslip.control.reference_motion import (
     reference_program,
     solve_inputs,
 )
-from noslip.control.text_forms import AbstractForm
+from noslip.control.text_grammar import AbstractForm
 from noslip.engines import System
 from noslip.model import ForceInput, SpeedInput
 from noslip.simulation import AbstractInputLaw, Guard, InputGenerator, Trajectory

@@ -66,7 +66,7 @@ from noslip.control.closed_loop import (
 )
 from noslip.control.path_tracking import PoseTracking
 from noslip.control.reference_motion import AbstractMotion, Reference, conditioning, solve_inputs
-from noslip.control.text_forms import PerSecond, PerSecondSquared
+from noslip.control.text_grammar import PerSecond, PerSecondSquared
 from noslip.engines import System
 from noslip.expressions import Scalar
 from noslip.formulations import at_mass_centers, rotor_forces

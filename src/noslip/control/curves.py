@@ -65,7 +65,7 @@ from noslip.control.path_geometry import (
     polynomial,
     positive,
 )
-from noslip.control.text_forms import Angle, PerMeter, Pure, WaveNumber
+from noslip.control.text_grammar import Angle, PerMeter, Pure, WaveNumber
 from noslip.expressions import CONSTANTS, ExpressionError, evaluate, names_in, parse
 from noslip.model import Meaning
 

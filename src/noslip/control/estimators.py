@@ -48,7 +48,7 @@ from scipy.special import chdtrc
 
 from noslip.algebra import block_solve
 from noslip.base import Array, SimulationError, check_memory, nearest
-from noslip.control.text_forms import AbstractForm, Angle, AngularRate, Length
+from noslip.control.text_grammar import AbstractForm, Angle, AngularRate, Length
 from noslip.engines import System
 from noslip.model import ZERO, Point, Vector3
 from noslip.simulation import Trajectory, complete_start, read_expression

@@ -98,7 +98,7 @@ from noslip.control.reference_motion import (
     solve_inputs,
     trace_reference,
 )
-from noslip.control.text_forms import Acceleration, Pure, read_entries, read_number
+from noslip.control.text_grammar import Acceleration, Pure, read_entries, read_number
 from noslip.control.timing_laws import (
     AbstractTiming,
     AbstractTimingPlan,

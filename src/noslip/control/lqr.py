@@ -56,7 +56,7 @@ from noslip.control.reference_motion import (
     program_key,
     reference_program,
 )
-from noslip.control.text_forms import read_entries, read_number
+from noslip.control.text_grammar import read_entries, read_number
 from noslip.engines import System, require_system
 
 #: Modes of the closed loop that decay more slowly than this part of its norm are not stable.

@@ -1,6 +1,6 @@
 """Reading paths, timing laws and controllers from text, as the command line has them.
 
-The grammar is in `text_forms.py`. This module knows the members of the package by importing them.
+The grammar is in `text_grammar.py`. This module knows the members of the package by importing them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import noslip.control.shortest_paths
 import noslip.control.timing_laws  # noqa: F401
 from noslip.control.closed_loop import AbstractControllerPlan
 from noslip.control.path_geometry import AbstractPath
-from noslip.control.text_forms import read_form
+from noslip.control.text_grammar import read_form
 from noslip.control.timing_laws import AbstractTimingPlan
 
 

@@ -62,7 +62,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from noslip.algebra import step_table
 from noslip.base import LARGEST, Array, SimulationError, is_truth
-from noslip.control.text_forms import AbstractForm
+from noslip.control.text_grammar import AbstractForm
 
 #: A point of the plane, x and y in m.
 Point = tuple[float, float]

@@ -84,7 +84,7 @@ from noslip.control.lqr import linear_quadratic, solve_lqr
 from noslip.control.path_geometry import clamp, length, polynomial
 from noslip.control.path_motion import AbstractPathMotion, PathMotion, planar_base
 from noslip.control.reference_motion import AbstractMotion, Reference
-from noslip.control.text_forms import Angle, Distance, Length, PerMeter, PerSecond, PerSquareMeter
+from noslip.control.text_grammar import Angle, Distance, Length, PerMeter, PerSecond, PerSquareMeter
 from noslip.engines import System
 from noslip.expressions import nominal
 from noslip.model import ZERO, Direction, Meaning, Point, Vector3

@@ -31,7 +31,7 @@ from noslip.control.path_geometry import (
     point,
     positive,
 )
-from noslip.control.text_forms import Angle
+from noslip.control.text_grammar import Angle
 
 #: Most pieces of a word.
 PIECES = 5

@@ -79,7 +79,7 @@ from noslip.control.path_geometry import (
     positive,
     stretch,
 )
-from noslip.control.text_forms import AbstractForm, Acceleration, Duration, Jerk, Length
+from noslip.control.text_grammar import AbstractForm, Acceleration, Duration, Jerk, Length
 from noslip.engines import System, require_system
 from noslip.formulations import chaplygin_form
 from noslip.model import Meaning

@@ -31,7 +31,7 @@ from noslip.control.estimators import (
     normalized_square,
     overconfidence,
 )
-from noslip.control.text_forms import read_entries, read_form, read_number
+from noslip.control.text_grammar import read_entries, read_form, read_number
 from noslip.engines import System
 from noslip.engines import compile as compile_system
 from noslip.expressions import Scalar

@@ -1,6 +1,6 @@
 """Names that other packages may use, in the order in which they are needed."""
 
-from .result import (
+from .fit import (
     ColumnFit as ColumnFit,
     FittedCurve as FittedCurve,
     FittedValue as FittedValue,

@@ -3,7 +3,7 @@
 from .models import (
     MODELS as MODELS,
 )
-from .templates import (
+from .models import (
     AskedSize as AskedSize,
     KINDS as KINDS,
     template_text as template_text,

@@ -70,8 +70,7 @@ from noslip.model.findings import NOUNS, Finding, Locate, Path, hint, owner, pat
 from noslip.model.forces import AbstractForce
 from noslip.model.joints import Fixed
 from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.expansion import expanded
-from noslip.model.parts.part import AbstractPart
+from noslip.model.parts.part import AbstractPart, expanded
 from noslip.model.schema import FORMAT, ITEMS, Key, Kind, keys_of
 
 #: Parts of a dotted key, and levels of arrays and inline tables, that are read.

@@ -577,7 +577,7 @@ class ModelBuilder:
         ------
         ModelError : with all faults of the model, each as what / where / fix.
         """
-        from noslip.model.parts.expansion import checked
+        from noslip.model.parts.part import checked
 
         model, _ = checked(self)
         return model

@@ -44,12 +44,12 @@ from .report.elements import (
 from .report.report import (
     report_html as report_html,
 )
-from .report.sweep_report import (
+from .report.study_reports import (
     write_sweep_report as write_sweep_report,
 )
 from .headlines import (
     unit_text as unit_text,
 )
-from .sweep_results import (
+from .headlines import (
     SweepResults as SweepResults,
 )

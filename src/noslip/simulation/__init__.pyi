@@ -47,7 +47,7 @@ from .native_run import (
     integrate as integrate,
     run_workers as run_workers,
 )
-from .options import (
+from .request import (
     AlongOptions as AlongOptions,
     ScenarioOptions as ScenarioOptions,
     takes as takes,
@@ -57,7 +57,7 @@ from .request import (
     read_run as read_run,
     with_regular_rows as with_regular_rows,
 )
-from .run_files import (
+from .trajectory import (
     ColumnTable as ColumnTable,
     new_netcdf as new_netcdf,
 )

@@ -45,7 +45,7 @@ from noslip.simulation.events import EventCode
 from noslip.simulation.inputs import InputPlan
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import EMPTY, NativeLoop, NativeResult
-from noslip.simulation.options import METHODS
+from noslip.simulation.request import METHODS
 
 #: σ over its usual size at which the passage begins: rounding in v grows as 1/σ².
 NEAR = 0.02

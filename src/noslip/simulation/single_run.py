@@ -55,8 +55,7 @@ from noslip.simulation.notes import (
     usual_force,
     watched_events,
 )
-from noslip.simulation.options import SimulateOptions, takes
-from noslip.simulation.request import RunOptions, read_run
+from noslip.simulation.request import RunOptions, SimulateOptions, read_run, takes
 from noslip.simulation.samples import (
     Segment,
     assemble,

@@ -56,8 +56,7 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from noslip import SimulationError
-from noslip.studio.choice import read_link
-from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.choice import ModelCatalog, read_link
 from noslip.studio.page.browser import (
     Visit,
     live_connection,
@@ -70,7 +69,7 @@ from noslip.studio.page.browser import (
 from noslip.studio.page.studio_page import Page
 
 if TYPE_CHECKING:
-    from noslip.studio.page.sweep_panel import SweepPoints
+    from noslip.studio.page.result_panels import SweepPoints
 
 
 #: Pages that may be open at once; each has a session with threads of its own.
@@ -505,7 +504,7 @@ class Studio:
     ) -> None:
         self.points: SweepPoints | None = None
         if sweep is not None:
-            from noslip.studio.page.sweep_panel import SweepPoints
+            from noslip.studio.page.result_panels import SweepPoints
 
             self.points = SweepPoints(sweep)
             file = self.points.model_file

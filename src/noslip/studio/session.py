@@ -26,6 +26,8 @@ from noslip.studio.choice import (
     START,
     Choice,
     Controls,
+    Mechanism,
+    ModelCatalog,
     adapted_choice,
     check_options,
     first_points,
@@ -35,7 +37,6 @@ from noslip.studio.choice import (
     read_assignment,
     widened,
 )
-from noslip.studio.model_catalog import Mechanism, ModelCatalog
 from noslip.studio.runs import Cancel, Worker, check_mechanics, is_vakonomic, perform
 
 

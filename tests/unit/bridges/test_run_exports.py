@@ -7,7 +7,7 @@ from click.testing import CliRunner
 import noslip as ns
 from noslip.base.errors import SimulationError
 from noslip.cli import main
-from noslip.simulation.run_files import AbstractRunFormat
+from noslip.simulation.trajectory import AbstractRunFormat
 
 
 @pytest.fixture(scope="module")

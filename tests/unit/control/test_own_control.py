@@ -13,11 +13,18 @@ from noslip.base.families import isolated, load_plugin, members_of
 from noslip.cli.main import main
 from noslip.control.closed_loop import AbstractControllerPlan
 from noslip.control.path_geometry import AbstractPath, length
-from noslip.control.text_forms import read_form
+from noslip.control.text_grammar import read_form
 from noslip.control.timing_laws import AbstractTimingPlan
 from noslip.expressions.arithmetic import read_unit
-from noslip.studio.choice import PATH, Choice, check_options, form_kinds, form_knobs, form_text
-from noslip.studio.model_catalog import Mechanism
+from noslip.studio.choice import (
+    PATH,
+    Choice,
+    Mechanism,
+    check_options,
+    form_kinds,
+    form_knobs,
+    form_text,
+)
 from noslip.studio.runs import Cancel, perform
 
 FILE = Path(__file__).with_name("own_control_parts.py")

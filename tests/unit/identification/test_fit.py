@@ -122,7 +122,7 @@ def test_intervals_of_correlated_noise_cover_the_truth(system, request):
 @pytest.mark.parametrize("fault", ["late", "wave", "offset"])
 def test_what_is_not_modeled_is_said_everywhere_and_widens_intervals(system, fault, sigma):
     """Terminal, report, JSON and Python have one verdict; with noise alone they have the other."""
-    from noslip.show.report.fit_report import fit_html
+    from noslip.show.report.study_reports import fit_html
 
     t = np.linspace(0.0, 3.0, 200)
     x = position(**TRUE, t=t)

@@ -7,7 +7,7 @@ import pytest
 
 import noslip as ns
 from noslip.model.quantities import NumberReader
-from noslip.show.paper_schematics import (
+from noslip.show.papers import (
     HEIGHT,
     SCHEMATICS,
     WIDTH,

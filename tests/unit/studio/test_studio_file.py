@@ -7,7 +7,7 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
-from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.choice import ModelCatalog
 from noslip.studio.session import Session
 
 

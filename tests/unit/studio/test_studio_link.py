@@ -11,6 +11,8 @@ from noslip.base.errors import SimulationError
 from noslip.studio.choice import (
     INPUTS,
     PATH,
+    Mechanism,
+    ModelCatalog,
     PageLink,
     PageView,
     changed_choice,
@@ -19,7 +21,6 @@ from noslip.studio.choice import (
     read_link,
     write_link,
 )
-from noslip.studio.model_catalog import Mechanism, ModelCatalog
 from noslip.studio.page.browser import Visit, read_visit
 from noslip.studio.runs import Cancel, perform
 from noslip.studio.server import Studio

@@ -5,8 +5,8 @@ import pytest
 from studio_record import show
 
 from noslip.base.errors import Fault
-from noslip.studio.model_catalog import ModelCatalog
-from noslip.studio.page.plots_panel import (
+from noslip.studio.choice import ModelCatalog
+from noslip.studio.page.result_panels import (
     column,
     plot_data,
     plot_groups,

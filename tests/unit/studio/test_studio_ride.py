@@ -12,8 +12,7 @@ import noslip as ns
 from noslip.control.driving import FORCE, REACH, SPEED, STEP, Driver, make_controls, regulate
 from noslip.scene.assembly import scene
 from noslip.simulation.starts.completion import complete_start
-from noslip.studio.choice import first_choice
-from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.choice import ModelCatalog, first_choice
 from noslip.studio.runs import continued_start, drive_start
 from noslip.studio.session import Session
 

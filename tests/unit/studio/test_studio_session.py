@@ -8,8 +8,7 @@ from studio_record import Record
 
 import noslip as ns
 from noslip.control.controlled_runs import run_scenario
-from noslip.studio.choice import INPUTS, PARAMETERS, PATH, SCENARIO, START, TASK
-from noslip.studio.model_catalog import ModelCatalog
+from noslip.studio.choice import INPUTS, PARAMETERS, PATH, SCENARIO, START, TASK, ModelCatalog
 from noslip.studio.session import STANDING, Session, faults_of
 
 

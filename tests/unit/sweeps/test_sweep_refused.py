@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.show.report.sweep_report import histogram_edges
+from noslip.show.report.study_reports import histogram_edges
 from noslip.sweeps.store import read_chunk
 
 WISH = {"vary": {"slope": "0.1:0.4:3"}, "measures": ["final:skate.x"], "duration": 0.1}

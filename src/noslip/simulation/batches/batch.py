@@ -74,13 +74,21 @@ from noslip.simulation.notes import (
     usual_force,
     watched_events,
 )
-from noslip.simulation.options import BatchOptions, takes
-from noslip.simulation.run_files import NetCDF, add_variable, check_file, new_netcdf
+from noslip.simulation.request import BatchOptions, takes
 from noslip.simulation.samples import ENDINGS, not_passed, singular_sentence
 from noslip.simulation.segments import Ends, Indices, SegmentBasis, carried, drive
 from noslip.simulation.starts.bases import run_starts, states_in
 from noslip.simulation.starts.completion import Starts, complete_starts
-from noslip.simulation.trajectory import NO_EVENTS, Ending, LazyField, Named
+from noslip.simulation.trajectory import (
+    NO_EVENTS,
+    Ending,
+    LazyField,
+    Named,
+    NetCDF,
+    add_variable,
+    check_file,
+    new_netcdf,
+)
 
 if TYPE_CHECKING:
     import xarray

@@ -47,8 +47,7 @@ from noslip.engines import (
 from noslip.model import Quantity, bears_force
 from noslip.simulation.expressions import Outputs, named_values, read_expression, units_by_name
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator, Table, settable_inputs
-from noslip.simulation.options import OPTIONS
-from noslip.simulation.request import RunOptions, read_run, with_regular_rows
+from noslip.simulation.request import OPTIONS, RunOptions, read_run, with_regular_rows
 from noslip.simulation.starts.completion import SpeedInputs, Start, Starts, complete_starts
 from noslip.simulation.starts.start_layout import layout_of
 

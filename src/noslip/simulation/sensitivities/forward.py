@@ -53,8 +53,7 @@ from noslip.simulation.batches.batch_request import (
 from noslip.simulation.inputs import InputPlan
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import InputTable, NativeResult, NativeRun
-from noslip.simulation.options import DerivativeOptions, DerivativesOptions, takes
-from noslip.simulation.request import RunOptions
+from noslip.simulation.request import DerivativeOptions, DerivativesOptions, RunOptions, takes
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.segments import SegmentBasis
 from noslip.simulation.sensitivities.closed_loop import (

@@ -63,8 +63,7 @@ from noslip.simulation.inputs import Table, input_index
 from noslip.simulation.loop import rules
 from noslip.simulation.loop.step_adjoint import PULL, Pull, adjoint_code
 from noslip.simulation.native_run import InputTable, NativeResult, NativeRun
-from noslip.simulation.options import ManyOptions, OneOptions, takes
-from noslip.simulation.request import RunOptions
+from noslip.simulation.request import ManyOptions, OneOptions, RunOptions, takes
 from noslip.simulation.samples import ending_of
 from noslip.simulation.sensitivities.closed_loop import (
     INPUT,
