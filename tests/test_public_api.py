@@ -105,16 +105,15 @@ FAMILIES = {
         AbstractEquationFormat AbstractModelText AbstractRunFormat AbstractSystemFormat
     """.split(),
     "results": """
-        Audit AuditBatch BracketLoop CanonicalForm CartesianModel Certificate CheckReport
-        Controllability Cost CostGrowth Derivatives Distribution DynamicsHistory
-        EigenvalueSweep Exported Fit FlatMap FlatOutputs FlatState GeometryPage Gradient
-        GradientBatch Growth
-        ImportedModel Instant InstantBatch Integral InvariantMeasure
-        InverseDynamicsBatch KinematicHistory Linearization LinearizationBatch
-        MeasuredTable MethodMatrices MethodObject Mission MissionLeg OperationCount
-        PathErrors Reaction ReferenceMotion ReferenceSamples RunComparison Sensitivities
-        SensitivitiesBatch StackedMatrices Statement SteadyBatch SteadyMotion Structure
-        SweepProgress Symmetry
+        Audit AuditBatch BracketLoop CanonicalForm CartesianModel Certificate ChaplyginReduction
+        CheckReport Controllability Cost CostGrowth Derivatives Distribution DynamicsHistory
+        EigenvalueSweep Exported FieldFormulas FirstIntegral Fit FlatMap FlatOutputs FlatState
+        GeometryPage Gradient GradientBatch Growth ImportedModel Instant InstantBatch Integral
+        InvariantMeasure InverseDynamicsBatch KinematicHistory Linearization LinearizationBatch
+        MeasuredTable MethodMatrices MethodObject Mission MissionLeg MomentumEquation Multiplier
+        OperationCount PathErrors Reaction ReferenceMotion ReferenceSamples RelativeEquilibrium
+        RunComparison Sensitivities SensitivitiesBatch StackedMatrices Statement SteadyBatch
+        SteadyMotion Structure SweepProgress Symmetry VelocityForm
     """.split(),
 }
 #: Public name → module that hands it out.

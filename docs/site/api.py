@@ -81,6 +81,34 @@ WRITTEN = {
         'measure = ns.structure(ns.load("rolling-disk")).measure  # an InvariantMeasure\n'
         "print(measure.answer, measure.density)"
     ),
+    "FieldFormulas": (
+        'found = ns.distribution(ns.load("tricycle")).formulas()  # FieldFormulas\n'
+        "print(found.fields, found.determinant)"
+    ),
+    "RelativeEquilibrium": (
+        'measure = ns.structure(ns.load("chaplygin-sleigh")).measure\n'
+        "print(measure.obstruction.speeds, measure.obstruction.trace)  # a RelativeEquilibrium"
+    ),
+    "FirstIntegral": (
+        'for integral in ns.structure(ns.load("vertical-disk")).first_integrals:\n'
+        "    print(integral.text(), integral.residual)  # a FirstIntegral"
+    ),
+    "MomentumEquation": (
+        'for equation in ns.structure(ns.load("chaplygin-sleigh")).momenta:\n'
+        "    print(equation.text(), equation.residual)  # a MomentumEquation"
+    ),
+    "ChaplyginReduction": (
+        'found = ns.structure(ns.load("carriage")).chaplygin  # a ChaplyginReduction\n'
+        "print(found.group, found.shape, found.curvature)"
+    ),
+    "Multiplier": (
+        'multiplier = ns.structure(ns.load("carriage")).chaplygin.multiplier  # Multiplier\n'
+        "print(multiplier.answer, multiplier.formula)"
+    ),
+    "VelocityForm": (
+        'form = ns.structure(ns.load("chaplygin-sleigh")).voronets  # a VelocityForm\n'
+        "print(form.base, form.formulas())"
+    ),
     "FlatMap": (
         'flat = ns.structure(ns.load("tricycle")).flat.map  # FlatMap\n'
         "flat.values(flat.configuration([0.0, 0.0, 0.5, 0.2]))"

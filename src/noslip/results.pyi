@@ -42,8 +42,23 @@ from .geometry.flatness import (
     FlatState as FlatState,
     FlatOutputs as FlatOutputs,
 )
-from .geometry.invariants import (
+from .geometry.closed_forms import (
+    FieldFormulas as FieldFormulas,
+)
+from .geometry.measures import (
     InvariantMeasure as InvariantMeasure,
+    RelativeEquilibrium as RelativeEquilibrium,
+)
+from .geometry.momenta import (
+    FirstIntegral as FirstIntegral,
+    MomentumEquation as MomentumEquation,
+)
+from .geometry.reduction import (
+    ChaplyginReduction as ChaplyginReduction,
+    Multiplier as Multiplier,
+    VelocityForm as VelocityForm,
+)
+from .geometry.invariants import (
     Structure as Structure,
     Symmetry as Symmetry,
 )

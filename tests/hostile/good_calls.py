@@ -41,6 +41,13 @@ NOT_MADE = (
         "FlatState",
         "BracketLoop",
         "GeometryPage",
+        "FieldFormulas",
+        "RelativeEquilibrium",
+        "FirstIntegral",
+        "MomentumEquation",
+        "ChaplyginReduction",
+        "Multiplier",
+        "VelocityForm",
     ),
     *("Cost", "CostGrowth", "OperationCount", "Plan"),
 )

@@ -25,7 +25,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -39,6 +39,9 @@ from noslip.geometry.loops import BracketLoop, drive_loop
 from noslip.kinematics import Kinematics, trace
 from noslip.model import Model
 from noslip.simulation import complete_start
+
+if TYPE_CHECKING:
+    from noslip.geometry.closed_forms import FieldFormulas
 
 #: Random configurations at which every statement is tried.
 SAMPLES = 3
@@ -93,6 +96,8 @@ class Integral:
     #: that is: coordinate → value.
     coordinate: str = ""
     transversal: dict[str, float] = field(default_factory=dict)
+    #: Of kind ``exact``: the function itself as a formula, where one was found.
+    formula: str = ""
     form: ca.Function | None = field(repr=False, default=None)
     leaf: Leaf | None = field(repr=False, default=None)
     place: int = field(repr=False, default=0)  # in the leaf's fibre
@@ -100,6 +105,8 @@ class Integral:
     def text(self) -> str:
         """The integral as an equation."""
         names = ", ".join(self.rows)
+        if self.formula:
+            return f"{self.formula} = constant"
         if self.kind == "linear":
             return f"{_sum(self.coefficients)} = constant"
         if self.kind == "exact" and any(math.isnan(x) for x in self.rows.values()):
@@ -228,6 +235,19 @@ class Distribution:
             )
         return found
 
+    def formulas(self) -> FieldFormulas | None:
+        """The fields and their brackets as formulas, where the model is small; None elsewhere.
+
+        Where brackets reach every direction, with the determinant whose zeros tell where they may
+        fail to.
+        """
+        from noslip.geometry.closed_forms import formulas_in
+
+        frame = self.frame
+        return formulas_in(
+            frame.chart, frame.generators, frame.reached, is_whole=self.is_bracket_generating
+        )
+
     def sentence(self) -> str:
         """What the constraints are, in one sentence."""
         rows, integrals = len(self.velocity_rows), len(self.integrals)
@@ -303,6 +323,7 @@ class Distribution:
                     "residual": i.residual,
                     "coordinate": i.coordinate,
                     "transversal": i.transversal,
+                    "formula": i.formula,
                     "text": i.text(),
                 }
                 for i in self.integrals
@@ -900,8 +921,18 @@ def _closed(chart: FieldChart, form: ca.SX, covectors: Sequence[Array]) -> Integ
     residual = max(float(np.max(np.abs(x), initial=0.0)) for x in values) / size
     if not residual < VANISHES:
         return None
+    from noslip.geometry.closed_forms import potential_of, printed
+
     function = ca.Function("form", [chart.kin.symbols.q], [form])
-    return Integral(rows={}, kind="exact", coefficients={}, residual=residual, form=function)
+    written = potential_of(chart, form)
+    return Integral(
+        rows={},
+        kind="exact",
+        coefficients={},
+        residual=residual,
+        formula="" if written is None else printed(written),
+        form=function,
+    )
 
 
 def _pivots(matrix: Array) -> list[int]:

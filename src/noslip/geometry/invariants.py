@@ -10,21 +10,12 @@ momentum
 is conserved; if not, constraint forces work along it, and only the admissible combinations of
 symmetries have a momentum equation [BlochKrishnaprasadMarsdenMurray1996].
 
-**Chaplygin form.** If admissible motions and symmetries span all motions and meet only in zero, the
-constraints are a connection: the symmetries' directions follow from the motion of the shape.
-
-**Invariant measure.** With η̇ = −Γ(η, η) the flow of (q, η) keeps the volume with density N(q) if,
-along each admissible field X_i and with its divergence θ_i,
-
-    (2)  X_i (ln N) = −θ_i,    θ_i η_i = ∂(F η)/∂q + ∂η̇/∂η
-
-A density exists if the one-form that (2) and brackets define is closed
-[FedorovGarciaNaranjoMarrero2015]: X_i α(Z) − Z α(X_i) = α([X_i, Z]) for every field Z that brackets
-reach.
+Invariant measures are those of `measures`, connections and multipliers those of `reduction`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +23,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.algebra import symmetric_solve
 from noslip.base import Array
 from noslip.formulations import Equations, mass_matrix
 from noslip.geometry.distributions import (
@@ -44,6 +34,22 @@ from noslip.geometry.distributions import (
 )
 from noslip.geometry.fields import VANISHES, Field, FieldChart
 from noslip.geometry.flatness import FlatOutputs, flat_outputs
+from noslip.geometry.measures import InvariantMeasure, invariant_measure
+from noslip.geometry.momenta import (
+    FirstIntegral,
+    MomentumEquation,
+    MotionRates,
+    StateFunction,
+    energy_integral,
+    momenta_of,
+    momentum_equations,
+)
+from noslip.geometry.reduction import (
+    ChaplyginReduction,
+    VelocityForm,
+    chaplygin_reduction,
+    velocity_form,
+)
 from noslip.kinematics import Kinematics
 from noslip.model import WORLD, Model
 from noslip.simulation import Trajectory
@@ -90,18 +96,6 @@ class Symmetry:
         return f"{self.name}: constraint forces work along it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InvariantMeasure:
-    """Whether volume with a density of the configuration is kept, by (2)."""
-
-    #: ``yes``, ``no`` or ``undecided``.
-    answer: str
-    #: The density, where it was recognized.
-    density: str
-    reason: str
-    residual: float
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Structure:
     """Symmetries and what follows. Made by :func:`structure`."""
@@ -115,12 +109,32 @@ class Structure:
     orbit: int
     #: Dimension of the admissible combinations of symmetries: as many momentum equations.
     admissible: int
-    #: Whether the constraints are a connection over the shape.
-    is_chaplygin: bool
+    #: Momentum equations of combinations whose symmetries are not admissible one by one.
+    momenta: tuple[MomentumEquation, ...]
+    #: Energy, moving energy and momenta that are constant without inputs.
+    first_integrals: tuple[FirstIntegral, ...]
     #: Coordinates that no symmetry moves.
     shape: tuple[str, ...]
+    #: The constraints solved for the velocities of coordinates.
+    voronets: VelocityForm | None
+    #: The constraints as a connection over the shape of a group of symmetries.
+    chaplygin: ChaplyginReduction | None
     measure: InvariantMeasure
     flat: FlatOutputs
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no constraint restricts the velocities of configurations."""
+        return self.freedom == self.dimension
+
+    @property
+    def is_chaplygin(self) -> bool:
+        """Whether the constraints are a connection over the shape of a group of symmetries."""
+        return self.chaplygin is not None
+
+    def drifts(self, run: Trajectory) -> dict[str, float]:
+        """Largest relative change of each first integral along a run: zero while inputs are."""
+        return {integral.name: integral.drift(run) for integral in self.first_integrals}
 
     @property
     def properties(self) -> dict[str, str]:
@@ -131,16 +145,21 @@ class Structure:
             if self.symmetries
             else ""
         )
-        chaplygin = (
-            f"yes: admissible motions ({self.freedom}) and symmetries ({self.orbit}) share the "
-            f"{self.dimension} dimensions; shape {', '.join(self.shape) or 'none'}"
-            if self.is_chaplygin
-            else "no"
-        )
         density = f", density {self.measure.density}" if self.measure.density else ""
-        return {
-            "momentum equations": f"{self.admissible or 'none'}{moved}",
-            "Chaplygin form": chaplygin,
+        found = {"momentum equations": f"{self.admissible or 'none'}{moved}"}
+        for k, equation in enumerate(self.momenta, 1):
+            found[f"momentum J{k}"] = f"of {equation.text()}"
+        constant = "; ".join(integral.text() for integral in self.first_integrals)
+        found["first integrals"] = constant or "none found"
+        if self.is_free:
+            found["Chaplygin form"] = "no constraint on velocities, so that there is none"
+        else:
+            if self.voronets is not None:
+                found["Voronets form"] = self.voronets.text()
+            found["Chaplygin form"] = self.chaplygin.text() if self.chaplygin else "no group found"
+        if self.chaplygin is not None:
+            found["multiplier"] = self.chaplygin.multiplier.text()
+        return found | {
             "invariant measure": f"{self.measure.answer}{density}: {self.measure.reason}",
             "flat": self.flat.text(),
         }
@@ -172,13 +191,31 @@ class Structure:
             ],
             "orbit": self.orbit,
             "momentum_equations": self.admissible,
+            "momenta": [
+                {
+                    "coefficients": m.coefficients,
+                    "is_conserved": m.is_conserved,
+                    "residual": m.residual,
+                    "text": m.text(),
+                }
+                for m in self.momenta
+            ],
+            "first_integrals": [
+                {"kind": i.kind, "text": i.text(), "residual": i.residual}
+                for i in self.first_integrals
+            ],
             "is_chaplygin": self.is_chaplygin,
             "shape": list(self.shape),
+            "voronets": self.voronets.to_json() if self.voronets else None,
+            "chaplygin": self.chaplygin.to_json() if self.chaplygin else None,
             "measure": {
                 "answer": self.measure.answer,
                 "density": self.measure.density,
                 "reason": self.measure.reason,
                 "residual": self.measure.residual,
+                "obstruction": dataclasses.asdict(self.measure.obstruction)
+                if self.measure.obstruction
+                else None,
             },
             "flat": {
                 "answer": self.flat.answer,
@@ -222,6 +259,15 @@ def structure_in(subject: TracedModel) -> Structure:
     orbit = _rank(chart, fields)
     together = _rank(chart, [*frame.generators, *fields])
     meets = freedom + orbit - together
+    names = [s.name for s in symmetries]
+    is_free = freedom == dimension
+    pairs = list(zip(symmetries, fields, strict=True))
+    held = [(s.name, field) for s, field in pairs if not s.is_admissible]
+    rates = MotionRates(equations, frame)
+    count = meets - (len(symmetries) - len(held))
+    momenta = momentum_equations(
+        equations, frame, rates, [name for name, _ in held], [x for _, x in held], count
+    )
     return Structure(
         model=model.name,
         dimension=dimension,
@@ -229,11 +275,57 @@ def structure_in(subject: TracedModel) -> Structure:
         symmetries=symmetries,
         orbit=orbit,
         admissible=meets,
-        is_chaplygin=bool(fields) and meets == 0 and together == dimension,
+        momenta=momenta,
+        first_integrals=_first_integrals(equations, frame, rates, pairs, momenta),
         shape=_unmoved(chart, fields),
-        measure=_measure(equations, frame),
+        voronets=None if is_free else velocity_form(frame),
+        chaplygin=None
+        if is_free
+        else chaplygin_reduction(equations, frame, names, fields, dimension),
+        measure=invariant_measure(equations, frame, fields),
         flat=flat_outputs(own, params, frame),
     )
+
+
+def _first_integrals(
+    equations: Equations,
+    frame: FieldFrame,
+    rates: MotionRates,
+    symmetries: Sequence[tuple[Symmetry, Field]],
+    momenta: Sequence[MomentumEquation],
+) -> tuple[FirstIntegral, ...]:
+    """Energy or moving energy, and momenta that are conserved."""
+    kin = equations.kinematics
+    names, fields = [s.name for s, _ in symmetries], [x for _, x in symmetries]
+    energy = energy_integral(equations, frame, rates, names, fields)
+    found = [energy] if energy is not None else []
+    driven = tuple(i.name for i in kin.model.inputs)
+    driven += tuple(i.name for i in kin.model.speed_inputs)
+    for symmetry, x in symmetries:
+        if symmetry.is_conserved:
+            J = momenta_of(equations, frame, [x])
+            change, sizes = rates.of(J)
+            found.append(
+                FirstIntegral(
+                    kind="momentum",
+                    name=f"momentum of {symmetry.name}",
+                    inputs=symmetry.inputs,
+                    residual=float(np.max(np.abs(change)) / max(np.max(sizes), 1e-300)),
+                    function=StateFunction(equations=equations, traced=J),
+                )
+            )
+    found += [
+        FirstIntegral(
+            kind="momentum",
+            name=f"momentum J{k}",
+            inputs=driven,
+            residual=m.residual,
+            function=m.momentum,
+        )
+        for k, m in enumerate(momenta, 1)
+        if m.is_conserved
+    ]
+    return tuple(found)
 
 
 def _rank(chart: FieldChart, fields: Sequence[Field]) -> int:
@@ -408,108 +500,3 @@ def _described(
         residual=residual,
         momentum=momentum,
     )
-
-
-# Invariant measure
-
-
-def _measure(equations: Equations, frame: FieldFrame) -> InvariantMeasure:
-    """(2) on everything that brackets reach."""
-    kin, chart = equations.kinematics, frame.chart
-    if not ca.sparsify(kin.s).is_zero():
-        return _undecided("constraints with given speeds move by themselves")
-    if kin.model.speed_inputs:
-        return _undecided("speed inputs are prescribed, not free")
-    eta = kin.eta
-    mass, bias = (
-        ca.densify(chart.numeric(x)) for x in (equations.reduced_mass, equations.reduced_bias)
-    )
-    solved, _ = symmetric_solve(mass, -bias)
-    generators = frame.generators
-    # θ_i: what each speed contributes to the divergence
-    inner = sum((ca.jacobian(solved[k], eta)[0, k] for k in range(eta.numel())), ca.SX(0))
-    slopes = ca.densify(ca.jacobian(inner, eta))
-    slopes = ca.substitute([slopes], [eta], [ca.SX.zeros(eta.numel())])[0]
-    theta = []
-    for k, X in enumerate(generators):
-        spread = sum(
-            (ca.jacobian(X.components[j], chart.q)[0, j] for j in range(chart.q.numel())),
-            ca.SX(0),
-        )
-        theta.append(spread + slopes[k])
-    alpha = {X.name: -t for X, t in zip(generators, theta, strict=True)}
-    by_name = {X.name: X for X in frame.reached}
-    for Z in frame.reached:
-        if Z.name not in alpha:
-            X, Y = (by_name[name] for name in Z.parents)
-            alpha[Z.name] = chart.derivative(X, alpha[Y.name]) - chart.derivative(Y, alpha[X.name])
-    residual = _closure(chart, frame, alpha)
-    on_frame = ca.horzcat(*[alpha[Z.name] for Z in frame.reached])
-    sizes = [float(np.max(np.abs(x), initial=0.0)) for x in chart.evaluate(ca.densify(on_frame))]
-    largest = max(sizes)
-    if residual > AGREES * 10:
-        return InvariantMeasure(
-            answer="no",
-            density="",
-            reason=f"the one-form of its density is not closed (by {residual:.1e}, relative)",
-            residual=residual,
-        )
-    if largest <= VANISHES:
-        return InvariantMeasure(
-            answer="yes",
-            density="constant",
-            reason="the flow of (q, η) has no divergence",
-            residual=residual,
-        )
-    density = _recognized(chart, frame, alpha, mass)
-    return InvariantMeasure(
-        answer="yes",
-        density=density,
-        reason=f"the one-form of its density is closed to {residual:.1e}",
-        residual=residual,
-    )
-
-
-def _undecided(reason: str) -> InvariantMeasure:
-    return InvariantMeasure(answer="undecided", density="", reason=reason, residual=0.0)
-
-
-def _closure(chart: FieldChart, frame: FieldFrame, alpha: Mapping[str, ca.SX]) -> float:
-    """Largest violation of X α(Z) − Z α(X) = α([X, Z]), relative to its terms."""
-    fields = frame.reached
-    pairs = [(X, Z) for X in frame.generators for Z in fields if X is not Z]
-    if not pairs:
-        return 0.0
-    brackets = [chart.bracket(X, Z) for X, Z in pairs]
-    curls = ca.horzcat(
-        *[chart.derivative(X, alpha[Z.name]) - chart.derivative(Z, alpha[X.name]) for X, Z in pairs]
-    )
-    ours = ca.horzcat(*[alpha[Z.name] for Z in fields])
-    spans, values = chart.values(fields), chart.values(brackets)
-    found = zip(spans, values, chart.evaluate(curls), chart.evaluate(ours), strict=True)
-    worst = 0.0
-    for span, value, curl, own in found:
-        shares = np.linalg.lstsq(span, value, rcond=1e-13)[0]
-        expected = own @ shares
-        size = np.max(np.abs(curl)) + np.max(np.abs(own)) * max(1.0, np.max(np.abs(shares)))
-        if size > 0.0:
-            worst = max(worst, float(np.max(np.abs(curl - expected))) / max(float(size), 1.0))
-    return worst
-
-
-def _recognized(
-    chart: FieldChart, frame: FieldFrame, alpha: Mapping[str, ca.SX], mass: ca.SX
-) -> str:
-    """The density as a power of the determinant of the reduced mass, if it is one."""
-    _, pivots = symmetric_solve(mass, ca.SX.zeros(mass.shape[0]))
-    logarithm = sum((ca.log(p) for p in pivots), ca.SX(0))
-    slopes = ca.horzcat(*[chart.derivative(Z, logarithm) for Z in frame.reached])
-    ours = ca.horzcat(*[alpha[Z.name] for Z in frame.reached])
-    a = np.concatenate([x.ravel() for x in chart.evaluate(ca.densify(slopes))])
-    b = np.concatenate([x.ravel() for x in chart.evaluate(ca.densify(ours))])
-    if not np.max(np.abs(a)) > VANISHES:
-        return ""
-    power = float(a @ b / (a @ a))
-    if np.max(np.abs(b - power * a)) > AGREES * np.max(np.abs(b)):
-        return ""
-    return f"(det SᵀMS)^{power:.6g}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,12 @@ from noslip.results import (
     BracketLoop,
     Controllability,
     Distribution,
+    FieldFormulas,
     Growth,
     Integral,
     Statement,
     Structure,
+    VelocityForm,
 )
 from noslip.show.equations.documents import AbstractEquationFormat
 from noslip.show.equations.layout import (
@@ -47,6 +49,11 @@ from noslip.show.equations.layout import (
     words,
 )
 from noslip.show.equations.subject import Notation
+
+if TYPE_CHECKING:
+    import sympy
+
+    from noslip.show.equations.writing import Arranger
 
 #: ε of the loop on the page, s, and the deepest bracket that is drawn.
 LOOP, DRAWN = 0.5, 3
@@ -116,6 +123,40 @@ class GeometryPage:
     def _coordinates(self) -> dict[str, Glyph]:
         notation = Notation(derive(self.model))
         return {entry.name: entry.glyph for entry in notation.coordinates}
+
+    @cached_property
+    def _formulas(self) -> FieldFormulas | None:
+        return self.distribution.formulas()
+
+    @cached_property
+    def _arrange(self) -> Arranger:
+        """Formulas in the symbols of the coordinates, their rates, and ∂ of each."""
+        from noslip.show.equations.writing import Arranger
+
+        glyphs, ranks = {}, {}
+        for k, (name, glyph) in enumerate(self._coordinates.items()):
+            plain = f"{glyph.base}{glyph.index}"
+            written = (glyph, glyph.rate, Glyph("∂", plain))
+            for place, (symbol, shown) in enumerate(zip(_symbols(name), written, strict=True)):
+                glyphs[symbol] = shown
+                ranks[symbol] = ((2, 7, 8)[place], k)
+        return Arranger(glyphs, ranks)
+
+    def formula_lines(self) -> list[str]:
+        """Formulas of the fields and of the connection, as text; none where they are long."""
+        found = [] if self._formulas is None else [self._formulas.text()]
+        form = self._connection
+        rates = {} if form is None else form.formulas()
+        found += [f"  {'velocity':<20} {name}' = {x}" for name, x in rates.items()]
+        return found
+
+    @property
+    def _connection(self) -> VelocityForm | None:
+        """The connection of Chaplygin's form in coordinates, or else Voronets' form."""
+        found = self.structure.chaplygin
+        if found is not None and found.connection is not None:
+            return found.connection
+        return self.structure.voronets
 
     def _constraints(self) -> Section:
         found = self.distribution
@@ -192,6 +233,7 @@ class GeometryPage:
             words("Fields that span the admissible velocities, each at 1 m/s or 1 rad/s:"),
             CellTable(("field", "motion", "kind"), table),
         ]
+        blocks += self._written()
         blocks += self._growth("At generic configurations", found.growth)
         if found.growth_there is not None and found.at is not None:
             where = ", ".join(f"{name} = {value:g}" for name, value in found.at.items())
@@ -203,6 +245,35 @@ class GeometryPage:
             "others the constraints integrate (Frobenius)."
         )
         return Section("Admissible motions and their brackets", (*blocks, words(reach)))
+
+    def _written(self) -> list[Block]:
+        """Formulas of the fields, and where brackets may fail."""
+        found = self._formulas
+        if found is None:
+            return []
+        lines = []
+        for name, components in found.fields.items():
+            parts = [
+                x * _symbols(s.name)[2] for s, x in zip(found.coordinates, components, strict=True)
+            ]
+            lines.append(EquationLine(self._bracket(name), self._arrange(sum(parts))))
+        blocks: list[Block] = [
+            words("In coordinates, with brackets taken once more from these formulas:"),
+            Lines(tuple(lines)),
+        ]
+        if found.determinant is not None:
+            columns: list[Node] = []
+            for name in found.fields:
+                columns += [Operator(",")] * bool(columns) + [self._bracket(name)]
+            left = row(Word("det"), Fenced(row(*columns), "(", ")"))
+            blocks.append(words("Their determinant:"))
+            blocks.append(Lines((EquationLine(left, self._arrange(found.determinant)),)))
+        if found.singular:
+            said: list[str | Node] = ["These brackets fail where "]
+            for k, factor in enumerate(found.singular):
+                said += [" or "] * bool(k) + [self._arrange(factor), " = 0"]
+            blocks.append(words(*said, "; there deeper ones may reach what is missing (--at)."))
+        return blocks
 
     def _growth(self, where: str, growth: Growth) -> list[Block]:
         numbers = ", ".join(map(str, growth.vector))
@@ -301,7 +372,24 @@ class GeometryPage:
         else:
             blocks.append(words("No symmetry was found among displacements and coordinates."))
         blocks.append(CellTable(("property", "answer"), tuple(found.properties.items())))
+        form = self._connection
+        rates = {} if form is None else form.formulas()
+        if rates:
+            lines = [
+                EquationLine(self._coordinates[name].rate, self._arrange(x))
+                for name, x in rates.items()
+            ]
+            blocks.append(words("Velocities that follow from those of the base:"))
+            blocks.append(Lines(tuple(lines)))
         return Section("Symmetries, measure and flat outputs", tuple(blocks))
+
+
+def _symbols(name: str) -> tuple[sympy.Symbol, sympy.Symbol, sympy.Symbol]:
+    """A coordinate, its rate and its ∂ in formulas."""
+    import sympy
+
+    x, rate, along = (sympy.Symbol(n, real=True) for n in (name, f"{name}'", f"∂{name}"))
+    return x, rate, along
 
 
 def _why(verdict: Statement) -> str:
