@@ -181,6 +181,37 @@ def _bind(function: Any, good: Any, key: str, put: Any, base: Any, path: Any, va
     return call
 
 
+#: Methods that the house calls alone.
+_OWN_METHODS = {
+    *("label", "unit_of", "from_text", "cached", "events_of", "parameter_values"),
+    *("on_branch", "in_speeds", "regular_at", "independent_values", "why_unplaced"),
+}
+
+
+def methods_of(results: Mapping[str, Any], seed: int = 0) -> Iterator[Case]:
+    """Bad values for all arguments of the public methods of what good calls returned."""
+    chosen = random.Random(seed)
+    for name, thing in results.items():
+        for word in dir(type(thing)):
+            method = inspect.getattr_static(type(thing), word)
+            plain = inspect.unwrap(getattr(method, "__func__", method))
+            is_public = not word.startswith("_") or word in ("__call__", "__getitem__")
+            if not (is_public and inspect.isfunction(plain) and word not in _OWN_METHODS):
+                continue
+            if not plain.__module__.startswith("noslip."):
+                continue
+            wanted = [
+                p
+                for p in list(inspect.signature(plain).parameters.values())[1:]
+                if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+            ]
+            for _ in range(6 if wanted else 0):
+                given = {p.name: chosen.choice(VALUES) for p in wanted}
+                places = [given.pop(p.name) for p in wanted if p.kind is not p.KEYWORD_ONLY]
+                call = functools.partial(getattr(thing, word), *places, **given)
+                yield Case(f"{type(thing).__name__}.{word} of {name}", "", (places, given), call)
+
+
 class Stuck(BaseException):
     """A call took too much processor time."""
 

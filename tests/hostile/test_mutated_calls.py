@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from good_calls import NOT_MADE, good_calls
-from mutated_calls import answer, in_order, public
+from mutated_calls import answer, in_order, methods_of, public
 
 import noslip as ns
 
@@ -43,18 +43,42 @@ def test_every_public_function_and_class_has_a_good_call(calls):
     assert {*tried, *NOT_MADE} - {*public()} == set()
 
 
+@pytest.fixture(scope="module")
+def answers(calls, tmp_path_factory):
+    """What good calls return; the error of one that is not good."""
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("answers"))
+        for name, (function, given) in calls.items():
+            options = {key: value for key, value in given.items() if not key.startswith("*")}
+            places = [value for key, value in given.items() if key.startswith("*")]
+            try:
+                found[name] = function(*places, **options)
+            except ns.MissingPackageError:
+                continue
+            except Exception as error:
+                found[name] = error
+    return found
+
+
 @pytest.mark.slow
-def test_good_calls_are_good(calls, tmp_path, monkeypatch):
+def test_good_calls_are_good(answers):
+    bad = {name: repr(x)[:300] for name, x in answers.items() if isinstance(x, Exception)}
+    assert bad == {}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.slow
+def test_methods_of_results_refuse_bad_arguments(answers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    one_of = {type(x): (name, x) for name, x in answers.items()}
+    results = dict(found for kind, found in one_of.items() if kind.__module__[:7] == "noslip.")
+    assert len(results) > 50
     bad = {}
-    for name, (function, given) in calls.items():
-        options = {key: value for key, value in given.items() if not key.startswith("*")}
-        try:
-            function(*[value for key, value in given.items() if key.startswith("*")], **options)
-        except ns.MissingPackageError:
-            continue
-        except Exception as error:
-            bad[name] = repr(error)[:300]
+    for case in methods_of(results):
+        said = answer(case, limit=1.0)
+        if said not in ("accepted", "refused", "stuck"):
+            bad[f"{case.name}{case.value!r:.60}"] = said
     assert bad == {}
 
 

@@ -35,6 +35,37 @@ def test_what_cannot_stand_for_its_type_is_refused(system_of, call, what):
     assert caught.value.where and caught.value.fix
 
 
+@pytest.mark.parametrize(
+    ("call", "what", "fix"),
+    [
+        (lambda: ns.paths.Circle(), "Circle needs radius", "give radius="),
+        (lambda: ns.paths.Circle(2.0), "no arguments without a name, got 1", "write radius="),
+        (lambda: ns.track(), "track needs system", "give system="),
+        (lambda: ns.load("agv", source="agv"), "got source twice", "once"),
+        (lambda: ns.joints.Revolute(), "Revolute needs axis", "give axis="),
+        (lambda: ns.load("agv", 2, 3, 4), "got 4", "leave out|write"),
+        (lambda: ns.ModelBuilder(), "ModelBuilder needs name", "give name="),
+        (lambda: ns.ModelBuilder("x", gravity=(0, 0, 0)).body(), "body needs name", "give name="),
+    ],
+)
+def test_too_few_and_too_many_arguments_are_named(call, what, fix):
+    with pytest.raises(ns.NoslipError, match=rf"(?s){what}.*argument of.*({fix})") as caught:
+        call()
+    assert isinstance(caught.value, TypeError)
+
+
+def test_methods_of_results_name_the_argument_at_fault(system_of, tmp_path):
+    run = ns.simulate(system_of("knife-edge"), start=START, **FAST)
+    with pytest.raises(ns.NoslipError, match="path is 3"):
+        run.to_csv(3)
+    with pytest.raises(ns.NoslipError, match="Trajectory.save needs path"):
+        run.save()
+    batch = ns.evaluate_batch(system_of("knife-edge"), {"skate.vx": [0.1, 0.2]})
+    with pytest.raises(IndexError, match="there are 2 variants"):
+        batch[7]
+    assert len(list(batch)) == 2
+
+
 def test_numpy_s_numbers_and_booleans_are_taken(system_of):
     system = system_of("knife-edge")
     run = ns.simulate(system, start={"skate.vx": np.float64(0.4)}, reactions=np.True_, **FAST)

@@ -51,6 +51,12 @@ class CanonicalForm:
     def eigenvalues(self, speed: float, gravity: float) -> np.ndarray:
         """(2n,) λ with det(λ² M + λ v C₁ + g K₀ + v² K₂) = 0, those that grow fastest first."""
         n = len(self.M)
+        if not np.isfinite([speed, gravity]).all():
+            raise SimulationError(
+                f"the speed is {speed:g} and gravity {gravity:g}",
+                "eigenvalues of a canonical form",
+                "give finite numbers, m/s and m/s²",
+            )
         stiffness = gravity * self.K0 + speed**2 * self.K2
         below = -np.linalg.solve(self.M, np.hstack([stiffness, speed * self.C1]))
         values = np.linalg.eigvals(np.vstack([np.eye(n, 2 * n, n), below]))

@@ -83,6 +83,8 @@ RAW = (
 _PACKAGE = __name__.partition(".")[0]
 #: Entries of a sequence or mapping up to which each of them is looked at.
 MANY = 10_000
+#: Kinds of parameters that take what is left over.
+_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 #: Beyond this a whole number is none for a double.
 _HUGE = 10**308
 
@@ -149,6 +151,7 @@ def checked(
         guarded.__module__ = module or public.__module__
         return typing.cast("Public", guarded)
     if isinstance(public, type) and not issubclass(public, BaseException):
+        explain_methods(public, find)
         made = vars(public).get("__init__")
         if isinstance(made, types.FunctionType) and not hasattr(made, "__wrapped__"):
             guarded = _guarded(made, public.__name__, 1, public, find, only_failures)
@@ -186,16 +189,66 @@ def _guarded(
         except RAW:
             whole = _signature(function, skipped, cls, lambda n: find(n, True))
             fault = whole.fault(name, arguments[skipped:], options, is_plain=None)
+            fault = fault or _unbound(function, name, arguments, options, skipped, whole)
             if fault is None:
                 raise
         else:
             if own is not None:
                 fault = own.fault(name, arguments[skipped:], options, is_plain=False)
+                explain_methods(type(found), find)
             if fault is None:
                 return found
         raise fault
 
     return guarded
+
+
+#: Classes whose methods explain their failures.
+_EXPLAINED: set[type] = set()
+#: Methods behind operators that do so.
+_OPERATORS = ("__call__", "__contains__", "__getitem__")
+
+
+def explain_methods(cls: type, find: Callable[[str, bool], Any]) -> None:
+    """Let the methods of a class of this package name the argument that does not fit its type.
+
+    What a public function returns is of such a class. Methods are changed in the class that defines
+    them, once; as long as they succeed, their arguments are left alone.
+    """
+    if cls in _EXPLAINED:
+        return
+    for base in cls.__mro__:
+        if base in _EXPLAINED or base.__module__.partition(".")[0] != _PACKAGE:
+            continue
+        _EXPLAINED.add(base)
+        for name, method in list(vars(base).items()):
+            if name.startswith("_") and name not in _OPERATORS:
+                continue
+            said = f"{base.__name__}.{name}"
+            if isinstance(method, types.FunctionType):
+                setattr(base, name, _explained(method, said, find))
+            elif isinstance(method, classmethod):
+                setattr(base, name, classmethod(_explained(method.__func__, said, find)))
+
+
+def _explained(method: Any, name: str, find: Callable[[str, bool], Any]) -> Any:
+    """The method that explains its failures."""
+
+    @functools.wraps(method)
+    def explained(*arguments: Any, **options: Any) -> Any:
+        try:
+            return method(*arguments, **options)
+        except NoslipError:
+            raise
+        except RAW:
+            whole = _signature(method, 1, None, lambda n: find(n, True))
+            fault = whole.fault(name, arguments[1:], options, is_plain=None)
+            fault = fault or _unbound(method, name, arguments, options, 1, whole)
+            if fault is None:
+                raise
+        raise fault
+
+    return explained
 
 
 def _calling_module(frame: types.FrameType | None) -> str:
@@ -281,6 +334,34 @@ class _Signature(NamedTuple):
                 what = f"{word} has {shown(huge)}, beyond every floating-point number"
                 return ArgumentError(what, where, "give numbers between -1e308 and 1e308")
         return None
+
+
+def _unbound(
+    function: Any,
+    name: str,
+    arguments: tuple[Any, ...],
+    options: Mapping[str, Any],
+    skipped: int,
+    whole: _Signature,
+) -> ArgumentError | None:
+    """What is wrong with a call whose arguments are too few, too many or given twice."""
+    parameters = list(inspect.signature(function).parameters.values())[skipped:]
+    places, given = whole.places, arguments[skipped:]
+    where = f"argument of {name}"
+    if len(given) > len(places) and all(p.kind is not p.VAR_POSITIONAL for p in parameters):
+        names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+        word = next((n for n in names if n not in options), "")
+        what = f"{name} takes {len(places) or 'no'} arguments without a name, got {len(given)}"
+        return ArgumentError(what, where, f"write {word}=…" if word else "leave out the last")
+    known = {*places[: len(given)], *options}
+    if twice := next((n for n in places[: len(given)] if n in options), ""):
+        return ArgumentError(f"{name} got {twice} twice", where, f"give {twice} once")
+    for one in parameters:
+        if one.default is one.empty and one.name not in known and one.kind not in _REST:
+            wanted = whole.known.get(one.name)
+            text = f", {wanted.text}" if wanted is not None else ""
+            return ArgumentError(f"{name} needs {one.name}", where, f"give {one.name}=…{text}")
+    return None
 
 
 def _tuple_of(value: Any) -> Any:

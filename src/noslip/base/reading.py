@@ -62,7 +62,7 @@ def open_plain(path: Place, error: ErrorType, fix: str) -> BinaryIO:
     except (FileNotFoundError, NotADirectoryError):
         there = nearest(os.path.basename(file), names_beside(file))
         hint = there if there.startswith("did you mean") else "check the name and the folder"
-        raise error(f"there is no file '{shown}'", shown, hint) from None
+        raise error(f"there is no file '{shown}'", shown or "the name ''", hint) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise error(

@@ -150,7 +150,7 @@ class RunFunction:
         self.names, self.options = tuple(with_respect_to), dict(options)
         where = f"run of model '{system.model.name}'"
         for word, given in (("columns", columns), ("with_respect_to", with_respect_to)):
-            if not given or isinstance(given, str):
+            if isinstance(given, str) or not len(given):
                 raise SimulationError(f"{word} is empty or a string", where, "give a list of names")
         known = [q.name for q in (*system.coordinates, *system.speeds)]
         for name in self.columns:
@@ -241,16 +241,17 @@ def to_jax(system: System) -> Callable[..., Any]:
     jax = _jax(f"JAX function of model '{system.model.name}'")
     function = RatesFunction(system)
 
+    where = f"rates of model '{system.model.name}'"
+    shapes = ((), *((size,) for size in function.sizes[1:]))
+
     @jax.custom_jvp
     def evaluate(t: Any, x: Any, u: Any, p: Any) -> Any:
-        shape = jax.ShapeDtypeStruct((function.size,), np.float64)
-        return jax.pure_callback(function.values, shape, t, x, u, p, vmap_method="broadcast_all")
+        return _called(jax, function.values, (function.size,), (t, x, u, p), "broadcast_all")
 
     @evaluate.defjvp
     def _(primals: Any, tangents: Any) -> Any:
-        size = (function.size, sum(function.sizes))
-        shape = jax.ShapeDtypeStruct(size, np.float64)
-        J = jax.pure_callback(function.jacobian, shape, *primals, vmap_method="broadcast_all")
+        shape = (function.size, sum(function.sizes))
+        J = _called(jax, function.jacobian, shape, primals, "broadcast_all")
         dt, *others = tangents
         return evaluate(*primals), J @ jax.numpy.concatenate([dt[None], *others])
 
@@ -262,9 +263,39 @@ def to_jax(system: System) -> Callable[..., Any]:
         if not any(isinstance(a, jax.core.Tracer) for a in given):
             # what is wrong is said by the error itself, and not within one of JAX
             return jax.numpy.asarray(function.values(*given))
-        return evaluate(*(jax.numpy.asarray(a, dtype=np.float64) for a in given))
+        named = zip("txup", given, shapes, strict=True)
+        return evaluate(*(_traced(jax, a, name, shape, where) for name, a, shape in named))
 
     return rates
+
+
+def _called(
+    jax: Any, host: Callable[..., Any], shape: tuple[int, ...], given: Any, how: str
+) -> Any:
+    """The result of native code: called back by JAX where it traces, and called where it does not.
+
+    What is wrong is then said by the error itself, and not within one of JAX.
+    """
+    if not any(isinstance(a, jax.core.Tracer) for a in given):
+        return jax.numpy.asarray(host(*given))
+    found = jax.ShapeDtypeStruct(shape, np.float64)
+    return jax.pure_callback(host, found, *given, vmap_method=how)
+
+
+def _traced(jax: Any, value: Any, name: str, shape: tuple[int, ...], where: str) -> Any:
+    """An argument in double precision; what shapes and types show is refused while JAX traces."""
+    if not isinstance(value, jax.core.Tracer):
+        value = read_numbers(value, name, where)
+    elif value.dtype.kind not in "fiu":
+        what = f"{name} has numbers of type {value.dtype}"
+        raise SimulationError(what, where, "give an array of numbers")
+    if value.shape != shape:
+        raise SimulationError(
+            f"{name} has shape {value.shape}, expected {shape}",
+            where,
+            "give one point, in order; jax.vmap takes rows of them",
+        )
+    return jax.numpy.asarray(value, dtype=np.float64)
 
 
 def simulate_jax(
@@ -298,26 +329,22 @@ def simulate_jax(
     function = RunFunction(system, with_respect_to, columns, options)
     size = len(function.names)
 
-    def called(host: Callable[..., Any], shape: tuple[int, ...], *given: Any) -> Any:
-        found = jax.ShapeDtypeStruct(shape, np.float64)
-        return jax.pure_callback(host, found, *given, vmap_method="sequential")
-
     def values(theta: Any) -> Any:
-        return called(function.values, function.shape, theta)
+        return _called(jax, function.values, function.shape, (theta,), "sequential")
 
     if mode == "forward":
         evaluate = jax.custom_jvp(values)
 
         @evaluate.defjvp
         def _(primals: Any, tangents: Any) -> Any:
-            J = called(function.jacobian, (*function.shape, size), *primals)
+            J = _called(jax, function.jacobian, (*function.shape, size), primals, "sequential")
             return evaluate(*primals), J @ tangents[0]
 
     else:
         evaluate = jax.custom_vjp(values)
 
         def backward(theta: Any, weights: Any) -> Any:
-            return (called(function.weighted, (size,), theta, weights),)
+            return (_called(jax, function.weighted, (size,), (theta, weights), "sequential"),)
 
         evaluate.defvjp(lambda theta: (values(theta), theta), backward)
 
@@ -326,7 +353,7 @@ def simulate_jax(
         _check_precision(jax, system)
         if not isinstance(theta, jax.core.Tracer):
             return jax.numpy.asarray(function.values(theta))
-        return evaluate(jax.numpy.asarray(theta, dtype=np.float64))
+        return evaluate(_traced(jax, theta, "θ", (size,), where))
 
     return run
 

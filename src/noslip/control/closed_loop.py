@@ -418,6 +418,12 @@ class Tracking(AbstractInputLaw):
 
     def generator(self, system: System) -> InputGenerator:
         """The closed loop in the symbols of this system; traced once for equal settings."""
+        if np.shape(self.reference_start) != (len(system.coordinates),):
+            raise SimulationError(
+                f"reference_start is {self.reference_start!r:.60}",
+                f"tracking by model '{system.model.name}'",
+                f"give its {len(system.coordinates)} coordinates in a row, in their order",
+            )
         program = reference_program(system, self.motion)
         if self.controller.key is None:
             return self._traced(system, program.reference)

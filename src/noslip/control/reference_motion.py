@@ -127,8 +127,8 @@ class MotionTrace:
         ------
         SimulationError : if that is not a row of numbers.
         """
-        if np.ndim(q) != 1:
-            fix = "give the coordinates in a row, in their order"
+        if np.ndim(q) != 1 or not np.isfinite(q).all():
+            fix = "give finite coordinates in a row, in their order"
             raise SimulationError(f"reference_start is {q!r:.60}", "reference of a motion", fix)
         m = self.start.copy()
         for state, coordinate in self.carried:
@@ -833,6 +833,12 @@ class ReferenceMotion:
         SimulationError : if nothing determines the motion at a sample.
         """
         t = np.asarray(times, dtype=float)
+        if t.ndim != 1 or not len(t) or not np.isfinite(t).all():
+            raise SimulationError(
+                f"times are {times!r:.40}",
+                f"samples of a motion of model '{self.system.model.name}'",
+                "give a list of finite times, s",
+            )
         span = self.start.time, float(t[-1])
         program = self.law.program(self.system)
         z = integrate_reference(program, self.start.q, t, span, self.parameters, tolerance)

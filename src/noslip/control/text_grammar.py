@@ -136,6 +136,13 @@ class AbstractForm(Member):
 
     def text(self) -> str:
         """The text that describes it, without values that are defaults."""
+        name = type(self).__name__
+        if not hasattr(type(self), "word"):
+            raise SimulationError(
+                f"{name} cannot be written as a text",
+                f"{self.family} of Python",
+                "save the object, or what it was made of",
+            )
         entries = []
         for name, argument in self.arguments().items():
             value = getattr(self, self.kept_as.get(name, name))

@@ -562,6 +562,12 @@ class System:
 
     def output_expression(self, name: str) -> ca.SX:
         """One of the functions below as it is traced, by its name, such as ``blocks``."""
+        if name not in traced.OUTPUTS:
+            raise SimulationError(
+                f"a system has no output '{name}'",
+                f"model '{self.model.name}'",
+                nearest(name, list(traced.OUTPUTS)),
+            )
         return traced.OUTPUTS[name](self.equations)
 
     def _output(self, name: str) -> NativeFunction:

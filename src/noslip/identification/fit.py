@@ -427,8 +427,9 @@ class FitParameter:
         where = f"FitParameter(of='{self.of}')"
         for name in ("guess", "lower", "upper", "mean", "sigma"):
             value = getattr(self, name)
-            if value is not None and (is_truth(value) or math.isnan(value)):
-                raise SimulationError(f"{name} is {value!r}", where, f"give {name} a number")
+            is_number = value is None or not (is_truth(value) or math.isnan(value))
+            if not is_number or (name in ("guess", "mean") and math.isinf(value or 0.0)):
+                raise SimulationError(f"{name} is {value!r}", where, f"give {name} a finite number")
         if not self.lower < self.upper:
             raise SimulationError(
                 f"the lower bound {self.lower:g} is not below the upper one {self.upper:g}",

@@ -132,6 +132,29 @@ def test_what_does_not_fit_is_refused(system_of, refuses):
         ns.simulate_jax(system, with_respect_to=[], columns=COLUMNS, duration=1.0)
 
 
+@pytest.mark.parametrize("transform", [jax.jit, jax.jacfwd, jax.vmap])
+def test_what_shapes_show_is_refused_while_jax_traces(system_of, transform):
+    system = system_of("knife-edge")
+    rates = ns.to_jax(system)
+    run = ns.simulate_jax(system, with_respect_to=["m"], columns=["skate.x"], duration=0.1)
+    for wrong in (np.zeros((2, 3)), np.zeros((2, 5, 1))):
+        with pytest.raises(ns.NoslipError, match="x has shape"):
+            transform(lambda x: rates(0.0, x))(wrong)
+        with pytest.raises(ns.NoslipError, match="θ has shape"):
+            transform(run)(wrong)
+
+
+@pytest.mark.parametrize("mode", ["forward", "adjoint"])
+def test_values_are_refused_by_name_wherever_jax_does_not_compile(system_of, mode):
+    run = ns.simulate_jax(
+        system_of("knife-edge"), with_respect_to=["m"], columns=["skate.x"], duration=0.1, mode=mode
+    )
+    with pytest.raises(ns.NoslipError, match="mass"):
+        jax.grad(lambda theta: run(theta).sum())(np.array([-1.0]))
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"(?s)NoslipError|mass.*fix"):
+        jax.jit(run)(np.array([-1.0]))
+
+
 def test_without_jax_the_extra_is_named(system_of, monkeypatch, refuses):
     monkeypatch.setitem(sys.modules, "jax", None)
     fix = 'pip install "noslip[jax]"'

@@ -32,7 +32,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noslip.base import Array, NoslipError, SimulationError, check_memory, is_truth, nearest
+from noslip.base import (
+    Array,
+    MissingPlaceError,
+    NoslipError,
+    SimulationError,
+    check_memory,
+    is_truth,
+    nearest,
+)
 from noslip.engines import (
     AbstractDevice,
     Program,
@@ -794,8 +802,11 @@ class VariantResults:
     def place_of(self, k: int) -> int:
         """The number of a variant; those below zero count from the end."""
         if not -self.count <= k < self.count:
-            said = f"there are {self.count} {self.noun}, and number {k} is requested"
-            raise IndexError(said)
+            raise MissingPlaceError(
+                f"there are {self.count} {self.noun}, and number {k} is requested",
+                f"{type(self).__name__} of model '{self.model}'",
+                f"give a number from 0 to {self.count - 1}",
+            )
         return k % self.count
 
     def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
