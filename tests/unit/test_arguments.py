@@ -58,7 +58,7 @@ def test_methods_of_results_name_the_argument_at_fault(system_of, tmp_path):
     run = ns.simulate(system_of("knife-edge"), start=START, **FAST)
     with pytest.raises(ns.NoslipError, match="path is 3"):
         run.to_csv(3)
-    with pytest.raises(ns.NoslipError, match="Trajectory.save needs path"):
+    with pytest.raises(ns.NoslipError, match=r"Trajectory\.save needs path"):
         run.save()
     batch = ns.evaluate_batch(system_of("knife-edge"), {"skate.vx": [0.1, 0.2]})
     with pytest.raises(IndexError, match="there are 2 variants"):
