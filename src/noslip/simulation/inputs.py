@@ -570,6 +570,7 @@ class InputPlan(NamedTuple):
     parameters : of the model, then of the law.
     generator, update : the law, and the new z of one that is sampled.
     callback, failure : Python callables as native code, and what one of them raised.
+    below : input that a callable gave → the first time at which that was negative, s.
     notes : for the result.
     is_kept : whether its code stays with the system for the next run.
     """
@@ -584,6 +585,7 @@ class InputPlan(NamedTuple):
     update: NativeFunction | None = None
     callback: Any = None
     failure: Sequence[BaseException] = ()
+    below: Mapping[str, float] = {}
     notes: tuple[str, ...] = ()
     is_kept: bool = False
 
@@ -807,9 +809,11 @@ def _with_callables(
     native, motion = plan.function, system.motion
     parameters = plan.parameters
     failure: list[BaseException] = []
+    below: dict[str, float] = {}
+    names = {k: system.inputs[k].name for k in callables}
     watches = (
         {
-            k: SmoothnessWatch(system, system.inputs[k].name, f, end_time)
+            k: SmoothnessWatch(system, names[k], f, end_time)
             for k, f in callables.items()
         }
         if end_time is not None
@@ -828,6 +832,8 @@ def _with_callables(
             v = motion(t[0], state, result, parameters)[:num_v]
             for k, f in callables.items():
                 result[k] = float(f(t[0], state[:num_q].copy(), v))
+                if result[k] < -NEGATIVE:
+                    below[names[k]] = min(below.get(names[k], t[0]), t[0])
                 if watches:
                     watches[k].see(t[0], result[k], state[:num_q], v)
         except BaseException as error:
@@ -836,11 +842,12 @@ def _with_callables(
             result[:] = np.nan
 
     callback = _CALLBACK(call)
-    listed = ", ".join(f"'{system.inputs[k].name}'" for k in callables)
+    listed = ", ".join(f"'{name}'" for name in names.values())
     return plan._replace(
         address=ctypes.cast(callback, ctypes.c_void_p).value or 0,
         callback=callback,
         failure=failure,
+        below=below,
         notes=(
             *plan.notes,
             f"input {listed} is a Python callable, called back at every evaluation: slower",
@@ -849,6 +856,8 @@ def _with_callables(
     )
 
 
+#: Values of an input from which on it is negative, and not by rounding.
+NEGATIVE = 1e-9
 #: Evaluations after which a watch judges a callable; so many Python makes in some tens of ms.
 WATCHED = 512
 #: Evaluations still to come from which on a run counts as stalled: minutes of Python.

@@ -20,7 +20,7 @@ nothing.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -33,7 +33,7 @@ from noslip.expressions import names_in, parse
 from noslip.kinematics import parameter_reader, plane_pose
 from noslip.model import AbstractContact, NumberReader
 from noslip.simulation.expressions import is_shared, jumping_angles, load_name
-from noslip.simulation.inputs import AbstractInputLaw, InputSpec
+from noslip.simulation.inputs import NEGATIVE, AbstractInputLaw, InputPlan, InputSpec
 
 #: Samples that are looked at, evenly spaced, and the share of a body's size that counts as depth.
 MOST, DEPTH = 64, 1e-6
@@ -166,7 +166,7 @@ def watched_events(
         for name, load in held_contacts(system).items()
     }
     released = {
-        f"{_RELEASED}{name}": f"({text}) + {ROUNDING!r}" for name, text in (inputs or {}).items()
+        f"{_RELEASED}{name}": f"({text}) + {NEGATIVE!r}" for name, text in (inputs or {}).items()
     }
     return lifts | released
 
@@ -188,6 +188,16 @@ def brakes_watched(
     return found
 
 
+def called_releases(plans: Sequence[InputPlan], end: float) -> dict[str, Array]:
+    """Events of the inputs that Python functions gave: these are not called a second time."""
+    found: dict[str, Array] = {}
+    for plan in plans:
+        for name, first in plan.below.items():
+            if first <= end and f"{_RELEASED}{name}" not in found:
+                found[f"{_RELEASED}{name}"] = np.array([first])
+    return found
+
+
 class Seen(NamedTuple):
     """What a run passed through: at its samples, and where events are.
 
@@ -196,13 +206,14 @@ class Seen(NamedTuple):
     t : (n,) s, rising.
     loads : (n, nc) of all held contacts, N.
     inputs : (n, nu) as they are given.
-    event_times : of `watched_events`; None where the run could not be repeated.
+    event_times : of `watched_events`; where the run could not be repeated, of the inputs that
+        Python functions gave.
     """
 
     t: Array
     loads: Array
     inputs: Array
-    event_times: Mapping[str, Array] | None
+    event_times: Mapping[str, Array]
 
 
 def lift_notes(system: System, seen: Seen) -> tuple[str, ...]:
@@ -233,11 +244,11 @@ def brake_notes(system: System, seen: Seen) -> tuple[str, ...]:
 
 
 def _first(
-    t: Array, is_below: NDArray[np.bool_], events: Mapping[str, Array] | None, event: str
+    t: Array, is_below: NDArray[np.bool_], events: Mapping[str, Array], event: str
 ) -> float | None:
     """The first time at which a value is below zero, s: of a sample or of its event."""
     times = [float(t[k]) for k in np.flatnonzero(is_below)[:1]]
-    if events is not None and event in events and not (len(t) and is_below[0]):
+    if event in events and not (len(t) and is_below[0]):
         times += [float(x) for x in events[event][:1]]
     return min(times, default=None)
 

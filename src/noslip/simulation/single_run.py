@@ -49,6 +49,7 @@ from noslip.simulation.notes import (
     brake_inputs,
     brake_notes,
     brakes_watched,
+    called_releases,
     held_contacts,
     lift_notes,
     second_contact_notes,
@@ -219,7 +220,9 @@ def _with_lifts(
         values = sampled_outputs(request, segments, loads) if loads else np.zeros((len(t), 0))
         # a Python function need not give the same once more
         if not events or any(segment.plan.callback for segment in segments):
-            return Seen(t, values, inputs, None)
+            end = float(t[-1]) if len(t) else request.start_time
+            plans = [segment.plan for segment in segments]
+            return Seen(t, values, inputs, called_releases(plans, end))
         duration = max(float(t[-1]) - request.start_time, MOMENT) if len(t) else MOMENT
         asked: dict[str, Any] = {"samples": 2, "events": events}
         asked |= {"outputs": {name: name for name in loads}}

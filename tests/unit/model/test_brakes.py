@@ -62,6 +62,28 @@ def test_an_input_that_changes_its_sign_brakes_and_then_lets_go(how):
         assert any("brake" in note for note in batch.notes)
 
 
+#: An input that is below zero for 2 ms around 0.7331 s, between samples.
+DIP = {
+    "expression": "1 - 1.01*exp(-((t - 0.7331)/0.01)^2)",
+    "table": ns.Table(times=[0.0, 0.73, 0.7331, 0.735, 2.0], values=[1.0, 1.0, -0.1, 1.0, 1.0]),
+    "callable": lambda t, q, v: 1 - 1.01 * np.exp(-(((t - 0.7331) / 0.01) ** 2)),
+}
+
+
+@pytest.mark.parametrize("how", DIP)
+def test_an_input_that_dips_below_zero_between_samples_is_noted(how):
+    system = ns.compile(ns.derive(wheel()))
+    run = ns.simulate(
+        system, duration=2.0, start={"w.rate": 20.0}, inputs={"brake": DIP[how]}, samples=5,
+        max_step=2e-4,
+    )  # fmt: skip
+    (note,) = (n for n in run.notes if "brake never drives" in n)
+    first = float(note.partition("t = ")[2].partition(" s")[0])
+    begins = 0.7331 - (0.0031 / 11 if how == "table" else 0.01 * math.sqrt(math.log(1.01)))
+    # a callable is seen where a step evaluates it
+    assert first == pytest.approx(begins, abs=2e-4 if how == "callable" else 1e-6)
+
+
 def test_a_negative_constant_is_none_and_a_positive_one_is_exact():
     system = ns.compile(ns.derive(wheel()))
     free = ns.simulate(system, duration=1.0, start={"w.rate": 2.0}, inputs={"brake": -3.0})
