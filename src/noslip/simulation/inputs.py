@@ -812,10 +812,7 @@ def _with_callables(
     below: dict[str, float] = {}
     names = {k: system.inputs[k].name for k in callables}
     watches = (
-        {
-            k: SmoothnessWatch(system, names[k], f, end_time)
-            for k, f in callables.items()
-        }
+        {k: SmoothnessWatch(system, names[k], f, end_time) for k, f in callables.items()}
         if end_time is not None
         else {}
     )

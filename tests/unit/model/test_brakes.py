@@ -51,9 +51,9 @@ def test_an_input_that_changes_its_sign_brakes_and_then_lets_go(how):
     assert np.ptp(run["w.rate"][run.t > 0.105]) < 1e-9
     assert np.all(np.diff(run["energy.brake"]) <= 1e-9)  # never drives
     (note,) = (note for note in run.notes if "negative" in note)
-    # what a Python function does between two samples is not known
-    first = 0.11 if how == "callable" else 0.1
-    assert f"'brake' of a brake is negative from t = {first} s on" in note
+    first = float(note.partition("negative from t = ")[2].partition(" s on")[0])
+    # what a Python function does between two evaluations of a step is not known
+    assert 0.1 <= first <= (0.105 if how == "callable" else 0.1)
     if how != "callable":
         batch = ns.simulate_batch(
             system, inputs={"brake": CHANGING[how]}, duration=1.0, start={"w.rate": [2.0]}
