@@ -98,6 +98,10 @@ _WORDS |= {
     "\u0307": "'",  # a dot above the letter before: a rate
     "\u0308": "''",
     "\u20db": "'''",
+    "˙": "'",  # the same marks beside their letter
+    "¨": "''",
+    "ˆ": "^",
+    "˜": "~",
 }
 
 
