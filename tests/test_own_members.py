@@ -81,6 +81,13 @@ def test_each_is_found_by_its_word(own):
     assert type(known_formulations()["own_kane"]) is own.Kane
 
 
+def test_each_keeps_the_contract_of_its_family(own):
+    ns.check_member(own.Screw(axis=(0.3, -0.5, 0.9), lead="p"), {"p": 0.1})
+    ns.check_member(own.Ellipsoid(size=(0.4, 0.35, 0.3)))
+    ns.check_member(own.Cone(radius=0.05, length=0.15))
+    ns.check_member(own.Kane())
+
+
 def test_a_saved_model_is_loaded_again(model, file):
     assert load_model(file) == model
     text = file.read_text()

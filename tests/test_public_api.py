@@ -25,18 +25,18 @@ TOP = """
     NamedMode NaturalComplement NoslipError Parameter Placement Plan PlanError Plant PlantLaw
     ProgressBar Quantity Scenario Sensor SimulationError SpeedInput Start StorageError System
     Table Trajectory Undercarriage Vakonomic animate audit audit_batch canonical_form
-    cartesian_model check compare compile complete_start contacts control_angle controllability
-    controllers cost cost_growth derivatives derive direct_kinematics distribution
-    dynamics_history equations_text evaluate evaluate_batch explore export fit follow forces
-    formats gradient gradient_batch grounds gym gyration import_robot inverse_dynamics
-    inverse_dynamics_batch inverse_kinematics joints kinematic_history linearize linearize_batch
-    load load_plugin matrices motions obstacles open_sweep paper_figure parts paths picture plan
-    plot plot_eigenvalues reactions read_measured read_mission read_run reference_motion results
-    rows run_scenario save_model sensors shapes share simulate simulate_batch simulate_jax
-    simulate_sensitivities simulate_sensitivities_batch simulate_torch stacked_matrices
-    start_on_motion steady steady_batch structure studies surfaces sweep sweep_eigenvalues
-    timing to_control to_jax to_torch trace track verify with_control_angles write_fit_report
-    write_report write_run
+    cartesian_model check check_member compare compile complete_start contacts control_angle
+    controllability controllers cost cost_growth derivatives derive direct_kinematics
+    distribution dynamics_history equations_text evaluate evaluate_batch explore export fit
+    follow forces formats gradient gradient_batch grounds gym gyration import_robot
+    inverse_dynamics inverse_dynamics_batch inverse_kinematics joints kinematic_history linearize
+    linearize_batch load load_plugin matrices motions obstacles open_sweep paper_figure parts
+    paths picture plan plot plot_eigenvalues reactions read_measured read_mission read_run
+    reference_motion results rows run_scenario save_model sensors shapes share simulate
+    simulate_batch simulate_jax simulate_sensitivities simulate_sensitivities_batch
+    simulate_torch stacked_matrices start_on_motion steady steady_batch structure studies
+    surfaces sweep sweep_eigenvalues timing to_control to_jax to_torch trace track verify
+    with_control_angles write_fit_report write_report write_run
 """.split()
 
 #: Module of families → its names.

@@ -14,6 +14,7 @@ from .base.errors import (
 )
 
 from .base.families import (
+    check_member as check_member,
     load_plugin as load_plugin,
 )
 

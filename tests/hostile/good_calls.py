@@ -256,6 +256,10 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
     calls: dict[str, Call] = {
         "load": (ns.load, {"source": "knife-edge"}),
         "load_plugin": (ns.load_plugin, {"name": "math"}),
+        "check_member": (
+            ns.check_member,
+            {"member": ns.joints.Revolute(axis=("a", 0.0, 1.0)), "parameters": {"a": 0.2}},
+        ),
         "save_model": (
             ns.save_model,
             {"model": model, "path": folder / "m.toml", "overwrite": True},

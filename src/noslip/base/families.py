@@ -44,6 +44,8 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import copy
+import dataclasses
 import hashlib
 import importlib
 import importlib.metadata
@@ -52,13 +54,13 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Literal, TypeVar
 
 from noslip.base.atomic import absolute, write_atomically
-from noslip.base.errors import NoslipError, nearest
+from noslip.base.errors import Fault, ModelError, NoslipError, nearest
 from noslip.base.reading import read_bytes
 
 #: Group of the entry points of installed plugins.
@@ -96,6 +98,10 @@ class Member:
     #: Whether modules of `BRIDGES` define members of the family.
     has_bridges: ClassVar[bool] = False
 
+    def contract(self, values: Mapping[str, float]) -> Iterator[str]:
+        """Sentences on what it breaks of what its family promises, at parameter values."""
+        return iter(())
+
     def __init_subclass__(cls, *, family: str = "", **others: Any) -> None:
         super().__init_subclass__(**others)
         if family:
@@ -103,6 +109,62 @@ class Member:
             _FAMILIES[cls] = {}
         elif "word" in vars(cls):
             _register(cls)
+
+
+def check_member(member: object, parameters: Mapping[str, float] | None = None) -> None:
+    """Check a member of a family, such as a joint type of your own, against the family's contract.
+
+    Of every member: its word leads to its class, and equal copies are equal and hash alike. Of a
+    joint type: motion, map of rates and closure belong to the pose, and the frames coincide at
+    rest. Of surfaces and grounds: normals are unit vectors across the surface; the contact point
+    of a convex one moves along the plane, within `reach`. Of shapes: faces have corners. Of paths,
+    timing laws, controllers and sensors: text and object are the same; a path has no jump and
+    stands nowhere. Of distributions: quantiles rise. Of formats: suffixes, and a way in or out.
+    :func:`verify` compares formulations.
+
+    Parameters
+    ----------
+    member : an object of its class, such as ``Screw(axis=(0, 0, 1), lead=0.1)``.
+    parameters : values of the parameters in its fields, if they are expressions.
+
+    Raises
+    ------
+    ModelError : if it breaks the contract; all that it breaks is listed.
+    """
+    cls, base = type(member), base_of(type(member))
+    if isinstance(member, type) or not isinstance(member, Member) or base is None:
+        name = getattr(member, "__name__", cls.__name__)
+        raise ModelError(
+            f"{name} is no object of a class of a family",
+            "argument of check_member",
+            f"give an object: check_member({name}(...)), of a class below AbstractJointType or so",
+        )
+    where = f"{base.family} {_place(cls)}"
+    try:
+        broken = [*_common_contract(member, base), *member.contract(dict(parameters or {}))]
+    except NoslipError:
+        raise
+    except Exception as error:
+        broken = [f"it fails with {_reason(error)}"]
+    if broken:
+        fix = "docs/extending.md says what a member of each family must define"
+        raise ModelError.from_faults([Fault(text, where, fix) for text in broken])
+
+
+def _common_contract(member: Member, base: type[Any]) -> Iterator[str]:
+    """What members of all families promise."""
+    cls = type(member)
+    word = getattr(cls, "word", None)
+    if not isinstance(word, str) or not word or word != word.strip():
+        yield f"its word is {word!r}, expected a text"
+    elif find_member(base, word) is not cls:
+        yield f"its word '{word}' leads to another class"
+    if dataclasses.is_dataclass(member):
+        copied = copy.copy(member)
+        if copied != member:
+            yield "a copy of it differs from it"
+        elif cls.__hash__ is None or hash(copied) != hash(member):
+            yield "equal objects have no equal hash: make it a frozen data class of hashable fields"
 
 
 def base_of(member: type) -> type | None:
@@ -333,6 +395,15 @@ class AbstractFormat(Member, abc.ABC):
     def notes(self, thing: Any) -> tuple[str, ...]:
         """Sentences on what of a thing a file does not carry."""
         return ()
+
+    def contract(self, values: Mapping[str, float]) -> Iterator[str]:
+        """Suffixes, a name, and a way in or out."""
+        if not getattr(self, "name", "") or not getattr(self, "suffixes", ()):
+            yield "it has no name or no suffixes"
+        elif any(not s.startswith(".") or s != s.lower() for s in self.suffixes):
+            yield f"its suffixes are {self.suffixes}, expected small letters after a dot"
+        if not (self.can("read") or self.can("write")):
+            yield "it neither reads nor writes"
 
     @classmethod
     def can(cls, verb: Verb) -> bool:

@@ -49,7 +49,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -91,6 +91,35 @@ class AbstractPath(AbstractForm, abc.ABC, family="path"):
     @abc.abstractmethod
     def breaks(self) -> tuple[float, ...]:
         """Rising parameters: the start, every place where a derivative may jump, the end."""
+
+    def contract(self, values: Mapping[str, float]) -> Iterator[str]:
+        """Its text describes it; its breaks rise; it has no jump and stands nowhere."""
+        yield from super().contract(values)
+        breaks = np.array(self.breaks, dtype=float)
+        if len(breaks) < 2 or not np.all(np.diff(breaks) > 0):
+            yield "its breaks do not rise from the start to the end"
+            return
+        p = ca.SX.sym("p")
+        r = ca.SX(self.position(p))
+        if r.numel() != 2:
+            yield f"its position has {r.numel()} numbers, expected 2"
+            return
+        found = ca.Function("path", [p], [ca.densify(r), ca.densify(ca.jacobian(r, p))])
+        widths = np.diff(breaks)
+        inner = (
+            breaks[:-1, None] + widths[:, None] * np.array([1e-9, 0.2, 0.5, 0.8, 1 - 1e-9])
+        ).ravel()
+        points, slopes = (np.array(part) for part in found.map(len(inner))(inner))
+        speeds = np.linalg.norm(slopes, axis=0).reshape(-1, 5)
+        if not (np.all(np.isfinite(points)) and np.all(np.isfinite(slopes))):
+            yield "its position or its tangent is not finite"
+        elif np.any(speeds[:, 1:4] <= 1e-12 * max(1.0, float(np.max(np.abs(points))))):
+            yield "it stands at a parameter between its breaks: the tangent is zero"
+        else:
+            jumps = np.linalg.norm(points[:, 5::5] - points[:, 4:-1:5], axis=0)
+            steps = 2e-9 * (speeds[:-1, 4] * widths[:-1] + speeds[1:, 0] * widths[1:])
+            if np.any(jumps > steps + 1e-9 * (1 + np.abs(points).max())):
+                yield "it jumps at a break"
 
     def bend_near(self, p: ca.SX, near: ca.SX) -> ca.SX | None:
         """Curvature at p of the piece that holds at `near`, where p is arc length; None otherwise.

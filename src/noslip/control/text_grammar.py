@@ -20,13 +20,14 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from noslip.base import (
     IF_YOUR_OWN,
     Member,
+    NoslipError,
     SimulationError,
     counted,
     find_member,
@@ -82,6 +83,19 @@ class AbstractForm(Member):
     offered: ClassVar[tuple[str, ...]] = ()
     #: Argument → attribute that keeps it, where they differ.
     kept_as: ClassVar[Mapping[str, str]] = {}
+
+    def contract(self, values: Mapping[str, float]) -> Iterator[str]:
+        """Its text describes it."""
+        if self.reads_files:
+            return
+        text = self.text()
+        try:
+            again = type(self).from_text(text)
+        except NoslipError as error:
+            yield f"its text '{text}' cannot be read: {error.what}"
+        else:
+            if again.text() != text:
+                yield f"its text '{text}' is read as '{again.text()}'"
 
     @classmethod
     def label(cls) -> str:

@@ -11,7 +11,7 @@ a cylinder and rounds everything else.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -232,6 +232,16 @@ class AbstractShape(Member, abc.ABC, family="shape"):
 
         `read` gives the fields their numbers, as in ``read.scalar(self.radius)``.
         """
+
+    def contract(self, values: Mapping[str, float]) -> Iterator[str]:
+        """Corners are points, and faces have three of them."""
+        points, faces = self.triangles(NumberReader(values))
+        if points.ndim != 2 or points.shape[1] != 3 or not np.all(np.isfinite(points)):
+            yield "its points are not (n, 3) finite numbers"
+        elif faces.ndim != 2 or faces.shape[1] != 3:
+            yield "its faces are not (m, 3) numbers of points"
+        elif len(faces) and not 0 <= int(faces.min()) <= int(faces.max()) < len(points):
+            yield "its faces name points that are not there"
 
     def wheel(self, read: NumberReader) -> tuple[float, float] | None:
         """Radius and width if it may be a wheel about the z axis of its frame."""

@@ -38,6 +38,7 @@ from noslip.model.quantities import (
     PositiveLength,
     Quantity,
     Reads,
+    TracedNumbers,
     Vector3,
     angle,
     number,
@@ -45,6 +46,7 @@ from noslip.model.quantities import (
 from noslip.model.surfaces import (
     Chart,
     WheelCircle,
+    chart_clauses,
     chart_points,
     even_powers,
     free_parameters,
@@ -117,6 +119,17 @@ class AbstractGround(Member, abc.ABC, family="ground"):
     def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
         """(3, 3) tensor where the normal is n, positive where it is convex, of a closed form."""
         raise NotImplementedError(self.word)
+
+    def contract(self, values: Mapping[str, float]) -> Iterator[str]:
+        """Normals are across it, and its heading is a unit vector across the normal."""
+        read, rng = TracedNumbers(values), np.random.default_rng(1)
+        if quantities := self.parameters():
+            yield from chart_clauses(lambda u: self.chart(u, read), quantities)
+        n = rng.normal(size=3)
+        n /= np.linalg.norm(n)
+        ahead = np.array(ca.evalf(ca.SX(self.heading(ca.SX(n))))).ravel()
+        if max(abs(float(ahead @ n)), abs(float(np.linalg.norm(ahead)) - 1.0)) > 1e-9:
+            yield "its heading is no unit vector across the normal"
 
     def heading(self, n: ca.SX) -> ca.SX:
         """A unit vector across the normal: what x is after z was turned to n the short way.

@@ -20,7 +20,7 @@ a module of your own, write a frozen data class below `AbstractJointType`; nothi
 8. `quaternion`: where its unit quaternion starts among its coordinates, if it has one.
 
 Everything below "fallbacks" in the base class has a general answer, which a type may replace.
-Tests: take the type through `tests/unit/kinematics/test_kinematics_joints.py`.
+``noslip.check_member(MyJoint(...))`` finds what does not fit together.
 
 **Joints that are made of several: bodies and plain joints take their place in a model.**
 
@@ -33,6 +33,7 @@ To add one: a frozen data class below `AbstractCompositeJoint` with `parts`.
 from __future__ import annotations
 
 import abc
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ from noslip.model.quantities import (
     NumberReader,
     Quantity,
     Reads,
+    TracedNumbers,
     Vector3,
     angle,
 )
@@ -77,6 +79,8 @@ if TYPE_CHECKING:
 
 _X, _Y, _Z = vector([1, 0, 0]), vector([0, 1, 0]), vector([0, 0, 1])
 _ZERO3 = vector([0, 0, 0])
+#: Rounding of poses and their rates, which are about 1.
+_CONTRACT = 1e-10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +146,10 @@ class AbstractJointType(Member, abc.ABC, family="joint type"):
         """
         return None
 
+    def contract(self, values: Mapping[str, float]) -> Iterator[str]:
+        """Motion, map of rates and closure belong to the pose, at a place in no way special."""
+        return _broken_clauses(self, TracedNumbers(values))
+
     def named_angles(self) -> Angles | None:
         """Names for its orientation, if it was given some."""
         return None
@@ -204,6 +212,79 @@ class AbstractJointType(Member, abc.ABC, family="joint type"):
         """Whether to draw a ball: a joint that turns about a point in all directions."""
         H = motion_numbers(self, values)
         return H.shape[1] == 3 and not H[3:].any() and bool(np.linalg.matrix_rank(H[:3]) == 3)
+
+
+def _broken_clauses(joint: AbstractJointType, read: Reads) -> Iterator[str]:
+    """What a joint type breaks of the following, for any speeds x.
+
+    (1) RᵀR = 1,   RᵀṘ = ω×,   Rᵀṗ = v,   [ω; v] = H x   along  q̇ = N x
+    (2) R = 1, p = 0 at rest
+    (3) g(R, p) = 0 in 6 − k rows with the slopes G by a twist: G H = 0, [G; Hᵀ] regular
+    """
+    n, k = len(joint.coordinates), len(joint.speeds)
+    if len(joint.rest) != n:
+        yield f"{len(joint.rest)} values of rest for {n} coordinates"
+        return
+    q, x, twist = ca.SX.sym("q", n), ca.SX.sym("x", k), ca.SX.sym("d", 6)
+    R, p = (ca.SX(part) for part in joint.pose(q, read))
+    H, N = ca.SX(joint.motion(read)), ca.SX(joint.kinematic_map(q))
+    for name, part, shape in (
+        ("R", R, (3, 3)),
+        ("p", p, (3, 1)),
+        ("H", H, (6, k)),
+        ("N", N, (n, k)),
+    ):
+        if part.shape != shape:
+            yield f"{name} has the shape {part.shape}, expected {shape}"
+            return
+    rates = ca.mtimes(N, x)
+    turn = ca.mtimes(R.T, ca.jtimes(R, q, rates))
+    moved = ca.vertcat(turn[2, 1], turn[0, 2], turn[1, 0], ca.mtimes(R.T, ca.jtimes(p, q, rates)))
+    # a small twist of M on top of the pose
+    turned = ca.mtimes(R, EYE3 + skew(twist[:3]))
+    rows: list[ca.SX] | None = None
+    with contextlib.suppress(NotImplementedError):  # a joint that closes no loops may say so
+        rows = [ca.SX(g) for _, _, g in joint.closure(turned, p + ca.mtimes(R, twist[3:]), read)]
+    g = ca.vertcat(ca.SX(0, 1), *(rows or ()))
+    found = ca.Function(
+        "contract",
+        [q, x, twist],
+        [
+            ca.mtimes(R.T, R) - EYE3,
+            turn + turn.T,
+            moved - ca.mtimes(H, x),
+            g,
+            ca.jacobian(g, twist),
+            H,
+        ],
+    )
+    rng = np.random.default_rng(1)
+    place = rng.normal(size=n)
+    if joint.quaternion is not None:
+        part_of = slice(joint.quaternion, joint.quaternion + 4)
+        place[part_of] /= np.linalg.norm(place[part_of])
+    parts = found(place, rng.normal(size=k), np.zeros(6))
+    square, skewed, motion, closed, G, H_now = (np.array(part) for part in parts)
+    if not all(np.all(np.isfinite(part)) for part in (square, motion, closed, G)):
+        yield "pose, motion or closure is not finite"
+        return
+    said = (
+        (square, "the matrix R of its pose is no rotation"),
+        (skewed, "the rate of R along q̇ = N v is not that of a rotation"),
+        (motion, "the rate of its pose along q̇ = N v is not the twist H v"),
+        (closed, "rows of its closure do not vanish for a pose of the joint"),
+        (G @ H_now, "rows of its closure hinder the motion H v"),
+    )
+    yield from (text for part, text in said if np.max(np.abs(part), initial=0.0) > _CONTRACT)
+    if rows is None:
+        pass
+    elif len(rows) != 6 - k:
+        yield f"its closure has {len(rows)} rows for {k} speeds, expected {6 - k}"
+    elif np.linalg.matrix_rank(np.vstack([G, H_now.T]), tol=_CONTRACT) < 6:
+        yield "its closure leaves a motion that H does not have, or H repeats one"
+    R, p = (np.array(ca.evalf(ca.SX(part))) for part in joint.pose(ca.DM(joint.rest), read))
+    if max(float(np.max(np.abs(R - np.eye(3)))), float(np.max(np.abs(p)))) > _CONTRACT:
+        yield "its frames do not coincide at rest"
 
 
 def motion_numbers(joint_type: AbstractJointType, values: Mapping[str, float]) -> Array:
@@ -623,6 +704,9 @@ class AbstractCompositeJoint(AbstractJointType):
         self, path: Path, joint: Joint, values: Mapping[str, float]
     ) -> Iterator[Finding]:
         """Findings about the joint as it is written."""
+
+    def contract(self, values: Mapping[str, float]) -> Iterator[str]:
+        return iter(())  # that of its parts, in a model
 
     def pose(self, q: Traced, read: Reads) -> NoReturn:
         raise self._unbuilt()

@@ -63,6 +63,7 @@ from noslip.model.quantities import (
     PositiveLength,
     Quantity,
     Reads,
+    TracedNumbers,
     Vector3,
     angle,
     rotation_to,
@@ -142,6 +143,33 @@ def nearest_parameters(
 def _free(expression: ca.SX, u: ca.SX) -> bool:
     """Whether an expression has symbols besides u."""
     return any(not ca.depends_on(u, s) for s in ca.symvar(expression))
+
+
+def chart_clauses(
+    chart: Callable[[ca.SX], Chart], quantities: tuple[Quantity, ...]
+) -> Iterator[str]:
+    """What a chart breaks: unit normals across the tangents, and curvature along them."""
+    u = ca.SX.sym("u", len(quantities))
+    now = chart(u)
+    tangents = ca.SX(3, 0) if now.tangents is None else now.tangents
+    parts = [now.point, now.normal, tangents, now.curvature]
+    found = ca.Function("chart", [u], [ca.densify(ca.SX(part)) for part in parts])
+    rng = np.random.default_rng(1)
+    low, high = np.array([[q.lower, q.upper] for q in quantities]).T
+    for _ in range(5):
+        p, n, T, K = (np.array(part) for part in found(low + (high - low) * rng.random(len(low))))
+        long, bent = (float(np.abs(part).max(initial=0.0)) for part in (T, K))
+        if not all(np.all(np.isfinite(part)) for part in (p, n, T, K)):
+            yield "its chart is not finite within the ranges of its parameters"
+        elif abs(float(np.linalg.norm(n)) - 1) > 1e-9:
+            yield "its normal is no unit vector"
+        elif float(np.abs(n.T @ T).max(initial=0.0)) > 1e-9 * long:
+            yield "its normal is not across its tangents"
+        elif float(np.max(np.abs(K - K.T) + np.abs(K @ n))) > 1e-9 * max(bent, 1e-9):
+            yield "its curvature is not symmetric, or not along the surface"
+        else:
+            continue
+        return
 
 
 def parameter_grid(parameters: tuple[Quantity, ...], count: int) -> Array:
@@ -450,6 +478,39 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
         point = ca.gradient(ca.SX(self.support(down, read)), down)
         here = ca.substitute([point], [down], [-ca.mtimes(R.T, n)])[0]
         return Touch(arm=ca.mtimes(R, here), heading=None, regularity=None)
+
+    def contract(self, values: Mapping[str, float]) -> Iterator[str]:
+        """Normals are across it; of a convex one, no point is farther than its reach.
+
+        A contact point moves along the plane as its normal n turns: n·∂p/∂n δ = 0 for δ ⟂ n.
+        """
+        read, rng = TracedNumbers(values), np.random.default_rng(1)
+        reach = float(ca.evalf(ca.SX(self.reach(read))))
+        if quantities := self.parameters():
+            yield from chart_clauses(lambda u: self.chart(u, read), quantities)
+            return
+        n = ca.SX.sym("n", 3)
+        point = ca.densify(ca.SX(self.contact(n, EYE3, read).arm))
+        found = ca.Function("contact", [n], [point, ca.jacobian(point, n)])
+        if type(self).support is not AbstractSurface.support:
+            d = rng.normal(size=3)
+            once, twice = (float(ca.evalf(ca.SX(self.support(ca.SX(x), read)))) for x in (d, 2 * d))
+            if not abs(twice - 2 * once) <= 1e-12 * reach:
+                yield "its support function of twice a direction is not twice as large"
+        for _ in range(5):
+            normal = rng.normal(size=3)
+            normal /= np.linalg.norm(normal)
+            arm, slope = (np.array(part) for part in found(normal))
+            along = normal @ slope @ (np.eye(3) - np.outer(normal, normal))
+            if not np.all(np.isfinite(arm)):
+                yield "its contact point is not finite"
+                return
+            if np.linalg.norm(arm) > reach * (1 + 1e-12):
+                yield f"a contact point is beyond its reach of {reach:.6g} m"
+                return
+            if float(np.max(np.abs(along))) > 1e-9 * reach:
+                yield "its contact point does not move along the plane: it is no point of support"
+                return
 
     def circle(self) -> WheelCircle | None:
         """Its circles, if it is made of them: rates of its rows then have closed forms."""

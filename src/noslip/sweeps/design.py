@@ -21,7 +21,7 @@ from __future__ import annotations
 import abc
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -73,6 +73,21 @@ class AbstractDistribution(Member, family="distribution"):
     def fault(self) -> str:
         """Fault of its numbers; empty if there is none."""
         return ""
+
+    def contract(self, values: Mapping[str, float]) -> Iterator[str]:
+        """Quantiles are finite and rise; it takes as many numbers as it names."""
+        count = len(self.numbers)
+        if not count - self.optional <= len(self.given) <= count:
+            yield f"{len(self.given)} numbers for {', '.join(self.numbers)}"
+        elif said := self.fault():
+            yield said
+        else:
+            shares = np.linspace(0.01, 0.99, 99)
+            found = np.asarray(self.quantile(shares), dtype=float)
+            if found.shape != shares.shape or not np.all(np.isfinite(found)):
+                yield "its quantiles are not one finite number for each share"
+            elif np.any(np.diff(found) < 0):
+                yield "its quantiles fall where the share rises"
 
 
 class Uniform(AbstractDistribution):
