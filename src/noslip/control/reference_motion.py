@@ -125,7 +125,7 @@ class MotionTrace:
 
         Raises
         ------
-        SimulationError : if that is not a row of numbers.
+        SimulationError : if that is not a row of finite numbers.
         """
         if np.ndim(q) != 1 or not np.isfinite(q).all():
             fix = "give finite coordinates in a row, in their order"

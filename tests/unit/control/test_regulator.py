@@ -209,6 +209,15 @@ def test_what_cannot_be_regulated_is_refused(agv):
             regulator(agv, motion, begin, 5.0, **changes)
         assert "linear-quadratic control of model 'agv'" in caught.value.where
         assert fix in caught.value.fix
+    nowhere = np.full(len(begin.q), np.nan)
+    with pytest.raises(ns.SimulationError, match="reference_start is"):
+        linear_quadratic(
+            *(agv, motion),
+            reference_start=nowhere,
+            duration=5.0,
+            state_weights=POSE,
+            input_weights=TORQUES,
+        )
     with pytest.raises(ns.SimulationError, match="duration is 0 s") as caught:
         regulator(agv, motion, begin, 0.0)
     assert "time that the motion takes" in caught.value.fix
