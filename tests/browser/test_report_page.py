@@ -151,7 +151,7 @@ def test_paper_has_a_picture_in_place_of_the_animation(reports, still_page):
     page = still_page(DESK, color_scheme="dark")
     page.goto(reports("agv"))
     page.emulate_media(media="print")
-    assert not page.locator("iframe").is_visible()
+    assert not any(frame.is_visible() for frame in page.locator("iframe").all())
     still = page.locator(".stage img").bounding_box()
     assert still["width"] > 200 and still["height"] > 100
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -172,7 +172,7 @@ def test_the_animation_plays_in_its_frame_and_moves_nothing_else(reports, new_pa
     below = "document.getElementById('plots').getBoundingClientRect().top + scrollY"
     before = page.evaluate(below)
     page.locator(".stage").scroll_into_view_if_needed()
-    frame = page.frame_locator("iframe")
+    frame = page.frame_locator(".stage iframe")
     frame.locator("canvas").first.wait_for(timeout=60_000)
     # viser's remark that there is no graphics card lies over the scene
     remark = frame.locator(".mantine-Notification-closeButton")
@@ -188,3 +188,18 @@ def test_the_animation_plays_in_its_frame_and_moves_nothing_else(reports, new_pa
     moved = [np.abs(one - other).max(axis=2) > 40 for one, other in pairwise(shots)]
     assert max(change.sum() for change in moved) > 50
     assert page.evaluate(below) == before
+
+
+def test_knobs_simulate_the_run_anew_in_its_frame(reports, new_page, system_of):
+    page = new_page(viewport={"width": 1024, "height": 900}, offline=True)
+    page.goto(reports("chaplygin-sleigh"), wait_until="commit")
+    page.locator("#live-title").click()
+    frame = page.frame_locator(".live iframe")
+    box = frame.get_by_label("sleigh.rate [rad/s], as a number")
+    box.wait_for(timeout=60_000)
+    box.fill("0.5")
+    box.press("Enter")
+    expected = ns.run_scenario(system_of("chaplygin-sleigh"), changes={"sleigh.rate": 0.5})
+    shown = frame.locator(f"#status[data-steps='{expected.steps}']")
+    shown.wait_for(state="attached", timeout=60_000)
+    assert "--set sleigh.rate=0.5" in frame.locator("#command").text_content()

@@ -299,16 +299,30 @@ class Explorer:
     def html(self) -> str:
         """What is drawn and the values of the sliders, for pages that cannot move sliders.
 
-        It is hidden on a page that shows the widget: neither a notebook without a kernel nor a
-        static export without a network does.
+        Where the run can be repeated in a page, its sliders move there (:func:`share`). It is
+        hidden on a page that shows the widget: neither a notebook without a kernel nor a static
+        export without a network does.
         """
         from html import escape
 
         hidden = f"body:has(.{self._mark}) .{self._mark}-static {{ display: none; }}"
         return (
             f'<div class="{self._mark}-static">\n<style>{hidden}</style>\n{self._shown.value}\n'
-            f"<p>{escape(self._text())}</p>\n</div>"
+            f"<p>{escape(self._text())}</p>\n{self._live()}</div>"
         )
+
+    def _live(self) -> str:
+        """A live page of the last run with these sliders, to be opened; empty where none can be."""
+        from noslip import share  # it has knobs of this module
+
+        if self.run is None:
+            return ""
+        ranges = {knob.name: (knob.lower, knob.upper) for knob in self.knobs}
+        try:
+            page = share(self.run, knobs=ranges, equations=False)
+        except NoslipError:
+            return ""
+        return f"<details>\n<summary>Move the sliders here</summary>\n{page.html()}\n</details>\n"
 
     def _text(self) -> str:
         changed = self.values

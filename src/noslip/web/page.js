@@ -25,7 +25,7 @@ class Runner {
 
   async _start(plan) {
     try {
-      const text = $("run-code").textContent + ";(" + WORKER + ")();";
+      const text = `"use strict"; const {Run, answer} = (${runProgram})(); (${WORKER})();`;
       const address = URL.createObjectURL(new Blob([text], {type: "text/javascript"}));
       const worker = new Worker(address);
       URL.revokeObjectURL(address);
@@ -76,6 +76,7 @@ class Page {
     this.result = this.ghost = null; this.time = 0; this.isPlaying = false;
     this.follows = true; this.speed = 1;
     this.plots = data.plots.map((column, k) => new Plot(this, column, k));
+    $("law").hidden = !data.isLaw;
     this._knobs(); this._controls(); this._theme(); this._read();
     this._driving();
     try { this.picture = new Picture($("scene"), data.scene); this._camera(); }
@@ -305,10 +306,11 @@ class Page {
       $("follow").setAttribute("aria-pressed", String(this.follows)); this.show();
     });
     press("clear", () => { this.ghost = null; if (this.picture && this.result) this._trails(); this.show(); });
-    press("copy", async () => {
-      try { await navigator.clipboard.writeText($("command").textContent); $("copy").textContent = "Copied"; }
-      catch { getSelection().selectAllChildren($("command")); }
-    });
+    for (const [id, from] of [["copy", "command"], ["copy-model", "model"]])
+      press(id, async () => {
+        try { await navigator.clipboard.writeText($(from).textContent); $(id).textContent = "Copied"; }
+        catch { getSelection().selectAllChildren($(from)); }
+      });
     $("speed").addEventListener("change", () => { this.speed = Number($("speed").value); });
     $("scrub").max = this.plan.duration;
     $("scrub").addEventListener("input", () => {

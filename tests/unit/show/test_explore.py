@@ -69,6 +69,8 @@ def test_pages_that_cannot_move_sliders_show_what_is_drawn(monkeypatch):
     assert "application/vnd.jupyter.widget-view+json" in live and not live["text/plain"]
     assert explorer.widget.children[2].value in static["text/html"]
     assert "sleigh.rate = 1.5 rad/s, m = 1.5 kg" in static["text/plain"]
+    # sliders move in the copy, too, from where they are
+    assert "Move the sliders here" in static["text/html"] and "<iframe" in static["text/html"]
     (mark,) = explorer.widget._dom_classes
     hidden = f"body:has(.{mark}) .{mark}-static {{ display: none; }}"
     assert hidden in static["text/html"] and f'class="{mark}-static"' in static["text/html"]

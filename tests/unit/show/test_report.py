@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import types
 from html import unescape
 from itertools import pairwise
 
@@ -22,6 +23,7 @@ SECTIONS = {
     "motion": "Motion",
     "trust": "Can it be trusted?",
     "plots": "Plots",
+    "live": "Change it",
     "ground": "No-slip audit",
     "simulated": "What was simulated",
     "mechanism": "Degrees of freedom",
@@ -372,7 +374,7 @@ def test_a_run_without_samples_still_has_a_page(system_of):
     empty = dataclasses.replace(run, ending=ns.Ending.CANCELLED, extra=extra, **arrays)
     page = HtmlPage(report_html(system_of("carriage"), empty))
     assert "no motion to draw" in page.sections["motion"]
-    assert set(page.sections) == {"", *SECTIONS}
+    assert set(page.sections) == {"", *SECTIONS} - {"live"}
 
 
 def test_a_folder_that_is_not_there_is_refused(system_of, refuses, tmp_path):
@@ -407,6 +409,7 @@ def test_whoever_waits_is_told_what_is_being_done(system_of, tmp_path):
     )
     assert heard == [
         *("writing", "auditing", "verifying", "writing equations", "animating", "drawing"),
+        "writing the live page",
     ]
 
 
@@ -453,12 +456,22 @@ def test_a_long_motion_is_shown_faster(duration, speed):
     assert duration / speed <= LONGEST or speed == 1000
 
 
+def test_a_run_that_no_page_repeats_has_no_knobs(system_of, monkeypatch):
+    def refused(*given, **options):
+        raise ns.SimulationError("it slides", "here", "leave it")
+
+    subject = types.SimpleNamespace(run=None, has_motion=True)
+    monkeypatch.setattr(ns, "share", refused, raising=False)
+    assert sections.live(subject) == []
+
+
 def test_the_animation_is_a_page_of_its_own_within_the_page(agv):
     source = agv[2]
-    (frame,) = agv[3].of("iframe")
-    assert frame["loading"] == "lazy" and frame["sandbox"] == "allow-scripts"
-    (inside,) = re.findall(r' srcdoc="([^"]*)"', source)
-    assert unescape(inside).lower().startswith("<!doctype html>")
+    frames, insides = agv[3].of("iframe"), re.findall(r' srcdoc="([^"]*)"', source)
+    assert len(frames) == len(insides) == 2  # the live page is the other one
+    for frame, inside in zip(frames, insides, strict=True):
+        assert frame["loading"] == "lazy" and frame["sandbox"] == "allow-scripts"
+        assert unescape(inside).lower().startswith("<!doctype html>")
     said = agv[3].sections["motion"].replace("\N{NO-BREAK SPACE}", " ")
     assert "shown 5 times as fast" in said
     # scale and legend; every fifth grid line is dark

@@ -31,8 +31,8 @@ def write_report(
     """Write a run as one self-contained HTML page.
 
     It opens with what the motion asks of the machine (speeds, inputs, power, friction, loads,
-    errors), the animation, one line on what can be trusted, and figures. Folded below: the no-slip
-    audit, what was simulated, degrees of freedom, equations of motion, energy and residuals, the
+    errors), the animation, one line on what can be trusted, and figures. Folded below: the run with
+    knobs, simulated anew in the page (:func:`share`), the no-slip audit, what was simulated, degrees of freedom, equations of motion, energy and residuals, the
     verification certificate, the environment, and the command that reproduces it.
 
     Parameters
@@ -76,6 +76,7 @@ def report_html(
     system = simulated_system(system, run, "report of a run")
     subject = gather(system, run, facts=facts or {}, command=command, audited=audit, tell=say)
     drawn = sections.draw(subject, say)
+    say("writing the live page")
     model = subject.model
     lead = [Html(f'<p class="lead">{text(model.description)}</p>')] if model.description else []
     lead.append(Html(f'<p class="made">Report of a run, made by noslip {__version__}</p>'))
@@ -88,6 +89,7 @@ def report_html(
             sections.motion(drawn),
             trust(subject),
             sections.plots(drawn),
+            *sections.live(subject),
             *(
                 replace(section, is_folded=True)
                 for section in (

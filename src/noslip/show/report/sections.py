@@ -31,6 +31,7 @@ import numpy as np
 from noslip import (
     FormulationError,
     Model,
+    NoslipError,
     Parameter,
     Scenario,
     System,
@@ -1121,6 +1122,26 @@ def plots(drawn: Pictures) -> PageSection:
         parts.append(folded("More figures", _side_by_side(rest)))
     body = joined(parts) if parts else paragraph(text(NOTHING))
     return PageSection(key="plots", title="Plots", body=body)
+
+
+def live(subject: ReportSubject) -> list[PageSection]:
+    """The run with its knobs, simulated anew in the page; nothing where no page can repeat it."""
+    from noslip import share  # it has equations of this package
+
+    if not subject.has_motion:
+        return []
+    try:
+        page = share(subject.run, equations=False)
+    except NoslipError:
+        return []
+    return [
+        PageSection(
+            key="live",
+            title="Change it",
+            body=Html(f'<div class="live">{page.html()}</div>'),
+            is_folded=True,
+        )
+    ]
 
 
 def _side_by_side(figures: list[Html]) -> Html:

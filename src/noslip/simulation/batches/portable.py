@@ -54,7 +54,7 @@ from noslip.simulation.batches.batch_request import (
 from noslip.simulation.batches.periods import TracedStart
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.writer import PLACES, SETUP, LoopWriter
-from noslip.simulation.segments import SegmentBasis, drive
+from noslip.simulation.segments import Ends, SegmentBasis, drive, next_bases
 from noslip.simulation.starts.completion import complete_starts
 from noslip.simulation.starts.start_layout import layout_of
 
@@ -382,9 +382,38 @@ class _Setting(NamedTuple):
 
 
 def _others(asked: dict[str, Any], home: System, settings: Sequence[_Setting]) -> list[System]:
-    """Systems in whose speeds runs of these settings go on, the most frequent first."""
+    """Systems in whose speeds runs of these settings go on, those of the first setting before.
+
+    A run that needs more than there is room for is followed no further.
+    """
     if not any(m.kind == "basis" for m in home.singularity_measures):
         return []
+    found = [home]
+
+    def following(here: SegmentBasis, ends: Ends) -> list[SegmentBasis | None]:
+        """The next bases, where there is room."""
+        bases = next_bases(here, ends)
+        for k, there in enumerate(bases):
+            if there is None or there.system in found:
+                continue
+            if len(found) < MOST_BASES:
+                found.append(there.system)
+            else:
+                bases[k] = None
+        return bases
+
+    for some in (settings[:1], settings[1:]):
+        if some and len(found) < MOST_BASES:
+            motions = _motions_of(asked, some)
+            for here, _ in motions.begin:
+                if here.system not in found and len(found) < MOST_BASES:
+                    found.append(here.system)
+            drive(motions, motions.begin, following)
+    return found[1:]
+
+
+def _motions_of(asked: dict[str, Any], settings: Sequence[_Setting]) -> BatchMotions:
+    """Motions of settings, of which nothing but their ends is kept."""
     parameters: dict[str, np.ndarray] = {}
     for name in {name for each in settings for name in each.parameters}:
         column = np.array([each.parameters[name] for each in settings])
@@ -398,10 +427,7 @@ def _others(asked: dict[str, Any], home: System, settings: Sequence[_Setting]) -
         "columns": (),
         "samples": 2,
     }
-    request = read_batch(asked["system"], given)
-    motions = BatchMotions(request, None)
-    drive(motions, motions.begin)
-    return [here for here in motions.systems if here is not home][: MOST_BASES - 1]
+    return BatchMotions(read_batch(asked["system"], given), None)
 
 
 class _PageDevice(AbstractDevice):
