@@ -347,6 +347,12 @@ def _simulated(
     "--duration", type=NUMBER, help="Duration in s; by default that of the model's scenario."
 )
 @click.option("--title", default="", help="Title of the page.")
+@click.option(
+    "--equations/--no-equations",
+    default=True,
+    show_default=True,
+    help="Typeset the equations of motion in the page.",
+)
 def share(
     source: str,
     output: Path | None,
@@ -356,6 +362,7 @@ def share(
     drive: tuple[str, ...],
     duration: float | None,
     title: str,
+    equations: bool,
 ) -> None:
     """Write a run as a page that simulates it anew in any browser.
 
@@ -377,6 +384,7 @@ def share(
             drive=drive,
             duration=duration,
             title=title,
+            equations=equations,
             overwrite=force,
         )
     click.echo(f"written: {done} ({done.stat().st_size / 1000:.0f} kB)")

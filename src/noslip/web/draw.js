@@ -179,12 +179,13 @@ class Picture {
     for (let k = 0; k < faces.length; k++)
       for (let i = 0; i < 3; i++)
         color[3 * k + i] = (shades ? shades[3 * faces[k] + i] : part.color[i]) / 255;
-    const gl = this.gl, made = {part, vertices, faces, slopes, count: faces.length};
+    const gl = this.gl, made = {part, vertices, faces, slopes, count: faces.length, at: {}};
+    for (const name of ["place", "normal"]) made[name] = new Float32Array(3 * faces.length);
     made.array = gl.createVertexArray();
     gl.bindVertexArray(made.array);
-    made.place = this._buffer(new Float32Array(3 * faces.length), gl.ARRAY_BUFFER, gl.DYNAMIC_DRAW);
+    made.at.place = this._buffer(made.place, gl.ARRAY_BUFFER, gl.DYNAMIC_DRAW);
     gl.enableVertexAttribArray(0); gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
-    made.normal = this._buffer(new Float32Array(3 * faces.length), gl.ARRAY_BUFFER, gl.DYNAMIC_DRAW);
+    made.at.normal = this._buffer(made.normal, gl.ARRAY_BUFFER, gl.DYNAMIC_DRAW);
     gl.enableVertexAttribArray(1); gl.vertexAttribPointer(1, 3, gl.FLOAT, false, 0, 0);
     this._buffer(color);
     gl.enableVertexAttribArray(2); gl.vertexAttribPointer(2, 3, gl.FLOAT, false, 0, 0);
@@ -201,34 +202,41 @@ class Picture {
     this.values = {...changes};
   }
 
+  /** Corners and their normals: those of a vertex where its faces are nearly flat, else of the face. */
   _shape(made, changes) {
-    const {vertices, faces} = made, now = Float32Array.from(vertices);
+    const {vertices, faces, place, normal} = made, now = Float32Array.from(vertices);
     for (const [name, slope] of made.slopes) {
       const change = changes[name] ?? 0;
       if (change) for (let k = 0; k < now.length; k++) now[k] += change * slope[k];
     }
-    const normals = new Float32Array(now.length);
-    const place = new Float32Array(3 * faces.length), normal = new Float32Array(3 * faces.length);
-    const corner = k => [now[3 * k], now[3 * k + 1], now[3 * k + 2]];
+    const normals = new Float32Array(now.length), flat = new Float32Array(faces.length);
     for (let f = 0; f < faces.length; f += 3) {
-      const [a, b, c] = [faces[f], faces[f + 1], faces[f + 2]];
-      const n = cross(minus(corner(b), corner(a)), minus(corner(c), corner(a)));
-      for (const k of [a, b, c]) for (let i = 0; i < 3; i++) normals[3 * k + i] += n[i];
+      const a = 3 * faces[f], b = 3 * faces[f + 1], c = 3 * faces[f + 2];
+      const x1 = now[b] - now[a], y1 = now[b + 1] - now[a + 1], z1 = now[b + 2] - now[a + 2];
+      const x2 = now[c] - now[a], y2 = now[c + 1] - now[a + 1], z2 = now[c + 2] - now[a + 2];
+      const x = y1 * z2 - z1 * y2, y = z1 * x2 - x1 * z2, z = x1 * y2 - y1 * x2;
+      for (let j = 0; j < 3; j++) {
+        const k = 3 * faces[f + j];
+        normals[k] += x; normals[k + 1] += y; normals[k + 2] += z;
+      }
+      const size = Math.hypot(x, y, z) || 1;
+      flat[f] = x / size; flat[f + 1] = y / size; flat[f + 2] = z / size;
     }
-    for (let f = 0; f < faces.length; f += 3) {
-      const ids = [faces[f], faces[f + 1], faces[f + 2]], [a, b, c] = ids.map(corner);
-      const flat = unit(cross(minus(b, a), minus(c, a)));
-      ids.forEach((k, j) => {
-        const own = unit([normals[3 * k], normals[3 * k + 1], normals[3 * k + 2]]);
-        const chosen = dot(own, flat) > 0.6 ? own : flat;
-        for (let i = 0; i < 3; i++) {
-          place[3 * (f + j) + i] = now[3 * k + i]; normal[3 * (f + j) + i] = chosen[i];
+    for (let f = 0; f < faces.length; f += 3)
+      for (let j = 0; j < 3; j++) {
+        const k = 3 * faces[f + j], to = 3 * (f + j);
+        let x = normals[k], y = normals[k + 1], z = normals[k + 2];
+        const size = Math.hypot(x, y, z) || 1;
+        x /= size; y /= size; z /= size;
+        if (!(x * flat[f] + y * flat[f + 1] + z * flat[f + 2] > 0.6)) {
+          x = flat[f]; y = flat[f + 1]; z = flat[f + 2];
         }
-      });
-    }
+        normal[to] = x; normal[to + 1] = y; normal[to + 2] = z;
+        place[to] = now[k]; place[to + 1] = now[k + 1]; place[to + 2] = now[k + 2];
+      }
     const gl = this.gl;
-    gl.bindBuffer(gl.ARRAY_BUFFER, made.place); gl.bufferSubData(gl.ARRAY_BUFFER, 0, place);
-    gl.bindBuffer(gl.ARRAY_BUFFER, made.normal); gl.bufferSubData(gl.ARRAY_BUFFER, 0, normal);
+    gl.bindBuffer(gl.ARRAY_BUFFER, made.at.place); gl.bufferSubData(gl.ARRAY_BUFFER, 0, place);
+    gl.bindBuffer(gl.ARRAY_BUFFER, made.at.normal); gl.bufferSubData(gl.ARRAY_BUFFER, 0, normal);
   }
 
   /** Paths that points leave: arrays of numbers (n, 3), with a color each. */
