@@ -31,6 +31,7 @@ def module(name):
 
 
 tutorials, api, commands = module("tutorials"), module("api"), module("commands")
+live = module("live")
 
 
 def without_results(text):
@@ -60,6 +61,20 @@ def test_a_notebook_has_cells_of_code_and_prose(path):
     cells = json.loads(path.with_suffix(".ipynb").read_text("utf-8"))["cells"]
     assert {cell["cell_type"] for cell in cells} == {"code", "markdown"}
     assert len({cell["id"] for cell in cells}) == len(cells)
+
+
+def test_motions_are_where_the_site_says():
+    """Below a heading that is there; pages of models are linked where the gallery animates them."""
+    names = [*ns.MODELS, *(motion.name for motion in live.MOTIONS)]
+    found = {}
+    for page in {"gallery", "papers", *(motion.page for motion in live.MOTIONS)}:
+        source = [(DOCS / f"{page}.md").read_text("utf-8")]
+        live.link(page, source, names)
+        found[page] = re.findall(r'(?:src|<a href)="[./]*_static/live/([\w-]+)\.html"', source[0])
+    assert set(found["gallery"]) == set(ns.MODELS)
+    assert set(found["papers"]) == set(live.PAPERS.values())
+    for motion in live.MOTIONS:
+        assert motion.name in found[motion.page]
 
 
 # tutorials and notebooks, run anew

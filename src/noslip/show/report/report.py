@@ -32,8 +32,9 @@ def write_report(
 
     It opens with what the motion asks of the machine (speeds, inputs, power, friction, loads,
     errors), the animation, one line on what can be trusted, and figures. Folded below: the run with
-    knobs, simulated anew in the page (:func:`share`), the no-slip audit, what was simulated, degrees of freedom, equations of motion, energy and residuals, the
-    verification certificate, the environment, and the command that reproduces it.
+    knobs, simulated anew in the page (:func:`share`), the no-slip audit, what was simulated,
+    degrees of freedom, equations of motion, energy and residuals, the verification certificate, the
+    environment, and the command that reproduces it.
 
     Parameters
     ----------
