@@ -1,4 +1,4 @@
-"""Live pages: of the models of the library for the gallery, and motions beside the words about them.
+"""Live pages: models of the library for the gallery, and motions beside the words about them.
 
 All pages share one program and one style sheet; each has its own module, scene and equations. They
 are written anew when anything of the package changes.

@@ -7,6 +7,32 @@ REFUSED = "Evaluating a string as JavaScript violates the following Content Secu
 #: What Chromium says of viser's drags of nodes; the camera stays where it is all the same.
 HARMLESS = "Unable to preventDefault inside passive event listener invocation."
 LOCAL_SCHEMES = {"file", "data", "blob", "about", "devtools"}
+#: Texts whose contrast with what is behind them is too low, as WCAG 2 counts it.
+PALE = """() => {
+    const read = color => color.match(/[\\d.]+/g).map(Number);
+    const part = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+    const behind = e => {
+        for (; e; e = e.parentElement) {
+            const found = read(getComputedStyle(e).backgroundColor);
+            if (found.length === 3 || found[3] > 0) return found;
+        }
+        return [255, 255, 255];
+    };
+    const pale = [];
+    for (const e of document.querySelectorAll('header *, nav *, main *')) {
+        if (e.closest('svg, math') || !e.checkVisibility()) continue;
+        if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+        let opacity = 1;
+        for (let p = e; p; p = p.parentElement) opacity *= Number(getComputedStyle(p).opacity);
+        const back = behind(e), ink = read(getComputedStyle(e).color).slice(0, 3)
+            .map((c, k) => opacity * c + (1 - opacity) * back[k]);
+        const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
+        const ratio = (a + 0.05) / (b + 0.05);
+        if (ratio < 4.5) pale.push([ratio, e.textContent.slice(0, 40)]);
+    }
+    return pale;
+}"""
 
 
 class Watch:

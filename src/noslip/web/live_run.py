@@ -456,6 +456,9 @@ def _knobs(
             value = min(max(own.value, lower), upper)
             knob = Knob.ranged(name, own.unit, value, lower, upper, own.description)
             each = dataclasses.replace(each, knob=knob)
+            if each.kind == "parameters":
+                for end in (knob.lower, knob.upper):
+                    system.parameters({**values, name: end})  # it refuses what no model may have
         chosen.append(each)
     return tuple(chosen)
 

@@ -146,12 +146,25 @@ class Page {
     return values;
   }
 
+  /** In words, which parameter is beyond its range: the page was checked within. */
+  _beyond() {
+    for (const knob of this.data.knobs) {
+      const value = this.values[knob.name], room = 1e-9 * (knob.upper - knob.lower);
+      if (knob.kind === "parameters" && !(value >= knob.lower - room && value <= knob.upper + room)) {
+        const [now, low, high] = [value, knob.lower, knob.upper].map(x => shown(x / knob.scale));
+        return `${knob.label} = ${now} is beyond the range of this page, ${low} to ${high}`;
+      }
+    }
+    return "";
+  }
+
   _ask() {
-    const values = this._given();
+    const values = this._given(), beyond = this._beyond();
     this.drive(false);
+    this._write();
+    if (beyond) { this._say(beyond, true); return; }
     document.body.classList.add("waits");
     this.runner.ask(values);
-    this._write();
   }
 
   _ran(found, wall, isOld) {

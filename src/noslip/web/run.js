@@ -8,8 +8,7 @@
  * numbers are put into its memory and taken out of it.
  */
 
-const FINISHED = 0, EVENT = 1, CANCELLED = 2, STEP_TOO_SMALL = 3, SINGULAR = 4, NON_FINITE = 5, MAX_STEPS = 6;
-const PROJECTION_FAILED = 7;
+const FINISHED = 0, EVENT = 1, CANCELLED = 2, SINGULAR = 4;
 const MOST_ROUNDS = 4096;
 const RESIDUAL = 1e-8;
 /* As in Python (kinematics/basis.py): what is lost, how much worse speeds may be that stay, and how
@@ -20,6 +19,9 @@ const RANK_LOST = 1e-8, NEARLY = 0.5, BETTER = 1.01;
 export function bytesOf(text) {
   return Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
 }
+
+/** A number with three digits. */
+const rounded = x => String(Number(x.toPrecision(3)));
 
 /** What a run or its start was refused for, in words. */
 export class RunError extends Error {}
@@ -217,20 +219,24 @@ export class Run {
     const found = this._call("check", at, this._driven, row, rows + own.checked.length);
     let size = 1;
     for (const each of x) size = Math.max(size, Math.abs(each));
+    const bad = [...own.holonomic, ...own.rows.keys()].find(k => !Number.isFinite(found[k]));
+    if (bad !== undefined)
+      throw new RunError(`row '${own.rows[bad]}' is not defined at this start, as for a wheel `
+        + "that lies flat");
     if (!x.every(Number.isFinite) || !found.every(Number.isFinite))
-      throw new RunError("the constraints are not defined at this start");
+      throw new RunError("the mechanism is not defined at this start");
     let worst = -1, most = RESIDUAL * size;
     for (let k = 0; k < rows; k++)
       if (Math.abs(found[k]) > most) { worst = k; most = Math.abs(found[k]); }
     if (worst >= 0)
-      throw new RunError(`the start breaks row '${own.rows[worst]}' by ${most.toPrecision(3)}, and `
-        + "what is not given cannot correct it");
+      throw new RunError(`the start breaks row '${own.rows[worst]}' by ${rounded(found[worst])}, and `
+        + "the coordinates that are not given cannot correct it");
     own.checked.forEach((name, k) => {
       const miss = found[rows + k] - values[name];
       const turns = Math.abs(miss - 2 * Math.PI * Math.round(miss / (2 * Math.PI)));
       if (Math.min(Math.abs(miss), turns) > RESIDUAL * size)
-        throw new RunError(`the given values contradict each other or the constraints: '${name}' `
-          + `is missed by ${miss.toPrecision(3)}`);
+        throw new RunError(`the given ${own.states.includes(name) ? "values" : "speeds"} contradict each `
+          + `other or the constraints: '${name}' is missed by ${rounded(miss)}`);
     });
   }
 
@@ -282,21 +288,15 @@ export class Run {
     return true;
   }
 
-  /** In words, why a run ended; empty if it reached its end. */
+  /** In Python's words, why a run ended; empty if it reached its end. */
   _sentence({code, which, time, missing}) {
-    const {plan} = this, at = ` (t = ${time.toPrecision(6)} s)`;
     if (code === FINISHED) return "";
-    if (code === EVENT) return `Stopped by '${plan.events[which]}'${at}`;
-    if (code === SINGULAR && missing) return `Ended where other speeds are needed: ${missing}${at}`;
+    const {plan} = this, at = ` (t = ${Number(time.toPrecision(9))} s)`, words = plan.endings[code];
+    const begin = words.slice(0, -1);
+    if (code === EVENT) return `${begin} '${plan.events[which]}'.${at}`;
     if (code === SINGULAR)
-      return `Ended at a singular configuration: ${plan.bases[this._basis].measures[which].sentence}${at}`;
-    const words = {
-      [STEP_TOO_SMALL]: "Ended where the tolerances need steps that time cannot resolve",
-      [NON_FINITE]: "Ended where the rates are not finite",
-      [MAX_STEPS]: "Ended after the largest number of steps",
-      [PROJECTION_FAILED]: "Ended where a state could not be projected on the constraints",
-    };
-    return (words[code] ?? `Ended with code ${code}`) + at;
+      return `${begin}: ${missing || plan.bases[this._basis].measures[which].sentence}.${at}`;
+    return words + at;
   }
 }
 

@@ -54,6 +54,7 @@ from noslip.simulation.batches.batch_request import (
 from noslip.simulation.batches.periods import TracedStart
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.writer import PLACES, SETUP, LoopWriter
+from noslip.simulation.samples import ENDINGS
 from noslip.simulation.segments import Ends, SegmentBasis, drive, next_bases
 from noslip.simulation.starts.completion import complete_starts
 from noslip.simulation.starts.start_layout import layout_of
@@ -64,7 +65,7 @@ Picture = Callable[[System], Mapping[str, ca.SX]]
 CLOSING_STEPS = 16
 #: Choices of independent speeds in a module, and bounds of their measures after segments from
 #: which no others were better.
-MOST_BASES, MOST_DEPTHS = 4, 24
+MOST_BASES, MOST_DEPTHS = 8, 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -194,6 +195,7 @@ class PortableRun:
                     "given": [n for n in names if n not in _state_names(system)],
                     "steps": CLOSING_STEPS,
                     "rows": [r.name for r in system.kinematics.rows],
+                    "holonomic": list(system.kinematics.probe.holonomic),
                     "texts": list(texts),
                     "checked": [name for name in names if name in known],
                 },
@@ -201,6 +203,7 @@ class PortableRun:
                 "duration": duration,
                 "samples": len(plan.sample_times),
                 "events": list(request.events),
+                "endings": {code: ending.value for code, ending in ENDINGS.items()},
                 "terminal": sorted(request.terminal),
                 "model": system.model.name,
             },
