@@ -289,9 +289,8 @@ def _evaluate(
         parameters=params,
     )
     numbers = (start.q[None], start.v[None], start.eta[None], start.mu[None])
-    work.keep(range(1), Starts(*numbers, np.array([start.is_carried])))
-    found = work.result()
-    return dataclasses.replace(found[0], notes=start.notes + found.notes)
+    work.keep(range(1), Starts(*numbers, np.array([start.is_carried])), start.notes)
+    return work.result()[0]
 
 
 def evaluate_batch(
@@ -385,7 +384,7 @@ def _instant_function(
             "curving": _coordinate_accelerations(system),
             **{name: system.output_expression(name) for name in ("motion", "blocks", "energies")},
             "multipliers": system.equations.multipliers[bearing_rows(system)],
-            "axes": system.output_expression("contact_axes"),
+            "forces": _contact_forces(system),
             "wrenches": system.output_expression("joint_wrenches"),
             "residuals": system.output_expression("residuals"),
             "outputs": Outputs(outputs).trace(system),
@@ -414,6 +413,19 @@ def _coordinate_accelerations(system: System) -> ca.SX:
     rates = ca.mtimes(kin.N, fixed)
     turned = ca.substitute([ca.jtimes(rates, kin.symbols.q, rates)], [fixed], [kin.v])[0]
     return ca.densify(ca.mtimes(kin.N, system.equations.speed_rates) + turned)
+
+
+def _contact_forces(system: System) -> ca.SX:
+    """For each contact: its point, and Σ λ e over those of its directions that hold something."""
+    kin, bearing = system.kinematics, bearing_rows(system)
+    rows = {kin.rows[k].name: system.equations.multipliers[k] for k in bearing}
+    columns = []
+    for contact in kin.contacts:
+        force = ca.SX.zeros(3)
+        for part, direction in contact.directions.items():
+            force += rows.get(f"{contact.contact.name}.{part}", 0.0) * direction
+        columns += [contact.point, force]
+    return kin.at_speeds(ca.vertcat(ca.SX(0, 1), *columns))
 
 
 def rows_of(
@@ -453,6 +465,7 @@ class _Evaluation:
         self._values = np.full((n, self._at.rows.output_size), np.nan)
         self._is_done = np.zeros(n, bool)
         self._others: list[tuple[System, NDArray[np.int_], Array]] = []
+        self._notes: tuple[str, ...] = ()
 
     def _function(self, system: System) -> _InstantFunction:
         # states in other speeds are few, as a rule
@@ -468,8 +481,9 @@ class _Evaluation:
             self._variants.completed(block, self._time, guess=self._guess, speed_inputs=given),
         )
 
-    def keep(self, block: range, start: Starts) -> None:
-        """Evaluate the completed states of a block."""
+    def keep(self, block: range, start: Starts, notes: tuple[str, ...] = ()) -> None:
+        """Evaluate the completed states of a block, of which there are notes."""
+        self._notes += notes
         variants, system = self._variants, self._system
         t, all_of = np.full(len(block), self._time), np.arange(len(block))
         params = variants.rows(variants.parameters, block)
@@ -571,7 +585,7 @@ class _Evaluation:
         multipliers = {name: part["multipliers"][:, k] for k, name in enumerate(at.bearing)}
         reactions, joints = _instant_parts(
             system,
-            part["axes"].reshape(n, -1, 4, 3),
+            part["forces"].reshape(n, -1, 2, 3),
             multipliers,
             part["wrenches"].reshape(n, -1, 3, 3),
         )
@@ -597,13 +611,13 @@ class _Evaluation:
             multipliers=multipliers,
             reactions=reactions,
             joint_reactions=joints,
-            speed_residual=np.max(left[:, : len(kin.rows)], axis=1, initial=0.0),
-            position_residual=np.max(left[:, len(kin.rows) :], axis=1, initial=0.0),
+            speed_residual=left[:, : len(kin.rows)].max(axis=1, initial=0.0),
+            position_residual=left[:, len(kin.rows) :].max(axis=1, initial=0.0),
             outputs={name: part["outputs"][:, k] for k, name in enumerate(self._outputs)},
             is_evaluated=self._is_done[which],
             others={},
             units=at.units,
-            notes=at.notes,
+            notes=self._notes + at.notes,
         )
 
 
@@ -634,7 +648,7 @@ def check_time(system: System, time: float, state: object = None) -> None:
     state : a :class:`Start` has a time of its own, and 0 stands for it.
     """
     is_number = isinstance(time, int | float | np.number) and not isinstance(time, bool)
-    if not is_number or not np.isfinite(time):
+    if not is_number or not math.isfinite(time):
         raise SimulationError(
             f"the time is {time!r:.60} s", f"model '{system.model.name}'", "give a number in s"
         )
@@ -782,26 +796,22 @@ def bearing_rows(system: System) -> list[int]:
 
 
 def _instant_parts(
-    system: System, axes: Array, multipliers: Mapping[str, Array], wrenches: Array
+    system: System, forces: Array, multipliers: Mapping[str, Array], wrenches: Array
 ) -> tuple[dict[str, dict[str, Array]], dict[str, dict[str, Array]]]:
     """Reactions by owner and part, and wrenches of joints on their children, of n states.
 
     Parameters
     ----------
     system : whose they are.
-    axes : (n, contacts, 4, 3) contact points and directions.
+    forces : (n, contacts, 2, 3) contact points, and forces there.
     multipliers : row → (n,).
     wrenches : (n, joints, 3, 3) points, forces and moments.
     """
     kin, reactions = system.kinematics, _by_owner(multipliers)
     for k, trace in enumerate(kin.contacts):
         entry = reactions.setdefault(trace.contact.name, {})
-        force = np.zeros((len(axes), 3))
-        for j, part in enumerate(trace.directions):
-            if part in entry:
-                force += entry[part][:, None] * axes[:, k, 1 + j]
-        entry |= {letter: force[:, i] for i, letter in enumerate("xyz")}
-        entry |= {f"point_{letter}": axes[:, k, 0, i] for i, letter in enumerate("xyz")}
+        entry |= {letter: forces[:, k, 1, i] for i, letter in enumerate("xyz")}
+        entry |= {f"point_{letter}": forces[:, k, 0, i] for i, letter in enumerate("xyz")}
     names = [joint.name for joint in (*(node.joint for node in kin.tree.nodes), *kin.tree.loops)]
     # in the order in which people read them: force, moment, point
     order = {"": 1, "moment_": 2, "point_": 0}

@@ -1,6 +1,6 @@
 """Names that other packages may use, in the order in which they are needed."""
 
-from .public import (
+from .arguments import (
     checked as checked,
     Array as Array,
     finite_or_none as finite_or_none,

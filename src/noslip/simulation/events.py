@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from noslip.base import Array, SimulationError
 from noslip.engines import NativeFunction, Program, System, compile_native, trace_program
 from noslip.expressions import Expression, Measure, Name, Number, fold, names_in, parse
-from noslip.model import NumberReader, topology
+from noslip.model import Joint, NumberReader, topology
 from noslip.simulation.enclosures import EVERYTHING, UNKNOWN, Enclosure, Interval, enclose, number
 from noslip.simulation.expressions import (
     jumping_angles,
@@ -109,18 +109,6 @@ def _texts(force: Any) -> list[str]:
         for each in value if isinstance(value, tuple) else (value,):
             if isinstance(each, str) and "(" in each:
                 found.append(each)
-    return found
-
-
-def border_texts(system: System) -> dict[str, str]:
-    """Borders of cells of ground that bodies roll on, watched in the same way."""
-    found: dict[str, str] = {}
-    for contact in system.model.contacts:
-        names = {place.name for place in contact.parameters()}
-        for name, first, step in contact.form.cells():
-            if name in names:
-                text = f"sin(pi*({contact.name}.{name} - ({first!r}))/{step!r})"
-                found[f"switch {BORDER} {contact.name}.{name}"] = text
     return found
 
 
@@ -279,65 +267,94 @@ class EventCode(NamedTuple):
 _NOTHING = EventCode()
 
 
-def lift_events(system: System) -> dict[str, str]:
-    """Stops where the ground would have to pull: name → normal force of a contact.
+class OwnEvents(NamedTuple):
+    """What ends or divides every run of a system.
+
+    Parameters
+    ----------
+    lifts : stops where the ground would have to pull: name → normal force of a contact.
+    limits : stops where a joint would leave its limits: name → a product that falls below zero.
+    limited : joints that have limits.
+    borders : of cells of ground that bodies roll on, as switching functions.
+    is_curved : whether a wheel may touch its ground at a second point.
+    """
+
+    lifts: dict[str, str]
+    limits: dict[str, str]
+    limited: tuple[Joint, ...]
+    borders: dict[str, str]
+    is_curved: bool
+
+
+def own_events(system: System) -> OwnEvents:
+    """What ends or divides every run of a system, found once.
 
     Raises
     ------
     SimulationError : a run is to end where a contact lifts whose normal force is not known.
     """
-    found = {}
-    for contact in system.model.contacts:
-        load = load_name(system, contact.name) if contact.ends_at_lift else ""
-        if load:
-            found[f"{contact.name} lifts off"] = load
-        elif contact.asks_to_end:
-            why = (
-                "vakonomic equations have costates in place of forces"
-                if system.costates
-                else "no normal row of its own holds it, nor three wheels or more, not in line, "
-                "the planar joint that it stands under"
-            )
-            raise SimulationError(
-                f"contact '{contact.name}' has lift = \"end\", and its normal force is not known: "
-                + why,
-                f"model '{system.model.name}', contact '{contact.name}'",
-                'leave lift out or write lift = "keep", or let a free joint carry the body',
-            )
-    return found
 
-
-def limit_events(system: System) -> dict[str, str]:
-    """Stops where a joint would leave its limits: name → a product that falls below zero there."""
-    found = {}
-    for joint in topology(system.model).tree:
-        if joint.limits is not None:
-            low, high = (f"({end})" if isinstance(end, str) else repr(end) for end in joint.limits)
+    def find() -> OwnEvents:
+        lifts, limits, borders = dict[str, str](), dict[str, str](), dict[str, str]()
+        for contact in system.model.contacts:
+            load = load_name(system, contact.name) if contact.ends_at_lift else ""
+            if load:
+                lifts[f"{contact.name} lifts off"] = load
+            elif contact.asks_to_end:
+                raise _unknown_lift(system, contact.name)
+            names = {place.name for place in contact.parameters()}
+            for name, first, step in contact.form.cells():
+                if name in names:
+                    text = f"sin(pi*({contact.name}.{name} - ({first!r}))/{step!r})"
+                    borders[f"switch {BORDER} {contact.name}.{name}"] = text
+        limited = tuple(j for j in topology(system.model).tree if j.limits is not None)
+        for joint in limited:
+            low, high = (f"({x})" if isinstance(x, str) else repr(x) for x in joint.limits or ())
             (name,) = joint.coordinate_names()
-            found[f"{joint.name} reaches its limit"] = f"({name} - {low})*({high} - {name})"
-    return found
+            limits[f"{joint.name} reaches its limit"] = f"({name} - {low})*({high} - {name})"
+        curved = any(c.is_wheel and not c.is_flat for c in system.model.contacts)
+        return OwnEvents(lifts, limits, limited, borders, curved)
+
+    return system.cached("own events", find)
+
+
+def _unknown_lift(system: System, contact: str) -> SimulationError:
+    """The error of a contact that is to end runs by a force that is not known."""
+    why = (
+        "vakonomic equations have costates in place of forces"
+        if system.costates
+        else "no normal row of its own holds it, nor three wheels or more, not in line, "
+        "the planar joint that it stands under"
+    )
+    return SimulationError(
+        f"contact '{contact}' has lift = \"end\", and its normal force is not known: {why}",
+        f"model '{system.model.name}', contact '{contact}'",
+        'leave lift out or write lift = "keep", or let a free joint carry the body',
+    )
 
 
 def ending_directions(system: System, names: Iterable[str]) -> list[float]:
     """−1 for stops that only count where they fall: those of limits; 0 for all others."""
-    falling = limit_events(system)
+    falling = own_events(system).limits
     return [-1.0 if name in falling else 0.0 for name in names]
 
 
 def limit_notes(system: System, q: Array, values: Array) -> tuple[str, ...]:
     """Notes on joints that start beyond their limits, which end no run before they are within."""
+    limited = own_events(system).limited
+    if not limited:
+        return ()
     read = NumberReader(system.model.parameter_values(values))
     places = [c.name for c in system.coordinates]
     notes = []
-    for joint in topology(system.model).tree:
-        if joint.limits is not None:
-            (name,) = joint.coordinate_names()
-            low, high = (float(read.scalar(end)) for end in joint.limits)
-            here = float(q[places.index(name)])
-            if not low <= here <= high:
-                notes.append(
-                    f"'{name}' starts at {here:.4g}, beyond its limits {low:.4g} and {high:.4g}"
-                )
+    for joint in limited:
+        (name,) = joint.coordinate_names()
+        low, high = (float(read.scalar(end)) for end in joint.limits or ())
+        here = float(q[places.index(name)])
+        if not low <= here <= high:
+            notes.append(
+                f"'{name}' starts at {here:.4g}, beyond its limits {low:.4g} and {high:.4g}"
+            )
     return tuple(notes)
 
 
@@ -350,7 +367,7 @@ def check_pressed(
     ------
     SimulationError : with the contact and its normal force.
     """
-    lifts = {f"stop '{name}'": name for name in lift_events(system)}
+    lifts = {f"stop '{name}'": name for name in own_events(system).lifts}
     if code.function is None or not lifts:
         return
     values = code.function(t, state, u, numbers)
@@ -367,7 +384,7 @@ def pulling_start(
     Parameters
     ----------
     system : that starts.
-    event : of :func:`lift_events`, and its value, the normal force.
+    event : one of :class:`OwnEvents`, and its value, the normal force.
     t : s.
     which : of several starts, to end the place with.
     """

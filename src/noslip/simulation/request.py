@@ -34,7 +34,7 @@ from noslip.base import ArgumentError, Array, SimulationError, check_memory, nea
 from noslip.engines import System, require_system
 from noslip.kinematics import independent_rows
 from noslip.model import MAX_SAMPLES
-from noslip.simulation.events import lift_events, limit_events
+from noslip.simulation.events import own_events
 from noslip.simulation.expressions import Outputs, check_definitions
 from noslip.simulation.inputs import AbstractInputLaw
 from noslip.simulation.loop import rules
@@ -640,6 +640,7 @@ def read_run(
     if isinstance(start, Start) and here is not system:
         E = here.kinematics.independent_rows(start.time, start.q, values)
         start = dataclasses.replace(start, eta=E @ start.v)
+    own = own_events(here)
     return RunOptions(
         here,
         start_time,
@@ -656,7 +657,7 @@ def read_run(
         asked["guess"],
         asked["inputs"],
         definitions,
-        {**lift_events(here), **limit_events(here), **(asked["stop"] or {})},
+        {**own.lifts, **own.limits, **(asked["stop"] or {})},
         asked["events"] or {},
         outputs,
         progress,

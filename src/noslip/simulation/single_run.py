@@ -31,12 +31,12 @@ from noslip.engines import System
 from noslip.kinematics import SingularityMeasure
 from noslip.simulation.events import (
     EventCode,
-    border_texts,
     check_chatter,
     check_pressed,
     compile_events,
     fault_notes,
     limit_notes,
+    own_events,
     switch_texts,
     without_border,
 )
@@ -149,7 +149,7 @@ def simulate(system: System, *, duration: float, **options: Unpack[SimulateOptio
     )
     if notes:
         trajectory = trajectory.replaced(notes=trajectory.notes + notes)
-    if not all(c.is_flat for c in system.model.contacts if c.is_wheel):
+    if own_events(system).is_curved:
         trajectory = trajectory.replaced(notes=_with_second_contacts(request, trajectory))
     if held_contacts(request.system) or brake_inputs(request.system):
         # a frozen class takes as long for its fields as a short run for its steps
@@ -296,8 +296,8 @@ class _SingleRun:
         self._faults: list[tuple[Array, Array]] = []
         self._switches: dict[str, str] = {}
         if request.method == "dop853":
-            self._switches = border_texts(system)
-            self._switches |= switch_texts(system, request.inputs, request.definitions)
+            switches = switch_texts(system, request.inputs, request.definitions)
+            self._switches = own_events(system).borders | switches
         self._switched: list[float] = []  # s
         self._borders: dict[str, float] = {}  # when borders of cells were crossed, s
 

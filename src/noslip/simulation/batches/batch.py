@@ -56,7 +56,7 @@ from noslip.simulation.batches.batch_request import SINGLE_PROJECTION, BatchRequ
 from noslip.simulation.events import (
     ending_directions,
     fault_notes,
-    lift_events,
+    own_events,
     pulling_start,
     switch_texts,
 )
@@ -318,7 +318,7 @@ def _check_pressed(
     code: BatchCode, request: BatchRequest, which: Indices, states: np.ndarray
 ) -> None:
     """Refuse starts of some trajectories at which the ground would have to pull a body."""
-    lifts = [name for name in request.events if name in lift_events(code.system)]
+    lifts = [name for name in request.events if name in own_events(code.system).lifts]
     if not lifts:
         return
     t = np.full(len(which), request.run.start_time)

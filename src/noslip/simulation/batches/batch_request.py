@@ -681,8 +681,7 @@ class Variants:
     def rows(self, table: Array, block: range) -> Array:
         """Rows of a table that belong to a block."""
         if len(table) == 1:
-            table = np.broadcast_to(table, (len(block), *table.shape[1:]))
-            return np.ascontiguousarray(table)
+            return np.repeat(table, len(block), axis=0)
         return np.ascontiguousarray(table[block.start : block.stop])
 
     def take(self, which: NDArray[np.int_]) -> Variants:

@@ -25,7 +25,7 @@ from noslip.simulation.contacts.states import (
     ContactMechanism,
     Kit,
 )
-from noslip.simulation.events import EventCode, compile_events, lift_events, switch_texts
+from noslip.simulation.events import EventCode, compile_events, own_events, switch_texts
 from noslip.simulation.inputs import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import NativeResult
@@ -115,7 +115,7 @@ class _ContactRun:
     def __init__(self, request: RunOptions, mechanism: ContactMechanism) -> None:
         self._asked, self._mechanism = request, mechanism
         values = mechanism.values(request.values)
-        lifting = lift_events(request.system)
+        lifting = own_events(request.system).lifts
         stop = {name: text for name, text in request.stop.items() if name not in lifting}
         self._request = request._replace(system=mechanism.rolling, values=values, stop=stop)
         self._automaton = Automaton(mechanism, values, request.rtol, request.atol)
