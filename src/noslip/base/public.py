@@ -16,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from noslip.base.arguments import checked
 from noslip.base.errors import missing_package, nearest
 
 ROOT = "noslip"
@@ -51,9 +50,12 @@ def hand_out(module: str, name: str) -> Any:
         if missing is None:
             raise
         raise missing from None
-    # parts of models are judged by build(), all their faults at once
-    is_part = isinstance(found, type) and found.__module__.startswith(f"{ROOT}.model")
-    found = checked(found, module, _public_class, only_failures=is_part)
+    if not (isinstance(found, type) and issubclass(found, BaseException)):
+        from noslip.base.arguments import checked  # needs NumPy, which commands may do without
+
+        # parts of models are judged by build(), all their faults at once
+        is_part = isinstance(found, type) and found.__module__.startswith(f"{ROOT}.model")
+        found = checked(found, module, _public_class, only_failures=is_part)
     setattr(sys.modules[module], name, found)
     return found
 

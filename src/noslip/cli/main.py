@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import importlib
 import os
-import platform
 import re
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any, NoReturn
 
 import click
@@ -28,6 +26,8 @@ def version_text(*, verbose: bool) -> str:
     first = f"noslip, version {ns.__version__}"
     if not verbose:
         return first
+    import platform
+
     rows = [
         ("Python", f"{platform.python_version()} ({platform.python_implementation()})"),
         ("system", platform.platform()),
@@ -46,6 +46,8 @@ def _cores() -> int:
 
 def _packages() -> list[tuple[str, str]]:
     """Packages that noslip can use, with their versions."""
+    from importlib import metadata
+
     try:
         wanted = metadata.requires("noslip") or []
     except metadata.PackageNotFoundError:
