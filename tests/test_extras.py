@@ -192,3 +192,16 @@ def test_every_optional_package_of_the_project_has_a_line():
         assert any(re.match(rf"{wanted}\b", text) for text in extras[extra]), module
     core = {re.match(r"[\w-]+", text)[0] for text in project["dependencies"]}
     assert core.isdisjoint(packages.get(m, m.lower()) for m in EXTRAS)
+
+
+def test_help_of_the_command_line_imports_no_numpy():
+    """It takes 40 ms of 90; who asks for words of commands waits for nothing else."""
+    code = """
+import sys
+from click.testing import CliRunner
+from noslip.cli import main
+assert CliRunner().invoke(main, ["--help"]).exit_code == 0
+print(sorted({"numpy", "casadi", "importlib.metadata"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
