@@ -397,39 +397,31 @@ class System:
     ----------
     equations : what is compiled.
     folded : parameters that are constants of the code, by name.
+
+    Attributes
+    ----------
+    kinematics, model : it was made from.
+    coordinates, speeds, independent_speeds : q, tree speeds v and η, in order.
     """
 
     equations: Equations
     folded: Mapping[str, float] = field(default_factory=dict)
+    kinematics: Kinematics = field(init=False, repr=False)
+    model: Model = field(init=False, repr=False)
+    coordinates: tuple[Quantity, ...] = field(init=False, repr=False)
+    speeds: tuple[Quantity, ...] = field(init=False, repr=False)
+    independent_speeds: tuple[Quantity, ...] = field(init=False, repr=False)
     _relatives: dict[tuple[tuple[str | int, ...], ...], System] = field(
         default_factory=dict, repr=False
     )
     _cache: LRUCache = field(default_factory=LRUCache, repr=False)
 
-    @property
-    def kinematics(self) -> Kinematics:
-        """The traced kinematics it was made from."""
-        return self.equations.kinematics
-
-    @property
-    def model(self) -> Model:
-        """The model it was made from."""
-        return self.equations.model
-
-    @property
-    def coordinates(self) -> tuple[Quantity, ...]:
-        """q, in order."""
-        return self.kinematics.coordinates
-
-    @property
-    def speeds(self) -> tuple[Quantity, ...]:
-        """Tree speeds v, in order."""
-        return self.kinematics.speeds
-
-    @property
-    def independent_speeds(self) -> tuple[Quantity, ...]:
-        """η, in order."""
-        return self.kinematics.independent_speeds
+    def __post_init__(self) -> None:
+        kin = self.equations.kinematics
+        object.__setattr__(self, "kinematics", kin)
+        object.__setattr__(self, "model", kin.model)
+        for name in ("coordinates", "speeds", "independent_speeds"):
+            object.__setattr__(self, name, getattr(kin, name))
 
     @cached_property
     def num_states(self) -> int:

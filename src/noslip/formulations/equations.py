@@ -93,6 +93,10 @@ class Equations:
     costates, costate_rates : μ and μ̇; empty but for the vakonomic equations.
     closure : how loads were solved for that forces depend on; None without such forces. What a
         formulation fills has these loads as symbols; they are solved for here, once.
+
+    Attributes
+    ----------
+    model : these equations belong to.
     """
 
     formulation: AbstractFormulation
@@ -106,16 +110,13 @@ class Equations:
     costates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     costate_rates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     closure: LoadClosure | None = None
+    model: Model = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "model", self.kinematics.model)
         if self.forces.loads:
             for name, value in closed(self).items():
                 object.__setattr__(self, name, value)
-
-    @property
-    def model(self) -> Model:
-        """The model these equations belong to."""
-        return self.kinematics.model
 
     @cached_property
     def generalized_reactions(self) -> ca.SX:

@@ -255,15 +255,21 @@ class Kinematics:
     released: tuple[str, ...] = ()
     combination: ca.SX | None = None  # of all rows to those that are independent, where some repeat
 
-    @property
-    def num_coordinates(self) -> int:
-        """nq."""
-        return len(self.coordinates)
+    #: nq, nv and nf: coordinates, tree speeds before the constraints, and independent ones.
+    num_coordinates: int = dataclasses.field(init=False)
+    num_speeds: int = dataclasses.field(init=False)
+    num_independent_speeds: int = dataclasses.field(init=False)
+    #: Coordinates at the end of q, and their rates at the end of v, that contacts own.
+    num_places: int = dataclasses.field(init=False)
+    #: Whether matrices of all rows and speeds are too large to be formed without need.
+    is_long: bool = dataclasses.field(init=False)
 
-    @property
-    def num_places(self) -> int:
-        """Coordinates at the end of q, and their rates at the end of v, that contacts own."""
-        return self.probe.num_places
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "num_coordinates", len(self.coordinates))
+        object.__setattr__(self, "num_speeds", len(self.speeds))
+        object.__setattr__(self, "num_independent_speeds", len(self.independent_speeds))
+        object.__setattr__(self, "num_places", self.probe.num_places)
+        object.__setattr__(self, "is_long", self.probe.is_long)
 
     @cached_property
     def rest(self) -> Array:
@@ -276,16 +282,6 @@ class Kinematics:
     def force_states(self) -> tuple[Quantity, ...]:
         """z: states of forces that have some of their own, in order."""
         return tuple(state for force in self.model.forces for state in force.states())
-
-    @property
-    def num_speeds(self) -> int:
-        """nv, tree speeds before the constraints."""
-        return len(self.speeds)
-
-    @property
-    def num_independent_speeds(self) -> int:
-        """nf, the degrees of freedom at the level of speeds."""
-        return len(self.independent_speeds)
 
     @cached_property
     def A(self) -> ca.SX:
@@ -335,11 +331,6 @@ class Kinematics:
     def self_satisfied(self) -> list[int]:
         """Rows that hold by themselves: what A has of them is rounding."""
         return [r.row for r in self.redundant if not r.follows_from]
-
-    @property
-    def is_long(self) -> bool:
-        """Whether matrices of all rows and speeds are too large to be formed without need."""
-        return self.probe.is_long
 
     def _at_rest(self, rows: ca.SX) -> ca.SX:
         return ca.substitute([rows], [self.symbols.v], [ca.SX.zeros(self.num_speeds)])[0]
