@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.base.public import is_truth
+from noslip.base.arguments import is_truth
 
 START = {"swing.angle": 0.3}
 
