@@ -19,8 +19,13 @@ def planar(name="planar"):
     return b
 
 
-def unicycle_with_trailers(count):
+def unicycle_with_trailers(count, *, driven=False):
     b = planar(f"{count} trailers")
+    if driven:
+        b.input("push", "N")
+        b.input("turn", "N*m")
+        given = {"force": ("push", 0.0, 0.0), "moment": (0.0, 0.0, "turn")}
+        b.force(ns.forces.Wrench(name="drive", body="tractor", axes="body", **given))
     b.contact(ns.contacts.KnifeEdge(name="axle", body="tractor", direction=(1.0, 0.0, 0.0)))
     previous, hitch = "tractor", (0.0, 0.0, 0.0)
     for k in range(1, count + 1):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicSpline
 from test_constraints_and_brackets import ball, unicycle_with_trailers
 
 import noslip as ns
@@ -209,6 +210,23 @@ def test_inputs_of_flat_outputs_drive_along_their_curve(name):
     run = solve_ivp(rate, (0.0, 1.2), begin, rtol=1e-11, atol=1e-11)
     assert run.y[:, -1] == pytest.approx(at(1.2, run.y[:, -1]).q, abs=1e-8)
     assert np.max(np.abs(run.y[3:, -1])) > 0.1
+
+
+def test_track_leads_the_last_axle_as_flat_outputs_tell():
+    """Hinges of two trailers along an eight: by `track`, and by curvature and its derivative."""
+    model = unicycle_with_trailers(2, driven=True)
+    system = ns.compile(ns.derive(model))
+    path = "figure-eight:half_width=8,half_height=5"
+    flat = ns.structure(model).flat.map
+    assert flat.point == "axle2"
+    fine = ns.track(system, path, follower="trailer2", duration=20.0, samples=2001)
+    x, y = np.array([flat.values(q)[:2] for q in fine.q]).T
+    first, second = (np.array([CubicSpline(fine.t, z)(fine.t, k) for z in (x, y)]) for k in (1, 2))
+    bend = (first[0] * second[1] - first[1] * second[0]) / np.hypot(*first) ** 3
+    for k in (400, 900, 1500):
+        values = flat.values(fine.q[k])
+        assert values[3] == pytest.approx(bend[k], rel=1e-4, abs=1e-5)
+        np.testing.assert_allclose(flat.configuration(values), fine.q[k], atol=1e-9)
 
 
 def test_what_flat_outputs_cannot_tell_is_refused():

@@ -313,8 +313,15 @@ def verify(model: str, states: int, seed: int, as_json: bool) -> None:
     from noslip.show import json_text
 
     with ns.ProgressBar("verifying") as bar:
-        certificate = ns.verify(ns.load(model), states=states, seed=seed, progress=bar)
-    click.echo(json_text(certificate.to_json()) if as_json else fitted(certificate.text()))
+        loaded = ns.load(model)
+        certificate = ns.verify(loaded, states=states, seed=seed, progress=bar)
+    checked = ns.check(loaded)
+    if as_json:
+        known = {"velocity_rows": checked.velocity_rows, "integrals": checked.integrals}
+        click.echo(json_text(certificate.to_json() | known))
+    else:
+        said = checked.integrated()
+        click.echo(fitted(certificate.text() + (f"\n  note {said}" if said else "")))
     if not certificate.holds:
         raise SystemExit(1)
 

@@ -13,9 +13,9 @@ in the frame of the independent speeds,
 A product of inputs under (2) is *bad* if every input occurs in it an even number of times, *good*
 otherwise. The mechanism is locally configuration accessible where brackets of all products span the
 configurations, and small-time locally configuration controllable if, besides, every bad product is
-a combination of good ones of lower degree [LewisMurray1997]: conditions that suffice. A mechanism
-that is not accessible, or has one input and more than one dimension [Lewis1997], is not
-controllable.
+a combination of good ones of lower degree [LewisMurray1997]: Sussmann's condition [Sussmann1987],
+evaluated at rest. It suffices and is not necessary. A mechanism that is not accessible, or has one
+input and more than one dimension [Lewis1997], is not controllable.
 
 **Kinematic reductions** [BulloLynch2001]: a field X of the inputs' span is decoupling, so that
 every curve along it, however it is timed, can be driven, if ∇_X X is in that span.
@@ -404,20 +404,20 @@ def _controllable(
             if _is_outside(sample[:, good], sample[:, k]):
                 return Statement(
                     answer=UNDECIDED,
-                    theorem="Lewis and Murray (1997), sufficient condition",
+                    theorem="Sussmann (1987) by Lewis and Murray (1997), sufficient condition",
                     reason=f"{product.name} is bad and no combination of good products of lower "
                     "degree",
                 )
     if not is_closed:
         return Statement(
             answer=UNDECIDED,
-            theorem="Lewis and Murray (1997), sufficient condition",
+            theorem="Sussmann (1987) by Lewis and Murray (1997), sufficient condition",
             reason=f"holds up to degree {max(p.degree for p in products)}; bad products of higher "
             "degree are not excluded",
         )
     return Statement(
         answer=YES,
-        theorem="Lewis and Murray (1997), sufficient condition",
+        theorem="Sussmann (1987) by Lewis and Murray (1997), sufficient condition",
         reason="every bad product is a combination of good ones of lower degree, "
         f"and brackets reach {reached} of {dimension} dimensions",
     )

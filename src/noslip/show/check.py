@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 
 from noslip import Fault, Kinematics, Model, derive
-from noslip.base import ArgumentError
+from noslip.base import ArgumentError, counted
 from noslip.geometry import integrals_of
 from noslip.model import check_model
 
@@ -101,6 +101,19 @@ class CheckReport:
     def num_nonholonomic(self) -> int | None:
         """Velocity constraints that are left when the combinations that integrate are taken out."""
         return None if self.integrals is None else len(self.velocity_rows) - len(self.integrals)
+
+    def integrated(self) -> str:
+        """What of the rows that restrict speeds integrates, as a sentence; empty without such."""
+        rows = counted(len(self.velocity_rows), "row")
+        if not self.velocity_rows or self.integrals is None:
+            return ""
+        if not self.integrals:
+            return f"No combination of the {rows} on speeds integrates: nonholonomic"
+        count = len(self.integrals)
+        return (
+            f"Of the {rows} on speeds, {counted(count, 'combination')} "
+            f"integrate{'s' if count == 1 else ''}: {'; '.join(self.integrals)}"
+        )
 
     def velocity_constraints(self) -> list[tuple[str, str]]:
         """Rows that restrict speeds and what of them integrates: titles and texts."""

@@ -685,7 +685,8 @@ def mechanism(subject: ReportSubject) -> PageSection:
                 counts = f"no: follows from {', '.join(others)}" if others else "no: vanishes"
             rows.append((code(row.name), text(row.origin), text(kind), text(counts)))
         parts.append(heading("Constraints"))
-        parts += [paragraph(text(f"{said}.")) for said in _integrated(found)]
+        said = found.integrated()
+        parts += [paragraph(text(f"{said}."))] if said else []
         parts.append(table("Rows", ("row", "from", "kind", "independent"), rows))
         section = _section(subject, ROWS)
         if section is not None:
@@ -693,20 +694,6 @@ def mechanism(subject: ReportSubject) -> PageSection:
     for warning in found.warnings:
         parts.append(remark("warn", text(f"{warning.what} ({warning.where}): {warning.fix}")))
     return PageSection(key="mechanism", title="Degrees of freedom", body=joined(parts))
-
-
-def _integrated(found: CheckReport) -> Iterator[str]:
-    """What of the rows that restrict speeds integrates, in sentences."""
-    rows, integrals = len(found.velocity_rows), found.integrals
-    if not rows or integrals is None:
-        return
-    if found.num_nonholonomic == rows:
-        yield f"No combination of the {counted(rows, 'row')} on speeds integrates: nonholonomic"
-    else:
-        yield (
-            f"Of the {counted(rows, 'row')} on speeds, {counted(len(integrals), 'combination')} "
-            f"integrate{'s' if len(integrals) == 1 else ''}: {'; '.join(integrals)}"
-        )
 
 
 def _names(subject: ReportSubject) -> Iterator[tuple[str, Html]]:
