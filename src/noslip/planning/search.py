@@ -46,8 +46,9 @@ MOST_CHECKS = 48
 CUSP, SHARP = 1.0, 1.05
 #: Largest angle of a hinge where none is limited, rad.
 FOLDED = 1.3
-#: What a hinge may miss at the other end, rad, and poses after which it is twice as much.
-HINGE_MISS, PATIENCE = 0.4, 500
+#: What a hinge may miss where two parts of a way meet, rad, and poses after which it is twice as
+#: much; way over the base's length that 1 rad is worth.
+HINGE_MISS, PATIENCE, MISSED = 0.4, 1000, 2.0
 #: Poses that are expanded at most.
 MOST_POSES = 60_000
 
@@ -387,7 +388,7 @@ class WaySearch:
         units = np.array([self._unit_drive(int(k)) for k in steers])
         turns, lengths = self._words(q, end, radius)
         lengths = lengths * radius
-        path, drives = [q], []
+        pieces: list[tuple[Array, Array]] = []
         for piece in range(lengths.shape[1]):
             if not np.any(np.abs(lengths[:, piece]) > 1e-12):
                 continue
@@ -395,20 +396,43 @@ class WaySearch:
             k = min(MOST_CHECKS, max(1, math.ceil(most / (self.step / CHECKS))))
             posture = self.postures[steers[turns[:, piece]]]
             u: Array = units[turns[:, piece]] * lengths[:, [piece]] / k
-            for _ in range(k):
-                path.append(self._integrated(path[-1], posture, u, 1)[:, -1])
-                drives.append(u)
-        along, speeds = np.stack(path, axis=1), np.stack(drives, axis=1)
-        fits = np.ones(len(q), bool)
-        for k in v.hinges:
-            if k in self.named or end is not self.target:
-                miss = np.abs(np.mod(along[:, -1, k] - end[k] + math.pi, 2 * math.pi) - math.pi)
-                fits &= miss <= self.hinge_miss
-        for k in np.argsort(np.sum(np.abs(lengths), axis=1), kind="stable"):
-            if fits[k] and np.all(self.free(along[k])):
+            pieces += [(posture, u)] * k
+        if not pieces:
+            return None
+        along, miss = self._along(q, end, pieces)
+        speeds = np.stack([u for _, u in pieces], axis=1)
+        cost = np.sum(np.abs(lengths), axis=1) + MISSED * self.size * miss
+        for k in np.argsort(cost, kind="stable"):
+            if miss[k] <= self.hinge_miss and np.all(self.free(along[k])):
                 moves = np.any(np.abs(speeds[k]) > 1e-12, axis=1)
                 return int(k), along[k][np.append(True, moves)], speeds[k][moves]
         return None
+
+    def _along(
+        self, q: Array, end: Array, pieces: list[tuple[Array, Array]]
+    ) -> tuple[Array, Array]:
+        """Coordinates (n, k, nq) along drives from (n, nq), and what hinges miss, rad.
+
+        Errors of hinges die out where the base pulls, and grow where it pushes: drives are taken
+        from their beginning or, backward, from the end, whichever misses less at the other one.
+        """
+        path = [q]
+        for posture, u in pieces:
+            path.append(self._integrated(path[-1], posture, u, 1)[:, -1])
+        along = np.stack(path, axis=1)
+        bound = [k for k in self.vehicle.hinges if k in self.named or end is not self.target]
+        if not bound:
+            return along, np.zeros(len(q))
+        back = [np.repeat(end[None], len(q), axis=0)]
+        for posture, u in reversed(pieces):
+            back.append(self._integrated(back[-1], posture, -u, 1)[:, -1])
+        again = np.stack(back[::-1], axis=1)
+        again[:, 0] = q
+        miss = np.max(np.abs(_turns(along[:, -1, bound] - end[bound])), axis=1)
+        other = np.max(np.abs(_turns(back[-1][:, bound] - q[:, bound])), axis=1)
+        is_other = other < miss
+        found = np.where(is_other[:, None, None], again, along)
+        return found, np.where(is_other, other, miss)
 
     def _checked(self, path: Array, drives: Array) -> tuple[Array, Array] | None:
         """A path and its drives, if it is free."""
@@ -634,6 +658,12 @@ class WaySearch:
             drives += [self.speeds[drive] / CHECKS] * CHECKS
         m = len(self.vehicle.drive)
         return np.array(path[::-1]), np.array(drives[::-1]).reshape(-1, m)
+
+
+def _turns(angles: Array) -> Array:
+    """Angles less whole turns, from −π to π."""
+    found: Array = np.mod(angles + math.pi, 2 * math.pi) - math.pi
+    return found
 
 
 def _turn(angle: float) -> float:
