@@ -667,46 +667,35 @@ def motor_limits(
             raise SimulationError(
                 f"there is no force input '{name}' to limit", where, nearest(name, used)
             )
-    _check_form(system, where)
-    followed = follower or Follower()
-    steady = motion_along(path, ConstantSpeed(1.0), followed)
-    steady.check_feed_forward(system)
-    wanted = reference_motion(system, steady, start=reference, inputs=inputs, parameters=parameters)
-    slow = simulate(
+    drive = _driven(
         system,
-        duration=length(path),
-        start=wanted.start,
-        inputs=wanted.law,
+        path,
+        where,
+        follower=follower,
+        inputs=inputs,
+        reference=reference,
         parameters=parameters,
-        samples=count,
-        rtol=1e-11,
-        atol=1e-11,
+        count=count,
     )
-    wanted.admissibility(slow, where)
-    pace, change = ca.SX.sym("pace"), ca.SX.sym("change")
-    motion = motion_along(path, _Pace(pace=pace, change=change), followed)
-    traced = trace_reference(system, motion, inputs)
-    symbols = system.kinematics.symbols
+    traced, pace, change = drive.traced, drive.pace, drive.change
+    symbols, along, values = system.kinematics.symbols, drive.along, drive.values
     forces = ca.Function(
         "forces", [symbols.t, traced.states, symbols.params, pace, change], [traced.forces]
     )
-    values = system.parameters(parameters)
-    states = [*traced.motion.names, *(f"reference.{c.name}" for c in system.coordinates)]
-    along = np.column_stack([slow[name] for name in states])
     columns = [used.index(name) for name in limits]
 
     def at(rate: float, acceleration: float) -> Array:
         # a column for each place
-        return forces(0.0, along.T, values, rate, acceleration).full().T[:, columns]
+        return forces(0.0, along, values, rate, acceleration).full().T[:, columns]
 
     # (1), read at ṡ = s̈ = 0, at ṡ = 1 and at s̈ = 1
     c = at(0.0, 0.0)
     b, a = at(1.0, 0.0) - c, at(0.0, 1.0) - c
-    arc_lengths = slow.t * (length(path) / slow.t[-1])  # at 1 m/s
+    arc_lengths = drive.arc_lengths
     resistance: Resistance | None = None
     if (native := _native_resistance(system, traced, inputs, pace, change)) is not None:
-        balance = _balance(native, along, columns, values)
-        b -= balance(np.arange(count), np.ones(count))[0]
+        balance = _balance(native, along.T, columns, values)
+        b -= balance(np.arange(len(c)), np.ones(len(c)))[0]
         resistance = _resistance_between(arc_lengths, balance)
     bound = np.array([float(x) for x in limits.values()])
     return LimitRows(
@@ -718,6 +707,250 @@ def motor_limits(
             *(f"{n} ≤ {x:g}" for n, x in limits.items()),
             *(f"{n} ≥ {-x:g}" for n, x in limits.items()),
         ),
+        resistance=resistance,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drive:
+    """A slow run along a path, and the reference in terms of the pace ṡ and its change s̈.
+
+    Parameters
+    ----------
+    along : (nz, n) states of the reference at the places.
+    arc_lengths : (n,) of these.
+    values : (np,) parameters.
+    """
+
+    system: System
+    traced: Reference
+    pace: ca.SX
+    change: ca.SX
+    along: Array
+    arc_lengths: Array
+    values: Array
+
+
+def _driven(
+    system: System,
+    path: AbstractPath,
+    where: str,
+    *,
+    follower: Follower | None,
+    inputs: tuple[str, ...],
+    reference: Mapping[str, float] | None,
+    parameters: Mapping[str, float] | None,
+    count: int,
+) -> _Drive:
+    """Drive a path slowly."""
+    _check_form(system, where)
+    followed = follower or Follower()
+    steady = motion_along(path, ConstantSpeed(1.0), followed)
+    steady.check_feed_forward(system)
+    wanted = reference_motion(system, steady, start=reference, inputs=inputs, parameters=parameters)
+    whole = length(path)
+    # both sides of where forces may jump
+    breaks = arc_table(path).arc_length(np.array(path.breaks[1:-1]))
+    sides = np.concatenate([breaks - BESIDE * whole, breaks + BESIDE * whole])
+    slow = simulate(
+        system,
+        duration=whole,
+        start=wanted.start,
+        inputs=wanted.law,
+        parameters=parameters,
+        samples=_merged(np.linspace(0.0, whole, count), np.sort(sides)),
+        rtol=1e-11,
+        atol=1e-11,
+    )
+    wanted.admissibility(slow, where)
+    pace, change = ca.SX.sym("pace"), ca.SX.sym("change")
+    motion = motion_along(path, _Pace(pace=pace, change=change), followed)
+    traced = trace_reference(system, motion, inputs)
+    states = [*traced.motion.names, *(f"reference.{c.name}" for c in system.coordinates)]
+    along = np.column_stack([slow[name] for name in states])
+    arc_lengths = slow.t * (whole / slow.t[-1])  # at 1 m/s
+    return _Drive(system, traced, pace, change, along.T, arc_lengths, system.parameters(parameters))
+
+
+#: Directions of a wheel's force that are bounded at first; then those it has in the motion found,
+#: again and again, until no force at a place is larger than allowed by more than PROMISED; within a
+#: piece on which the acceleration switches by no more than 1/cos(π/DIRECTIONS). Directions in which
+#: no force comes near are left out.
+DIRECTIONS, ROUNDS, FAR_OFF = 16, 12, 0.2
+#: Places on the path at which wheels are known; distance from a jump, as a part of the length.
+WHEEL_PLACES, BESIDE = 401, 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _WheelForces:
+    """Forces along and across and loads of w wheels on a path, F = a s̈ + b ṡ² + c + r(s, ṡ).
+
+    Parameters
+    ----------
+    names : of the wheels.
+    inertia, squared, constant : (n, w, 3) a, b, c at the places.
+    resisted : r and dr/dṡ, (m, w, 3) each, of places (m,) and speeds (m,); None if r is zero.
+    """
+
+    names: tuple[str, ...]
+    arc_lengths: Array
+    inertia: Array
+    squared: Array
+    constant: Array
+    resisted: Callable[[NDArray[np.intp], Array], tuple[Array, Array]] | None
+
+    def at(self, z: Array, u: Array, places: NDArray[np.intp]) -> Array:
+        """(m, w, 3) forces at places by index for ṡ² and s̈."""
+        a, b, c = (x[places] for x in (self.inertia, self.squared, self.constant))
+        found: Array = a * u[:, None, None] + b * z[:, None, None] + c
+        if self.resisted is not None:
+            found = found + self.resisted(places, np.sqrt(np.maximum(z, 0.0)))[0]
+        return found
+
+    def rows(
+        self, directions: Array, kept: NDArray[np.bool_], friction: float, least: float
+    ) -> LimitRows:
+        """Rows d·F ≤ μ N of directions d (n, w, k, 2) that are kept (w, k), and N ≥ least."""
+        n, num = directions.shape[0], directions.shape[2]
+        used = np.column_stack([kept, np.ones(len(kept), bool)]).ravel()
+        # (n, 3, rows) factors of along, across and load
+        factors = np.concatenate([directions, np.full((*directions.shape[:3], 1), -friction)], 3)
+        factors = np.concatenate(
+            [factors, np.broadcast_to([0.0, 0.0, -1.0], (n, len(self.names), 1, 3))], axis=2
+        )
+
+        def of(values: Array, k: Any = slice(None)) -> Array:
+            found: Array = np.einsum("nwkf,nwf->nwk", factors[k], values).reshape(len(values), -1)
+            return found[:, used]
+
+        constant = of(self.constant)
+        names = [f"{what} of {w}" for w in self.names for what in (*["grip"] * num, "load")]
+        names = [name for name, is_used in zip(names, used, strict=True) if is_used]
+        constant[:, [name.startswith("load") for name in names]] += least
+        resistance: Resistance | None = None
+        if (resisted := self.resisted) is not None:
+
+            def balance(places: NDArray[np.intp], v: Array) -> tuple[Array, Array]:
+                r, rate = resisted(places, v)
+                return of(r, places), of(rate, places)
+
+            resistance = _between_places(self.arc_lengths, balance)
+        return LimitRows(
+            arc_lengths=self.arc_lengths,
+            inertia=of(self.inertia),
+            squared=of(self.squared),
+            constant=constant,
+            names=tuple(names),
+            resistance=resistance,
+        )
+
+
+def _wheel_forces(drive: _Drive, inputs: tuple[str, ...], where: str) -> _WheelForces:
+    """Forces of all wheels whose load is known."""
+    system, r = drive.system, drive.traced
+    own = {i.name: k for k, i in enumerate(system.model.inputs)}
+    forces = [ca.SX(0)] * len(own)
+    for k, name in enumerate(inputs or own):
+        forces[own[name]] = r.forces[k]
+    given = ca.vertcat(*forces, r.speed_inputs, r.speed_input_rates)
+    states = ca.vertcat(
+        r.q,
+        r.eta,
+        ca.SX(system.equations.state.shape[0] - len(system.coordinates) - r.eta.shape[0], 1),
+    )
+    function = system.casadi_function(["contact_forces"])
+    t, params = system.kinematics.symbols.t, system.kinematics.symbols.params
+    every = function(t, states, given, params)
+    every = ca.substitute([ca.SX(every)], [t], [ca.SX(0)])[0]
+    both = [drive.pace, drive.change]
+    code = ca.Function("wheels", [r.states, params, *both], [every, ca.jacobian(every, drive.pace)])
+    n, values = drive.along.shape[1], drive.values
+
+    def at(pace: Any, change: Any, places: Any = slice(None)) -> tuple[Array, Array]:
+        """(m, contacts, 3) forces and their derivatives by the pace."""
+        found = code(drive.along[:, places], values, np.atleast_2d(pace), np.atleast_2d(change))
+        parts = [np.array(x).T.reshape(x.shape[1], -1, 3) for x in found]
+        return parts[0], parts[1]
+
+    c = at(0.0, 0.0)[0]
+    wheels = [k for k, x in enumerate(system.kinematics.contacts) if x.contact.is_wheel]
+    known = [k for k in wheels if np.all(np.isfinite(c[:, k, 2]))]
+    if not known:
+        raise SimulationError(
+            "no wheel has a known load, so that friction limits none",
+            where,
+            "give friction= for the vehicle as a whole, or model it with its wheels: three "
+            "contacts that are not in line, or normal rows",
+        )
+    a = at(0.0, 1.0)[0] - c
+    b = at(1.0, 0.0)[0] - c
+
+    def resisted(places: NDArray[np.intp], v: Array) -> tuple[Array, Array]:
+        f, rate = at(v, np.zeros_like(v), places)
+        square = v[:, None, None]
+        r = f - c[places] - b[places] * square**2
+        return r[:, known], (rate - 2 * b[places] * square)[:, known]
+
+    every_place = np.arange(n)
+    sizes = [np.max(np.abs(resisted(every_place, np.full(n, v))[0])) for v in (0.1, 3.0)]
+    is_resisted = max(sizes) > 1e-9 * np.max(np.abs(c[:, known]))
+    names = [system.kinematics.contacts[k].contact.name for k in known]
+    return _WheelForces(
+        tuple(names),
+        drive.arc_lengths,
+        a[:, known],
+        b[:, known],
+        c[:, known],
+        resisted if is_resisted else None,
+    )
+
+
+def _speed_rows(drive: _Drive, limits: Mapping[str, float]) -> LimitRows | None:
+    """Rows of speeds that rise with ṡ: k(s)² ṡ² ≤ limit²."""
+    if not limits:
+        return None
+    kin, r = drive.system.kinematics, drive.traced
+    s = kin.symbols
+    speeds = ca.Function("v", [s.t, s.q, kin.eta, s.w, s.params], [ca.densify(kin.v)])
+    v = speeds(0.0, r.q, r.eta, r.speed_inputs, s.params)
+    places = {x.name: v[k] for k, x in enumerate(kin.speeds)}
+    places |= {x.name: r.speed_inputs[k] for k, x in enumerate(drive.system.model.speed_inputs)}
+    wanted = ca.substitute([ca.vertcat(*[places[name] for name in limits])], [s.t], [ca.SX(0)])[0]
+    code = ca.Function("speeds", [r.states, s.params, drive.pace, drive.change], [wanted])
+    k = code(drive.along, drive.values, 1.0, 0.0).full().T
+    zero = np.zeros_like(k)
+    bound = np.array(list(limits.values()))
+    return LimitRows(
+        arc_lengths=drive.arc_lengths,
+        inertia=zero,
+        squared=k**2,
+        constant=zero - bound**2,
+        names=tuple(f"|{name}| ≤ {x:g}" for name, x in limits.items()),
+    )
+
+
+def _joined(parts: list[LimitRows]) -> LimitRows | None:
+    """Rows on the same arc lengths as one."""
+    if not parts:
+        return None
+    resistance: Resistance | None = None
+    if any(p.resistance is not None for p in parts):
+
+        def resistance(s: Array, v: Array) -> tuple[Array, Array]:
+            each = [
+                p.resistance(s, v)
+                if p.resistance is not None
+                else (np.zeros((len(s), len(p.names))),) * 2
+                for p in parts
+            ]
+            return np.hstack([r for r, _ in each]), np.hstack([rate for _, rate in each])
+
+    return LimitRows(
+        arc_lengths=parts[0].arc_lengths,
+        inertia=np.hstack([p.inertia for p in parts]),
+        squared=np.hstack([p.squared for p in parts]),
+        constant=np.hstack([p.constant for p in parts]),
+        names=tuple(name for p in parts for name in p.names),
         resistance=resistance,
     )
 
@@ -787,13 +1020,24 @@ def _balance(native: NativeFunction, along: Array, columns: list[int], values: A
 
 def _resistance_between(arc_lengths: Array, balance: _Balance) -> Resistance:
     """r and dr/dṡ of the rows of both signs, linear in arc length between the places."""
+    between = _between_places(arc_lengths, balance)
+
+    def resistance(s: Array, v: Array) -> tuple[Array, Array]:
+        r, rate = between(s, v)
+        return np.hstack([r, -r]), np.hstack([rate, -rate])
+
+    return resistance
+
+
+def _between_places(arc_lengths: Array, balance: _Balance) -> Resistance:
+    """r and dr/dṡ, linear in arc length between the places."""
 
     def resistance(s: Array, v: Array) -> tuple[Array, Array]:
         k = np.clip(np.searchsorted(arc_lengths, s, side="right") - 1, 0, len(arc_lengths) - 2)
         part = ((s - arc_lengths[k]) / (arc_lengths[k + 1] - arc_lengths[k]))[:, None]
         before, after = balance(k, v), balance(k + 1, v)
         r, rate = (x + part * (y - x) for x, y in zip(before, after, strict=True))
-        return np.hstack([r, -r]), np.hstack([rate, -rate])
+        return r, rate
 
     return resistance
 
@@ -1184,8 +1428,12 @@ class LeastTime(AbstractTimingPlan):
     acceleration : highest |s̈| along the path, m/s².
     lateral_acceleration : highest |κ| ṡ², m/s².
     friction : coefficient of the ground: √(s̈² + (κ ṡ²)²) ≤ friction · g of the model.
+    wheel_friction : coefficient of the ground under every wheel whose load is known: no wheel
+        slips, and none lifts.
+    least_load : smallest load of a wheel where `wheel_friction` is given, N.
     start_speed, end_speed : at the ends of the path, m/s.
-    inputs : force input → largest magnitude, N or N·m; see :func:`motor_limits`.
+    inputs : force input → largest magnitude, N or N·m, see :func:`motor_limits`; or a speed, such
+        as the rate of a steering or of a wheel, given or not, rad/s.
     """
 
     word = "least-time"
@@ -1198,6 +1446,8 @@ class LeastTime(AbstractTimingPlan):
     acceleration: Acceleration | None = None
     lateral_acceleration: Acceleration | None = None
     friction: Pure | None = None
+    wheel_friction: Pure | None = None
+    least_load: float = 0.0
     start_speed: float = 0.0
     end_speed: float = 0.0
     inputs: Mapping[str, float] = field(default_factory=dict)
@@ -1235,6 +1485,17 @@ class LeastTime(AbstractTimingPlan):
             motors must do depends on more than place and speed.
         """
         vehicle = partial(
+            _driven,
+            system,
+            path,
+            f"least time of model '{system.model.name}' on {type(path).__name__}",
+            follower=follower,
+            inputs=inputs,
+            reference=reference,
+            parameters=parameters,
+        )
+        first = PLACES if self.wheel_friction is None else WHEEL_PLACES
+        motors = partial(
             motor_limits,
             system,
             path,
@@ -1248,21 +1509,56 @@ class LeastTime(AbstractTimingPlan):
             acceleration=self.acceleration,
             lateral_acceleration=self.lateral_acceleration,
             total_acceleration=self._ground(system, parameters),
-            rows=self._motors(vehicle, PLACES),
+            rows=(rows := self._rows(system, path, motors, vehicle, inputs, first)).all(),
         )
         ends = (self.start_speed, self.end_speed)
         for finer in FINER:
-            count = finer * (PLACES - 1) + 1
+            count = finer * (first - 1) + 1
             if finer > 1:
-                limits = dataclasses.replace(limits, rows=self._motors(vehicle, count))
+                rows = self._rows(system, path, motors, vehicle, inputs, count)
+                limits = dataclasses.replace(limits, rows=rows.all())
             timing = least_time(path, limits, start_speed=ends[0], end_speed=ends[1])
-            if limits.rows is None or _missed(timing, limits.rows) <= PROMISED:
+            for _ in range(ROUNDS if rows.wheels else 0):
+                if not rows.sharpen(timing):
+                    break
+                limits = dataclasses.replace(limits, rows=rows.all())
+                timing = least_time(path, limits, start_speed=ends[0], end_speed=ends[1])
+            if rows.missed(timing) <= PROMISED:
                 return timing
         raise SimulationError(
-            f"the required motor forces change too fast along the path for {count} points",
+            f"the required forces change too fast along the path for {count} points",
             f"least time of model '{system.model.name}' on {type(path).__name__}",
             "smooth the path, or start what it leaves open near where it settles: reference={…}",
         )
+
+    def _rows(
+        self,
+        system: System,
+        path: AbstractPath,
+        motors: Callable[..., LimitRows],
+        vehicle: Callable[..., _Drive],
+        inputs: tuple[str, ...],
+        count: int,
+    ) -> _VehicleRows:
+        """Limits of motors, speeds and wheels."""
+        bounds = {n: positive(x, n, "LeastTime(inputs=…)") for n, x in self.inputs.items()}
+        known = {x.name for x in (*system.speeds, *system.model.speed_inputs)}
+        speeds = {n: x for n, x in bounds.items() if n in known}
+        forces = {n: x for n, x in bounds.items() if n not in known}
+        parts = [motors(limits=forces, count=count)] if forces else []
+        breaks = arc_table(path).arc_length(np.array(path.breaks))
+        if not speeds and self.wheel_friction is None:
+            return _VehicleRows(parts, breaks=breaks)
+        drive = vehicle(count=count)
+        if (own := _speed_rows(drive, speeds)) is not None:
+            parts.append(own)
+        if self.wheel_friction is None:
+            return _VehicleRows(parts, breaks=breaks)
+        friction = positive(self.wheel_friction, "wheel_friction", "LeastTime")
+        where = f"least time of model '{system.model.name}'"
+        wheels = _wheel_forces(drive, inputs, where)
+        least = number(self.least_load, "least_load", "LeastTime")
+        return _VehicleRows(parts, wheels, friction, least, breaks)
 
     def _ground(self, system: System, parameters: Mapping[str, float] | None) -> float | None:
         """Highest acceleration in all directions that the ground allows, m/s²."""
@@ -1271,15 +1567,84 @@ class LeastTime(AbstractTimingPlan):
         friction = positive(self.friction, "friction", "LeastTime")
         return friction * _gravity(system, parameters)
 
-    def _motors(self, vehicle: Callable[..., LimitRows], count: int) -> LimitRows | None:
-        """Limits of motors."""
-        if not self.inputs:
-            return None
-        bounds = {n: positive(x, n, "LeastTime(inputs=…)") for n, x in self.inputs.items()}
-        return vehicle(limits=bounds, count=count)
+
+@dataclass(slots=True, eq=False)
+class _VehicleRows:
+    """Rows of a vehicle: those that stay, and those of wheels, of which there become more.
+
+    Parameters
+    ----------
+    breaks : arc lengths at which the path is not smooth.
+    directions, kept : (n, w, k, 2) in which forces of wheels are bounded, and (w, k) which are.
+    """
+
+    fixed: list[LimitRows]
+    wheels: _WheelForces | None = None
+    friction: float = 0.0
+    least_load: float = 0.0
+    breaks: Array = field(default_factory=lambda: np.zeros(0))
+    directions: Array = field(init=False)
+    kept: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.wheels is not None:
+            angle = np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)
+            circle = np.column_stack([np.cos(angle), np.sin(angle)])
+            n, w = self.wheels.constant.shape[:2]
+            self.directions = np.tile(circle, (n, w, 1, 1))
+            self.kept = np.ones((w, DIRECTIONS), bool)
+
+    def all(self) -> LimitRows | None:
+        """All of them."""
+        own = list(self.fixed)
+        if self.wheels is not None:
+            own.append(self.wheels.rows(self.directions, self.kept, self.friction, self.least_load))
+        return _joined(own)
+
+    def missed(self, timing: SpeedSchedule) -> float:
+        """Largest violation between the places, as a fraction of the limits.
+
+        Every other place is interpolated from the next ones, which is off by four times as much.
+        """
+        own = _joined(self.fixed)
+        found = 0.0 if own is None else _missed(timing, own, self.breaks)
+        if self.wheels is not None:
+            s = self.wheels.arc_lengths
+            before, here, after = s[:-2:2], s[1:-1:2], s[2::2]
+            part = ((here - before) / (after - before))[:, None, None]
+            z, u = (x[1:-1:2] for x in timing.along(s))
+            at = [self.wheels.at(z, u, np.arange(k, len(s) - 2 + k, 2)) for k in range(3)]
+            size = self.friction * float(np.max(np.abs(at[1][..., 2])))
+            off = np.max(np.abs((1 - part) * at[0] + part * at[2] - at[1]), axis=(1, 2))
+            off[_jumps(s, self.breaks)] = 0.0
+            found = max(found, float(np.max(off)) / 4 / size)
+        return found
+
+    def sharpen(self, timing: SpeedSchedule) -> bool:
+        """Bound the directions that forces have in a motion, if some force is too large there."""
+        assert self.wheels is not None
+        z, u = timing.along(self.wheels.arc_lengths)
+        forces = self.wheels.at(z, u, np.arange(len(z)))
+        size = np.linalg.norm(forces[..., :2], axis=-1)
+        most = self.friction * np.maximum(forces[..., 2], 0.0)
+        whole = self.friction * float(np.max(np.abs(forces[..., 2])))
+        if np.max(size - most) <= PROMISED * whole:
+            return False
+        safe = np.where(size > 0, size, 1.0)[..., None]
+        new = np.where(size[..., None] > 0, forces[..., :2] / safe, [1.0, 0.0])
+        along = np.einsum("nwkf,nwf->nwk", self.directions, forces[..., :2])
+        left = np.min((most[..., None] - along) / np.max(most, axis=0)[:, None], axis=0)
+        self.directions = np.concatenate([self.directions, new[:, :, None]], axis=2)
+        self.kept = np.column_stack([self.kept & (left < FAR_OFF), np.ones(len(left), bool)])
+        return True
 
 
-def _missed(timing: SpeedSchedule, rows: LimitRows) -> float:
+def _jumps(s: Array, breaks: Array) -> NDArray[np.bool_]:
+    """Every other place next to which forces jump, as a path's curvature or its rate does."""
+    return np.any((breaks > s[:-2:2, None]) & (breaks < s[2::2, None]), axis=1)
+
+
+def _missed(timing: SpeedSchedule, rows: LimitRows, breaks: Array) -> float:
     """Largest violation of the rows between their places, as a fraction of their limits.
 
     Every other place is interpolated from the next ones, which is off by four times as much.
@@ -1290,6 +1655,7 @@ def _missed(timing: SpeedSchedule, rows: LimitRows) -> float:
     part = ((here - before) / (after - before))[:, None]
     between = (1 - part) * rows.values(before, z, u) + part * rows.values(after, z, u)
     off = np.abs(rows.values(here, z, u) - between) / 4
+    off[_jumps(s, breaks)] = 0.0
     return float(np.max(off / np.max(np.abs(rows.constant), axis=0)))
 
 
