@@ -49,7 +49,7 @@ from noslip.planning.transcription import (
     motion_states,
     reduced,
 )
-from noslip.simulation import Trajectory
+from noslip.simulation import Table, Trajectory, simulate
 
 #: Intervals of a phase, unless the caller says.
 INTERVALS = 40
@@ -63,6 +63,9 @@ NEAR = 0.5
 NODES_APART = 0.01
 #: m of this that are mended by a larger clearance at the nodes, instead of more nodes.
 CUTS = 1e-3
+#: Share of the time that the first motion has, before others are tried; their durations over
+#: GUESSED, and swings in the course of them; most of them.
+PATIENCE, PACES, SWINGS, MOST_TRIES = 0.7, (1.0, 2.0), (2, 6), 1000
 #: Rounds of `refine`, and the most intervals it makes.
 ROUNDS, MOST = 8, 640
 
@@ -127,6 +130,8 @@ def plan(
     parameters: Mapping[str, float] | None = None,
     smooth: float = SMOOTH,
     time_limit: float = 60.0,
+    tries: int = 4,
+    seed: int = 0,
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
 ) -> Plan:
@@ -155,7 +160,9 @@ def plan(
     guess : a motion to begin with, such as one by :func:`track`.
     parameters : values that differ from the nominal ones.
     smooth : weight of the squared inputs beside another cost.
-    time_limit : s of work until the search is given up.
+    time_limit : s of work after which the best motion so far is taken, or the search given up.
+    tries : first motions that swing at random and are tried where the first one leads nowhere.
+    seed : of these.
     progress : called with the fraction of that time, now and then.
     cancel : a ``threading.Event``; setting it ends the work.
 
@@ -185,9 +192,13 @@ def plan(
         raise PlanError(
             f"a phase of {intervals} intervals", problem.where, f"give from 2 to {MOST} intervals"
         )
+    if not 0 <= tries <= MOST_TRIES:
+        raise PlanError(
+            f"{tries} tries are asked for", problem.where, f"give from 0 to {MOST_TRIES}"
+        )
     around = _surroundings(problem, obstacles, footprint, clearance)
     search = _PlanSearch(problem, around, clearance, time_limit, began, progress, cancel)
-    return search.first(intervals, guess)
+    return search.first(intervals, guess, tries, seed)
 
 
 def _surroundings(
@@ -226,6 +237,8 @@ class _PlanSearch:
     ) -> None:
         self.problem, self.time_limit, self.began = problem, time_limit, began
         self.progress, self.cancel = progress, cancel
+        #: s after which this attempt ends.
+        self.until = time_limit
         self.around, self.clearance, self.extra = around, clearance, 0.0
         #: Pieces that an outline must look at everywhere, because a plan touched them.
         self.touched: list[tuple[int, int]] = []
@@ -244,14 +257,78 @@ class _PlanSearch:
         """States and controls."""
         return self.task.symbols
 
-    def first(self, intervals: int, given: Any) -> Plan:
+    def first(self, intervals: int, given: Any, tries: int, seed: int) -> Plan:
         """The plan on an even mesh."""
         num = len(self.problem.marks)
         counts = (intervals,) * num
         fractions = np.full(intervals * num, 1 / intervals)
         found = self.searched(intervals) if given is None and num == 1 else None
         guess = found or self.guess(given, counts)
-        return self.solved(counts, fractions, guess, None)
+        if given is not None or not self.symbols.controls:
+            tries = 0
+        self.until = self.time_limit * (PATIENCE if tries else 1.0)
+        try:
+            return self.solved(counts, fractions, guess, None)
+        except PlanError as error:
+            if not tries or self._is_cancelled() or self._left() <= 0:
+                raise
+            first = error
+        rng, self.is_near = np.random.default_rng(seed), False
+        for k in range(tries):
+            self.until = self.time_limit - self._left() * (1 - 1 / min(2, tries - k))
+            if self._left() <= 0 or self._is_cancelled():
+                break
+            try:
+                return self.solved(counts, fractions, self.swinging(counts, rng), None)
+            except PlanError:
+                continue
+        raise first
+
+    def swinging(self, counts: tuple[int, ...], rng: np.random.Generator) -> Guess:
+        """A motion whose inputs swing at random, on its straight way from mark to mark.
+
+        Where a straight motion at rest is left by no input at first order, as that of a snakeboard,
+        a swinging one is.
+        """
+        p, s = self.problem, self.symbols
+        total = _clip(GUESSED * rng.choice(PACES), p.duration)
+        swings = int(rng.integers(*SWINGS, endpoint=True))
+        t = np.linspace(0.0, total, 16 * swings + 1)
+        inputs: dict[str, Any] = {}
+        rate = 2 * np.pi * swings / total
+        given = {i.name for i in p.system.model.speed_inputs}
+        for name in s.controls:
+            base = name.removesuffix("_rate")
+            low, high = p.control_limits.get(name, (-np.inf, np.inf))
+            size = p.input_scale[name]
+            middle = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else 0.0
+            size = min(size, high - middle, middle - low)
+            swing = rng.uniform(0.3, 1.0) * size * np.sin(rate * t + rng.uniform(0, 2 * np.pi))
+            if base in given and base != name:
+                low, high = p.state_limits.get(base, (-np.inf, np.inf))
+                own = np.append(0.0, np.cumsum((swing[1:] + swing[:-1]) / 2 * np.diff(t)))
+                own = own - (own.max() + own.min()) / 2
+                inputs[base] = Table(times=t, values=np.clip(own, low, high))
+            else:
+                inputs[name] = Table(times=t, values=middle + swing)
+        run = simulate(
+            p.system,
+            duration=total,
+            start=p.start if not given else dict(p.given_start),
+            inputs=inputs,
+            parameters=p.changes,
+            on_failure="return",
+        )
+        durations = np.array(counts) / sum(counts) * total
+        moved = self.guess(run, counts)
+        straight = self.guess(None, counts)
+        ends = np.append(0, np.cumsum(counts))
+        at = np.arange(ends[-1] + 1)
+        line = np.column_stack([np.interp(at, ends, column[ends]) for column in moved.states.T])
+        states = straight.states + moved.states - line
+        if TIME in s.names:
+            states[:, s.index(TIME)] = at / ends[-1] * total
+        return Guess(states, moved.controls, durations)
 
     def searched(self, intervals: int) -> Guess | None:
         """A motion along the way that a search finds, if the model is a vehicle."""
@@ -574,7 +651,11 @@ class _PlanSearch:
         spent = time.perf_counter() - self.began
         if self.progress is not None:
             self.progress(min(spent / self.time_limit, 1.0))
-        return spent > self.time_limit or self._is_cancelled()
+        return spent > self.until or self._is_cancelled()
+
+    def _left(self) -> float:
+        """s of work that are left."""
+        return self.time_limit - (time.perf_counter() - self.began)
 
     def _is_cancelled(self) -> bool:
         return self.cancel is not None and bool(self.cancel.is_set())
@@ -594,7 +675,9 @@ class _PlanSearch:
         t = self.task.transcribed(counts, slots, self.around.size if self.around else 1)
         t.set_numbers(self.problem.parameters, fractions)
         w = t.first_guess(guess.states, guess.controls, guess.durations)
-        if warm is not None and len(warm.w) == len(w):
+        if warm is not None and (len(warm.w), len(warm.rows)) != (len(w), t.num_rows):
+            warm = None  # other obstacles are near
+        if warm is not None:
             w = warm.w
             t.set_margin(self.clearance + self.extra)
         else:
@@ -606,12 +689,12 @@ class _PlanSearch:
             w, bounds, row_bounds, options=options, warm=warm, watch=self._stops
         )
         self.built = 0.0
-        if not found.is_solved:
+        if not found.is_kept:
             self._fail(t, found, bounds, row_bounds)
         plan = self.planned(
             t, found, {"search": self.searching, "build": built, "solve": found.seconds}
         )
-        if self.around is None or plan.clearance >= -NODES_APART:
+        if self.around is None or plan.clearance >= -NODES_APART or not found.is_solved:
             return plan
         known = set(self.touched)
         new = [pair for pair in map(tuple, plan.touching.tolist()) if pair not in known]
@@ -661,6 +744,7 @@ class _PlanSearch:
             touching=near.overlaps if near else np.zeros((0, 2), dtype=np.int64),
             surroundings=self.around,
             iterations=found.iterations,
+            is_optimal=found.is_solved,
             timings=timings,
             feedback=law,
             refining=self.refined,
@@ -731,7 +815,7 @@ class _PlanSearch:
 
     def refined(self, first: Plan, tolerance: float) -> Plan:
         """A plan that reaches the goal within a tolerance and keeps every limit."""
-        self.began = time.perf_counter()
+        self.began, self.until = time.perf_counter(), self.time_limit
         best = first
         for k in range(ROUNDS + 1):
             is_kept = max(best.excess.values(), default=0.0) <= 1e-6 and best.clearance >= 0

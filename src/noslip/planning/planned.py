@@ -47,6 +47,7 @@ class Plan:
         without obstacles.
     touching : (n, 2) outlines and pieces of obstacles that are nearer than that.
     surroundings : outlines and obstacles, if there are any.
+    is_optimal : whether the solver was done; else this is the best it had found in its time.
     timings : what took how long, s.
     feedback : what holds an unstable motion on the plan, an input law of :func:`simulate`; else
         None.
@@ -67,6 +68,7 @@ class Plan:
     touching: Indices = field(repr=False)
     surroundings: Surroundings | None = field(repr=False)
     iterations: int
+    is_optimal: bool
     timings: dict[str, float]
     feedback: PlanFeedback | None = field(repr=False)
     refining: Callable[[Plan, float], Plan] = field(repr=False)
@@ -165,6 +167,8 @@ class Plan:
             "replay by simulate: misses "
             + (", ".join(f"{n} by {v:.2g}" for n, v in self.goal_errors.items()) or "nothing"),
         ]
+        if not self.is_optimal:
+            lines.append("the best so far: the solver was stopped before it was done")
         if self.has_feedback:
             missed = max(
                 (abs(v) for v in goal_errors(self.problem, self.open_run).values()), default=0.0

@@ -26,6 +26,8 @@ Indices = NDArray[np.int64]
 
 #: Bounds beyond this are none, for IPOPT too.
 FAR = 1e19
+#: What rows of an iterate may miss that counts as the best so far.
+NEARLY = 1e-4
 
 
 class BlockCode:
@@ -123,6 +125,7 @@ class Solution:
     rows : values of the rows there.
     multipliers, bound_multipliers : of rows and of bounds of variables.
     is_solved : whether the conditions of an optimum hold to the tolerance.
+    is_kept : whether all rows hold nearly; of what was interrupted, the best of these iterates.
     status : the solver's own word.
     """
 
@@ -132,6 +135,7 @@ class Solution:
     bound_multipliers: Array
     objective: float
     is_solved: bool
+    is_kept: bool
     status: str
     iterations: int
     seconds: float
@@ -157,7 +161,7 @@ class NonlinearProgram:
     row_scale: Array
     _solvers: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _alive: list[Any] = field(default_factory=list)
-    _watch: list[Callable[[], bool] | None] = field(default_factory=lambda: [None])
+    _watch: _Watch = field(default_factory=lambda: _Watch())
 
     def __post_init__(self) -> None:
         shape = self.num_rows, self.num_variables
@@ -248,7 +252,7 @@ class NonlinearProgram:
         key = tuple(sorted(options.items()))
         if key not in self._solvers:
             self._solvers[key] = self._solver(options)
-        self._watch[0] = watch
+        self._watch.asked, self._watch.best = watch, None
         self._last = None
         given: dict[str, Any] = {
             "x0": np.clip(start, *bounds) / self.scale,
@@ -261,9 +265,12 @@ class NonlinearProgram:
             given["lam_g0"] = warm.multipliers
             given["lam_x0"] = warm.bound_multipliers
         solver = self._solvers[key]
+        self._watch.bounds = tuple(given[k] for k in ("lbx", "ubx", "lbg", "ubg"))
         found = solver(**given)
         stats = solver.stats()
         w = np.array(found["x"]).ravel() * self.scale
+        if not stats["success"] and self._watch.best is not None:
+            w = self._watch.best[1] * self.scale
         objective, rows = self.values(w)
         return Solution(
             w=w,
@@ -272,6 +279,7 @@ class NonlinearProgram:
             bound_multipliers=np.array(found["lam_x"]).ravel(),
             objective=objective,
             is_solved=bool(stats["success"]),
+            is_kept=bool(stats["success"]) or self._watch.best is not None,
             status=str(stats["return_status"]),
             iterations=int(stats.get("iter_count", 0)),
             seconds=time.perf_counter() - began,
@@ -361,13 +369,39 @@ class _Called(ca.Callback):
         return self._function(*given)
 
 
+@dataclass(slots=True, eq=False)
+class _Watch:
+    """What is asked after each iteration, and the best iterate that nearly keeps all bounds.
+
+    Parameters
+    ----------
+    asked : whether to stop.
+    bounds : low and high of x and of rows, scaled.
+    best : cost and x.
+    """
+
+    asked: Callable[[], bool] | None = None
+    bounds: tuple[Array, ...] = ()
+    best: tuple[float, Array] | None = None
+
+    def see(self, x: Array, cost: float, rows: Array) -> None:
+        """Keep an iterate if it is the best so far."""
+        low, high, row_low, row_high = self.bounds
+        missed = max(
+            float(np.max(np.maximum(a - v, v - b), initial=0.0))
+            for v, a, b in ((x, low, high), (rows, row_low, row_high))
+        )
+        if missed <= NEARLY and (self.best is None or cost < self.best[0]):
+            self.best = cost, x.copy()
+
+
 class _Watcher(ca.Callback):
     """Asks after each iteration whether to stop."""
 
-    def __init__(self, n: int, m: int, watch: list[Callable[[], bool] | None]) -> None:
+    def __init__(self, n: int, m: int, watch: _Watch) -> None:
         ca.Callback.__init__(self)
         self._sizes = {"f": 1, "x": n, "g": m, "lam_x": n, "lam_g": m, "lam_p": 0}
-        self._asked = watch
+        self._watch = watch
         self.construct("watch", {})
 
     def get_n_in(self) -> int:
@@ -384,5 +418,8 @@ class _Watcher(ca.Callback):
         return ca.Sparsity.dense(size) if size else ca.Sparsity(0, 0)
 
     def eval(self, given: Any) -> list[Any]:
-        watch = self._asked[0]
-        return [1.0 if watch is not None and watch() else 0.0]
+        parts = {ca.nlpsol_out(k): value for k, value in enumerate(given)}
+        x, rows = (np.array(parts[k]).ravel() for k in ("x", "g"))
+        self._watch.see(x, float(parts["f"]), rows)
+        asked = self._watch.asked
+        return [1.0 if asked is not None and asked() else 0.0]

@@ -381,7 +381,6 @@ class WaySearch:
 
     def _words_driven(self, q: Array, end: Array) -> tuple[int, Array, Array] | None:
         """Shortest paths of the base, with its hinges; the shortest one that is free."""
-        v = self.vehicle
         # a trailer folds on the sharpest turns: half the steering for those
         steers = np.array([self._steer_for(turn) for turn in (0, 1, -1)])
         radius = self._radius_of(int(steers[1]))
