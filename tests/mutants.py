@@ -57,7 +57,7 @@ MUTANTS = (
         "algebra/spatial.py",
         "return 2 * skew_part / ca.sqrt(1 + ca.trace(R))",
         "return skew_part / ca.sqrt(1 + ca.trace(R))",
-        ("controllers_pose",),
+        ("kinematics_joints", "controllers_pose"),
     ),
     Mutant("algebra/spatial.py", "+ sine * skew(e)", "- sine * skew(e)", JOINTS),
     Mutant(
@@ -141,7 +141,7 @@ MUTANTS = (
         "kinematics/constraint_rows.py",
         "turning = turning - ca.mtimes(node.R_WD.T, w_plane)",
         "turning = turning + ca.mtimes(node.R_WD.T, w_plane)",
-        ("ground_contacts", "curved_maximal"),
+        ("spin_moments", "headings", "forces_on_moving_planes", "curved_closed_forms"),
     ),
     Mutant(
         "kinematics/basis.py",
@@ -263,13 +263,13 @@ MUTANTS = (
         "formulations/desantis.py",
         "skew(omega), -skew(ca",
         "skew(omega), skew(ca",
-        ("desantis_1994",),
+        ("method_objects", "desantis_1994"),
     ),
     Mutant(
         "formulations/boltzmann_hamel.py",
         "moving[k] - turned[k]",
         "moving[k] + turned[k]",
-        ("verify_catches_errors", "equations_and_newton_euler"),
+        ("hamel_joints", "verify_catches_errors"),
     ),
     Mutant(
         "formulations/generalized_forces.py",
@@ -281,7 +281,7 @@ MUTANTS = (
         "formulations/generalized_forces.py",
         "ca.SX.eye(len(rows)) - ca.vertcat(*slopes)",
         "ca.SX.eye(len(rows)) + ca.vertcat(*slopes)",
-        ("loads",),
+        ("loads", "coulomb_runs", "tires", "forces_on_moving_planes"),
     ),
     # engines
     Mutant(
@@ -331,14 +331,14 @@ MUTANTS = (
         "simulation/samples.py",
         "2.0\n    if len(t) > 2",
         "3.0\n    if len(t) > 2",
-        ("trajectory", "lazy_columns", "run_checks"),
+        ("input_powers", "trajectory"),
     ),
     # analysis, geometry
     Mutant(
         "analysis/linearization.py",
         "damping=near.damping - near.forcing @ u_zeta",
         "damping=near.damping + near.forcing @ u_zeta",
-        ("linearize", "steady", "modes"),
+        ("linearize", "linearize_batch", "linearization_along"),
     ),
     Mutant(
         "analysis/canonical.py",

@@ -397,6 +397,7 @@ def test_inputs_of_the_state_close_the_loop():
     names = [s.name for s in line.states]
     assert names == ["cart.position", "pole.angle", "cart.speed", "pole.rate"]
     assert line.A == pytest.approx(by_hand(gains), abs=1e-12)
+    assert line.damping == pytest.approx(np.outer([1.0, 0.0], gains[2:]), abs=1e-12)
     # what acts besides the law still acts
     mass = np.array([[2.5, 0.2], [0.2, 0.02 + 0.5 * 0.16]])
     assert line.B[2:] == pytest.approx(np.linalg.inv(mass), abs=1e-12)

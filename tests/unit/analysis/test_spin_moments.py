@@ -30,6 +30,22 @@ def test_a_torque_about_the_normal_is_held():
 
 
 @pytest.mark.parametrize("ground", [ns.grounds.FlatGround(), ns.grounds.SphereGround(radius=1.0)])
+def test_a_ball_whose_spin_is_held_turns_with_its_ground(ground):
+    b = ns.ModelBuilder(name="ball", gravity=(0, 0, -9.81))
+    b.body("table", mass=1.0, inertia=(1.0, 1.0, 1.0))
+    about_z = ns.joints.Revolute(axis=(0.0, 0.0, 1.0))
+    b.joint("table", about_z, parent="world", child="table", motion={"angle": "1.3*t"})
+    b.body("ball", mass=M, inertia=tuple(INERTIA))
+    b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+    on = {"wheel": ns.surfaces.Ball(radius=RADIUS), "plane": ns.contacts.Plane(body="table")}
+    b.contact(ns.contacts.Rolling(name="c", body="ball", ground=ground, spin=True, **on))
+    height = RADIUS if ground.is_plane else 1.0 + RADIUS
+    system = ns.compile(ns.derive(b.build()))
+    run = ns.simulate(system, duration=0.3, start={"ball.z": height}, samples=3)
+    assert run["ball.wz"] == pytest.approx(np.full(3, 1.3), abs=1e-9)
+
+
+@pytest.mark.parametrize("ground", [ns.grounds.FlatGround(), ns.grounds.SphereGround(radius=1.0)])
 def test_forces_and_moments_balance_the_motion(ground):
     torque = np.array([0.2, -0.1, 0.3])
     system = ball(ground, tuple(torque))
