@@ -207,7 +207,7 @@ from .analysis.steady_motion import (
 from .analysis.eigenvalue_sweep import (
     sweep_eigenvalues as sweep_eigenvalues,
 )
-from .simulation.sensitivities.closed_loop import (
+from .simulation.sensitivities.controlled_loop import (
     derivatives as derivatives,
 )
 from .simulation.sensitivities.forward import (

@@ -92,7 +92,7 @@ from .analysis.steady_motion import (
 from .analysis.eigenvalue_sweep import (
     EigenvalueSweep as EigenvalueSweep,
 )
-from .simulation.sensitivities.closed_loop import (
+from .simulation.sensitivities.controlled_loop import (
     Derivatives as Derivatives,
 )
 from .simulation.sensitivities.forward import (

@@ -19,7 +19,10 @@ import numpy as np
 
 from noslip.base import Array
 from noslip.engines import System, require_system
-from noslip.planning.feedback import (
+from noslip.planning.footprints import Surroundings, read_footprint
+from noslip.planning.nonlinear_program import Solution
+from noslip.planning.obstacles import AbstractObstacle, separations
+from noslip.planning.plan_feedback import (
     GROWTH,
     SMALLEST,
     PlanFeedback,
@@ -27,8 +30,6 @@ from noslip.planning.feedback import (
     linearized,
     regulated,
 )
-from noslip.planning.footprints import Surroundings, read_footprint
-from noslip.planning.obstacles import AbstractObstacle, separations
 from noslip.planning.planned import Plan, check, replay
 from noslip.planning.problem import (
     SMOOTH,
@@ -38,7 +39,6 @@ from noslip.planning.problem import (
     read_problem,
     state_names,
 )
-from noslip.planning.program import Solution
 from noslip.planning.search import Vehicle, Way, WaySearch, vehicle_of
 from noslip.planning.transcription import (
     TIME,

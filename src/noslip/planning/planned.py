@@ -18,10 +18,10 @@ import numpy as np
 from noslip.analysis import Audit, audit_forces, contact_forces
 from noslip.base import Array, counted
 from noslip.engines import System, compile_expression
-from noslip.planning.feedback import PlanFeedback
 from noslip.planning.footprints import Surroundings
+from noslip.planning.nonlinear_program import Indices
+from noslip.planning.plan_feedback import PlanFeedback
 from noslip.planning.problem import Problem, Row, state_names
-from noslip.planning.program import Indices
 from noslip.planning.transcription import motion_states
 from noslip.simulation import Table, Trajectory, simulate, simulate_batch
 

@@ -29,7 +29,7 @@ from noslip.algebra import (
 )
 from noslip.base import Array
 from noslip.engines import System
-from noslip.planning.program import BlockCode, BlockPlaces, Indices, NonlinearProgram
+from noslip.planning.nonlinear_program import BlockCode, BlockPlaces, Indices, NonlinearProgram
 
 #: Stages of the Radau rule.
 DEGREE = 3

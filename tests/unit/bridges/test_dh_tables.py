@@ -70,7 +70,7 @@ def test_the_last_frame_is_the_product_of_the_table(convention, tmp_path):
 
 
 def test_the_librarys_arm_comes_from_its_table(system_of, tmp_path):
-    from noslip.library.desantis import INERTIAS, MASSES, TABLE
+    from noslip.library.desantis_machines import INERTIAS, MASSES, TABLE
 
     arm = system_of("manipulator-6r")
     values = arm.model.parameter_values()

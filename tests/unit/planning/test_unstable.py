@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.planning.feedback import linearized
+from noslip.planning.plan_feedback import linearized
 from noslip.planning.transcription import motion_states
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.simulation.sensitivities.closed_loop import close_loop, numbers_of, read_variables
+from noslip.simulation.sensitivities.controlled_loop import close_loop, numbers_of, read_variables
 from noslip.simulation.sensitivities.start_derivatives import begin
 
 #: Fourth-order differences of completions, which are good to rounding, with steps of 1e-3.

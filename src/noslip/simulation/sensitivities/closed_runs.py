@@ -43,7 +43,7 @@ from noslip.simulation.loop import rules
 from noslip.simulation.native_run import InputTable, NativeLoop, NativeResult, NativeRun, driven
 from noslip.simulation.request import RunOptions, check_named, read_run
 from noslip.simulation.segments import ONE, Ends, Indices, SegmentBasis, drive, end_of_one
-from noslip.simulation.sensitivities.closed_loop import (
+from noslip.simulation.sensitivities.controlled_loop import (
     INPUT,
     NUMBER,
     PARAMETER,

@@ -56,7 +56,21 @@ from noslip.simulation.native_run import InputTable, NativeResult, NativeRun
 from noslip.simulation.request import DerivativeOptions, DerivativesOptions, RunOptions, takes
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.segments import SegmentBasis
-from noslip.simulation.sensitivities.closed_loop import (
+from noslip.simulation.sensitivities.closed_runs import (
+    BLOCK,
+    AbstractDerivatives,
+    DifferentiatedMotions,
+    Piece,
+    SegmentSettings,
+    SensitivityRequest,
+    begin_piece,
+    check_rounding,
+    read_sensitivities,
+    run_segments,
+    whole_loop,
+    with_switches,
+)
+from noslip.simulation.sensitivities.controlled_loop import (
     TABLE,
     ClosedLoop,
     Definitions,
@@ -71,20 +85,6 @@ from noslip.simulation.sensitivities.closed_loop import (
     input_plan,
     numbers_of,
     structure,
-)
-from noslip.simulation.sensitivities.closed_runs import (
-    BLOCK,
-    AbstractDerivatives,
-    DifferentiatedMotions,
-    Piece,
-    SegmentSettings,
-    SensitivityRequest,
-    begin_piece,
-    check_rounding,
-    read_sensitivities,
-    run_segments,
-    whole_loop,
-    with_switches,
 )
 from noslip.simulation.sensitivities.start_derivatives import begin
 from noslip.simulation.starts.completion import Start

@@ -65,23 +65,6 @@ from noslip.simulation.loop.step_adjoint import PULL, Pull, adjoint_code
 from noslip.simulation.native_run import InputTable, NativeResult, NativeRun
 from noslip.simulation.request import ManyOptions, OneOptions, RunOptions, takes
 from noslip.simulation.samples import ending_of
-from noslip.simulation.sensitivities.closed_loop import (
-    INPUT,
-    NUMBER,
-    PARAMETER,
-    START,
-    TABLE,
-    ClosedLoop,
-    Definitions,
-    Inputs,
-    Variable,
-    after_update,
-    carried_over,
-    close_loop,
-    numbers_of,
-    reverse,
-    structure,
-)
 from noslip.simulation.sensitivities.closed_runs import (
     BLOCK,
     AbstractDerivatives,
@@ -97,6 +80,23 @@ from noslip.simulation.sensitivities.closed_runs import (
     run_segments,
     whole_loop,
     with_switches,
+)
+from noslip.simulation.sensitivities.controlled_loop import (
+    INPUT,
+    NUMBER,
+    PARAMETER,
+    START,
+    TABLE,
+    ClosedLoop,
+    Definitions,
+    Inputs,
+    Variable,
+    after_update,
+    carried_over,
+    close_loop,
+    numbers_of,
+    reverse,
+    structure,
 )
 from noslip.simulation.sensitivities.start_derivatives import begin
 

@@ -38,7 +38,7 @@ from noslip.base import Array, IdentityKey, SimulationError
 from noslip.engines import NativeFunction, System, compile_expression, compile_native, trace_program
 from noslip.simulation.native_run import driven
 from noslip.simulation.request import row_parameters
-from noslip.simulation.sensitivities.closed_loop import (
+from noslip.simulation.sensitivities.controlled_loop import (
     INPUT,
     NUMBER,
     PARAMETER,
