@@ -167,7 +167,7 @@ def _common_contract(member: Member, base: type[Any]) -> Iterator[str]:
             yield "equal objects have no equal hash: make it a frozen data class of hashable fields"
 
 
-def base_of(member: type) -> type | None:
+def base_of(member: type) -> type[Any] | None:
     """The base class of the family that a class belongs to; None for a class of no family."""
     return next((base for base in member.__mro__ if base in _FAMILIES), None)
 

@@ -1542,7 +1542,7 @@ class LeastTime(AbstractTimingPlan):
     ) -> _VehicleRows:
         """Limits of motors, speeds and wheels."""
         bounds = {n: positive(x, n, "LeastTime(inputs=…)") for n, x in self.inputs.items()}
-        known = {x.name for x in (*system.speeds, *system.model.speed_inputs)}
+        known = {x.name for x in system.speeds} | {x.name for x in system.model.speed_inputs}
         speeds = {n: x for n, x in bounds.items() if n in known}
         forces = {n: x for n, x in bounds.items() if n not in known}
         parts = [motors(limits=forces, count=count)] if forces else []

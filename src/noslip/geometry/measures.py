@@ -215,7 +215,7 @@ def relative_equilibrium(
     kept = [chart.numeric(kin.g)] + [ca.sumsqr(q[k : k + 4]) - 1 for k in kin.probe.quaternions]
     rest = ca.densify(ca.vertcat(rows, turned, *kept, ca.sumsqr(eta) - 1))
     z = ca.vertcat(q, c)
-    equations = ca.Function("steady", [z], [rest, ca.densify(ca.jacobian(rest, z))])
+    steady_rows = ca.Function("steady", [z], [rest, ca.densify(ca.jacobian(rest, z))])
     X = Field("along", along)
     brackets = ca.horzcat(*[chart.bracket(X, Y).components for Y in frame.generators])
     spread = ca.trace(ca.jacobian(along, chart.q))
@@ -231,7 +231,7 @@ def relative_equilibrium(
         towards = np.linalg.pinv(np.array(to_speeds(start)))
         first = [*towards.T, *rng.normal(size=(STARTS, len(symmetries)))]
         for shares in first:
-            point = _newton(equations, np.concatenate([start, shares]))
+            point = _newton(steady_rows, np.concatenate([start, shares]))
             if point is None:
                 continue
             speeds, found, apart, turning, span = (np.array(x) for x in told(point))
@@ -248,15 +248,15 @@ def relative_equilibrium(
                     q=dict(zip(places, map(float, point), strict=False)),
                     speeds=dict(zip(names, map(float, speeds.ravel()), strict=True)),
                     trace=value,
-                    residual=float(np.max(np.abs(np.array(equations(point)[0])))),
+                    residual=float(np.max(np.abs(np.array(steady_rows(point)[0])))),
                 )
     return steady
 
 
-def _newton(equations: ca.Function, point: Array) -> Array | None:
+def _newton(rows: ca.Function, point: Array) -> Array | None:
     """A zero of a system of equations with more unknowns than equations; None if none is found."""
     for _ in range(NEWTON):
-        rest, slopes = (np.array(x) for x in equations(point))
+        rest, slopes = (np.array(x) for x in rows(point))
         if not np.all(np.isfinite(rest)) or not np.all(np.isfinite(slopes)):
             return None
         if np.max(np.abs(rest)) < STEADY:

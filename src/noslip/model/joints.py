@@ -282,8 +282,8 @@ def _broken_clauses(joint: AbstractJointType, read: Reads) -> Iterator[str]:
         yield f"its closure has {len(rows)} rows for {k} speeds, expected {6 - k}"
     elif np.linalg.matrix_rank(np.vstack([G, H_now.T]), tol=_CONTRACT) < 6:
         yield "its closure leaves a motion that H does not have, or H repeats one"
-    R, p = (np.array(ca.evalf(ca.SX(part))) for part in joint.pose(ca.DM(joint.rest), read))
-    if max(float(np.max(np.abs(R - np.eye(3)))), float(np.max(np.abs(p)))) > _CONTRACT:
+    turned_by, at = (np.array(ca.evalf(ca.SX(x))) for x in joint.pose(ca.DM(joint.rest), read))
+    if max(float(np.max(np.abs(turned_by - np.eye(3)))), float(np.max(np.abs(at)))) > _CONTRACT:
         yield "its frames do not coincide at rest"
 
 
