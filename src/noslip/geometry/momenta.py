@@ -33,7 +33,7 @@ from noslip.formulations import Equations, mass_matrix
 from noslip.geometry.closed_forms import evaluated, formula_of, printed, symbols_of, tidied
 from noslip.geometry.distributions import FieldFrame
 from noslip.geometry.fields import VANISHES, Field
-from noslip.geometry.reduction import APART, GROUPS, gap_of
+from noslip.geometry.reduction import APART, GROUPS, independence_of
 from noslip.simulation import Trajectory
 
 #: A residual below this, relative to the terms it is the difference of, is zero.
@@ -204,7 +204,7 @@ def momentum_equations(
     best, chosen = False, None
     for free in itertools.islice(itertools.combinations(range(len(fields)), count), GROUPS):
         others = [k for k in range(len(fields)) if k not in free]
-        gap, steadiness = gap_of(
+        gap, steadiness = independence_of(
             [np.hstack([s, x[:, others]]) for s, x in zip(spans, moved, strict=True)]
         )
         if gap > APART and (steadiness == 1.0) >= best:

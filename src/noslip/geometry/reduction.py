@@ -69,7 +69,7 @@ class VelocityForm:
     #: Independent directions of the curvature: how many of the combinations do not integrate.
     curvature: int
     #: Least singular value of what moves the base, relative, at the configurations looked at.
-    gap: float
+    independence: float
     chart: FieldChart = field(repr=False)
     fields: tuple[Field, ...] = field(repr=False)
     traced: ca.SX = field(repr=False)
@@ -115,7 +115,7 @@ class VelocityForm:
             "base": list(self.base),
             "fibre": list(self.fibre),
             "curvature": self.curvature,
-            "gap": self.gap,
+            "independence": self.independence,
         }
 
     def text(self) -> str:
@@ -177,7 +177,7 @@ class ChaplyginReduction:
     #: Degrees of freedom of the shape.
     freedom: int
     #: Least singular value of motions and symmetries together, relative: zero where they meet.
-    gap: float
+    independence: float
     #: Dimension of the curvature: directions of the group in which loops of the shape move it.
     curvature: int
     #: The connection solved for coordinates, where the shape has as many as freedoms.
@@ -191,7 +191,7 @@ class ChaplyginReduction:
             "shape": list(self.shape),
             "freedom": self.freedom,
             "curvature": self.curvature,
-            "gap": self.gap,
+            "independence": self.independence,
             "connection": self.connection.to_json() if self.connection else None,
             "multiplier": {
                 "answer": self.multiplier.answer,
@@ -206,7 +206,8 @@ class ChaplyginReduction:
         return (
             f"yes: shape {', '.join(self.shape) or 'none'} with "
             f"{counted(self.freedom, 'freedom')}, group of {', '.join(self.group)}, curvature of "
-            f"{counted(self.curvature, 'dimension')}, gap {self.gap:.1e}"
+            f"{counted(self.curvature, 'dimension')}, least singular value "
+            f"{self.independence:.1e} of the largest"
         )
 
 
@@ -228,8 +229,8 @@ def velocity_form(frame: FieldFrame, base: Sequence[int] | None = None) -> Veloc
     chosen = _carriers(values, usable, m) if base is None else list(base)
     if len(chosen) < m:
         return None
-    gap = min(_gap(x[chosen], x) for x in values)
-    if not gap > APART:
+    independence = min(_independence(x[chosen], x) for x in values)
+    if not independence > APART:
         return None
     F = ca.horzcat(*[f.components for f in fields])
     lifts = ca.densify(ca.solve(F[chosen, :].T, F.T).T)
@@ -241,7 +242,7 @@ def velocity_form(frame: FieldFrame, base: Sequence[int] | None = None) -> Veloc
         base=tuple(names[k] for k in chosen),
         fibre=tuple(names[k] for k in fibre),
         curvature=_rank(chart, curved),
-        gap=gap,
+        independence=independence,
         chart=chart,
         fields=tuple(fields),
         traced=ca.densify(ca.simplify(lifts[fibre, :])),
@@ -270,7 +271,7 @@ def _carriers(values: Sequence[Array], usable: Sequence[int], m: int) -> list[in
     return sorted(chosen)
 
 
-def _gap(part: Array, whole: Array) -> float:
+def _independence(part: Array, whole: Array) -> float:
     """Least singular value of some rows over the largest of all, with columns of unit length."""
     lengths = np.maximum(np.linalg.norm(whole, axis=0), 1e-300)
     inner = np.linalg.svd(part / lengths, compute_uv=False)
@@ -316,31 +317,31 @@ def chaplygin_reduction(
     }
     best, apart, chosen = -1.0, 0.0, None
     for group in itertools.islice(itertools.combinations(range(len(fields)), size), GROUPS):
-        gap, steadiness = gap_of(
+        independent, steadiness = independence_of(
             [np.hstack([s, x[:, list(group)]]) for s, x in zip(spans, moved, strict=True)]
         )
         # as far from the motions everywhere, before one that meets them somewhere
-        if gap > APART and steadiness > best and _is_closed(group, moved, brackets):
-            best, apart, chosen = steadiness, gap, group
+        if independent > APART and steadiness > best and _is_closed(group, moved, brackets):
+            best, apart, chosen = steadiness, independent, group
     if chosen is None:
         return None
     own = [fields[k] for k in chosen]
     return _reduced(equations, frame, [names[k] for k in chosen], own, apart)
 
 
-def gap_of(samples: Sequence[Array]) -> tuple[float, float]:
+def independence_of(samples: Sequence[Array]) -> tuple[float, float]:
     """How far columns are from meeting, and how much that is the same at all configurations.
 
     The first is the least singular value over the largest, for columns of unit length; the second
     the least volume that they span over the largest, to a digit.
     """
-    gaps, volumes = [], []
+    ratios, volumes = [], []
     for columns in samples:
         scaled = columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         singular = np.linalg.svd(scaled, compute_uv=False)
-        gaps.append(float(singular[-1] / singular[0]))
+        ratios.append(float(singular[-1] / singular[0]))
         volumes.append(float(np.prod(np.linalg.svd(columns, compute_uv=False))))
-    return min(gaps), round(min(volumes) / max(max(volumes), 1e-300), 1)
+    return min(ratios), round(min(volumes) / max(max(volumes), 1e-300), 1)
 
 
 def _is_closed(
@@ -365,7 +366,7 @@ def _reduced(
     frame: FieldFrame,
     names: Sequence[str],
     group: Sequence[Field],
-    gap: float,
+    independence: float,
 ) -> ChaplyginReduction:
     chart = frame.chart
     unmoved = np.ones(len(chart.kept), dtype=bool)
@@ -380,7 +381,7 @@ def _reduced(
         group=tuple(names),
         shape=tuple(chart.kin.coordinates[chart.kept[k]].name for k in shape),
         freedom=m,
-        gap=gap,
+        independence=independence,
         curvature=_rank(chart, vertical),
         connection=velocity_form(frame, shape) if len(shape) == m else None,
         multiplier=_multiplier(projection, frame, brackets),
