@@ -135,14 +135,14 @@ class Audit:
 
     Parameters
     ----------
-    model : its name.
+    model : name of the model.
     t : (n,) times, s.
     friction : coefficient of the ground, or None if it was not given.
     wheels : every wheel and blade; also ``audit["wheel1"]``.
     required : (n,) friction coefficient below which no split of the forces holds every wheel whose
         load is known; NaN without any.
     unsupported : moments that planar joints hold and wheels cannot.
-    notes : what was left out, in words.
+    notes : remarks on what was left out.
     """
 
     model: str
@@ -277,7 +277,7 @@ class Audit:
 
         Parameters
         ----------
-        samples : also all forces, loads and demands over time.
+        samples : whether all forces, loads and demands over time are written too.
         """
         return audit_data(self, samples)
 
@@ -659,7 +659,7 @@ def audit_batch(
     time : s.
     count : number of states, where no list says it.
     threads : all cores if not given.
-    progress : called with the fraction done.
+    progress : function called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
     Raises

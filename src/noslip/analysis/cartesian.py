@@ -37,7 +37,7 @@ class CartesianModel:
 
     Parameters
     ----------
-    components : of the twist, in order: ``vx vy vz`` in m/s and ``wx wy wz`` in rad/s.
+    components : components of the twist, in order: ``vx vy vz`` in m/s and ``wx wy wz`` in rad/s.
     jacobian, jacobian_rate_term : J and J̇ η.
     mass : M_x.
     velocity_terms, gravity, force : V_x, G_x, F_x of the inputs given.
@@ -78,10 +78,11 @@ def cartesian_model(
     state : coordinates and speeds; the rest is completed consistently.
     body : name of the body that carries the frame.
     point : origin of the frame, in the body frame, m (numbers or expressions of parameters).
-    components : which components of the frame's twist are controlled.
+    components : controlled components of the frame's twist.
     axes : ``"world"``, or ``"body"`` for components along the body's own axes.
     inputs : values of the force inputs, for F_x.
-    speed_inputs : such as a steering rate, and their rates, zero by default.
+    speed_inputs : values of speed inputs such as a steering rate, and of their rates; zero by
+        default.
     parameters : values that differ from the nominal ones.
     time : s; what depends on t, forces, motions and rows, is taken then.
 

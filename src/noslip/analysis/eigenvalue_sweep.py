@@ -28,14 +28,14 @@ class EigenvalueSweep:
 
     Parameters
     ----------
-    name, unit : of what is changed.
+    name, unit : name and unit of the quantity that is changed.
     values : (n,).
     states : names of the states that the eigenvalues belong to.
     eigenvalues : (n, nx) 1/s, at each value those that grow fastest first.
     growing : (n,) whether a small motion grows.
     limits : values at which that changes.
     eigenvectors : (n, nx, nx) a column for each eigenvalue; empty where they are not known.
-    groups : of states: the coordinate that each counts to in a mode.
+    groups : for each state the coordinate that it counts to in a mode.
     named_modes : names that the model gives to modes.
     """
 
@@ -173,17 +173,17 @@ def sweep_eigenvalues(
     Parameters
     ----------
     system : compiled system.
-    name : what is changed: a speed, a coordinate or an angle of the steady motion, an input, or a
-        parameter.
+    name : quantity that is changed: a speed, a coordinate or an angle of the steady motion, an
+        input, or a parameter.
     values : increasing.
-    about, inputs, parameters, guess, time : as in :func:`linearize`; a search takes inputs that
-        are numbers.
+    about, inputs, parameters, guess, time : arguments of :func:`linearize`; a search takes inputs
+        that are numbers.
     tied : further names that change along → expressions of `name` and parameters, such as
         ``{"front_mass": "2*rear_mass"}`` in a sweep of ``rear_mass``.
-    search : find a steady motion that has the values of `about` and of `name`, each from the one
-        before, with :func:`steady`; by default they must be all that a steady motion needs.
+    search : whether :func:`steady` finds a steady motion with the values of `about` and of `name`,
+        each from the one before; by default these must be all that a steady motion needs.
     find : inputs to be found, as in :func:`steady`.
-    progress : called with the fraction done.
+    progress : function called with the fraction done.
 
     Raises
     ------

@@ -56,13 +56,13 @@ class Instant:
     mass_matrix : reduced mass matrix SᵀMS, in that order.
     velocity_terms : reduced bias Sᵀ(c + M(Ṡη + ṡ)).
     multipliers : λ by row, N or N·m, acting on the mechanism.
-    reactions : by contact, loop, motion or row: multipliers by part, and for contacts the force on
-        the body in world axes (``x``, ``y``, ``z``) and the contact point.
-    joint_reactions : by joint: force on its child in world axes, moment about the joint's point,
-        and that point; NaN where they are not known.
-    units : of coordinates, speeds (independent ones too), multipliers and outputs, by name.
+    reactions : multipliers by contact, loop, motion or row and by part; for contacts also the force
+        on the body in world axes (``x``, ``y``, ``z``) and the contact point.
+    joint_reactions : force on the child of each joint in world axes, moment about the joint's
+        point, and that point; NaN where they are not known.
+    units : units of coordinates, speeds (independent ones too), multipliers and outputs, by name.
     outputs : expressions that were asked for, by name.
-    notes : what is not known, and why.
+    notes : quantities that are not known, with the reason.
     """
 
     coordinates: dict[str, float]
@@ -136,8 +136,8 @@ class InstantBatch(VariantResults):
     reactions, joint_reactions : owner → part → (n,).
     is_evaluated : (n,) false where the work was cancelled.
     others : variants in other independent speeds, in which the motion is determined there.
-    units : by name.
-    notes : what is not known, and why.
+    units : units of all columns, by name.
+    notes : quantities that are not known, with the reason.
     """
 
     independent_speeds: tuple[str, ...]
@@ -327,7 +327,7 @@ def evaluate_batch(
     threads : all cores if not given.
     device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
         thread is one variant.
-    progress : called with the fraction done.
+    progress : function called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
     Raises

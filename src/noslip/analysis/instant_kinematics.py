@@ -111,8 +111,8 @@ def direct_kinematics(
     accelerations_of : rates of independent speeds by name, zero by default. At a state at which the
         system's own do not determine the motion they are others, those that :func:`evaluate` names;
         rates of any speeds that determine the motion are accepted too.
-    speed_inputs : such as a steering rate, and their rates (``steering_rate_rate``), zero by
-        default.
+    speed_inputs : values of speed inputs such as a steering rate, and of their rates
+        (``steering_rate_rate``); zero by default.
     parameters : values that differ from the nominal ones.
     time : s; what depends on t, forces, motions and rows, is taken then.
     """
@@ -171,13 +171,14 @@ def inverse_kinematics(
     system : compiled system.
     configuration : coordinates; the rest is completed consistently.
     body, point : the frame: a body and its origin there, m; none if joints alone are given.
-    velocity, acceleration : of `components`, m/s, rad/s and their rates (of the components, so that
-        in body axes they are not the components of the acceleration).
-    components : of ``vx vy vz wx wy wz``.
+    velocity, acceleration : values of `components`, m/s, rad/s, and their rates (in body axes these
+        are not the components of the acceleration).
+    components : given components of the twist, among ``vx vy vz wx wy wz``.
     axes : ``"world"`` or ``"body"``.
     joint_speeds, joint_accelerations : speeds of joints by name, asked for too, and their rates,
         zero by default.
-    speed_inputs : such as a steering rate, and their rates, zero by default.
+    speed_inputs : values of speed inputs such as a steering rate, and of their rates; zero by
+        default.
     parameters : values that differ from the nominal ones.
     time : s; what depends on t, forces, motions and rows, is taken then.
 
@@ -303,7 +304,8 @@ def inverse_dynamics(
     accelerations_of : rate of every independent speed by name; those not named are zero. At a state
         at which the system's own do not determine the motion they are others, those that
         :func:`evaluate` names; rates of any speeds that determine the motion are accepted too.
-    speed_inputs : such as a steering rate, and their rates, zero by default.
+    speed_inputs : values of speed inputs such as a steering rate, and of their rates; zero by
+        default.
     weights : input name → weight of its square in the norm that is least, 1 by default.
     parameters : values that differ from the nominal ones.
     time : s; what depends on t, forces, motions and rows, is taken then.
@@ -408,7 +410,7 @@ class InverseDynamicsBatch(VariantResults):
         where `others` has the variant.
     independent_speeds : names of these speeds.
     others : variants in other independent speeds, in which the motion is determined there.
-    units : of the inputs.
+    units : units of the inputs.
     """
 
     inputs: dict[str, Array] = field(repr=False)
@@ -469,7 +471,8 @@ def inverse_dynamics_batch(
     state : coordinates and speeds, completed consistently.
     accelerations_of : rate of every independent speed by name, or of other speeds, as in
         :func:`inverse_dynamics`; those not named are zero.
-    speed_inputs : such as a steering rate, and their rates, zero by default.
+    speed_inputs : values of speed inputs such as a steering rate, and of their rates; zero by
+        default.
     weights : input name → weight of its square in the norm that is least, 1 by default.
     parameters : values that differ from the nominal ones.
     time : s; what depends on t, forces, motions and rows, is taken then.
@@ -477,7 +480,7 @@ def inverse_dynamics_batch(
     threads : all cores if not given.
     device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
         thread is one variant.
-    progress : called with the fraction done.
+    progress : function called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
     Raises

@@ -91,9 +91,9 @@ class Linearization:
 
     Parameters
     ----------
-    coordinates, speeds : of x: independent coordinates z, then speeds ζ.
-    law_states : of x, last: those of a feedback law.
-    inputs : of u: force inputs, speed inputs and their rates.
+    coordinates, speeds : states x by name: independent coordinates z, then speeds ζ.
+    law_states : last states in x: those of a feedback law.
+    inputs : names of u: force inputs, speed inputs and their rates.
     dependent : coordinates that follow from z by the holonomic rows.
     ignored : coordinates that nothing depends on.
     A, B : (n, n) and (n, nu).
@@ -214,8 +214,8 @@ class LinearizationBatch(VariantResults):
 
     Parameters
     ----------
-    states : of x: independent coordinates, then speeds, with units.
-    inputs : of u.
+    states : names of x: independent coordinates, then speeds, with units.
+    inputs : names of u.
     eigenvalues : (n, nx) 1/s, of each variant those that grow fastest first; nan where the motion
         is not steady.
     residual : (n,) the largest rate that should vanish.
@@ -693,7 +693,7 @@ def linearize_batch(
     threads : all cores if not given.
     device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
         thread is one variant.
-    progress : called with the fraction done.
+    progress : function called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
     Raises

@@ -23,14 +23,14 @@ class Reaction:
 
     Parameters
     ----------
-    name : of the joint or contact.
+    name : name of the joint or contact.
     kind : ``joint`` or ``contact``.
     on : the body that the force acts on; the other side gets the opposite.
     axes : ``world``, ``body`` (of `on`) or ``contact`` (longitudinal, lateral, normal).
     point : (n, 3) where it acts, in the world, m.
     force : (n, 3), N.
     moment : (n, 3), N·m; of contacts about the normal, where a row holds their spin.
-    note : why force and moment are NaN, where they are not known; else empty.
+    note : reason why force and moment are NaN; empty if they are known.
     """
 
     name: str

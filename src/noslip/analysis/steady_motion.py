@@ -99,12 +99,12 @@ class SteadyMotion:
     values : coordinates that matter, their constant values, by name; then speeds that stay. Of a
         body that circles on curved ground ``ball.turned_x`` and so on are places in axes that turn
         with the first angle of the body about the axis of the ground.
-    rates : of the coordinates that are ignored, by name, at the start.
+    rates : rates of the ignored coordinates, by name, at the start.
     inputs : values that keep it, those that were found among them.
-    units : of all of these, by name; a rate has that of its coordinate over s.
+    units : units of all of these, by name; a rate has that of its coordinate over s.
     residual : largest part of (1) to (4) that is left.
-    family : how many parameters the family of steady motions around it has; 0 if it is the only
-        one near that meets what is given.
+    family : number of parameters of the family of steady motions around it; 0 if it is the only one
+        near that has the given values.
     """
 
     model: str
@@ -181,7 +181,7 @@ class SteadyBatch(VariantResults):
     values, rates, inputs : name → (n,); nan where it is no value of a variant, as a speed that is
         independent for others alone.
     q, v, eta, states : (n, …) a consistent state on each motion, states of forces last.
-    units : of all of these, by name.
+    units : units of all of these, by name.
     position_residual : (n,) largest holonomic row that is left.
     residual : (n,) largest condition that is left.
     family : (n,) parameters of the family around each motion; −1 where none was found.
@@ -274,9 +274,9 @@ def steady(
     ----------
     system : compiled system.
     given : coordinates, speeds, named angles and their rates that are wanted.
-    guess : where to look first: further values by name, or a start such as that of a steady motion
-        nearby; the joints' rest positions by default. Of several solutions the one found depends
-        on it.
+    guess : start of the search: further values by name, or a start such as that of a steady motion
+        nearby; the joints' rest positions by default. Of several solutions the one found depends on
+        it.
     find : force inputs to be found that keep the motion, such as ``["steer_torque"]``.
     inputs : values of the other inputs, zero by default.
     parameters : values that differ from the nominal ones.
@@ -337,7 +337,7 @@ def steady_batch(
     ----------
     system : compiled system.
     given : coordinates, speeds, named angles and their rates that are wanted.
-    guess : where to look first, for all variants: further values by name, or a start.
+    guess : start of the search for all variants: further values by name, or a start.
     find : force inputs to be found that keep the motion.
     inputs : values of the other inputs, zero by default.
     parameters : values that differ from the nominal ones.
@@ -346,7 +346,7 @@ def steady_batch(
     threads : all cores if not given.
     device : ``"cpu"``, or ``"cuda"``: a GPU evaluates the conditions and their derivatives,
         one thread a variant; the steps of the search are computed on the processor all the same.
-    progress : called with the fraction done.
+    progress : function called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was not done is nan.
 
     Raises

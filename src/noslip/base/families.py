@@ -248,8 +248,8 @@ def load_plugin(name: str | os.PathLike[str]) -> ModuleType:
 
     Parameters
     ----------
-    name : of an importable module, as ``my_project.joints``, or the path of a ``.py`` file. A file
-        is run once in a process, and again if it has changed.
+    name : name of an importable module, as ``my_project.joints``, or the path of a ``.py`` file. A
+        file is run once in a process, and again if it has changed.
 
     Raises
     ------

@@ -433,7 +433,8 @@ def simulate_torch(
     with_respect_to : names of parameters, inputs that are numbers, and start values: the entries of
         θ.
     columns : names of coordinates and speeds.
-    mode : of the backward pass: ``"adjoint"``, or ``"forward"`` sensitivities for few unknowns.
+    mode : mode of the backward pass: ``"adjoint"``, or ``"forward"`` sensitivities for few
+        unknowns.
     options : duration, start, inputs, parameters, samples, rtol, atol and others of
         :func:`noslip.simulate`.
     """

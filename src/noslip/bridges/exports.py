@@ -73,7 +73,7 @@ class AbstractSystemFormat(AbstractFormat, family="system format"):
 
         Parameters
         ----------
-        system : what is written.
+        system : system to be written.
         stem : name of the files without their suffixes; they may name each other by it.
         """
 
@@ -161,12 +161,12 @@ def export(
 
     Parameters
     ----------
-    thing : what the target takes; a system is also its model, and a model is derived where a
+    thing : object that the target takes; a system is also its model, and a model is derived where a
         system is asked for.
-    path : of the file, or of the first of several.
+    path : path of the file, or of the first of several.
     to : word of the target; by default the one with the suffix of the path.
     overwrite : whether files that are already there may be replaced.
-    options : of the target.
+    options : options of the target.
 
     Raises
     ------

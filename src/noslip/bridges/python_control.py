@@ -53,7 +53,7 @@ def to_control(
     parameters : values that differ from the nominal ones; ``params`` of python-control's functions
         change them again, all by the model's names.
     flat : whether to give a flat system, for ``control.flatsys``.
-    name : of the system; made of the model's name by default.
+    name : name of the system; made of the model's name by default.
 
     Returns
     -------

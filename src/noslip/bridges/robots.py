@@ -200,8 +200,8 @@ class Undercarriage:
     driven : joints with a motor; by default those that the file names as actuated, or else all
         with one degree of freedom that are not part of a caster, locked, or mimic.
     locked : joints that are held at a coordinate, rad or m.
-    base : how the root is carried: ``fixed`` (default without wheels), ``planar`` (default with
-        wheels: it stays level, on wheels that touch the plane z = 0) or ``free``.
+    base : carrier of the root: ``fixed`` (default without wheels), ``planar`` (default with wheels:
+        it stays level, on wheels that touch the plane z = 0) or ``free``.
     """
 
     wheels: Mapping[str, float | None] = field(default_factory=dict)
@@ -1092,9 +1092,9 @@ def import_robot(
 
     Parameters
     ----------
-    path : of a URDF, MJCF or VDA 5050 file, or a Denavit–Hartenberg table.
-    undercarriage : what it rolls on, and what drives it; by default what the file
-        ``NAME.rolling.toml`` beside it says, or the file itself, or else it is fixed to the world.
+    path : path of a URDF, MJCF or VDA 5050 file, or of a Denavit–Hartenberg table.
+    undercarriage : wheels and drives; by default those of the file ``NAME.rolling.toml`` beside it,
+        or of the file itself, or else the robot is fixed to the world.
 
     Raises
     ------

@@ -374,11 +374,11 @@ class MissionLeg:
 
     Parameters
     ----------
-    path : to follow, for :func:`noslip.track`.
+    path : path to follow, for :func:`noslip.track`.
     nodes : identifiers of the nodes on it, the first and the last being its ends.
     maximum_speed : m/s, the least of its edges'; infinite where none is given.
     is_backward : whether the vehicle drives it backwards.
-    heading : of the vehicle at its end, rad, if the order says one.
+    heading : heading of the vehicle at the end of the leg, rad, if the order has one.
     actions : types of actions at its end.
     """
 
@@ -396,9 +396,9 @@ class Mission:
 
     Parameters
     ----------
-    name : of the order.
-    legs : in the order in which they are driven.
-    notes : on what the legs do not carry.
+    name : name of the order.
+    legs : legs in the order in which they are driven.
+    notes : remarks on what the legs do not carry.
     """
 
     name: str
@@ -411,7 +411,7 @@ def read_mission(path: str | os.PathLike[str]) -> Mission:
 
     Parameters
     ----------
-    path : of the message as JSON; version 3 is read.
+    path : path of the message as JSON; version 3 is read.
 
     Raises
     ------

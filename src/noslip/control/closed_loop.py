@@ -142,7 +142,7 @@ class AbstractController(AbstractControllerPlan):
 
         Parameters
         ----------
-        system, reference : in whose symbols it is written.
+        system, reference : objects in whose symbols it is written.
         loop : forces, and the speed inputs of the reference.
         limits : input name → largest magnitude.
         """
@@ -155,7 +155,8 @@ class AbstractController(AbstractControllerPlan):
 
         Parameters
         ----------
-        system, reference, loop : in whose symbols it is written, states of the loop included.
+        system, reference, loop : objects in whose symbols it is written, states of the loop
+            included.
         true : (np,) symbols of the plant's parameters, which the law itself does not know.
         """
         return {}
@@ -167,7 +168,7 @@ class AbstractController(AbstractControllerPlan):
 
         Parameters
         ----------
-        system, reference : in whose symbols it is written.
+        system, reference : objects in whose symbols it is written.
         speeds : (nw,) what they are at its start.
         period : s.
         """
@@ -283,7 +284,7 @@ class CustomController(AbstractController):
 
     Parameters
     ----------
-    law : returns one traced expression (or number) for each force input.
+    law : function that returns one traced expression (or number) for each force input.
     """
 
     law: Callable[[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX], Any]
@@ -403,7 +404,7 @@ class Tracking(AbstractInputLaw):
 
     Parameters
     ----------
-    motion : what to follow.
+    motion : motion to follow.
     controller : the feedback.
     reference_start : (nq,) reference configuration at the start.
     limits : input name → largest magnitude.
@@ -442,8 +443,8 @@ class Tracking(AbstractInputLaw):
 
         Parameters
         ----------
-        system : that the controller knows.
-        run : under this law, of this system or of a plant with its coordinates.
+        system : system that the controller knows.
+        run : run under this law, of this system or of a plant with its coordinates.
         known : (np,) parameter values that the controller knows.
         """
         if not len(run.t):

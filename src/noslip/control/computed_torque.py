@@ -128,7 +128,7 @@ class ProportionalDerivative(AbstractController):
     Parameters
     ----------
     kp, kd : gains by independent speed, N·m/rad and N·m·s/rad (N/m and N·s/m for sliding joints).
-    gravity : add the generalized gravity forces.
+    gravity : whether the generalized gravity forces are added.
     """
 
     word = "pd"
@@ -213,7 +213,8 @@ class CartesianTracking(AbstractController):
     Parameters
     ----------
     body, point : the frame: a body, and the frame's origin in its axes, m.
-    components : of the velocity, as many as degrees of freedom: ``vx vy vz``, ``wx wy wz``.
+    components : components of the velocity, as many as degrees of freedom: ``vx vy vz``, ``wx wy
+        wz``.
     kp, kd : 1/s² and 1/s.
     """
 

@@ -215,14 +215,14 @@ def follow(
     ----------
     system : compiled system.
     motion : :class:`ExpressionMotion` of coordinates, :class:`FrameMotion` of a tool, or any other.
-    controller : how it is controlled: feedback, its text as in ``"computed-torque:kp=9"``, or a
+    controller : controller of the motion: feedback, its text as in ``"computed-torque:kp=9"``, or a
         :class:`ControlLoop` with limits and a period; the forces of inverse dynamics alone by
         default.
-    plant : what is driven, if it is not the model: a :class:`Plant`, or its parameters and start
-        values by name.
+    plant : plant that is driven, if it is not the model: a :class:`Plant`, or its parameters and
+        start values by name.
     reference : coordinates of the reference that the motion leaves open.
-    options : how the run is made. The start holds what differs from the reference's; without
-        feedback the tolerances are 1e-13 if they are not given.
+    options : options of the simulation. The start holds what differs from the reference's; without
+        feedback the default tolerances are 1e-13.
 
     Raises
     ------
@@ -378,20 +378,20 @@ def track(
     Parameters
     ----------
     system : compiled system with a planar base.
-    path, timing : where and how fast, or their texts as in ``"circle:radius=2"``;
+    path, timing : path and timing law, or their texts as in ``"circle:radius=2"``;
         :class:`LeastTime` finds the least time within limits. An unhurried :class:`Quintic` by
         default.
-    follower : what follows the path: a :class:`Follower` with what is to differ from what is found,
-        or the name of the body whose axle follows; found from the constraints by default.
-    controller : how it is controlled: feedback, its text as in ``"pose:kx=2"``, or a
+    follower : part of the vehicle that follows the path: a :class:`Follower` with what is to differ
+        from what is found, or the name of the body whose axle follows; found from the constraints
+        by default.
+    controller : controller along the path: feedback, its text as in ``"pose:kx=2"``, or a
         :class:`ControlLoop` with limits and a period; the forces of inverse dynamics alone by
         default.
-    plant : what is driven, if it is not the model that the controller knows: a :class:`Plant` with
-        other parameters or tires, disturbances, sensors, actuators; or parameters and start values
-        by name.
-    options : how the run is made. It lasts as long as the path takes if no duration is given; the
-        start holds what differs from the reference's; without feedback the tolerances are 1e-13 if
-        they are not given.
+    plant : plant that is driven, if it is not the model that the controller knows: a :class:`Plant`
+        with other parameters or tires, disturbances, sensors, actuators; or parameters and start
+        values by name.
+    options : options of the simulation. By default it lasts as long as the path takes; the start
+        holds what differs from the reference's; without feedback the default tolerances are 1e-13.
 
     Raises
     ------
@@ -631,10 +631,10 @@ def run_scenario(
     changes : values by name: parameters of the model or of the scenario, start values, and inputs,
         which may be expressions of t as in :func:`simulate`.
     duration : s; the scenario's own by default.
-    options : how the run is made. Stops and outputs are those besides the scenario's own; samples
-        are the scenario's own by default; tolerances 1e-9, and 1e-13 along a path without a
-        controller; a guess is that of a scenario without a motion;
-        the law of contacts is the scenario's own by default.
+    options : options of the simulation. Stops and outputs are those besides the scenario's own;
+        samples are the scenario's own by default; tolerances 1e-9, and 1e-13 along a path without a
+        controller; a guess is that of a scenario without a motion; the law of contacts is the
+        scenario's own by default.
     """
     require_system("run_scenario", system)
     scenario = system.model.scenario

@@ -453,7 +453,7 @@ class Nurbs(AbstractPath):
     Parameters
     ----------
     points : (n, 2) control points.
-    degree : of the polynomials.
+    degree : degree of the polynomials.
     weights : (n,) positive; all 1 if none are given.
     knots : (n + degree + 1,) never falling; evenly spaced between repeated ends if none are given.
     """
@@ -742,11 +742,11 @@ class Polyline(AbstractPath):
     Parameters
     ----------
     points : (n, 2) corners, the first and the last being the ends.
-    radius : of the sharpest place of each corner, m.
+    radius : least radius of curvature in each corner, m.
     blend : ``circle``, whose curvature jumps, ``clothoid``, two clothoids whose curvature rises
         from zero to 1/radius and falls again, or ``smooth``, by (3); ``auto``, a circle unless the
         vehicle that follows needs a smoother one.
-    order : of a smooth blend: continuous derivatives of its curvature.
+    order : order of a smooth blend: number of continuous derivatives of its curvature.
     """
 
     word = "polyline"

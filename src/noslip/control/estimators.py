@@ -158,9 +158,9 @@ class Gyroscope(AbstractInstrument):
 
     Parameters
     ----------
-    body : that carries it.
+    body : body that carries it.
     sigma : standard deviation of each sample, rad/s.
-    bias : that is added always, and that the filter does not know, rad/s.
+    bias : constant error, unknown to the filter, rad/s.
     bias_sigma : standard deviation of a further bias, drawn anew for every run and estimated,
         rad/s.
     axis : ``x``, ``y`` or ``z`` of the world.
@@ -209,7 +209,7 @@ class PoseSensor(AbstractInstrument):
 
     Parameters
     ----------
-    body, point : whose place, the point in the axes of the body, m.
+    body, point : body, and point in its axes, m, whose position is measured.
     sigma, angle_sigma : standard deviations of x and y, m, and of the heading of the body's x axis,
         rad; a heading of 0 is not measured.
     every, delay : samples of the controller from value to value, and until one arrives.
@@ -251,11 +251,11 @@ class Beacon(AbstractInstrument):
 
     Parameters
     ----------
-    body, point : which point, in the axes of the body, m.
+    body, point : body, and point in its axes, m, from which the beacon is seen.
     at : place of the beacon in the world, m.
     sigma : standard deviation of the distance, m; 0 if that is not measured.
-    angle_sigma : of the angle about the vertical from the body's x axis to the beacon, rad; 0 if
-        that is not measured.
+    angle_sigma : standard deviation of the angle about the vertical from the body's x axis to the
+        beacon, rad; 0 if it is not measured.
     every, delay : samples of the controller from value to value, and until one arrives.
     """
 
@@ -370,7 +370,7 @@ class ExtendedKalman:
         of its actuator by default.
     drift : name of a coordinate, a speed or a bias → density of further white noise of its rate, in
         its unit over √s: for what the model does not know.
-    steps : of the Runge–Kutta method in a period.
+    steps : number of steps of the Runge–Kutta method in a period.
     """
 
     start_sigma: Mapping[str, float] = field(default_factory=dict)

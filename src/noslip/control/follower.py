@@ -56,24 +56,25 @@ class Follower:
 
     Parameters
     ----------
-    point : of the base that follows the path, in its body frame, m.
-    direction : of the base that points along the path, in its body frame.
-    reverse : drive backwards: `direction` points against the path, a trailer goes first.
-    heading : of a base that can move sideways, rad: a number or an expression of the arc length
-        ``s``; None for along the path.
+    point : point of the base that follows the path, in its body frame, m.
+    direction : direction of the base that points along the path, in its body frame.
+    reverse : whether the vehicle drives backwards: `direction` points against the path, a trailer
+        goes first.
+    heading : heading of a base that can move sideways, rad: a number or an expression of the arc
+        length ``s``; None for along the path.
     steering : name of the steering coordinate; empty for a base that turns by its wheels.
-    wheelbase : from the point ahead to the steered wheel, m.
+    wheelbase : distance from the point ahead to the steered wheel, m.
     largest_steering : angle that the steering can reach, rad; a path that needs more is refused;
         π/2 by default.
-    steering_rate : at which the steering turns while the vehicle stands at a cusp, rad/s at most;
-        the limit of its speed input if there is one, else 0.5 rad/s, by default.
+    steering_rate : largest rate at which the steering turns while the vehicle stands at a cusp,
+        rad/s; by default the limit of its speed input if there is one, else 0.5 rad/s.
     hinge : name of the trailer's angle on the base, to let the trailer's axle follow the path.
-    hitch : from the base's origin back to the hinge, m.
-    trailer : from the hinge back to the trailer's axle, m.
+    hitch : distance from the base's origin back to the hinge, m.
+    trailer : distance from the hinge back to the trailer's axle, m.
     links : hinges whose angles the path determines, beside `steering`; those that
         :func:`find_follower` found.
-    base : which frame is that of `point` and `direction`: 0 follows the path itself, k is the far
-        frame of the k-th link.
+    base : frame of `point` and `direction`: 0 follows the path itself, k is the far frame of the
+        k-th link.
     body : name of the body whose axle follows; the base if it is empty.
     held : coordinates that the path leaves open and motors can hold, with where they stay.
     reference : coordinates of the reference that the path leaves open, such as a caster's angle →

@@ -646,9 +646,10 @@ def motor_limits(
     ----------
     system : compiled system with a planar base and at least as many force inputs as degrees of
         freedom; of more inputs the least ones are taken.
-    path : where to go.
+    path : path to be driven.
     limits : input name → largest magnitude, N or N·m.
-    follower : what of the vehicle follows it; the origin and the x axis of its base by default.
+    follower : part of the vehicle that follows the path; the origin and the x axis of its base by
+        default.
     inputs, reference : force inputs to use and coordinates that the path leaves open, as in
         :func:`track`.
     parameters : values that differ from the nominal ones.
@@ -1071,9 +1072,9 @@ def least_time(
 
     Parameters
     ----------
-    path : what is driven along.
-    limits : what is exceeded at no place and no time.
-    start_speed, end_speed : at the ends of the path, m/s.
+    path : path to be driven.
+    limits : limits that hold everywhere on the path.
+    start_speed, end_speed : speeds at the ends of the path, m/s.
     count : number of segments to begin with; more are made where they are needed.
 
     Returns
@@ -1431,7 +1432,7 @@ class LeastTime(AbstractTimingPlan):
     wheel_friction : coefficient of the ground under every wheel whose load is known: no wheel
         slips, and none lifts.
     least_load : smallest load of a wheel where `wheel_friction` is given, N.
-    start_speed, end_speed : at the ends of the path, m/s.
+    start_speed, end_speed : speeds at the ends of the path, m/s.
     inputs : force input → largest magnitude, N or N·m, see :func:`motor_limits`; or a speed, such
         as the rate of a steering or of a wheel, given or not, rad/s.
     """

@@ -327,7 +327,7 @@ def linear_quadratic(
     Parameters
     ----------
     system : compiled system.
-    motion : what to follow.
+    motion : motion to follow.
     reference_start : (nq,) reference configuration at the start.
     duration : s that the gains are found for.
     state_weights : coordinate, independent speed or speed input → diagonal entry of Q, 0 if left
@@ -380,8 +380,8 @@ class Regulator(AbstractControllerPlan):
 
     Parameters
     ----------
-    weights : by name: of states (coordinates, independent speeds, speed inputs) and of inputs
-        (force inputs, rates of speed inputs), as in :func:`linear_quadratic`.
+    weights : weights by name: of states (coordinates, independent speeds, speed inputs) and of
+        inputs (force inputs, rates of speed inputs), as in :func:`linear_quadratic`.
     samples : times at which the motion is linearized.
     """
 
@@ -421,7 +421,8 @@ class Regulator(AbstractControllerPlan):
 
         Parameters
         ----------
-        system, motion, reference_start, duration, parameters : as in :func:`linear_quadratic`.
+        system, motion, reference_start, duration, parameters : arguments of
+            :func:`linear_quadratic`.
         """
         inputs = [i.name for i in system.model.inputs]
         inputs += [f"{i.name}_rate" for i in system.model.speed_inputs]

@@ -805,8 +805,8 @@ class Composite(AbstractPath):
 
     Parameters
     ----------
-    paths : in the order in which they are driven.
-    smooth_curvature : require that the curvature does not jump from one to the next.
+    paths : paths in the order in which they are driven.
+    smooth_curvature : whether the curvature must not jump from one to the next.
     """
 
     paths: tuple[AbstractPath, ...]

@@ -172,10 +172,9 @@ class PathMotion(AbstractPathMotion):
 
     Parameters
     ----------
-    path, timing : where to go and how fast.
-    point, direction, reverse, heading, steering, wheelbase, largest_steering, links, base,
-        held : what follows the path, as in :class:`Follower`; the steering is kept at
-        atan(wheelbase · κ).
+    path, timing : path and timing law.
+    point, direction, reverse, heading, steering, wheelbase, largest_steering, links, base, held :
+        properties of the :class:`Follower`; the steering is kept at atan(wheelbase · κ).
     """
 
     path: AbstractPath
@@ -292,7 +291,7 @@ class PathMotion(AbstractPathMotion):
 
         Parameters
         ----------
-        run : with the columns of this motion's states.
+        run : run with the columns of this motion's states.
         place, heading : (n, 2) and (n,) of what follows, m and rad.
         """
         t, p = ca.SX.sym("t"), ca.SX.sym("p")
@@ -731,9 +730,9 @@ class TrailerMotion(AbstractPathMotion):
 
     Parameters
     ----------
-    path, timing : where the trailer's axle goes and how fast.
-    steering, hinge, wheelbase, hitch, trailer, reverse, largest_steering : of the base, whose
-        origin is on its axle, and of the trailer, as in :class:`Follower`.
+    path, timing : path of the trailer's axle, and timing law.
+    steering, hinge, wheelbase, hitch, trailer, reverse, largest_steering : properties of the base,
+        whose origin is on its axle, and of the trailer, as in :class:`Follower`.
     """
 
     path: AbstractPath

@@ -405,7 +405,7 @@ class SteeredTracking(AbstractSteeringLaw):
     Parameters
     ----------
     steering : name of the steering coordinate, driven by a motor or a speed input.
-    wheelbase : from the point to the steered wheel, m.
+    wheelbase : distance from the point to the steered wheel, m.
     point, direction : the frame that follows, on the axle that does not steer.
     kx, ky, ktheta : 1/m, 1/m², 1/m.
     kdelta, kv : 1/s, of the steering angle and the speeds.
@@ -500,10 +500,10 @@ class TrailerTracking(AbstractSteeringLaw):
     Parameters
     ----------
     steering, hinge : names of the steering coordinate and of the trailer's angle on the base.
-    hitch : from the base's origin back to the hinge, m.
-    trailer : from the hinge back to the trailer's axle, m.
-    weights : of e_y (1/m²), e_θ, e_φ and e_δ (1/rad²).
-    effort : of u, m²/rad².
+    hitch : distance from the base's origin back to the hinge, m.
+    trailer : distance from the hinge back to the trailer's axle, m.
+    weights : weights of e_y (1/m²), e_θ, e_φ and e_δ (1/rad²).
+    effort : weight of u, m²/rad².
     kx, kv : 1/m and 1/s.
     kdelta : 1/s, how fast the steering may approach its largest angle.
     largest : largest steering angle, rad.
@@ -532,7 +532,7 @@ class TrailerTracking(AbstractSteeringLaw):
         ----------
         system : compiled system.
         sign : 1 forward, −1 in reverse.
-        curvature : of the circle that the trailer's axle is on, 1/m, to the left.
+        curvature : curvature of the circle that the trailer's axle is on, 1/m, to the left.
         """
         A, B = self.linearization(system, sign, curvature)
         Q = np.diag([0.0, *self.weights])
@@ -552,7 +552,7 @@ class TrailerTracking(AbstractSteeringLaw):
 
         Parameters
         ----------
-        system, sign, curvature : as in `gains`.
+        system, sign, curvature : arguments of `gains`.
         """
         turn = self.steady_turn(system, curvature)
         q, values = self._configuration(system, turn), system.parameters()
@@ -567,7 +567,7 @@ class TrailerTracking(AbstractSteeringLaw):
         Parameters
         ----------
         system : compiled system.
-        curvature : of the circle, 1/m, to the left.
+        curvature : curvature of the circle, 1/m, to the left.
 
         Raises
         ------

@@ -192,7 +192,7 @@ class ExpressionMotion(AbstractMotion):
     ----------
     coordinates : coordinate name → expression of ``t``, the model's parameters, `parameters` and
         `definitions`.
-    definitions : named expressions, each of those before it.
+    definitions : named expressions; each may use those before it.
     parameters : numbers of the task beyond the model's.
     """
 
@@ -377,7 +377,7 @@ class FollowMotion(AbstractInputLaw):
 
     Parameters
     ----------
-    motion : what to follow.
+    motion : motion to follow.
     reference_start : (nq,) reference configuration at the start.
     inputs : names of the force inputs to use; all of them by default. With more inputs than
         degrees of freedom, those of least norm are taken.
@@ -673,8 +673,8 @@ class FrameMotion(AbstractMotion):
     Parameters
     ----------
     body, point : a body, and the point in its axes, m.
-    position : of ``x y z`` in the world, m, as many as degrees of freedom: expressions of ``t`` and
-        the model's parameters.
+    position : coordinates ``x y z`` in the world, m, as many as degrees of freedom: expressions of
+        ``t`` and the model's parameters.
     near : coordinates from which the start is looked for, as arms reach a place in several ways;
         those not named are completed.
     """
@@ -826,7 +826,7 @@ class ReferenceMotion:
         Parameters
         ----------
         times : (n,) s.
-        tolerance : of the integration of the coordinates that the motion leaves open.
+        tolerance : tolerance of the integration of coordinates that the motion leaves open.
 
         Raises
         ------
@@ -868,7 +868,7 @@ class ReferenceMotion:
 
         Parameters
         ----------
-        run : with the columns of this reference.
+        run : run with the columns of this reference.
         """
         few = slice(None, None, max(1, len(run.t) // COMPARED))
         t, own = run.t[few], self.law.program(self.system).reference.motion.names
@@ -907,7 +907,7 @@ def reference_motion(
     Parameters
     ----------
     system : compiled system.
-    motion : which coordinates move, and how.
+    motion : prescribed motion of coordinates.
     start : coordinates that the motion leaves open.
     inputs : names of the force inputs to use; all of them by default.
     parameters : values that differ from the nominal ones.
@@ -1110,12 +1110,12 @@ def kinematic_history(
     Parameters
     ----------
     system : compiled system.
-    motion : which coordinates move, and how.
+    motion : prescribed motion of coordinates.
     duration : s.
     start : coordinates that the motion leaves open, at the start.
     samples : number of equally spaced times, or the times themselves.
     parameters : values that differ from the nominal ones.
-    tolerance : of the integration of what the motion leaves open.
+    tolerance : tolerance of the integration of coordinates that the motion leaves open.
     start_time : s; a motion along a path, which carries its place on it, begins at t = 0.
 
     Raises

@@ -293,8 +293,8 @@ class Dubins(_Shortest):
 
     Parameters
     ----------
-    end, end_heading : where it leads, m and rad.
-    start, start_heading : where it begins.
+    end, end_heading : position and heading at the end, m and rad.
+    start, start_heading : position and heading at the start, m and rad.
     """
 
     word = "dubins"
@@ -312,8 +312,9 @@ class ReedsShepp(_Shortest):
 
     Parameters
     ----------
-    end, end_heading : where it leads, m and rad.
-    start, start_heading : where it begins; the vehicle may drive backward at once.
+    end, end_heading : position and heading at the end, m and rad.
+    start, start_heading : position and heading at the start, m and rad; the vehicle may drive
+        backward at once.
     """
 
     word = "reeds-shepp"

@@ -99,7 +99,7 @@ def control_angle(radius: float, curvature: ArrayLike) -> Array:
 
     Parameters
     ----------
-    radius : of gyration b, m.
+    radius : radius of gyration b, m.
     curvature : signed κ, 1/m, left turns positive.
     """
     return np.arctan2(1.0, radius * np.asarray(curvature, dtype=float))
@@ -140,7 +140,7 @@ def with_control_angles(system: System, run: Trajectory) -> Trajectory:
     Parameters
     ----------
     system : compiled system, by any formulation.
-    run : of it.
+    run : run of the system.
 
     Ψ is continuous along the run: ṡ = v_T sin Ψ, b φ̇ = v_T cos Ψ [AntunesSigaudMoraes2010, eqs.
     34, 35], χ = Ψ − (a/b) φ, u_1 = √m ṡ and u_2 = √m b φ̇ [eqs. 22, 23]. Eqs. 19 and 20 are
@@ -253,8 +253,8 @@ class AbstractTiming(AbstractTimingPlan):
         ----------
         t : time since the start, s.
         s : arc length, m.
-        curvature : of the path at s, 1/m.
-        length : of the whole path, m.
+        curvature : curvature of the path at s, 1/m.
+        length : length of the whole path, m.
         """
 
     @abc.abstractmethod
@@ -734,7 +734,7 @@ class SCurve(_FromRestToRest):
     ----------
     speed : the highest, m/s; kept as `top_speed`.
     acceleration : the highest, m/s².
-    jerk : its rate while it changes, m/s³.
+    jerk : rate of the acceleration while it changes, m/s³.
     """
 
     word = "s-curve"

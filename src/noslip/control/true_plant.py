@@ -57,12 +57,12 @@ class Sensor:
     ----------
     of : name of the coordinate or speed.
     sigma : standard deviation of the noise of each sample, in the unit of what is measured.
-    density : of white noise instead, in that unit times √s: sigma = density/√(time between
-        samples).
-    bias : that is added always.
+    density : density of white noise, in place of `sigma`, in that unit times √s: sigma =
+        density/√(time between samples).
+    bias : constant error.
     bias_sigma : standard deviation of a further bias, drawn anew for every run; an estimator
         estimates it.
-    quantum : to whole multiples of which it is rounded; 0 for none.
+    quantum : step to whole multiples of which the value is rounded; 0 for none.
     every : a new value every so many samples of the controller.
     delay : samples of the controller by which it is late.
     """
@@ -200,16 +200,16 @@ class Plant:
         inputs for disturbances; the model's own by default.
     parameters : values that differ from those that the controller knows.
     start : coordinates and speeds that differ from the reference's at the start.
-    forces : that act on it beside the model's: a push (:class:`Wrench`, whose entries may be
+    forces : forces that act on it beside the model's: a push (:class:`Wrench`, whose entries may be
         expressions of ``t``), friction in a joint, drag.
     gravity : m/s² in world axes, such as that of a slope; the model's own by default.
     disturbances : inputs that are not actuators → expression of ``t`` and the plant's parameters.
-    sensors : what the controller sees of coordinates and speeds; those not named it sees as they
-        are. With an estimator, all that it sees: :class:`Sensor`, :class:`Odometry`,
+    sensors : sensors of coordinates and speeds; the controller sees those without a sensor exactly.
+        With an estimator, all that is measured: :class:`Sensor`, :class:`Odometry`,
         :class:`Gyroscope`, :class:`PoseSensor`, :class:`Beacon`.
-    estimator : between sensors and controller; none by default.
-    actuators : what becomes of its commands; those not named arrive as they are.
-    seed, run : of the noise.
+    estimator : estimator between sensors and controller; none by default.
+    actuators : actuators between commands and inputs; commands without one arrive unchanged.
+    seed, run : seed of the noise, and number of the run.
     """
 
     system: System | None = None
@@ -241,7 +241,7 @@ class Plant:
 
         Parameters
         ----------
-        model : that the controller knows.
+        model : model that the controller knows.
         """
         base = self.system or model
         if not self.forces and self.gravity is None:
@@ -263,7 +263,7 @@ class Plant:
 
         Parameters
         ----------
-        model : that the controller knows.
+        model : model that the controller knows.
         period : s between its samples, 0 for a continuous loop.
         """
         where = f"plant of model '{model.model.name}'"
@@ -375,9 +375,9 @@ class PlantLaw(AbstractInputLaw):
     Parameters
     ----------
     model : compiled system that the controller knows.
-    law : its law there, continuous.
+    law : continuous law of the controller's inputs.
     known : (np,) parameter values that it knows.
-    plant : what is driven.
+    plant : plant that is driven.
     period : s between samples; 0 for a continuous loop.
     believed : (nq + nf,) coordinates and independent speeds that an estimator starts from; those of
         the model at rest by default.
@@ -446,7 +446,7 @@ class PlantLaw(AbstractInputLaw):
         Parameters
         ----------
         system : the plant's.
-        run : of it, under this law.
+        run : run of the plant under this law.
         """
         if not len(run.t):
             return run

@@ -395,12 +395,12 @@ class System:
 
     Parameters
     ----------
-    equations : what is compiled.
+    equations : equations that are compiled.
     folded : parameters that are constants of the code, by name.
 
     Attributes
     ----------
-    kinematics, model : it was made from.
+    kinematics, model : kinematics and model that the equations come from.
     coordinates, speeds, independent_speeds : q, tree speeds v and η, in order.
     """
 
@@ -755,15 +755,15 @@ class System:
 
         Parameters
         ----------
-        outputs : of ``rates`` (of x), ``speeds`` (v), ``accelerations`` (v̇), ``measures`` (of
-            singularities: the independent speeds end where one is below its floor, and outputs
-            that follow from them are nan where it is below its limit; constrain them),
-            ``energies`` (K, U), ``residuals`` (A v + a, then g), ``multipliers`` (λ), ``poses``
-            (of a body, R_WB by rows and p_WB), ``contact_forces`` (of each contact longitudinal,
-            lateral and load; nan for a load that is not known), and any expression of the motion,
-            such as ``load.front`` or ``point(arm, 0.5, 0, 0).z``. A dot in a name is an underscore
-            there; a mapping gives names of your own: ``{"height": "point(arm, 0.5, 0, 0).z"}``.
-        name : of the function.
+        outputs : names of outputs: ``rates`` (of x), ``speeds`` (v), ``accelerations`` (v̇), ``measures``
+            (of singularities: the independent speeds end where one is below its floor, and outputs
+            that follow from them are nan where it is below its limit; constrain them), ``energies``
+            (K, U), ``residuals`` (A v + a, then g), ``multipliers`` (λ), ``poses`` (of a body, R_WB
+            by rows and p_WB), ``contact_forces`` (of each contact longitudinal, lateral and load;
+            nan for a load that is not known), and any expression of the motion, such as
+            ``load.front`` or ``point(arm, 0.5, 0, 0).z``. A dot in a name is an underscore there; a
+            mapping gives names of your own: ``{"height": "point(arm, 0.5, 0, 0).z"}``.
+        name : name of the function.
         parameters : values that differ from the nominal ones; all are numbers then, and there is no
             ``p``. None: they stay an input.
         work : whether the work W is the last state, and its rate the last of the rates.
@@ -808,7 +808,7 @@ def compile(equations: Equations, *, fold: bool | Sequence[str] = ()) -> System:
 
     Parameters
     ----------
-    equations : made by :func:`noslip.derive`.
+    equations : equations by :func:`noslip.derive`.
     fold : names of parameters, or True for all, that become constants of the code: it has fewer
         operations then, and these parameters cannot be changed any more.
 

@@ -279,8 +279,8 @@ class BoltzmannHamel(AbstractFormulation):
 
     Parameters
     ----------
-    jointwise : take the Hamel terms from the closed forms of the nonholonomic joints that the
-        mechanism is made of, and row by row where a row belongs to none, instead of
+    jointwise : whether the Hamel terms are taken from the closed forms of the nonholonomic joints
+        that the mechanism is made of, and row by row where a row belongs to none, instead of by
         differentiating all at once.
     """
 
@@ -357,7 +357,7 @@ class BoltzmannHamel(AbstractFormulation):
 
         Parameters
         ----------
-        equations : by this formulation.
+        equations : equations of motion by this formulation.
         options : none.
         """
         kin = equations.kinematics

@@ -147,7 +147,7 @@ class NaturalComplement(AbstractFormulation):
 
         Parameters
         ----------
-        equations : by this formulation.
+        equations : equations of motion by this formulation.
         options : ``axes``, a body's name or ``world``, and ``actuated``, the speeds of T_a and J_a.
         """
         return complement_objects(equations, **options)

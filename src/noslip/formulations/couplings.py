@@ -89,8 +89,8 @@ class StackedMatrices:
 
     Parameters
     ----------
-    bodies : their order in the stack.
-    couplings : what each row of A belongs to, such as ``joint wheel1``, ``contact wheel1`` or ``row
+    bodies : order of the bodies in the stack.
+    couplings : owner of each row of A, such as ``joint wheel1``, ``contact wheel1`` or ``row
         mesh``.
     A : (6γ + 3ν + others, 6p).
     a : A V + a = 0; zero where no constraint moves.

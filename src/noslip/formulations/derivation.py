@@ -91,7 +91,7 @@ def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equa
     Parameters
     ----------
     model : a checked model.
-    formulation : how to derive them; the natural orthogonal complement by default.
+    formulation : method of derivation; the natural orthogonal complement by default.
 
     Raises
     ------

@@ -168,7 +168,7 @@ class DeSantis(AbstractFormulation):
 
         Parameters
         ----------
-        equations : by this formulation.
+        equations : equations of motion by this formulation.
         options : none.
         """
         kin = equations.kinematics

@@ -82,21 +82,22 @@ class Equations:
     Parameters
     ----------
     formulation : the method that filled it.
-    kinematics : what all formulations share.
-    blocks : gives the blocks of the reduced equations; called lazily, once.
-    solve : gives the solved equations in fewer operations than from the blocks; None: from them.
+    kinematics : kinematics that all formulations use.
+    blocks : function that returns the blocks of the reduced equations; called lazily, once.
+    solve : function that returns the solved equations in fewer operations than from the blocks;
+        None: from them.
     forces : generalized forces on the tree speeds, share by share.
     etadot : (nf,) symbol of η̇ that `generalized_reactions` is written in.
-    reactions : gives the generalized reactions Aᵀλ, (nv,), by the formulation's own route; called
-        lazily, once.
-    energy : gives the kinetic energy, J; called lazily, once.
+    reactions : function that returns the generalized reactions Aᵀλ, (nv,), by the formulation's own
+        route; called lazily, once.
+    energy : function that returns the kinetic energy, J; called lazily, once.
     costates, costate_rates : μ and μ̇; empty but for the vakonomic equations.
-    closure : how loads were solved for that forces depend on; None without such forces. What a
+    closure : solution for the loads that forces depend on; None without such forces. What a
         formulation fills has these loads as symbols; they are solved for here, once.
 
     Attributes
     ----------
-    model : these equations belong to.
+    model : model that these equations describe.
     """
 
     formulation: AbstractFormulation
@@ -231,13 +232,13 @@ class MethodObject:
 
     Parameters
     ----------
-    name : to ask for it by: ``T``, ``T_dot``, ``g_01``.
-    letter, index, dots : how its paper writes it: Ṫ is T with one dot, g_01 is g with an index.
+    name : name in calls: ``T``, ``T_dot``, ``g_01``.
+    letter, index, dots : notation of its paper: Ṫ is T with one dot, g_01 is g with an index.
     value : (m, n) expression of t, q, η, μ, inputs and parameters.
     shown : the same by a shorter route, to be written for people; None for `value`.
-    meaning : what it is, in a few words.
-    equation : where its paper has it, such as ``eq. 17``; empty for what the paper does not print.
-    rows, columns : what each row and column belongs to; empty for none.
+    meaning : meaning in a few words.
+    equation : equation of its paper, such as ``eq. 17``; empty for what the paper does not print.
+    rows, columns : owners of rows and columns; empty for none.
     is_part : whether it is a block of another one, shown only on request.
     """
 
@@ -287,8 +288,8 @@ class AbstractFormulation(Member, abc.ABC, family="formulation"):
 
         Parameters
         ----------
-        equations : as this formulation filled them.
-        options : those of `object_options`.
+        equations : equations filled by this formulation.
+        options : options among `object_options`.
         """
         kin = equations.kinematics
         eta = tuple(s.name for s in kin.independent_speeds)

@@ -97,7 +97,7 @@ class Vakonomic(AbstractFormulation):
 
         Parameters
         ----------
-        equations : by this formulation.
+        equations : equations of motion by this formulation.
         options : none.
         """
         kin = equations.kinematics

@@ -288,12 +288,12 @@ def verify(
     Parameters
     ----------
     model : a checked model.
-    formulations : those to compare; by default all that follow d'Alembert's principle, your own
-        too.
+    formulations : formulations to compare; by default all that follow d'Alembert's principle, your
+        own too.
     kinematics : traced kinematics to use instead of tracing the model.
     states : number of random admissible states.
-    seed : of the random numbers.
-    progress : called with the fraction done.
+    seed : seed of the random numbers.
+    progress : function called with the fraction done.
 
     Raises
     ------

@@ -197,9 +197,9 @@ class Distribution:
         ----------
         bracket : one of `growth.brackets`; the last of them by default.
         size : ε, duration of each leg, s, at 1 m/s or 1 rad/s.
-        at : where it begins: coordinates and named angles; by default the joints' rest positions,
-            or a random configuration where those are singular. Coordinates that were left out
-            stay as they are.
+        at : configuration where it begins: coordinates and named angles; by default the joints'
+            rest positions, or a random configuration where those are singular. Coordinates that
+            were left out stay as they are.
 
         Raises
         ------

@@ -147,7 +147,7 @@ class FlatMap:
         ----------
         derivatives : (n, 2) or more rows: the outputs, then their derivatives over time.
         backward : whether it moves against the first input's direction.
-        near : as in `configuration`.
+        near : configuration near the solution, as in `configuration`.
 
         Raises
         ------

@@ -195,7 +195,7 @@ def controllability(
     ----------
     model : checked model.
     parameters : name → value, instead of the nominal ones.
-    degree : of the symmetric products that are looked at.
+    degree : highest degree of the symmetric products.
 
     Raises
     ------

@@ -164,17 +164,18 @@ class Fit:
     Parameters
     ----------
     model : name of it.
-    values : what was looked for, in order.
+    values : fitted values, in the order of the parameters.
     covariance : (k, k) of the values; zero for those that a bound holds. Wider than that of
         independent noise where the model does not explain the data (`is_explained`).
     columns : residuals by column.
     curves : fit and data by run and column.
     runs : names of the measured runs.
-    level : of the intervals.
+    level : confidence level of the intervals.
     chi_square, degrees_of_freedom : sum of squared residuals over their standard deviations, and
         what it is on average.
-    probability : of a larger chi-square by chance, where all standard deviations are given.
-    evaluations : of all runs with their derivatives.
+    probability : probability of a larger chi-square by chance, where all standard deviations are
+        given.
+    evaluations : number of evaluations of all runs with their derivatives.
     gradients : ``"forward"`` or ``"adjoint"``.
     fixed : parameters that were given.
     starts : start values of each run, those that were found among them.
@@ -411,9 +412,10 @@ class FitParameter:
     Parameters
     ----------
     of : name of a parameter, a start value, a constant input or a number of the definitions.
-    guess : where the search starts; what it is without the fit by default.
+    guess : start of the search; the value in the model by default.
     lower, upper : bounds.
-    mean, sigma : of a prior, a normal distribution; `mean` is the guess by default.
+    mean, sigma : mean and standard deviation of a prior, a normal distribution; `mean` is the guess
+        by default.
     """
 
     of: str
@@ -475,23 +477,23 @@ def fit(
     Parameters
     ----------
     system : compiled system.
-    data : what was measured: a CSV or NetCDF file, an xarray dataset, a mapping of arrays with
-        ``time``, a :class:`MeasuredRun` or :class:`MeasuredTable`, or a list of these. Columns that
-        are inputs are what was applied.
-    parameters : what is looked for, the same in all runs: parameters of the model, constant inputs,
-        numbers of the definitions; as names, or as :class:`FitParameter` with bounds and priors.
+    data : measurements: a CSV or NetCDF file, an xarray dataset, a mapping of arrays with ``time``,
+        a :class:`MeasuredRun` or :class:`MeasuredTable`, or a list of these. Columns that are
+        inputs are applied.
+    parameters : unknowns, the same in all runs: parameters of the model, constant inputs, numbers
+        of the definitions; as names, or as :class:`FitParameter` with bounds and priors.
     columns : measured column → expression of what it measures, as in ``{"gps": "platform.x + a"}``;
         only these are compared. By default all that are named as coordinates, speeds or angles.
     sigma : column → standard deviation of its noise; of those that are not named it is found.
     unknown_starts : start values that are looked for in each run by itself.
-    start, inputs, held : of runs that say none: see :class:`MeasuredRun`.
+    start, inputs, held : values for runs without their own: see :class:`MeasuredRun`.
     fixed : parameters that are known, with other than their nominal values.
     definitions : name → expression, or number, that inputs and columns may use.
-    level : of the confidence intervals.
+    level : level of the confidence intervals.
     gradients : ``"forward"``, or ``"adjoint"``, which needs less memory and many more evaluations.
-    max_evaluations : of all runs together with their derivatives.
-    rtol, atol : of the simulations.
-    progress : called with a word on what is being done.
+    max_evaluations : largest number of evaluations of all runs together with their derivatives.
+    rtol, atol : tolerances of the simulations.
+    progress : function called with a short text on what is being done.
 
     Raises
     ------

@@ -99,7 +99,7 @@ class MeasuredTable:
 
     Parameters
     ----------
-    name : of the file.
+    name : name of the file.
     t : (n,) increasing times, s.
     columns : name → SI unit and (n,) values.
     """
@@ -151,7 +151,8 @@ def read_measured(
 
     Parameters
     ----------
-    path : of the data; a file ``NAME.columns.toml`` beside it says names and units once for all.
+    path : path of the data; a file ``NAME.columns.toml`` beside it gives names and units once for
+        all.
     columns : name in the file → name in the model; all columns by their own names by default.
     units : name in the file → its unit, such as ``mm``, ``deg`` or ``N*m``.
     time : the column of times; ``time``, ``t`` or the first one by default.
@@ -283,10 +284,10 @@ class MeasuredRun:
     units : name → unit; of those that are not named that of the model.
     start : coordinates, speeds and named angles at the start, as far as they are known; the rest is
         completed as by :func:`simulate`.
-    inputs : those that are no columns, as for :func:`simulate`.
+    inputs : inputs that are not columns, as for :func:`simulate`.
     start_time : s, when the motion starts; the first time by default.
     held : whether an input that is a column holds each value until the next; else linear between.
-    name : for messages and pictures.
+    name : name in messages and pictures.
     """
 
     times: Array

@@ -197,7 +197,7 @@ class Placement:
 
     Parameters
     ----------
-    position : of the frame's origin, in the body frame, m.
+    position : position of the frame's origin, in the body frame, m.
     angles : three rotations in rad about the axes of `sequence`, each about the axis as already
         turned
         (intrinsic); R = R₁(a₁) R₂(a₂) R₃(a₃).
@@ -321,8 +321,8 @@ class Turned(AbstractShape):
 
     Parameters
     ----------
-    radii, heights : of points of its profile, m, as many of each; seen from outside it is on the
-        left of the way along them.
+    radii, heights : coordinates of the points of its profile, m, as many of each; seen from outside
+        it is on the left of the way along them.
     stretch : factors along x, y and z.
     """
 
@@ -410,12 +410,12 @@ class Body:
     ----------
     name : unique among the bodies; ``world`` is taken.
     mass : kg; 0 is allowed for a body whose motion is carried by others.
-    inertia : about the mass center, along the body axes, kg m²: three diagonal entries
-        (Ixx, Iyy, Izz), or six (Ixx, Iyy, Izz, Ixy, Ixz, Iyz), the products being the entries of
-        the tensor itself, Ixy = −∫ x y dm.
+    inertia : inertia tensor about the mass center, along the body axes, kg m²: three diagonal
+        entries (Ixx, Iyy, Izz), or six (Ixx, Iyy, Izz, Ixy, Ixz, Iyz), the products being the
+        entries of the tensor itself, Ixy = −∫ x y dm.
     moment : moment of inertia about the body's z axis through the mass center, kg m².
-    center_of_mass : in the body frame, m.
-    shapes : what it looks like.
+    center_of_mass : center of mass in the body frame, m.
+    shapes : shapes that are drawn.
     """
 
     name: str

@@ -107,7 +107,8 @@ class SlidingFriction(AbstractForce):
 
     Parameters
     ----------
-    contact : by name, with ``longitudinal`` or ``lateral`` or both switched off.
+    contact : name of the contact, whose ``longitudinal`` or ``lateral`` row, or both, are switched
+        off.
     friction : μ.
     smoothing : speed at which friction has reached 76 %, m/s; 0 for friction that is exact as long
         as the contact slides, and has no value at rest.
@@ -158,7 +159,7 @@ class RollingResistance(AbstractForce):
 
     Parameters
     ----------
-    contact : by name.
+    contact : name of the contact.
     lever : l, m.
     smoothing : angular speed at which it has reached 76 %, rad/s.
     """
@@ -190,7 +191,7 @@ class PivotingFriction(AbstractForce):
 
     Parameters
     ----------
-    contact : by name.
+    contact : name of the contact.
     lever : l, m; ⅔ of friction times radius for a round patch with even pressure.
     smoothing : angular speed at which it has reached 76 %, rad/s.
     """
@@ -220,14 +221,14 @@ class ElasticContact(AbstractForce):
 
     Parameters
     ----------
-    body : that has the surface.
+    body : body that has the surface.
     wheel : the surface, convex.
     stiffness : k, N/m.
     damping : d, s/m.
     friction : μ.
     v0 : speed, m/s, up to which friction is about in proportion to it.
-    center : of the surface, in the body's frame, m.
-    plane : by default the ground z = 0 of the world.
+    center : center of the surface, in the body's frame, m.
+    plane : plane that it touches; by default the ground z = 0 of the world.
     """
 
     name: str

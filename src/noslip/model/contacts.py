@@ -143,7 +143,7 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         Parameters
         ----------
         n : unit normal of the plane, in any axes.
-        R : turns vectors of the body frame into those axes.
+        R : rotation matrix from the body frame to those axes.
         """
 
     # fallbacks
@@ -255,19 +255,21 @@ class Rolling(AbstractContact):
     ----------
     name : unique among contacts; rows are called ``name.longitudinal`` and so on.
     body : the body that rolls.
-    wheel : its rolling surface.
-    center : of the wheel, in the body frame, m.
-    plane : where the ground is, by its frame; by default the plane z = 0 of the world.
-    ground : its form in that frame; by default the plane itself.
+    wheel : rolling surface of the body.
+    center : center of the wheel, in the body frame, m.
+    plane : frame of the ground; by default the plane z = 0 of the world.
+    ground : form of the ground in that frame; by default the plane itself.
     spin : whether turning about the normal is locked.
-    lift : what a run does where the ground would have to pull: ``end``, or ``keep`` holding the
-        body down; ``auto`` ends on curved ground, and on a plane holds it down with a note.
-    stiffness : of wheel and ground against load, by which wheels share a load that statics leaves
-        open, N/m; equal shares of stiffness by default. Nothing moves by it.
+    lift : consequence in a run where the ground would have to pull: ``end``, or ``keep`` holding
+        the body down; ``auto`` ends on curved ground, and on a plane holds it down with a note.
+    stiffness : stiffness of wheel and ground, by which wheels divide a load that statics leaves
+        open, N/m; equal by default. Nothing moves by it.
     friction : coefficient of what is held along the ground, for the audit, and for runs with
         ``contact="coulomb"``, in which the contact slides, lifts off and lands by it.
-    static_friction : that holds until it slips, at least as large; `friction` by default.
-    lateral_friction : across the heading; `friction` by default, in every direction.
+    static_friction : coefficient of friction up to which it does not slip, at least as large;
+        `friction` by default.
+    lateral_friction : coefficient of friction across the heading; `friction` by default, in every
+        direction.
     restitution : part of the normal velocity with which such a run bounces, from 0 to 1.
     touches : whether it touches at all times in which contacts hold; a wall or a stop that is only
         met holds nothing there, and lands in runs with ``contact="coulomb"``.
@@ -467,8 +469,8 @@ class KnifeEdge(AbstractContact):
 
     Parameters
     ----------
-    point : of the blade, in the body frame, m.
-    direction : along the blade, in the body frame.
+    point : point of the blade, in the body frame, m.
+    direction : direction along the blade, in the body frame.
     """
 
     name: str
@@ -519,13 +521,13 @@ class RollerRolling(AbstractContact):
     ----------
     name : unique among contacts.
     body : the wheel, which carries the rollers.
-    radius : of the wheel over its rollers, m.
-    axis : of the wheel, in the body frame.
+    radius : radius of the wheel over its rollers, m.
+    axis : axis of the wheel, in the body frame.
     roller_angle : γ in (1), rad, from the wheel's lateral direction toward its heading.
-    center : of the wheel, in the body frame, m.
-    plane : what it rolls on; by default the ground z = 0 of the world.
+    center : center of the wheel, in the body frame, m.
+    plane : plane on which it rolls; by default the ground z = 0 of the world.
     normal : whether the wheel's height is held.
-    stiffness : against load, as of a rolling contact, N/m.
+    stiffness : stiffness in compression, as of a rolling contact, N/m.
     """
 
     name: str

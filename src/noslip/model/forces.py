@@ -72,9 +72,9 @@ class SpeedInput:
 
     Parameters
     ----------
-    name : of the input.
+    name : name of the input.
     speed : the tree speed that is imposed, such as ``steer.rate``.
-    symbol : how equations write it, plain or as LaTeX.
+    symbol : symbol in equations, plain or as LaTeX.
     """
 
     name: str
@@ -278,8 +278,8 @@ class Brake(AbstractForce):
 
     Parameters
     ----------
-    speed : that it slows, child against parent.
-    input : its force or torque, N or N·m; wherever it is used, 0 where it is negative.
+    speed : speed that it slows, child against parent.
+    input : input that gives its force or torque, N or N·m; 0 is used where it is negative.
     smoothing : speed at which it has reached tanh 1 = 76 % of that, m/s or rad/s.
     """
 
@@ -445,15 +445,15 @@ class Tire(AbstractForce):
 
     Parameters
     ----------
-    body : what has the wheel's heading: chassis, axle or fork, not the wheel that spins.
+    body : body with the wheel's heading: chassis, axle or fork, not the wheel that spins.
     direction : heading of the wheel, in the body frame.
     stiffness : C, force per slip, N/rad.
     v0 : speed, m/s, below which the slip is counted against it instead of v_u, so that the force
         has a value at rest; 0 for none, and then it has no value where v_u = 0.
-    point : where the tire touches, in the body frame, m.
+    point : contact point, in the body frame, m.
     maximum : F, N, the force of a tire that slides; none for the linear law.
     relaxation_length : σ, m; the slip has no delay by default.
-    plane : what it rolls on; by default the ground z = 0 of the world.
+    plane : plane on which it rolls; by default the ground z = 0 of the world.
     """
 
     name: str

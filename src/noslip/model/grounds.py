@@ -592,7 +592,7 @@ class GridGround(AbstractHeight):
     ----------
     heights : m, row by row along x, the rows one after the other along y.
     columns : points in a row.
-    step : from a point to the next along x and along y, m.
+    step : spacing of the points along x and along y, m.
     origin : x and y of the first point, m.
     """
 
@@ -700,8 +700,9 @@ class ParametricGround(AbstractGround):
 
     Parameters
     ----------
-    position : of a point, in the frame of the ground, m.
-    u_range, v_range : between which the parameters are looked for at the start, and drawn.
+    position : position of a point, in the frame of the ground, m.
+    u_range, v_range : ranges of the parameters u and v, for the search at the start and for
+        drawing.
     is_reversed : whether the normal is ∂p/∂v × ∂p/∂u instead of ∂p/∂u × ∂p/∂v.
     """
 

@@ -94,8 +94,8 @@ class Angles:
     Parameters
     ----------
     sequence : axes of the turns, such as ``zyx``.
-    names : of the angles, in that order.
-    symbols : how equations write them, plain or as LaTeX; ψ, θ, φ by default.
+    names : names of the angles, in that order.
+    symbols : symbols in equations, plain or as LaTeX; ψ, θ, φ by default.
     """
 
     sequence: str
@@ -635,12 +635,12 @@ class Joint:
     ----------
     name : unique among joints; coordinates and speeds are called ``name.angle`` and so on.
     parent, child : names of bodies; the parent may be ``world``.
-    type : what motion it allows.
+    type : type of joint: the motion that it allows.
     parent_frame, child_frame : the joint's frames F on the parent and M on the child.
     motion : coordinates that are prescribed as expressions of time ``t``, such as
         ``{"angle": "rate*t"}``; the force that holds each is then an output. The orientation of a
         spherical or free joint is prescribed by all three of its named angles.
-    symbols : how equations write its coordinates and speeds, plain or as LaTeX, such as
+    symbols : symbols of its coordinates and speeds in equations, plain or as LaTeX, such as
         ``{"angle": "\delta"}``; the rate of such a coordinate has a dot.
     armature : inertia of a motor's rotor as the joint feels it, that of the rotor times its gear
         ratio squared, kg·m² or, of a joint that slides, kg; for joints with one speed.
@@ -730,9 +730,10 @@ class Universal(AbstractCompositeJoint):
 
     Parameters
     ----------
-    first_axis : of the hinge on the parent, in F.
-    second_axis : of the hinge on the child, in M; across the first one.
-    mass, moment : of the cross, its mass center in the middle and the moment about every axis.
+    first_axis : first axis of the hinge on the parent, in F.
+    second_axis : second axis of the hinge on the child, in M; across the first one.
+    mass, moment : mass of the cross, centered in the middle, and its moment of inertia about every
+        axis.
     """
 
     first_axis: Direction = (1.0, 0.0, 0.0)

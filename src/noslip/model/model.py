@@ -171,16 +171,16 @@ class Scenario:
     inputs : force and speed inputs as expressions of ``t``, parameters and definitions.
     motion : coordinates as expressions of ``t``, enough of them to fix the motion.
     path : texts of paths, as in ``"circle:radius=2"``, driven one after the other.
-    timing : how fast, as in ``"trapezoidal:speed=1,acceleration=0.5"``; from rest to rest within
+    timing : timing law, as in ``"trapezoidal:speed=1,acceleration=0.5"``; from rest to rest within
         the duration by default.
-    follower : what of the vehicle follows the path; found from the constraints by default.
-    controller : along a motion or a path, as in ``"pose:kx=2"``; the forces of inverse dynamics
-        alone by default.
+    follower : part of the vehicle that follows the path; found from the constraints by default.
+    controller : controller along a motion or a path, as in ``"pose:kx=2"``; the forces of inverse
+        dynamics alone by default.
     limits : largest magnitudes of inputs under a controller.
     period : s between samples of the controller; 0 for a continuous one.
-    plant : what is driven, if it is not the model that the controller knows.
+    plant : plant that is driven, if it is not the model that the controller knows.
     parameters : numbers of the task that are not of the mechanism, such as the radius of a path.
-    definitions : named expressions of ``t`` that later ones may use.
+    definitions : named expressions of ``t``; each may use those before it.
     stop : expressions; the run ends where one of them crosses zero.
     outputs : expressions of the motion, inputs and accelerations, a further column each.
     contact : ``coulomb`` for contacts that slide, lift off and land by their `friction` and
@@ -227,10 +227,10 @@ class IndependentSpeed:
 
     Parameters
     ----------
-    name : of a tree speed, or a new name if `expression` is given.
+    name : name of a tree speed, or a new name if `expression` is given.
     expression : linear in the speeds; empty for a tree speed.
-    unit : of a named expression.
-    symbol : how equations write a named expression, plain or as LaTeX.
+    unit : unit of a named expression.
+    symbol : symbol of a named expression in equations, plain or as LaTeX.
     """
 
     name: str
@@ -257,7 +257,7 @@ class NamedMode:
 
     Parameters
     ----------
-    name : such as ``weave``.
+    name : name such as ``weave``.
     oscillates : whether its eigenvalues are a complex pair, for some parameters at least.
     coordinate : coordinate or named angle that takes the largest part in it; empty for any.
     description : one line for people.

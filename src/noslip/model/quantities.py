@@ -45,13 +45,13 @@ class Meaning:
         ``{"m": "N/m", "rad": "N*m/rad"}`` along ``"coordinate"``.
     sign : `POSITIVE` or `NOT_NEGATIVE`; empty for any.
     is_direction : whether it is a vector whose length does not matter, but not zero.
-    names : what it is the name of: ``body``, ``contact``, ``coordinate``, ``coordinate or angle``,
+    names : kind of thing it names: ``body``, ``contact``, ``coordinate``, ``coordinate or angle``,
         ``speed`` or ``input``.
     is_optional : whether that name may be left empty.
     has_loops : whether it may be that of a joint that closes a loop.
     choices : the texts it may be.
-    scope : what an expression may use besides parameters: ``coordinates``, ``speeds``, ``inputs``,
-        ``t``.
+    scope : names that an expression may use besides parameters: ``coordinates``, ``speeds``,
+        ``inputs``, ``t``.
     own : names that only this expression knows, such as the parameters of a surface.
     linear_in : names of the scope it must be linear in, such as ``inputs``.
     is_plain : whether a table of texts holds words and no expressions.
@@ -107,12 +107,12 @@ class Parameter:
 
     Parameters
     ----------
-    name : what expressions call it.
-    value : its nominal value, in `unit`.
+    name : name in expressions.
+    value : nominal value, in `unit`.
     unit : SI unit, such as ``"kg*m^2"``; ``"1"`` for a dimensionless number.
     description : one line for people.
-    symbol : how equations write it, plain or as LaTeX, such as ``I_1`` or ``\theta``; by default
-        its name is read as one.
+    symbol : symbol in equations, plain or as LaTeX, such as ``I_1`` or ``\theta``; by default its
+        name is read as one.
     """
 
     name: str

@@ -126,9 +126,9 @@ class Definition:
 
     Parameters
     ----------
-    name : by which expressions know it.
-    expression : kept as it is in files, equations and reports.
-    unit : of its values; where it is left out, nothing is said of it.
+    name : name in expressions.
+    expression : expression, kept as it is in files, equations and reports.
+    unit : unit of its values; not checked where it is left out.
     """
 
     name: str
@@ -232,9 +232,9 @@ class RowForce:
 
     Parameters
     ----------
-    body, other_body : between which it acts.
+    body, other_body : bodies between which it acts.
     frame : body in whose frame point, force and moment are given; `body` if empty.
-    point : where it acts, m.
+    point : point of application, m.
     force, moment : direction of the force, and the moment, for a multiplier of one.
     """
 
@@ -330,9 +330,10 @@ class VelocityRow(AbstractRow):
     Parameters
     ----------
     name : unique among rows.
-    expression : of parameters, coordinates, speeds, measures and time ``t``; it is kept at zero.
-    unit : of the expression; the multiplier's unit is W over it (m/s → N).
-    acts : on which bodies and where its force acts, for the wrenches of joints.
+    expression : expression of parameters, coordinates, speeds, measures and time ``t``; the
+        constraint sets it to zero.
+    unit : unit of the expression; the multiplier's unit is W over it (m/s → N).
+    acts : bodies and points on which its force acts, for the wrenches of joints.
     """
 
     name: str

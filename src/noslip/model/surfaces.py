@@ -472,7 +472,7 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
         Parameters
         ----------
         n : unit normal of the plane, in any axes.
-        R : turns vectors of the body frame into those axes.
+        R : rotation matrix from the body frame to those axes.
         """
         down = ca.SX.sym("down", 3)
         point = ca.gradient(ca.SX(self.support(down, read)), down)
@@ -888,8 +888,9 @@ class ParametricSurface(AbstractSurface):
 
     Parameters
     ----------
-    position : of a point, from the center, in the body frame, m.
-    u_range, v_range : between which the parameters are looked for at the start, and drawn.
+    position : position of a point, from the center, in the body frame, m.
+    u_range, v_range : ranges of the parameters u and v, for the search at the start and for
+        drawing.
     is_reversed : whether the outward normal is ∂p/∂v × ∂p/∂u instead of ∂p/∂u × ∂p/∂v.
     """
 

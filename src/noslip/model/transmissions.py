@@ -148,12 +148,12 @@ class Gear(AbstractTransmission):
     Parameters
     ----------
     first, second : angles of the gears' joints.
-    first_radius, second_radius : of the pitch circles.
+    first_radius, second_radius : radii of the pitch circles.
     is_internal : whether one runs inside the other, and both turn the same way.
     carrier : angle of the arm that carries the second gear, whose own angle is then against the
         arm; empty where both gears turn in one housing.
-    phase : of the teeth at the pitch circle.
-    loss, friction : between the teeth, viscous and dry.
+    phase : phase of the teeth at the pitch circle.
+    loss, friction : viscous and dry friction between the teeth.
     smoothing : speed at which the dry one has reached tanh 1 = 76 % of its size.
     """
 
@@ -261,7 +261,7 @@ class Belt(AbstractTransmission):
     Parameters
     ----------
     first, second : angles of the pulleys' joints.
-    first_radius, second_radius : where it runs.
+    first_radius, second_radius : radii of the pulleys.
     is_crossed : whether the pulleys turn against each other.
     tension : T, N; 0 for a chain. Without it the pulleys' pins carry an unknown force.
     """
@@ -341,7 +341,7 @@ class Planetary(AbstractTransmission):
     Parameters
     ----------
     sun, ring, carrier : angles against the housing.
-    sun_radius, ring_radius : of the pitch circles, that of the ring the larger one.
+    sun_radius, ring_radius : radii of the pitch circles, that of the ring the larger one.
     """
 
     name: str
@@ -393,7 +393,7 @@ class Differential(AbstractTransmission):
     Parameters
     ----------
     drive, left, right : angles against the housing.
-    ratio : turns of the drive for one of the cage, the mean of both sides.
+    ratio : number of turns of the drive for one of the cage, the mean of both sides.
     loss, friction : torques between the sides, viscous and dry, against their difference of rates.
     smoothing : difference at which the dry one has reached tanh 1 = 76 % of its size.
     """
@@ -448,7 +448,7 @@ class Cam(AbstractRow):
     follower : displacement or angle of the follower's joint, on the same body as the cam's.
     lift : s by the cam's angle, an expression such as ``h*(1 - cos(cam.angle))/2``.
     roller : center of the roller in the follower's frame, m.
-    unit : of the follower's coordinate, ``m`` or ``rad``.
+    unit : unit of the follower's coordinate, ``m`` or ``rad``.
     """
 
     name: str

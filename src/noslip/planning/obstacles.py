@@ -69,7 +69,7 @@ class Disc(AbstractObstacle):
 
     Parameters
     ----------
-    moves : its displacement along x and y as expressions of the time t, m.
+    moves : displacement along x and y as expressions of the time t, m.
     """
 
     word = "disc"
@@ -99,8 +99,8 @@ class Polygon(AbstractObstacle):
 
     Parameters
     ----------
-    points : its corners in order, m.
-    moves : its displacement along x and y as expressions of the time t, m.
+    points : corners in order, m.
+    moves : displacement along x and y as expressions of the time t, m.
     """
 
     word = "polygon"
@@ -173,10 +173,10 @@ class Map(AbstractObstacle):
 
     Parameters
     ----------
-    file : of the image.
+    file : image file.
     resolution : width of a pixel, m.
     origin : lower left corner of the image, m.
-    darker : than this fraction of white is occupied.
+    darker : fraction of white below which a pixel is occupied.
     """
 
     word = "map"

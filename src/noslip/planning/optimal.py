@@ -148,22 +148,22 @@ def plan(
         and any expression of the motion, its accelerations and reactions.
     friction : coefficient of the ground, for all wheels or by wheel: none slips, none lifts.
     least_load : smallest load of a wheel, N.
-    waypoints : what holds on the way, one mapping as the goal's for each.
+    waypoints : conditions on the way, one mapping for each, as of the goal.
     periodic : states that end as they began, and may begin anywhere.
     rest : whether speeds that the goal does not name are zero there.
     duration : s, or (least, longest); open by default.
     obstacles : discs, polygons, grids and maps of :mod:`noslip.obstacles`.
     footprint : body → radius, corners (x, y) in its axes, or (corners, radius); of all bodies with
         shapes by default.
-    clearance : least distance to obstacles, m.
+    clearance : smallest distance to obstacles, m.
     intervals : pieces of the motion between waypoints, in each of which the forces are constant.
     guess : a motion to begin with, such as one by :func:`track`.
     parameters : values that differ from the nominal ones.
     smooth : weight of the squared inputs beside another cost.
     time_limit : s of work after which the best motion so far is taken, or the search given up.
     tries : first motions that swing at random and are tried where the first one leads nowhere.
-    seed : of these.
-    progress : called with the fraction of that time, now and then.
+    seed : seed of these random motions.
+    progress : function called now and then with the fraction of that time.
     cancel : a ``threading.Event``; setting it ends the work.
 
     Raises

@@ -32,26 +32,26 @@ class Plan:
 
     Parameters
     ----------
-    system : whose motion it is.
-    problem : what was asked, read.
+    system : system that moves.
+    problem : problem as it was read.
     t : (N + 1,) nodes, s.
     states : name → (N + 1,) values at the nodes; coordinates that nothing looks at are left out.
     inputs : name → values of the planned inputs: (N,) constant between nodes, or (N + 1,) of given
         speeds, linear in between.
-    cost : what was to be least: s, J, or the integral that was asked for.
+    cost : minimized cost: s, J, or the integral that was asked for.
     run : the exact replay by :func:`simulate` under the planned inputs.
     open_run : the replay without feedback, where `run` has one; else the same.
     goal_errors : goal → what the replay misses, in its unit.
     excess : limit → by how much the replay exceeds it, relative to its size; 0 where it holds.
-    clearance : least distance to an obstacle along the replay, m, less the one asked for; infinite
-        without obstacles.
+    clearance : smallest distance to an obstacle along the replay, m, less the one asked for;
+        infinite without obstacles.
     touching : (n, 2) outlines and pieces of obstacles that are nearer than that.
     surroundings : outlines and obstacles, if there are any.
     is_optimal : whether the solver was done; else this is the best it had found in its time.
-    timings : what took how long, s.
-    feedback : what holds an unstable motion on the plan, an input law of :func:`simulate`; else
+    timings : time of each stage, s.
+    feedback : input law of :func:`simulate` that stabilizes an unstable motion on the plan; else
         None.
-    ending : where the solver ended; refining begins there.
+    ending : solution of the solver; refining begins there.
     """
 
     system: System

@@ -63,22 +63,22 @@ def animate(
 
     Parameters
     ----------
-    run : from :func:`simulate`, :func:`run_scenario` or :func:`track`.
-    path : of the file; its ending says what is written. ``.html`` plays in any browser without a
+    run : run by :func:`simulate`, :func:`run_scenario` or :func:`track`.
+    path : path of the file; its ending chooses the format. ``.html`` plays in any browser without a
         network, with a time bar and a camera to turn; ``.gif`` and ``.mp4`` are films (the latter
         by ffmpeg); ``.png`` is a picture of the end of the run. Without a path, a player is
         returned, which a notebook shows below the cell.
-    system : that was simulated; without it one is made from the run's model.
+    system : simulated system; by default made from the run's model.
     forces : arrows for the forces of the ground.
     velocities : arrows for the velocities of the mass centers.
     traces : lines of the contact points and mass centers.
-    follow : keep the bodies in the middle; by default where the motion is too long to fit.
+    follow : whether the camera follows the bodies; by default where the motion is too long to fit.
     rate : pictures a second; 30, for a GIF and in a notebook 20. Where a file would have too many,
         it has fewer.
     speed : seconds of the motion that pass in a second of the animation.
-    title : in the corner, before the time; the model's name by default.
-    width, height : of films and pictures, pixels; a player is as wide as its page allows.
-    progress : called with the fraction done, for films.
+    title : text in the corner, before the time; the model's name by default.
+    width, height : size of films and pictures, pixels; a player is as wide as its page allows.
+    progress : function called with the fraction done, for films.
 
     Returns
     -------
@@ -295,15 +295,15 @@ def picture(
 
     Parameters
     ----------
-    run : from :func:`simulate`, :func:`run_scenario` or :func:`track`.
-    system : that was simulated; without it one is made from the run's model.
+    run : run by :func:`simulate`, :func:`run_scenario` or :func:`track`.
+    system : simulated system; by default made from the run's model.
     time : s. Several times are drawn in one picture, the bodies paler at all but the last.
     forces : arrows for the forces of the ground.
     velocities : arrows for the velocities of the mass centers.
     traces : lines of the contact points and mass centers.
-    follow : come close to the bodies instead of showing all of the motion.
+    follow : whether the camera comes close to the bodies instead of showing all of the motion.
     width, height : pixels.
-    caption : in the corner, before the time; None for neither.
+    caption : text in the corner, before the time; None for neither.
     """
     trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)

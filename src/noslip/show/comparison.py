@@ -58,8 +58,8 @@ class RunComparison:
 
     Parameters
     ----------
-    runs, labels : what is compared, and what each is called.
-    parameters : those of models and scenarios that are not the same in all runs.
+    runs, labels : compared runs, and their names.
+    parameters : parameters of models and scenarios that are not the same in all runs.
     numbers : headline numbers: end, speeds, inputs, power, errors, final state.
     """
 
@@ -133,7 +133,7 @@ def compare(*runs: Trajectory, labels: Sequence[str] = ()) -> RunComparison:
     Parameters
     ----------
     runs : two or more; of any models.
-    labels : what each is called.
+    labels : names of the runs.
 
     Returns
     -------

@@ -83,9 +83,9 @@ class OperationCount:
 
     Parameters
     ----------
-    method : its word.
+    method : name of the formulation.
     steps : step → kind → number, each on top of the steps before; ``compiled`` by itself.
-    refusal : why there is no count; empty if there is one.
+    refusal : reason why there is no count; empty if there is one.
     """
 
     method: str
@@ -104,10 +104,10 @@ class Cost:
 
     Parameters
     ----------
-    model : its name.
-    counts : of each formulation.
+    model : name of the model.
+    counts : operation counts of the formulations.
     classical : way → operations, by formulas; empty without constraints.
-    seconds : of one evaluation of the compiled rates here; NaN if not measured.
+    seconds : time of one evaluation of the compiled rates here; NaN if not measured.
     """
 
     model: str

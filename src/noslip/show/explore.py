@@ -141,10 +141,10 @@ def explore(
     Parameters
     ----------
     model : a model, its name or file, or a compiled system.
-    names : of parameters, start values and constant inputs, one slider each; by default what the
-        scenario gives, then parameters, eight in all.
-    plot : what is drawn, as for :func:`plot`; by default the path, or the coordinates of what does
-        not move over ground.
+    names : names of parameters, start values and constant inputs, one slider each; by default what
+        the scenario gives, then parameters, eight in all.
+    plot : columns to draw, as for :func:`plot`; by default the path, or the coordinates of what
+        does not move over ground.
     animation : a player instead of a figure.
     duration : s; the scenario's own by default.
 

@@ -85,8 +85,8 @@ class GeometryPage:
         Parameters
         ----------
         model : checked model.
-        at, without, parameters : as in `distribution`.
-        progress : called with the part that begins, such as a `ProgressBar`.
+        at, without, parameters : arguments of `distribution`.
+        progress : function called with the part that begins, such as a `ProgressBar`.
         """
         found, reach, structure = statements_of(
             model, at=at, without=without, parameters=parameters, progress=progress or (lambda _: 0)

@@ -57,9 +57,9 @@ class JointTemplate:
 
     Parameters
     ----------
-    word : what it is called.
-    meaning : what it is.
-    equations_in_paper : where [CameronBook1993] has it.
+    word : name of the joint.
+    meaning : description of the joint.
+    equations_in_paper : equations of [CameronBook1993].
     coordinates, quasi_velocities : symbols of q′ and w.
     dependent : the quasi-velocities that the constraints keep at zero.
     beta : β′ of q̇′ = β′w.
@@ -95,7 +95,7 @@ class JointTemplate:
         coordinates : q′.
         constraints : dependent quasi-velocity → coefficients of its row, one for each coordinate.
         speeds : independent quasi-velocity → coefficients.
-        word, meaning : what it is called, and is.
+        word, meaning : name and description of the joint.
 
         Raises
         ------
@@ -138,8 +138,8 @@ class JointTemplate:
 
         Parameters
         ----------
-        lagrangian : of the coordinates and of all quasi-velocities, the dependent ones too: what
-            is left out of it is wrong in the equations [CameronBook1993, after eq. 32].
+        lagrangian : Lagrangian in the coordinates and in all quasi-velocities, the dependent ones
+            too: what is left out of it is wrong in the equations [CameronBook1993, after eq. 32].
         more : further coordinates, of joints without constraints, with their rates; their
             equations are Lagrange's.
         """

@@ -75,12 +75,12 @@ class MethodMatrices:
 
     Parameters
     ----------
-    equations : of the method.
-    objects : by name, in the order of the paper.
+    equations : equations of the method.
+    objects : matrices by name, in the order of the paper.
     numbers : values of all of them by name, at the state; None if no state was given.
-    coordinates : of orientations in symbols, ``"angles"`` or ``"quaternion"``; the angles by
-        default where the model names some.
-    options : that the objects were made with.
+    coordinates : coordinates of orientations in symbols, ``"angles"`` or ``"quaternion"``; the
+        angles by default where the model names some.
+    options : options with which the objects were made.
     """
 
     equations: Equations
@@ -110,7 +110,7 @@ class MethodMatrices:
 
         Parameters
         ----------
-        name : of the object.
+        name : name of the object.
         seconds : time limit of the simplification; what is not done by then stays as it is.
         """
         o = self._written[self._object(name).name]
@@ -362,11 +362,11 @@ def matrices(
     inputs : force and speed inputs, zero by default; numbers.
     parameters : values that differ from the nominal ones.
     time : s.
-    axes : of the complement's vectors: a body's name, or ``"world"``, the default.
+    axes : axes of the complement's vectors: a body's name, or ``"world"``, the default.
     actuated : speeds of T_a and J_a of the complement, in which all its objects then are; by
         default the independent ones, if each is driven by an input alone.
-    coordinates : of orientations in symbols, ``"angles"`` or ``"quaternion"``; the angles by
-        default where the model names some. Numbers are those of the compiled quaternions.
+    coordinates : coordinates of orientations in symbols, ``"angles"`` or ``"quaternion"``; the
+        angles by default where the model names some. Numbers are those of the compiled quaternions.
 
     Raises
     ------

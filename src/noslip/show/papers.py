@@ -217,7 +217,7 @@ def paper_figure(paper: str, number: int) -> Figure:
     Parameters
     ----------
     paper : ``saha1991``, ``saha1989``, ``desantis1994``, ``cameron1993`` or ``antunes2010``.
-    number : of the figure.
+    number : number of the figure.
 
     Raises
     ------

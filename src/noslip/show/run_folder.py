@@ -109,20 +109,22 @@ def write_run(
 
     Parameters
     ----------
-    run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned.
-    folder : to be made; its parents too.
-    command : that reproduces the run, for the summary and the report.
-    plots : also draw the figures; by default where Matplotlib is installed.
-    force : replace an earlier run in that folder. What noslip did not write there, or what was
-        changed since, is kept.
-    numbered : where the folder is taken, make the next free one, as ``run-2``, and refuse nothing.
-    audit : of the run, for the summary, the figures and the report.
+    run : run by :func:`simulate`, :func:`run_scenario` or :func:`track`.
+    folder : folder to be made; its parents too.
+    command : command that reproduces the run, for the summary and the report.
+    plots : whether the figures are drawn; by default where Matplotlib is installed.
+    force : whether an earlier run in that folder is replaced. What noslip did not write there, or
+        what was changed since, is kept.
+    numbered : whether the next free folder is made, as ``run-2``, where this one is taken, instead
+        of an error.
+    audit : audit of the run, for the summary, the figures and the report.
     system : compiled system that was simulated, or drove the plant that was; given it,
         ``report.html`` is written too.
     facts : further words for the report, as in :func:`write_report`.
-    tell : called with a word on what is being done.
-    formats : of the trajectory, a file each: ``"netcdf"``, ``"csv"``, or the words of your own.
-    note : called with a sentence on what was kept of an earlier run, or on another folder.
+    tell : function called with a short text on what is being done.
+    formats : formats of the trajectory, a file each: ``"netcdf"``, ``"csv"``, or the names of your
+        own.
+    note : function called with a sentence on what was kept of an earlier run, or on another folder.
 
     Returns
     -------
@@ -313,8 +315,8 @@ def read_run(folder: str | Path) -> Trajectory:
 
     Parameters
     ----------
-    folder : with ``model.toml``, ``summary.json`` and ``trajectory.nc``, or the trajectory in
-        another format that can be read.
+    folder : folder with ``model.toml``, ``summary.json`` and ``trajectory.nc``, or the trajectory
+        in another format that can be read.
 
     Raises
     ------

@@ -599,7 +599,7 @@ def read_run(
     ----------
     function : name of the caller, for the message.
     system : compiled system.
-    options : by name, the duration among them; others have their defaults.
+    options : options by name, the duration among them; others have their defaults.
     of_many : start and parameters are read by a batch itself.
 
     Raises

@@ -106,7 +106,7 @@ def simulate(system: System, *, duration: float, **options: Unpack[SimulateOptio
     ----------
     system : compiled system.
     duration : s.
-    options : how the run is made.
+    options : options of the simulation.
 
     Raises
     ------

@@ -370,7 +370,7 @@ class PathErrors:
     ----------
     x, y : (n,) of the reference on its path, m.
     along, across, heading : (n,) ahead of the reference, m, to its left, m, turned against it, rad.
-    length : of the path, m.
+    length : length of the path, m.
     """
 
     x: Array
@@ -685,18 +685,19 @@ class Trajectory:
     multipliers : (n, nc) if they were asked for.
     extra : further columns by name: unit and values, or what finds them (contact points, states of
         an input law, outputs).
-    ending : how it ended; `message` says it with the place.
-    notes : what else there is to know of it; second contacts and contacts that would lift off are
-        searched for when first read.
+    ending : reason why it ended; `message` adds the place.
+    notes : further remarks; second contacts and contacts that would lift off are searched for when
+        first read.
     contact : law of its contacts, ``ideal`` or ``coulomb``.
-    contact_events : when contacts slipped, gripped, lifted and landed, of a run with Coulomb's law.
+    contact_events : instants when contacts slipped, gripped, lifted and landed, of a run with
+        Coulomb's law.
     ended_by : name of the expression in `stop` that ended it, if one did.
     event_times, event_states : event → (k,) when its value crossed zero, and (k, nq + nv) [q; v].
-    scenario : as it was run, changes included; None for a run of another kind.
-    path_errors : against the path that was tracked; None for a run of another kind.
+    scenario : scenario as it was run, changes included; None for a run of another kind.
+    path_errors : errors against the path that was tracked; None for a run of another kind.
     admissibility : largest part of the reference's rates that no admissible motion has, m/s, rad/s.
     obstacles : polygons (k, 2) on the floor that a plan kept clear of, where they were at first.
-    request : what was asked for, so that the run can be repeated; None for one read from a file.
+    request : request from which the run can be repeated; None for one read from a file.
     """
 
     model: Model

@@ -59,7 +59,7 @@ class SweepProgress:
     Parameters
     ----------
     points, total : done, those of earlier processes and others included, and to be done.
-    failed : of them.
+    failed : number of those that failed.
     chunks, total_chunks : the same in chunks.
     elapsed : s since this process began.
     rate : points a second that this process has done.

@@ -113,9 +113,9 @@ class AbstractMeasure(Member, family="measure"):
 
     Parameters
     ----------
-    text : as it was written, the name of its variable.
-    column : of the run, or the name of an event.
-    argument : behind the column, or "".
+    text : text of the measure as it was written, the name of its variable.
+    column : column of the run, or the name of an event.
+    argument : argument behind the column, or "".
     """
 
     __slots__ = ("argument", "column", "text")

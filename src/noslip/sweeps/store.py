@@ -722,7 +722,7 @@ def open_sweep(folder: str | os.PathLike[str]) -> xarray.Dataset:
 
     Parameters
     ----------
-    folder : of a sweep, made by :func:`noslip.sweep` or ``noslip sweep``.
+    folder : folder of a sweep, made by :func:`noslip.sweep` or ``noslip sweep``.
 
     Returns
     -------

@@ -88,31 +88,32 @@ def sweep(
     Parameters
     ----------
     model : the mechanism.
-    measures : what is kept of each point, as ``"final:platform.x"``; docs/sweeps.md lists them.
-    folder : of the store; made, or gone on with.
+    measures : measures that are stored for each point, as ``"final:platform.x"``; docs/sweeps.md
+        lists them.
+    folder : folder of the store; made, or continued.
     vary : name → ``"LOW:HIGH:COUNT"``, ``"log:LOW:HIGH:COUNT"`` or numbers, each crossed with the
         others. Names are those of parameters, start values, inputs and numbers of the scenario.
     sample : name → distribution, as ``"gauss:5,0.2"``; all are drawn together.
     zipped : groups of names in `vary` that change together.
     where : conditions, as ``"m*speed < 20"``; points that do not meet them are left out.
-    draws, sampling, seed : how many; ``"random"``, ``"lhs"`` (Latin hypercube) or
-        ``"sobol"``; and what they follow from.
-    work : what is done at a point: ``"run"``, ``"track"``, ``"noisy"``, ``"linearize"``,
-        ``"steady"``, ``"evaluate"``, or a function of the point.
-    on : where: ``"threads"``, ``"cuda"`` (a GPU of this machine), ``"dask"`` (a local cluster), or
-        the address of a Dask scheduler.
-    threads : or processes of a local cluster; all cores if not given.
+    draws, sampling, seed : number of draws; ``"random"``, ``"lhs"`` (Latin hypercube) or
+        ``"sobol"``; and seed of the random numbers.
+    work : task at a point: ``"run"``, ``"track"``, ``"noisy"``, ``"linearize"``, ``"steady"``,
+        ``"evaluate"``, or a function of the point.
+    on : place of execution: ``"threads"``, ``"cuda"`` (a GPU of this machine), ``"dask"`` (a local
+        cluster), or the address of a Dask scheduler.
+    threads : number of threads, or of processes of a local cluster; all cores by default.
     chunk : points of a chunk; such that one takes about a second if not given.
     retry : try points that failed again, with these settings.
     device : ``"cpu"``, or ``"cuda"``: a GPU of this machine, or of each worker of a cluster.
     target : instruction set that all processes use, as ``"x86-64-v3"``; all this processor has if
         not given.
-    mix_targets : add to a store that another target began.
+    mix_targets : whether a store that another target began may be continued.
     shared : whether workers of a Dask cluster see the folder; looked for if not given.
     plugins : modules that define parts, measures or works of your own, for all processes.
-    progress : called with a `SweepProgress` now and then.
+    progress : function called with a `SweepProgress` now and then.
     cancel : a ``threading.Event``; setting it ends the sweep, and finished chunks are kept.
-    settings : of the work, as ``duration=5.0``, ``tolerance=1e-9``, ``set={"m": 2.0}``,
+    settings : settings of the task, as ``duration=5.0``, ``tolerance=1e-9``, ``set={"m": 2.0}``,
         ``stop=…``, ``events=…``, ``columns=…``.
 
     Returns

@@ -62,7 +62,7 @@ class AbstractWork(Member, family="work"):
     Attributes
     ----------
     model : the mechanism.
-    settings : by name; each member says which.
+    settings : settings by name; each member lists its own.
     measures : texts.
     """
 

@@ -107,7 +107,7 @@ def share(
     Parameters
     ----------
     thing : a model with a scenario, its name or file, a compiled system, or a run of a scenario.
-    path : of the page, ending in .html. Without a path, the page is returned, which a notebook
+    path : path of the page, ending in .html. Without a path, the page is returned, which a notebook
         shows below the cell.
     knobs : names of parameters, start values and constant inputs with a slider each, or their
         ranges by name, as in ``{"mass": (10, 30)}``; a few by default.
@@ -115,7 +115,7 @@ def share(
     drive : one or two inputs that a reader drives with, by arrow keys or the thumb, up to what the
         scenario makes of them; in the run itself they are zero.
     duration : s; the scenario's own by default.
-    title : of the page; the name of the model by default.
+    title : title of the page; the name of the model by default.
     equations : whether the equations of motion are typeset in the page.
     overwrite : whether a file that is already there may be replaced.
 

@@ -180,9 +180,10 @@ class ArmLink:
     ----------
     a, alpha, d, theta : m and rad; the joint's coordinate is added to `theta` or `d`.
     kind : ``revolute`` or ``prismatic``.
-    mass : of the link, a rod of `radius` from frame to frame, kg.
-    radius : of the rod, m.
-    center_of_mass, inertia : in the link's frame; those of the rod by default.
+    mass : mass of the link, a rod of `radius` from frame to frame, kg.
+    radius : radius of the rod, m.
+    center_of_mass, inertia : center of mass and inertia in the link's frame; those of the rod by
+        default.
     """
 
     mass: Mass
@@ -203,13 +204,13 @@ class Arm(AbstractPart):
     Parameters
     ----------
     parent : body that carries it, or ``world``.
-    position : of frame 0 of the table, in the parent's frame, m; its z axis is that of the first
-        joint.
-    angles : of frame 0 against the parent, about x, y and z, rad.
-    mass : of the pedestal, kg.
+    position : position of frame 0 of the table, in the parent's frame, m; its z axis is that of the
+        first joint.
+    angles : angles of frame 0 against the parent, about x, y and z, rad.
+    mass : mass of the pedestal, kg.
     links : rows of the table, from the pedestal to the tip.
     convention : ``standard``, with a link's frame at its far end, or ``modified``, at its joint.
-    damping : of each joint, N·m·s/rad or N·s/m.
+    damping : damping of each joint, N·m·s/rad or N·s/m.
     is_driven : whether each joint has a motor, with the inputs ``NAME.joint1.torque`` (``.force``
         for a prismatic one) and so on.
     """

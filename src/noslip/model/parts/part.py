@@ -131,7 +131,7 @@ class AbstractPart(Member, abc.ABC, family="part"):
         Parameters
         ----------
         model : the expanded model, with numbers that can be read.
-        read : gives fields their nominal numbers.
+        read : function that returns the nominal numbers of fields.
         """
         return iter(())
 

@@ -73,13 +73,13 @@ class Base(AbstractPart):
     Parameters
     ----------
     mass : kg.
-    size : of the box along x (forward), y (left) and z (up), m.
-    position : of the middle of the box, in the base's frame, m.
-    center_of_mass : in the base's frame, m; the middle of the box by default.
-    inertia : about the mass center, as of a body; that of the box by default.
+    size : size of the box along x (forward), y (left) and z (up), m.
+    position : position of the middle of the box, in the base's frame, m.
+    center_of_mass : center of mass in the base's frame, m; the middle of the box by default.
+    inertia : inertia about the mass center, as of a body; that of the box by default.
     motion : ``planar``; ``free`` where wheels, struts or a balance keep it upright; ``carried``
         where another part, such as a hitch, has it as its child.
-    color : of the box.
+    color : color of the box.
     """
 
     name: str
@@ -146,7 +146,7 @@ class Load(AbstractPart):
     ----------
     parent : body that carries it.
     mass, size : kg, and m along the axes of the parent.
-    position : of its middle, in the parent's frame, m.
+    position : position of its middle, in the parent's frame, m.
     """
 
     name: str
@@ -174,11 +174,11 @@ class Pendulum(AbstractPart):
     Parameters
     ----------
     parent : body with the pin, or ``world``.
-    position : of the pin, in the parent's frame, m.
-    mass, length : of the mass, kg, and from the pin to it, m.
-    radius : of the mass, a ball, m; a sixth of the length by default.
-    axis : of the pin, in the parent's frame; y by default, so that it swings fore and aft.
-    damping : in the pin, N·m·s/rad.
+    position : position of the pin, in the parent's frame, m.
+    mass, length : point mass, kg, and distance from the pin to it, m.
+    radius : radius of the ball that is drawn, m; a sixth of the length by default.
+    axis : axis of the pin, in the parent's frame; y by default, so that it swings fore and aft.
+    damping : damping in the pin, N·m·s/rad.
     """
 
     name: str
@@ -235,12 +235,12 @@ class Tank(AbstractPart):
     Parameters
     ----------
     parent : body that carries it.
-    mass : of the empty tank, kg.
-    liquid_mass : of the liquid, kg.
+    mass : mass of the empty tank, kg.
+    liquid_mass : mass of the liquid, kg.
     size : inner length, width and height of the liquid, m.
-    position : of the middle of the liquid, in the parent's frame, m.
-    direction : of sloshing: ``x`` (fore and aft) or ``y`` (sideways).
-    damping : of the swing, N·m·s/rad.
+    position : position of the middle of the liquid, in the parent's frame, m.
+    direction : direction of sloshing: ``x`` (fore and aft) or ``y`` (sideways).
+    damping : damping of the swing, N·m·s/rad.
     """
 
     name: str
@@ -286,8 +286,8 @@ class Strut(AbstractPart):
     Parameters
     ----------
     parent : sprung body.
-    position : of the carrier's origin at rest, in the parent's frame, m.
-    mass, size : of the carrier, kg and m.
+    position : position of the carrier's origin at rest, in the parent's frame, m.
+    mass, size : mass and size of the carrier, kg and m.
     stiffness, damping : N/m and N·s/m.
     preload : force of the spring at rest, N; that of the weight on it keeps the vehicle level.
     """
@@ -354,10 +354,10 @@ class Lift(AbstractPart):
     Parameters
     ----------
     parent : body with the guide.
-    position : of the lifted body's middle at rest, in the parent's frame, m.
+    position : position of the lifted body's middle at rest, in the parent's frame, m.
     mass, size : kg and m.
-    axis : of the guide, ``x``, ``y`` or ``z``.
-    damping : of the guide, N·s/m.
+    axis : axis of the guide, ``x``, ``y`` or ``z``.
+    damping : damping of the guide, N·s/m.
     """
 
     name: str
@@ -401,11 +401,11 @@ class Flywheel(AbstractPart):
     Parameters
     ----------
     parent : body that carries it.
-    position : of its middle, in the parent's frame, m.
-    mass, radius : of a uniform disk, kg and m.
+    position : position of its middle, in the parent's frame, m.
+    mass, radius : mass and radius of a uniform disk, kg and m.
     axis : ``x``, ``y`` or ``z`` of the parent.
     thickness : m; a fifth of the radius by default.
-    damping : of the bearing, N·m·s/rad.
+    damping : damping of the bearing, N·m·s/rad.
     """
 
     name: str
@@ -449,8 +449,8 @@ class Hitch(AbstractPart):
     Parameters
     ----------
     parent, child : bodies; the child has no other joint that carries it.
-    position : of the pin, in the parent's frame, m.
-    child_position : of the pin, in the child's frame, m.
+    position : position of the pin, in the parent's frame, m.
+    child_position : position of the pin, in the child's frame, m.
     damping : N·m·s/rad.
     """
 
@@ -476,10 +476,10 @@ class FifthWheel(AbstractPart):
     Parameters
     ----------
     parent, child : tractor and semitrailer.
-    position : of the king pin at the height of the plate, in the parent's frame, m.
-    child_position : of the king pin, in the child's frame, m.
-    radius, mass : of the plate, m and kg.
-    damping : between plate and trailer, N·m·s/rad.
+    position : position of the king pin at the height of the plate, in the parent's frame, m.
+    child_position : position of the king pin, in the child's frame, m.
+    radius, mass : radius and mass of the plate, m and kg.
+    damping : damping between plate and trailer, N·m·s/rad.
     tilts : whether the plate rocks about its lateral axis, ``NAME.pitch.angle``, positive where the
         trailer's nose goes down; the trailer's wheels then carry their share of its weight.
     """
@@ -526,7 +526,7 @@ class Waist(AbstractPart):
     Parameters
     ----------
     parent, child : bodies; the child has no other joint that carries it.
-    position, child_position : of the pin, in the frames of both, m.
+    position, child_position : position of the pin, in the frames of both, m.
     steering : ``torque`` for the input ``NAME.torque``, N·m, or ``rate`` for the speed input
         ``NAME.steering_rate``, rad/s.
     damping : N·m·s/rad.
@@ -569,11 +569,12 @@ class Trailer(AbstractPart):
     ----------
     parent : vehicle before it.
     hitch : place of the pin in the parent's frame, m; on the parent's axle if that is its origin.
-    length : from the pin to the axle, m.
-    mass, size : of its box, kg and m.
-    position : of the middle of the box, in the trailer's frame, m.
-    wheel_separation, wheel_radius, wheel_mass : of its axle.
-    damping : of the hitch, N·m·s/rad.
+    length : distance from the pin to the axle, m.
+    mass, size : mass and size of its box, kg and m.
+    position : position of the middle of the box, in the trailer's frame, m.
+    wheel_separation, wheel_radius, wheel_mass : track width of its axle, and radius and mass of its
+        wheels.
+    damping : damping of the hitch, N·m·s/rad.
     """
 
     name: str
@@ -629,11 +630,11 @@ class Trailers(AbstractPart):
     Parameters
     ----------
     parent : vehicle before the first one.
-    count : how many.
+    count : number of trailers.
     hitch : place of the first pin in the parent's frame, m.
-    hitch_offset : of the pin behind each trailer's axle, m; 0 for a hitch on the axle.
-    length, mass, size, position, wheel_separation, wheel_radius, wheel_mass, damping : of each, as
-        of a trailer.
+    hitch_offset : distance of the pin behind each trailer's axle, m; 0 for a hitch on the axle.
+    length, mass, size, position, wheel_separation, wheel_radius, wheel_mass, damping : values of
+        each trailer, as of a :class:`Trailer`.
     """
 
     name: str

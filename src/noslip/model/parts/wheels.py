@@ -317,9 +317,9 @@ class Caster(AbstractWheelPart):
 
     Parameters
     ----------
-    position : of the wheel's center where it trails behind the swivel axis, which is `trail` ahead
-        of it.
-    trail : of the wheel behind the swivel axis, m.
+    position : position of the wheel's center where it trails behind the swivel axis, which is
+        `trail` ahead of it.
+    trail : distance of the wheel behind the swivel axis, m.
     fork_mass : kg, of the fork.
     swivel_damping : N·m·s/rad.
     """
@@ -360,8 +360,8 @@ class BallCaster(AbstractPart):
     Parameters
     ----------
     parent : body with the socket.
-    position : of the ball's center, in the parent's frame, m.
-    radius, mass : of the ball, m and kg.
+    position : position of the ball's center, in the parent's frame, m.
+    radius, mass : radius and mass of the ball, m and kg.
     """
 
     name: str
@@ -510,8 +510,8 @@ class MecanumWheel(AbstractRollerWheelPart):
 
     Parameters
     ----------
-    roller_angle : from the wheel's axle to the axis of the roller on the ground, rad: +π/4 where
-        that roller points forward and left, −π/4 where it points forward and right.
+    roller_angle : angle from the wheel's axle to the axis of the roller on the ground, rad: +π/4
+        where that roller points forward and left, −π/4 where it points forward and right.
     """
 
     roller_angle: Angle
@@ -541,8 +541,8 @@ class Blade(AbstractPart):
     Parameters
     ----------
     parent : body that it is fixed to.
-    position : of the point that touches, in the parent's frame, m.
-    heading : of the blade, about z from the parent's x axis, rad.
+    position : position of the point that touches, in the parent's frame, m.
+    heading : heading of the blade, about z from the parent's x axis, rad.
     """
 
     name: str
@@ -788,7 +788,7 @@ class DifferentialAxle(AbstractAxlePart):
 
     Parameters
     ----------
-    cage_inertia : of what turns with the cage, about the axle, kg·m².
+    cage_inertia : inertia of what turns with the cage, about the axle, kg·m².
     """
 
     cage_inertia: Annotated[Scalar, Meaning(unit="kg*m^2", sign=NOT_NEGATIVE)] = 0.0
@@ -839,14 +839,14 @@ class AckermannAxle(AbstractAxlePart):
 
     Parameters
     ----------
-    wheelbase : from the rear axle, m.
+    wheelbase : distance from the rear axle, m.
     steering : ``torque`` for the input ``NAME.steering_torque``, N·m, or ``rate`` for the speed
         input ``NAME.steering_rate``, rad/s.
     law : ``ideal`` or ``trapezoid``.
     slipping : front wheel that slips under a trapezoid: ``right`` or ``left``.
-    arm_length, arm_angle : of a trapezoid's arms, behind the wheels and inward by that angle, m and
-        rad; the arms point to the middle of the rear axle by default.
-    knuckle_mass : of what turns with each wheel, kg.
+    arm_length, arm_angle : length of the arms of a trapezoid, and their angle inward from straight
+        back, m and rad; the arms point to the middle of the rear axle by default.
+    knuckle_mass : mass of what turns with each wheel, kg.
     is_driven : whether each wheel has a motor.
     """
 

@@ -845,8 +845,8 @@ def equations_text(
     equations : derived equations; the document follows their formulation.
     format : ``"text"``, ``"markdown"``, ``"latex"`` (a fragment for any document)
         or ``"html"`` (one page with MathML that needs no network), or the word of your own.
-    coordinates : of orientations, ``"angles"`` or ``"quaternion"``; the angles by default where the
-        model names some.
+    coordinates : coordinates of orientations, ``"angles"`` or ``"quaternion"``; the angles by
+        default where the model names some.
     speeds : independent speeds to print, as in ``("disk.yaw_rate", "w = disk.spin_rate/2")``; the
         usual ones by default.
     seconds : time limit of the simplification; what is not done by then is shown as it is.

@@ -104,11 +104,11 @@ def plot_eigenvalues(
     eigenvalues : (n, k), 1/s, in any order.
     parameter, unit : name and unit of the parameter, for the abscissa.
     stable : ranges to shade; by default where no real part is above zero.
-    modes : of :class:`EigenvalueSweep`; found from the eigenvalues alone by default.
-    title : above the figure.
+    modes : modes of :class:`EigenvalueSweep`; found from the eigenvalues alone by default.
+    title : title above the figure.
     size : ``page`` (7.2 inches wide) or ``column`` (3.5).
-    style : what it is for, instead of a size: ``screen``, ``paper`` (a column, in the font of the
-        equations) or ``slide`` (10.8 inches wide, text of 16 points).
+    style : use of the figure, instead of a size: ``screen``, ``paper`` (a column, in the font of
+        the equations) or ``slide`` (10.8 inches wide, text of 16 points).
     save : file to write, too: PNG, SVG or PDF by its ending.
 
     Returns
@@ -352,9 +352,9 @@ def plot(
 
     Parameters
     ----------
-    run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned, or a list of them;
-        or what :func:`sweep_eigenvalues` returned, whose eigenvalues are drawn. Of what
-        :func:`read_measured` returned, among runs or alone, a list of columns is drawn.
+    run : run by :func:`simulate`, :func:`run_scenario` or :func:`track`, or a list of them; or a
+        sweep by :func:`sweep_eigenvalues`, whose eigenvalues are drawn. Of measurements by
+        :func:`read_measured`, among runs or alone, a list of columns is drawn.
     what : name of a figure: ``histories`` (coordinates, speeds and inputs; the default), ``path``,
         ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
         ``residuals``, ``errors``, ``signals`` (what a controller saw, wanted and got),
@@ -363,12 +363,12 @@ def plot(
         ``friction``; or a list of columns,
         such as ``["wheel1.angle", "torque1"]``, which are drawn in one panel for each unit.
     against : column on the abscissa of a list of columns, such as ``"sleigh.vx"``.
-    labels : of several runs.
-    audit : of the run, for ``friction``.
-    title : above the figure.
+    labels : names of several runs.
+    audit : audit of the run, for ``friction``.
+    title : title above the figure.
     size : ``page`` (7.2 inches wide) or ``column`` (3.5).
-    style : what it is for, instead of a size: ``screen``, ``paper`` (a column, in the font of the
-        equations) or ``slide`` (10.8 inches wide, text of 16 points).
+    style : use of the figure, instead of a size: ``screen``, ``paper`` (a column, in the font of
+        the equations) or ``slide`` (10.8 inches wide, text of 16 points).
     save : file to write, too: PNG, SVG or PDF by its ending.
 
     Returns

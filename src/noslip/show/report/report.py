@@ -39,12 +39,12 @@ def write_report(
     Parameters
     ----------
     system : compiled system that was simulated, or drove the plant that was.
-    run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned.
-    path : of the page; its folder must be there.
-    command : that reproduces the run on the command line.
+    run : run by :func:`simulate`, :func:`run_scenario` or :func:`track`.
+    path : path of the page; its folder must exist.
+    command : command that reproduces the run in a terminal.
     facts : further words on what was simulated, such as ``{"path": "a circle of 2 m"}``.
-    audit : of the run, such as one with a friction coefficient; made here if it is not given.
-    tell : called with a word on what is being done.
+    audit : audit of the run, such as one with a friction coefficient; made here if it is not given.
+    tell : function called with a short text on what is being done.
 
     Returns
     -------

@@ -600,9 +600,9 @@ def write_fit_report(found: Fit, path: str | Path, *, command: str = "") -> Path
 
     Parameters
     ----------
-    found : what :func:`fit` returned.
-    path : of the page; its folder must be there.
-    command : that reproduces it on the command line.
+    found : fit by :func:`fit`.
+    path : path of the page; its folder must exist.
+    command : command that reproduces it in a terminal.
 
     Returns
     -------

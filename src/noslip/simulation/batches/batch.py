@@ -376,9 +376,9 @@ class Batch:
     ----------
     model : the mechanism that moved.
     count : trajectories, n; also ``len(batch)``.
-    varied : what differed between them, by name (``"parameter.m"``, ``"start.disk.tilt"``,
-        ``"input.torque1"``, ``"definition.gain"``): (n,) each.
-    units, varied_units : of the columns, and of what differed, by name.
+    varied : values that differed between them, (n,) each, by name (``"parameter.m"``,
+        ``"start.disk.tilt"``, ``"input.torque1"``, ``"definition.gain"``).
+    units, varied_units : units of the columns, and of the varied values, by name.
     final : column → (n,) values where each trajectory ended.
     minimum, maximum : column → (n,) over the samples, if they were asked for.
     samples : column → (n, ns) values at `sample_times`, if they were asked for; nan after the end
@@ -391,11 +391,13 @@ class Batch:
     t : (n,) when each ended, s.
     steps, rejections, nfev : (n,) what each took.
     changed_speeds : (n,) whether it went on in other independent speeds, as :func:`simulate` does.
-    notes : what is not known, such as crossings of events that may have been missed; contacts that
-        would lift off are searched for when first read, in the first thousand trajectories.
-    lift_search : finds contacts that would lift off, by running the batch again; pickling drops it.
-    contact_search : finds second contacts on curved ground, see `second_contacts`; pickling drops
-        it, since systems are not pickled.
+    notes : remarks on what is not known, such as crossings of events that may have been missed;
+        contacts that would lift off are searched for when first read, in the first thousand
+        trajectories.
+    lift_search : search for contacts that would lift off, by running the batch again; pickling
+        drops it.
+    contact_search : search for second contacts on curved ground, see `second_contacts`; pickling
+        drops it, since systems are not pickled.
     """
 
     model: Model
@@ -847,7 +849,7 @@ def simulate_batch(system: System, *, duration: float, **options: Unpack[BatchOp
     ----------
     system : compiled system.
     duration : s.
-    options : how the runs are made.
+    options : options of the simulations.
 
     Raises
     ------

@@ -686,8 +686,8 @@ class Derivatives:
 
     Parameters
     ----------
-    of : what is differentiated: rates of the states, or outputs; n of them.
-    states, inputs, parameters : what it is differentiated by.
+    of : n differentiated quantities: rates of the states, or outputs.
+    states, inputs, parameters : quantities that derivatives are taken by.
     function : native [values; derivatives that can differ from zero; singularity measures] of
         (t, x, u, p).
     """

@@ -251,7 +251,8 @@ class Sensitivities:
     Parameters
     ----------
     run : the motion itself, with n samples.
-    names, units : of what derivatives are taken by, k of them; a table has one for each value.
+    names, units : names and units of the k quantities that derivatives are taken by; a table has
+        one for each value.
     coordinates, speeds : (n, nq, k) and (n, nv, k) derivatives of q and v.
     outputs : name → (n,) values of the outputs that were asked for.
     output_derivatives : name → (n, k).
@@ -408,7 +409,7 @@ def simulate_sensitivities(
         or tables (one derivative for each value of a table), of numbers in `definitions`. The
         change of a start with what is given is followed.
     duration : s.
-    options : how the run is made; `outputs` are differentiated too.
+    options : options of the simulation; `outputs` are differentiated too.
 
     Raises
     ------
@@ -509,10 +510,11 @@ class SensitivitiesBatch(AbstractDerivatives):
     Parameters
     ----------
     t : (ns,) times of the samples, s.
-    names, units : of what derivatives are taken by, k of them; a table has one for each value.
+    names, units : names and units of the k quantities that derivatives are taken by; a table has
+        one for each value.
     values : column → (n, ns): coordinates, speeds and outputs.
     derivatives : column → (n, ns, k).
-    column_units : of the columns, by name; of outputs none.
+    column_units : units of the columns, by name; outputs have none.
     """
 
     t: Array = field(repr=False)
@@ -586,9 +588,9 @@ def simulate_sensitivities_batch(
 
     Parameters
     ----------
-    system, with_respect_to, duration : as in :func:`simulate_sensitivities`.
-    options : how the runs are made; expressions, tables, a law, and a guess are those of all
-        motions. What was not done when the work is cancelled is nan.
+    system, with_respect_to, duration : arguments of :func:`simulate_sensitivities`.
+    options : options of the simulations; expressions, tables, a law and a guess are those of all
+        motions. Runs that a cancelled call did not reach are nan.
 
     Raises
     ------

@@ -689,10 +689,10 @@ class Gradient:
     Parameters
     ----------
     value : J.
-    terminal, running, misfit : its parts.
+    terminal, running, misfit : parts of the value.
     derivatives : name → derivative, a number or an array.
-    units : of what derivatives are taken by.
-    steps, nfev : of the simulation.
+    units : units of the quantities that derivatives are taken by.
+    steps, nfev : numbers of steps and of evaluations of the rates in the simulation.
     """
 
     model: str
@@ -755,8 +755,8 @@ def gradient(
     duration : s.
     terminal : expression of columns, parameters and t, taken at the end of the motion.
     running : expression that is integrated over time.
-    measurements : what was measured, and a misfit that is summed.
-    options : how the run is made.
+    measurements : measurements, and a misfit that is summed.
+    options : options of the simulation.
 
     Raises
     ------
@@ -948,7 +948,7 @@ class GradientBatch(AbstractDerivatives):
     ----------
     value, terminal, running, misfit : (n,) J and its parts.
     derivatives : name → (n,), or (n, k) by the k values of a table.
-    units : of what derivatives are taken by.
+    units : units of the quantities that derivatives are taken by.
     """
 
     value: Array = field(repr=False)
@@ -1025,9 +1025,10 @@ def gradient_batch(
 
     Parameters
     ----------
-    system, with_respect_to, duration, terminal, running, measurements : as in :func:`gradient`.
-    options : how the runs are made; expressions, tables, a law, and a guess are those of all
-        motions. What was not done when the work is cancelled is nan.
+    system, with_respect_to, duration, terminal, running, measurements : arguments of
+        :func:`gradient`.
+    options : options of the simulations; expressions, tables, a law and a guess are those of all
+        motions. Runs that a cancelled call did not reach are nan.
 
     Raises
     ------

@@ -257,7 +257,7 @@ class Start:
     mu : costates of vakonomic equations and states of forces; as given, else zero.
     position_residual, speed_residual : largest |g| and |A v + a| that is left.
     completed : coordinates and speeds that were not given and came out different from zero.
-    notes : that several assemblies fit, and which was taken.
+    notes : remark where several assemblies fit, with the one that was taken.
     is_carried : whether v is known to be s + S η of the system's own independent speeds; where it
         is not, `bases.regular_start` finds out.
     """
@@ -574,8 +574,8 @@ def complete_start(
     guess : coordinates and named angles about which the others are looked for, instead of the
         joints' rest positions: it picks one of several assemblies.
     time : s.
-    speed_inputs : from coordinates to (nw,) values of the speed inputs at that time; zero by
-        default.
+    speed_inputs : function from coordinates to (nw,) values of the speed inputs at that time; zero
+        by default.
     parameters : (np,) parameter vector; nominal by default.
     nearest : whether the values are measured, and need not fit each other: those of least squares
         are found that satisfy the constraints. Or their standard deviations by name; that of one
