@@ -288,14 +288,7 @@ class Audit:
 def verdict_cases(
     wheels: tuple[WheelAudit, ...], required: Array, friction: Array
 ) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Verdicts other than ``holds``, the first that applies first, and (n,) at which samples.
-
-    Parameters
-    ----------
-    wheels : all wheels, blades and tires.
-    required : (n,) friction coefficient that the best split needs.
-    friction : (n,) of the ground; NaN where it is not given.
-    """
+    """Verdicts other than ``holds``, the first that applies first, and (n,) at which samples."""
     n = len(required)
     loads = np.array([w.normal for w in wheels]).reshape(-1, n)
     is_loaded = np.isfinite(loads)

@@ -258,15 +258,7 @@ def _stiffness(system: System, contacts: list[AbstractContact], params: Array) -
 
 
 def share_loads(least: Array, family: Array, wheels: list[int], stiffness: Array) -> None:
-    """Write the loads of (3) into f₀.
-
-    Parameters
-    ----------
-    least : (n, c, 3) f₀ with any loads that are in equilibrium.
-    family : (n, c, 3, k) D.
-    wheels : the m contacts whose loads are shared.
-    stiffness : (m,) or (n, m) K.
-    """
+    """Write the loads of (3) into f₀."""
     roots = np.broadcast_to(np.sqrt(stiffness), (len(least), len(wheels)))
     for forces, directions, W in zip(least, family, roots, strict=True):
         loads = forces[wheels, 2]
@@ -407,13 +399,7 @@ class WheelSupport:
         return np.eye(len(self.wheels)) - self._inverse() @ self._equilibrium()
 
     def following_loads(self, shared: Array, frames: Array) -> Array:
-        """(n, m, r) loads that go with forces shared between contacts of this base.
-
-        Parameters
-        ----------
-        shared : (n, c, 3, r) forces of all contacts that act on the base from outside.
-        frames : (n, c, 4, 3) of those contacts.
-        """
+        """(n, m, r) loads that go with forces shared between contacts of this base."""
         force = np.einsum("ncjr,ncjk->nckr", shared, frames[:, :, 1:])
         arm = frames[:, :, 0] - self.point[:, None]
         moment = np.cross(arm[..., None], force, axisa=2, axisb=2, axisc=2)
@@ -472,12 +458,6 @@ def split_ranges(least: Array, directions: Array, is_load: NDArray[np.bool_]) ->
 
     NaN where no split has all loads nonnegative; infinite where wheels can be squeezed against each
     other without limit.
-
-    Parameters
-    ----------
-    least : (n, f) forces of least norm.
-    directions : (n, f, k) orthonormal columns of the family.
-    is_load : (f,) which of the forces are normal loads.
     """
     ranges = np.stack([least, least], axis=-1)
     small = rounding(least)
@@ -549,12 +529,6 @@ def least_friction(least: Array, directions: Array, is_wheel: NDArray[np.bool_])
 
     It is that of the wheels with known loads, and NaN without any. A wheel without a known load
     takes those that share forces with it out.
-
-    Parameters
-    ----------
-    least : (n, c, 3) longitudinal, lateral and normal forces of least norm.
-    directions : (n, 3 c, k) orthonormal columns of the family.
-    is_wheel : (c,) contacts that friction holds; blades hold without.
     """
     n, c, _ = least.shape
     by_contact = directions.reshape(n, c, 3, directions.shape[2])

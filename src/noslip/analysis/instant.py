@@ -671,15 +671,6 @@ def state_at(
 ) -> tuple[System, Start, Array]:
     """The system at a state, in rows, speeds and on the branch that determine the motion there.
 
-    Parameters
-    ----------
-    system : compiled system.
-    state : coordinates and speeds, completed consistently; or a completed start.
-    time : s.
-    speed_inputs : (nw,).
-    parameters : values that differ from the nominal ones.
-    need : what must be determined: "dynamics" or "kinematics".
-
     Returns
     -------
     here, start, params : the system, the state in its speeds, and the parameters (np,).
@@ -798,15 +789,7 @@ def bearing_rows(system: System) -> list[int]:
 def _instant_parts(
     system: System, forces: Array, multipliers: Mapping[str, Array], wrenches: Array
 ) -> tuple[dict[str, dict[str, Array]], dict[str, dict[str, Array]]]:
-    """Reactions by owner and part, and wrenches of joints on their children, of n states.
-
-    Parameters
-    ----------
-    system : whose they are.
-    forces : (n, contacts, 2, 3) contact points, and forces there.
-    multipliers : row → (n,).
-    wrenches : (n, joints, 3, 3) points, forces and moments.
-    """
+    """Reactions by owner and part, and wrenches of joints on their children, of n states."""
     kin, reactions = system.kinematics, _by_owner(multipliers)
     for k, trace in enumerate(kin.contacts):
         entry = reactions.setdefault(trace.contact.name, {})

@@ -191,13 +191,7 @@ def modes_text(modes: Sequence[Mode]) -> list[str]:
 
 
 def state_groups(A: Array, coordinates: Sequence[str], states: Sequence[str]) -> tuple[str, ...]:
-    """Group of each state: a coordinate with the speed that is its rate; or the state itself.
-
-    Parameters
-    ----------
-    A : (n, n) of ẋ = A x, coordinates first.
-    coordinates, states : names.
-    """
+    """Group of each state: a coordinate with the speed that is its rate; or the state itself."""
     groups = list(states)
     for k, name in enumerate(coordinates):
         row = np.abs(A[k])
@@ -400,14 +394,7 @@ def _elected(votes: Mapping[str, Array], count: int) -> dict[int, str]:
 
 
 def followed(values: Array, eigenvalues: Complex, vectors: np.ndarray) -> NDArray[np.intp]:
-    """(n, k) places in each row of eigenvalues, with each column one branch.
-
-    Parameters
-    ----------
-    values : (n,) rising.
-    eigenvalues : (n, k).
-    vectors : (n, k, k), or empty: then eigenvalues alone decide.
-    """
+    """(n, k) places in each row of eigenvalues, with each column one branch."""
     from scipy.optimize import linear_sum_assignment
 
     first = eigenvalues[0]
@@ -477,16 +464,7 @@ def paired(branches: Complex, bound: float) -> list[list[int]]:
 def behavior(
     x: Array, branches: Complex, ends: Sequence[float], bound: float, unit: str = ""
 ) -> str:
-    """Describe a mode, such as "oscillates above ≈ 0.65 m/s, grows below 4.29 m/s".
-
-    Parameters
-    ----------
-    x : (n,) values of the parameter.
-    branches : (n, 1) or (n, 2) its eigenvalues.
-    ends : values at which stability is known to change.
-    bound : size below which a part is zero.
-    unit : of the parameter.
-    """
+    """Describe a mode, such as "oscillates above ≈ 0.65 m/s, grows below 4.29 m/s"."""
     largest = branches.real.max(axis=1)
     grows, decays = largest > bound, largest < -bound
     turns = np.abs(branches[:, 0].imag) > bound

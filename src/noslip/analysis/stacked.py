@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 def one_variant(
     system: System, what: str, state: Mapping[str, float], inputs: Array, parameters: Array
 ) -> Variants:
-    """The batch of one that a single call is, of values that are checked.
-
-    Parameters
-    ----------
-    system : with rows that are independent at these parameters.
-    what : the work, for messages.
-    state : values by name.
-    inputs, parameters : (nu,) and (np,).
-    """
+    """The batch of one that a single call is, of values that are checked."""
     return Variants(
         system=system,
         what=what,

@@ -184,15 +184,7 @@ class CSource:
     def function(
         self, name: str, program: Program, arguments: str, names: Sequence[str]
     ) -> list[str]:
-        """Lines of a static function that stores the outputs of a program in `out`.
-
-        Parameters
-        ----------
-        name : after the prefix.
-        program : what it computes.
-        arguments : names of its arguments but the last, of those in `_ARGUMENTS`.
-        names : expression of each input value but the parameters.
-        """
+        """Lines of a static function that stores the outputs of a program in `out`."""
         prefix, real = self.prefix, f"{self.prefix}_real"
         params = [f"p->{p.name}" for p in self.system.model.parameters]
         inputs = [*names, *params]
@@ -265,12 +257,6 @@ def c_source(
     own_sine: bool = False,
 ) -> CSource:
     """Check a system and what is asked of it, and find the choices of independent speeds.
-
-    Parameters
-    ----------
-    system : compiled system.
-    where : for messages.
-    prefix, precision, controller, start, own_sine : options of the target.
 
     Raises
     ------

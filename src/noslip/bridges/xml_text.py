@@ -183,15 +183,7 @@ def parse_xml(text: str, file: str) -> XmlElement:
 def read_document(
     path: str | os.PathLike[str], tag: str, name: str, other: str
 ) -> tuple[str, XmlElement]:
-    """Name of a file, and its root element, which must have a tag.
-
-    Parameters
-    ----------
-    path : of the file.
-    tag : of its root.
-    name : of the format, for messages.
-    other : what to do with a document of another kind.
-    """
+    """Name of a file, and its root element, which must have a tag."""
     file = os.fspath(path)
     fix = f"give a file of {name}; meshes are files of their own"
     root = parse_xml(read_text(file, ModelError, fix, max_bytes=MAX_BYTES), file)

@@ -167,12 +167,7 @@ class PlantWords:
         return not any((*given, self.sensors, self.actuators, is_estimated))
 
     def plant(self, model: Model, system: System) -> Plant | None:
-        """Plant that the options describe; None if it is the model.
-
-        Parameters
-        ----------
-        model, system : that the controller knows.
-        """
+        """Plant that the options describe; None if it is the model."""
         import noslip as ns
         from noslip.analysis import split_changes
         from noslip.control import parse_sensor, parse_signal
@@ -527,13 +522,7 @@ def read_constants(
 def named_values(
     system: System, changes: tuple[str, ...]
 ) -> tuple[dict[str, float], dict[str, float | str], dict[str, float]]:
-    """Values of --set at one state: start values, inputs and parameters; other names are refused.
-
-    Parameters
-    ----------
-    system : of the model, by any formulation; costates are start values.
-    changes : NAME=VALUE pairs.
-    """
+    """Values of --set at one state: start values, inputs, parameters; other names are refused."""
     from noslip.simulation import units_by_name
 
     values = read_changes(system.model, changes)

@@ -112,12 +112,7 @@ class Output:
     audit: bool = True
 
     def target(self, name: str) -> Path:
-        """The folder to make, after checking that it may be made.
-
-        Parameters
-        ----------
-        name : of the folder in ``runs/`` if none was asked for.
-        """
+        """The folder to make, after checking that it may be made."""
         from noslip.base import OutputFolder
 
         asked = self.folder

@@ -305,13 +305,7 @@ class CustomController(AbstractController):
 
 
 def check_gains(law: AbstractControllerPlan, *names: str) -> None:
-    """Refuse gains that are negative, which lead away, or no numbers.
-
-    Parameters
-    ----------
-    law : a controller.
-    names : of its gains, single ones or tuples.
-    """
+    """Refuse gains that are negative, which lead away, or no numbers."""
     for name in names:
         gain = getattr(law, name)
         for value in gain if isinstance(gain, tuple) else (gain,):
@@ -327,14 +321,7 @@ def check_gains(law: AbstractControllerPlan, *names: str) -> None:
 def limited(
     inputs: Sequence[ForceInput | SpeedInput], values: ca.SX, limits: Mapping[str, float]
 ) -> dict[str, ca.SX]:
-    """Inputs by name, held within their limits.
-
-    Parameters
-    ----------
-    inputs : of the model.
-    values : (n,) one for each.
-    limits : input name → largest magnitude.
-    """
+    """Inputs by name, held within their limits."""
     result = {}
     for k, i in enumerate(inputs):
         bound = limits.get(i.name, math.inf)

@@ -381,13 +381,7 @@ class AccelerationResolved(AbstractController):
 
 
 def reference_forces(system: System, eta_r: ca.SX, etadot_r: ca.SX) -> ca.SX:
-    """M η̇_r + C(q, η) η_r − Q of (1), (nf,).
-
-    Parameters
-    ----------
-    system : without speed inputs.
-    eta_r, etadot_r : (nf,) reference speeds and their rates, of any symbols.
-    """
+    """M η̇_r + C(q, η) η_r − Q of (1), (nf,)."""
     kin = system.kinematics
     tree, s = kin.tree, kin.symbols
     motion = at_mass_centers(tree, twists(tree, s.v))

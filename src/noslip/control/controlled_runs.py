@@ -825,13 +825,7 @@ _TOLD: dict[str, Any] = {
 
 
 def text_faults(model: Model, known: Vocabulary) -> Iterator[Finding]:
-    """Findings about the texts of a scenario: paths, timing, controller, sensors and actuators.
-
-    Parameters
-    ----------
-    model : with a scenario.
-    known : its names.
-    """
+    """Findings about the texts of a scenario: paths, timing, controller, sensors and actuators."""
     scenario = model.scenario
     assert scenario is not None
     for k, text in enumerate(scenario.path):

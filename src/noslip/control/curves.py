@@ -829,13 +829,7 @@ def bent_position(
 
 
 def displacement(v: Any, bend: Any) -> tuple[Any, Any]:
-    """(1): displacement along and across the first tangent, for numbers or traced scalars.
-
-    Parameters
-    ----------
-    v : arc length.
-    bend : a₀, a₁, …, of the curvature.
-    """
+    """(1): displacement along and across the first tangent, for numbers or traced scalars."""
     powers, power = [], v
     for a in bend:
         powers.append(a * power)

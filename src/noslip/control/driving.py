@@ -255,14 +255,6 @@ def find_balance(
 
     It must be free to move, with named angles of which the first is its heading, on ground that
     is level; and it must run straight and be kept so by its motors.
-
-    Parameters
-    ----------
-    system : compiled system.
-    values : (np,) parameter vector.
-    wheel : name of the speed of the wheel that is driven.
-    motors : inputs that drive and balance.
-    length : of the model, m.
     """
     base = system.kinematics.tree.nodes[0]
     known = system.model.parameter_values(values)
@@ -642,16 +634,7 @@ def accelerations(
 def _riding_controls(
     system: System, values: Array, wanted: set[str], length: float, *, by_hand: bool
 ) -> DriveControls | None:
-    """The channels of what must be balanced; None for what need not or cannot be.
-
-    Parameters
-    ----------
-    system : compiled system.
-    values : (np,) parameter vector.
-    wanted : inputs that may be used.
-    length : of the model, m.
-    by_hand : let nothing keep it upright.
-    """
+    """The channels of what must be balanced; None for what need not or cannot be."""
     inputs = {i.name: i.unit for i in system.model.inputs if i.name in wanted}
     joints = {name: motor_joint(system, name) for name in inputs}
     motors = tuple(n for n, node in joints.items() if node is not None and node.parent >= 0)
@@ -897,16 +880,7 @@ class Rider(AbstractCommandLaw):
 def make_rider(
     controls: DriveControls, balance: Balance, t: float, speed: float, q: Array, v: Array
 ) -> Rider:
-    """A rider who runs straight, or goes on in the turn that a state is in, whichever is nearer.
-
-    Parameters
-    ----------
-    controls : what is commanded.
-    balance : what keeps it upright.
-    t : s.
-    speed : m/s.
-    q, v : the state.
-    """
+    """A rider who runs straight, or goes on in the turn that a state is in, whichever is nearer."""
     first = balance.operating_point(speed, 0.0)
     with suppress(SimulationError):
         turn = balance.operating_point(speed, balance.turning(q, v), first)

@@ -182,13 +182,7 @@ def _holding(system: System, follower: Follower, values: Array) -> Follower:
 
 
 def undriven_speeds(system: System, inputs: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Independent speeds that no force input drives, by themselves or through others.
-
-    Parameters
-    ----------
-    system : compiled system.
-    inputs : names of force inputs in use; all of them by default.
-    """
+    """Independent speeds that no force input drives, by themselves or through others."""
     eq, kin = system.equations, system.kinematics
     names = [i.name for i in system.model.inputs]
     used = [names.index(name) for name in inputs if name in names] or list(range(len(names)))
@@ -464,13 +458,7 @@ def _follower(
 
 
 def can_slide(system: System, values: Array) -> bool:
-    """Whether the base can move sideways at all its points.
-
-    Parameters
-    ----------
-    system : compiled system.
-    values : (np,) parameter vector.
-    """
+    """Whether the base can move sideways at all its points."""
     return _survey(system, values).slides
 
 
@@ -506,14 +494,7 @@ TURNING = 0.5
 
 
 def choose_follower(system: System, values: Array, follower: Follower | str | None) -> Follower:
-    """Follower of a path: the given fields, and the others found from the constraints.
-
-    Parameters
-    ----------
-    system : compiled system.
-    values : (np,) parameter vector.
-    follower : what of it is known, or the name of the body whose axle follows.
-    """
+    """Follower of a path: the given fields, and the others found from the constraints."""
     given = Follower(body=follower) if isinstance(follower, str) else follower or Follower()
     _check_given(system, given)
     chosen = {
@@ -661,26 +642,13 @@ def slip_free(system: System, values: Array) -> System | None:
 def smooth_enough(
     system: System, path: AbstractPath, follower: Follower
 ) -> tuple[AbstractPath, tuple[str, ...]]:
-    """A path that leaves its smoothness open, as smooth as continuous forces need; and a note.
-
-    Parameters
-    ----------
-    system : compiled system.
-    path : as given.
-    follower : what follows it.
-    """
+    """A path that leaves its smoothness open, as smooth as continuous forces need; and a note."""
     motion = motion_along(path, timing_law(None, system, path, follower), follower)
     return smoothed(path, motion.order(system))
 
 
 def smoothed(path: AbstractPath, needed: int) -> tuple[AbstractPath, tuple[str, ...]]:
-    """A path that leaves its smoothness open, as smooth as continuous forces need; and a note.
-
-    Parameters
-    ----------
-    path : as given.
-    needed : the highest derivative of its curvature that must not jump.
-    """
+    """A path that leaves its smoothness open, as smooth as continuous forces need; and a note."""
     if not curvature_jumps(path, needed):
         return path, ()
     order = needed + 1
@@ -700,13 +668,6 @@ def turn_at_cusps(
     limits: Mapping[str, float] | None = None,
 ) -> tuple[AbstractPathMotion, tuple[str, ...]]:
     """A motion that stands at cusps as long as its steering needs to turn there; and notes.
-
-    Parameters
-    ----------
-    system : compiled system.
-    motion : along the path.
-    follower : what follows it, with the rate of the steering.
-    limits : of inputs by name, among them speed inputs that steer.
 
     Raises
     ------

@@ -503,15 +503,6 @@ def linearize_along(
 ) -> MotionLinearization:
     """A(t) and B(t) of (1) along a motion, exact at each sample.
 
-    Parameters
-    ----------
-    system : compiled system.
-    motion : what to follow.
-    reference_start : (nq,) reference configuration at the start.
-    duration : s.
-    samples : times at which the motion is linearized.
-    parameters : values that differ from the nominal ones.
-
     Raises
     ------
     SimulationError : for quaternions, and for a duration or number of samples that cannot be.

@@ -295,14 +295,7 @@ def assign(target: object, **fields: Any) -> None:
 
 
 def choose(p: ca.SX, starts: Sequence[float], columns: Sequence[ca.SX]) -> ca.SX:
-    """The column k for starts[k] ≤ p < starts[k + 1]; the first and the last go on forever.
-
-    Parameters
-    ----------
-    p : traced scalar.
-    starts : (n,) rising; the first is not looked at.
-    columns : (n,) columns of one length.
-    """
+    """The column k for starts[k] ≤ p < starts[k + 1]; the first and the last go on forever."""
     if len(columns) == 1:
         return columns[0]
     half = len(columns) // 2

@@ -104,13 +104,7 @@ class AbstractPathMotion(AbstractMotion):
 
     @abc.abstractmethod
     def errors(self, system: System, run: Trajectory) -> PathErrors:
-        """Errors along a run of what follows.
-
-        Parameters
-        ----------
-        system : compiled system.
-        run : with the columns of this motion's states.
-        """
+        """Errors along a run of what follows."""
 
     def check_feed_forward(self, system: System) -> None:
         """Refuse, without feedback, what no finite forces can do."""

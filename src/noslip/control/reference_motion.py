@@ -306,13 +306,7 @@ class ReferenceProgram:
         return self._compiled("motion", lambda: [self.reference.rates])
 
     def evaluate(self, t: Array, states: Array, parameters: Array) -> list[Array]:
-        """y, q, v, η, u, [w; ẇ] and ẏ − N_y v at n times, each (n, …).
-
-        Parameters
-        ----------
-        t, states : (n,) and (n, nz).
-        parameters : (np,) of the model.
-        """
+        """y, q, v, η, u, [w; ẇ] and ẏ − N_y v at n times, each (n, …)."""
         r, kin = self.reference, self.system.kinematics
         known = np.concatenate([parameters, r.motion.parameter_values])
         values = self._compiled("reference", self._values)
@@ -351,15 +345,7 @@ def reference_program(
     *,
     is_driven: bool = True,
 ) -> ReferenceProgram:
-    """The reference of a motion with its cached code; other parameter values reuse it.
-
-    Parameters
-    ----------
-    system : compiled system, which keeps the code.
-    motion : what is prescribed.
-    inputs : names of the force inputs to use; all of them by default.
-    is_driven : whether (3) is part of it.
-    """
+    """The reference of a motion with its cached code; other parameter values reuse it."""
     key = (program_key(motion, inputs), is_driven)
     traced = system.cached(
         ("traced reference", key),
@@ -1004,16 +990,7 @@ def integrate_reference(
     parameters: Array,
     tolerance: float,
 ) -> Array:
-    """(n, nz) states of a motion and its reference configuration, integrated over its kinks.
-
-    Parameters
-    ----------
-    program : of the motion.
-    q : (nq,) configuration at the start.
-    times, span : (n,) samples; start and end, s.
-    parameters : (np,) of the model.
-    tolerance : of the integration.
-    """
+    """(n, nz) states of a motion and its reference configuration, integrated over its kinks."""
     trace = program.reference.motion
     z = trace.start_with(q)
     states, reached = integrate(

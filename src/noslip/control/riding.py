@@ -70,13 +70,7 @@ EXACT, CHEAP = 0.01, 0.01
 
 
 def find_ride(system: System, values: Array) -> Balance | None:
-    """Find the balancing controller of a mechanism that needs one and has motors for it.
-
-    Parameters
-    ----------
-    system : compiled system.
-    values : (np,) parameter vector.
-    """
+    """Find the balancing controller of a mechanism that needs one and has motors for it."""
     if not system.model.inputs:
         return None
     with suppress(SimulationError):

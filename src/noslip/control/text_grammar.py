@@ -241,14 +241,7 @@ def form_words(base: type[AbstractForm]) -> tuple[str, ...]:
 
 
 def read_entries(text: str, kind: str, keys: list[str]) -> list[tuple[str, str]]:
-    """Keys and values of a text, in order; the first value may stand alone.
-
-    Parameters
-    ----------
-    text : ``word:key=value;key=value``.
-    kind : what it describes, for messages.
-    keys : known ones; a first value without a key is that of the first of them.
-    """
+    """Keys and values of a text, in order; the first value may stand alone."""
     where, rest = f"{kind} '{text}'", text.partition(":")[2]
     found: list[tuple[str, str]] = []
     for k, entry in enumerate(e for e in _SEPARATORS.split(rest) if e.strip()):

@@ -302,12 +302,6 @@ def timing_law(
 ) -> AbstractTiming:
     """The law of a vehicle on a path, from rest to rest between cusps.
 
-    Parameters
-    ----------
-    plan : how fast; unhurried if it is None.
-    system, path, follower : what is driven where.
-    given : as in `AbstractTimingPlan.on`.
-
     Raises
     ------
     SimulationError : if the law does not stop at the cusps.
@@ -346,17 +340,7 @@ def acceleration(
     curvature_rate: ca.SX,
     length: float,
 ) -> ca.SX:
-    """s̈ in m/s², traced: the total derivative of the speed.
-
-    Parameters
-    ----------
-    timing : the law.
-    t : time since the start, s.
-    s : arc length, m.
-    curvature : of the path at s, 1/m.
-    curvature_rate : dκ/ds there, 1/m².
-    length : of the whole path, m.
-    """
+    """s̈ in m/s², traced: the total derivative of the speed."""
     at = ca.SX.sym("t"), ca.SX.sym("s"), ca.SX.sym("kappa")
     rate = ca.SX.sym("rate")
     speed = ca.SX(timing.speed(*at, length))

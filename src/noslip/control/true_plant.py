@@ -955,13 +955,7 @@ def parse_sensor(text: str) -> Sensor | AbstractInstrument:
 
 
 def plant_of(system: System, plant: Plant | Mapping[str, float] | None) -> Plant | None:
-    """A plant, of its parameters and start values by name too.
-
-    Parameters
-    ----------
-    system : that the controller knows.
-    plant : a plant, or names → values.
-    """
+    """A plant, of its parameters and start values by name too."""
     if plant is None or isinstance(plant, Plant):
         return plant
     own = {p.name for p in system.model.parameters}

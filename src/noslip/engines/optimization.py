@@ -483,11 +483,6 @@ def hoist(program: Program, shared: Collection[int]) -> tuple[Program, Program]:
     """Operations on parameters alone taken out of a program: what is left, and what makes them.
 
     What is left has the hoisted values behind its parameters; the other makes these values.
-
-    Parameters
-    ----------
-    program : to be split.
-    shared : parameters that the hoisted operations may take.
     """
     first, given = sum(program.input_sizes[:3]), program.num_given
     num_inputs = sum(program.input_sizes)
@@ -625,13 +620,7 @@ def whole(program: Program) -> PartedProgram:
 
 
 def cut(program: Program, *, with_loops: bool = True) -> PartedProgram:
-    """A program as parts: loops where its operations repeat, and straight-line code.
-
-    Parameters
-    ----------
-    program : a long one.
-    with_loops : whether there may be loops.
-    """
+    """A program as parts: loops where its operations repeat, and straight-line code."""
     loops = _loops(program, _operand_table(program)) if with_loops else []
     repeated = sum(loop.stop - loop.start for loop in loops)
     if repeated < LEAST_REPEATED * program.num_operations:

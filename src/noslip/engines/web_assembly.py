@@ -220,14 +220,7 @@ _NAME = re.compile(r"@([\w.$]+)")
 
 
 def _linked(texts: Sequence[str], tables: Collection[str], own: Collection[str]) -> str:
-    """One text of several: what differs between them, and calls what differs, is renamed.
-
-    Parameters
-    ----------
-    texts : that define names of their own.
-    tables : names that mean the same in all.
-    own : names that each has for itself.
-    """
+    """One text of several: what differs between them, and calls what differs, is renamed."""
     first, known = texts[0], _definitions(texts[0])
     joined = [first]
     for k, text in enumerate(texts[1:], 1):
@@ -261,14 +254,7 @@ def _defines(found: re.Match[str]) -> str:
 def compile_module(
     text: str, tables: Iterable[LookupTable] = (), functions: Collection[str] = (KERNEL,)
 ) -> WebModule:
-    """The module of an LLVM text.
-
-    Parameters
-    ----------
-    text : with all that it calls, as for a thread of a GPU.
-    tables : that it looks up; they are written into the module.
-    functions : what it exports.
-    """
+    """The module of an LLVM text."""
     known = {table.symbol: table_values(table, text) for table in tables}
     return _compiled(text, tuple(functions), tuple((k, v.tobytes()) for k, v in known.items()))
 

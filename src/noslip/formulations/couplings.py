@@ -310,11 +310,6 @@ class ActuatedSplit:
 def actuated_split(equations: Equations, actuated: Sequence[str] = ()) -> ActuatedSplit | None:
     """The matrices of (1); None where the actuated speeds do not carry the base.
 
-    Parameters
-    ----------
-    equations : by any formulation.
-    actuated : speeds θ̇_a; those that an input drives alone, by default.
-
     Raises
     ------
     FormulationError : if there is no such speed, or those given do not determine the motion.
@@ -533,13 +528,7 @@ def complement_objects(
 
 
 def applied_wrenches(equations: Equations, seen: Kinematics) -> dict[str, tuple[ca.SX, str, str]]:
-    """Index → stacked wrench [moment; force], meaning and equations: w^A, w^G, w^D, w^S, w^R.
-
-    Parameters
-    ----------
-    equations : by any formulation.
-    seen : their kinematics, with the poses in the axes of the wrenches.
-    """
+    """Index → stacked wrench [moment; force], meaning and equations: w^A, w^G, w^D, w^S, w^R."""
     kin, tree = equations.kinematics, seen.tree
     back = joint_rates(seen).T
     known = {

@@ -233,14 +233,7 @@ def _welded(
 
 
 def generalized_inertia(tree: Tree, columns: list[list[Pair]], S: ca.SX) -> ca.SX:
-    """I_jk = Σ_bodies ω_j·I ω_k + m c̃_j·c̃_k + Σ_rotors A S_j S_k, symmetric by construction.
-
-    Parameters
-    ----------
-    tree : of the bodies.
-    columns : unit-speed twists.
-    S : (nv, n) tree speeds of the columns.
-    """
+    """I_jk = Σ_bodies ω_j·I ω_k + m c̃_j·c̃_k + Σ_rotors A S_j S_k, symmetric by construction."""
     n = len(columns)
     inertia = ca.SX.zeros(n, n)
     # one column of all ω and c̃ each, and of all momenta

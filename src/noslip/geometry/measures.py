@@ -196,10 +196,6 @@ def relative_equilibrium(
 
     Only those along which symmetries keep the volume of (q, η) count, so that the trace is that of
     the reduced linearization.
-
-    Parameters
-    ----------
-    solved : η̇ without forces. theta : θ_i.
     """
     if not symmetries:
         return None

@@ -190,12 +190,7 @@ def momentum_equations(
     fields: Sequence[Field],
     count: int,
 ) -> tuple[MomentumEquation, ...]:
-    """(1) of the admissible combinations of symmetries that are not admissible by themselves.
-
-    Parameters
-    ----------
-    names, fields : those symmetries. count : how many such combinations there are.
-    """
+    """(1) of the admissible combinations of symmetries that are not admissible by themselves."""
     chart, kin = frame.chart, equations.kinematics
     if not count or equations.auxiliary_states.numel() or equations.forces.loads:
         return ()

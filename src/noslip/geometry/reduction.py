@@ -215,12 +215,7 @@ class ChaplyginReduction:
 
 
 def velocity_form(frame: FieldFrame, base: Sequence[int] | None = None) -> VelocityForm | None:
-    """(1) in the coordinates that carry the motions best; None if no coordinates do.
-
-    Parameters
-    ----------
-    base : places of the coordinates that are to carry the motions.
-    """
+    """(1) in the coordinates that carry the motions best; None if no coordinates do."""
     chart, fields = frame.chart, frame.generators
     m = len(fields)
     values = chart.values(fields)
@@ -298,13 +293,7 @@ def chaplygin_reduction(
     fields: Sequence[Field],
     dimension: int,
 ) -> ChaplyginReduction | None:
-    """The group of symmetries that best shares the configurations with the motions.
-
-    Parameters
-    ----------
-    names, fields : symmetries, as many as are independent.
-    dimension : of the configurations.
-    """
+    """The group of symmetries that best shares the configurations with the motions."""
     chart, m = frame.chart, len(frame.generators)
     size = dimension - m
     if size < 1 or size > len(fields):

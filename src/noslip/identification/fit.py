@@ -1129,14 +1129,7 @@ def _inside(problem: _Problem, theta: Array, slope: Array) -> list[int]:
 def check_determined(
     problem: _Problem, R: Array, unknowns: Sequence[_Unknown], theta: Array
 ) -> None:
-    """Refuse data that do not determine the unknowns; the message names the combination.
-
-    Parameters
-    ----------
-    problem : the fit.
-    R : (n, k) derivatives of the weighted residuals.
-    unknowns, theta : those of the columns, and their values.
-    """
+    """Refuse data that do not determine the unknowns; the message names the combination."""
     if not unknowns:
         return
     sizes = np.array([u.size for u in unknowns])

@@ -838,12 +838,6 @@ def unplaced_rows(
 ) -> dict[str, str]:
     """Rows that do not say where they act, each with the reason.
 
-    Parameters
-    ----------
-    rows : with their velocity forms.
-    speeds : names of the tree speeds.
-    samples : (t, q) at which work is compared.
-
     Raises
     ------
     ModelError : if a row is told to act where it would do other work.

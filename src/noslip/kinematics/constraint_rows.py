@@ -780,13 +780,7 @@ class Literals:
 
 
 def term_sizes(symbols: Symbols, velocities: ca.SX, literals: Literals) -> TermSizes:
-    """Σ |∂r/∂δ_i| of the rows r = A v, (1), as a function of t, q, v and the parameters.
-
-    Parameters
-    ----------
-    symbols : that the rows are traced in.
-    velocities : (nc,) rows A v + a, traced with `literals` for numbers.
-    """
+    """Σ |∂r/∂δ_i| of the rows r = A v, (1), as a function of t, q, v and the parameters."""
     moving = ca.jtimes(velocities, symbols.v, symbols.v)  # A v without a
     inputs = [symbols.t, symbols.q, symbols.v, symbols.w, symbols.params, literals.symbols]
     disturbed, delta = _disturbed(inputs, moving)

@@ -183,15 +183,7 @@ def find_elimination(
     scale: Array,
     independent: set[int] | None,
 ) -> Elimination | None:
-    """An order of elimination for all rows, or None if there is none.
-
-    Parameters
-    ----------
-    inputs : names of the speeds that speed inputs state.
-    numbers : values of a traced vector at generic configurations, (samples, size).
-    scale : (nv,) a length for angular speeds, else 1.
-    independent : speeds that must stay independent, or None to choose.
-    """
+    """An order of elimination for all rows, or None if there is none."""
     given: dict[int, int] = {}
     waiting: list[_Row] = []
     by_name = {trace.contact.name: trace for trace in contacts}
@@ -453,14 +445,7 @@ class BasisAtContact:
 def find_rolling_base(
     tree: Tree, whole: Sequence[ContactTrace], v: ca.SX, reader: Reader
 ) -> RollingBase | None:
-    """The first body on a free joint that rolls on the ground, with all its wheels, or None.
-
-    Parameters
-    ----------
-    tree : of the mechanism.
-    whole : contacts of which all three rows are kept.
-    v : tree speeds.
-    """
+    """The first body on a free joint that rolls on the ground, with all its wheels, or None."""
     paths = {t.contact.name: path for t in whole if (path := path_from_base(tree, t, reader))}
     # a wheel on a fork is none: its contact point moves against the base as the fork turns
     feet = [name for name, path in paths.items() if len(path) < 3]

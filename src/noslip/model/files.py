@@ -105,11 +105,6 @@ class _Stop(Exception):
 def line_numbers(text: str) -> dict[Path, int]:
     """The line (from 1) at which each key path of a TOML text first appears.
 
-    Parameters
-    ----------
-    text : str
-        A TOML document; of one that has a mistake, the part before it.
-
     Returns
     -------
     dict
@@ -751,11 +746,6 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
 def read_model(path: str | os.PathLike[str]) -> tuple[Model, tuple[Fault, ...]]:
     """The model that a file describes, and warnings about what is unusual in it.
-
-    Parameters
-    ----------
-    path : str or path
-        A model file; docs/model-files.md lists its keys.
 
     Raises
     ------

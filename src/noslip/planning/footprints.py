@@ -392,14 +392,7 @@ class Surroundings:
     def near(
         self, x: Array, slots: int, members: Any, offset: Array | None = None
     ) -> list[tuple[Any, Array, Array]]:
-        """Of each outline (n, slots) nearest pieces among some, their distances and directions.
-
-        Parameters
-        ----------
-        x : (n, nx) states.
-        members : places of pieces.
-        offset : (n, 2) their displacement.
-        """
+        """Of each outline (n, slots) nearest pieces among some, their distances and directions."""
         result = []
         members = np.asarray(members, dtype=int)
         for outline, corners in zip(self.outlines, self.corners_at(x), strict=True):
@@ -424,12 +417,7 @@ class Surroundings:
         return result
 
     def clearance(self, run: Trajectory, wanted: float = 0.0) -> Clearance:
-        """Least distance along a run, by (1).
-
-        Parameters
-        ----------
-        wanted : distance below which pairs are listed.
-        """
+        """Least distance along a run, by (1)."""
         system = self.system
         names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
         names += [q.name for q in system.auxiliary_states]

@@ -238,16 +238,7 @@ class NonlinearProgram:
         warm: Solution | None = None,
         watch: Callable[[], bool] | None = None,
     ) -> Solution:
-        """Solve by IPOPT.
-
-        Parameters
-        ----------
-        start : first w.
-        bounds, row_bounds : of variables and rows.
-        options : of IPOPT.
-        warm : a solution of the same shape whose multipliers are a good guess.
-        watch : asked after every iteration whether to stop.
-        """
+        """Solve by IPOPT."""
         began = time.perf_counter()
         key = tuple(sorted(options.items()))
         if key not in self._solvers:

@@ -47,13 +47,7 @@ class SmallErrors(NamedTuple):
 
 
 def linearized(t: Transcription, w: Array, steps: Array) -> SmallErrors:
-    """The collocation's equations, differentiated at a solution.
-
-    Parameters
-    ----------
-    w : the variables.
-    steps : (N,) lengths of the intervals, s.
-    """
+    """The collocation's equations, differentiated at a solution."""
     n, nx, nc, d = t.num_intervals, t.nx, t.nc, DEGREE
     code, block = t.motion.code, t.motion
     entries = code.jacobian(w[block.variables], block.data)
@@ -82,13 +76,7 @@ def linearized(t: Transcription, w: Array, steps: Array) -> SmallErrors:
 
 
 def growth(F: Array, sizes: Array) -> float:
-    """Largest factor by which an error grows from a node to a later one.
-
-    Parameters
-    ----------
-    F : (N, nx, nx) of (1).
-    sizes : (nx,) of the states.
-    """
+    """Largest factor by which an error grows from a node to a later one."""
     scaled = F * sizes / sizes[:, None]
     most, product = 1.0, np.eye(len(sizes))
     for step in scaled:

@@ -145,12 +145,7 @@ def state_names(system: System) -> list[str]:
 def read_mark(
     system: System, given: Mapping[str, Any], what: str, *, rest: bool, where: str
 ) -> Mark:
-    """A goal or a waypoint.
-
-    Parameters
-    ----------
-    rest : whether speeds that it does not name are zero.
-    """
+    """A goal or a waypoint."""
     if not isinstance(given, Mapping) or not given:
         raise PlanError(
             f"the {what} is {given!r:.60}", where, f"name quantities: {what}={{'base.x': 2.5}}"

@@ -233,13 +233,7 @@ def all_states(system: System) -> tuple[list[str], ca.SX, ca.SX]:
 
 
 def reduced(system: System, wanted: ca.SX, names: set[str]) -> MotionSymbols:
-    """The states that some expressions and names need, and all that their rates depend on.
-
-    Parameters
-    ----------
-    wanted : expressions that the task looks at.
-    names : states that it names.
-    """
+    """The states that some expressions and names need, and all that their rates depend on."""
     states = motion_states(system)
     known, x, rates = states.names, states.x, states.rates
     rows, columns = ca.jacobian_sparsity(rates, x).get_triplet()

@@ -66,14 +66,7 @@ class Nodes:
         make: Callable[[], Any],
         change: Callable[[Any], None] | None = None,
     ) -> Any:
-        """The node at a path: the old one if its content is the same, a changed or a new one else.
-
-        Parameters
-        ----------
-        content : numbers, words and arrays that say what it looks like.
-        make : makes it, replacing what is there.
-        change : gives an old node the new content, where that can be done.
-        """
+        """The node at a path: the old one if its content is the same, else a changed or a new one."""
         self._put.add(path)
         old = self._there.get(path)
         if old is not None and _same(old[0], content):

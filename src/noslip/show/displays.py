@@ -47,13 +47,7 @@ WIDTH, HEIGHT = 360, 240
 
 
 def portrait(model: Model, *, width: int = WIDTH, height: int = HEIGHT) -> Image | None:
-    """A picture of a model, as its scenario starts; None for a model that has no start.
-
-    Parameters
-    ----------
-    model : checked model.
-    width, height : pixels.
-    """
+    """A picture of a model, as its scenario starts; None for a model that has no start."""
     from noslip.scene import Film
 
     try:

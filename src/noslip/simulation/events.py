@@ -115,13 +115,7 @@ def _texts(force: Any) -> list[str]:
 def without_border(
     watched: Mapping[str, str], index: int, time: float, before: dict[str, float]
 ) -> dict[str, str]:
-    """Switching functions after a switch, without one that is crossed again at once.
-
-    Parameters
-    ----------
-    watched : all switches; `index` is that of the last one, at `time`, s.
-    before : when borders were crossed last, s; this one is noted.
-    """
+    """Switching functions after a switch, without one that is crossed again at once."""
     where = list(watched)[index]
     if BORDER not in where:
         return dict(watched)
@@ -153,14 +147,7 @@ def _switch_texts(
 def check_chatter(
     system: System, watched: Mapping[str, str], index: int, times: list[float], duration: float
 ) -> None:
-    """Refuse a run that switches without end, as dry friction does where a body would stick.
-
-    Parameters
-    ----------
-    watched : all switches; `index` is that of the last one.
-    times : of all switches so far, s.
-    duration : of the run, s.
-    """
+    """Refuse a run that switches without end, as dry friction does where a body would stick."""
     if len(times) < JUDGED or times[-1] - times[-JUDGED] > LEAST * duration:
         return
     where, zero = list(watched.items())[index]
@@ -379,15 +366,7 @@ def check_pressed(
 def pulling_start(
     system: System, event: str, force: float, t: float, which: str = ""
 ) -> SimulationError:
-    """The error of a start at which the ground would have to pull.
-
-    Parameters
-    ----------
-    system : that starts.
-    event : one of :class:`OwnEvents`, and its value, the normal force.
-    t : s.
-    which : of several starts, to end the place with.
-    """
+    """The error of a start at which the ground would have to pull."""
     contact = event.removesuffix(" lifts off")
     return SimulationError(
         f"contact '{contact}' would have to pull with {-force:.4g} N at the start",
@@ -402,14 +381,7 @@ def trace_events(
     texts: Mapping[str, str | ca.SX],
     definitions: Mapping[str, str | ca.SX] | None,
 ) -> EventValues:
-    """Values of events in the symbols of a system.
-
-    Parameters
-    ----------
-    system : whose symbols are used.
-    texts : what it is, such as ``"stop 'fell'"`` → expression.
-    definitions : as in :func:`read_expression`.
-    """
+    """Values of events in the symbols of a system."""
     angles = {name: trace() for name, trace in jumping_angles(system).items()}
     near = {name: ca.SX.sym(name) for name in angles}
     follow = {name: unwrapped_near(angle, near[name]) for name, angle in angles.items()}
@@ -443,12 +415,6 @@ def enclosures_program(system: System, events: EventValues, params: ca.SX) -> Pr
 
     It is a function of (t, box, inputs, params), where box = [Δt; x₋; x₊; ẋ₋; ẋ₊] holds from t to
     t + Δt. What depends on inputs or takes many operations is not enclosed: `BLIND`.
-
-    Parameters
-    ----------
-    system : in whose symbols the events are traced.
-    events : traced.
-    params : symbols of all parameters, angles at the last check included.
     """
     symbols, state = system.kinematics.symbols, system.state
     inputs, n = system.equations.inputs, state.numel()

@@ -298,20 +298,7 @@ class NativeLoop:
         max_step: float = np.inf,
         max_steps: int = 2**62,
     ) -> NativeRun:
-        """A run of the loop. Vectors are contiguous and of float64.
-
-        Parameters
-        ----------
-        start_time, end_time : s, in this order.
-        start_state : (ny,) y = [x; z].
-        parameters : of rates and project.
-        absolute_tolerance, relative_tolerance : of DOP853; the absolute one (ny,).
-        sample_times : (ns,) sorted, within the run.
-        base_inputs : (nb,) constants; those that a table drives are replaced.
-        projection_tolerance : residual that is left alone.
-        step : first step of DOP853, 0 to choose it; the fixed step of RK4.
-        max_step : longest step of DOP853.
-        """
+        """A run of the loop. Vectors are contiguous and of float64."""
         # finite if all its numbers are, but for huge ones
         size = start_state.dot(start_state) if start_state.size else np.nan
         if not (isfinite(size) or (start_state.size and np.all(np.isfinite(start_state)))):
@@ -521,12 +508,7 @@ class NativeRun:
                 return words.item(code)
 
     def record_steps(self, times: np.ndarray, states: np.ndarray) -> int:
-        """Run the loop until it ends or these are full of ends of steps; how many there are.
-
-        Parameters
-        ----------
-        times, states : (n,) and (n, ny), of a loop that records steps.
-        """
+        """Run the loop until it ends or these are full of ends of steps; how many there are."""
         words = self.words
         words[_STEP_TIMES] = address("step times", times)
         words[_STEP_STATES] = address("step states", states)

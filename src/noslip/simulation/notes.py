@@ -43,14 +43,7 @@ FAR, COARSE, CLOSE = 0.25, 3, 0.02
 
 
 def second_contact_notes(system: System, t: Array, q: Array, values: Array) -> tuple[str, ...]:
-    """A note for each contact on curved ground whose body is within its ground elsewhere.
-
-    Parameters
-    ----------
-    system : that was run.
-    t, q : (n,) s and (n, nq) samples.
-    values : of the parameters.
-    """
+    """A note for each contact on curved ground whose body is within its ground elsewhere."""
     contacts = [c for c in system.model.contacts if not c.is_flat]
     if not contacts or not len(t):
         return ()
@@ -153,14 +146,7 @@ def held_contacts(system: System) -> dict[str, str]:
 def watched_events(
     system: System, scale: float, inputs: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Events at which loads and the inputs of brakes fall below rounding.
-
-    Parameters
-    ----------
-    system : whose contacts are watched.
-    scale : a usual force, N.
-    inputs : of brakes that are watched → their expressions.
-    """
+    """Events at which loads and the inputs of brakes fall below rounding."""
     lifts = {
         f"{_EVENT}{name}": f"{load} + {ROUNDING * scale!r}"
         for name, load in held_contacts(system).items()
@@ -283,15 +269,7 @@ def usual_force(system: System) -> float:
 def first_lifts(
     system: System, scale: float, begins: Mapping[str, Array], times: Mapping[str, Array]
 ) -> dict[int, str]:
-    """Trajectory of a batch with `watched_events` → its first lift.
-
-    Parameters
-    ----------
-    system : that was run.
-    scale : of the forces, N, as `watched_events` had it.
-    begins : name of each load → (n, 2) at the start and at the end, N.
-    times : event → (n, 1) first crossing, s; NaN where there is none.
-    """
+    """Trajectory of a batch with `watched_events` → its first lift."""
     found: dict[int, tuple[float, str]] = {}
     for contact, column in held_contacts(system).items():
         first = times[f"{_EVENT}{contact}"][:, 0]

@@ -565,13 +565,7 @@ class RunOptions(NamedTuple):
         return self.step if self.method == "rk4" else self.max_step
 
     def absolute(self, num_states: int, atol: float | None = None) -> Array:
-        """(ny,) absolute tolerances; the work is integrated along but does not choose the steps.
-
-        Parameters
-        ----------
-        num_states : of the system, and of a law behind it.
-        atol : instead of the one asked for.
-        """
+        """(ny,) absolute tolerances; the work is integrated along but does not choose the steps."""
         system = self.system
         place = system.num_states - 1 if system.does_work else -1
         return _absolute(num_states, place, float(self.atol if atol is None else atol))

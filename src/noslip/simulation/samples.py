@@ -63,16 +63,7 @@ RANK_NEARLY_LOST = 1e-2
 def undefined_input(
     system: System, plan: InputPlan, t: float, state: Array, step: float, parameters: Array
 ) -> Fault | None:
-    """The input that is nan or infinite where a run ended or just ahead, if there is one.
-
-    Parameters
-    ----------
-    system : in whose speeds the state is.
-    plan : what gives the inputs.
-    t, state : time and [x; z] where the run ended.
-    step : that was to come, s.
-    parameters : of the model.
-    """
+    """The input that is nan or infinite where a run ended or just ahead, if there is one."""
     for time, place in _ahead(system, plan, t, state, step, parameters):
         values = current_inputs(plan, time, place)
         wrong = np.flatnonzero(~np.isfinite(values))
@@ -134,12 +125,6 @@ def singular_sentence(system: System, index: int, t: float, state: Array, values
 
     The mass matrix is found in the independent speeds. Where these do not determine the motion,
     because the rows lose rank in the others, it is no number, and inertia is not the cause.
-
-    Parameters
-    ----------
-    system : in whose speeds the run was.
-    index : which health value.
-    t, state, values : time, state and parameters of the model there.
     """
     measure, kin = system.singularity_measures[index], system.kinematics
     if measure.kind != "mass":
@@ -160,15 +145,7 @@ def singular_sentence(system: System, index: int, t: float, state: Array, values
 def not_passed(
     system: System, code: int, index: int, t: float, state: Array, values: Array, who: str
 ) -> str:
-    """Sentence on a singular configuration that only `simulate` can pass; empty otherwise.
-
-    Parameters
-    ----------
-    system : in whose speeds the run was.
-    code, index : how it ended, and at which singularity measure.
-    t, state, values : time, state and parameters of the model there.
-    who : what ends there, in the plural.
-    """
+    """Sentence on a singular configuration that only `simulate` can pass; empty otherwise."""
     kin = system.kinematics
     is_rank = code == rules.SINGULAR and system.singularity_measures[index].kind == "basis"
     if code not in (rules.SINGULAR, rules.PROJECTION_FAILED) or not kin.held_positions:
@@ -189,15 +166,7 @@ def not_passed(
 def broken_guard(
     system: System, generator: InputGenerator | None, t: float, state: Array, parameters: Array
 ) -> Fault | None:
-    """Fault of a law whose guard vanishes at a state, if that is why the run ended.
-
-    Parameters
-    ----------
-    system : in whose symbols the law is.
-    generator : the law.
-    t, state : time and [x; z].
-    parameters : of the model, then of the law.
-    """
+    """Fault of a law whose guard vanishes at a state, if that is why the run ended."""
     if generator is None or not generator.guards:
         return None
     symbols = system.kinematics.symbols

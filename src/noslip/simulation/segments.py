@@ -117,11 +117,6 @@ class Passage(NamedTuple):
     def crossings(self, values: Array, begin: float) -> list[tuple[float, int, float]]:
         """Time, place and sense, ±1, of zeros after `begin`, s, in the order of time.
 
-        Parameters
-        ----------
-        values : (n, ne) of what is watched, at the times of `beside`.
-        begin : from when to look, to the end of the passage.
-
         Raises
         ------
         PassageRefused : if a value that changes its sign is not smooth.
@@ -244,14 +239,6 @@ def passage(
     rtol: float,
 ) -> Passage:
     """Pass a singular configuration.
-
-    Parameters
-    ----------
-    place : the configuration.
-    integrate : gives times that were reached and states, with `FIT_TOLERANCE`.
-    known : times before, s, in order, and the state at one of them.
-    end : time and state where the run ended.
-    rtol : of the run.
 
     Raises
     ------

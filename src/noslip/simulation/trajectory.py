@@ -193,16 +193,7 @@ def new_netcdf(path: Path) -> Iterator[Any]:
 def add_variable(
     file: Any, name: str, dims: tuple[str, ...], values: NDArray, attributes: dict[str, str]
 ) -> None:
-    """Write a variable to an open NetCDF file, numbers or text.
-
-    Parameters
-    ----------
-    file : of `new_netcdf`, which has the dimensions.
-    name : of the variable.
-    dims : names of its dimensions.
-    values : an entry for each place of them.
-    attributes : such as ``units``.
-    """
+    """Write a variable to an open NetCDF file, numbers or text."""
     if values.dtype.kind == "U":
         import h5py
 
@@ -336,14 +327,7 @@ class _SpooledFile(io.RawIOBase):
 
 
 def check_file(path: str | Path, format: AbstractRunFormat, other: str) -> Path:
-    """The path of a file that can be written: its suffix says what is in it, its folder is there.
-
-    Parameters
-    ----------
-    path : of the file.
-    format : in which it is written.
-    other : what writes another one.
-    """
+    """The path of a file that can be written: a known suffix, in a folder that exists."""
     target = Path(path)
     if not target.name.lower().endswith(format.suffixes):
         raise SimulationError(

@@ -288,11 +288,6 @@ def moving_choice(system: System, tasks: tuple[str, ...]) -> Choice:
 
     A model without a scenario has neither a start nor inputs. A vehicle whose motors can follow a
     path then follows one; other inputs swing it, and what has none gets speeds at the start.
-
-    Parameters
-    ----------
-    system : compiled system.
-    tasks : that the model supports.
     """
     model = system.model
     choice = first_choice(model)
@@ -387,14 +382,7 @@ def controller_labels() -> dict[str, str]:
 
 
 def form_knobs(family: str, kind: str, length: float) -> tuple[Knob, ...]:
-    """Sliders for the numbers of a path or a timing law.
-
-    Parameters
-    ----------
-    family : ``path`` or ``timing``.
-    kind : its word; `TYPED` has no sliders.
-    length : of the model, m, which sets the sizes.
-    """
+    """Sliders for the numbers of a path or a timing law."""
     member = find_member(FAMILIES[family], kind)
     numbers = None if member is None else member.numbers(length)
     return tuple(Knob.ranged(f"{family}.{n.name}", *n[1:]) for n in numbers or ())
@@ -488,10 +476,6 @@ def adapted_choice(choice: Choice, before: Choice, fresh: Choice) -> Choice:
     """Adapt a choice to another version of its model.
 
     What was typed or moved is kept; numbers that have no place any more are left out when it runs.
-
-    Parameters
-    ----------
-    before, fresh : the first choices of the old and the new version.
     """
     typed = {n: x for n, x in choice.inputs.items() if x != before.inputs.get(n)}
     inputs = {name: typed.get(name, text) for name, text in fresh.inputs.items()}
@@ -531,13 +515,7 @@ def check_options(options: Mapping[str, object]) -> None:
 
 
 def read_assignment(text: str, known: Mapping[str, float]) -> tuple[str, float]:
-    """Name and number of ``name = value``, as ``--set`` takes it.
-
-    Parameters
-    ----------
-    text : what was typed; the value may be an expression.
-    known : numbers that the expression may use.
-    """
+    """Name and number of ``name = value``, as ``--set`` takes it."""
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not name or not value:
         raise SimulationError(f"'{text}' is not NAME=VALUE", "set", "write for example r=0.1")

@@ -188,13 +188,6 @@ class ChosenRun(NamedTuple):
 def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> ChosenRun:
     """Run a choice.
 
-    Parameters
-    ----------
-    system : compiled system.
-    source : what commands call the model.
-    choice : what to run.
-    cancel : ends the run early.
-
     Raises
     ------
     Superseded : the run was cancelled.
@@ -381,16 +374,7 @@ def drive_start(
     choice: Choice,
     start: Mapping[str, float],
 ) -> Start:
-    """Start of a drive: at rest where the scenario starts, or running straight if it balances.
-
-    Parameters
-    ----------
-    system : compiled system.
-    controls : what is commanded.
-    values : (np,) parameter vector.
-    choice : what is run.
-    start : values that were chosen.
-    """
+    """Start of a drive: at rest where the scenario starts, or running straight if it balances."""
     scenario = system.model.scenario
     given = (
         chosen_start(system, choice) if scenario is not None and not scenario.has_reference else {}
@@ -408,14 +392,7 @@ def drive_start(
 
 
 def continued_start(system: System, driver: Driver, values: Array) -> Start:
-    """Start that continues a drive from its state, at other parameter values.
-
-    Parameters
-    ----------
-    system : compiled system.
-    driver : who drives.
-    values : (np,) parameter vector.
-    """
+    """Start that continues a drive from its state, at other parameter values."""
     places = {c.name: float(x) for c, x in zip(system.coordinates, driver.q, strict=True)}
     speeds = {s.name: float(x) for s, x in zip(system.speeds, driver.v, strict=True)}
     free = {s.name for s in system.independent_speeds}

@@ -590,12 +590,7 @@ class Studio:
 
 
 def _serve(port: int, rules: AccessRules, closing: ExitStack) -> Any:
-    """A viser server on this machine that keeps to rules, without what reaches beyond it.
-
-    Parameters
-    ----------
-    closing : ends the server, last what was started first.
-    """
+    """A viser server on this machine that keeps to rules, without what reaches beyond it."""
     import viser
 
     server = viser.ViserServer(host=HOST, port=0, verbose=False)

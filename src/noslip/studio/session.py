@@ -195,13 +195,7 @@ class Session:
             self._submit()
 
     def open(self, name: str, choice: Choice, kept: tuple[str, Choice] | None = None) -> None:
-        """Show a choice of a model, as a link has it.
-
-        Parameters
-        ----------
-        name, choice : of the model, and what is run of it.
-        kept : model and choice of a run to compare with.
-        """
+        """Show a choice of a model, as a link has it."""
         mechanism = self.catalog.mechanism(name)
         with self._lock:
             self._begin_epoch()

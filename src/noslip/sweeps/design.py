@@ -428,15 +428,6 @@ def read_design(
 ) -> Design:
     """The design of a request, checked.
 
-    Parameters
-    ----------
-    vary : name → text or numbers.
-    sample : name → distribution as a text.
-    zipped : groups of names that change together instead of being crossed.
-    where : conditions.
-    draws, sampling, seed : of the names in `sample`.
-    constants : values that texts and conditions may use: parameters of the model.
-
     Raises
     ------
     SimulationError : for what cannot be read, ranges that hold nothing, and too many points.

@@ -256,15 +256,7 @@ class OpenChunks:
 def compute_block(
     work: AbstractWork, layer: Layer, block: int, cancel: Any, known: PointResults | None = None
 ) -> PointResults | None:
-    """Results of a chunk; None if it was cancelled.
-
-    Parameters
-    ----------
-    work : of its layer.
-    layer, block : which.
-    cancel : ends it.
-    known : results of the first points of the layer, not to be computed again.
-    """
+    """Results of a chunk; None if it was cancelled."""
     positions = layer.positions_of_block(block)
     values, _ = values_at(layer, positions)
     count = len(positions)
@@ -379,14 +371,6 @@ def run_threads(
 ) -> bool:
     """Compute all chunks that are left, on threads of this process; whether all are done.
 
-    Parameters
-    ----------
-    workload : what is left.
-    works : of its layers.
-    threads : how many chunks at a time.
-    known : results of the first points of the first layer.
-    stop : set to end it.
-
     Raises
     ------
     StorageError : a chunk cannot be written; those before are kept.
@@ -463,16 +447,6 @@ def run_dask(
     plugins: tuple[str, ...] = (),
 ) -> None:
     """Compute all chunks that are left on a cluster.
-
-    Parameters
-    ----------
-    workload : what is left.
-    client : as :func:`connected` gives it.
-    on : as it was connected to.
-    shared : whether workers see the folder; looked for if not given.
-    device : that workers compute on.
-    mix : accept workers of other targets.
-    plugins : that workers load, as the caller names them.
 
     Raises
     ------

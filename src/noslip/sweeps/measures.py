@@ -367,12 +367,6 @@ def read_measures(
 ) -> list[AbstractMeasure]:
     """Measures of runs, checked.
 
-    Parameters
-    ----------
-    texts : as they are written.
-    columns : what a run has, with units.
-    events : names of its events.
-
     Raises
     ------
     SimulationError : for the first that is not known, with the nearest name.
@@ -599,14 +593,7 @@ class Layer:
 
 
 def layer_from_json(number: int, data: Mapping[str, Any], template: Design) -> Layer:
-    """The layer that was written as plain data.
-
-    Parameters
-    ----------
-    number : of the layer.
-    data : from :meth:`Layer.to_json`.
-    template : with the conditions and constants of its design.
-    """
+    """The layer that was written as plain data."""
     factors = tuple(factor_from_json(f, template.constants) for f in data["factors"])
     design = Design(factors, template.conditions, template.constants)
     listed, boxes = None, tuple[RowBox, ...]()

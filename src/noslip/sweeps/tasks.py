@@ -260,14 +260,7 @@ class SystemWork(AbstractWork):
         results: PointResults,
         work: Callable[[NDArray[np.intp]], bool],
     ) -> bool:
-        """Compute some points at once; points that fail are isolated by bisection.
-
-        Parameters
-        ----------
-        which : points.
-        results : where those that fail are noted.
-        work : does points; whether it was not cancelled.
-        """
+        """Compute some points at once; points that fail are isolated by bisection."""
         if not len(which):
             return True
         try:
@@ -448,14 +441,7 @@ class _InstantWork(SystemWork):
     def many(
         self, given: Given, count: int, cancel: Any
     ) -> tuple[dict[str, Array], NDArray[np.bool_]]:
-        """Measures of many points at once, by name, and a mask of where they are known.
-
-        Parameters
-        ----------
-        given : state, inputs and parameters by name: a number, or one for each point.
-        count : points.
-        cancel : ends it.
-        """
+        """Measures of many points at once, by name, and a mask of where they are known."""
 
     def use_device(self, device: Any) -> None:
         """Evaluate on a device; points that are computed one by one are not."""

@@ -55,14 +55,7 @@ def traced_picture(system: System) -> Mapping[str, ca.SX]:
 
 
 def scene_data(system: System, values: Mapping[str, float], knobs: Sequence[Any]) -> dict[str, Any]:
-    """The scene as a page reads it: parts with their vertices, and how they follow parameters.
-
-    Parameters
-    ----------
-    system : that is drawn.
-    values : parameters as they are.
-    knobs : those that may change.
-    """
+    """The scene as a page reads it: parts with their vertices, and how they follow parameters."""
     now = scene(system.model, values)
     slopes, curved = _slopes(system, values, knobs, now)
     parts = []

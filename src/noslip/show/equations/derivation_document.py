@@ -953,14 +953,7 @@ def reduced_mass(subject: Subject, letter: Glyph, name: Node | None = None) -> M
 def reduced_motion(
     subject: Subject, mass: Matrix, bias: list[Term], forces: list[Matrix]
 ) -> Drafted:
-    """Rows M η̇ + h = f in the independent speeds.
-
-    Parameters
-    ----------
-    mass : M.
-    bias : h of each row.
-    forces : columns that add up to f.
-    """
+    """Rows M η̇ + h = f in the independent speeds."""
     entries = subject.notation.independent_speeds
     printed = combinations(subject, mass.shown, _whole(bias, forces))
     rows = []

@@ -61,14 +61,7 @@ def derivation(
     speeds: Sequence[str] = (),
     seconds: float = SECONDS,
 ) -> Derivation:
-    """Derive the equations of motion of a model step by step, as a document.
-
-    Parameters
-    ----------
-    equations : derived equations.
-    coordinates, speeds : to print, as in `equations_text`.
-    seconds : time limit of the simplification.
-    """
+    """Derive the equations of motion of a model step by step, as a document."""
     printed = printed_equations(equations, coordinates, speeds)
     subject = Subject(printed)
     drafted = _draft(subject)

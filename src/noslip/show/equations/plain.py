@@ -75,14 +75,7 @@ def plain_document(
     speeds: Sequence[str] = (),
     seconds: float,
 ) -> Document:
-    """Symbols, constraints and equations of motion as a document.
-
-    Parameters
-    ----------
-    equations : derived equations.
-    coordinates, speeds : to print, as in `equations_text`.
-    seconds : time limit of the simplification.
-    """
+    """Symbols, constraints and equations of motion as a document."""
     subject = Subject(printed_equations(equations, coordinates, speeds))
     draft = _Draft.of(subject)
     written = _Written(draft, subject, seconds)

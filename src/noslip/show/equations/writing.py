@@ -1067,14 +1067,7 @@ class Written:
 
 
 def write(items: Sequence[Item], alphabet: Alphabet, *, seconds: float) -> Written:
-    """The items for people.
-
-    Parameters
-    ----------
-    items : in the order in which they will be shown.
-    alphabet : what they are written in.
-    seconds : time limit of the simplification.
-    """
+    """The items for people."""
     ways = [[ca.densify(item.shown) for item in items], without_idle_coordinates(items, alphabet)]
     programs = [
         trace_program("shown", alphabet.columns, ca.vertcat(*way) if way else ca.SX(0, 1))

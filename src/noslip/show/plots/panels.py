@@ -72,17 +72,7 @@ def lay_out(
     head: float = 0.0,
     room: float = 0.0,
 ) -> Sheet:
-    """A sheet of panels.
-
-    Parameters
-    ----------
-    panels : from top to bottom, or row by row.
-    title : above them.
-    size : ``page`` or ``column``.
-    columns : of a grid; 1 to stack panels over one abscissa.
-    head : inches to leave free above stacked panels.
-    room : least inches for numbers and names of the ordinates of stacked panels.
-    """
+    """A sheet of panels."""
     width = width_of(size)
     if columns == 1:
         return _stack(panels, title, width, head, room)
@@ -286,15 +276,7 @@ def unit_of(run: Trajectory, name: str) -> str:
 def history_panels(
     run: Trajectory, names: Sequence[str], *, against: str = "time", by_size: bool = False
 ) -> list[Panel]:
-    """Columns over time or another column, one panel for each unit.
-
-    Parameters
-    ----------
-    run : simulated motion.
-    names : columns.
-    against : column on the abscissa.
-    by_size : also part curves of one unit that would not be seen beside each other.
-    """
+    """Columns over time or another column, one panel for each unit."""
     x, x_unit = run[against], unit_of(run, against)
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -511,13 +493,7 @@ def has_signals(run: Trajectory) -> bool:
 
 
 def signal_panels(run: Trajectory, *, only: Sequence[str] = ()) -> list[Panel]:
-    """Panels of measured or estimated, true and reference values; of wanted and applied inputs.
-
-    Parameters
-    ----------
-    run : of a plant.
-    only : columns to draw; all where none of them is measured.
-    """
+    """Panels of measured or estimated, true and reference values; of wanted and applied inputs."""
     if not has_signals(run):
         raise SimulationError(
             "the run has no plant of its own, so the controller measures everything exactly",
@@ -697,14 +673,7 @@ def friction_sheet(audit: Audit, *, title: str = "", size: str = "page") -> Shee
 def side_by_side(
     sets: Sequence[Sequence[Panel]], labels: Sequence[str], columns: Sequence[str]
 ) -> list[Panel]:
-    """One panel for each curve that all runs have, with a curve for each run.
-
-    Parameters
-    ----------
-    sets : the panels of each run.
-    labels : of the runs.
-    columns : names in the order in which they are drawn.
-    """
+    """One panel for each curve that all runs have, with a curve for each run."""
     tables = [{_key(p, c): (p, c) for p in panels for c in p.curves} for panels in sets]
     common = [key for key in tables[0] if all(key in table for table in tables)]
     order = {name: k for k, name in enumerate(columns)}

@@ -251,14 +251,7 @@ def path_sheet(
     size: str = "page",
     height: float | None = None,
 ) -> Sheet:
-    """Paths over the ground of one run, or the vehicles' paths of several.
-
-    Parameters
-    ----------
-    runs, labels : motions and, where there are several, what they are called.
-    title, size : as in `lay_out`.
-    height : of the picture, inches; as the motion wants it by default.
-    """
+    """Paths over the ground of one run, or the vehicles' paths of several."""
     several = len(runs) > 1
     drawn: list[Path] = []
     for run, label in zip(runs, labels, strict=True):

@@ -278,17 +278,7 @@ def page(
     parts: Sequence[PageSection],
     styles: str = "",
 ) -> str:
-    """A whole document.
-
-    Parameters
-    ----------
-    title : for the browser's tab.
-    heading : the one at the top.
-    lead : lines below it.
-    opening : what comes before the first section.
-    parts : the sections.
-    styles : further rules of what is in the sections.
-    """
+    """A whole document."""
     return "\n".join(
         [
             "<!DOCTYPE html>",

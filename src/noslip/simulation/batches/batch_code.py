@@ -746,13 +746,7 @@ class BatchCode:
     def events_at(
         self, trajectories: np.ndarray, t: np.ndarray, y: np.ndarray, *, is_compiled: bool
     ) -> np.ndarray:
-        """Values of all events of some trajectories at times and states, outside the loop.
-
-        Parameters
-        ----------
-        trajectories, t, y : (k,) numbers and times, s, and (k, ny) states.
-        is_compiled : whether the code for lanes will run; else operations are interpreted.
-        """
+        """Values of all events of some trajectories at times and states, outside the loop."""
         program = self.programs["events"]
         u = np.zeros((len(t), program.input_sizes[2]))
         u[:, : len(self.system.inputs)] = self.inputs_at(trajectories, t, y)[

@@ -224,13 +224,7 @@ class BatchRequest:
 
 
 def read_batch(system: System, options: Mapping[str, Any]) -> BatchRequest:
-    """The request of a call of :func:`simulate_batch`, checked.
-
-    Parameters
-    ----------
-    system : compiled system.
-    options : its arguments by name.
-    """
+    """The request of a call of :func:`simulate_batch`, checked."""
     given = {**_DEFAULTS, **options}
     run = read_run("simulate_batch", system, options, of_many=True)
     system, columns, keep = run.system, given["columns"], given["keep"]

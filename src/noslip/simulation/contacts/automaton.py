@@ -154,16 +154,7 @@ class Automaton:
         vdot: Array,
         near: Callable[[float, Array, Array], State],
     ) -> Changed:
-        """What the guards that have fallen make of the motion.
-
-        Parameters
-        ----------
-        at, states : there, before.
-        triggers : guards that are zero, by contact and what.
-        columns : (c, 5) of the kit.
-        vdot : tree accelerations there.
-        near : state at a time, coordinates and speeds near it.
-        """
+        """What the guards that have fallen make of the motion."""
         contacts, kinds = self.mechanism.contacts, dict(triggers)
         if -1 in kinds:
             sliding = [c.name for c, s in zip(contacts, states, strict=True) if s == SLIDES]
@@ -312,16 +303,7 @@ class Automaton:
         prefer: dict[int, str],
         old: tuple[str, ...],
     ) -> tuple[str, ...]:
-        """States of all contacts from here on, and how their directions of slip go on.
-
-        Parameters
-        ----------
-        at : there.
-        closed : contacts that touch and stay.
-        forced : those that begin to slip → along what.
-        prefer : what they are to begin with.
-        old : states before.
-        """
+        """States of all contacts from here on, and how their directions of slip go on."""
         contacts, probe = self.mechanism.contacts, self.probe(at)
         items = self._items(probe, closed, forced)
         G, w0, a0, Psi = self._problem(probe, closed)

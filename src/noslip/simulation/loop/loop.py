@@ -451,11 +451,6 @@ def print_period(shape: Shape, name: str, *, suffix: str = "", is_hot: bool) -> 
 
     From a time and state under held inputs so many steps further, or as far as they go. Counts are
     the steps to take; left are those that were taken, the ending, and its health value.
-
-    Parameters
-    ----------
-    suffix : of the names of functions.
-    is_hot : whether these are written out.
     """
     w = LoopWriter(shape)
     w.suffix, w.is_hot, w.may_be_hot = suffix, is_hot, is_hot

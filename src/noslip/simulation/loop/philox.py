@@ -28,13 +28,7 @@ WORD = 0xFFFFFFFF
 
 
 def words(counter: ArrayLike, key: ArrayLike) -> np.ndarray:
-    """(…, 4) words of 32 bits by (1).
-
-    Parameters
-    ----------
-    counter : (…, 4) words.
-    key : (2,) words.
-    """
+    """(…, 4) words of 32 bits by (1)."""
     c = [np.asarray(part, np.uint64) for part in np.moveaxis(np.asarray(counter), -1, 0)]
     k = [int(part) for part in np.asarray(key)]
     m, low, up = [np.uint64(x) for x in MULTIPLIERS], np.uint64(WORD), np.uint64(32)

@@ -118,13 +118,7 @@ SHORT = 0.5
 
 
 def next_step(h, error, may_grow, before, mean):
-    """Step size after a step of size h with an error norm; and d and the mean after it.
-
-    Parameters
-    ----------
-    may_grow : whether the step before was not tried in vain.
-    before, mean : d of the step before and the mean, 1/s; 0 where there is none yet.
-    """
+    """Step size after a step of size h with an error norm; and d and the mean after it."""
     if not math.isfinite(error):
         return 0.1 * h, before, mean
     if error >= LARGEST_ERROR:
@@ -207,10 +201,6 @@ def check_point(x, where):
     """The point between 0 and 1 that suits (5) best, w' there, and the largest w.
 
     w rises there. Where it falls, motions that decay as fast as w does hide the error.
-
-    Parameters
-    ----------
-    where : from a condition and two numbers to one of them.
     """
     best, steepest, largest = 0.5, 0.0, 0.0
     for at in CHECK_POINTS:

@@ -491,11 +491,6 @@ class LoopWriter:
 
         It works on the same arrays and in the same lanes, and has its own variables. Where arrays
         lie on the stack it is written out where it is called.
-
-        Parameters
-        ----------
-        body : of a writer and the arguments.
-        evaluations : how often it evaluates the rates.
         """
         f, name = self.f, body.__name__.strip("_")
         if f.target.on_stack:

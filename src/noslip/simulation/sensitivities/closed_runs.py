@@ -141,17 +141,7 @@ def run_segments(
     *,
     records_steps: bool = False,
 ) -> list[Piece]:
-    """Pieces of a run, the last of which says how it ended.
-
-    Parameters
-    ----------
-    code_of : the code in the speeds of a system.
-    system : to start with.
-    state : at the start.
-    settings : of the run.
-    run : runs one piece.
-    records_steps : whether it records the ends of steps.
-    """
+    """Pieces of a run, the last of which says how it ended."""
     motion = _Pieces(code_of, system, state, settings, run, records_steps=records_steps)
     drive(motion, [(SegmentBasis(system), ONE)])
     return motion.pieces
@@ -317,12 +307,7 @@ def with_switches(
     state: Array,
     settings: SegmentSettings,
 ) -> SegmentSettings:
-    """Settings of a run whose steps end where its law switches.
-
-    Parameters
-    ----------
-    code_of, system, state, settings : of the run, see :func:`run_segments`.
-    """
+    """Settings of a run whose steps end where its law switches."""
     loop = code_of(system).loop
     if not has_switches(loop):
         return settings
@@ -444,15 +429,7 @@ class SensitivityRequest:
 def read_sensitivities(
     function: str, system: System, names: Sequence[str], options: Mapping[str, Any]
 ) -> SensitivityRequest:
-    """The request of a call, checked.
-
-    Parameters
-    ----------
-    function : name of the caller, for the message.
-    system : compiled system.
-    names : what derivatives are taken by.
-    options : how the run is made.
-    """
+    """The request of a call, checked."""
     run = read_run(function, system, options)
     check_given(run.system, run.inputs, run.definitions)
     variables = read_variables(

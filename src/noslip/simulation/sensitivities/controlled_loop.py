@@ -194,15 +194,7 @@ class ClosedLoop:
 def close_loop(
     system: System, inputs: Inputs, definitions: Definitions, running: str | None = None
 ) -> ClosedLoop:
-    """The closed loop of a system with its inputs.
-
-    Parameters
-    ----------
-    system : whose symbols are used.
-    inputs : as :func:`noslip.simulate` takes them, Python callables apart.
-    definitions : named expressions and numbers.
-    running : expression whose integral is carried as the last state.
-    """
+    """The closed loop of a system with its inputs."""
     generator, given = None, {}
     if isinstance(inputs, AbstractInputLaw):
         generator = inputs.generator(system)

@@ -332,15 +332,7 @@ def collect(
     started: Start,
     outputs: Mapping[str, str],
 ) -> Sensitivities:
-    """The trajectory of a run, and the derivatives at its samples.
-
-    Parameters
-    ----------
-    request : of the run.
-    pieces, settings : the run.
-    started : the completed start.
-    outputs : name → expression.
-    """
+    """The trajectory of a run, and the derivatives at its samples."""
     system = request.run.system
     read = [_read(piece, settings) for piece in pieces]
     results = [piece.result for piece in pieces]

@@ -401,13 +401,7 @@ class Recorder:
         pull_project: NativeFunction | None,
         sizes: tuple[int, int, int],
     ) -> None:
-        """Get ready for adjoint sweeps.
-
-        Parameters
-        ----------
-        pull, pull_project : native functions as in `loop.adjoint`.
-        sizes : of derivatives by base inputs, parameters and segments of tables.
-        """
+        """Get ready for adjoint sweeps."""
         num_base, num_parameters, num_segments = sizes
         self._found = {
             "weights": np.zeros(self._states.shape[1]),
@@ -439,12 +433,6 @@ class Recorder:
         self, recorded: Recorded, weights: Array, added: Sequence[tuple[float, Array]] = ()
     ) -> dict[str, Array]:
         """Adjoint sweep over all steps, from the end of a run to its start.
-
-        Parameters
-        ----------
-        recorded : by this recorder.
-        weights : λ at the end.
-        added : times at which steps end, increasing, and what is added to λ there.
 
         Returns
         -------
@@ -566,15 +554,7 @@ def sweep_back(
     p: Array,
     measurements: Measurements | None,
 ) -> Pulled:
-    """Derivatives of an objective of n runs, from their ends to their starts.
-
-    Parameters
-    ----------
-    parts : pieces of the runs, in the order of time.
-    settings : of the runs.
-    base, p : (n, nb) base inputs and (n, np) parameters.
-    measurements : whose misfit is part of the objective.
-    """
+    """Derivatives of an objective of n runs, from their ends to their starts."""
     code, run = parts[-1].code, settings.run
     found = Pulled(code, settings.tables, base)
     end, n = run.end_time, len(base)
@@ -645,14 +625,7 @@ def inputs_instead(variables: Sequence[Variable]) -> list[Variable]:
 def by_values(
     system: System, variable: Variable, tables: Sequence[InputTable], found: Sequence[Array]
 ) -> Array:
-    """Derivatives by the values of a table.
-
-    Parameters
-    ----------
-    system : whose input it is.
-    variable : the table.
-    tables, found : tables as the loop has them, and derivatives by their coefficients.
-    """
+    """Derivatives by the values of a table."""
     assert variable.table is not None
     place, offset = input_index(system, variable.name)
     indices = [table.index for table in tables]
@@ -883,14 +856,7 @@ class _Adjoint:
         p: Array,
         tangents: Array,
     ) -> _Found:
-        """Gradients of n motions.
-
-        Parameters
-        ----------
-        parts, settings : of the motions, see :func:`sweep_back`.
-        base, p : (n, nb) base inputs and (n, np) parameters.
-        tangents : (n, ny, nθ) derivatives of the starts.
-        """
+        """Gradients of n motions."""
         found = sweep_back(parts, settings, base, p, self._objective.measurements)
         loop = parts[-1].code.loop
         has_running = loop.num_states > loop.num_simulated

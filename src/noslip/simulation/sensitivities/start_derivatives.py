@@ -465,17 +465,7 @@ def begin(
     time: float,
     guess: Mapping[str, float] | None = None,
 ) -> tuple[Start, System, Array, Array]:
-    """A completed start, the system in which its run begins, y there and its derivatives (ny, n).
-
-    Parameters
-    ----------
-    loop : closed loop.
-    numbers : of the loop.
-    variables : what derivatives are taken by.
-    start : what is given, or a completed start.
-    time : s.
-    guess : about which the rest of a start is looked for.
-    """
+    """A completed start, the system in which its run begins, y there, its derivatives (ny, n)."""
     system = loop.system
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
     params = numbers.p[: len(system.model.parameters)]

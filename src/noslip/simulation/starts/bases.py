@@ -261,13 +261,7 @@ def run_start(system: System, start: Start, params: Array) -> tuple[System, Arra
 
 
 def run_starts(system: System, starts: Starts, time: float, params: Array) -> list[BasisGroup]:
-    """Systems in which the runs of a batch begin; see :func:`run_start`.
-
-    Parameters
-    ----------
-    system : whose own speeds are kept where they carry the starts.
-    starts, time, params : n starts at a time, s, with parameters (1, np) or (n, np).
-    """
+    """Systems in which the runs of a batch begin; see :func:`run_start`."""
     doubtful = np.flatnonzero(~starts.is_carried)
     own = BasisGroup(system, np.arange(len(starts.q)))
     if not doubtful.size:

@@ -647,16 +647,6 @@ def complete_starts(
 ) -> Starts:
     """Consistent starts of many trajectories.
 
-    Parameters
-    ----------
-    system : compiled system.
-    given : values by name, one or one for each trajectory.
-    count : trajectories.
-    time : s.
-    parameters : (1, np) or (count, np).
-    speed_inputs : values of the speed inputs at the start, if there are any.
-    guess : as of :func:`complete_start`, for all trajectories.
-
     Raises
     ------
     SimulationError : as :func:`complete_start`, with the number of the trajectory.
@@ -1476,10 +1466,6 @@ def _check_carried(
     Rows were chosen where the mechanism usually is. At a singular configuration the same rows may
     repeat each other: S η + s is then not the completed v. (Where only the independent speeds fail,
     a run changes them.)
-
-    Parameters
-    ----------
-    state, v : [q; η; μ] as its parts, and tree speeds.
     """
     system, n = task.system, len(v)
     if not v.any():

@@ -101,12 +101,7 @@ def _page(index: Path) -> tuple[bytes, bytes]:
 
 
 def page_response(index: Path, request: Request) -> Response:
-    """The answer to a request of the page.
-
-    Parameters
-    ----------
-    index : viser's HTML.
-    """
+    """The answer to a request of the page."""
     is_packed = "gzip" in request.headers.get("Accept-Encoding", "")
     body = _page(index)[1 if is_packed else 0]
     headers = {
@@ -122,12 +117,6 @@ def point_camera(client: Any, position: Array, look_at: Array, up: Array, view: 
 
     The setters of viser compare with what the browser reported last. A report that comes between
     two of them makes it skip one, so all four messages are sent as they are.
-
-    Parameters
-    ----------
-    client : of the viser server.
-    position, look_at, up : m, in the world.
-    view : angle from the lower to the upper edge, rad.
     """
     send = client._websock_connection.queue_message
     with client.atomic():
@@ -142,11 +131,6 @@ def send_value(handle: Any, value: float) -> None:
 
     What a browser sends is noted at once, while it may show an older value that was on its way to
     it in the meantime.
-
-    Parameters
-    ----------
-    handle : of an input on the page.
-    value : to be shown.
     """
     handle.value = value
     impl = handle._impl

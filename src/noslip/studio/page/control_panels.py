@@ -151,15 +151,7 @@ LONGEST, FILM_RATE, FILM_SIZE = 20.0, 12.5, (640, 400)
 def make_file(
     kind: str, shown: Shown, audit: Audit | None = None, view: PageView | None = None
 ) -> tuple[str, bytes]:
-    """Name and content of a file of the run that is shown.
-
-    Parameters
-    ----------
-    kind : one of `KINDS`.
-    shown : the run.
-    audit : of the run, for its report; made if it is not given.
-    view : how the run is looked at, for its film.
-    """
+    """Name and content of a file of the run that is shown."""
     name = file_stem(shown.mechanism.model.name)
     if kind == "model":
         model = model_with(shown.mechanism.model, shown.choice)

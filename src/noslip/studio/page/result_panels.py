@@ -427,13 +427,7 @@ class SweepPoints:
         return f"{measure}{f' [{unit}]' if unit else ''}; {where}: {shown}"
 
     def table(self, measure: str, places: Sequence[int] = ()) -> list[PointRow]:
-        """Rows of points with the values of a measure, as far as they are there.
-
-        Parameters
-        ----------
-        measure : one of :attr:`measures`.
-        places : of the further factors, 0 by default.
-        """
+        """Rows of points with the values of a measure, as far as they are there."""
         shape = self._design.shape
         before = list(places) or [0] * max(0, len(shape) - 2)
         down = self._spaced(shape[-2], DOWN) if len(shape) > 1 else [-1]

@@ -65,15 +65,7 @@ class ScenePanel:
         is_new: bool,
         is_kept: bool = False,
     ) -> None:
-        """Show a run at a time; the camera fits a new run, or follows its bodies if it is long.
-
-        Parameters
-        ----------
-        shown, ghost : the run, and another one beside it if one is to be seen.
-        t : s.
-        is_new : whether something else was shown before.
-        is_kept : whether the other one is kept for a comparison.
-        """
+        """Show a run at a time; the camera fits a new run, or follows its bodies if it is long."""
         if is_new or not _same_meshes(self.stage.scene, shown.scene):
             self._clear()
         if is_new:
@@ -315,15 +307,7 @@ class PathHandles:
         floor: Floor,
         shift: Callable[[], Array],
     ) -> bool:
-        """Show points, unless they are shown already or one is being dragged; whether it did.
-
-        Parameters
-        ----------
-        points, closed : of the path.
-        scene : of the model, for their size.
-        floor : where they lie.
-        shift : says by how much the picture is moved against the world, m.
-        """
+        """Show points, unless they are shown already or one is being dragged; whether it did."""
         key = (points, closed, scene.length)
         if key == self._key or self.is_dragged:
             return False
@@ -433,14 +417,7 @@ class PathHandles:
         return dragged
 
     def drag(self, k: int, phase: str, grabbed: Any, pointer: Any) -> None:
-        """Note a message of a drag.
-
-        Parameters
-        ----------
-        k : index of the point.
-        phase : ``start``, ``update`` or ``end``.
-        grabbed, pointer : where the point was grabbed and where the pointer is, in the world.
-        """
+        """Note a message of a drag."""
         with self._lock:
             if k >= len(self._points) or k + 1 >= len(self._handles):
                 return

@@ -80,14 +80,7 @@ def drive_html(model: Model) -> str:
 def verdicts_html(
     shown: Shown, audit: Audit | None, certificate: Certificate | None, why: str = ""
 ) -> str:
-    """HTML of the run's ending, energy, residual, tracking, ground, certificate, and command.
-
-    Parameters
-    ----------
-    shown : the run.
-    audit : None before it is made, and for a model without contacts.
-    certificate : None before it is made; `why` says why there is none.
-    """
+    """HTML of the run's ending, energy, residual, tracking, ground, certificate, and command."""
     rows = [_verdict(v) for v in [*run_verdicts(shown.run), _of_ground(shown, audit)]]
     rows.append(_verdict(_of_formulations(certificate, why)))
     reproduce = ""
@@ -116,13 +109,7 @@ def path_html(shape: PathShape | None) -> str:
 
 
 def comparison_html(kept: Shown | None, shown: Shown) -> str:
-    """HTML of the choices and headline numbers that differ; instructions without a kept run.
-
-    Parameters
-    ----------
-    kept : the run to compare with.
-    shown : the present one.
-    """
+    """HTML of the choices and headline numbers that differ; instructions without a kept run."""
     if kept is None:
         return box(
             "<p>Keep the run that is shown, then change something: both are drawn, and their "
