@@ -69,8 +69,8 @@ class LookupTable:
     Parameters
     ----------
     coefficients : the entries, one behind the other.
-    number : of the table in this process; operations name it by it.
-    key : of all that it is made of.
+    number : number of the table in this process; operations name it by it.
+    key : key of all that it is made of.
     """
 
     coefficients: Array = field(repr=False)
@@ -137,7 +137,7 @@ class StepTable(LookupTable):
 
     Parameters
     ----------
-    num_rows, num_columns : of the table.
+    num_rows, num_columns : size of the table.
     """
 
     kind: ClassVar[str] = "row"
@@ -271,7 +271,7 @@ class GridSpline(LookupTable):
     ----------
     coefficients : (m, n) c_ji of (1): a row for each place along y.
     origin : x₀ and y₀, the first point of the grid.
-    step : from a point to the next, along x and along y.
+    step : spacing of the points along x and along y.
     """
 
     kind: ClassVar[str] = "spline"

@@ -54,8 +54,8 @@ class WheelAudit:
 
     Parameters
     ----------
-    name : of the contact.
-    body : that the forces act on.
+    name : name of the contact.
+    body : body that the forces act on.
     kind : ``wheel``, ``blade``, or ``sliding`` for a tire or an elastic contact that stands for
         itself; of a blade only the lateral force means anything.
     load_from : ``row`` (its own normal row), the name of the planar joint whose wrench the wheels
@@ -110,12 +110,12 @@ class Failure:
 
     Parameters
     ----------
-    wheel : its contact.
+    wheel : name of its contact.
     kind : ``slip``, ``lift``, or ``slide`` of a tire that uses all of its limit.
     start, end : first and last sample of the interval, s.
-    time : of the worst sample, s.
+    time : time of the worst sample, s.
     value : friction demand, load in N, or sliding speed in m/s there.
-    excess : by how much: demand less friction coefficient, the pull in N, or the sliding speed.
+    excess : amount: demand less friction coefficient, the pull in N, or the sliding speed.
     is_certain : whether no split of the forces between the wheels avoids it.
     """
 

@@ -67,8 +67,8 @@ class SampledGrip:
 
     Parameters
     ----------
-    name : of the force.
-    body : that it acts on.
+    name : name of the force.
+    body : body that it acts on.
     contact : the contact that holds its wheel up, to whose forces it is added; empty for none.
     forces : (n, 3) longitudinal, lateral and, by its own law, normal, N; NaN for a load it has not.
     use : (n,) fraction of its own limit; NaN without one.
@@ -320,7 +320,7 @@ class Unsupported:
     joint : the planar joint.
     wheels : the contacts that stand on its plane.
     about : the axis of the moment, in words.
-    fix : what to add to the model.
+    fix : addition to the model that determines the load.
     moment : (n,) N·m; zero where the wheels hold all of it.
     """
 
@@ -337,11 +337,11 @@ class WheelSupport:
 
     Parameters
     ----------
-    joint : its name.
+    joint : name of the joint.
     wheels : names of the m contacts.
     frames : (n, m, 4, 3) contact points, longitudinal, lateral and normal directions, in the world.
     point, force, moment : (n, 3) wrench of the joint on its child, in world axes.
-    length : of the model, to compare moments with forces, m.
+    length : length of the model, to compare moments with forces, m.
     is_one_motion : whether the largest load of all samples is the scale of each.
     """
 

@@ -35,7 +35,7 @@ class Feedback:
     values : (t, q, η, z) → inputs and ż.
     slopes : (t, q, η, z) → ∂(inputs, ż)/∂q, ∂(inputs, ż)/∂η and ∂(inputs, ż)/∂z.
     start : (nz,) z.
-    states : what z is.
+    states : names of z.
     """
 
     values: ca.Function

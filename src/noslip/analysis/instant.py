@@ -643,7 +643,7 @@ def check_time(system: System, time: float, state: object = None) -> None:
 
     Parameters
     ----------
-    system : whose model the message names.
+    system : system whose model the message names.
     time : s.
     state : a :class:`Start` has a time of its own, and 0 stands for it.
     """
@@ -707,7 +707,7 @@ def independent_rates(
     Parameters
     ----------
     own : system whose independent speeds may be named; those of `here` and tree speeds, too.
-    here : in speeds that determine the motion at the state.
+    here : state in speeds that determine the motion there.
     start : the state, in these.
     given : rates by name.
     params, speed_inputs : (np,) parameters; w and ẇ.

@@ -760,8 +760,8 @@ class LocalState:
 
     Parameters
     ----------
-    system, chart : whose state it is, and in which coordinates; speeds may be others than asked
-        for, where those do not determine the motion.
+    system, chart : system and coordinates of the state; speeds may be others than asked for, where
+        those do not determine the motion.
     time : s.
     c, zeta, inputs, parameters : the numbers that (c, ζ, inputs, parameters) stand for.
     """

@@ -51,9 +51,9 @@ class Mode:
 
     Parameters
     ----------
-    name : what the literature or, without such a name, the coordinates that take part call it.
+    name : name in the literature or, without one, the coordinates that take part.
     eigenvalue : 1/s; of a pair the one with a positive imaginary part.
-    word : ``grows``, ``decays`` or ``stays``.
+    word : behavior: ``grows``, ``decays`` or ``stays``.
     shares : state → its part in the motion, the largest 1, in the units of the states.
     participation : coordinate, with its rate, or speed → its part in the mode, of 1 in all;
         in no units.
@@ -292,7 +292,7 @@ class SweptMode:
 
     Parameters
     ----------
-    name : of the mode; empty where no vectors are known.
+    name : name of the mode; empty where no vectors are known.
     eigenvalues : (n, 1) or (n, 2) 1/s; two where it is a pair at some values.
     participation : coordinate or speed → its part in the mode, of 1 in all; the mean over values.
     """
@@ -314,7 +314,7 @@ class SweptMode:
         values : (n,) of the parameter.
         limits : values at which stability is known to change.
         bound : size below which a part of an eigenvalue is zero.
-        unit : of the parameter.
+        unit : unit of the parameter.
         """
         found = behavior(values, self.eigenvalues, limits, bound, unit)
         if not self.name:

@@ -124,9 +124,9 @@ def simulated_system(system: System, run: Trajectory, where: str) -> System:
 
     Parameters
     ----------
-    system : that was simulated, or that a controller knew.
-    run : of it, or of a plant.
-    where : for messages.
+    system : system that was simulated, or that a controller knew.
+    run : run of it, or of a plant.
+    where : place named in messages.
 
     Raises
     ------

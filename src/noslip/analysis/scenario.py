@@ -88,10 +88,10 @@ def scenario_start(
 
     Parameters
     ----------
-    scenario : of a checked model.
+    scenario : scenario of a checked model.
     parameters : values by name: parameters of the model, and those of the scenario that differ from
         its own.
-    motion : include the coordinates that the scenario's motion prescribes.
+    motion : whether the coordinates that the scenario's motion prescribes are included.
     """
     values = {"t": 0.0, **{p.name: p.value for p in scenario.parameters}, **parameters}
     for name, text in scenario.definitions.items():

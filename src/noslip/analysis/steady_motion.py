@@ -374,7 +374,7 @@ class _Task(NamedTuple):
 
     Parameters
     ----------
-    guess : where to look first.
+    guess : start of the search.
     searched : places of the inputs to be found.
     time : s.
     is_single : whether it is a single call, for which nothing is compiled; for a batch everything
@@ -659,7 +659,7 @@ def relevance(
 
     Parameters
     ----------
-    system, chart, params : whose they are.
+    system, chart, params : system, coordinates and parameters of the motion.
     used : places in c of coordinates that matter to inputs.
     """
     known, key = _last.get(system), (params.tobytes(), used)
@@ -867,11 +867,11 @@ class _Search:
 
     Parameters
     ----------
-    system : whose independent speeds determine the motion of all of them.
+    system : system whose independent speeds determine the motion of all of them.
     first : variant whose chart it is.
     q : (nq,) where its search begins.
     turned : axes that move, for turned or carried coordinates.
-    task : what is searched for.
+    task : motion that is searched for.
     """
 
     def __init__(

@@ -100,10 +100,10 @@ class Expected(NamedTuple):
 
     Parameters
     ----------
-    text : in words, after "expected".
+    text : text of the message after "expected".
     fits : whether a value is such a one.
-    example : of one, as it is written; empty if there is none.
-    within : finds the entry at fault, as text with the value, and what it should be.
+    example : example of one, as it is written; empty if there is none.
+    within : function that finds the faulty entry, as text with the value, and what it should be.
     stands : whether a value can stand for one, as a Fraction or an array without axes for a number;
         `fits` where it is left out.
     is_plain : whether it is a whole number, a truth value or a function, or holds those alone; of
@@ -260,13 +260,13 @@ class _Signature(NamedTuple):
 
     Parameters
     ----------
-    known : by name.
+    known : expected values by name.
     places : names of arguments that may be given by their place.
     rest : further ones, ``*more``.
     is_open : whether it takes names that are not in `known`.
     tuples : names of tuples; those of objects are compared and hashed.
-    judges : by name, what decides on a value: of plain arguments and of the others whether it can
-        stand for one, and of all, None, whether it is one.
+    judges : tests of a value by name: of plain arguments and of the others whether it can stand for
+        one, and of all, None, whether it is one.
     """
 
     known: dict[str, Expected | None]

@@ -257,8 +257,8 @@ def remove_stale(folder: Path, *, once: bool = False) -> None:
 
     Parameters
     ----------
-    folder : to look in, but not below it.
-    once : look only if this process has not done so before.
+    folder : folder to look in, but not below it.
+    once : whether to look only once in this process.
     """
     key = str(absolute(folder))
     with _LOCK:
@@ -343,8 +343,9 @@ def publish_folder(temporary: Path, target: Path, *, replace: bool = False) -> l
     Parameters
     ----------
     temporary : hidden folder beside the target, with everything in it; a manifest is added.
-    target : its name. An empty folder there is replaced.
-    replace : also replace an earlier folder with a manifest; what that does not name is kept.
+    target : name of the folder. An empty folder there is replaced.
+    replace : whether an earlier folder with a manifest is replaced; what that does not name is
+        kept.
 
     Raises
     ------
@@ -533,7 +534,7 @@ class OutputFolder:
 
     Parameters
     ----------
-    path : of the folder.
+    path : path of the folder.
     mark : name of a file by which a folder without a manifest is known as one of noslip.
     """
 
@@ -637,11 +638,13 @@ class OutputFolder:
 
         Parameters
         ----------
-        fill : called with a hidden folder, to write the files into it.
-        force : replace an earlier folder of noslip. What noslip did not write there, or what was
-            changed since, is kept.
-        numbered : where the folder is taken, make the next free one and refuse nothing.
-        note : called with a sentence on what was kept of an earlier folder, or on another name.
+        fill : function called with a hidden folder, to write the files into it.
+        force : whether an earlier folder of noslip is replaced. What noslip did not write there, or
+            what was changed since, is kept.
+        numbered : whether the next free folder is made where this one is taken, instead of an
+            error.
+        note : function called with a sentence on what was kept of an earlier folder, or on another
+            name.
 
         Raises
         ------

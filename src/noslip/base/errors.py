@@ -131,10 +131,10 @@ def nearest(name: str, known: Iterable[str], *, total: int | None = None, more: 
 
     Parameters
     ----------
-    name : what was written.
-    known : what could have been meant.
-    total : how many there are, if `known` is only some of them.
-    more : where all of them are listed, said if not all are named here.
+    name : name as it was written.
+    known : known names.
+    total : number of known names, if `known` has only some of them.
+    more : place where all of them are listed, named if not all are named here.
     """
     name, known = str(name), list(known)  # a number in place of a name is answered all the same
     # names that differ by case alone, as `load` and `Load`: the one written like `name`
@@ -204,10 +204,11 @@ def require(module: str, purpose: str, where: str, extra: str = "") -> None:
 
     Parameters
     ----------
-    module : that is needed, one of `EXTRAS`.
-    purpose : what needs it, as the subject of a sentence.
+    module : module that is needed, one of `EXTRAS`.
+    purpose : function that needs it, as the subject of a sentence.
     where : file, function or command that asked for it.
-    extra : that brings it with everything else the purpose needs; that of the module by default.
+    extra : extra that brings it with everything else the purpose needs; that of the module by
+        default.
     """
     if not is_installed(module):
         package, own = EXTRAS[module]
@@ -228,8 +229,8 @@ def missing_package(error: ImportError, where: str) -> MissingPackageError | Non
 
     Parameters
     ----------
-    error : of the import.
-    where : what was asked for.
+    error : error of the import.
+    where : command or call that needs it.
     """
     module, *inner = (error.name or "").split(".")
     if module == "noslip" and inner and not is_installed(f"noslip.{inner[0]}"):

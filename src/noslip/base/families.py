@@ -177,7 +177,7 @@ def members_of(base: type, *, installed: bool = False) -> tuple[type[Any], ...]:
 
     Parameters
     ----------
-    base : its base class.
+    base : base class of the family.
     installed : whether to load installed plugins first.
     """
     if installed:

@@ -54,7 +54,7 @@ class LRUCache:
 
     Parameters
     ----------
-    max_entries : with more, the least recently used one is evicted.
+    max_entries : largest number of entries; the least recently used one is evicted.
     """
 
     def __init__(self, max_entries: int = 64) -> None:
@@ -103,9 +103,9 @@ def check_memory(size: float, what: str, where: str, fix: str) -> None:
     Parameters
     ----------
     size : bytes, an estimate.
-    what : would take them, as "results".
-    where : of what.
-    fix : what to ask for instead.
+    what : contents, as "results".
+    where : where of what.
+    fix : smaller request that would fit.
     """
     if size <= SMALL:
         return

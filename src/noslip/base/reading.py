@@ -44,9 +44,9 @@ def open_plain(path: Place, error: ErrorType, fix: str) -> BinaryIO:
 
     Parameters
     ----------
-    path : of the file.
-    error : to raise if it is none.
-    fix : what to do then.
+    path : path of the file.
+    error : error to raise if it is not a plain file.
+    fix : remedy in the message.
     """
     file = os.fspath(path)
     shown = file.replace("\0", "\\0")
@@ -86,7 +86,7 @@ def check_hdf5_heaps(file: BinaryIO, error: ErrorType, where: str, fix: str) -> 
     Parameters
     ----------
     file : open plain file; its position stays as it is.
-    error, where, fix : to raise if it is damaged.
+    error, where, fix : error to raise if it is damaged.
     """
     size, before = os.fstat(file.fileno()).st_size, file.tell()
     starts = _collections(file) if _is_hdf5(file, size) else ()
@@ -150,10 +150,10 @@ def read_bytes(path: Place, error: ErrorType, fix: str, *, max_bytes: int) -> by
 
     Parameters
     ----------
-    path : of the file.
-    error : to raise if it is none, or too large.
-    fix : what to do then.
-    max_bytes : it may have.
+    path : path of the file.
+    error : error to raise if it is not a plain file, or too large.
+    fix : remedy in the message.
+    max_bytes : largest file accepted, in bytes.
     """
     file = os.fspath(path)
     with open_plain(file, error, fix) as stream:

@@ -116,7 +116,7 @@ class CSource:
 
     Parameters
     ----------
-    prefix : of all names.
+    prefix : prefix of all names.
     cover : choices of independent speeds, in the order of their numbers.
     single : whether numbers are of single precision.
     start : state at the start, and its time.
@@ -787,7 +787,7 @@ class CCode(AbstractSystemFormat):
     Parameters
     ----------
     precision : ``double`` or ``single``.
-    prefix : of all names; made of the model's name by default.
+    prefix : prefix of all names; made of the model's name by default.
     controller : input law that becomes a controller step, such as `noslip.controllers.Tracking`.
     start : values of the state that the code starts with; the model's scenario by default.
     own_sine : whether the code brings its own sine and cosine instead of calling libm's.

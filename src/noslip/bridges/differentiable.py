@@ -136,7 +136,7 @@ class RunFunction:
     system : compiled system.
     with_respect_to : names of parameters, inputs and start values, the entries of θ.
     columns : names of coordinates and speeds, the entries of the result.
-    options : of :func:`noslip.simulate`.
+    options : options of :func:`noslip.simulate`.
     """
 
     def __init__(

@@ -357,7 +357,7 @@ class WasmModule(AbstractSystemFormat):
     Parameters
     ----------
     duration : s; the scenario's own by default.
-    tolerance : of the integration.
+    tolerance : tolerance of the integration.
     """
 
     duration: float = 0.0

@@ -64,7 +64,7 @@ class FmuVariable:
 
     Parameters
     ----------
-    name, unit, description : for people.
+    name, unit, description : texts for people.
     reference : value reference.
     causality, variability : words of the standard.
     start : value at the start; None where it is calculated.

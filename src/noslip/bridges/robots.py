@@ -90,9 +90,9 @@ class Geometry:
     ----------
     kind : ``box`` (edges), ``cylinder`` and ``capsule`` (radius, length along z), ``sphere``
         (radius), ``ellipsoid`` (half axes), ``mesh`` (factors of its size).
-    size : of it, m.
-    pose : in the link.
-    color : as ``#rrggbb``; empty where none is given.
+    size : size of it, m.
+    pose : pose in the link.
+    color : color as ``#rrggbb``; empty where none is given.
     file : name of a mesh.
     """
 
@@ -131,12 +131,12 @@ class LinkJoint:
     Parameters
     ----------
     kind : ``fixed``, ``revolute``, ``prismatic``, ``planar``, ``spherical`` or ``free``.
-    pose : of the child in the parent, at zero.
+    pose : pose of the child in the parent, at zero.
     anchor : point of the child that the joint turns about, in the child, m.
     axis : unit vector, in the child.
-    damping, friction, stiffness, rest : of the joint, in SI units.
+    damping, friction, stiffness, rest : coefficients of the joint, in SI units.
     armature : inertia of the motor's rotor as the joint feels it.
-    lower, upper, effort, velocity : its limits; infinite where there are none.
+    lower, upper, effort, velocity : limits of the joint; infinite where there are none.
     mimic : the joint it follows, empty for none, and the coefficients of the polynomial of that
         joint's coordinate which its own coordinate is, the constant first.
     """

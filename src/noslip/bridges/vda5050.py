@@ -87,7 +87,7 @@ class Message:
 
     Parameters
     ----------
-    file, table : its name, and what it holds.
+    file, table : name of the file, and its content.
 
     Raises
     ------

@@ -201,7 +201,7 @@ class XmlReader:
 
     Parameters
     ----------
-    file : what messages call it.
+    file : name of the file in messages.
     """
 
     def __init__(self, file: str) -> None:

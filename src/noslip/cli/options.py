@@ -35,8 +35,8 @@ class FamilyWord(click.ParamType):
 
     Parameters
     ----------
-    name : what the word is for.
-    words : what it may be, those of plugins too.
+    name : name of the family in messages.
+    words : accepted names, those of plugins too.
     """
 
     def __init__(self, name: str, words: Callable[[], Iterable[str]]) -> None:
@@ -145,8 +145,8 @@ class PlantWords:
     gravity : X,Y,Z.
     forces, disturbances : tables of forces, and NAME=EXPRESSION of inputs that are no actuators.
     sensors, actuators : texts of signals.
-    estimator : between sensors and controller.
-    seed : of noise.
+    estimator : estimator between sensors and controller.
+    seed : seed of noise.
     """
 
     values: tuple[str, ...]

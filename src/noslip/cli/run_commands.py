@@ -94,13 +94,13 @@ class Output:
 
     Parameters
     ----------
-    folder : to make, or None for the next free one in ``runs/``.
-    force : replace an earlier run there.
-    plots : draw the figures; None where Matplotlib is installed.
-    report : write the report; None where there are plots and what else a report needs.
-    formats : of the trajectory.
-    as_json : print for programs.
-    audit : tell what the ground must hold.
+    folder : folder to make, or None for the next free one in ``runs/``.
+    force : whether an earlier run there is replaced.
+    plots : whether the figures are drawn; None where Matplotlib is installed.
+    report : whether the report is written; None where there are plots and what else a report needs.
+    formats : formats of the trajectory.
+    as_json : whether the output is for programs.
+    audit : whether the friction that the ground must provide is printed.
     """
 
     folder: Path | None
@@ -170,12 +170,12 @@ def write_output(
 
     Parameters
     ----------
-    system : that was simulated.
-    run : what happened.
-    target : as `output.target` chose it; if it was taken since, the next free one is made.
-    output : what is asked for.
+    system : simulated system.
+    run : run of the system.
+    target : folder that `output.target` chose; if it was taken since, the next free one is made.
+    output : requested output.
     friction : coefficient of the ground, for the audit of what rolls.
-    tell : called with a word on what is being done.
+    tell : function called with a short text on what is being done.
     facts : further words for the report.
     """
     from noslip import write_run

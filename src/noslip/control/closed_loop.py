@@ -72,7 +72,7 @@ class AbstractControllerPlan(AbstractForm, abc.ABC, family="controller"):
         Parameters
         ----------
         system : compiled system.
-        motion : what to follow.
+        motion : motion to follow.
         reference_start : (nq,) reference configuration at the start.
         duration : s that the motion takes.
         parameters : values that differ from the nominal ones.

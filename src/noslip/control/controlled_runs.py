@@ -259,11 +259,10 @@ def run_along(
     Parameters
     ----------
     wanted : reference motion, with its inputs.
-    motion : that it was found from.
-    loop, feedback : how it is controlled; a controller that is open gives the inputs of the
-        reference.
-    plant : what is driven, if it is not the model.
-    options : how the run is made.
+    motion : motion that it was found from.
+    loop, feedback : controller; one without feedback gives the inputs of the reference.
+    plant : plant that is driven, if it is not the model.
+    options : options of the simulation.
     """
     model, limits, period = wanted.system, dict(loop.limits), loop.period
     duration = float(options.get("duration") or 0.0)
@@ -757,7 +756,7 @@ def driven_system(system: System) -> System:
 
     Parameters
     ----------
-    system : of the model, that the controller knows.
+    system : system of the model, that the controller knows.
     """
     scenario = system.model.scenario
     plant = None if scenario is None else _plant(system, scenario.plant, {})

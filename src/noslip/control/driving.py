@@ -115,13 +115,13 @@ class Balance:
 
     Parameters
     ----------
-    system, values : what is balanced, and its (np,) parameter vector.
+    system, values : balanced system, and its (np,) parameter vector.
     base : the node that is free to move; the first of its angles is the heading.
     wheel : name of the speed of the wheel that is driven.
     motors : inputs that drive and balance.
     ratio : distance that the base covers per radian of the wheel, m.
     left : +1 if the heading grows to the left, else −1.
-    coordinates, speeds : of x.
+    coordinates, speeds : names of x.
     ignored : coordinates that nothing depends on.
     forces : (m,) of the motors that change a speed by `CHANGE`.
     slowest, fastest : m/s.
@@ -388,9 +388,9 @@ class Channel:
 
     Parameters
     ----------
-    label, unit : for the page.
+    label, unit : label and unit on the page.
     kind : `PLACE` of a joint, `SPEED` of the base or a wheel, `FORCE` as it is.
-    largest : of the command, in its unit.
+    largest : largest of the command, in its unit.
     least : the same; minus the largest by default.
     rate : largest rate of a place, unit/s, or of a speed, unit/s².
     row : (nv,) the tree speeds' part in the speed that is commanded, or whose integral is.
@@ -428,9 +428,9 @@ class DriveControls:
 
     Parameters
     ----------
-    channels : what is commanded; the keys change the first two.
+    channels : commanded quantities; the keys change the first two.
     motors : force inputs that serve the channels with speeds.
-    balance : how it is kept upright, of what would fall; else None.
+    balance : balance of what would fall; else None.
     by_hand : whether nothing keeps it upright all the same.
     """
 
@@ -459,8 +459,8 @@ def make_controls(
     ----------
     system : compiled system.
     values : (np,) parameter vector.
-    length : of the model, m; the speed ahead goes up to twice this a second.
-    by_hand : let nothing keep it upright.
+    length : length of the model, m; the speed ahead goes up to twice this a second.
+    by_hand : whether nothing keeps it upright.
 
     Raises
     ------
@@ -805,7 +805,7 @@ class Rider(AbstractCommandLaw):
     Parameters
     ----------
     controls : speed, turning rate, and forces that are given as they are.
-    balance : what keeps it upright.
+    balance : balance that keeps it upright.
     here, ahead : the operating points.
     since : time of the first one, s.
     held : commands that are met as far as they can be.
@@ -915,9 +915,9 @@ class Driver:
     Parameters
     ----------
     system : compiled system.
-    controls : what is commanded.
+    controls : controls that give the commands.
     values : (np,) parameter vector.
-    start : where it stands.
+    start : start position.
     """
 
     def __init__(

@@ -416,12 +416,12 @@ class KalmanFilter:
 
     Parameters
     ----------
-    model : that the filter knows.
-    settings : of the filter.
-    channels : what is measured.
+    model : model that the filter knows.
+    settings : settings of the filter.
+    channels : measured quantities.
     period : s.
     believed : (nq + nf,) x at the start; that of the model at rest by default.
-    actuators : those whose forces are states, 0 at the start.
+    actuators : actuators whose forces are states, 0 at the start.
     """
 
     def __init__(

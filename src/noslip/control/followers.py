@@ -59,7 +59,7 @@ class FollowedAxle(NamedTuple):
 
     Parameters
     ----------
-    point : on it, nearest to the body's origin, m.
+    point : point of the axle nearest to the body's origin, m.
     ahead : (2,) unit vector along the free direction.
     """
 

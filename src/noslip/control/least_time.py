@@ -389,7 +389,7 @@ class SegmentLimits:
 
     Parameters
     ----------
-    path, limits : of which these are the limits.
+    path, limits : path, and limits along it.
     cuts : (N + 1,) arc lengths of the ends of the segments.
     curvature : (N, 65) |κ| within each segment.
     near : (N + 1,) z at the cuts of the motion found last, at which (2) is taken.
@@ -788,7 +788,7 @@ class _WheelForces:
 
     Parameters
     ----------
-    names : of the wheels.
+    names : names of the wheels.
     inertia, squared, constant : (n, w, 3) a, b, c at the places.
     resisted : r and dr/dṡ, (m, w, 3) each, of places (m,) and speeds (m,); None if r is zero.
     """

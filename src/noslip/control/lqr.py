@@ -116,7 +116,7 @@ def solve_lqr_along(
 
     Parameters
     ----------
-    A, B : of time, (n, n) and (n, m).
+    A, B : (n, n) and (n, m) matrices over time.
     Q, R : (n, n) weights of the states, and (m,) the diagonal of those of the inputs; infinite for
         inputs that are not fed back.
     times : (k,) rising from 0, s.

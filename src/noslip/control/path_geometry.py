@@ -320,8 +320,9 @@ def look_up(
     p : traced scalar.
     starts : (n,) rising, of the rows.
     table : (n, m).
-    is_printed : print all rows into the code, so that a run finds where they change with time; many
-        of them are looked up in memory otherwise, whose starts are to be told as knots.
+    is_printed : whether all rows are printed into the code, so that a run finds where they change
+        with time; otherwise many of them are looked up in memory, and their starts must be passed
+        as knots.
     """
     if len(starts) > MANY and not is_printed:
         return step_table(starts, table).traced(p)
@@ -718,7 +719,7 @@ class CurvatureJump(NamedTuple):
     ----------
     arc_length : m from the start.
     order : 0 for the curvature, 1 for its rate with arc length, and so on.
-    size : of the jump, 1/m to the power of `order` + 1.
+    size : size of the jump, 1/m to the power of `order` + 1.
     """
 
     arc_length: float
@@ -744,8 +745,8 @@ def curvature_jumps(path: AbstractPath, order: int) -> list[CurvatureJump]:
 
     Parameters
     ----------
-    path : with pieces.
-    order : of the highest derivative that is looked at, 0 for the curvature alone; −1: none.
+    path : path with pieces.
+    order : order of the highest derivative that is looked at, 0 for the curvature alone; −1: none.
 
     At a cusp a vehicle drives the other way, and s with it: its curvature is −κ, and the n-th
     derivative changes by (−1)ⁿ⁺¹.

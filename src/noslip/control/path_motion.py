@@ -134,7 +134,7 @@ class StandingTurn(NamedTuple):
 
     Parameters
     ----------
-    arc_length : of the cusp, m.
+    arc_length : arc length of the cusp, m.
     angles : (n,) names of coordinates.
     changes : (n,) by how much they turn, rad.
     fastest : (n,) their largest rates if it takes one second, rad/s.

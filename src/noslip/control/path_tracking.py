@@ -829,7 +829,7 @@ class FollowingLaw(AbstractSteeringController):
 
     Parameters
     ----------
-    motion : along the path.
+    motion : motion along the path.
     reach, k : λ, m, and k, 1/s.
     """
 

@@ -94,11 +94,12 @@ class MotionTrace:
     at : indices of the prescribed coordinates.
     outputs : (k,) the prescribed coordinates y(t, m).
     states, rates, start : m, ṁ and m at t = 0; what depends on the model's parameters may be NaN.
-    names, units : of m, for columns.
+    names, units : names and units of m, for columns.
     parameters, parameter_values : numbers of the task beyond the model's.
     knots : times at which a derivative of the motion jumps, s; steps of a simulation end there.
-    guards : what the motion divides by, for a run that ends where one of them vanishes.
-    find_start : finds m at t = 0 for values of the model's parameters, where it depends on them.
+    guards : divisors of the motion, for a run that ends where one of them vanishes.
+    find_start : function that finds m at t = 0 for values of the model's parameters, where it
+        depends on them.
     carried : (state, coordinate) for the states that start where a coordinate does.
     """
 
@@ -269,7 +270,8 @@ class Reference:
     speed_inputs, speed_input_rates : w and ẇ.
     forces : u of (3), for the inputs in use.
     residual : ẏ − N_y v, zero if the motion is admissible.
-    conditioning : of J in (1), 1 at best, 0 where the motion does not determine all speeds.
+    conditioning : conditioning of J in (1), 1 at best, 0 where the motion does not determine all
+        speeds.
     """
 
     motion: MotionTrace
@@ -291,7 +293,7 @@ class ReferenceProgram:
 
     Parameters
     ----------
-    system : whose symbols are used, and which keeps the code.
+    system : system whose symbols are used, and which keeps the code.
     reference : (1) to (3), traced.
     key : cache key of its code.
     """

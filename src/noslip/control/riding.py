@@ -84,11 +84,11 @@ class Ride(AbstractInputLaw):
 
     Parameters
     ----------
-    balance : what keeps it upright.
+    balance : balance that keeps it upright.
     motion : path and timing.
     reach : λ, m.
     wheels : contacts of the base, whose mean follows.
-    sign : of their longitudinal directions, along the way that is driven.
+    sign : sign of their longitudinal directions, along the way that is driven.
     times : (n,) s.
     table : (n, …) x* + ξ_r, u* + w_r, e_r and K by row at these times.
     start : coordinates, speeds and named angles on the path, by name.
@@ -215,8 +215,8 @@ def plan_ride(
 
     Parameters
     ----------
-    system, balance : what is ridden.
-    path, timing : where and how fast; by default at a moderate constant speed, that accelerates
+    system, balance : system that is ridden, and its balance.
+    path, timing : path and timing law; by default a moderate constant speed, that accelerates
         sideways by 0.2 g at most.
     reach : λ, m; as far as it goes in 1.5 s by default.
 

@@ -170,7 +170,7 @@ class AbstractForm(Member):
 
         Parameters
         ----------
-        length : of the model, m, which sets the sizes.
+        length : length of the model, m, which sets the sizes.
         """
         found = []
         for name, argument in cls.arguments().items():

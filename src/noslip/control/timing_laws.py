@@ -217,9 +217,10 @@ class AbstractTimingPlan(AbstractForm, abc.ABC, family="timing"):
         Parameters
         ----------
         system : compiled system.
-        path : what is driven along.
-        follower : what of the vehicle follows it; the origin and the x axis of its base by default.
-        inputs, reference, parameters : as in :func:`track`.
+        path : path to be driven.
+        follower : part of the vehicle that follows the path; the origin and the x axis of its base
+            by default.
+        inputs, reference, parameters : arguments of :func:`track`.
         """
 
     def of_part(self, share: float) -> AbstractTimingPlan:

@@ -970,7 +970,7 @@ def parse_signal(kind: type[Any], text: str) -> Any:
 
     Parameters
     ----------
-    kind : which of the two.
+    kind : kind of signal: sensor or actuator.
     text : name, colon, keys with values.
     """
     of, _, _ = text.partition(":")

@@ -111,9 +111,9 @@ class CWriter:
 
         Parameters
         ----------
-        program : what to print.
+        program : program to print.
         inputs : expression of each input value, t, x, u and p one after the other.
-        output : of the number of an output, where it is stored.
+        output : output of the number of an output, where it is stored.
         """
         if len(inputs) != sum(program.input_sizes):
             raise ValueError(f"{program.name}: {len(inputs)} inputs for {program.input_sizes}")

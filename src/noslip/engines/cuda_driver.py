@@ -99,13 +99,13 @@ class CudaDevice(AbstractDevice):
 
     Parameters
     ----------
-    index : which of them, as the driver counts.
+    index : number of the card, as the driver counts.
 
     Attributes
     ----------
-    name : as the driver calls it.
+    name : name of the card, by the driver.
     capability : ten times the major number of its compute capability, and the minor one.
-    num_multiprocessors : that share the work.
+    num_multiprocessors : number of multiprocessors.
     """
 
     def __init__(self, index: int = 0) -> None:
@@ -246,7 +246,7 @@ class CudaKernel(DeviceKernel):
 
     Attributes
     ----------
-    registers, local_bytes : that a thread has.
+    registers, local_bytes : registers and local memory of a thread.
     """
 
     def __init__(self, device: CudaDevice, text: str, tables: tuple[LookupTable, ...] = ()) -> None:

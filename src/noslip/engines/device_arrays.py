@@ -91,11 +91,11 @@ class DeviceArray:
 
     Parameters
     ----------
-    memory : that holds them.
-    shape, strides : of the view, strides in numbers.
-    offset : of the first, in numbers.
+    memory : memory with the numbers.
+    shape, strides : shape and strides of the view, strides in numbers.
+    offset : offset of the first, in numbers.
     base : the whole table that it is a column of, for libraries that take no strides, as JAX.
-    dtype : of the numbers.
+    dtype : dtype of the numbers.
     """
 
     def __init__(
@@ -209,10 +209,10 @@ class DeviceView(NamedTuple):
 
     Parameters
     ----------
-    address : of the first.
+    address : address of the first.
     shape, strides : strides in bytes.
-    dtype : of the numbers.
-    owner : what keeps them there.
+    dtype : dtype of the numbers.
+    owner : object that keeps the memory alive.
     """
 
     address: int

@@ -192,12 +192,12 @@ class HostKernel:
 
     Parameters
     ----------
-    text : of the kernel.
-    tables : that its programs look up.
+    text : text of the kernel.
+    tables : tables that its programs look up.
 
     Attributes
     ----------
-    call : of the address of memory, the number of the thread and the number of threads.
+    call : call of the address of memory, the number of the thread and the number of threads.
     record : address of the record.
     """
 
@@ -241,8 +241,8 @@ class DeviceMemory(abc.ABC):
 
     Attributes
     ----------
-    address : where it begins.
-    nbytes : its size.
+    address : address of the first byte.
+    nbytes : size in bytes.
     is_cuda, device_index : whether it is on a card, and on which.
     """
 
@@ -274,7 +274,7 @@ class DeviceKernel(abc.ABC):
 
     Attributes
     ----------
-    most_threads : that the device runs at the same time.
+    most_threads : largest number of threads that run at the same time.
     """
 
     most_threads: int
@@ -293,7 +293,7 @@ class AbstractDevice(abc.ABC):
 
     Attributes
     ----------
-    name : for people.
+    name : name for people.
     """
 
     name: str
@@ -357,7 +357,7 @@ class HostDevice(AbstractDevice):
 
     Parameters
     ----------
-    threads : that it is said to run at the same time.
+    threads : number of threads that it reports to run at the same time.
     memory : bytes that it is said to have.
     """
 
@@ -441,7 +441,7 @@ class DeviceFunction:
     Parameters
     ----------
     program : the operations; times are one number a row.
-    device : where they are done.
+    device : device that evaluates.
     """
 
     def __init__(self, program: Program, device: AbstractDevice) -> None:
@@ -495,13 +495,13 @@ class SharedFunctions(NamedTuple):
 
     Parameters
     ----------
-    text : of the functions.
+    text : text of the functions.
     num_words : numbers of the record up to the last constant.
     heads : programs of what was hoisted, one for each function.
-    tables : that the functions look up.
+    tables : tables that the functions look up.
     number : kind of the numbers.
-    names : of the functions of heads, if they were asked for, with numbers of the record where
-        their values begin.
+    names : names of the functions of heads, if they were asked for, with numbers of the record
+        where their values begin.
     """
 
     text: str
@@ -527,7 +527,7 @@ class SharedFunctions(NamedTuple):
 
         Parameters
         ----------
-        programs : by the names of their functions.
+        programs : programs by the names of their functions.
         shared : parameters that all threads share.
         first, num_parameters : numbers of the record before the parameters, and how many there are.
         number : kind of numbers.

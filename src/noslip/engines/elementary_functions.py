@@ -382,7 +382,7 @@ def vector_functions(
         function ``each_<name>``, which calls it for every lane.
     lanes : numbers in a vector.
     is_inline : whether their code is written into that of their callers.
-    declared : what the caller declares besides; each line is written once.
+    declared : further declarations of the caller; each line is written once.
     """
     own, lines = sorted(set(own)), set(declared)
     far = {name: FAR_ANGLES[name] for name in own if name in FAR_ANGLES}
@@ -867,11 +867,11 @@ def device_functions(
 
     Parameters
     ----------
-    names : of operations; sine and cosine together are ``sincos``. ``div`` makes ``quotient``,
-        and with single precision ``quotient_of_times`` of doubles too.
+    names : names of operations; sine and cosine together are ``sincos``. ``div`` makes
+        ``quotient``, and with single precision ``quotient_of_times`` of doubles too.
     is_single : whether those of single precision are asked for.
     is_inline : whether their code is written into that of their callers.
-    declared : what the caller declares besides; each line is written once.
+    declared : further declarations of the caller; each line is written once.
     """
     names, lines = sorted(set(names)), set(declared)
     text: list[str] = []

@@ -434,8 +434,8 @@ class Buffer:
     ----------
     f : the function.
     origin, first : address of a number, and which number after it is the first.
-    kind : of the numbers.
-    depth : of the branch whose lanes it belongs to; those in deeper ones are blended.
+    kind : kind of the numbers.
+    depth : depth of the branch whose lanes it belongs to; those in deeper ones are blended.
     """
 
     f: Flow

@@ -144,7 +144,7 @@ class VectorTypes:
     Parameters
     ----------
     lanes : numbers in a vector.
-    kind : of numbers, doubles or of single precision.
+    kind : kind of numbers, doubles or of single precision.
     has_library : whether there is a C library to call, as there is not on a GPU.
     shared : parameters that are at addresses of their own.
     """
@@ -328,9 +328,9 @@ def print_thread_functions(
 
     Parameters
     ----------
-    programs : by the names of their functions.
-    kind : of numbers.
-    shared : by program, parameters that all threads share, and the addresses where they are.
+    programs : programs by the names of their functions.
+    kind : kind of numbers.
+    shared : for each program the parameters that all threads share, and their addresses.
     """
     types = VectorTypes(1, kind, has_library=False)
     lines: list[str] = []

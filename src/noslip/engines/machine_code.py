@@ -68,8 +68,8 @@ def stored_machine_code(
     Parameters
     ----------
     text : the module, or a function that prints it
-    name : what the text depends on, where it is known without printing: no other text has it
-    passes : what LLVM does to it before it generates code, in this order
+    name : key that no other text has, where it is known without printing.
+    passes : LLVM's passes before it generates code, in this order.
     """
     known = name or (text if isinstance(text, str) else text())
 

@@ -58,7 +58,7 @@ def compile_expression(name: str, inputs: Sequence[ca.SX], expression: ca.SX) ->
 
     Parameters
     ----------
-    name : of the function, for messages.
+    name : name of the function, for messages.
     inputs : columns of symbols t, x, u and p, any of them empty.
     expression : a column of outputs in these symbols; entries a sparse one lacks are zero.
     """
@@ -85,8 +85,8 @@ class HoistedFunction:
     ----------
     whole : the program as it is.
     rest : the same of parameters that the hoisted values follow.
-    head : these values, of a program that looks at nothing but parameters; None if there are none.
-    main_program, head_program : as they were split.
+    head : program for the values that depend on parameters alone; None if there are none.
+    main_program, head_program : programs after the split.
     """
 
     whole: NativeFunction

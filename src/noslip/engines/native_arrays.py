@@ -38,8 +38,8 @@ def given_table(
     Parameters
     ----------
     given : anything that NumPy takes for an array of numbers.
-    shape : that it must have; nothing is reshaped.
-    what, where : for the message, ``what`` in the plural.
+    shape : required shape; nothing is reshaped.
+    what, where : texts of the message, ``what`` in the plural.
     is_finite : whether NaN and the infinities are refused.
 
     Raises
@@ -70,8 +70,8 @@ def address(
 
     Parameters
     ----------
-    name : for the message.
-    array : to be read or written; whoever has the address keeps it.
+    name : name in the message.
+    array : array to be read or written; the owner of the address keeps it alive.
     size : entries that native code reads or writes, at most as many as there are.
     kind : type of the entries; None where bytes are copied as they are.
     """

@@ -187,7 +187,7 @@ def optimize(
 
     Parameters
     ----------
-    program : as it was traced.
+    program : program as it was traced.
     is_scheduled : whether operations are also scheduled, or left in the order in which they were
         traced, where a value is used soon after it is computed. If not given, a
         long program is left as it is: its parts are optimized by themselves.
@@ -584,11 +584,11 @@ class CodePart:
     ----------
     body : program of the numbers that it reads (its x) and that are carried (its p).
     count : iterations.
-    reads : of the numbers that the body reads.
-    carried : of the numbers that an iteration passes on, where the first one finds them.
-    writes : of the first outputs of the body.
-    results : of the last outputs of the body, which are written after the last iteration. Between
-        both are the numbers that are passed on.
+    reads : reads of the numbers that the body reads.
+    carried : carried of the numbers that an iteration passes on, where the first one finds them.
+    writes : writes of the first outputs of the body.
+    results : results of the last outputs of the body, which are written after the last iteration.
+        Between both are the numbers that are passed on.
     """
 
     body: Program

@@ -161,7 +161,7 @@ class ParameterChecker:
 
     Parameters
     ----------
-    model : whose parameters they are.
+    model : model of the parameters.
     inertia : check of the degrees of freedom at a vector of them.
     """
 
@@ -202,8 +202,8 @@ class SufficientCondition:
 
     Parameters
     ----------
-    function : of the parameters: the least number that must be positive, the least that must not be
-        negative, and the sum of the sizes of all that must be finite, these among them.
+    function : function of the parameters: the least number that must be positive, the least that
+        must not be negative, and the sum of the sizes of all that must be finite, these among them.
     """
 
     function: ca.Function

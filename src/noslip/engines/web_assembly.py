@@ -170,10 +170,10 @@ class WebModule:
 
     Parameters
     ----------
-    code : its bytes.
+    code : bytes of the module.
     functions : names of its exports.
-    addresses : of its named data.
-    data_end : where its own data ends; the stack begins behind it.
+    addresses : addresses of its named data.
+    data_end : end of its own data; the stack begins behind it.
     """
 
     code: bytes

@@ -39,7 +39,7 @@ def make_env(
     Parameters
     ----------
     model : name of a ready model, a model or a compiled system; that of a ready task by default.
-    task : what it is about, or the word of a ready one: ``drive``, ``balance``, ``back_up``.
+    task : task, or the name of a ready one: ``drive``, ``balance``, ``back_up``.
     parameters : values that differ from the nominal ones.
     render_mode : ``"rgb_array"`` for pictures by :func:`noslip.picture`, or None.
 
@@ -70,8 +70,8 @@ def make_vec_env(
 
     Parameters
     ----------
-    model, task, parameters : as in :func:`make_env`.
-    num_envs : how many.
+    model, task, parameters : arguments of :func:`make_env`.
+    num_envs : number of environments.
     device : ``"cpu"``, or ``"cuda"`` for a card of NVIDIA's (``"cuda:1"`` the second one): actions
         are taken from arrays on it, and observations, rewards and endings are arrays there
         (:class:`DeviceArray`, for PyTorch, CuPy and JAX); NumPy's are copied, ``.numpy()`` copies

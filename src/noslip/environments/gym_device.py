@@ -84,17 +84,17 @@ class EpisodeShape:
 
     Parameters
     ----------
-    periods : in each basis, the first one first.
-    num_inputs, num_parameters, num_variables : of the model, and of the task.
+    periods : periods in each basis, the first one first.
+    num_inputs, num_parameters, num_variables : sizes of the model, and of the task.
     actions : input, middle and half of the range of each.
     base : inputs where nothing acts on them.
-    steps, limit, largest : of the task.
+    steps, limit, largest : numbers of the task.
     num_seen, num_ends : observations and ends, behind the reward.
-    action_kind : of the numbers that actions are given as.
+    action_kind : action kind of the numbers that actions are given as.
     start : state that a start is drawn about.
     ranges : lowest and highest of each drawn number, in order.
     drawn_states : places in the state of the first drawn numbers, that are coordinates.
-    num_given : how many of the next ones are speeds and named angles; the others are variables.
+    num_given : number of the next ones that are speeds and named angles; the others are variables.
     has_angles, has_closing : whether orientations follow the drawn ones; other coordinates.
     speeds : places in the state of the speeds that follow.
     """
@@ -438,7 +438,7 @@ class EndedNames:
     Parameters
     ----------
     codes : (n,) 0 where none ended, else 1 + the place of the name.
-    names : of the task's ends, then ``"singular"``.
+    names : names of the task's ends, then ``"singular"``.
     """
 
     def __init__(self, codes: DeviceArray, names: tuple[str, ...]) -> None:
@@ -489,9 +489,9 @@ class DeviceMechanisms:
 
     Parameters
     ----------
-    system, task : what moves, and what it is about.
-    count : of mechanisms.
-    device : where they are.
+    system, task : moving system, and its task.
+    count : count of mechanisms.
+    device : device of the mechanisms.
     parameters : values that differ from the nominal ones.
     """
 

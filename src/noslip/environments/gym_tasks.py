@@ -44,7 +44,7 @@ class GymTask:
         know it.
     inputs : input → number that it always has.
     period : s between actions.
-    steps : of the classical Runge–Kutta method in a period.
+    steps : steps of the classical Runge–Kutta method in a period.
     limit : number of actions after which an episode is cut (truncated).
     largest : magnitude that observations are cut at.
     """
@@ -164,9 +164,9 @@ class Draws(NamedTuple):
 
     Parameters
     ----------
-    names : of the start, and the variables behind them.
-    ranges : of each.
-    num_states, num_speeds, num_variables : how many there are of the first, second and last kind.
+    names : names of the start, and the variables behind them.
+    ranges : ranges of each.
+    num_states, num_speeds, num_variables : numbers of the first, second and last kind.
     """
 
     names: tuple[str, ...]
@@ -209,13 +209,13 @@ class Mechanisms:
 
     Parameters
     ----------
-    system, task : what moves, and what it is about.
-    count : of mechanisms.
+    system, task : moving system, and its task.
+    count : count of mechanisms.
     parameters : values that differ from the nominal ones.
 
     Attributes
     ----------
-    periods : that they move in.
+    periods : periods that they move in.
     """
 
     def __init__(

@@ -120,10 +120,10 @@ class Measure:
 
     Parameters
     ----------
-    word : of `MEASURES`, or ``rate``.
+    word : word of `MEASURES`, or ``rate``.
     arguments : the place in the body's axes, or the expression whose rate it is.
-    body : whose motion; empty for a rate.
-    axis : of the body, for ``axis``.
+    body : body that moves; empty for a rate.
+    axis : axis of the body, for ``axis``.
     part : component along the axes of the world: ``x``, ``y`` or ``z``; empty for a rate.
     """
 

@@ -430,8 +430,8 @@ def complement_objects(
 
     Parameters
     ----------
-    equations : by this formulation.
-    axes : of all vectors: the world's, or those of a body by its name. Rates are absolute.
+    equations : equations of motion by this formulation.
+    axes : axes of all vectors: the world's, or those of a body by its name. Rates are absolute.
     actuated : speeds θ̇_a of T_a and J_a; those that an input drives alone, by default.
     """
     kin, forces = equations.kinematics, equations.forces

@@ -61,7 +61,8 @@ class ReducedSolution(NamedTuple):
     Parameters
     ----------
     accelerations : η̇, (nf,).
-    pivots : of the mass matrix; one of them vanishes when a degree of freedom has no inertia.
+    pivots : pivots of the mass matrix; one of them vanishes when a degree of freedom has no
+        inertia.
     mass : the matrix they are of, (nf, nf); None after a recursion that forms none.
     """
 

@@ -81,7 +81,7 @@ class LoadClosure:
 
     Parameters
     ----------
-    rows : whose loads ℓ are, in order.
+    rows : rows whose loads are ℓ, in order.
     matrix : 1 − Λ.
     loads : ℓ of the state, the inputs and the parameters.
     """
@@ -339,15 +339,16 @@ class AppliedForces:
     ----------
     shares : ``gravity``, ``spring``, ``dissipative``, ``given`` → (nv,) share of Q.
     B : (nv, nu) input matrix.
-    potential_energy : of gravity and springs, J.
+    potential_energy : potential energy of gravity and springs, J.
     wrenches : moment and force on each body about its origin, in its computing axes, of all that
         acts on bodies (not in joints), inputs included.
     state_rates : (nz,) rates of the states that forces have of their own.
-    in_loops : of joints that close a loop: moment and force on the child at the joint's point, in
-        world axes, of what acts in them; they are among `wrenches`.
+    in_loops : in loops of joints that close a loop: moment and force on the child at the joint's
+        point, in world axes, of what acts in them; they are among `wrenches`.
     grips : name of a force that slides over a plane → what it takes of it.
-    acting : gives each share as what acts on bodies, (6p,) moments and forces about their origins
-        in computing axes, and as what acts along the joints, (nv,); inputs are among ``given``.
+    acting : function that returns each part as what acts on bodies, (6p,) moments and forces about
+        their origins in computing axes, and as what acts along the joints, (nv,); inputs are among
+        ``given``.
     loads, load_symbols : rows whose loads ℓ the forces are linear in, and symbols of these; none
         once they are solved for.
     """

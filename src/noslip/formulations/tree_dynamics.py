@@ -425,7 +425,7 @@ def motion_forces(
 
     Parameters
     ----------
-    tree : in which wheels may be lumped with their carriers.
+    tree : tree in which wheels may be lumped with their carriers.
     known : joint inertias; none where no wheel is lumped, though one may have no mass of its own.
     world : acceleration of the world; −g for weights.
     """
@@ -628,8 +628,8 @@ class JointWrench:
 
     Parameters
     ----------
-    joint : its name.
-    point : where the wrench is taken, m.
+    joint : name of the joint.
+    point : reference point of the wrench, m.
     force, moment : N and N·m; NaN where they are not known (`unknown_wrenches`).
     """
 

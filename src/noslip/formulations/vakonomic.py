@@ -151,7 +151,7 @@ class ChaplyginForm:
 
     Parameters
     ----------
-    along, turning : which independent speeds s′ and φ̇ are.
+    along, turning : numbers of the independent speeds s′ and φ̇.
     mass, radius : m and b.
     offset : a, from the blade to the mass center: φ̈ = −(a/b²) s′φ̇ of the free motion.
     speed, angle, drive : v_T, Ψ in (−π, π] and χ = Ψ − (a/b) φ.

@@ -138,7 +138,7 @@ class FittedCurve:
 
     Parameters
     ----------
-    run, column, unit : which.
+    run, column, unit : run, column and unit of the curve.
     times, values, error : (n,) s, the fitted motion, and its standard deviation from that of what
         was found.
     measured_times, measured, residuals : (k,) the data, and data less fit.

@@ -406,7 +406,7 @@ def measured_runs(
         ``NAME.columns.toml`` beside it), what :func:`read_measured` read, an xarray dataset over
         ``time``, a :class:`Trajectory`, a mapping of names with ``time`` to arrays; or a list of
         these.
-    start, inputs, held : of those that are no `MeasuredRun` yet.
+    start, inputs, held : values for data that are not yet a `MeasuredRun`.
 
     Raises
     ------
@@ -511,7 +511,7 @@ def used_columns(
 
     Parameters
     ----------
-    runs : what was measured.
+    runs : measured runs.
     known : names that a column may have by itself → unit.
     chosen : column → expression, as the caller says; by default all that have a known name.
 

@@ -595,7 +595,7 @@ class BasisChoice(NamedTuple):
 
     Parameters
     ----------
-    rows, dependent : in their order, as many of each.
+    rows, dependent : independent rows and dependent speeds in their order, as many of each.
     rank : least singular value of all rows on these speeds; nothing determines the motion where it
         vanishes.
     """
@@ -610,8 +610,8 @@ class BasisRule(NamedTuple):
 
     Parameters
     ----------
-    rows : that count; those that hold by themselves do not.
-    kept, dependent : what is taken now; None: the independent speeds are not tree speeds.
+    rows : rows that count; those that hold by themselves do not.
+    kept, dependent : present choice; None: the independent speeds are not tree speeds.
     holonomic : rows of which as many are kept as are now.
     sizes : (nc, nv) usual sizes of the entries of A.
     same_rows : whether the rows stay.
@@ -641,9 +641,9 @@ def regular_bases(
     Parameters
     ----------
     matrices : (n, nc, nv) with columns over the scale of the speeds, rows over their usual sizes.
-    rows : that count; those that hold by themselves do not.
-    kept, dependent : what is taken now. The speeds stay where they determine the motion nearly as
-        well as the best ones, so that only rows change; None: they are not tree speeds.
+    rows : rows that count; those that hold by themselves do not.
+    kept, dependent : present choice. The speeds stay where they determine the motion nearly as well
+        as the best ones, so that only rows change; None: they are not tree speeds.
     holonomic : rows of which as many are kept as are now.
     same_rows : whether the rows stay, too.
     """
@@ -896,14 +896,14 @@ class SingularityMeasure:
 
     Parameters
     ----------
-    name : what it watches.
+    name : name of the quantity that vanishes.
     kind : ``basis`` (another choice of independent speeds helps) or ``contact`` (nothing does).
     value : traced, about 1 in magnitude at ordinary configurations. Those of a basis change their
         signs where they pass zero, so that no step leaps over such a place unseen.
     floor : nearer to zero another choice of independent speeds is taken.
     limit : nearer than that, or than the floor where there is no other choice to take, the run
         stops.
-    sentence : what the user reads then.
+    sentence : message where it vanishes.
     """
 
     name: str

@@ -117,8 +117,8 @@ class ContactTrace:
     slip : name → velocity of the material point against the plane along that direction, m/s.
     velocity_D, axes_D : that velocity, and the directions as columns, in the body's computing axes.
     normal_D : the plane's normal in the same axes.
-    arm_D : from the body's origin to the contact point, in the same axes.
-    height : how far the wheel's lowest point is above the plane, m; zero in contact.
+    arm_D : vector from the body's origin to the contact point, in the same axes.
+    height : height of the wheel's lowest point above the plane, m; zero in contact.
     regularity : sine of the angle between the wheel's plane and the plane it rolls on; 0 when it
         lies flat, where its contact is a whole circle. None for balls and blades.
     turning : angular velocity about the normal against the ground, rad/s.
@@ -432,8 +432,8 @@ class CarriedBody:
 
     Parameters
     ----------
-    axes : from its computing axes to those of B.
-    step : from its parent's origin to its own.
+    axes : rotation from its computing axes to those of B.
+    step : vector from its parent's origin to its own.
     motion : (6,) H of its joint.
     """
 
@@ -597,11 +597,12 @@ class RowTrace:
     Parameters
     ----------
     name : ``contact.lateral``, ``loop.shift_x``, ``joint.angle``, the input's or the row's name.
-    origin : what it comes from: ``rolling``, ``closest points``, ``knife edge``, ``loop``,
+    origin : source of the row: ``rolling``, ``closest points``, ``knife edge``, ``loop``,
         ``motion``, ``speed input``, ``row``.
     velocity : r(q, v, t, w), kept at zero.
     position : g(q, t), kept at zero; None for a nonholonomic row.
-    unit : of the velocity form; ``m/s`` or ``rad/s``. The multiplier is in N or N·m accordingly.
+    unit : unit of the velocity form; ``m/s`` or ``rad/s``. The multiplier is in N or N·m
+        accordingly.
     """
 
     name: str

@@ -100,9 +100,9 @@ class Elimination:
 
     Parameters
     ----------
-    tree : of the mechanism.
-    rows : by node: the rows solved there.
-    dependent : by node: the speeds they determine.
+    tree : tree of the mechanism.
+    rows : rows solved at each node.
+    dependent : speeds that they determine, by node.
     given : speed → row that states it outright (a speed input).
     repeated : row → the rows that it follows from.
     """
@@ -355,7 +355,7 @@ class RollingBase:
     Parameters
     ----------
     base : node of B.
-    start : where B's speeds start, angular ones first.
+    start : index of B's first speed, angular ones first.
     foot : contact at C.
     arm : r of (1).
     bodies : node → a fork or a wheel in the axes of B.
@@ -521,11 +521,13 @@ class SpeedPartition:
     names, E : independent speeds, η = E v.
     solved, P : the kept rows as they are solved, P times the kept ones.
     solved_of : the same of other traces of the contacts and rows, before some are combined.
-    combined : combines values of those rows to those that are solved.
-    combination : from values of all rows to those of as many independent ones; None: the kept ones.
+    combined : function from values of those rows to those that are solved.
+    combination : matrix from values of all rows to those of as many independent ones; None: the
+        kept ones.
     solve : speeds (nv, c) for right-hand sides of the solved rows and of η, and the pivots.
     probe, samples : the rows in numbers, and configurations on the branch that is meant.
-    rolling_base : where the mechanism rolls on its base; `solve` then gives speeds at that point.
+    rolling_base : base on which the mechanism rolls; `solve` then gives speeds at its contact
+        point.
     rates : solved row → its rate at constant v, where it is known in closed form.
     """
 

@@ -114,8 +114,8 @@ class Measures:
 
     Parameters
     ----------
-    tree, twists : of the bodies, for speeds v.
-    symbols, N : in which they are traced, with q̇ = N v.
+    tree, twists : tree, and twists of the bodies for speeds v.
+    symbols, N : symbols in which they are traced, with q̇ = N v.
     vdot : v̇, where it is known.
     """
 

@@ -52,9 +52,9 @@ class Reader:
 
     Parameters
     ----------
-    values : what each name stands for.
-    literal : how a number is traced; as a constant by default.
-    measure : how a measure of the motion is traced, from its traced arguments.
+    values : traced value of each name.
+    literal : function that traces a number; a constant by default.
+    measure : function that traces a measure of the motion from its traced arguments.
     """
 
     def __init__(
@@ -139,9 +139,9 @@ class Node:
     Parameters
     ----------
     parent : index of the parent's node, −1 for the world.
-    coordinates, speeds : where the joint's entries start and end in q and v.
+    coordinates, speeds : ranges of the joint's entries in q and v.
     R_PD, p_PB : pose of D in the parent's computing axes.
-    R_DB : from body axes to D axes; the identity unless the wheel's spin is left out of D.
+    R_DB : rotation from body axes to D axes; the identity unless the wheel's spin is left out of D.
     R_WD, p_WB : pose in the world.
     H : (6, k) motion of the joint in D axes at the body's origin.
     mass, center_D, inertia_D : mass, mass center and inertia about it, in D axes.

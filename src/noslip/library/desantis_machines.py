@@ -470,9 +470,9 @@ def planar_arm(
 
     Parameters
     ----------
-    name, description : of the model.
-    links : of each its mass, length, distance of the mass center from its joint, and moment of
-        inertia about the mass center, kg, m, m, kg m².
+    name, description : name and description of the model.
+    links : links of each its mass, length, distance of the mass center from its joint, and moment
+        of inertia about the mass center, kg, m, m, kg m².
     """
     b = ModelBuilder(
         name=name,

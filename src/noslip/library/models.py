@@ -108,7 +108,7 @@ def template_text(kind: str, name: str, sizes: Mapping[str, float]) -> str:
     Parameters
     ----------
     kind : one of `KINDS`.
-    name : of the model.
+    name : name of the model.
     sizes : numbers by the names of the kind's sizes; the usual ones for those left out.
 
     Raises

@@ -30,8 +30,8 @@ def add_catalog(names: Iterable[str], build: Callable[[str], Model]) -> None:
 
     Parameters
     ----------
-    names : of models, as users write them.
-    build : from one of the names, its model.
+    names : names of models, as users write them.
+    build : function from one of the names to its model.
     """
     _BUILDERS.update(dict.fromkeys(names, build))
 

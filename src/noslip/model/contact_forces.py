@@ -318,17 +318,18 @@ class AbstractWheelTire(AbstractForce):
     Parameters
     ----------
     body : the wheel that spins.
-    axis : of the wheel, in its body's frame.
-    radius : of the wheel, m.
+    axis : axis of the wheel, in its body's frame.
+    radius : radius of the wheel, m.
     load : F_z, N.
     v0 : speed, m/s, below which slip is counted against it.
-    center : of the wheel, in its body's frame, m.
+    center : center of the wheel, in its body's frame, m.
     rolling_resistance : f, the part of the load that resists rolling.
     camber_stiffness : C_γ, N/rad.
-    relaxation_length : over which slip builds up, as the states ``NAME.longitudinal_slip`` and
-        ``NAME.lateral_slip``, m; at once by default.
-    lateral_relaxation_length : of the lateral slip, m; the same by default.
-    plane : what it rolls on; by default the ground z = 0 of the world.
+    relaxation_length : length over which slip builds up, as the states ``NAME.longitudinal_slip``
+        and ``NAME.lateral_slip``, m; at once by default.
+    lateral_relaxation_length : lateral relaxation length of the lateral slip, m; the same by
+        default.
+    plane : plane on which it rolls; by default the ground z = 0 of the world.
     """
 
     name: str

@@ -99,7 +99,7 @@ class CoulombLaw(NamedTuple):
     ----------
     friction : μ while it slides, along the heading; None if none was given.
     restitution : part of the normal velocity with which it bounces.
-    static_friction : that it needs to begin to slip; that of sliding by default.
+    static_friction : coefficient of friction at the onset of slip; that of sliding by default.
     lateral_friction : μ_l across the heading; the same by default.
     """
 

@@ -84,16 +84,17 @@ class Vocabulary:
 
     Parameters
     ----------
-    parameters : with their nominal values.
+    parameters : parameters with their nominal values.
     bodies : ``world`` and all others.
-    angles, rates : named orientation angles such as ``disk.yaw``, and ``disk.yaw_rate``.
+    angles, rates : names of orientation angles such as ``disk.yaw``, and of their rates,
+        ``disk.yaw_rate``.
     definitions : named expressions, each after those it uses; those in a circle in any order.
-    loop_names : what coordinates and speeds of the joints that close loops would be called, each
-        with its joint.
-    forced : those of them that forces may act along, coordinates and speeds.
-    contacts : of the model.
+    loop_names : coordinates and speeds that the joints that close loops would have, each with its
+        joint.
+    forced : coordinates and speeds that forces may act along.
+    contacts : contacts of the model.
     topology : tree and loops; a joint whose parent is not known counts as fixed to the world.
-    fields : of all parts.
+    fields : fields of all parts.
     """
 
     parameters: Mapping[str, float]

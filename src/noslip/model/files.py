@@ -273,11 +273,11 @@ class Reading:
 
     Parameters
     ----------
-    model : with stand-ins where fields could not be read; None if whole tables are missing.
+    model : model with stand-ins where fields could not be read; None if whole tables are missing.
     findings : faults of the table itself: keys and types.
     uncertain : joints whose type is not known, and so neither their coordinates and speeds.
     renamed : tables at the top that were read under the name that was meant → their name there.
-    parts : that are still to be expanded.
+    parts : parts that are still to be expanded.
     """
 
     model: Model | None
@@ -768,7 +768,7 @@ def parse_model(
         What a model file holds.
     file : str
         What messages call the file.
-    format : of the text, TOML by default.
+    format : format of the text, TOML by default.
 
     Raises
     ------
@@ -895,9 +895,9 @@ def parse_force(model: Model, text: str, number: int = 1) -> AbstractForce:
 
     Parameters
     ----------
-    model : that it acts on.
+    model : model that it acts on.
     text : entries of its table.
-    number : to name it by.
+    number : number to name it by.
 
     Raises
     ------

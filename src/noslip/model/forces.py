@@ -88,7 +88,7 @@ class Sliding(NamedTuple):
 
     Parameters
     ----------
-    point : of contact, in the world, m.
+    point : point of contact, in the world, m.
     directions : name (longitudinal, lateral, normal) → unit vector in the world.
     slip : name → velocity over the plane along it, m/s.
     """
@@ -103,7 +103,7 @@ class Grip(NamedTuple):
 
     Parameters
     ----------
-    contact : where it touches.
+    contact : point of contact.
     longitudinal, lateral : force on the body along the contact's directions, N.
     load : normal force that its law takes, N; None where it takes none.
     use : fraction of the largest force of its law, up to the slip that has it, and 1 beyond, where

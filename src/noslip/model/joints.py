@@ -811,9 +811,9 @@ class Expansion:
 
     Parameters
     ----------
-    model : with their parts.
+    model : model with their parts.
     origins : name of each part → joint that it is of.
-    findings : about composite joints as they are written.
+    findings : findings about composite joints as they are written.
     """
 
     model: Model

@@ -85,18 +85,18 @@ class ScenarioFollower:
     Parameters
     ----------
     body : name of the body whose axle follows; the base by default.
-    point : of the base that follows the path, in its frame, m.
-    direction : of the base that points along the path, in its frame.
-    reverse : drive backwards.
-    heading : of a base that can move sideways, rad: a number or an expression of the arc length
-        ``s``; along the path by default.
+    point : point of the base that follows the path, in its frame, m.
+    direction : direction of the base that points along the path, in its frame.
+    reverse : whether the vehicle drives backwards.
+    heading : heading of a base that can move sideways, rad: a number or an expression of the arc
+        length ``s``; along the path by default.
     steering : name of the steering coordinate.
-    wheelbase : from the point ahead to the steered wheel, m.
+    wheelbase : distance from the point ahead to the steered wheel, m.
     largest_steering : angle that the steering can reach, rad.
-    steering_rate : at which the steering turns while the vehicle stands at a cusp, rad/s.
+    steering_rate : rate at which the steering turns while the vehicle stands at a cusp, rad/s.
     hinge : name of the trailer's angle on the base, to let the trailer's axle follow the path.
-    hitch : from the base's origin back to the hinge, m.
-    trailer : from the hinge back to the trailer's axle, m.
+    hitch : distance from the base's origin back to the hinge, m.
+    trailer : distance from the hinge back to the trailer's axle, m.
     reference : coordinates that the path leaves open, at the start.
     """
 
@@ -126,17 +126,18 @@ class ScenarioPlant:
     model : name or file of another model with the same joints: other tires, inputs of its own.
     parameters : values that differ from those that the controller knows.
     start : coordinates and speeds that differ from the reference's at the start.
-    forces : that act on it beside the model's: pushes, friction, drag.
+    forces : forces that act on it beside the model's: pushes, friction, drag.
     gravity : m/s² in world axes, such as that of a slope; the model's own by default.
     disturbances : inputs of `model` that are no actuators, as expressions of ``t``.
-    sensors : what the controller sees, as in ``"platform.x:sigma=0.01,delay=1"`` or
+    sensors : sensors of the controller, as in ``"platform.x:sigma=0.01,delay=1"`` or
         ``"gyroscope:body=platform"``.
-    actuators : what becomes of its commands, as in ``"torque1:largest=0.4,lag=0.05"``.
+    actuators : actuators behind its commands, as in ``"torque1:largest=0.4,lag=0.05"``.
     estimator : ``"ekf"`` for an extended Kalman filter between sensors and controller.
-    start_sigma : of the estimator: standard deviations of what is believed at the start.
-    input_sigma : of the estimator: standard deviations of the noise of inputs.
-    drift : of the estimator: densities of what moves coordinates and speeds beyond the model.
-    seed : of the noise.
+    start_sigma : start sigma of the estimator: standard deviations of what is believed at the
+        start.
+    input_sigma : input sigma of the estimator: standard deviations of the noise of inputs.
+    drift : drift of the estimator: densities of what moves coordinates and speeds beyond the model.
+    seed : seed of the noise.
     """
 
     model: str = ""
@@ -276,9 +277,9 @@ class PartSign:
     Parameters
     ----------
     part : name of the part.
-    field : of the part, or below it: ``mass``, ``links[0].length``.
-    values : of the field; expressions of parameters.
-    sign : that each of them has.
+    field : field of the part, or below it: ``mass``, ``links[0].length``.
+    values : values of the field; expressions of parameters.
+    sign : sign that each of them has.
     """
 
     part: str

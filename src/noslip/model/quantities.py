@@ -175,7 +175,7 @@ class NumberReader:
 
     Parameters
     ----------
-    values : of the parameters by name.
+    values : values of the parameters by name.
     """
 
     def __init__(self, values: Mapping[str, float]) -> None:

@@ -58,12 +58,12 @@ class Key:
     Parameters
     ----------
     name : the key, which is the field of the data class.
-    kind : what it holds.
+    kind : kind of value.
     size : number of entries of an array, if it is fixed.
     part : class of the parts it holds, or base class of their family.
     meaning : unit, sign and so on.
     is_required : whether it has no default.
-    default : what it is when left out.
+    default : value where the key is left out.
     is_flat : whether the fields of the part sit in the table that holds the key.
     """
 

@@ -80,9 +80,10 @@ class Chart(NamedTuple):
     ----------
     point : p(u), m.
     normal : unit vector outwards.
-    gradient : of a level; of a parametric surface the normal again.
+    gradient : gradient of a level; of a parametric surface the normal again.
     tangents : (3, 2) ∂p/∂u; None for a level.
-    conditions : what vanishes on the surface, of a level; as many as there are parameters beyond 2.
+    conditions : functions that vanish on the surface, of a level; as many as there are parameters
+        beyond 2.
     curvature : (3, 3) of the module's head, 1/m.
     """
 
@@ -390,7 +391,8 @@ class Touch(NamedTuple):
 
     Parameters
     ----------
-    arm : from the surface's center, or the body's origin for a contact, to the contact point.
+    arm : vector from the surface's center, or the body's origin for a contact, to the contact
+        point.
     heading : unit vector in the plane, the longitudinal direction; None for the plane's x axis.
     regularity : a number that vanishes where the contact point is not determined; None if it
         always is.

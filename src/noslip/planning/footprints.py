@@ -57,7 +57,7 @@ class BodyOutline:
 
     Parameters
     ----------
-    body : its name.
+    body : name of the body.
     corners : (k, 3) in the body's axes, m.
     radius : m.
     traced : (2, k) on the floor.
@@ -270,9 +270,9 @@ class Clearance:
 
     Parameters
     ----------
-    low, high : it is between them, m; the second one is reached.
-    t : where, s.
-    body, obstacle : which ones; the obstacle by its place.
+    low, high : bounds, m; the second one is reached.
+    t : time, s.
+    body, obstacle : name of the body, and number of the obstacle.
     overlaps : (n, 2) outline and piece of all pairs nearer than what was asked for.
     """
 
@@ -289,8 +289,8 @@ class Surroundings:
 
     Parameters
     ----------
-    system : whose bodies move.
-    outlines : of its bodies.
+    system : system whose bodies move.
+    outlines : outlines of its bodies.
     obstacles : all of them.
     """
 

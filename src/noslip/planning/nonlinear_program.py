@@ -35,7 +35,7 @@ class BlockCode:
 
     Parameters
     ----------
-    name : of the block, for messages.
+    name : name of the block, for messages.
     z, data : (nz,) variables and (nd,) numbers that differ between places.
     rows : (m,) g in these symbols.
     cost : c, one number.
@@ -87,7 +87,7 @@ class BlockPlaces:
 
     Parameters
     ----------
-    code : of the block.
+    code : code of the block.
     variables : (n, nz) places of its z in w.
     rows : (n, m) places of its g among the rows.
     data : (n, nd) its numbers.
@@ -123,7 +123,7 @@ class Solution:
     ----------
     w : the variables.
     rows : values of the rows there.
-    multipliers, bound_multipliers : of rows and of bounds of variables.
+    multipliers, bound_multipliers : multipliers of rows and of bounds of variables.
     is_solved : whether the conditions of an optimum hold to the tolerance.
     is_kept : whether all rows hold nearly; of what was interrupted, the best of these iterates.
     status : the solver's own word.
@@ -148,7 +148,7 @@ class NonlinearProgram:
     Parameters
     ----------
     num_variables, num_rows : sizes.
-    places : its blocks.
+    places : blocks of the variables.
     linear : (rows, columns, values) of A.
     scale, row_scale : size of each variable and of each row.
     """

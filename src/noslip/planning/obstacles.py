@@ -39,7 +39,7 @@ class ConvexPiece:
     Parameters
     ----------
     corners : (k, 2) counterclockwise, m; one or two of them are a point or a line.
-    radius : by which it is larger on all sides, m.
+    radius : distance by which it is larger on all sides, m.
     """
 
     corners: Array

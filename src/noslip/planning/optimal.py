@@ -101,7 +101,7 @@ class Guess:
     Parameters
     ----------
     states, controls : (N + 1, nx) at the nodes and (N, nc) in the intervals.
-    durations : of the phases, s.
+    durations : durations of the phases, s.
     """
 
     states: Array

@@ -107,7 +107,7 @@ class PlanFeedback(AbstractInputLaw):
     ----------
     plant : the system of the plan.
     at : (nx,) places of x among all states of the motion.
-    names, controls : of x and of c, rates of given speeds last.
+    names, controls : names of x and of c, rates of given speeds last.
     nodes : (N + 1,) s.
     polynomials : (N, d + 1, nx) x̂ in the time since each node, highest power first.
     inputs : (N, nc) c_i.

@@ -64,7 +64,7 @@ class Problem:
     start : completed; states in `periodic` that are not given are free there.
     state_limits, control_limits : bounds by name.
     rows : traced limits.
-    marks : of waypoints, the goal's last.
+    marks : marks of waypoints, the goal's last.
     duration : bounds of all phases together, s.
     running : L.
     parameters : (np,) of the model.

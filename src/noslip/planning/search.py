@@ -169,7 +169,7 @@ class WaySearch:
     ----------
     problem : start, goal and limits.
     around : outlines and obstacles at rest.
-    clearance : to keep, m.
+    clearance : distance to keep, m.
     stops : whether to give up.
     """
 
@@ -848,7 +848,7 @@ class _Rim:
     Parameters
     ----------
     weights : (m, k) of its corners.
-    radius : by which it is rounded, m.
+    radius : radius by which it is rounded, m.
     reach : largest distance of a corner from their middle, m.
     """
 

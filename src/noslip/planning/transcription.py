@@ -65,9 +65,9 @@ class MotionStates:
 
     Parameters
     ----------
-    names : of the states.
+    names : names of the states.
     x, rates : (n,) their symbols, and ẋ in them.
-    orientations : what is written in angles.
+    orientations : orientations that are written in angles.
     plain : (place among the system's own [q; η; z; w; t], place in x) of everything else.
     unnamed : angles to which the model gives no names.
     """
@@ -195,9 +195,10 @@ class MotionSymbols:
 
     Parameters
     ----------
-    system : whose motion it is.
-    names, controls : of states x = [q; η; z; w; t], those that matter, and of controls c = [u; ẇ].
-    x, c, rates : their symbols, and ẋ.
+    system : system that moves.
+    names, controls : names of states x = [q; η; z; w; t], those that matter, and of controls c =
+        [u; ẇ].
+    x, c, rates : symbols of both, and ẋ.
     at : (nx,) place of each state among all of them.
     """
 
@@ -268,7 +269,7 @@ class PairShape:
     ----------
     body : name, for messages.
     outline : (2, k) traced corners on the floor.
-    radius : by which it is rounded, m.
+    radius : radius by which it is rounded, m.
     displacement : (2,) of the obstacles, traced, where they move.
     """
 
@@ -287,7 +288,7 @@ class PlanTask:
     running : L of (1), a function of x and c.
     path : rows at the nodes that look at states alone.
     forced : rows at both ends of every interval, that look at controls too.
-    marks : of every phase, rows at its end.
+    marks : marks of every phase, rows at its end.
     periodic : states that are the same at the end and at the start.
     pairs : outlines of bodies, which keep clear of obstacles.
     input_scale : size of each control.
@@ -328,10 +329,10 @@ class Transcription:
 
     Parameters
     ----------
-    task : what is transcribed.
-    intervals : of every phase.
-    slots : of each pair, obstacles that it looks at in a node.
-    corners : of each obstacle; the last is repeated where it has fewer.
+    task : problem that is transcribed.
+    intervals : intervals of every phase.
+    slots : slots of each pair, obstacles that it looks at in a node.
+    corners : corners of each obstacle; the last is repeated where it has fewer.
     """
 
     task: PlanTask

@@ -67,7 +67,7 @@ class Part:
 
     Parameters
     ----------
-    body : its name, or ``world`` for what stands still.
+    body : name of the body, or ``world`` for what stands still.
     vertices : (n, 3) float32, m, in the body frame, or in that of the roller.
     faces : (m, 3) uint32.
     color : red, green, blue, 0 to 255.
@@ -92,8 +92,8 @@ class Ground:
 
     Parameters
     ----------
-    body : that it is fixed to; mostly ``world``.
-    rotation, position : of the plane's frame on that body; its z axis is the normal.
+    body : body that it is fixed to; mostly ``world``.
+    rotation, position : pose of the plane's frame on that body; its z axis is the normal.
     """
 
     body: str
@@ -107,7 +107,7 @@ class Scene:
 
     Parameters
     ----------
-    model : its name.
+    model : name of the model.
     bodies : names in the model's order.
     parts : meshes, each on a body.
     rollers : wheels that the model draws and does not spin.
@@ -117,7 +117,7 @@ class Scene:
     length : a length of the model, m: the radius of a ball about its largest body.
     up : direction against gravity, or z.
     is_curved : whether something rolls on ground that is no plane, which may hide what is behind.
-    line_distance : of the lines on such ground, m; None without them.
+    line_distance : line distance of the lines on such ground, m; None without them.
     """
 
     model: str
@@ -321,11 +321,11 @@ def frames(
 
     Parameters
     ----------
-    system : that was simulated, or any other of the same model.
+    system : simulated system, or any other of the same model.
     run : the motion.
     rate : pictures a second; the last one is at the end of the run.
     times : instead of `rate`, s; those outside the run are moved to its ends.
-    forces : also the forces of the ground at the contacts (slower).
+    forces : whether the forces of the ground at the contacts are included (slower).
     """
     system = simulated_system(system, run, "frames(system, run)")
     if not len(run.t):
@@ -354,7 +354,7 @@ def start_frame(system: System, given: Mapping[str, float] | None = None) -> Fra
 
     Parameters
     ----------
-    system : with or without compiled functions.
+    system : system with or without compiled functions.
     given : coordinates to start from instead of the scenario's.
     """
     kin = system.kinematics

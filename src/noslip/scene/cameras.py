@@ -37,7 +37,7 @@ class Camera:
     ----------
     position, look_at : m, in the world.
     up : upward direction.
-    field_of_view : from the lower to the upper edge of the picture, rad.
+    field_of_view : angle from the lower to the upper edge of the picture, rad.
     """
 
     position: Array
@@ -138,7 +138,7 @@ def camera(
     ----------
     aspect : width of the picture over its height.
     follow : fit the bodies about the point of :func:`followed`, as seen at the first frame.
-    azimuth, elevation : of the direction one looks from, rad; by default the azimuth is that of
+    azimuth, elevation : direction one looks from, rad; by default the azimuth is that of
         :data:`AZIMUTHS` from which the bodies look largest.
     """
     center = followed(scene, frames)

@@ -247,13 +247,13 @@ class Film:
 
     Parameters
     ----------
-    scene, frames : what is shown.
+    scene, frames : scene and frames that are shown.
     width, height : pixels.
-    traces, forces, velocities : what is drawn beside the bodies.
+    traces, forces, velocities : overlays drawn beside the bodies.
     follow : move the camera with the bodies; None where the motion is too long to fit.
     view : camera at the first frame; by default one that has all of the motion in view.
-    caption : in a strip above the scene, before the time, the scale of the grid and the legend of
-        the traces; None for none of them.
+    caption : text in a strip above the scene, before the time, the scale of the grid and the legend
+        of the traces; None for none of them.
     speed : seconds of the motion that pass in a second of the film.
     """
 
@@ -313,9 +313,9 @@ class Film:
 
         Parameters
         ----------
-        path : of the file.
+        path : path of the file.
         rate : pictures a second.
-        progress : called with the fraction done.
+        progress : function called with the fraction done.
         """
         kind = path.suffix.lower()
         kept = len(self.frames) if kind == ".gif" else 1

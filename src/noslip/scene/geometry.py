@@ -169,11 +169,11 @@ class Roller:
     Parameters
     ----------
     name : ``tractor.wheel1`` and so on.
-    body : that carries it.
-    shape : its place among the body's shapes.
-    center, axis : in the body frame, m; the axis is a unit vector.
+    body : body that carries it.
+    shape : number of the shape on the body.
+    center, axis : center and axis in the body frame, m; the axis is a unit vector.
     radius, width : m.
-    normal : of the ground, in the world.
+    normal : normal of the ground, in the world.
     """
 
     name: str

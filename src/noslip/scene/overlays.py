@@ -44,9 +44,9 @@ class Grid:
 
     Parameters
     ----------
-    body : that carries it.
-    rotation, position : of its middle, a crossing of lines, on that body.
-    width : of the whole, m, an even number of cells.
+    body : body that carries it.
+    rotation, position : pose of its middle, a crossing of lines, on that body.
+    width : width of the whole, m, an even number of cells.
     cell : width of a square, m; every fifth line is heavier.
     """
 
@@ -63,9 +63,9 @@ class Trace:
 
     Parameters
     ----------
-    name : what it follows, and its kind.
+    name : name of the point that it follows, and its kind.
     points : (k, 3) in the world, m.
-    color : of its line.
+    color : color of its line.
     dashes : (j, 2, 3) of a reference, which is there from the start; None for what was gone.
     """
 

@@ -66,7 +66,7 @@ class Nodes:
         make: Callable[[], Any],
         change: Callable[[Any], None] | None = None,
     ) -> Any:
-        """The node at a path: the old one if its content is the same, else a changed or a new one."""
+        """The node at a path: the old one if its content is the same, else a changed or new one."""
         self._put.add(path)
         old = self._there.get(path)
         if old is not None and _same(old[0], content):
@@ -186,11 +186,12 @@ class Stage:
     ----------
     api : ``server.scene`` of a viser server, or that of one of its clients.
     prefix : name under which everything hangs; two stages in one scene need two.
-    traces, forces, velocities : what is drawn beside the bodies.
-    follow : keep the bodies in the middle of the view.
-    ghost : draw the bodies translucent in this color, with traces if asked for, and no ground.
-    label : what is written above them.
-    pieces : of a trace, which appear one after the other.
+    traces, forces, velocities : overlays drawn beside the bodies.
+    follow : whether the bodies are kept in the middle of the view.
+    ghost : color in which the bodies are drawn translucent, with traces if asked for, and no
+        ground.
+    label : text above them.
+    pieces : pieces of a trace, which appear one after the other.
     dark : colors for a dark page.
     """
 
@@ -226,8 +227,8 @@ class Stage:
 
         Parameters
         ----------
-        scene, frames : what is shown.
-        index : of the frame.
+        scene, frames : scene and frames that are shown.
+        index : index of the frame.
         room : ground, m, beyond what the motion fills, for one that goes on.
         """
         self.scene, self.frames = scene, frames
@@ -494,11 +495,11 @@ def record(
 
     Parameters
     ----------
-    title : of the page, and in the corner of the scene, with the time of the motion below it.
-    traces, forces, velocities, follow : as for :class:`Film`.
+    title : title of the page, and in the corner of the scene, with the time of the motion below it.
+    traces, forces, velocities, follow : arguments of :class:`Film`.
     speed : seconds of the motion that pass in a second.
     dark : a dark page; None for one that is as dark as the page around it, or as its device asks.
-    legend : write the names of the traces into the scene, beside the scale of the grid.
+    legend : whether the names of the traces stand in the scene, beside the scale of the grid.
     """
     follow = is_far(scene, frames) if follow is None else follow
 

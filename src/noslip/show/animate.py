@@ -145,7 +145,7 @@ class FilmFile:
 
     Parameters
     ----------
-    path : of the file.
+    path : path of the file.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class AnimationPlayer:
 
     Parameters
     ----------
-    title : what is shown.
+    title : title of the page.
     page : HTML that plays offline.
     still : PNG of the end of the run.
     size : width and height, pixels.
@@ -259,7 +259,7 @@ def recorded(
     Parameters
     ----------
     dark : a dark page; None for one that is as dark as the page around it, or as its device asks.
-    legend : write the names of the traces into the scene, beside the scale of the grid.
+    legend : whether the names of the traces stand in the scene, beside the scale of the grid.
     """
     trajectory = _trajectory(run)
     shown_rate = film_rate(trajectory, rate, speed, ".html")

@@ -28,10 +28,10 @@ class ComparedNumber(NamedTuple):
 
     Parameters
     ----------
-    name, unit : what it is.
+    name, unit : name and unit of the number.
     values : one for each run.
     is_same : whether they agree to 1e-9, or to the tolerance of the runs.
-    least : below which a value is zero.
+    least : bound below which a value is zero.
     """
 
     name: str

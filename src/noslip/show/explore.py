@@ -46,10 +46,10 @@ class Knob:
 
     Parameters
     ----------
-    name : what files and commands call it.
-    unit, description : for people.
-    value : where it stands before it is changed.
-    lower, upper, step : of its slider.
+    name : name in files and commands.
+    unit, description : texts for people.
+    value : value before it is changed.
+    lower, upper, step : range and step of its slider.
     bundle : knobs of one bundle count only together, as the three angles of an orientation do.
     """
 
@@ -213,7 +213,7 @@ class Explorer:
     ----------
     system : compiled system.
     knobs : one slider each.
-    plot, animation, duration : as for :func:`explore`.
+    plot, animation, duration : arguments of :func:`explore`.
     """
 
     def __init__(

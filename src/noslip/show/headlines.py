@@ -67,8 +67,8 @@ class TopSpeed(NamedTuple):
 
     Parameters
     ----------
-    name, unit : of what is fast: a joint over the ground, or a speed.
-    size : of it, in its unit.
+    name, unit : name and unit of the fastest: a joint over the ground, or a speed.
+    size : size of it, in its unit.
     sample : index of it.
     way : m that a joint over the ground went; None for a single speed.
     """
@@ -192,7 +192,7 @@ class SweepResults:
 
     Parameters
     ----------
-    reader : of the store, complete or not.
+    reader : reader of the store, complete or not.
     """
 
     def __init__(self, reader: StoreReader) -> None:

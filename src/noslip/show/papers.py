@@ -57,14 +57,14 @@ class PaperEntry:
 
     Parameters
     ----------
-    paper : its word.
-    place : where it is, such as ``eq. 33`` or ``Fig. 4``.
-    what : what it says.
-    command : of the command line; empty where there is a script.
+    paper : key of the paper.
+    place : place in the paper, such as ``eq. 33`` or ``Fig. 4``.
+    what : content of the entry.
+    command : command of the command line; empty where there is a script.
     script : lines of Python that end in ``result = …``.
-    value : what the script's result is, to 1e-9 of the largest; empty for pictures and words.
-    print : what stands in the paper.
-    erratum : what is wrong there, in a few words; empty where it is right.
+    value : result of the script, to 1e-9 of the largest; empty for pictures and words.
+    print : text printed in the paper.
+    erratum : error of the print, in a few words; empty where it is right.
     """
 
     paper: str
@@ -92,11 +92,11 @@ class NumberedEquations(NamedTuple):
 
     Parameters
     ----------
-    paper : its word.
-    equations : as in ``6.14–6.25``.
-    what : what they say.
-    command : that shows them; empty where there is a reason.
-    reason : why there is none.
+    paper : key of the paper.
+    equations : numbers as in ``6.14–6.25``.
+    what : content of the equations.
+    command : command that shows them; empty where there is a reason.
+    reason : reason why there is no command.
     """
 
     paper: str
@@ -150,7 +150,7 @@ def papers_text(paper: str | None = None) -> str:
 
     Parameters
     ----------
-    paper : its word; all if none is given.
+    paper : key of the paper; all papers by default.
     """
     lines: list[str] = []
     papers = known_papers()
@@ -522,11 +522,11 @@ class Schematic:
 
     Parameters
     ----------
-    model : its name.
+    model : name of the model.
     marks : letters, lengths, vectors and angles.
     start : coordinates that differ from the scenario's start.
     azimuth, elevation : the direction one looks from, degrees; from above by default.
-    room : how much farther away the camera is than the bodies alone need.
+    room : factor on the distance of the camera that the bodies alone need.
     apart : bodies → how far they are moved from their places, m, in the world.
     """
 

@@ -182,9 +182,9 @@ class RunSummary:
 
     Parameters
     ----------
-    run : that is summed up.
-    command : that reproduces it.
-    audit : of the run.
+    run : run that is summed up.
+    command : command that reproduces it.
+    audit : audit of the run.
     """
 
     run: Trajectory

@@ -83,9 +83,9 @@ def enclose(
 
     Parameters
     ----------
-    program : what is enclosed.
-    given : of its inputs t, x, u, p, one after the other.
-    goes_on : take atan2 for an angle that goes on after half a turn, whose rate is bounded there.
+    program : program that is enclosed.
+    given : given of its inputs t, x, u, p, one after the other.
+    goes_on : whether atan2 is an angle that goes on after half a turn, whose rate is bounded there.
     """
     values = [*given, *(Enclosure(number(c), None) for c in program.constants)]
     for operation in program.operations:

@@ -70,9 +70,9 @@ def switch_texts(
 
     Parameters
     ----------
-    system : whose names the expressions know.
-    inputs : as in :func:`simulate`; only expressions have switches.
-    definitions : of the run, which know nothing of the state.
+    system : system whose names the expressions know.
+    inputs : inputs of :func:`simulate`; only expressions have switches.
+    definitions : definitions of the run, which know nothing of the state.
     """
     if not isinstance(inputs, Mapping):
         return force_texts(system)
@@ -210,10 +210,10 @@ class EventValues(NamedTuple):
     Parameters
     ----------
     expression : values of all events, then the angles they follow.
-    near : these angles at the last check, symbols.
-    values : of all events, with `turning` symbols for the angles.
-    turning : these symbols.
-    angles : what they stand for, between −π and π.
+    near : symbols of these angles at the last check.
+    values : values of all events, with `turning` symbols for the angles.
+    turning : symbols of the turning angles.
+    angles : values of these symbols, between −π and π.
     """
 
     expression: ca.SX
@@ -228,13 +228,13 @@ class EventCode(NamedTuple):
 
     Parameters
     ----------
-    function : of (t, x, inputs, [angles at the last check; parameters]).
-    enclosures : of the same values, see `enclosures_program`.
-    names : what each is, such as ``"stop 'fell'"``.
-    num_endings, num_events, num_angles : how many of its values end the run, are recorded, and are
+    function : function of (t, x, inputs, [angles at the last check; parameters]).
+    enclosures : enclosures of the same values, see `enclosures_program`.
+    names : names of the events, such as ``"stop 'fell'"``.
+    num_endings, num_events, num_angles : numbers of values that end the run, are recorded, and are
         angles to unwrap from.
-    falling : which of them count only where they fall below zero.
-    notes : on those that never change, for the result.
+    falling : mask of those that count only where they fall below zero.
+    notes : notes for the result on those that never change.
     """
 
     function: NativeFunction | None = None
@@ -262,7 +262,7 @@ class OwnEvents(NamedTuple):
     lifts : stops where the ground would have to pull: name → normal force of a contact.
     limits : stops where a joint would leave its limits: name → a product that falls below zero.
     limited : joints that have limits.
-    borders : of cells of ground that bodies roll on, as switching functions.
+    borders : borders of cells of ground that bodies roll on, as switching functions.
     is_curved : whether a wheel may touch its ground at a second point.
     """
 
@@ -524,7 +524,7 @@ def fault_notes(names: Iterable[str], counts: NDArray[np.int64], times: Array) -
 
     Parameters
     ----------
-    names : what each event is, such as ``"stop 'fell'"``.
+    names : names of the events, such as ``"stop 'fell'"``.
     counts, times : (ne, 2) how often crossings were not excluded and values not defined; when
         first, s.
     """

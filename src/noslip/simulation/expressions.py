@@ -359,11 +359,11 @@ def read_expression(
 
     Parameters
     ----------
-    system, text : in whose symbols it is read.
-    where : what it is, for the message.
-    definitions : named expressions, each of what comes before it, that the text may use; or symbols
-        under their names.
-    angles : what named angles stand for instead, by name.
+    system, text : text, and the system in whose symbols it is read.
+    where : place named in the message.
+    definitions : named expressions that the text may use, each of those before it; or symbols under
+        their names.
+    angles : symbols by name that named angles stand for instead.
     is_output : whether it may use accelerations, inputs and reactions as well.
     has_reactions : whether it may use reactions as well.
     """

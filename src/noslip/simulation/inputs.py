@@ -149,7 +149,7 @@ class InputGenerator:
         `update` is given; drawn anew for each update from the seed, the number of the run, the
         channel and the number of the update (`philox.py`).
     knots : times at which an input or one of its derivatives jumps; steps end there.
-    guards : what the law divides by, for a run that ends where one of them vanishes.
+    guards : divisors of the law, for a run that ends where one of them vanishes.
     is_rounded : whether it rounds what it sees, so that it has no derivative.
     start_time : s, at which the states are `start`; None if they are where any run starts.
     key : cache key of its code, which is then kept with the system: laws with equal keys differ in
@@ -567,11 +567,11 @@ class InputPlan(NamedTuple):
     tables : base inputs that change with time.
     knots : times at which an input or one of its derivatives jumps.
     function, address : [inputs; ż] of (t, [x; z], base, parameters); none if all are base inputs.
-    parameters : of the model, then of the law.
+    parameters : parameters of the model, then of the law.
     generator, update : the law, and the new z of one that is sampled.
     callback, failure : Python callables as native code, and what one of them raised.
     below : input that a callable gave → the first time at which that was negative, s.
-    notes : for the result.
+    notes : notes for the result.
     is_kept : whether its code stays with the system for the next run.
     """
 

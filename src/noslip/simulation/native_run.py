@@ -71,10 +71,10 @@ def run_workers(
 
     Parameters
     ----------
-    work : by number; keeps what it writes into.
-    count : of workers.
-    stop : makes work end soon; called at Ctrl-C, at a failure and on request.
-    report : called a few times a second, and at the end.
+    work : function of the worker's number; it keeps what it writes into alive.
+    count : count of workers.
+    stop : function that makes work end soon; called at Ctrl-C, at a failure and on request.
+    report : function called a few times a second, and at the end.
     cancel : checked every 0.02 s; once it is set, `stop` is called.
     may_hang : work may call functions of others that do not return; a second Ctrl-C leaves it.
 
@@ -194,7 +194,7 @@ class InputTable:
 
     Parameters
     ----------
-    index : which base input.
+    index : number of the base input.
     starts : (k,) increasing. A segment holds from its start to the next one; the first also before
         its start, the last without end.
     coefficients : (k, 4) of s³, s², s, 1 with s = t − start: ``scipy.interpolate.PPoly.c.T``.
@@ -230,8 +230,8 @@ class NativeLoop:
         the base inputs.
     update, update_times : the new z, and when: steps end there, as of a sampled controller.
     num_noise : channels of random numbers of the update, whose place is behind the base inputs.
-    seed, first_run, first_update : of these numbers.
-    num_inputs : how many inputs the generator makes; −1: as many as base inputs.
+    seed, first_run, first_update : seed, first run and first update of the random numbers.
+    num_inputs : number of inputs of the generator; −1: as many as base inputs.
     tables : base inputs that change with time.
     knots : times on which a step must end; starts of tables need not be repeated.
     project : [x after a Newton step; residual before it].
@@ -240,12 +240,12 @@ class NativeLoop:
         quarters of steps.
     directions : (ne,) −1, 0 or +1: falling, both, rising; NaN for angles, which come last and are
         unwrapped from event_parameters[0], [1], …, their values at the last check.
-    num_endings : how many of the events, the first ones, end the run; −1: all.
+    num_endings : number of events that end the run, the first ones; −1: all.
     floors : (nh,) the run ends when a health value is below its floor.
     method : ``rules.DOP853`` or ``rules.RK4``.
     apart : state whose error is measured by itself, with the tolerance of the first; −1: none.
-    direct_steps : how many steps to take on the calling thread before a worker takes over; 0: none,
-        −1: those of some milliseconds.
+    direct_steps : number of steps on the calling thread before a worker takes over; 0: none, −1:
+        those of some milliseconds.
     records_steps : whether the ends of all steps are kept.
     """
 
@@ -436,10 +436,10 @@ class NativeRun:
 
     Parameters
     ----------
-    layout : of the memory.
+    layout : layout of the memory.
     words, reals : all of it, as integers and as numbers.
     samples : offsets of times, states and inputs of samples, with room for one more for an event.
-    addresses : of the record and of the loop's work.
+    addresses : addresses of the record and of the loop's work.
     """
 
     __slots__ = ("_addresses", "_reals", "_samples", "crossings", "layout", "words")
@@ -527,10 +527,10 @@ class NativeRun:
 
         Parameters
         ----------
-        progress : called from this thread a few times per second with the fraction of time covered,
-            and once at the end.
+        progress : function called from this thread a few times per second with the fraction of time
+            covered, and once at the end.
         cancel : checked every 0.02 s; once it is set, the run ends with ``rules.CANCELLED``.
-        span : of the progress, s; this run by default.
+        span : span of the progress, s; this run by default.
         """
         status = self.status
         begin, end = span or (float(status[1]), float(self._reals[PLACES["end_time"]]))
@@ -591,11 +591,11 @@ class NativeResult:
 
     Parameters
     ----------
-    code : why it ended, one of the endings in ``rules``.
-    index : which event or health value ended it, or −1.
-    steps, rejections, evaluations : how many steps were taken and tried in vain, and how often the
-        rates were evaluated.
-    time, step, state : where it ended, and the step size to continue with.
+    code : reason why it ended, one of the endings in ``rules``.
+    index : number of the event or singularity measure that ended it, or −1.
+    steps, rejections, evaluations : numbers of steps, of rejected steps, and of evaluations of the
+        rates.
+    time, step, state : end of the run, and the step size to continue with.
     times, states, inputs : (n,), (n, ny), (n, nu) the samples reached; the last is the event, if
         one ended the run.
     crossings : (k, 2 + ny) event, time and state of the events that did not end the run.
@@ -647,7 +647,7 @@ def integrate(
     Parameters
     ----------
     rates : ẋ of (t, x, no inputs, parameters).
-    state : at the start.
+    state : state at the start.
     times, span : (n,) samples that increase; start and end, s.
     knots : times within the span on which steps end.
     """

@@ -192,8 +192,8 @@ class Seen(NamedTuple):
     t : (n,) s, rising.
     loads : (n, nc) of all held contacts, N.
     inputs : (n, nu) as they are given.
-    event_times : of `watched_events`; where the run could not be repeated, of the inputs that
-        Python functions gave.
+    event_times : event times of `watched_events`; where the run could not be repeated, of the
+        inputs that Python functions gave.
     """
 
     t: Array

@@ -525,11 +525,11 @@ class RunOptions(NamedTuple):
     times : (ns,) of the samples, s.
     method : ``"dop853"`` or ``"rk4"``.
     rtol, atol : tolerances of the adaptive method.
-    step : of rk4, s; for dop853 the first step, 0 to choose it.
+    step : step of rk4, s; for dop853 the first step, 0 to choose it.
     max_step, max_steps : bounds on step size and number of steps.
     values : (np,) parameters; of a batch the nominal ones.
-    start, inputs, definitions, stop, events, outputs : as they are given.
-    progress, cancel, on_failure : how a run is watched, and what becomes of one that fails.
+    start, inputs, definitions, stop, events, outputs : arguments as they are given.
+    progress, cancel, on_failure : progress and cancelling of a run, and treatment of a failed one.
     """
 
     system: System
@@ -698,7 +698,7 @@ def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
 
     Parameters
     ----------
-    progress, cancel : as in :func:`simulate`.
+    progress, cancel : arguments of :func:`simulate`.
     given : arguments that are mappings or None, by their own names.
 
     Raises

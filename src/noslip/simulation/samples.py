@@ -325,9 +325,9 @@ def assemble(
 
     Parameters
     ----------
-    request : what was asked for.
-    segments : in the order of time.
-    result : of the last of them.
+    request : request of the runs.
+    segments : segments in the order of time.
+    result : result of the last of them.
     start : completed.
     counts : steps, rejections and evaluations.
     reactions : whether multipliers are found too.

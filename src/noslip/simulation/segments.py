@@ -101,7 +101,7 @@ class Passage(NamedTuple):
     reliable : time, s, after which states of the run suffer from the place ahead.
     state_at : states at times before, as they were fitted.
     beside : times and states on both sides that were fitted.
-    error : of the way back.
+    error : error of the way back.
     """
 
     before: float
@@ -153,7 +153,7 @@ class SingularPlace:
 
     Parameters
     ----------
-    system : whose rows lose rank.
+    system : system whose rows lose rank.
     values : parameters.
     inputs_at : [u; w; ẇ] at a time and a state.
     """
@@ -426,9 +426,9 @@ def segment_loop(
 
     Parameters
     ----------
-    system, plan : what runs, and its inputs.
+    system, plan : system that runs, and its inputs.
     watched : values of events.
-    method : by its name.
+    method : name of the method.
     depth : segments before after which there were no better speeds, so that these go on.
     span : start of the whole run, start and end of this part, s.
     """
@@ -513,7 +513,7 @@ def drive(
 
     Parameters
     ----------
-    motions : what is driven.
+    motions : motions that are driven.
     groups : bases in which they start, and the numbers of those that start in each.
     following_bases : chooses the basis after a segment; by default `next_bases`.
     """

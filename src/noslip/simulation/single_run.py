@@ -264,14 +264,14 @@ class _SingleRun:
     Attributes
     ----------
     start : completed.
-    system : in whose speeds the run begins.
+    system : system in whose speeds the run begins.
     plan : inputs in the speeds of the present segment.
     watched : events in them.
     segments : samples of the segments that were run.
-    result : of the last one.
+    result : result of the last one.
     counts : steps, rejections and evaluations of all.
     passed : singular configurations that the run went through.
-    why_not : why it did not go through the last one.
+    why_not : reason why it did not go through the last one.
     """
 
     def __init__(self, request: RunOptions) -> None:
@@ -675,10 +675,10 @@ class SteppedMotion:
     ----------
     system : compiled system.
     start : completed.
-    law : of the inputs.
+    law : law of the inputs.
     values : (np,) parameters of the model.
-    tolerance : of the integration.
-    max_steps : of a piece.
+    tolerance : tolerance of the integration.
+    max_steps : max steps of a piece.
     """
 
     def __init__(

@@ -477,7 +477,7 @@ class Columns(Mapping[str, tuple[str, Array]]):
 
     Parameters
     ----------
-    given : by name, the unit and the values or what finds them.
+    given : for each name the unit, and the values or a function that finds them.
     """
 
     def __init__(self, given: Sources) -> None:
@@ -510,10 +510,10 @@ class Named(dict[str, Any]):
 
     Parameters
     ----------
-    noun : of what has a name: "column", "event".
-    where : whose table it is.
-    none : what to do if the table is empty.
-    values : by name.
+    noun : noun of what has a name: "column", "event".
+    where : name of the table's owner.
+    none : remedy if the table is empty.
+    values : values by name.
     """
 
     __slots__ = ("_none", "_noun", "_where")
@@ -637,7 +637,7 @@ class ContactEvent(NamedTuple):
     Parameters
     ----------
     time : s.
-    contact : its name.
+    contact : name of the contact.
     what : ``slips``, ``grips``, ``lifts``, ``lands`` or ``bounces``.
     loss : energy that the impact took, if it was one, J; with the first of several contacts.
     """

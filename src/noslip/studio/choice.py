@@ -424,14 +424,14 @@ class Choice:
     ----------
     formulation : word of the method whose equations are run and shown.
     task : one of `TASKS`.
-    changes : what was changed: parameters, numbers of the scenario, start values, by name.
+    changes : changed values by name: parameters, numbers of the scenario, start values.
     inputs : name → expression, for inputs of one's own.
     duration : s; None for the task's own.
     path, timing : kinds, with `numbers` for their sliders and `typed` for what is typed instead.
-    points, closed : of a path that is drawn on the floor, m.
-    reverse : drive the path backwards.
-    controller : its word.
-    friction : of the ground, for the audit's verdict; None for none.
+    points, closed : points of a path that is drawn on the floor, m, and whether it is closed.
+    reverse : whether the path is driven backwards.
+    controller : name of the controller.
+    friction : friction of the ground, for the audit's verdict; None for none.
     """
 
     formulation: str = "complement"
@@ -595,9 +595,9 @@ def make_controls(
     Parameters
     ----------
     system : compiled system.
-    choice : what is run.
+    choice : choice that is run.
     run : the run with no start value touched; None where there is none, as after a fault.
-    length : of the model, m.
+    length : length of the model, m.
     """
     model = system.model
     scenario = model.scenario
@@ -644,7 +644,7 @@ def start_knobs(
     ----------
     system : compiled system.
     run : the run before any knob is changed.
-    given : what the scenario gives of its start.
+    given : start values of the scenario.
     speeds : whether the speeds may be chosen; where a motion is prescribed they follow from it.
     """
     values = start_values(system, run)
@@ -774,8 +774,8 @@ class PageView:
     Parameters
     ----------
     time : s, where it is paused; None while it plays.
-    speed, loop : of the playback.
-    drawn : what is drawn beside the bodies → whether it is; also ``ghost``.
+    speed, loop : speed and repetition of the playback.
+    drawn : overlays → whether they are drawn beside the bodies; also ``ghost``.
     follow : whether the camera moves with the bodies; None for what suits the run.
     plots : titles of the plots, from the top.
     camera : place and point that it looks at, m; empty where it was not moved.
@@ -796,11 +796,11 @@ class PageLink:
 
     Parameters
     ----------
-    model : its name on the page.
+    model : name of the model on the page.
     changes : fields of the choice that are not those of the model's first one.
     kept : the same of the run that is kept for a comparison; None without one.
-    kept_model : its model, where it is another one.
-    view : how it is looked at.
+    kept_model : model of the kept run, where it is another one.
+    view : view of the page.
     """
 
     model: str

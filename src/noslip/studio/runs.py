@@ -103,9 +103,10 @@ class Worker(Generic[Request]):
 
     Parameters
     ----------
-    work : does it; may raise `Superseded`. Any other exception goes to `failed`.
-    failed : called with an exception; the worker goes on.
-    name : of the thread.
+    work : function that does the work; it may raise `Superseded`. Any other exception goes to
+        `failed`.
+    failed : function called with an exception; the worker goes on.
+    name : name of the thread.
     """
 
     def __init__(
@@ -421,7 +422,7 @@ class DriveFrames:
 
     Parameters
     ----------
-    system : that moves.
+    system : system that moves.
     """
 
     def __init__(self, system: System) -> None:

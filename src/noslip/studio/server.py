@@ -107,11 +107,11 @@ class AccessRules:
 
     Parameters
     ----------
-    names : by which browsers on this machine call it.
+    names : host names by which browsers on this machine call it.
 
     Attributes
     ----------
-    port : that is served by them; None until one is.
+    port : port that is served by them; None until one is.
     """
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -477,10 +477,10 @@ class Studio:
 
     Parameters
     ----------
-    name : of the model that pages show first.
+    name : name of the model that pages show first.
     file : a model file to offer besides the library, watched while the server runs.
     sweep : folder of a sweep, whose model is shown and whose points can be clicked.
-    port : to listen on; 0 for any that is free.
+    port : port to listen on; 0 for any that is free.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class Shown:
     Parameters
     ----------
     number : counts the runs of a session.
-    name : of the model on this page.
+    name : name of the model on this page.
     run, command : the run, and the command that reproduces it; empty if there is no
         such command.
     compute : s from the choice to the samples, without what is compiled once.
@@ -136,9 +136,9 @@ class Session:
     Parameters
     ----------
     catalog : models to choose from.
-    name : of the first one.
+    name : name of the first one.
     view : notified of everything.
-    clock : of the wall, s.
+    clock : clock of the wall, s.
     """
 
     def __init__(
@@ -291,8 +291,8 @@ class Session:
 
         Parameters
         ----------
-        name, value : of the knob.
-        epoch : in which its slider was made. One of another epoch, or whose knob is no longer
+        name, value : name and value of the knob.
+        epoch : epoch in which its slider was made. One of another epoch, or whose knob is no longer
             there, sets nothing; returns whether it did. None: typed by its name.
         """
         with self._lock:

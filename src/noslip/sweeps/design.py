@@ -202,8 +202,8 @@ class AxisFactor(AbstractFactor):
 
     Parameters
     ----------
-    names : what is varied.
-    specs : of each name the text or the numbers it was given as.
+    names : varied quantities.
+    specs : specs of each name the text or the numbers it was given as.
     table : (n, k) values.
     """
 
@@ -234,10 +234,10 @@ class SampleFactor(AbstractFactor):
 
     Parameters
     ----------
-    names, texts : what is drawn, from which distributions.
+    names, texts : drawn quantities, and their distributions.
     distributions : read from the texts.
     sampling : ``random``, ``lhs`` or ``sobol``.
-    count, seed : how many points, and what they follow from.
+    count, seed : number of points, and seed of the random numbers.
     """
 
     names: tuple[str, ...]
@@ -335,7 +335,7 @@ class Design:
     Parameters
     ----------
     factors : dimensions, the last one changes fastest.
-    conditions : that points must meet.
+    conditions : conditions that points must meet.
     constants : further names that conditions may use.
     """
 

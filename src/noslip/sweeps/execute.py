@@ -110,9 +110,9 @@ class Workload:
 
     Parameters
     ----------
-    store : of the chunks.
-    progress : called with how far it is.
-    cancel : ends the work.
+    store : store of the chunks.
+    progress : function called with the state of the work.
+    cancel : event that ends the work.
     """
 
     store: SweepStore

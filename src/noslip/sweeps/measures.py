@@ -89,11 +89,11 @@ class ResultVariable:
 
     Parameters
     ----------
-    unit : of its values.
+    unit : unit of its values.
     dimension : name of a further dimension, or "".
     coordinate : values along it.
-    coordinate_unit : of them.
-    description : for people.
+    coordinate_unit : coordinate unit of them.
+    description : text for people.
     """
 
     unit: str
@@ -520,11 +520,11 @@ class Layer:
 
     Parameters
     ----------
-    number : of the layer in its store.
-    design : its points are numbered by.
-    boxes : of its points; or `listed`, the points themselves, sorted.
+    number : number of the layer in its store.
+    design : design that its points are numbered by.
+    boxes : boxes of its points; or `listed`, the points themselves, sorted.
     measures : texts of what is measured there.
-    settings : that differ from those of the request.
+    settings : settings that differ from those of the request.
     block : points of a chunk.
     adds_points : whether no earlier layer holds them.
     """

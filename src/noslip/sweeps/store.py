@@ -95,8 +95,8 @@ class SweepStore:
 
     Parameters
     ----------
-    folder : of the store.
-    data : what its ``sweep.json`` holds.
+    folder : folder of the store.
+    data : content of its ``sweep.json``.
     """
 
     def __init__(self, folder: Path, data: Mapping[str, Any]) -> None:

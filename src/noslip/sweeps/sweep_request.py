@@ -45,9 +45,9 @@ class SweepRequest:
     Parameters
     ----------
     model : text of the model file.
-    work, settings : what is done at each point.
+    work, settings : task at each point, and its settings.
     design : the points.
-    measures : what is kept of each.
+    measures : measures that are stored of each.
     plugins : modules that define parts of the model, or works, of one's own. A store keeps their
         names for people; nothing loads what a file names.
     work_object : the work, if it was made in this process.
@@ -242,8 +242,8 @@ class Comparison:
 
     Parameters
     ----------
-    differences : what is neither equal nor an extension, a sentence each.
-    more_points, more_measures : what the new request asks for beyond the stored one.
+    differences : differences that are not extensions, a sentence each.
+    more_points, more_measures : points and measures of the new request beyond the stored one.
     """
 
     differences: tuple[str, ...]

@@ -45,7 +45,7 @@ class LiveKnob:
 
     Parameters
     ----------
-    knob : its range.
+    knob : knob with its range.
     kind : ``parameters``, ``start``, ``inputs`` or ``numbers``: where a run takes it.
     """
 
@@ -75,17 +75,17 @@ class LiveRun:
     Parameters
     ----------
     system : compiled.
-    scenario : what is run.
-    values : of the model's parameters, by name.
-    portable : its module.
-    knobs : what may be changed.
+    scenario : scenario that is run.
+    values : values of the model's parameters, by name.
+    portable : module of the run.
+    knobs : knobs that may be changed.
     plots : columns that are drawn at first.
     choices : columns that may be drawn.
     source : name or file of the model, for commands.
     drive : inputs that a reader drives with, and the largest value of each.
-    law : that gives all inputs, if one does.
-    inputs, start : as the page begins.
-    tolerances : of the integration.
+    law : law that gives all inputs, if one does.
+    inputs, start : inputs and start as the page begins.
+    tolerances : tolerances of the integration.
     """
 
     system: System
@@ -210,14 +210,14 @@ class _Asked:
 
     Parameters
     ----------
-    system : that moves.
-    scenario : its duration, stops, outputs, definitions and numbers.
+    system : system that moves.
+    scenario : scenario with duration, stops, outputs, definitions and numbers.
     values : parameters by name.
     start : start values by name.
-    texts : those of them that follow from the parameters.
-    inputs : by name, unless a law gives them.
-    law : with the parameters that it knows, whatever those of the page are.
-    tolerances, options : of the integration.
+    texts : start values that follow from the parameters.
+    inputs : inputs by name, unless a law gives them.
+    law : law with the parameters that it knows, whatever those of the page are.
+    tolerances, options : settings of the integration.
     source : name or file of the model, for commands; empty if none says it.
     """
 

@@ -34,7 +34,7 @@ class LivePage:
 
     Parameters
     ----------
-    title : for screen readers.
+    title : title for screen readers.
     page : HTML of the page.
     """
 
@@ -157,8 +157,8 @@ def page_html(
 
     Parameters
     ----------
-    live : what is run.
-    title : of the page; the name of the model by default.
+    live : live run of the page.
+    title : title of the page; the name of the model by default.
     equations : whether the equations of motion are typeset.
     client : folder of the files that several pages share (:func:`client_files`), as a page finds
         it; a page of its own holds them.

@@ -62,8 +62,8 @@ class LinkRow:
     a, alpha, d, theta : m and rad. The joint's coordinate is added to `theta` of a revolute and to
         `d` of a prismatic joint.
     kind : ``"revolute"`` or ``"prismatic"``.
-    mass, center_of_mass, inertia, moment : of the link, in its frame, as in :class:`Body`.
-    shapes : what the link looks like, in its frame.
+    mass, center_of_mass, inertia, moment : inertia of the link, in its frame, as in :class:`Body`.
+    shapes : shapes that are drawn, in its frame.
     """
 
     joint: str
@@ -93,7 +93,7 @@ def serial_arm(
     Parameters
     ----------
     builder : the model that gets them.
-    rows : from the base to the tip.
+    rows : links from the base to the tip.
     convention : ``"standard"`` (1) or ``"modified"`` (2).
     parent : the body whose frame is frame 0; to mount the arm elsewhere, fix a base there first.
 

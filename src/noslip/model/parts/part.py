@@ -91,10 +91,10 @@ class WheelOutline(NamedTuple):
 
     Parameters
     ----------
-    name : of the wheel.
-    body : that it sits on, which does not spin with it.
-    position : of its center, in the frame of that body, m.
-    heading : of the wheel about z of that body, rad.
+    name : name of the wheel.
+    body : body that it sits on, which does not spin with it.
+    position : position of its center, in the frame of that body, m.
+    heading : heading of the wheel about z of that body, rad.
     radius, width : m.
     is_held : whether its axle is fixed to the body and the wheel does not slip sideways.
     """
@@ -208,7 +208,7 @@ def wheel_shapes(
     ----------
     radius, width : m.
     axis : ``x``, ``y`` or ``z`` of the body.
-    aside : of its middle, along the axis, m.
+    aside : aside of its middle, along the axis, m.
     """
     k = "xyz".index(axis)
     across = (k + 1) % 3

@@ -93,19 +93,21 @@ class AbstractWheelPart(AbstractPart):
     Parameters
     ----------
     parent : body with the axle.
-    position : of the wheel's center, in the parent's frame, m.
+    position : position of the wheel's center, in the parent's frame, m.
     radius, mass : m and kg; the wheel is a uniform cylinder.
     width : m; 0.4 radii by default.
     heading : direction of rolling, about z from the parent's x axis, rad.
-    damping : of the bearing, N·m·s/rad.
+    damping : damping of the bearing, N·m·s/rad.
     has_brake : whether it has a brake, with the input ``NAME.brake``, N·m.
     lateral : whether it is kept from slipping sideways; if not, ``NAME.slip_angle`` is defined.
     road : ``dry``, ``wet``, ``snow`` or ``ice`` for a tire that slips, with `load` on it; it rolls
         without slip by default.
-    load : on the tire, N.
-    rolling_resistance : of the tire, as a part of the load.
-    relaxation_length : of the tire, over which slip builds up, m; at once by default.
-    stiffness : against load, by which wheels share one that statics leaves open, N/m.
+    load : load on the tire, N.
+    rolling_resistance : rolling resistance of the tire, as a part of the load.
+    relaxation_length : relaxation length of the tire, over which slip builds up, m; at once by
+        default.
+    stiffness : stiffness in compression, by which wheels divide a load that statics leaves open,
+        N/m.
     friction, restitution : coefficients of its contact, for the audit and for runs with
         ``contact="coulomb"``.
     """
@@ -409,11 +411,11 @@ class AbstractRollerWheelPart(AbstractWheelPart):
     Parameters
     ----------
     is_driven : whether it has a motor, with the input ``NAME.torque``.
-    rollers : how many, each as a body; 0 for ideal ones.
-    roller_mass : of each, kg; mass is that of the wheel without them.
-    friction : of rollers on the ground, where they are bodies.
-    contact_damping : of their contact by the speed at which it is pressed, s/m; `stiffness` is its
-        stiffness.
+    rollers : number of rollers, each a body; 0 for ideal ones.
+    roller_mass : roller mass of each, kg; mass is that of the wheel without them.
+    friction : friction of rollers on the ground, where they are bodies.
+    contact_damping : contact damping of their contact by the speed at which it is pressed, s/m;
+        `stiffness` is its stiffness.
     """
 
     is_driven: bool = True
@@ -657,11 +659,11 @@ class AbstractAxlePart(AbstractPart):
     Parameters
     ----------
     parent : body with the axle.
-    position : of the middle between the wheels' centers, in the parent's frame, m.
-    wheel_separation : between the wheels' middles, m.
-    wheel_radius, wheel_mass : of each wheel, m and kg.
+    position : position of the middle between the wheels' centers, in the parent's frame, m.
+    wheel_separation : distance between the wheels' middles, m.
+    wheel_radius, wheel_mass : radius and mass of each wheel, m and kg.
     wheel_width : m; 0.4 radii by default.
-    damping : of each bearing, N·m·s/rad.
+    damping : damping of each bearing, N·m·s/rad.
     has_brake : whether each wheel has a brake, with the inputs ``NAME.left.brake`` and
         ``NAME.right.brake``, N·m.
     """

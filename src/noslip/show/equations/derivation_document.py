@@ -78,7 +78,7 @@ class Term:
     Parameters
     ----------
     item : the coefficient, or the whole piece.
-    label : how it is written if it is long.
+    label : symbol in place of a long term.
     factor : an acceleration, an input, a multiplier; None for nothing.
     sign : −1 to subtract it.
     """
@@ -112,14 +112,14 @@ class Matrix:
 
     Parameters
     ----------
-    name : left of the equals sign.
-    letter : of the entries; they are called by it and their indices. None for no labels.
+    name : left-hand side.
+    letter : letter of the entries; they are called by it and their indices. None for no labels.
     shown, compiled : (m, n) traced, as in `Item`.
-    row_names, column_names : what the rows and columns belong to; may be empty.
+    row_names, column_names : owners of rows and columns; may be empty.
     is_column : whether its entries have one index.
     is_symmetric : whether entries below the diagonal go by the label of those above.
     taken : names that are in use already.
-    sums : what long entries are written as, instead of by their expressions.
+    sums : symbols of long entries, instead of their expressions.
     """
 
     name: Node
@@ -221,9 +221,9 @@ class Finished(NamedTuple):
 
     Parameters
     ----------
-    sections : of the document.
-    motion : left and right sides of the equations of motion.
-    sums : of entries that are written as sums over bodies: their values, and the sums.
+    sections : sections of the document.
+    motion : both sides of the equations of motion.
+    sums : sums of entries that are written as sums over bodies: their values, and the sums.
     num_parts : number of shared parts on the page.
     """
 
@@ -267,7 +267,7 @@ class Finisher:
     Parameters
     ----------
     written : the expressions, in the order of the blocks.
-    arrange : lays them out.
+    arrange : function that lays them out.
     used : glyphs that stand somewhere on the page, as text; the entries of matrices among them are
         introduced below their matrix.
     """

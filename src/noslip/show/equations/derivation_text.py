@@ -33,10 +33,10 @@ class Derivation:
     Parameters
     ----------
     title, sections : the document.
-    motion : left and right sides of the equations of motion, in the symbols that are shown.
+    motion : both sides of the equations of motion, in the symbols that are shown.
     meanings : every part and every labeled entry → what it stands for, in order.
     symbols : full name of a quantity → its symbol; a rate's name has a dot mark, as ``"x'"``.
-    written : how it was written and how well it agrees with what is compiled.
+    written : remark on how it was written and how well it agrees with what is compiled.
     residual : largest relative residual of the shown equations at the compiled accelerations.
     """
 

@@ -59,7 +59,7 @@ class Glyph:
     Parameters
     ----------
     base : one letter, or a word that is written upright.
-    index : beside it, below; empty for none.
+    index : index below; empty for none.
     dots : 1 for a rate, 2 for an acceleration.
     is_hatted : whether it has a hat: a letter of a method that the model uses for something else.
     """

@@ -122,7 +122,7 @@ class _Draft:
     rates : rates of coordinates that are no speeds themselves.
     rows : constraints, each zero.
     dependent : speeds that follow from the independent ones.
-    mass, bias, forces : of the equations of motion, mass η̇ + bias = forces.
+    mass, bias, forces : terms of the equations of motion, mass η̇ + bias = forces.
     costates : rates of the costates.
     """
 

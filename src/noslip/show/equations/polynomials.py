@@ -166,9 +166,9 @@ class Atom:
 
     Parameters
     ----------
-    kind : see the top of the file.
-    name : of a function, a symbol's index, a value's place in the program.
-    arguments : of a function, a sine or a cosine; of a root what shall be shown.
+    kind : kind of atom, see the top of the file.
+    name : name of a function, a symbol's index, a value's place in the program.
+    arguments : arguments of a function, a sine or a cosine; of a root what shall be shown.
     meaning : the square of a root, the sum in a denominator.
     """
 
@@ -532,7 +532,7 @@ class Forms:
 
     Parameters
     ----------
-    algebra : of the sums.
+    algebra : algebra of the sums.
     values : one sum for each value of the program; input k is the atom ``Atom("symbol", k)``.
     definitions : value → its sum, for those that are atoms of their own.
     unexpanded : value → operation and operands, for those that would grow too large as a sum.
@@ -558,7 +558,7 @@ def forms_of(
     Parameters
     ----------
     program : operation list.
-    budget : for all operations together; what it does not suffice for is left unexpanded.
+    budget : budget for all operations together; what it does not suffice for is left unexpanded.
     labeled : values that have names.
     share : values that are named too where they are long.
     quaternions : places of the inputs that make up unit quaternions.

@@ -106,9 +106,9 @@ def linear_equations(
 
     Parameters
     ----------
-    equations : of the whole motion.
+    equations : equations of the whole motion.
     speed : name of the independent speed v that straight motions differ in; the others are zero.
-    coordinates, speeds : to print, as in :func:`noslip.equations_text`.
+    coordinates, speeds : coordinates and speeds to print, as in :func:`noslip.equations_text`.
     seconds : time limit of the simplification.
 
     Raises

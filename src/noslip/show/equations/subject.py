@@ -304,7 +304,7 @@ class PrintedEquations:
 
     Parameters
     ----------
-    equations : to be printed.
+    equations : equations to be printed.
     given : the same motion as it is compiled.
     coordinates : `ANGLES` or `QUATERNION`.
     is_usual : whether the independent speeds are those of the model, not others of one's choice.
@@ -369,7 +369,7 @@ def printed_equations(
 
     Parameters
     ----------
-    equations : as they are compiled.
+    equations : equations as they are compiled.
     coordinates : ``"angles"`` or ``"quaternion"``; the angles by default where the model names some
         and refers to no entry of a quaternion.
     speeds : independent speeds, each a name such as ``disk.yaw_rate`` or a definition such as

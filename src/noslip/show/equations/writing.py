@@ -76,7 +76,7 @@ class Arranger:
 
     Parameters
     ----------
-    glyphs : how each symbol is written.
+    glyphs : glyph of each symbol.
     ranks : place of each symbol within a product: parameters first, then speeds, then inputs.
     in_decimals : whether fractions are written as decimals where these are short.
     """
@@ -271,8 +271,8 @@ class Writer:
 
     Parameters
     ----------
-    algebra : whose atoms the sums are made of.
-    symbols : of the inputs, in order.
+    algebra : algebra whose atoms the sums are made of.
+    symbols : symbols of the inputs, in order.
     value : symbol of a value that has a name of its own.
     leading : inputs that terms are collected by first, such as masses.
     factors : factorizations that are known already.
@@ -748,7 +748,7 @@ class Alphabet:
     positive : ``("sine", k)`` or ``("cosine", k)`` for entries whose sine or cosine is positive.
     speeds : places of speeds and accelerations.
     coordinates : places of coordinates that are no parts of quaternions.
-    letter : of numbered parts.
+    letter : letter of numbered parts.
     """
 
     columns: Sequence[ca.SX]

@@ -101,7 +101,7 @@ class FigureFile:
 
     Parameters
     ----------
-    path : of the file.
+    path : path of the file.
 
     Raises
     ------
@@ -127,7 +127,7 @@ class FigureFile:
 
         Parameters
         ----------
-        figure : what :func:`plot` returned.
+        figure : figure by :func:`plot`.
         dpi : pixels to the inch of a PNG.
         """
 
@@ -168,10 +168,12 @@ def svg_text(figure: Figure, *, name: str, title: str = "", outlined: bool = Fal
 
     Parameters
     ----------
-    figure : what :func:`plot` returned.
-    name : of the figure on its page, letters and digits; parts of several figures keep apart by it.
-    title : what it shows, for those who cannot see it.
-    outlined : draw the letters of its own fonts; otherwise text stays text, in the page's fonts.
+    figure : figure by :func:`plot`.
+    name : name of the figure on its page, letters and digits; parts of several figures keep apart
+        by it.
+    title : description of the picture for screen readers.
+    outlined : whether letters are drawn with its own fonts; otherwise text stays text, in the
+        page's fonts.
     """
     with _without_paper(figure):
         root = ElementTree.fromstring(_svg(figure, fonttype="path" if outlined else "none"))
@@ -367,8 +369,9 @@ def sheet_svg(sheet: Sheet, *, name: str, title: str = "") -> str:
 
     Parameters
     ----------
-    name : of the figure on its page, letters and digits; parts of several figures keep apart by it.
-    title : what it shows, for those who cannot see it.
+    name : name of the figure on its page, letters and digits; parts of several figures keep apart
+        by it.
+    title : description of the picture for screen readers.
     """
     with drawing():
         canvas = _Elements(sheet.width, sheet.height, name)

@@ -63,7 +63,7 @@ class FigureStyle:
     Parameters
     ----------
     size : one of `WIDTHS`.
-    scale : of text, lines and the figure as a whole.
+    scale : scale of text, lines and the figure as a whole.
     fonts : families, the first that has a letter; none for those of matplotlib.
     is_gray : whether curves differ without their colors, by dashes.
     """
@@ -196,10 +196,10 @@ class Curve:
     Parameters
     ----------
     label : the model's own name.
-    told : what the legend says instead, if anything else.
+    told : text of the legend, if it is not the name.
     x, y : (n,) values; what is not finite is left out.
     band : (n, 2) shaded from the first to the second, if any.
-    color : of the palette by default, in the order of the curves.
+    color : color of the palette by default, in the order of the curves.
     dashes : lengths of dashes and gaps; None for those that go with the color.
     dot : diameter of dots that are drawn instead of a line, points.
     """
@@ -220,10 +220,10 @@ class Panel:
 
     Parameters
     ----------
-    name, unit : of the ordinate.
-    curves : at least one.
-    x_name, x_unit : of the abscissa.
-    log : draw sizes on a logarithmic ordinate.
+    name, unit : name and unit of the ordinate.
+    curves : curves, at least one.
+    x_name, x_unit : name and unit of the abscissa.
+    log : whether sizes are drawn on a logarithmic ordinate.
     bottom, top : limits of the ordinate where they are not those of the curves.
     has_names : whether the curves are named beside the panel.
     marks_start : whether a dot shows where each curve begins.
@@ -331,7 +331,7 @@ class Stroke:
     width : points.
     dashes : lengths of dashes and gaps, in widths of the line; none for a solid one.
     dot : diameter of the dots that are drawn instead of a line, points.
-    level : what has a higher one is drawn later.
+    level : order of drawing: a higher level is drawn later.
     """
 
     x: Array
@@ -351,8 +351,8 @@ class Area:
     Parameters
     ----------
     fill, edge : opacity of inside and outline.
-    width : of the outline, points.
-    level : what has a higher one is drawn later.
+    width : width of the outline, points.
+    level : order of drawing: a higher level is drawn later.
     """
 
     polygons: tuple[Array, ...]
@@ -391,9 +391,9 @@ class Names:
 
     Parameters
     ----------
-    names : of the samples.
-    samples : what is drawn before each name, as it is drawn in the frame.
-    at : of its corner, in widths and heights of the frame.
+    names : names of the samples.
+    samples : sample before each name, as it is drawn in the frame.
+    at : position of its corner, in widths and heights of the frame.
     """
 
     names: tuple[str, ...]
@@ -409,12 +409,12 @@ class Frame:
 
     Parameters
     ----------
-    box : left, bottom, width and height, inches.
-    x_limits, y_limits : least and largest value in view.
-    x_ticks, y_ticks : where numbers and lines of the grid are.
+    box : position of the left and lower side, width and height, inches.
+    x_limits, y_limits : smallest and largest value in view.
+    x_ticks, y_ticks : positions of numbers and lines of the grid.
     x_label, y_label : names of the axes; empty for none.
-    room : from the left side to the far side of the name of the ordinate, inches.
-    strokes, areas : what is drawn in it.
+    room : distance from the left side to the far side of the name of the ordinate, inches.
+    strokes, areas : curves and areas that are drawn in it.
     names : legend, if any.
     has_numbers : whether the abscissa has numbers.
     is_map : whether both axes have the same scale.
@@ -442,8 +442,8 @@ class Sheet:
     Parameters
     ----------
     width, height : inches.
-    frames : from top to bottom, or row by row.
-    title : above them, at `left` inches.
+    frames : frames from top to bottom, or row by row.
+    title : title above them, at `left` inches.
     shares_x : whether all frames have the abscissa of the first.
     """
 

@@ -40,9 +40,9 @@ class PageSection:
 
     Parameters
     ----------
-    key : where links to it point.
-    title : its heading.
-    body : what is below the heading.
+    key : anchor of links to it.
+    title : heading of the section.
+    body : content below the heading.
     is_folded : whether it opens on a click or a link, and on paper.
     is_line : whether it is a line that needs no heading.
     """
@@ -124,11 +124,12 @@ def table(
 
     Parameters
     ----------
-    caption : what it holds.
+    caption : caption of the table.
     header : titles of the columns.
     rows : cells; the first of each row names it.
-    numbers : which columns hold numbers, to be set flush right.
-    stacks : on a phone, write the cells of a row below each other, each with its column's title.
+    numbers : columns of numbers, to be set flush right.
+    stacks : whether the cells of a row are written below each other on a phone, each with its
+        column's title.
     """
     cells = [list(row) for row in rows]
     kinds = []
@@ -239,8 +240,8 @@ def number(value: float, digits: int = 6, *, zero: float = 0.0) -> Html:
 
     Parameters
     ----------
-    value, digits : and how many of its digits are shown.
-    zero : what is no larger is shown as zero: the rounding error of what it is about.
+    value, digits : value, and number of digits shown.
+    zero : bound below which it is shown as zero: the rounding error.
     """
     value = float(value)
     if not math.isfinite(value):

@@ -94,8 +94,8 @@ class ReportSubject:
 
     Parameters
     ----------
-    system : what was simulated.
-    run : what happened.
+    system : simulated system.
+    run : run of the system.
     facts : further words on what was simulated, such as the path.
     audit : None without contacts or samples.
     certificate : None where no random state could be found; then `without_certificate` says why.
@@ -1066,8 +1066,8 @@ class Pictures:
 
     Parameters
     ----------
-    animation : in its frame.
-    figures : by name.
+    animation : animation in its frame.
+    figures : figures by name.
     first : names of those that are not folded.
     """
 

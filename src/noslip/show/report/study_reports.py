@@ -80,10 +80,10 @@ class SweepSubject:
 
     Parameters
     ----------
-    reader : of its store.
-    points : that are read, all or an even share of them.
+    reader : reader of its store.
+    points : points that are read, all or an even selection of them.
     inputs : name → values there.
-    measures : those that are one number a point → values there.
+    measures : values at the points of measures that are one number a point.
     endings : codes there.
     """
 
@@ -110,8 +110,8 @@ def write_sweep_report(folder: str | Path, *, command: str = "", motions: bool =
 
     Parameters
     ----------
-    folder : of the sweep, which may still run.
-    command : that reproduces it.
+    folder : folder of the sweep, which may still run.
+    command : command that reproduces it.
     motions : play the best, the worst and the typical point.
 
     Raises

@@ -104,18 +104,18 @@ class BatchMotions:
 
     Parameters
     ----------
-    request : what is asked for.
-    out : where samples go, if not into memory of its own.
+    request : request of the runs.
+    out : place of the samples, if not memory of its own.
 
     Attributes
     ----------
     begin : bases in which trajectories start, and which do.
     results : a row for each trajectory.
-    systems : in whose speeds trajectories ran, the given one first.
+    systems : systems in whose speeds trajectories ran, the given one first.
     last : (n,) in which of them each ran last.
     changed_speeds : (n,) whether each went on in other speeds than it began with.
-    units : of the columns, by name.
-    tables : of columns that are on the device.
+    units : units of the columns, by name.
+    tables : tables of columns that are on the device.
     """
 
     def __init__(self, request: BatchRequest, out: np.ndarray | None) -> None:
@@ -609,7 +609,7 @@ def collect(request: BatchRequest, motions: BatchMotions, again: Again) -> Batch
 
     Parameters
     ----------
-    request, motions : what was asked for, and what it gave.
+    request, motions : request, and the motions that it gave.
     again : the first so many trajectories once more, with these events and columns.
     """
     run, system, names, keep = request.run, request.run.system, request.columns, request.keep
@@ -667,8 +667,8 @@ class LiftSearch:
 
     Parameters
     ----------
-    system : that was run.
-    request : what was asked for.
+    system : system that was run.
+    request : request of the runs.
     again : the first so many trajectories once more, with these events and columns.
     """
 
@@ -719,7 +719,7 @@ class ContactSearch:
 
     Parameters
     ----------
-    system : that was run.
+    system : system that was run.
     times, coordinates : (n, k) s and (n, k, nq), nan beyond the end of a trajectory.
     parameters : (n, np), or one row for all.
     """

@@ -105,20 +105,20 @@ class LanePlan:
 
     Parameters
     ----------
-    lanes : of the functions; 1 for scalar code.
+    lanes : lanes of the functions; 1 for scalar code.
     functions : addresses by the names in ``loop``; what is missing is not there. On a device, any
         number but 0.
     num_states, num_generator_states, num_inputs, num_health, num_columns : nx, nz and so on.
     method : ``rules.DOP853`` or ``rules.RK4``.
     queue : trajectories to do.
     parameters, base_inputs : (n, …), or (1, …) if all share them.
-    tables : of the base inputs.
+    tables : tables of the base inputs.
     end_time : s.
     update_times, sample_times : s, sorted.
-    directions : of each event: −1 falling, +1 rising, 0 both; NaN for angles that events follow,
-        which come last.
-    num_endings : how many of them, the first ones, end a run.
-    health_floors : of the health values.
+    directions : directions of each event: −1 falling, +1 rising, 0 both; NaN for angles that events
+        follow, which come last.
+    num_endings : number of events that end a run, the first ones.
+    health_floors : health floors of the health values.
     relative_tolerance, absolute_tolerance : the absolute one (ny,).
     max_step, max_steps : bounds, of the steps of one trajectory.
     projection_tolerance : residual that is left alone.
@@ -163,11 +163,12 @@ class LaneResults:
 
     Parameters
     ----------
-    codes, which : why each ended, one of the endings in ``simulation.rules`` or UNSETTLED, and by
-        which event or health value.
-    times, states, steps_left : where each starts, and the size of its first step; then where it
-        ended, and the step size to go on with.
-    num_steps, num_rejections, num_evaluations, num_filled : what each took; samples taken.
+    codes, which : reason why each ended, one of the endings in ``simulation.rules`` or UNSETTLED,
+        and number of the event or singularity measure.
+    times, states, steps_left : start of each, and the size of its first step; then its end, and the
+        step size to go on with.
+    num_steps, num_rejections, num_evaluations, num_filled : numbers of steps, rejections,
+        evaluations and samples of each.
     final : (n, nc) columns where each ended.
     minimum, maximum : (n, nc) of the samples, or empty.
     samples : (n, ns, nc), or empty.
@@ -401,11 +402,12 @@ def run_lanes(
 
     Parameters
     ----------
-    plan : what to integrate.
-    results : where to leave it.
+    plan : plan of the integration.
+    results : results, to be filled.
     threads : workers.
-    progress : called from this thread a few times per second with the number of trajectories done.
-    cancel : once it is set, trajectories end with ``rules.CANCELLED`` where they are.
+    progress : function called from this thread a few times per second with the number of
+        trajectories done.
+    cancel : event that, once set, ends trajectories with ``rules.CANCELLED`` where they are.
     """
     shared = Shared(plan, results)
     count = max(1, min(threads, -(-len(plan.queue) // plan.lanes)))
@@ -458,10 +460,10 @@ class DeviceCode:
 
     Parameters
     ----------
-    programs : by the names of the loop.
-    device : where it runs.
+    programs : programs by the names of the loop.
+    device : device that runs it.
     is_single : whether states have single precision.
-    kept : where tables of results are put that stay on the device, if they shall.
+    kept : container of tables of results that stay on the device, if they shall.
     """
 
     programs: Mapping[str, Program]
@@ -482,11 +484,11 @@ def run_on_device(
 
     Parameters
     ----------
-    plan : what to integrate.
-    results : where to leave it.
-    code : what runs, and where.
-    progress : called with the number of trajectories done.
-    cancel : once it is set, trajectories end with ``rules.CANCELLED`` where they are.
+    plan : plan of the integration.
+    results : results, to be filled.
+    code : code and device that run it.
+    progress : function called with the number of trajectories done.
+    cancel : event that, once set, ends trajectories with ``rules.CANCELLED`` where they are.
     """
     shape = _shape(plan, results, code)
     printed = _kernel(shape, tuple(code.programs.items()))
@@ -687,13 +689,13 @@ class BatchCode:
 
     Parameters
     ----------
-    system : in whose independent speeds it is written.
-    programs : by the names in ``loop``.
-    units : of the columns, by name.
+    system : system in whose independent speeds it is written.
+    programs : programs by the names in ``loop``.
+    units : units of the columns, by name.
     parameters, base_inputs : rows, one or one for each trajectory.
-    tables : that drive base inputs.
-    generator : of the inputs, if a law gives them.
-    update_times : of that law.
+    tables : tables that drive base inputs.
+    generator : generator of the inputs, if a law gives them.
+    update_times : update times of that law.
     inputs_program : inputs as a function of (t, y, base inputs, parameters), if there is one.
     num_angles : angles that events follow; they are the last values of events and parameters.
     """

@@ -82,9 +82,9 @@ def trace_columns(
 
     Parameters
     ----------
-    system : in whose symbols they are traced.
-    names : what to keep.
-    generator : of the inputs, whose states are columns too.
+    system : system in whose symbols they are traced.
+    names : names of the columns.
+    generator : generator of the inputs, whose states are columns too.
     definitions : further names, as in :func:`read_expression`.
     outputs : further columns, expressions of the motion, inputs, accelerations and reactions.
     """
@@ -177,24 +177,25 @@ class BatchRequest:
 
     Parameters
     ----------
-    run : when and how, the same for all; without times of samples where nothing is kept of them.
+    run : times and method, the same for all; without times of samples where nothing is kept of
+        them.
     count : trajectories.
     starts : values at the start by name.
     parameters : (1, np) or (count, np).
     varied : values that differ, by what they are and their name, each (count,).
-    units : of what differs.
+    units : units of what differs.
     constants : inputs that are numbers, by name.
     tables : inputs that are tables, by name: one for all, or one for each trajectory.
     traced : inputs that are expressions or CasADi functions, by name.
-    law : or a law that gives all inputs.
+    law : law that gives all inputs instead.
     definitions : named expressions.
-    numbers : named numbers that expressions may use.
-    columns, keep : what is kept, and which values of it.
+    numbers : numbers by name that expressions may use.
+    columns, keep : columns, and values of them that are kept.
     events : all events, name → expression, those that end a trajectory first.
     terminal : names of those.
     max_events : times of each event that are kept.
-    lanes, threads : how wide the code is, and how many workers run it.
-    device : that runs it instead, if one does.
+    lanes, threads : width of the code, and number of workers that run it.
+    device : device that runs it instead, if one does.
     is_single : whether states have single precision there.
     stays_on_device : whether columns of results are left there.
     """
@@ -553,15 +554,15 @@ class Variants:
 
     Parameters
     ----------
-    system : with rows that are independent at these parameters.
+    system : system with rows that are independent at these parameters.
     what : the work, for messages: ``linearizations``.
     count : variants.
     state : values by name, (1,) or (count,).
     inputs : [u; w; ẇ], (1, nu) or (count, nu).
     parameters : (1, np) or (count, np).
     others : further numbers that were read, by kind and name.
-    varied : what differs, by kind and name, (count,); with its unit.
-    device : that evaluates, if one does.
+    varied : values that differ, (count,), by kind and name; with the unit.
+    device : device that evaluates, if one does.
     """
 
     system: System
@@ -594,8 +595,8 @@ class Variants:
         ----------
         system : compiled system.
         function : the caller, for messages.
-        what : its work, for messages.
-        state, inputs, parameters : by name, one number or one for each variant.
+        what : task, for messages.
+        state, inputs, parameters : values by name, one number or one for each variant.
         others : further numbers by kind and name.
         count : number of variants, where no list says it.
         device : ``"cpu"``, or as in :func:`simulate_batch`.
@@ -722,8 +723,9 @@ class Variants:
         ----------
         block : variants.
         time : s.
-        guess : as in :func:`complete_start`.
-        speed_inputs : of places in the block and their coordinates; those of `inputs` by default.
+        guess : start of the search, as in :func:`complete_start`.
+        speed_inputs : speed inputs of places in the block and their coordinates; those of `inputs`
+            by default.
         """
         model = self.system.model
         num, num_w = len(model.inputs), len(model.speed_inputs)
@@ -779,7 +781,7 @@ class VariantResults:
     ----------
     model : name of the mechanism.
     count : variants.
-    variants : what they are.
+    variants : variants of the results.
     """
 
     #: What is counted.
@@ -849,10 +851,10 @@ def in_blocks(
     Parameters
     ----------
     count : variants.
-    work : does a block.
+    work : function that computes a block.
     size : variants in a block, at most; :data:`BLOCK` if not given.
     threads : all cores if not given.
-    progress : called with the fraction done.
+    progress : function called with the fraction done.
     cancel : a ``threading.Event``; setting it leaves out the blocks that have not begun.
     """
     workers = num_cores() if threads is None else threads

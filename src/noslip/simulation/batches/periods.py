@@ -107,8 +107,8 @@ class TracedStart(NamedTuple):
 
         Parameters
         ----------
-        system : in whose independent speeds it is completed.
-        names : what is given.
+        system : system in whose independent speeds it is completed.
+        names : given names.
         is_driven : whether speed inputs are those of u, instead of zero.
         """
         layout = layout_of(system)
@@ -148,7 +148,7 @@ class TracedStart(NamedTuple):
         begun : (n, nx) states with what is given of them.
         u, p : (n, nu) inputs, and (n, k) parameters and what else is given.
         nq : number of coordinates, which the independent speeds follow.
-        steps : of Newton's method that close the coordinates.
+        steps : steps of Newton's method that close the coordinates.
         """
         t = np.zeros(len(begun))
         if self.orient is not None:
@@ -347,9 +347,9 @@ class Periods:
 
     Parameters
     ----------
-    system : whose independent speeds motions begin in, if they can.
-    columns : what is looked at.
-    count : of motions.
+    system : system whose independent speeds motions begin in, if they can.
+    columns : columns that are evaluated.
+    count : count of motions.
     step : s.
     values : parameters, nominal if not given.
 
@@ -562,8 +562,8 @@ class ThreadPeriod:
 
     Parameters
     ----------
-    shape : of the loop.
-    is_basis : which of the singularity measures are those of the independent speeds.
+    shape : shape of the loop.
+    is_basis : mask of the singularity measures that are those of the independent speeds.
     """
 
     shape: Shape

@@ -74,10 +74,10 @@ class PortableRun:
 
     Parameters
     ----------
-    system : in whose independent speeds it runs.
+    system : system in whose independent speeds it runs.
     module : bytes.
     image : bytes of memory from ``plan["begin"]`` on.
-    plan : where everything is.
+    plan : layout of the memory.
     """
 
     system: System
@@ -107,7 +107,7 @@ class PortableRun:
         texts : start values that follow from the parameters, as expressions of them.
         picture : further columns.
         trials : parameters and start values over whose ranges completed starts are compared.
-        options : as for :func:`simulate_batch`; samples are kept.
+        options : options of :func:`simulate_batch`; samples are kept.
 
         Raises
         ------
@@ -221,10 +221,10 @@ class _Variant:
 
     Parameters
     ----------
-    system : with its independent speeds.
-    plan : of the loop.
-    programs, beside : those of the loop, and further ones.
-    units : of the columns, by name.
+    system : system with its independent speeds.
+    plan : plan of the loop.
+    programs, beside : programs of the loop, and further ones.
+    units : units of the columns, by name.
     drawn : numbers of each further column, by name.
     """
 

@@ -40,7 +40,7 @@ class ClosedContact(NamedTuple):
     friction : μ while it slides.
     ways : directions along the ground that it may hold, 0 and 1.
     d : (2,) direction of slip; None where it does not slip.
-    axle, sign, way : as of `Contact`.
+    axle, sign, way : fields of `Contact`.
     static : μ of what holds; that of sliding by default.
     """
 

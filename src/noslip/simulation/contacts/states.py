@@ -195,12 +195,12 @@ class Contact(NamedTuple):
 
     Parameters
     ----------
-    name : of the contact.
+    name : name of the contact.
     ways : directions along the ground in which it holds where it rolls, 0 and 1 of `WAYS`.
     lifts : whether it has a normal row; a wheel under a planar joint has none.
     axle, sign : contacts with the same number share their force along `way` as friction allows,
         each along its own direction or against it; −1: none.
-    way : of `WAYS`, along which the contacts of an axle cannot move against each other.
+    way : way of `WAYS`, along which the contacts of an axle cannot move against each other.
     """
 
     name: str
@@ -314,7 +314,7 @@ class ContactMechanism:
     Attributes
     ----------
     rolling : the system in which all contacts roll, with the parameters of a run beside its own.
-    contacts : those that may slide or lift.
+    contacts : contacts that may slide or lift.
     """
 
     def __init__(self, system: System) -> None:

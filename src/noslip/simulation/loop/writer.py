@@ -39,29 +39,29 @@ class Shape:
     method : ``rules.DOP853`` or ``rules.RK4``.
     nx, nz : states of the mechanism, and of the law that gives the inputs.
     num_health : values that must stay away from zero.
-    num_inputs : of the mechanism.
+    num_inputs : num inputs of the mechanism.
     num_base, num_tables : numbers that the law of a batch is given, and how many of them tables
         drive.
     is_batch : whether there are many trajectories, each with parameters of its own, and columns of
         them are kept; else there is one, whose functions take parameters from where they are
         given, and states and inputs are kept.
-    num_parameters : of all functions of a batch, rounded up by `rounded`.
-    varying : of a GPU's thread, the parameters that differ from trajectory to trajectory; the
-        others follow the record.
+    num_parameters : num parameters of all functions of a batch, rounded up by `rounded`.
+    varying : varying of a GPU's thread, the parameters that differ from trajectory to trajectory;
+        the others follow the record.
     num_events, num_endings, num_angles : values whose crossings are found, the first of them
         that end a run, the last of them that are angles which go on.
     num_columns : values kept of samples of a batch, rounded up by `rounded`.
-    keeps : of the columns: ``"minimum"``, ``"maximum"``, ``"samples"``.
+    keeps : keeps of the columns: ``"minimum"``, ``"maximum"``, ``"samples"``.
     num_noise : channels of random numbers that an update is given, two behind the base inputs for
         each.
-    has_generator, has_update, has_projection, has_enclosures : which functions there are.
+    has_generator, has_update, has_projection, has_enclosures : flags of the functions that exist.
     has_knots : whether steps must end on given times.
     has_samples : whether states within steps are asked for.
     is_multistep : whether samples are taken from several steps, see `loop.py`.
     records_steps : whether the end of every step is kept.
     is_period : whether trajectories are periods of fixed steps that follow each other: all share
         parameters, steps end within their floors and correct the constraints once.
-    floors, step : of a GPU's thread in periods: bounds of the health values, and s.
+    floors, step : bounds of the singularity measures, and step in s, of a GPU's thread in periods.
     apart : state whose error is measured by itself, beside that of all others; −1: none.
     """
 
@@ -289,7 +289,7 @@ class LoopWriter:
     Attributes
     ----------
     f : the function.
-    s : its variables.
+    s : variables of the loop.
     given : numbers and addresses of the record.
     """
 

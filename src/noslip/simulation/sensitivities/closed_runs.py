@@ -88,10 +88,10 @@ class SegmentSettings:
 
     Parameters
     ----------
-    run : when and how.
+    run : times and method.
     absolute : absolute tolerance for each state.
     base, tables : base inputs of the code, and the tables that drive some of them.
-    numbers : of the closed loop.
+    numbers : numbers of the closed loop.
     """
 
     run: RunOptions
@@ -117,9 +117,9 @@ class Piece:
 
     Parameters
     ----------
-    jumps : before it, in their order.
-    code : it ran in.
-    result : of the native loop.
+    jumps : jumps before it, in their order.
+    code : code that it ran in.
+    result : result of the native loop.
     num_good : samples that count; one where the speeds fail is taken again in the next piece.
     """
 
@@ -400,7 +400,7 @@ class SensitivityRequest:
     Parameters
     ----------
     run : the simulation; its definitions are named expressions and numbers.
-    variables : what derivatives are taken by.
+    variables : quantities that derivatives are taken by.
     """
 
     run: RunOptions

@@ -92,13 +92,13 @@ class ClosedLoop:
 
     Parameters
     ----------
-    system : in whose independent speeds it is written.
+    system : system in whose independent speeds it is written.
     y, base, p : symbols of states, base inputs and parameters.
     rates : F.
     inputs : [u; w; ẇ] as expressions of t, y, b and p.
-    generator : of the inputs, if a law makes them.
+    generator : generator of the inputs, if a law makes them.
     numbers : names of the numbers among the definitions.
-    definitions : what expressions may use, besides the names of the model.
+    definitions : named expressions that others may use, besides the names of the model.
     """
 
     system: System
@@ -294,7 +294,7 @@ class LoopValues:
     Parameters
     ----------
     base : base inputs; those that a table drives are zero.
-    tables : that drive base inputs.
+    tables : tables that drive base inputs.
     p : parameters, numbers and those of the law.
     knots : times at which inputs or their derivatives may jump.
     """
@@ -415,12 +415,12 @@ class Variable:
 
     Parameters
     ----------
-    name : as it was asked for.
+    name : name as it was asked for.
     kind : parameter, number, start, input or table.
     place : among the parameters of the closed loop, or among the base inputs.
     values : (n,) what it is; of a table all its values, else one.
-    unit : of it.
-    table : as it was given, of a table.
+    unit : unit of it.
+    table : table as it was given.
     """
 
     name: str

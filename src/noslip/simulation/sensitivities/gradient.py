@@ -481,10 +481,10 @@ class RecordedPiece:
 
     Parameters
     ----------
-    code, recorder : that they were done in.
+    code, recorder : code and recorder that they were done in.
     recorded : the runs.
     num_good : samples of each that count.
-    jumps : before it; with jumps there is one run.
+    jumps : jumps before it; with jumps there is one run.
     """
 
     code: GradientCode
@@ -500,7 +500,7 @@ class Pulled:
     Attributes
     ----------
     weights : (n, ny) λ, by the state.
-    base, parameters : by base inputs and by those parameters that are asked for.
+    base, parameters : derivatives by base inputs and by those parameters that are asked for.
     coefficients : (n, k, 4) for each table, by the coefficients of its segments.
     terminal, misfit : (n,) values of these parts of the objective.
     """

@@ -95,11 +95,11 @@ def choose_bases(
 
     Parameters
     ----------
-    system : whose own speeds are kept where they do.
+    system : system whose own speeds are kept where they do.
     t, q : (n,) s and (n, nq).
     params : (np,), or (n, np).
     measures : (n, nh) singularity measures of the system there, where they are known.
-    need : what must be determined there: "dynamics", "kinematics", which need no inertia, or
+    need : result that must be determined there: "dynamics", "kinematics", which need no inertia, or
         "speeds".
     """
     own = measures_at(system, t, q, params) if measures is None else measures
@@ -185,7 +185,7 @@ def check_own_speeds(
 
     Parameters
     ----------
-    system : in whose speeds the states are written.
+    system : system in whose speeds the states are written.
     t, q, params : (n,) s, (n, nq) and (np,) or (n, np).
     measures : (n, nh) singularity measures of the system there; nan passes, as numbers do there.
     where : the function, for the error.

@@ -82,7 +82,7 @@ class Held:
 
     Parameters
     ----------
-    places : of what is held.
+    places : places of what is held.
     is_rate : whether rates are held.
     """
 
@@ -376,7 +376,7 @@ class Hold(NamedTuple):
     fixed, held : coordinates, and orientations of which only some angles are held.
     free, scale : speeds that are not at rest, and their scale.
     kept : fixed coordinates whose rates are made of them.
-    quaternions : those that are not fixed, or not wholly.
+    quaternions : quaternions that are not fixed, or not wholly.
     """
 
     fixed: list[int]
@@ -421,11 +421,11 @@ class CompletionPlan:
     ----------
     coordinates : names, and their places.
     angled : orientations of which angles are given.
-    hold : of all coordinates that are given.
+    hold : hold of all coordinates that are given.
     independent, tree : independent speeds, and other tree speeds, and their places.
     rated : orientations of which rates are given; and the places of their angular speeds among the
         independent ones, if they are.
-    partly : those of which only some are.
+    partly : quaternions of which only some entries are given.
     """
 
     coordinates: list[tuple[str, int]]
@@ -514,13 +514,13 @@ class Completion:
 
     Parameters
     ----------
-    task : what they were completed from, with the speed inputs at the start.
+    task : task that they were completed from, with the speed inputs at the start.
     first_guess : (n, nq) coordinates with which the completion began.
     is_guessed : whether a guess picked them.
     q, v, eta, mu : (n, …) what was found.
     is_carried : (n,) whether v is s + S η, up to rounding.
-    rows : there.
-    hold, asked, factors : of one start; of many, those of the last that took another way.
+    rows : rows at the start.
+    hold, asked, factors : data of one start; of many, those of the last that took another way.
     """
 
     task: Task

@@ -49,7 +49,7 @@ class Visit(NamedTuple):
     ----------
     state : text of a link; empty for none.
     is_dark : whether the browser prefers dark pages.
-    width : of the window, pixels.
+    width : width of the window, pixels.
     """
 
     state: str = ""

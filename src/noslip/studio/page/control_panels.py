@@ -81,7 +81,7 @@ class Player:
 
     Parameters
     ----------
-    start, end : of the run, s.
+    start, end : limits of the run, s.
     """
 
     def __init__(self) -> None:
@@ -266,7 +266,7 @@ class Panels:
 
     Parameters
     ----------
-    page : whose they are.
+    page : page of the panels.
     """
 
     def __init__(self, page: Page) -> None:
@@ -755,7 +755,7 @@ class DrivePanel:
 
     Parameters
     ----------
-    page : that is driven.
+    page : page that is driven.
     """
 
     def __init__(self, page: Page) -> None:

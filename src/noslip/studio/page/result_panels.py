@@ -65,9 +65,9 @@ class PlotGroup:
 
     Parameters
     ----------
-    title : what it is called on the page, with its unit.
-    unit : of the columns, as it is shown.
-    columns : their names; those that start with ``error.`` are simulated minus reference.
+    title : title on the page, with the unit.
+    unit : unit of the columns, as it is shown.
+    columns : names of the columns; those that start with ``error.`` are simulated minus reference.
     """
 
     title: str
@@ -138,9 +138,9 @@ def plot_data(
 
     Parameters
     ----------
-    run : what happened.
-    group : what to draw.
-    shown_time : where the cursor stands, s.
+    run : run of the system.
+    group : columns to draw.
+    shown_time : time of the cursor, s.
     ghost : another run whose columns are drawn too; one that is longer makes the arrays longer, and
         what ends before the other is NaN, which is not drawn, from there on.
     drawing : counts the drawings.
@@ -200,7 +200,7 @@ def plot_series(
 
     Parameters
     ----------
-    group, has_ghost : what is drawn, and whether another run is drawn too.
+    group, has_ghost : columns to draw, and whether another run is drawn too.
     counted_in : scale of the values.
     kept : name of the other run where it is compared with; its curves then have names and colors.
     """
@@ -247,8 +247,8 @@ class PlotsPanel:
 
     Parameters
     ----------
-    client : of the viser server.
-    tab : to put them in.
+    client : client of the viser server.
+    tab : tab to put them in.
     guard : wraps callbacks.
     disposal : removes what is no longer shown.
     """
@@ -370,9 +370,9 @@ class PointRow:
 
     Parameters
     ----------
-    label : what the points of the row share.
+    label : values that the points of the row have in common.
     texts : value of the measure at each, or how the point ended; all different.
-    points : their numbers.
+    points : numbers of the points.
     """
 
     label: str
@@ -385,7 +385,7 @@ class SweepPoints:
 
     Parameters
     ----------
-    folder : of the sweep.
+    folder : folder of the sweep.
 
     Raises
     ------
@@ -520,9 +520,9 @@ class SweepPanel:
 
     Parameters
     ----------
-    page : whose it is.
-    points : of the sweep.
-    failed : is told what goes wrong.
+    page : page of the panel.
+    points : points of the sweep.
+    failed : function called with errors.
     """
 
     def __init__(

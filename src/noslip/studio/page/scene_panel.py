@@ -41,7 +41,7 @@ class ScenePanel:
 
     Parameters
     ----------
-    client : of the viser server.
+    client : client of the viser server.
     """
 
     def __init__(self, client: Any) -> None:
@@ -269,8 +269,8 @@ class PathHandles:
 
     Parameters
     ----------
-    client : of the viser server.
-    drop : called with all points when one is dropped.
+    client : client of the viser server.
+    drop : function called with all points when one is dropped.
     is_phone : make them large enough for fingers.
     """
 

@@ -67,11 +67,11 @@ class Page:
 
     Parameters
     ----------
-    client : of the viser server.
+    client : client of the viser server.
     catalog : models to choose from.
-    name : of the first one.
-    points : of a sweep that is opened, if one is.
-    visit : what the address of the page says.
+    name : name of the first one.
+    points : points of a sweep that is opened, if one is.
+    visit : request in the address of the page.
     """
 
     def __init__(
