@@ -478,6 +478,30 @@ def test_documented_arguments_exist():
                     assert word in members(thing), f"{name} has no {word}"
 
 
+#: Words that begin a clause or a remark about a parameter instead of naming it.
+CLAUSES = set(
+    "of that which what who whose where when while how why as by in at from to for with without on "
+    "its their it they such called is are was may must can not".split()
+)
+
+
+def test_entries_of_parameters_begin_with_a_noun():
+    """``max_bytes : largest file accepted, in bytes``, or a statement after "whether"."""
+    total, clauses = 0, []
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+                continue
+            _, _, section = (ast.get_docstring(node) or "").partition("Parameters\n----------\n")
+            for line in section.partition("\n\n")[0].splitlines():
+                if entry := re.match(r"(\w[\w, *]*) : (\w+)", line):
+                    total += 1
+                    if entry[2] in CLAUSES:
+                        clauses.append(f"{path.relative_to(SOURCE)}: {node.name}: {line}")
+    assert total > 2500
+    assert not clauses, "\n".join(clauses)
+
+
 # the walk of torque1, and the changelog
 
 

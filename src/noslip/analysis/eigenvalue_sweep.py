@@ -35,7 +35,7 @@ class EigenvalueSweep:
     growing : (n,) whether a small motion grows.
     limits : values at which that changes.
     eigenvectors : (n, nx, nx) a column for each eigenvalue; empty where they are not known.
-    groups : for each state the coordinate that it counts to in a mode.
+    groups : coordinate that each state counts to in a mode.
     named_modes : names that the model gives to modes.
     """
 

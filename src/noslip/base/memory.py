@@ -104,7 +104,7 @@ def check_memory(size: float, what: str, where: str, fix: str) -> None:
     ----------
     size : bytes, an estimate.
     what : contents, as "results".
-    where : where of what.
+    where : argument to blame.
     fix : smaller request that would fit.
     """
     if size <= SMALL:

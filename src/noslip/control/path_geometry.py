@@ -741,12 +741,7 @@ class CurvatureJump(NamedTuple):
 
 @lru_cache(maxsize=64)
 def curvature_jumps(path: AbstractPath, order: int) -> list[CurvatureJump]:
-    """Jumps at the breaks of a path, the lowest derivative that jumps at each.
-
-    Parameters
-    ----------
-    path : path with pieces.
-    order : order of the highest derivative that is looked at, 0 for the curvature alone; −1: none.
+    """Jumps at the breaks of a path, the lowest derivative that jumps at each, up to an order.
 
     At a cusp a vehicle drives the other way, and s with it: its curvature is −κ, and the n-th
     derivative changes by (−1)ⁿ⁺¹.

@@ -330,7 +330,7 @@ def print_thread_functions(
     ----------
     programs : programs by the names of their functions.
     kind : kind of numbers.
-    shared : for each program the parameters that all threads share, and their addresses.
+    shared : parameters that all threads share, by program, and their addresses.
     """
     types = VectorTypes(1, kind, has_library=False)
     lines: list[str] = []

@@ -343,8 +343,8 @@ class AppliedForces:
     wrenches : moment and force on each body about its origin, in its computing axes, of all that
         acts on bodies (not in joints), inputs included.
     state_rates : (nz,) rates of the states that forces have of their own.
-    in_loops : in loops of joints that close a loop: moment and force on the child at the joint's
-        point, in world axes, of what acts in them; they are among `wrenches`.
+    in_loops : moments and forces on the children of joints that close a loop, at the joint's point,
+        in world axes, of what acts in them; they are among `wrenches`.
     grips : name of a force that slides over a plane → what it takes of it.
     acting : function that returns each part as what acts on bodies, (6p,) moments and forces about
         their origins in computing axes, and as what acts along the joints, (nv,); inputs are among

@@ -84,7 +84,7 @@ def enclose(
     Parameters
     ----------
     program : program that is enclosed.
-    given : given of its inputs t, x, u, p, one after the other.
+    given : enclosures of its inputs t, x, u, p, one after the other.
     goes_on : whether atan2 is an angle that goes on after half a turn, whose rate is bounded there.
     """
     values = [*given, *(Enclosure(number(c), None) for c in program.constants)]

@@ -332,7 +332,7 @@ def assemble(
     counts : steps, rejections and evaluations.
     reactions : whether multipliers are found too.
     again : the same run at other sample times, to count turns of named angles by.
-    who : what ends at singular configurations that simulate may pass, in the plural.
+    who : plural noun for runs that end at singular configurations that simulate may pass.
     """
     system, values, stop, events = request.system, request.values, request.stop, request.events
     layout = system.cached("layout of samples", lambda: _make_layout(system))

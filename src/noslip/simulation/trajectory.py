@@ -477,7 +477,7 @@ class Columns(Mapping[str, tuple[str, Array]]):
 
     Parameters
     ----------
-    given : for each name the unit, and the values or a function that finds them.
+    given : unit of each name, and the values or a function that finds them.
     """
 
     def __init__(self, given: Sources) -> None:

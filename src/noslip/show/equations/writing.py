@@ -1048,7 +1048,7 @@ class Written:
     Parameters
     ----------
     expressions : one for each item.
-    parts : for each item the parts that it is the first to need, in order.
+    parts : parts that each item is the first to need, in order.
     is_simplified : whether simplified forms are shown; else they did not pass the check.
     is_late : whether the time limit stopped the simplification.
     worst : largest relative difference from what is compiled; nan if nothing could be compared.

@@ -223,7 +223,7 @@ class Kit(NamedTuple):
     ----------
     guards : (contact, what) → traced value that falls through zero where that state ends; a contact
         below zero stands for an axle, −2 − its number, or for all, −1.
-    columns : for each contact: slip along both ways, load, force along both ways.
+    columns : slip along both ways, load, and force along both ways of each contact.
     """
 
     guards: dict[tuple[int, str], ca.SX]
