@@ -115,7 +115,7 @@ class ContactTrace:
     directions : name → unit vector in the world (longitudinal, lateral, normal).
     point : contact point in the world, m.
     slip : name → velocity of the material point against the plane along that direction, m/s.
-    velocity_D, axes_D : the same velocity, and the directions as columns, in the body's computing axes.
+    velocity_D, axes_D : velocity, and the directions as columns, in the body's computing axes.
     normal_D : the plane's normal in the same axes.
     arm_D : vector from the body's origin to the contact point, in the same axes.
     height : height of the wheel's lowest point above the plane, m; zero in contact.
