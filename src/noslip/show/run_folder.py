@@ -88,6 +88,8 @@ FIELDS = {
 NEW = ("ended_by", "admissibility_residual")
 #: Entries that are read back in another form.
 ENDING, PARAMETERS, PATH_LENGTH = "ending", "parameters", "path_length"
+#: Whether the scenario of the model is what was run.
+IS_OF_SCENARIO = "is_of_scenario"
 
 
 def write_run(
@@ -208,6 +210,7 @@ class RunSummary:
             "constraint_residual_speeds": run.slip,
             "constraint_residual_positions": run.gap,
             PARAMETERS: run.parameters,
+            IS_OF_SCENARIO: run.scenario is not None,
             "final_state": _final(run),
         }
         if len(run.t) > 1:
@@ -293,8 +296,11 @@ def _fill(
     formats: list[AbstractRunFormat],
     summary: RunSummary,
 ) -> None:
-    """Everything but pictures."""
-    write_file(Toml(), run.model, folder / MODEL)
+    """Everything but pictures; the model has the scenario as it was run."""
+    model = run.model
+    if run.scenario is not None:
+        model = dataclasses.replace(model, scenario=run.scenario)
+    write_file(Toml(), model, folder / MODEL)
     for format in formats:
         write_file(format, run, folder / f"{TRAJECTORY}{format.suffixes[0]}")
     (folder / SUMMARY).write_text(json_text(summary.to_json()) + "\n", "utf-8")
@@ -421,6 +427,7 @@ def _trajectory(system: System, found: ColumnTable, entries: dict[str, Any]) -> 
         multipliers=multipliers,
         extra=_extra(system, found, taken),
         ending=Ending[entries[ENDING].upper()],
+        scenario=system.model.scenario if entries.get(IS_OF_SCENARIO) else None,
         path_errors=path_errors,
         **fields,
     )

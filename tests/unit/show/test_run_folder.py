@@ -1,5 +1,6 @@
 """Run folders: what is written is read back, and folders that are no runs are refused."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import noslip as ns
 from noslip.show.run_folder import FIELDS, NEW, SUMMARY
+from noslip.web import live_run
 
 
 def test_a_run_is_read_back_as_it_was_written(system_of, tmp_path):
@@ -15,7 +17,8 @@ def test_a_run_is_read_back_as_it_was_written(system_of, tmp_path):
     run.to_csv(tmp_path / "before.csv")
     ns.write_run(run, tmp_path / "run", plots=False)
     back = ns.read_run(tmp_path / "run")
-    assert back.model == run.model and back.parameters == run.parameters
+    assert back.model == dataclasses.replace(run.model, scenario=run.scenario)
+    assert back.scenario == run.scenario and back.parameters == run.parameters
     assert list(back.columns) == list(run.columns)
     for name, (unit, values) in run.columns.items():
         assert back.columns[name][0] == unit
@@ -39,6 +42,21 @@ def test_runs_of_every_kind_are_written(system_of, tmp_path):
     with pytest.raises(TypeError, match="write_run takes a run, got int"):
         ns.write_run(3, tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
+
+
+def test_a_folder_says_what_was_run(system_of, tmp_path):
+    """So that its run can be repeated, by a live page too; other runs are of no scenario."""
+    system = system_of("carriage")
+    changes = {"M": 9.0, "carriage.vx": 0.7}
+    run = ns.run_scenario(system, changes=changes, duration=2.0)
+    back = ns.read_run(ns.write_run(run, tmp_path / "run", plots=False))
+    again = ns.run_scenario(ns.compile(ns.derive(back.model)), changes=back.parameters)
+    assert np.array_equal(again["carriage.x"], run["carriage.x"])
+    live = live_run(back, with_picture=False)
+    assert live.values["M"] == 9.0 and live.start["carriage.vx"] == 0.7
+    assert live.scenario.duration == 2.0
+    free = ns.write_run(ns.simulate(system, duration=0.5), tmp_path / "free", plots=False)
+    assert ns.read_run(free).scenario is None
 
 
 def test_folders_that_are_no_runs_are_refused(tmp_path, refuses, system_of):
