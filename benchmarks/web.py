@@ -5,6 +5,9 @@
 Ten seconds at 1e-9, 601 samples of the coordinates and speeds; the minimum of many. Native is one
 lane of a batch of one, with all that `simulate_batch` does around the loop left out: a thread's
 kernel on this processor, as in the module. Times of one process each, in one run.
+
+Beside it, MuJoCo's own WebAssembly build from the npm registry rolls the same disk by contact and
+friction; how far its center is from the exact one in the end is what its steps cost in accuracy.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
 
 import noslip as ns
 from noslip.engines.devices import HostDevice
@@ -39,6 +45,32 @@ for (let k = 0; k < %d && performance.now() - began < 4000; k++) {
   best = Math.min(best, ms);
 }
 console.log(JSON.stringify({first, best, steps}));
+"""
+
+
+#: MuJoCo in browsers: its package, and steps in s.
+MUJOCO, STEPS = "@mujoco/mujoco@3.14.0", (2e-3, 1e-4)
+#: A thin disk that rolls by contact and friction; hard contacts, as its accuracy needs.
+DISK = """<mujoco><option timestep="{step}" cone="elliptic" integrator="implicitfast"/>
+<default><geom condim="3" friction="2 0 0" solref="{stiff} 1" solimp=".9999 .9999 .001 .5 2"/>
+</default>
+<worldbody><geom type="plane" size="0 0 1"/><body><freejoint/>
+<inertial pos="0 0 0" mass="{m}" diaginertia="{I_transverse} {I_transverse} {I_axial}"/>
+<geom type="cylinder" size="{r} 1e-6"/></body></worldbody></mujoco>"""
+ROLL = """
+import load from "@mujoco/mujoco";
+const {xml, qpos, qvel, steps} = JSON.parse(process.argv[2]);
+const mujoco = await load();
+const model = mujoco.MjModel.from_xml_string(xml), data = new mujoco.MjData(model);
+let best = Infinity;
+for (let k = 0; k < 5; k++) {
+  mujoco.mj_resetData(model, data);
+  data.qpos.set(qpos); data.qvel.set(qvel);
+  const t = performance.now();
+  for (let n = 0; n < steps; n++) mujoco.mj_step(model, data);
+  best = Math.min(best, performance.now() - t);
+}
+console.log(JSON.stringify({best, center: [...data.qpos.slice(0, 3)]}));
 """
 
 
@@ -107,6 +139,43 @@ def measure(name: str) -> None:
     )
 
 
+def beside_mujoco() -> None:
+    """A line for each of MuJoCo's steps, with the distance of the disk's center from the end."""
+    if shutil.which("npm") is None:
+        print("MuJoCo is left out: there is no npm")
+        return
+    system = ns.compile(ns.derive(ns.load("rolling-disk")))
+    run = ns.run_scenario(system, duration=DURATION, rtol=1e-12, atol=1e-12)
+    at = [np.array([run[f"disk.{axis}"][k] for axis in "xyz"]) for k in (0, -1)]
+    begin = [run[f"disk.{name}"][0] for name in ("qw", "qx", "qy", "qz")]
+    turning = [run[f"disk.w{axis}"][0] for axis in "xyz"]
+    pose = Rotation.from_quat(begin, scalar_first=True)
+    moving = pose.apply([run[f"disk.v{axis}"][0] for axis in "xyz"]).tolist()
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
+        (here / "package.json").write_text("{}")
+        (here / "roll.mjs").write_text(ROLL)
+        install = ["npm", "install", "--silent", MUJOCO]
+        if subprocess.run(install, cwd=here, capture_output=True, check=False).returncode:
+            print(f"MuJoCo is left out: npm does not install {MUJOCO}")
+            return
+        package = here / "node_modules" / MUJOCO.rpartition("@")[0]
+        size = sum((package / f"mujoco.{end}").stat().st_size for end in ("js", "wasm"))
+        print(f"\nMuJoCo's WebAssembly, {size / 1e3:.0f} kB, the disk by contact and friction")
+        for step in STEPS:
+            given = {
+                "xml": DISK.format(step=step, stiff=2 * step, **run.parameters),
+                "qpos": [*at[0], *begin],
+                "qvel": [*moving, *turning],
+                "steps": round(DURATION / step),
+            }
+            command = ["node", "roll.mjs", json.dumps(given)]
+            out = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True)
+            found = json.loads(out.stdout)
+            far = np.linalg.norm(np.array(found["center"]) - at[1])
+            print(f"  step {step:7g} s {found['best']:9.1f} ms, {far:.2g} m from the exact end")
+
+
 def main() -> None:
     """Print the table."""
     if shutil.which("node") is None:
@@ -120,6 +189,7 @@ def main() -> None:
     )
     for name in sys.argv[1:] or MODELS:
         measure(name)
+    beside_mujoco()
 
 
 if __name__ == "__main__":
