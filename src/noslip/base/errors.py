@@ -164,7 +164,6 @@ def counted(count: int, one: str, many: str = "") -> str:
 #: Module → its package as people call it, and the extra of noslip that installs it.
 EXTRAS = {
     "matplotlib": ("Matplotlib", "show"),
-    "sympy": ("SymPy", "show"),
     "PIL": ("Pillow", "show"),
     "ziamath": ("ziamath", "show"),
     "ziafont": ("ziafont", "show"),

@@ -430,7 +430,7 @@ def studio(model: str | None, port: int | None, browser: bool, link: str | None)
     """
     from noslip.base import require
 
-    for module in ("viser", "matplotlib", "sympy", "zstandard"):
+    for module in ("viser", "matplotlib", "zstandard"):
         require(module, "the studio", "noslip studio", "studio")
     import rich
 

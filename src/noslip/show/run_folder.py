@@ -67,7 +67,7 @@ MAX_SUMMARY = 10_000_000
 #: The same for people.
 REPORT, SUMMARY_TEXT = "report.html", "summary.txt"
 #: What a report cannot be written without.
-REPORT_PACKAGES = ("matplotlib", "sympy", "PIL", "ziamath")
+REPORT_PACKAGES = ("matplotlib", "PIL", "ziamath")
 #: The trajectory, whose format follows, and the formats in which it is written unless asked for.
 TRAJECTORY, FORMATS = "trajectory", ("netcdf", "csv")
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Protocol
 
 from noslip import Equations, SimulationError
-from noslip.base import AbstractFormat, format_called, is_installed
+from noslip.base import AbstractFormat, format_called
 from noslip.engines import stored
 from noslip.show.equations.layout import (
     Block,
@@ -838,8 +838,6 @@ def equations_text(
 ) -> str:
     """The derivation of the equations of motion, for people.
 
-    Without SymPy, the equations alone, unfactored.
-
     Parameters
     ----------
     equations : derived equations; the document follows their formulation.
@@ -868,7 +866,7 @@ def equations_document(
     speeds: Sequence[str] = (),
     seconds: float = SECONDS,
 ) -> EquationDocument:
-    """The derivation as a document; without SymPy the equations alone.
+    """The derivation as a document.
 
     Parameters
     ----------
@@ -880,10 +878,6 @@ def equations_document(
         return linear_equations(
             equations, linear, coordinates=coordinates, speeds=speeds, seconds=seconds
         )
-    if is_installed("sympy"):
-        from noslip.show.equations.derivation_text import derivation
+    from noslip.show.equations.derivation_text import derivation
 
-        return derivation(equations, coordinates=coordinates, speeds=speeds, seconds=seconds)
-    from noslip.show.equations.plain import plain_document
-
-    return plain_document(equations, coordinates=coordinates, speeds=speeds, seconds=seconds)
+    return derivation(equations, coordinates=coordinates, speeds=speeds, seconds=seconds)
