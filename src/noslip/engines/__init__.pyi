@@ -38,7 +38,6 @@ from .ir_writer import (
 from .program import (
     Operation as Operation,
     Program as Program,
-    apply as apply,
     trace_program as trace_program,
 )
 from .machine_code import (

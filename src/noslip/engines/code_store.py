@@ -178,16 +178,10 @@ def _chosen_folder() -> str:
     given = os.environ.get("NOSLIP_CACHE_DIR")
     if given is not None:
         return given
-    home = os.path.expanduser("~")
-    if sys.platform == "win32":
-        caches = os.environ.get("LOCALAPPDATA", "")
-    elif sys.platform == "darwin":
-        caches = os.path.join(home, "Library", "Caches")
-    else:
-        caches = os.environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(caches):
-            caches = os.path.join(home, ".cache")
-    return os.path.join(caches, "noslip") if os.path.isabs(caches) else ""
+    from platformdirs import user_cache_dir
+
+    folder = user_cache_dir("noslip", appauthor=False)
+    return folder if os.path.isabs(folder) else ""
 
 
 def _make(folder: Path) -> None:

@@ -21,6 +21,7 @@ import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Protocol
 
 import casadi as ca
@@ -145,29 +146,17 @@ def in_order(texts: Mapping[str, str]) -> tuple[list[str], list[list[str]]]:
     texts : expressions by name; one that cannot be read counts as using nothing.
     """
     uses = {name: sorted(_names(text) & set(texts)) for name, text in texts.items()}
-    ordered: list[str] = []
     circles: list[list[str]] = []
-    done: set[str] = set()
-    for first in texts:
-        path: list[str] = []
-        waiting = [(first, iter(uses[first]))] if first not in done else []
-        if waiting:
-            path.append(first)
-        while waiting:
-            name, rest = waiting[-1]
-            following = next(rest, None)
-            if following is None:
-                waiting.pop()
-                path.pop()
-                if name not in done:
-                    done.add(name)
-                    ordered.append(name)
-            elif following in path:
-                circles.append(path[path.index(following) :])
-            elif following not in done:
-                waiting.append((following, iter(uses[following])))
-                path.append(following)
-    return ordered, circles
+    while True:
+        try:
+            return list(TopologicalSorter(uses).static_order()), circles
+        except CycleError as error:
+            # names in the direction of use, from the one that stands first
+            circle = error.args[1][:0:-1]
+            first = circle.index(min(circle, key=list(texts).index))
+            circle = circle[first:] + circle[:first]
+            circles.append(circle)
+            uses[circle[-1]].remove(circle[0])
 
 
 def circle_findings(definitions: Iterable[Definition]) -> Iterator[Finding]:

@@ -729,7 +729,7 @@ def sample_times(
                 f"simulation of model '{system.model.name}'",
                 "give at least 2, or the times themselves",
             )
-        return _spaced(start_time, start_time + duration, int(samples))
+        return np.linspace(start_time, start_time + duration, int(samples))
     times = np.asarray(samples, dtype=float)
     if not (times.ndim == 1 and times.size and _increases(times, start_time, duration)):
         raise SimulationError(
@@ -737,15 +737,6 @@ def sample_times(
             f"simulation of model '{system.model.name}'",
             f"give times between {start_time:g} and {start_time + duration:g} s",
         )
-    return times
-
-
-def _spaced(start: float, end: float, count: int) -> Array:
-    """Same bits as ``np.linspace``, in less than half of its time."""
-    times = np.arange(count, dtype=float)
-    times *= (end - start) / (count - 1)
-    times += start
-    times[-1] = end
     return times
 
 
