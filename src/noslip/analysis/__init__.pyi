@@ -35,6 +35,7 @@ from .local_coordinates import (
 )
 from .modes import (
     SweptMode as SweptMode,
+    neutral_bound as neutral_bound,
     swept_modes as swept_modes,
 )
 from .reactions import (
@@ -46,6 +47,10 @@ from .scenario import (
     scenario_start as scenario_start,
     settable_names as settable_names,
     split_changes as split_changes,
+)
+from .steady_equations import (
+    SteadyEquations as SteadyEquations,
+    SteadyTask as SteadyTask,
 )
 from .steady_motion import (
     SteadyMotion as SteadyMotion,

@@ -445,8 +445,8 @@ def linearize_point(
     residual = _check_steady(point, relevant)
     slopes = _slopes_at(point, matter, relevant.rows)
     free, tied = independent_coordinates(point, slopes.G[0], matter)
-    T = _coordinate_map(slopes.G, free, tied)
-    near = _combined(slopes, free, T).at(0)
+    T = coordinate_map(slopes.G, free, tied)
+    near = combined_motions(slopes, free, T).at(0)
     if law is not None:
         all_T = np.zeros((len(chart.coordinates), len(free)))
         all_T[list(matter)] = T[0]
@@ -523,7 +523,7 @@ class SmallMotions(NamedTuple):
         return SmallMotions(*(part[k] for part in self))
 
 
-class _Slopes(NamedTuple):
+class Slopes(NamedTuple):
     """(1) to (3) of n states, in the coordinates that matter: values and derivatives, (n, …).
 
     K, D and r_u are ∂r/∂c, ∂r/∂ζ and ∂r/∂u; cdot_c, cdot_z and cdot_u those of ċ.
@@ -543,7 +543,7 @@ class _Slopes(NamedTuple):
 
 def _slopes_at(
     point: LocalState, matter: Sequence[int], rows: Sequence[int], zetadot: Array | None = None
-) -> _Slopes:
+) -> Slopes:
     """(1) to (3) of one state, at ζ̇ = 0 or another."""
     some = list(matter)
     r, cdot, _, _, _, mass = point.values()
@@ -552,17 +552,17 @@ def _slopes_at(
         *(r[:, None], cdot[some, None], mass, r_c[:, some], cdot_c[np.ix_(some, some)]),
         *(g_c[np.ix_(rows, some)], r_z, cdot_z[some], r_u, cdot_u[some]),
     )
-    return _Slopes(*(part[None] for part in parts))
+    return Slopes(*(part[None] for part in parts))
 
 
 def small_motions(point: LocalState, zetadot: Array) -> SmallMotions:
     """(4) from (1) and (2) about any motion, in all coordinates, with ζ̇ (nf,) there."""
     num = len(point.c)
     slopes = _slopes_at(point, range(num), (), zetadot)
-    return _combined(slopes, range(num), np.eye(num)[None]).at(0)
+    return combined_motions(slopes, range(num), np.eye(num)[None]).at(0)
 
 
-def _combined(slopes: _Slopes, free: Sequence[int], T: Array) -> SmallMotions:
+def combined_motions(slopes: Slopes, free: Sequence[int], T: Array) -> SmallMotions:
     """(4) from (1) and (2), with δc = T z and z at places among the coordinates that matter."""
     places = list(free)
     stiffness, forcing = slopes.K @ T, -slopes.r_u
@@ -595,7 +595,7 @@ def independent_coordinates(
     return [k for k in range(len(matter)) if k not in dependent], dependent
 
 
-def _coordinate_map(G: Array, free: list[int], tied: list[int]) -> Array:
+def coordinate_map(G: Array, free: list[int], tied: list[int]) -> Array:
     """(3): (n, nm, nz) coordinates that matter from the independent ones, δc = T z."""
     T = np.zeros((len(G), len(free) + len(tied), len(free)))
     T[:, free, range(len(free))] = 1.0
@@ -604,7 +604,7 @@ def _coordinate_map(G: Array, free: list[int], tied: list[int]) -> Array:
     return T
 
 
-def _vanishing(slopes: _Slopes, y: Array, scale: Array) -> tuple[Array, Array]:
+def _vanishing(slopes: Slopes, y: Array, scale: Array) -> tuple[Array, Array]:
     """(n, …) ζ̇ and ċ of a steady motion, zero, and what (5) of `steady_motion.py` allows them.
 
     y = (c, ζ) with the coordinates that matter, and the scale of its entries.
@@ -923,7 +923,7 @@ def _functions(
     relevant: Relevance,
     device: AbstractDevice | None,
 ) -> tuple[StackedFunction, StackedFunction]:
-    """η and ∂η/∂ζ at ζ = 0 in lanes; what `_Slopes` has, on a device if given."""
+    """η and ∂η/∂ζ at ζ = 0 in lanes; what `Slopes` has, on a device if given."""
     e = local_expressions(system, chart)
     r, cdot, _, _, eta = e.values
     rows, matter = list(relevant.rows), list(relevant.coordinates)
@@ -961,10 +961,10 @@ def _matrices(plan: _Plan, block: range) -> _Matrices:
     is_charted = _is_charted(slope)
     with np.errstate(all="ignore"):
         x[:, c.shape[1] :] = solve_stacked(slope, eta[:, :, None] - at_rest)[:, :, 0]
-        slopes = _Slopes(*plan.slopes_at(plan.time, x, u, params))
+        slopes = Slopes(*plan.slopes_at(plan.time, x, u, params))
         moving = [*plan.matter, *range(c.shape[1], x.shape[1])]
         rates, allowed = _vanishing(slopes, x[:, moving], plan.scale[moving])
-        near = _combined(slopes, plan.free, _coordinate_map(slopes.G, plan.free, plan.tied))
+        near = combined_motions(slopes, plan.free, coordinate_map(slopes.G, plan.free, plan.tied))
     is_charted &= np.all(np.isfinite(near.A), axis=(1, 2))
     is_steady = np.all(np.abs(rates) <= allowed, axis=1) & is_charted
     residual = np.max(np.abs(rates), axis=1, initial=0.0)

@@ -586,7 +586,7 @@ def _check_given(system: System, values: Mapping[str, float]) -> None:
 _RATE, _SPEED, _INDEPENDENT, _COORDINATE, _PLACED = 1, 3, 4, -1, -2
 
 
-class _WantedValue(NamedTuple):
+class WantedValue(NamedTuple):
     """Where a value is that the motion must have: in which part of the chart, and its place."""
 
     part: int
@@ -597,14 +597,30 @@ class _WantedValue(NamedTuple):
         """Whether it says something about the speeds."""
         return self.part not in (_COORDINATE, _PLACED)
 
+    def at(
+        self, chart: LocalCoordinates, c: Array, values: Sequence[Array], by_y: Sequence[Array]
+    ) -> tuple[Array, Array]:
+        """(n,) value at n points, and (n, 1, k) its derivatives by y, which begins with c.
+
+        `values` and `by_y` are r, ċ, g, v and η and their derivatives.
+        """
+        if self.is_speed:
+            return values[self.part][:, self.place], by_y[self.part][:, [self.place]]
+        slope = np.zeros((len(c), 1, by_y[0].shape[2]))
+        if self.part == _COORDINATE:
+            slope[:, 0, self.place] = 1.0
+            return c[:, self.place], slope
+        slope[:, 0, : c.shape[1]] = chart.place_slopes(c, self.place)
+        return chart.to_many_coordinates(c)[:, self.place], slope
+
 
 class _NotPrescribedError(SimulationError):
     """A value is no function of the coordinates and speeds of a chart."""
 
 
-def _find_wanted(
+def find_wanted(
     system: System, chart: LocalCoordinates, given: Mapping[str, float]
-) -> tuple[_WantedValue, ...]:
+) -> tuple[WantedValue, ...]:
     """Where the given values are found in the chart."""
     places = {
         _COORDINATE: {c.name: k for k, c in enumerate(chart.coordinates)},
@@ -630,7 +646,7 @@ def _find_wanted(
                 if _is_place(system, name)
                 else f"prescribe others: {listed}",
             )
-        wanted.append(_WantedValue(part, places[part][name]))
+        wanted.append(WantedValue(part, places[part][name]))
     return tuple(wanted)
 
 
@@ -884,9 +900,9 @@ class _Search:
         self.matter = list(self._relevant.coordinates)
         given = list(first.state)
         values = task.values(first, range(1))
-        self._wanted = _find_wanted(system, self.chart, _firsts(first.state))
+        self._wanted = find_wanted(system, self.chart, _firsts(first.state))
         moving = {n: x for n, x in _firsts(values).items() if not _is_place(system, n)}
-        places = zip(moving, _find_wanted(system, self.chart, moving), strict=True)
+        places = zip(moving, find_wanted(system, self.chart, moving), strict=True)
         #: of given and guessed speeds
         self._moving = {name: w for name, w in places if w.is_speed}
         self._missed = _missed_conditions(system, self.chart, self._relevant, given)
@@ -1112,16 +1128,7 @@ class _Search:
         r, cdot, g, v, eta = values
         rows, rest = [by_y[1][:, self.matter], by_y[2]], [cdot[:, self.matter], g]
         for j, w in enumerate(self._wanted):
-            if w.is_speed:
-                slope, found = by_y[w.part][:, [w.place]], values[w.part][:, w.place]
-            else:
-                slope = np.zeros((len(r), 1, len(self._scale)))
-                if w.part == _PLACED:
-                    slope[:, 0, : self._num_c] = self.chart.place_slopes(points.c, w.place)
-                    found = self.chart.to_many_coordinates(points.c)[:, w.place]
-                else:
-                    slope[:, 0, w.place] = 1.0
-                    found = points.c[:, w.place]
+            found, slope = w.at(self.chart, points.c, values, by_y)
             rows.append(slope)
             rest.append((found - points.wanted[:, j])[:, None])
         inverse = solve_stacked(mass, np.tile(np.eye(self._num_z), (len(r), 1, 1)))

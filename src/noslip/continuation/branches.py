@@ -1,0 +1,666 @@
+"""`branch`: families of steady motions over a parameter, an input, a coordinate or a speed.
+
+The curve of `arclength.py` is followed from a motion that `steady` finds, and, if that is asked
+for, the curves that cross it at branch points. Where the angles of the coordinates become singular
+the curve goes on in others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.analysis import SteadyEquations, SteadyMotion, SteadyTask, neutral_bound
+from noslip.base import ArgumentError, Array, SimulationError, counted, require
+from noslip.continuation.arclength import CLOSED, RANGE, STUCK, Arc, Curve, Knot
+from noslip.continuation.special_points import (
+    BRANCH_POINT,
+    HOPF,
+    TORUS,
+    Found,
+    Spectra,
+    special_points,
+)
+from noslip.engines import System, require_system
+from noslip.simulation import Start
+
+if TYPE_CHECKING:
+    import xarray
+
+#: Longest step of a branch, as a part of the range, and most points of a curve.
+STEP, MOST = 0.02, 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SpecialPoint:
+    """A point of a branch at which the motions around it, or their stability, change.
+
+    Parameters
+    ----------
+    kind : ``"fold"``, ``"branch point"``, ``"Hopf point"`` (periodic motions begin),
+        ``"period doubling"``, ``"torus"``, or ``"stability limit"``, where an eigenvalue is zero
+        and no other branch crosses.
+    name, unit, value : of what is varied.
+    curve : number of the curve it is on.
+    frequency : rad/s of the small motions at a Hopf point; of a torus the angle of its multipliers,
+        rad.
+    motion : the motion there.
+    eigenvalues : 1/s, or multipliers, at the point.
+    """
+
+    kind: str
+    name: str
+    unit: str
+    value: float
+    curve: int
+    frequency: float
+    motion: SteadyMotion = field(repr=False)
+    eigenvalues: NDArray[np.complex128] = field(repr=False)
+
+    def text(self) -> str:
+        """The point in a line."""
+        more = ""
+        if self.frequency:
+            unit = "rad" if self.kind == TORUS else "rad/s"
+            more = f", {self.frequency:.9g} {unit}"
+        return f"{self.kind} at {self.name} = {self.value:.12g} {self.unit}".rstrip() + more
+
+    def to_json(self) -> dict[str, object]:
+        """Plain numbers and dictionaries."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "unit": self.unit,
+            "value": self.value,
+            "curve": self.curve,
+            "frequency": self.frequency,
+            "values": self.motion.values,
+            "inputs": self.motion.inputs,
+            "eigenvalues": [[e.real, e.imag] for e in self.eigenvalues.tolist()],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Branch:
+    """A family of motions with one parameter. Made by :func:`branch`.
+
+    ``branch[k]`` is the motion at point k.
+
+    Parameters
+    ----------
+    name, unit : of what is varied.
+    values : (n,) its values.
+    columns : name → (n,): coordinates that matter, speeds and inputs that were found.
+    units : of the columns.
+    eigenvalues : (n, nx) of small motions, 1/s, those that grow fastest first; nan where a motion
+        has fewer.
+    is_stable : (n,) whether no small motion grows.
+    curve : (n,) number of the curve that a point is on: 0, and from 1 on those that cross it.
+    special : points at which motions or stability change, curve by curve, in their order.
+    ends : of each curve, why it ends at its first and at its last point.
+    evaluations : of the equations and their derivatives, in all.
+    """
+
+    model: str
+    name: str
+    unit: str
+    values: Array = field(repr=False)
+    columns: dict[str, Array] = field(repr=False)
+    units: dict[str, str] = field(repr=False)
+    eigenvalues: NDArray[np.complex128] = field(repr=False)
+    is_stable: NDArray[np.bool_] = field(repr=False)
+    curve: NDArray[np.int64] = field(repr=False)
+    special: tuple[SpecialPoint, ...]
+    ends: tuple[tuple[str, str], ...]
+    evaluations: int
+    _motions: Callable[[int], SteadyMotion] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, k: int) -> SteadyMotion:
+        """The motion at a point."""
+        if not isinstance(k, int | np.integer) or not -len(self) <= k < len(self):
+            raise SimulationError(
+                f"there are {len(self)} points, and number {k!r} is requested",
+                f"branch of model '{self.model}'",
+                f"give a number from 0 to {len(self) - 1}",
+            )
+        return self._motions(int(k) % len(self))
+
+    def points(self, kind: str) -> tuple[SpecialPoint, ...]:
+        """Special points of a kind, such as ``"fold"``."""
+        return tuple(point for point in self.special if point.kind == kind)
+
+    @property
+    def growth(self) -> Array:
+        """(n,) largest real part of the eigenvalues, 1/s."""
+        real = np.where(np.isnan(self.eigenvalues.real), -np.inf, self.eigenvalues.real)
+        return np.asarray(np.max(real, axis=1, initial=-np.inf))
+
+    def text(self) -> str:
+        """The branch for people: its curves, where they change, and a few of their points."""
+        lines = [f"{self.model}: steady motions over {self.name} [{self.unit}]"]
+        shown = self._varying()[:4]
+        for number, ends in enumerate(self.ends):
+            own = np.flatnonzero(self.curve == number)
+            word = "curve" if number == 0 else "crossing curve"
+            lines.append(f"  {word} {number}: {counted(len(own), 'point')}, {_ends_text(ends)}")
+            for low, high, is_stable in self._runs(own):
+                said = "stable" if is_stable else "unstable"
+                lines.append(f"    {said:<8} {low:.10g} to {high:.10g} {self.unit}".rstrip())
+            lines += [f"    {p.text()}" for p in self.special if p.curve == number]
+        wide = max([len(self.name), *(len(n) for n in shown), 14])
+        heads = [self.name, *shown]
+        lines.append("  " + "  ".join(f"{head:>{wide}}" for head in heads))
+        for number in range(len(self.ends)):
+            own = np.flatnonzero(self.curve == number)
+            few = np.unique(np.linspace(0, len(own) - 1, 6).round().astype(int))
+            for k in own[few]:
+                row = [self.values[k], *(self.columns[name][k] for name in shown)]
+                cells = "  ".join(f"{x:>{wide}.8g}" for x in row)
+                lines.append(f"  {cells}  {'stable' if self.is_stable[k] else 'unstable'}")
+        return "\n".join(lines)
+
+    def _varying(self) -> list[str]:
+        """Names of the columns that are not constant; all if none varies."""
+        with np.errstate(all="ignore"):
+            spread = {
+                name: float(np.nanmax(x) - np.nanmin(x)) if np.isfinite(x).any() else 0.0
+                for name, x in self.columns.items()
+                if name != self.name
+            }
+        moving = [name for name, size in spread.items() if size > 1e-9]
+        return moving or list(self.columns)
+
+    def _runs(self, own: NDArray[np.intp]) -> list[tuple[float, float, bool]]:
+        """Stretches of a curve that are stable, and those that are not, by their values."""
+        if not own.size:
+            return []
+        number = int(self.curve[own[0]])
+        points = [p for p in self.special if p.curve == number]
+        found: list[tuple[float, float, bool]] = []
+        begin, first = float(self.values[own[0]]), own[0]
+        for before, after in zip(own[:-1], own[1:], strict=True):
+            if self.is_stable[before] != self.is_stable[after]:
+                end = float(self.values[after])
+                near = [
+                    p.value
+                    for p in points
+                    if min(self.values[before], self.values[after]) - 1e-12
+                    <= p.value
+                    <= max(self.values[before], self.values[after]) + 1e-12
+                ]
+                end = near[0] if near else end
+                found.append((begin, end, bool(self.is_stable[first])))
+                begin, first = end, after
+        return [*found, (begin, float(self.values[own[-1]]), bool(self.is_stable[first]))]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain numbers and lists; an eigenvalue is [real, imaginary]."""
+        return {
+            "model": self.model,
+            "name": self.name,
+            "unit": self.unit,
+            "values": self.values.tolist(),
+            "columns": {name: x.tolist() for name, x in self.columns.items()},
+            "units": self.units,
+            "curve": self.curve.tolist(),
+            "is_stable": self.is_stable.tolist(),
+            "eigenvalues": [[[e.real, e.imag] for e in row] for row in self.eigenvalues.tolist()],
+            "special": [point.to_json() for point in self.special],
+            "ends": [list(pair) for pair in self.ends],
+        }
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Dataset over ``point``, with what is varied as a coordinate."""
+        require("xarray", "to_xarray", f"branch of model '{self.model}'")
+        import xarray
+
+        data: dict[str, Any] = {
+            name: ("point", x, {"units": self.units[name]}) for name, x in self.columns.items()
+        }
+        data["growth"] = ("point", self.growth, {"units": "1/s"})
+        data["is_stable"] = ("point", self.is_stable)
+        data["eigenvalue_real"] = (("point", "mode"), self.eigenvalues.real, {"units": "1/s"})
+        data["eigenvalue_imag"] = (("point", "mode"), self.eigenvalues.imag, {"units": "rad/s"})
+        coords: dict[str, Any] = {
+            self.name: ("point", self.values, {"units": self.unit}),
+            "curve": ("point", self.curve),
+        }
+        return xarray.Dataset(data, coords=coords, attrs={"model": self.model})
+
+    def plot(self, what: str = "", **options: Any) -> Any:
+        """A column over the varied value, with stability; see :func:`noslip.plot`."""
+        import noslip
+
+        return noslip.plot(self, what, **options)
+
+    def __repr__(self) -> str:
+        kinds = [point.kind for point in self.special]
+        listed = ", ".join(counted(kinds.count(kind), kind) for kind in dict.fromkeys(kinds))
+        low, high = float(np.min(self.values)), float(np.max(self.values))
+        return (
+            f"Branch of '{self.model}' over {self.name}, {low:g} to {high:g} {self.unit}: "
+            f"{counted(len(self.values), 'point')}"
+            f"{f' on {len(self.ends)} curves' if len(self.ends) > 1 else ''}; "
+            f"{listed or 'no special points'}\n"
+            "next: .text(), .special, .columns, [k], .to_xarray(), .plot()"
+        )
+
+
+def _ends_text(ends: tuple[str, str]) -> str:
+    if CLOSED in ends:
+        return "closed"
+    if ends[0] == ends[1]:
+        return f"both ends at {ends[0]}"
+    return f"from {ends[0]} to {ends[1]}"
+
+
+def branch(
+    system: System,
+    vary: Mapping[str, Sequence[float]],
+    *,
+    given: Mapping[str, float] | None = None,
+    at: float | None = None,
+    guess: Mapping[str, float] | Start | None = None,
+    find: Sequence[str] = (),
+    inputs: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    crossing: bool = True,
+    step: float = STEP,
+    max_points: int = MOST,
+    time: float = 0.0,
+    progress: Callable[[float], object] | None = None,
+    cancel: Any = None,
+) -> Branch:
+    """Follow a family of steady motions over a value, around folds, with what happens on the way.
+
+    Parameters
+    ----------
+    system : compiled system.
+    vary : one name and the range it is followed in, ``{"speed": (0.0, 10.0)}``: a parameter, an
+        input, a coordinate, a speed, a named angle or its rate.
+    given : further values that all these motions have, as for :func:`steady`.
+    at : value of what is varied at which the first motion is looked for; the lower end by default.
+    guess, find, inputs, parameters, time : as in :func:`steady`.
+    crossing : also follow the curves that cross the first one at branch points.
+    step : longest step between two points, as a part of the range.
+    max_points : on each curve.
+    progress : called with the fraction done.
+    cancel : a ``threading.Event``; setting it ends the work, and what was found is returned.
+
+    Raises
+    ------
+    SimulationError : for unknown names, if no first motion is found, or if the motions that have the
+        given values are a family with more than one parameter.
+    """
+    require_system("branch", system)
+    name, low, high = _range(system, vary)
+    _check_options(system, at, step, max_points, (name, low, high))
+    task = SteadyTask.read(
+        system,
+        name,
+        given=_named(given, "given"),
+        guess=guess,
+        find=find,
+        inputs=_named(inputs, "inputs"),
+        parameters=_named(parameters, "parameters"),
+        time=time,
+    )
+    first = low if at is None else float(at)
+    motion = task.motion(first)
+    family = _Family(task, Arc(low, high, float(step), int(max_points), cancel))
+    family.begin(motion, first)
+    if crossing:
+        family.cross(progress)
+    return family.result()
+
+
+def _named(values: Mapping[str, float] | None, word: str) -> Mapping[str, float]:
+    if values is not None and not isinstance(values, Mapping):
+        raise ArgumentError(
+            f"{word} is of type {type(values).__name__}",
+            "argument of branch",
+            f"pass names and values, {word}={{'name': 1.0}}",
+        )
+    return values or {}
+
+
+def _range(
+    system: System, vary: Mapping[str, Sequence[float]]
+) -> tuple[str, float, float]:
+    """Name, low and high of what is varied, checked."""
+    where = f"branch of model '{system.model.name}', vary"
+    fix = "give one name and its range, such as vary={'speed': (0.0, 10.0)}"
+    if not isinstance(vary, Mapping) or len(vary) != 1:
+        raise ArgumentError(f"vary is {vary!r:.80}", where, fix)
+    name, ends = next(iter(vary.items()))
+    try:
+        low, high = (float(x) for x in ends)
+        is_range = -np.inf < low < high < np.inf and not any(isinstance(x, bool) for x in ends)
+    except (TypeError, ValueError):
+        is_range = False
+    if not isinstance(name, str) or not is_range:
+        raise ArgumentError(f"the range of {name!r} is {ends!r:.80}", where, fix)
+    return name, low, high
+
+
+def _check_options(
+    system: System, at: object, step: object, max_points: object, varied: tuple[str, float, float]
+) -> None:
+    where = f"branch of model '{system.model.name}'"
+    name, low, high = varied
+
+    def is_number(x: object) -> bool:
+        return isinstance(x, float | int | np.number) and not isinstance(x, bool)
+
+    if at is not None and not (is_number(at) and low <= float(at) <= high):  # type: ignore[arg-type]
+        raise ArgumentError(
+            f"the branch begins at {name} = {at!r}", where, f"give at=…, from {low:g} to {high:g}"
+        )
+    if not (is_number(step) and 1e-6 <= float(step) <= 0.5):  # type: ignore[arg-type]
+        raise ArgumentError(f"the longest step is {step!r}", where, "give step=…, 1e-6 to 0.5")
+    is_count = isinstance(max_points, int | np.integer) and not isinstance(max_points, bool)
+    if not (is_count and 2 <= int(max_points) <= 1_000_000):  # type: ignore[call-overload]
+        raise ArgumentError(
+            f"the most points of a curve are {max_points!r}", where, "give max_points=…, 2 to 1e6"
+        )
+
+
+class _Piece(NamedTuple):
+    """A stretch of a curve in one chart."""
+
+    equations: SteadyEquations
+    curve: Curve
+    knots: list[Knot]
+
+
+class _Crossing(NamedTuple):
+    """A branch point of a piece, from which other curves are to be followed."""
+
+    piece: _Piece
+    found: Found
+    y: Array
+    q: Array
+
+
+class _Family:
+    """Curves of a task, followed one after the other."""
+
+    def __init__(self, task: SteadyTask, arc: Arc) -> None:
+        self._task, self._arc = task, arc
+        self._curves: list[list[_Piece]] = []
+        self._ends: list[tuple[str, str]] = []
+        self._special: list[list[tuple[_Piece, Found]]] = []
+        self._crossings: list[_Crossing] = []
+        self._origins: list[Array | None] = []
+        self._evaluations = 0
+
+    def begin(self, motion: SteadyMotion, value: float) -> None:
+        """Follow the first curve from a motion, in both directions."""
+        equations, y = self._equations(motion, value)
+        curve = self._curve(equations, y)
+        dimension = curve.dimension(y)
+        if dimension > 1:
+            many = dimension - 1
+            raise SimulationError(
+                f"the motions at one value of {self._task.name} are a family with "
+                f"{counted(many, 'parameter')}",
+                f"branch of model '{self._task.system.model.name}'",
+                f"give {counted(many, 'further value')}, given={{'name': value}}, such as "
+                f"{', '.join(q.name for q in equations.names)}; on the command line "
+                "--set NAME=VALUE",
+            )
+        # speeds of a branch may be many rad/s apart: steps are those of the varied value
+        start = curve.knot(y)
+        curve = self._curve(equations, y, start.tangent)
+        start = curve.knot(y)
+        tangent = start.tangent if start.tangent[-1] >= 0.0 else -start.tangent
+        self._add(equations, curve, y, tangent)
+
+    def _equations(self, motion: SteadyMotion, value: float) -> tuple[SteadyEquations, Array]:
+        inputs = np.array([motion.inputs.get(q.name, 0.0) for q in self._task.system.inputs])
+        equations = self._task.equations_at(motion.start, inputs, value)
+        y = equations.first.copy()
+        y[-1] = value
+        return equations, y
+
+    def _curve(
+        self, equations: SteadyEquations, y: Array, tangent: Array | None = None
+    ) -> Curve:
+        """Unknowns in their scale: the varied value in its range, speeds in their change over it."""
+        scale = equations.scale.copy()
+        scale[-1] = self._arc.high - self._arc.low
+        if tangent is not None and abs(tangent[-1]) > 1e-3:
+            change = np.abs(tangent / tangent[-1])
+            num = len(equations.matter)
+            scale[num:-1] *= np.clip(change[num:-1], 1.0, 1e3)
+        return Curve(equations, scale)
+
+    def _add(
+        self,
+        equations: SteadyEquations,
+        curve: Curve,
+        y: Array,
+        tangent: Array,
+        *,
+        is_crossing: bool = False,
+    ) -> None:
+        """Follow a curve in both directions of a tangent, and look for its special points."""
+        forth, last = self._followed(equations, curve, y, tangent)
+        back, first = [], CLOSED
+        if last != CLOSED:
+            back, first = self._followed(equations, curve, y, -tangent)
+        pieces = [
+            _Piece(p.equations, p.curve, [_turned(k) for k in reversed(p.knots)])
+            for p in reversed(back)
+        ]
+        if pieces and forth:
+            # both begin at one point, in one chart
+            joined = pieces.pop()
+            pieces.append(_Piece(equations, curve, joined.knots[:-1] + forth[0].knots))
+            forth = forth[1:]
+        pieces += forth
+        self._curves.append(pieces)
+        self._ends.append((first, last))
+        special = []
+        for piece in pieces:
+            spectra = Spectra(piece.equations.eigenvalues, is_map=False)
+            for some in _apart(piece.knots, y if is_crossing else None):
+                at = piece._replace(knots=some)
+                special += [(at, f) for f in special_points(piece.curve, some, spectra)]
+        self._special.append(special)
+        self._origins.append(y if is_crossing else None)
+        for piece, found in special:
+            if found.kind == BRANCH_POINT:
+                state = piece.equations.motions(found.knot.y[None])[0].start
+                self._crossings.append(_Crossing(piece, found, found.knot.y, state.q))
+        for piece in pieces:
+            self._evaluations += piece.curve.evaluations
+
+    def _followed(
+        self, equations: SteadyEquations, curve: Curve, y: Array, tangent: Array
+    ) -> tuple[list[_Piece], str]:
+        """Stretches of a curve in one direction, each in a chart that is regular along it."""
+        start = curve.knot(y, tangent)
+        pieces: list[_Piece] = []
+        left = self._arc.most
+        while True:
+            arc = Arc(self._arc.low, self._arc.high, self._arc.longest, left, self._arc.cancel)
+            knots, end = curve.follow(start, arc)
+            singular = next(
+                (k for k, knot in enumerate(knots) if not equations.is_regular(knot.y)), None
+            )
+            if singular is not None and singular > 1:
+                knots = knots[:singular]
+            pieces.append(_Piece(equations, curve, knots))
+            left -= len(knots)
+            if end != STUCK and singular is None:
+                return pieces, end
+            again = self._renewed(pieces[-1]) if left > 2 and len(knots) > 2 else None
+            if again is None:
+                return pieces, STUCK
+            equations, curve, start = again
+
+    def _renewed(self, piece: _Piece) -> tuple[SteadyEquations, Curve, Knot] | None:
+        """The last point of a stretch in another chart, with the direction it is left in."""
+        before, last = piece.equations.motions(np.array([k.y for k in piece.knots[-2:]]))
+        value = float(piece.knots[-1].y[-1])
+        equations, y = self._equations(last, value)
+        if equations.chart is piece.equations.chart:
+            return None
+        curve = self._curve(equations, y)
+        knot = curve.knot(y)
+        _, behind = self._equations(before, float(piece.knots[-2].y[-1]))
+        towards = (y - behind) / curve.scale if len(behind) == len(y) else knot.tangent
+        return equations, curve, knot if knot.tangent @ towards >= 0.0 else _turned(knot)
+
+    def cross(self, progress: Callable[[float], object] | None) -> None:
+        """Follow the curves that cross at branch points, each once."""
+        done = 0
+        while done < len(self._crossings) and len(self._curves) < MOST_CURVES:
+            crossing = self._crossings[done]
+            done += 1
+            if self._arc.cancel is not None and self._arc.cancel.is_set():
+                return
+            self._cross(crossing)
+            if progress is not None:
+                progress(done / len(self._crossings))
+
+    def _cross(self, crossing: _Crossing) -> None:
+        """Follow the other curve through a branch point, unless it is known."""
+        piece, found = crossing.piece, crossing.found
+        curve = piece.curve
+        exact = curve.branch_point(found.knot, found.basis)
+        if exact is None:
+            return
+        point, kernel, left = exact
+        # the tangent of the curve itself, from its neighbors
+        after = piece.knots[min(found.after + 1, len(piece.knots) - 1)]
+        own = (after.y - piece.knots[found.after].y) / curve.scale
+        own = kernel @ (kernel.T @ own)
+        own /= max(float(np.linalg.norm(own)), 1e-300)
+        ways = curve.directions(point, kernel, left)
+        others = [way for way in ways if abs(float(way @ own)) < 0.9]
+        for way in others[:1]:
+            if self._is_known(piece, curve, point, way):
+                return
+            fresh = Curve(piece.equations, curve.scale)
+            self._add(piece.equations, fresh, point.y, way, is_crossing=True)
+
+    def _is_known(self, piece: _Piece, curve: Curve, point: Knot, way: Array) -> bool:
+        """Whether a curve passes a point in a direction already."""
+        ahead = point.y + 0.3 * self._arc.longest * way * curve.scale
+        found = curve.corrected(ahead, way)
+        if found is None:
+            return True
+        here = piece.equations.motions(found[0][None])[0].start
+        near = 2.0 * self._arc.longest
+        for pieces in self._curves:
+            for other in pieces:
+                if other.equations.chart is not piece.equations.chart:
+                    continue
+                table = np.array([k.y for k in other.knots])
+                apart = np.linalg.norm((table - found[0]) / curve.scale, axis=1)
+                if not np.any(apart < near):
+                    continue
+                k = int(np.argmin(apart))
+                normal = other.knots[k].tangent * other.curve.scale / curve.scale
+                normal /= np.linalg.norm(normal)
+                beside = (found[0] - table[k]) / curve.scale
+                beside = beside - normal * (normal @ beside)
+                if np.linalg.norm(beside) < 0.05 * self._arc.longest:
+                    return True
+        return not np.all(np.isfinite(here.q))
+
+    def result(self) -> Branch:
+        """All curves as data."""
+        task = self._task
+        pieces = [(n, p) for n, some in enumerate(self._curves) for p in some]
+        counts = [len(p.knots) for _, p in pieces]
+        total = sum(counts)
+        tables = [np.array([k.y for k in p.knots]) for _, p in pieces]
+        spectra = [p.equations.eigenvalues(Y) for (_, p), Y in zip(pieces, tables, strict=True)]
+        wide = max(s.shape[1] for s in spectra)
+        eigenvalues = np.full((total, wide), np.nan, complex)
+        is_stable = np.zeros(total, bool)
+        columns: dict[str, Array] = {}
+        units: dict[str, str] = {}
+        first = 0
+        searched = [task.system.inputs[k] for k in task.searched]
+        for (number, p), Y, spectrum in zip(pieces, tables, spectra, strict=True):
+            some = slice(first, first + len(Y))
+            eigenvalues[some, : spectrum.shape[1]] = spectrum
+            growth = np.max(spectrum.real, axis=1, initial=-np.inf)
+            least = np.array([neutral_bound(row) for row in spectrum])
+            is_stable[some] = growth <= least
+            at = next((k for k, knot in enumerate(p.knots) if knot.y is self._origins[number]), None)
+            if at is not None and len(Y) > 1:
+                # at a branch point an eigenvalue is zero, whatever it is beside it
+                is_stable[first + at] = is_stable[first + (at + 1 if at + 1 < len(Y) else at - 1)]
+            for k, quantity in enumerate((*p.equations.names, *searched)):
+                column = columns.setdefault(quantity.name, np.full(total, np.nan))
+                column[some] = Y[:, k]
+                units[quantity.name] = quantity.unit
+            first += len(Y)
+        owners = [(p, k) for _, p in pieces for k in range(len(p.knots))]
+
+        def motion(k: int) -> SteadyMotion:
+            piece, at = owners[k]
+            return piece.equations.motions(piece.knots[at].y[None])[0]
+
+        return Branch(
+            model=task.system.model.name,
+            name=task.name,
+            unit=task.unit,
+            values=np.concatenate([Y[:, -1] for Y in tables]),
+            columns=columns,
+            units=units,
+            eigenvalues=eigenvalues,
+            is_stable=is_stable,
+            curve=np.repeat([n for n, _ in pieces], counts),
+            special=tuple(
+                self._point(number, piece, found)
+                for number, special in enumerate(self._special)
+                for piece, found in special
+            ),
+            ends=tuple(self._ends),
+            evaluations=self._evaluations,
+            _motions=motion,
+        )
+
+    def _point(self, number: int, piece: _Piece, found: Found) -> SpecialPoint:
+        y = found.knot.y
+        return SpecialPoint(
+            kind=found.kind,
+            name=self._task.name,
+            unit=self._task.unit,
+            value=float(y[-1]),
+            curve=number,
+            frequency=found.frequency if found.kind in (HOPF, TORUS) else 0.0,
+            motion=piece.equations.motions(y[None])[0],
+            eigenvalues=piece.equations.eigenvalues(y[None])[0],
+        )
+
+
+def _apart(knots: list[Knot], origin: Array | None) -> list[list[Knot]]:
+    """Stretches on both sides of the branch point at which a curve was begun."""
+    at = next((k for k, knot in enumerate(knots) if knot.y is origin), None)
+    return [knots] if at is None else [knots[:at], knots[at + 1 :]]
+
+
+#: Curves that are followed at most.
+MOST_CURVES = 32
+
+
+def _turned(knot: Knot) -> Knot:
+    """A point of a curve that is followed the other way."""
+    return Knot(y=knot.y, tangent=-knot.tangent, basis=knot.basis, slopes=knot.slopes)
+
+
+__all__ = ["RANGE", "Branch", "SpecialPoint", "branch"]
