@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "noslip"
 #: The stages, in the order data flows. A package imports only from earlier ones.
 CORE = (
     *("base", "algebra", "expressions", "model", "kinematics", "formulations"),
-    *("engines", "simulation", "analysis", "geometry", "control", "planning"),
+    *("engines", "simulation", "analysis", "continuation", "geometry", "control", "planning"),
 )
 #: What stands around the core, on its doors and the public names alone. The same order.
 SATELLITES = (
@@ -43,7 +43,8 @@ WIDTHS = {
     "formulations": 25,
     "engines": 42,
     "simulation": 45,
-    "analysis": 30,
+    "analysis": 33,
+    "continuation": 4,
     "control": 22,
     "scene": 20,
     "show": 23,
@@ -61,6 +62,7 @@ ALLOWED = {
     ("", "show"): "in a notebook the import itself lets equations show as mathematics",
     ("simulation", ""): "run.plot() and run.animate() are the public functions of that name",
     ("analysis", ""): "sweep.plot() is the public function of that name",
+    ("continuation", ""): "branch.plot() is the public function of that name",
     ("engines", ""): "object code on disk is loaded by the version that stored it",
 }
 
@@ -451,6 +453,7 @@ def test_heavy_libraries_stay_in_their_place():
         "xarray": {
             "simulation",
             "analysis",
+            "continuation",
             "sweeps",
             "identification",
             "show",

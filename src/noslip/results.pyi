@@ -92,6 +92,10 @@ from .analysis.steady_motion import (
 from .analysis.eigenvalue_sweep import (
     EigenvalueSweep as EigenvalueSweep,
 )
+from .continuation.branches import (
+    Branch as Branch,
+    SpecialPoint as SpecialPoint,
+)
 from .simulation.sensitivities.controlled_loop import (
     Derivatives as Derivatives,
 )

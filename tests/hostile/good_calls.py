@@ -49,7 +49,7 @@ NOT_MADE = (
         "Multiplier",
         "VelocityForm",
     ),
-    *("Cost", "CostGrowth", "OperationCount", "Plan"),
+    *("Cost", "CostGrowth", "OperationCount", "Plan", "Branch", "SpecialPoint"),
 )
 
 
@@ -364,6 +364,16 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         ),
         "steady": (ns.steady, {"system": bicycle, "given": {"speed": 4.0}}),
         "steady_batch": (ns.steady_batch, {"system": bicycle, "given": {"speed": [4.0, 5.0]}}),
+        "branch": (
+            ns.branch,
+            {
+                "system": block,
+                "vary": {"push": (0.0, 1.0)},
+                "given": {"s.speed": 1.0},
+                "inputs": {},
+                "step": 0.1,
+            },
+        ),
         "sweep_eigenvalues": (
             ns.sweep_eigenvalues,
             {"system": bicycle, "name": "speed", "values": [3.0, 4.0]},

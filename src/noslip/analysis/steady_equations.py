@@ -147,8 +147,7 @@ class SteadyTask:
             find=self.find,
             inputs=known,
             parameters={
-                p.name: float(x)
-                for p, x in zip(self.system.model.parameters, params, strict=True)
+                p.name: float(x) for p, x in zip(self.system.model.parameters, params, strict=True)
             },
             time=self.time,
         )

@@ -633,7 +633,7 @@ def linearize(
         click.echo(json_text(result.to_json()) if as_json else fitted(result.text()))
         return
     name, points = _range(sweeps[0])
-    target = _figure(loaded.name, name, output, force, as_json)
+    target = figure_target(loaded.name, name, output, force, as_json)
     with ns.ProgressBar("linearizing") as bar:
         system = ns.System(equations=ns.derive(loaded))
         about, inputs, parameters = named_values(system, changes)
@@ -709,7 +709,9 @@ def _range(text: str) -> tuple[str, list[float]]:
     return name, [low + (high - low) * k / (count - 1) for k in range(count)]
 
 
-def _figure(model: str, name: str, output: Path | None, force: bool, as_json: bool) -> Path | None:
+def figure_target(
+    model: str, name: str, output: Path | None, force: bool, as_json: bool
+) -> Path | None:
     """Path of the figure; None with --json or without Matplotlib, unless --output asks for one."""
     from noslip.base import install_command, is_installed
 

@@ -81,6 +81,7 @@ COMMANDS = {
     "geometry": ("analysis_commands", "geometry"),
     "steady": ("analysis_commands", "steady"),
     "linearize": ("analysis_commands", "linearize"),
+    "branch": ("family_commands", "branch"),
     "run": ("run_commands", "run"),
     "track": ("run_commands", "track"),
     "plan": ("run_commands", "plan"),

@@ -6,9 +6,9 @@ step of length h is
 
     (1)  z = y + h τ,    F(y) = 0,  τᵀ(y − z) = 0       (Newton's method, J = ∂F/∂y exact)
 
-in unknowns that are measured by their scale, the varied one s, which is the last, by its range. The
-step is halved where (1) does not converge or the tangent turns too far. With Q an orthonormal basis
-of the range of J, found at the point before,
+[Keller1977], in unknowns that are measured by their scale, the varied one s, which is the last, by
+its range. The step is halved where (1) does not converge or the tangent turns too far. With Q an
+orthonormal basis of the range of J, found at the point before,
 
     (2)  fold            τ_s = 0
     (3)  branch point    det [QᵀJ; τᵀ] = 0
@@ -73,7 +73,7 @@ class Conditions(Protocol):
         """(m,)."""
 
 
-class Problem(Protocol):
+class CurveEquations(Protocol):
     """F of k unknowns, the varied one last."""
 
     @property
@@ -108,7 +108,7 @@ class Knot:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arc:
+class ArcLimits:
     """How far a curve is followed, and in what steps.
 
     Parameters
@@ -126,7 +126,7 @@ class Arc:
     cancel: Any = None
 
 
-class Curve:
+class SolutionCurve:
     """Points of a problem, to be followed in either direction.
 
     Parameters
@@ -135,7 +135,7 @@ class Curve:
     scale : (k,) what counts as a step of 1 of each unknown.
     """
 
-    def __init__(self, problem: Problem, scale: Array) -> None:
+    def __init__(self, problem: CurveEquations, scale: Array) -> None:
         self.problem, self.scale = problem, scale
         #: Evaluations of F and J so far.
         self.evaluations = 0
@@ -262,7 +262,7 @@ class Curve:
                 high = middle
         return found
 
-    def follow(self, start: Knot, arc: Arc) -> tuple[list[Knot], str]:
+    def follow(self, start: Knot, arc: ArcLimits) -> tuple[list[Knot], str]:
         """Points from a start along its tangent, and why they end."""
         knots, step, here = [start], arc.longest / 8, start
         while len(knots) < arc.most:

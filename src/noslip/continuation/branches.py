@@ -8,7 +8,8 @@ the curve goes on in others.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from noslip.analysis import SteadyEquations, SteadyMotion, SteadyTask, neutral_bound
 from noslip.base import ArgumentError, Array, SimulationError, counted, require
-from noslip.continuation.arclength import CLOSED, RANGE, STUCK, Arc, Curve, Knot
+from noslip.continuation.arclength import CLOSED, STUCK, ArcLimits, Knot, SolutionCurve
 from noslip.continuation.special_points import (
     BRANCH_POINT,
     HOPF,
@@ -94,7 +95,8 @@ class Branch:
     ----------
     name, unit : of what is varied.
     values : (n,) its values.
-    columns : name → (n,): coordinates that matter, speeds and inputs that were found.
+    columns : name → (n,): coordinates that matter, speeds and inputs that were found; not what is
+        varied.
     units : of the columns.
     eigenvalues : (n, nx) of small motions, 1/s, those that grow fastest first; nan where a motion
         has fewer.
@@ -162,7 +164,7 @@ class Branch:
             few = np.unique(np.linspace(0, len(own) - 1, 6).round().astype(int))
             for k in own[few]:
                 row = [self.values[k], *(self.columns[name][k] for name in shown)]
-                cells = "  ".join(f"{x:>{wide}.8g}" for x in row)
+                cells = "  ".join(f"{_rounded(x):>{wide}.8g}" for x in row)
                 lines.append(f"  {cells}  {'stable' if self.is_stable[k] else 'unstable'}")
         return "\n".join(lines)
 
@@ -172,33 +174,31 @@ class Branch:
             spread = {
                 name: float(np.nanmax(x) - np.nanmin(x)) if np.isfinite(x).any() else 0.0
                 for name, x in self.columns.items()
-                if name != self.name
             }
         moving = [name for name, size in spread.items() if size > 1e-9]
         return moving or list(self.columns)
 
     def _runs(self, own: NDArray[np.intp]) -> list[tuple[float, float, bool]]:
-        """Stretches of a curve that are stable, and those that are not, by their values."""
+        """Stretches of a curve that are stable, and those that are not: their lowest and highest.
+
+        They end at the special point where stability changes, if there is one.
+        """
         if not own.size:
             return []
         number = int(self.curve[own[0]])
-        points = [p for p in self.special if p.curve == number]
+        limits = [p.value for p in self.special if p.curve == number]
         found: list[tuple[float, float, bool]] = []
-        begin, first = float(self.values[own[0]]), own[0]
-        for before, after in zip(own[:-1], own[1:], strict=True):
-            if self.is_stable[before] != self.is_stable[after]:
-                end = float(self.values[after])
-                near = [
-                    p.value
-                    for p in points
-                    if min(self.values[before], self.values[after]) - 1e-12
-                    <= p.value
-                    <= max(self.values[before], self.values[after]) + 1e-12
-                ]
-                end = near[0] if near else end
-                found.append((begin, end, bool(self.is_stable[first])))
-                begin, first = end, after
-        return [*found, (begin, float(self.values[own[-1]]), bool(self.is_stable[first]))]
+        ends = [float(self.values[own[0]])]
+        for before, after in pairwise(own):
+            if self.is_stable[before] == self.is_stable[after]:
+                ends.append(float(self.values[after]))
+                continue
+            low, high = sorted((float(self.values[before]), float(self.values[after])))
+            near = [x for x in limits if low - 1e-12 <= x <= high + 1e-12]
+            end = near[0] if near else float(self.values[after])
+            found.append((min([*ends, end]), max([*ends, end]), bool(self.is_stable[before])))
+            ends = [end, float(self.values[after])]
+        return [*found, (min(ends), max(ends), bool(self.is_stable[own[-1]]))]
 
     def to_json(self) -> dict[str, object]:
         """Plain numbers and lists; an eigenvalue is [real, imaginary]."""
@@ -253,6 +253,11 @@ class Branch:
         )
 
 
+def _rounded(x: float) -> float:
+    """A number for people: rounding errors are zero."""
+    return 0.0 if abs(x) < 1e-12 else float(x)
+
+
 def _ends_text(ends: tuple[str, str]) -> str:
     if CLOSED in ends:
         return "closed"
@@ -296,8 +301,8 @@ def branch(
 
     Raises
     ------
-    SimulationError : for unknown names, if no first motion is found, or if the motions that have the
-        given values are a family with more than one parameter.
+    SimulationError : for unknown names, if no first motion is found, or if the motions that have
+        the given values are a family with more than one parameter.
     """
     require_system("branch", system)
     name, low, high = _range(system, vary)
@@ -314,7 +319,7 @@ def branch(
     )
     first = low if at is None else float(at)
     motion = task.motion(first)
-    family = _Family(task, Arc(low, high, float(step), int(max_points), cancel))
+    family = _Family(task, ArcLimits(low, high, float(step), int(max_points), cancel))
     family.begin(motion, first)
     if crossing:
         family.cross(progress)
@@ -331,9 +336,7 @@ def _named(values: Mapping[str, float] | None, word: str) -> Mapping[str, float]
     return values or {}
 
 
-def _range(
-    system: System, vary: Mapping[str, Sequence[float]]
-) -> tuple[str, float, float]:
+def _range(system: System, vary: Mapping[str, Sequence[float]]) -> tuple[str, float, float]:
     """Name, low and high of what is varied, checked."""
     where = f"branch of model '{system.model.name}', vary"
     fix = "give one name and its range, such as vary={'speed': (0.0, 10.0)}"
@@ -376,7 +379,7 @@ class _Piece(NamedTuple):
     """A stretch of a curve in one chart."""
 
     equations: SteadyEquations
-    curve: Curve
+    curve: SolutionCurve
     knots: list[Knot]
 
 
@@ -392,7 +395,7 @@ class _Crossing(NamedTuple):
 class _Family:
     """Curves of a task, followed one after the other."""
 
-    def __init__(self, task: SteadyTask, arc: Arc) -> None:
+    def __init__(self, task: SteadyTask, arc: ArcLimits) -> None:
         self._task, self._arc = task, arc
         self._curves: list[list[_Piece]] = []
         self._ends: list[tuple[str, str]] = []
@@ -432,20 +435,20 @@ class _Family:
 
     def _curve(
         self, equations: SteadyEquations, y: Array, tangent: Array | None = None
-    ) -> Curve:
-        """Unknowns in their scale: the varied value in its range, speeds in their change over it."""
+    ) -> SolutionCurve:
+        """Unknowns in their scale: what is varied in its range, speeds in their change over it."""
         scale = equations.scale.copy()
         scale[-1] = self._arc.high - self._arc.low
         if tangent is not None and abs(tangent[-1]) > 1e-3:
             change = np.abs(tangent / tangent[-1])
             num = len(equations.matter)
             scale[num:-1] *= np.clip(change[num:-1], 1.0, 1e3)
-        return Curve(equations, scale)
+        return SolutionCurve(equations, scale)
 
     def _add(
         self,
         equations: SteadyEquations,
-        curve: Curve,
+        curve: SolutionCurve,
         y: Array,
         tangent: Array,
         *,
@@ -453,7 +456,8 @@ class _Family:
     ) -> None:
         """Follow a curve in both directions of a tangent, and look for its special points."""
         forth, last = self._followed(equations, curve, y, tangent)
-        back, first = [], CLOSED
+        back: list[_Piece] = []
+        first = CLOSED
         if last != CLOSED:
             back, first = self._followed(equations, curve, y, -tangent)
         pieces = [
@@ -484,14 +488,14 @@ class _Family:
             self._evaluations += piece.curve.evaluations
 
     def _followed(
-        self, equations: SteadyEquations, curve: Curve, y: Array, tangent: Array
+        self, equations: SteadyEquations, curve: SolutionCurve, y: Array, tangent: Array
     ) -> tuple[list[_Piece], str]:
         """Stretches of a curve in one direction, each in a chart that is regular along it."""
         start = curve.knot(y, tangent)
         pieces: list[_Piece] = []
         left = self._arc.most
         while True:
-            arc = Arc(self._arc.low, self._arc.high, self._arc.longest, left, self._arc.cancel)
+            arc = replace(self._arc, most=left)
             knots, end = curve.follow(start, arc)
             singular = next(
                 (k for k, knot in enumerate(knots) if not equations.is_regular(knot.y)), None
@@ -507,7 +511,7 @@ class _Family:
                 return pieces, STUCK
             equations, curve, start = again
 
-    def _renewed(self, piece: _Piece) -> tuple[SteadyEquations, Curve, Knot] | None:
+    def _renewed(self, piece: _Piece) -> tuple[SteadyEquations, SolutionCurve, Knot] | None:
         """The last point of a stretch in another chart, with the direction it is left in."""
         before, last = piece.equations.motions(np.array([k.y for k in piece.knots[-2:]]))
         value = float(piece.knots[-1].y[-1])
@@ -550,10 +554,10 @@ class _Family:
         for way in others[:1]:
             if self._is_known(piece, curve, point, way):
                 return
-            fresh = Curve(piece.equations, curve.scale)
+            fresh = SolutionCurve(piece.equations, curve.scale)
             self._add(piece.equations, fresh, point.y, way, is_crossing=True)
 
-    def _is_known(self, piece: _Piece, curve: Curve, point: Knot, way: Array) -> bool:
+    def _is_known(self, piece: _Piece, curve: SolutionCurve, point: Knot, way: Array) -> bool:
         """Whether a curve passes a point in a direction already."""
         ahead = point.y + 0.3 * self._arc.longest * way * curve.scale
         found = curve.corrected(ahead, way)
@@ -599,11 +603,15 @@ class _Family:
             growth = np.max(spectrum.real, axis=1, initial=-np.inf)
             least = np.array([neutral_bound(row) for row in spectrum])
             is_stable[some] = growth <= least
-            at = next((k for k, knot in enumerate(p.knots) if knot.y is self._origins[number]), None)
+            at = next(
+                (k for k, knot in enumerate(p.knots) if knot.y is self._origins[number]), None
+            )
             if at is not None and len(Y) > 1:
                 # at a branch point an eigenvalue is zero, whatever it is beside it
                 is_stable[first + at] = is_stable[first + (at + 1 if at + 1 < len(Y) else at - 1)]
             for k, quantity in enumerate((*p.equations.names, *searched)):
+                if quantity.name == task.name:
+                    continue
                 column = columns.setdefault(quantity.name, np.full(total, np.nan))
                 column[some] = Y[:, k]
                 units[quantity.name] = quantity.unit
@@ -661,6 +669,3 @@ MOST_CURVES = 32
 def _turned(knot: Knot) -> Knot:
     """A point of a curve that is followed the other way."""
     return Knot(y=knot.y, tangent=-knot.tangent, basis=knot.basis, slopes=knot.slopes)
-
-
-__all__ = ["RANGE", "Branch", "SpecialPoint", "branch"]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from noslip.analysis import neutral_bound
 from noslip.base import Array
-from noslip.continuation.arclength import Curve, Knot
+from noslip.continuation.arclength import Knot, SolutionCurve
 
 FOLD, BRANCH_POINT, HOPF, TORUS, DOUBLING, LIMIT = (
     "fold",
@@ -110,7 +110,7 @@ class Spectra:
         return np.asarray(upper[upper.imag < np.pi - 1e-7] if self.is_map else upper)
 
 
-def special_points(curve: Curve, knots: list[Knot], spectra: Spectra) -> list[Found]:
+def special_points(curve: SolutionCurve, knots: list[Knot], spectra: Spectra) -> list[Found]:
     """Special points of a curve, in their order."""
     if len(knots) < 2:
         return []
@@ -130,7 +130,7 @@ def special_points(curve: Curve, knots: list[Knot], spectra: Spectra) -> list[Fo
     return sorted(found, key=lambda point: point.after + point.part)
 
 
-def _geometric(curve: Curve, one: Knot, other: Knot, k: int) -> list[Found]:
+def _geometric(curve: SolutionCurve, one: Knot, other: Knot, k: int) -> list[Found]:
     """Folds and branch points between two neighbors."""
     found = []
     first, last = float(one.tangent[-1]), float(other.tangent[-1])
@@ -150,18 +150,14 @@ def _geometric(curve: Curve, one: Knot, other: Knot, k: int) -> list[Found]:
     return found
 
 
-def _found(
-    kind: str, k: int, one: Knot, other: Knot, knot: Knot, frequency: float = 0.0
-) -> Found:
+def _found(kind: str, k: int, one: Knot, other: Knot, knot: Knot, frequency: float = 0.0) -> Found:
     chord = other.y - one.y
     part = float((knot.y - one.y) @ chord / max(float(chord @ chord), 1e-300))
-    return Found(
-        kind=kind, after=k, part=part, knot=knot, frequency=frequency, basis=one.basis
-    )
+    return Found(kind=kind, after=k, part=part, knot=knot, frequency=frequency, basis=one.basis)
 
 
 def _spectral(
-    curve: Curve,
+    curve: SolutionCurve,
     one: Knot,
     other: Knot,
     k: int,
@@ -201,7 +197,7 @@ def _spectral(
 
 
 def _crossing_pair(
-    curve: Curve, one: Knot, other: Knot, values: tuple[Complex, Complex], spectra: Spectra
+    curve: SolutionCurve, one: Knot, other: Knot, values: tuple[Complex, Complex], spectra: Spectra
 ) -> tuple[Knot, float] | None:
     """The point at which a pair crosses the axis, and its frequency there."""
     first, last = (spectra.pairs(v) for v in values)
