@@ -50,6 +50,6 @@ from .report.study_reports import (
 from .headlines import (
     unit_text as unit_text,
 )
-from .headlines import (
+from .sweep_results import (
     SweepResults as SweepResults,
 )

@@ -6,7 +6,7 @@ from studio_record import show
 
 from noslip.base.errors import Fault
 from noslip.studio.choice import ModelCatalog
-from noslip.studio.page.result_panels import (
+from noslip.studio.page.plots_panel import (
     column,
     plot_data,
     plot_groups,

@@ -35,13 +35,13 @@ from noslip.studio.choice import (
 from noslip.studio.page import texts
 from noslip.studio.page.browser import Disposal, Visit
 from noslip.studio.page.control_panels import SPEEDS, STAGE, DrivePanel, Panels, Player, make_file
-from noslip.studio.page.result_panels import PlotsPanel
+from noslip.studio.page.plots_panel import PlotsPanel
 from noslip.studio.page.scene_panel import KEPT, Floor, PathHandles, ScenePanel
 from noslip.studio.runs import Cancel, Worker
 from noslip.studio.session import Session, Shown, faults_of
 
 if TYPE_CHECKING:
-    from noslip.studio.page.result_panels import SweepPoints
+    from noslip.studio.page.sweep_panel import SweepPoints
 
 NO_VISIT = Visit()
 BRAND = (76, 120, 168)
@@ -117,7 +117,7 @@ class Page:
             self.drive_panel = DrivePanel(self)
             self.panels = Panels(self)
             if points is not None:
-                from noslip.studio.page.result_panels import SweepPanel
+                from noslip.studio.page.sweep_panel import SweepPanel
 
                 self.sweep_panel = SweepPanel(self, points, self._failed)
                 self._threads.callback(self.sweep_panel.close)
