@@ -331,23 +331,52 @@ class Surroundings:
             none = ca.SX(0, 1)
             self._moved = compile_expression("moving obstacles", [t, none, none, none], both)
 
-    def polygons(self) -> tuple[Array, ...]:
-        """Obstacles as polygons, where they are at first."""
+    def polygons(self) -> tuple[tuple[Array, str], ...]:
+        """Obstacles as polygons without displacement, and the names of the columns of that."""
         angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
         circle = np.column_stack([np.cos(angle), np.sin(angle)])
         found = []
-        starts = self.offsets(np.zeros(1))[0][:, 0] if self.displacements else np.zeros((0, 2))
-        for corners, radius, group in zip(self.corners, self.radii, self.groups, strict=True):
-            points = corners + (starts[group] if group >= 0 else 0.0)
-            if not radius:
-                found.append(points)  # the last corner may be repeated
-                continue
-            if np.array_equal(points[0], points[-1]):
-                found.append(points[0] + radius * circle)
-                continue
-            points = (points[:, None] + radius * circle).reshape(-1, 2)
-            found.append(convex_hull(points))
+        for corners, radius, group, owner in zip(
+            self.corners, self.radii, self.groups, self.owners, strict=True
+        ):
+            name = _column(owner) if group >= 0 else ""
+            points = corners  # the last one may be repeated
+            if radius:
+                points = (corners[:, None] + radius * circle).reshape(-1, 2)
+                points = convex_hull(points)
+            found.append((points, name))
         return tuple(found)
+
+    def columns(self, run: Trajectory) -> dict[str, tuple[str, Array]]:
+        """Clearance of a run at its samples and displacements of what moves, m, by column."""
+        found = {"clearance": ("m", self._sampled(run))}
+        if self.displacements:
+            moved = self.offsets(run.t)[0]
+            for group, displacement in enumerate(moved):
+                name = _column(int(self.owners[np.argmax(self.groups == group)]))
+                for k, axis in enumerate("xy"):
+                    found[f"{name}.{axis}"] = ("m", displacement[:, k])
+        return found
+
+    def _sampled(self, run: Trajectory) -> Array:
+        """(n,) least distances of outlines to obstacles at the samples of a run."""
+        x = self._states(run)
+        least = np.full(len(x), np.inf)
+        for group in range(-1, len(self.displacements)):
+            members = np.flatnonzero(self.groups == group)
+            if not len(members):
+                continue
+            offset = self.offsets(run.t)[0][group] if group >= 0 else None
+            for _, distance, _ in self.near(x, 1, members, offset):
+                least = np.minimum(least, distance[:, 0])
+        return least
+
+    def _states(self, run: Trajectory) -> Array:
+        """(n, nx) states of the system along a run."""
+        system = self.system
+        names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
+        names += [q.name for q in system.auxiliary_states]
+        return np.column_stack([run[name] for name in names])
 
     def offsets(self, t: Array) -> tuple[Array, Array]:
         """Displacements (groups, n, 2) of what moves, and their rates."""
@@ -418,12 +447,9 @@ class Surroundings:
 
     def clearance(self, run: Trajectory, wanted: float = 0.0) -> Clearance:
         """Least distance along a run, by (1)."""
-        system = self.system
-        names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
-        names += [q.name for q in system.auxiliary_states]
-        x = np.column_stack([run[name] for name in names])
+        x, inputs = self._states(run), self.system.inputs
         u = np.column_stack(
-            [run[i.name] if i.name in run else np.zeros(len(run.t)) for i in system.inputs]
+            [run[i.name] if i.name in run else np.zeros(len(run.t)) for i in inputs]
             or [np.zeros((len(run.t), 0))]
         )
         values = self._corner_code().map(run.t, x, u, self.parameters)
@@ -509,6 +535,11 @@ class Surroundings:
         found, _ = separations(corners, self.corners[pieces])
         result: Array = found - self.radii[pieces] - radius
         return result
+
+
+def _column(obstacle: int) -> str:
+    """Name of an obstacle by its place, before the axes of its displacement."""
+    return f"obstacle{obstacle + 1}"
 
 
 def _box_gaps(low: Array, high: Array, lows: Array, highs: Array) -> Array:

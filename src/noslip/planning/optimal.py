@@ -726,7 +726,8 @@ class _PlanSearch:
         checked = check(p, times, inputs, run, law)
         near = self.around.clearance(run, self.clearance) if self.around else None
         if self.around is not None:
-            run = run.replaced(obstacles=self.around.polygons())
+            more = {**run.extra, **self.around.columns(run)}
+            run = run.replaced(obstacles=self.around.polygons(), extra=more)
         timings = timings | {"replay": time.perf_counter() - began}
         cost = float(times[-1]) if p.minimize == TIME_COST else found.objective
         return Plan(

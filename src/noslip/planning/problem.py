@@ -204,6 +204,84 @@ def _check_goal(
         ) from None
 
 
+def _start_values(system: System, start: Start, first_inputs: Mapping[str, float]) -> Array:
+    """States of the motion at the start."""
+    own = [*start.q, *start.eta, *np.zeros(len(system.auxiliary_states)), *first_inputs.values()]
+    found: Array = motion_states(system).from_system(np.array([[*own, 0.0]]))[0]
+    return found
+
+
+def _check_start(
+    system: System, values: Array, limits: Mapping[str, Bounds], free: set[str], where: str
+) -> None:
+    """Refuse a start outside of limits; states that may begin anywhere are not looked at."""
+    states = motion_states(system)
+    for name, (low, high) in limits.items():
+        value = float(values[states.names.index(name)])
+        room = 1e-9 * max(1.0, abs(value))
+        if name not in free and not low - room <= value <= high + room:
+            raise PlanError(
+                f"the start '{name}' = {value:g} is outside its limit, {low:g} to {high:g}",
+                where,
+                f"start within it, start={{'{name}': …}}, or widen the limit",
+            )
+
+
+def _check_still(
+    system: System,
+    start: Array,
+    marks: Sequence[Mark],
+    state_limits: Mapping[str, Bounds],
+    control_limits: Mapping[str, Bounds],
+    parameters: Array,
+    free: set[str],
+    where: str,
+) -> None:
+    """Refuse an aim for a state that nothing within the limits moves: a certificate.
+
+    States rest where their rates are zero identically, whatever the others and the inputs are,
+    with themselves at the start and with what has equal limits at these. The largest such set is
+    left when states whose rates are not zero are taken out until there are none.
+    """
+    states, inputs = motion_states(system), system.equations.inputs
+    places = {q.name: k for k, q in enumerate(system.inputs)}
+    fixed = {name: b[0] for name, b in control_limits.items() if b[0] == b[1]}
+    pinned = {name for name, b in state_limits.items() if b[0] == b[1]} - free
+    if not fixed and not pinned and len(system.inputs):
+        return
+    params = system.kinematics.symbols.params
+    known = [params, *(inputs[places[name]] for name in fixed)]
+    numbers = ca.vertcat(parameters, *fixed.values())
+    still = [k for k, name in enumerate(states.names) if name != TIME and name not in free]
+    while still:
+        rates = ca.substitute(
+            [states.rates[still]],
+            [ca.vertcat(*known, states.x[still])],
+            [ca.vertcat(numbers, start[still])],
+        )[0]
+        left = [
+            k
+            for place, k in enumerate(still)
+            if states.names[k] in pinned or ca.sparsify(rates[place]).nnz() == 0
+        ]
+        if len(left) == len(still):
+            break
+        still = left
+    for mark in marks:
+        for k in still:
+            name, value = states.names[k], float(start[k])
+            low, high = mark.states.get(name, (-math.inf, math.inf))
+            room = 1e-9 * max(1.0, abs(value))
+            if low - room <= value <= high + room or name in states.angles:
+                continue
+            listed = ", ".join(f"'{n}'" for n in sorted({*fixed, *pinned}))
+            raise PlanError(
+                f"it is impossible: nothing within the limits moves '{name}' from {value:g}",
+                where,
+                f"widen the limits of {listed}" if listed else "give the model an input",
+            )
+
+
 def wheel_forces(system: System) -> dict[str, tuple[ca.SX, ca.SX, ca.SX]]:
     """Wheel with a known load → its longitudinal, lateral and normal force, traced."""
     values = reaction_values(system)
@@ -327,6 +405,9 @@ def read_problem(
         else:
             value_ = expression(system, name, f"limit '{name}'")
             rows.append(Row(name, value_, bounds, units.get(name, "")))
+    free = set(periodic) - set(given)
+    first_values = _start_values(system, done, first)
+    _check_start(system, first_values, state_limits, free, where)
     more, coefficients = _friction_rows(system, friction, least_load, values, where)
     rows += more
     marks = [
@@ -340,6 +421,7 @@ def read_problem(
             raise PlanError(
                 f"there is no state '{name}' that could repeat", where, nearest(name, known)
             )
+    _check_still(system, first_values, marks, state_limits, control_limits, values, free, where)
     scale = {}
     for name in control_names:
         low, high = control_limits.get(name, (-math.inf, math.inf))
@@ -349,6 +431,8 @@ def read_problem(
             else 0.0
         )
         scale[name] = size or 1.0
+    if not (math.isfinite(smooth) and smooth >= 0):
+        raise PlanError(f"the weight smooth is {smooth:g}", where, f"give 0 or more: {SMOOTH:g}")
     controls = {q.name: k for k, q in enumerate(system.inputs)}
     inputs = system.equations.inputs
     effort = (
@@ -381,7 +465,15 @@ def read_problem(
     elif minimize == EFFORT:
         running = effort
     else:
-        running = expression(system, minimize, "minimize") + smooth * effort
+        try:
+            running = expression(system, minimize, "minimize") + smooth * effort
+        except NoslipError as error:
+            costs = TIME_COST, ENERGY, EFFORT
+            raise PlanError(
+                f"there is no cost '{minimize}': {error.what}",
+                where,
+                nearest(minimize, costs),
+            ) from None
     if duration is None:
         if minimize != TIME_COST:
             raise PlanError(

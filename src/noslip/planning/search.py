@@ -264,7 +264,9 @@ class WaySearch:
         q = self.postures[self.steer_of].copy()
         q[:, v.base[2]] = 0.0
         rate = self.rates(q, self.speeds)
-        is_car = m == 1 and np.any(np.abs(rate[:, 2]) > 0)
+        #: Whether anything turns the base.
+        self.may_turn = m > 1 or bool(np.any(np.abs(rate[:, 2]) > 1e-12))
+        is_car = m == 1 and self.may_turn
         bends = np.abs(rate[:, 2]) / np.maximum(np.hypot(rate[:, 0], rate[:, 1]), 1e-12)
         self.radius = float(1 / np.max(bends)) if is_car else 0.0
         # heading of the drive in the base's axes: the base's origin may move sideways
@@ -639,7 +641,7 @@ class WaySearch:
                 parents.append(int(own[i]))
                 by.append(int(drives_[i]))
                 cost.append(float(total[i]))
-                if is_end and (not self.is_posed or self.vehicle.hinges):
+                if is_end and (not self.is_posed or self.vehicle.hinges or not self.may_turn):
                     path, done = self._traced(len(states) - 1, states, parents, by)
                     return path, done, expanded
                 heapq.heappush(open_, (cost[-1] + GREED * float(more), len(states) - 1))

@@ -46,6 +46,7 @@ from noslip.scene.geometry import (
     placed,
     planes,
     quaternions_of,
+    rgb,
     roller_quaternions,
     rollers,
     rolling_rate,
@@ -59,6 +60,8 @@ from noslip.simulation import units_by_name
 
 #: Least cosine between the upward direction and the ground's normal; steeper ground is drawn level.
 STEEPEST = 0.5
+#: Height of obstacles over the length of the model, and their color.
+OBSTACLE, OBSTACLE_COLOR = 0.35, "#8d949e"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,6 +77,7 @@ class Part:
     roller : name of the wheel it turns with, if any; its frame has its origin at the wheel's center
         and the axes of the body at the start.
     is_ground : whether it is curved ground, or lines on it.
+    is_obstacle : whether it is in the way; `body` names its displacement, if it moves.
     shades : (n, 3) uint8, a color for each vertex instead of one for all.
     """
 
@@ -83,6 +87,7 @@ class Part:
     color: Color
     roller: str = ""
     is_ground: bool = False
+    is_obstacle: bool = False
     shades: Shades | None = None
 
 
@@ -132,7 +137,11 @@ class Scene:
     line_distance: float | None = None
 
 
-def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
+def scene(
+    model: Model,
+    parameters: Mapping[str, float] | None = None,
+    obstacles: Sequence[tuple[Array, str]] = (),
+) -> Scene:
     """The scene of a model.
 
     Bodies with shapes are drawn with them; the others get shapes from their joints and contacts.
@@ -141,6 +150,7 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
     ----------
     model : checked model.
     parameters : values that differ from the nominal ones.
+    obstacles : those of a run.
     """
     values = _values(model, parameters or {})
     grounds = _grounds(model, values)
@@ -157,6 +167,8 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
         # a body with shapes shows its ground by them
         if on not in drawn:
             parts += _ground_parts(on, shapes, up, values)
+    length = _length(parts, turning)
+    parts += _blocks(obstacles, OBSTACLE * length)
     return Scene(
         model=model.name,
         bodies=tuple(body.name for body in model.bodies),
@@ -164,7 +176,7 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
         rollers=turning,
         grounds=tuple(grounds),
         untraced=frozenset(f"{name}.center_of_mass" for name in _untraced(model, values)),
-        length=_length(parts, turning),
+        length=length,
         up=up,
         is_curved=any(not c.form.is_plane for c in model.contacts),
         line_distance=next(iter(_line_distances(model, values)), None),
@@ -286,6 +298,7 @@ class Frames:
     rolled : roller → (k,) angle by which a drawn wheel has turned, rad; see `rollers`.
     forces : contact → points (k, 3), m, and forces of the ground on the body (k, 3), N; empty
         unless asked for.
+    obstacles : obstacle that moves → (k, 3) its displacement, m.
     """
 
     times: Array
@@ -297,6 +310,7 @@ class Frames:
     traces: dict[str, Array]
     rolled: dict[str, Array] = field(default_factory=dict)
     forces: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    obstacles: dict[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -346,7 +360,58 @@ def frames(
         traces=_followed(run, at) | picture.traces,
         rolled=_rolled(motion, at),
         forces=_forces(system, run, at, picture.traces) if forces else {},
+        obstacles=_displaced(run, at),
     )
+
+
+def _displaced(run: Trajectory, at: Array) -> dict[str, Array]:
+    """Displacements of obstacles that move."""
+    found = {}
+    for name in sorted({name for _, name in run.obstacles if name}):
+        x, y = (np.interp(at, run.t, run[f"{name}.{axis}"]) for axis in "xy")
+        found[name] = np.column_stack([x, y, np.zeros(len(at))])
+    return found
+
+
+def _blocks(obstacles: Sequence[tuple[Array, str]], height: float) -> Iterator[Part]:
+    """Obstacles that stand as one part, and one for each that moves."""
+    for name in dict.fromkeys(name for _, name in obstacles):
+        own = [corners for corners, other in obstacles if other == name]
+        vertices, faces = _prisms(own, height)
+        color = rgb(OBSTACLE_COLOR)
+        yield Part(
+            body=name or WORLD, vertices=vertices, faces=faces, color=color, is_obstacle=True
+        )
+
+
+def _prisms(polygons: Sequence[Array], height: float) -> tuple[Vertices, Faces]:
+    """Convex polygons that stand on the floor, as one mesh."""
+    points, faces, count = [], [], 0
+    for corners in polygons:
+        more, own = _prism(corners, height)
+        points.append(more)
+        faces.append(own + count)
+        count += len(more)
+    return np.concatenate(points).astype(np.float32), np.concatenate(faces).astype(np.uint32)
+
+
+def _prism(corners: Array, height: float) -> tuple[Array, NDArray[np.int64]]:
+    """A convex polygon, counterclockwise, that stands on the floor."""
+    corners = corners[np.any(corners != np.roll(corners, 1, axis=0), axis=1)]
+    n = len(corners)
+    heights = np.repeat([0.0, height], n)
+    vertices = np.column_stack([np.tile(corners, (2, 1)), heights])
+    # sides and top have corners of their own, so that edges are sharp
+    sides, fan = np.arange(n), np.arange(1, n - 1)
+    after = (sides + 1) % n
+    faces = np.concatenate(
+        [
+            np.column_stack([sides, after, after + n]),
+            np.column_stack([sides, after + n, sides + n]),
+            2 * n + np.column_stack([np.zeros(n - 2, dtype=int), fan, fan + 1]),
+        ]
+    )
+    return np.concatenate([vertices, vertices[n:]]), faces
 
 
 def start_frame(system: System, given: Mapping[str, float] | None = None) -> Frames:
@@ -596,9 +661,11 @@ def part_poses(
     scene: Scene, frames: Frames, part: Part, index: slice | int = slice(None)
 ) -> tuple[Array, Array]:
     """Orientation (…, 3, 3) and position (…, 3) of a part's frame in the world."""
-    if part.body == WORLD:
+    if part.is_obstacle or part.body == WORLD:
         shape = frames.times[index].shape
-        return np.broadcast_to(np.eye(3), (*shape, 3, 3)), np.zeros((*shape, 3))
+        still = np.zeros((*shape, 3))
+        p = frames.obstacles[part.body][index] if part.body in frames.obstacles else still
+        return np.broadcast_to(np.eye(3), (*shape, 3, 3)), p
     k = frames.bodies.index(part.body)
     R, p = rotations_of(frames.quaternions[index, k]), frames.positions[index, k]
     if not part.roller:

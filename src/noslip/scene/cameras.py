@@ -172,7 +172,8 @@ def is_far(scene: Scene, frames: Frames) -> bool:
 def _points(scene: Scene, frames: Frames, shift: Array | None = None) -> Array:
     """(n, 3) corners of the boxes about all parts, or of parts, at some of the frames.
 
-    Of curved ground only what is near the motion: a landscape goes on beyond the picture.
+    Of curved ground and obstacles only what is near the motion: a landscape goes on beyond the
+    picture.
     """
     every = max(1, len(frames) // LOOKED_AT)
     chosen = slice(None, None, every)
@@ -181,12 +182,12 @@ def _points(scene: Scene, frames: Frames, shift: Array | None = None) -> Array:
     for part in scene.parts:
         low, high = part.vertices.min(axis=0), part.vertices.max(axis=0)
         corners = Extent(lower=low.astype(float), upper=high.astype(float)).corners
-        if scene.is_curved:
+        if scene.is_curved or part.is_obstacle:
             # bowls and dishes are round, and much smaller than the boxes about them
             corners = part.vertices.astype(float)
         R, p = part_poses(scene, frames, part, chosen)
         moved = np.einsum("nij,cj->nci", R, corners) + p[:, None, :] + moved_by
-        (grounds if part.is_ground else points).append(moved.reshape(-1, 3))
+        (grounds if part.is_ground or part.is_obstacle else points).append(moved.reshape(-1, 3))
     found, ground = np.concatenate(points), np.concatenate(grounds)
     if len(found) and len(ground):
         low, high = found.min(axis=0), found.max(axis=0)

@@ -271,6 +271,9 @@ class Stage:
             self._nodes.move(
                 self._path(name), frames.positions[index, k], frames.quaternions[index, k]
             )
+        if self.ghost is None:
+            for name, displacement in frames.obstacles.items():
+                self._nodes.move(self._path(name), displacement[index])
         for roller in scene.rollers:
             turned = roller_quaternions(roller.axis, frames.rolled[roller.name][index])
             self._nodes.move(self._path(roller.body, roller.name), roller.center, turned)
@@ -316,12 +319,14 @@ class Stage:
         self._nodes.put(path, (), lambda: self.api.add_frame(path, show_axes=False))
 
     def _put_bodies(self, scene: Scene) -> None:
-        for name in (*scene.bodies, WORLD):
+        obstacles = dict.fromkeys(part.body for part in scene.parts if part.is_obstacle)
+        for name in dict.fromkeys((*scene.bodies, WORLD, *obstacles)):
             self._frame(self._path(name))
         for roller in scene.rollers:
             self._frame(self._path(roller.body, roller.name))
         for k, part in enumerate(scene.parts):
-            if self.ghost is not None and (part.body == WORLD or part.is_ground):
+            is_fixed = part.body == WORLD or part.is_ground or part.is_obstacle
+            if self.ghost is not None and is_fixed:
                 continue
             names = (part.body, part.roller) if part.roller else (part.body,)
             self._put_mesh(self._path(*names, f"part{k}"), part)

@@ -357,7 +357,8 @@ def film_rate(run: Trajectory, rate: float | None, speed: float, kind: str) -> f
 
 
 def _motion(system: System, run: Trajectory, rate: float, forces: bool) -> tuple[Scene, Frames]:
-    return scene(run.model, run.parameters), frames(system, run, rate=rate, forces=forces)
+    drawn = scene(run.model, run.parameters, run.obstacles)
+    return drawn, frames(system, run, rate=rate, forces=forces)
 
 
 def _trajectory(run: Trajectory) -> Trajectory:

@@ -64,6 +64,8 @@ def _finite(data: Any) -> Any:
 MODEL, SUMMARY = "model.toml", "summary.json"
 #: Bytes of a summary.
 MAX_SUMMARY = 10_000_000
+#: Obstacles of a plan, and the largest file of them.
+OBSTACLES, MAX_OBSTACLES = "obstacles.json", 100_000_000
 #: The same for people.
 REPORT, SUMMARY_TEXT = "report.html", "summary.txt"
 #: What a report cannot be written without.
@@ -305,6 +307,9 @@ def _fill(
         write_file(format, run, folder / f"{TRAJECTORY}{format.suffixes[0]}")
     (folder / SUMMARY).write_text(json_text(summary.to_json()) + "\n", "utf-8")
     (folder / SUMMARY_TEXT).write_text(summary.text() + "\n", "utf-8")
+    if run.obstacles:
+        listed = [{"corners": c.tolist(), "moves": moves} for c, moves in run.obstacles]
+        (folder / OBSTACLES).write_text(json.dumps(listed) + "\n", "utf-8")
 
 
 def _draw(folder: Path, run: Trajectory, audit: Audit | None) -> None:
@@ -343,7 +348,8 @@ def read_run(folder: str | Path) -> Trajectory:
         text = read_text(place / SUMMARY, SimulationError, "simulate again", max_bytes=MAX_SUMMARY)
         entries: dict[str, Any] = json.loads(text)
         system = System(equations=derive(load_model(place / MODEL)))
-        return _trajectory(system, format.read(file), entries)
+        run = _trajectory(system, format.read(file), entries)
+        return run.replaced(obstacles=_obstacles(place / OBSTACLES))
     except NoslipError:
         raise
     except Exception as error:  # of whatever reads the parts of damaged files
@@ -353,6 +359,17 @@ def read_run(folder: str | Path) -> Trajectory:
             str(place),
             "simulate again",
         ) from None
+
+
+def _obstacles(file: Path) -> tuple[tuple[Array, str], ...]:
+    """What a plan kept clear of; nothing of other runs."""
+    if not os.path.isfile(file):
+        return ()
+    text = read_text(file, SimulationError, "plan again", max_bytes=MAX_OBSTACLES)
+    return tuple(
+        (np.array(entry["corners"], dtype=float).reshape(-1, 2), str(entry["moves"]))
+        for entry in json.loads(text)
+    )
 
 
 def _kept_trajectory(folder: Path) -> tuple[AbstractRunFormat, Path] | None:

@@ -680,7 +680,8 @@ class Trajectory:
     scenario : scenario as it was run, changes included; None for a run of another kind.
     path_errors : errors against the path that was tracked; None for a run of another kind.
     admissibility : largest part of the reference's rates that no admissible motion has, m/s, rad/s.
-    obstacles : polygons (k, 2) on the floor that a plan kept clear of, where they were at first.
+    obstacles : polygons (k, 2) on the floor that a plan kept clear of, m, each with the prefix of the
+        columns of its displacement, as ``obstacle2`` of ``obstacle2.x``; empty if it stands.
     request : request from which the run can be repeated; None for one read from a file.
     """
 
@@ -722,7 +723,7 @@ class Trajectory:
     scenario: Scenario | None = None
     path_errors: PathErrors | None = None
     admissibility: float = 0.0
-    obstacles: tuple[Array, ...] = ()
+    obstacles: tuple[tuple[Array, str], ...] = ()
     request: RunOptions | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
@@ -897,6 +898,15 @@ class Trajectory:
 
     def __contains__(self, name: object) -> bool:
         return name == "time" or name in self.columns
+
+    def obstacles_at(self, sample: int) -> tuple[Array, ...]:
+        """Polygons (k, 2) of the obstacles where they are at a sample, m."""
+        return tuple(
+            corners + np.array([self[f"{name}.x"][sample], self[f"{name}.y"][sample]])
+            if name
+            else corners
+            for corners, name in self.obstacles
+        )
 
     def to_xarray(self) -> xarray.Dataset:
         """Dataset with one variable a column over ``time``, units as attributes."""

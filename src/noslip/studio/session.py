@@ -385,7 +385,7 @@ class Session:
                 choice=self.choice,
                 run=run,
                 command="",
-                scene=scene(run.model, run.parameters),
+                scene=scene(run.model, run.parameters, run.obstacles),
                 frames=frames_of(system, run),
                 compute=0.0,
                 since=self._clock(),

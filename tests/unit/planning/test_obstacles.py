@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import trimesh
 from PIL import Image
 
 import noslip as ns
 from noslip.planning.footprints import Surroundings, read_footprint
 from noslip.planning.obstacles import area, convex_hull, convex_parts, fewer_corners, separations
+from noslip.scene.assembly import frames, part_poses, scene
+from noslip.show.plots.paths import path_sheet
 
 U_SHAPE = ((0, 0), (4, 0), (4, 4), (3, 4), (3, 1), (1, 1), (1, 4), (0, 4))
 
@@ -130,6 +133,42 @@ def test_a_plan_keeps_clear_of_what_moves(crossing):
     disc = np.column_stack([np.full(len(run.t), 3.0), -1.4 + 0.6 * run.t])
     gap, _ = separations(corners, disc[:, None])
     assert np.min(gap) - 0.4 >= 0.02 - 1e-9
+
+
+def test_the_replay_says_how_far_obstacles_are_and_where(crossing, tmp_path):
+    """Columns of the run against the disc's own motion, and after a folder was read again."""
+    run = crossing.run
+    assert np.allclose(run["obstacle1.y"], 0.6 * run.t) and not np.any(run["obstacle1.x"])
+    assert np.min(run["clearance"]) >= crossing.surroundings.clearance(run).low
+    disc = run.obstacles_at(len(run.t) - 1)[0]
+    assert np.allclose(disc.mean(axis=0), (3, -1.4 + 0.6 * run.t[-1]))
+    assert np.allclose(np.linalg.norm(disc - disc.mean(axis=0), axis=1), 0.4)
+    again = ns.read_run(ns.write_run(run, tmp_path / "crossing", plots=False))
+    assert np.allclose(again["clearance"], run["clearance"])
+    for one, other in zip(again.obstacles_at(7), run.obstacles_at(7), strict=True):
+        assert np.allclose(one, other)
+
+
+def test_obstacles_stand_and_move_in_pictures(crossing):
+    """Corners of the drawn blocks at a moment, against the polygons of the run."""
+    run = crossing.run
+    drawn = scene(run.model, run.parameters, run.obstacles)
+    motion = frames(crossing.system, run, times=run.t)
+    blocks = [part for part in drawn.parts if part.is_obstacle]
+    assert [part.body for part in blocks] == ["obstacle1", "world"]
+    for part, polygon in zip(blocks, run.obstacles_at(11), strict=True):
+        R, p = part_poses(drawn, motion, part, 11)
+        corners = (part.vertices @ R.T + p)[:, :2]
+        gaps = np.linalg.norm(corners[:, None] - polygon[None], axis=-1)
+        assert np.max(np.min(gaps, axis=0)) < 1e-6 and np.max(np.min(gaps, axis=1)) < 1e-6
+        mesh = trimesh.Trimesh(part.vertices, part.faces, process=False)
+        outward = np.einsum(
+            "ij,ij->i", mesh.face_normals, mesh.triangles_center - mesh.vertices.mean(axis=0)
+        )
+        assert np.all(outward > 0)
+    sheet = path_sheet([run], ["tricycle"])
+    (areas,) = [a for a in sheet.frames[0].areas if a.fill == 0.35]
+    assert len(areas.polygons) > 3  # the disc at several moments
 
 
 def cases():

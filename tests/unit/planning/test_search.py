@@ -85,6 +85,23 @@ def test_a_goal_that_the_kinematics_forbid_names_the_row(tricycle):
     assert "no state" in caught.value.what and "rear" in caught.value.what
 
 
+def test_what_nothing_within_the_limits_moves_is_impossible(tricycle):
+    """With the steering held the vehicle stays on its line; along it there is a plan."""
+    held = {"F_v": 20.0, "tau_phi": 1.0, "steer.angle": (0.0, 0.0)}
+    goal = {"frame.x": 3.0, "frame.y": 1.0, "frame.angle": 0.0}
+    with pytest.raises(ns.PlanError, match="impossible.*'frame.y'"):
+        tricycle(goal=goal, limits=held)
+    with pytest.raises(ns.PlanError, match="impossible.*'frame.y'"):
+        tricycle(goal=goal, limits=held | {"steer.angle": 1.0, "tau_phi": (0.0, 0.0)})
+    found = tricycle(goal=goal | {"frame.y": 0.0}, limits=held)
+    assert abs(found.goal_errors["frame.x"]) < 1e-3
+
+
+def test_a_start_outside_a_limit_is_named(tricycle):
+    with pytest.raises(ns.PlanError, match=r"the start 'steer.angle' = 1.2 .* -1 to 1"):
+        tricycle(start={"steer.angle": 1.2}, limits={"F_v": 20, "tau_phi": 1, "steer.angle": 1.0})
+
+
 def test_a_plan_can_be_cancelled_and_ends_in_time(tricycle):
     """Before the search, and in the solver; the time limit is told as progress."""
     cancel, told = threading.Event(), []

@@ -566,6 +566,18 @@ def adapted_panels(run: Trajectory) -> list[Panel]:
     return panels
 
 
+def clearance_panels(run: Trajectory) -> list[Panel]:
+    """Distance of a plan to its obstacles."""
+    if "clearance" not in run:
+        raise SimulationError(
+            "the run has no clearance",
+            f"plot of model '{run.model.name}'",
+            "plan it among obstacles: plan(system, obstacles=[…])",
+        )
+    curve = Curve(label="clearance", x=run.t, y=run["clearance"])
+    return [Panel(name="clearance", unit="m", curves=(curve,), bottom=0.0, has_names=False)]
+
+
 def path_error_panels(t: Array, errors: PathErrors) -> list[Panel]:
     """Errors of a tracked path: ahead of and beside the reference, and turned against it."""
     places = (

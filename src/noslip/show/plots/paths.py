@@ -268,7 +268,7 @@ def path_sheet(
         samples.append(_believed(()))
     width = width_of(size)
     low, high = _extent(drawn, shown, believed)
-    obstacles = () if several else _obstacles(runs[0], low, high)
+    obstacles = () if several else _obstacles(runs[0], shown, low, high)
     if obstacles:
         names.append("obstacles")
         samples.append(_blocked(()))
@@ -426,12 +426,20 @@ def _blocked(polygons: Sequence[Array]) -> Area:
     return Area(polygons=tuple(polygons), fill=0.35, edge=0.9, width=HAIR, level=1.5)
 
 
-def _obstacles(run: Trajectory, low: Array, high: Array) -> tuple[Array, ...]:
-    """Obstacles in view, m."""
+def _obstacles(
+    run: Trajectory, shown: Sequence[Outline], low: Array, high: Array
+) -> tuple[Array, ...]:
+    """Obstacles in view, m; those that move at the samples of the outlines."""
     room = 0.15 * float(np.max(high - low))
+    at = [outline.sample for outline in shown] or [0]
+    still = run.obstacles_at(at[0])
+    found = [p for p, (_, moves) in zip(still, run.obstacles, strict=True) if not moves]
+    for k in at:
+        moved = run.obstacles_at(k)
+        found += [p for p, (_, moves) in zip(moved, run.obstacles, strict=True) if moves]
     return tuple(
         p
-        for p in run.obstacles
+        for p in found
         if np.all(p.max(axis=0) > low - room) and np.all(p.min(axis=0) < high + room)
     )
 

@@ -31,6 +31,7 @@ from noslip.show.plots.painting import FigureFile
 from noslip.show.plots.panels import (
     acceleration_names,
     adapted_panels,
+    clearance_panels,
     contact_panels,
     coordinate_names,
     energy_panels,
@@ -332,6 +333,7 @@ PANELS: Mapping[str, Callable[[Trajectory], list[Panel]]] = {
     "contacts": contact_panels,
     "estimate": estimate_panels,
     "adapted": adapted_panels,
+    "clearance": clearance_panels,
 }
 #: All names.
 FIGURES = ("path", *PANELS, "friction")
@@ -570,6 +572,7 @@ TITLES = {
     "signals": "measured, commanded and applied values",
     "estimate": "errors of the estimate, with two standard deviations",
     "adapted": "adapted parameters",
+    "clearance": "distance to obstacles",
     "contacts": "contacts that roll (line), slide (band) or are off",
     "friction": "friction demand of the wheels",
 }
@@ -607,6 +610,8 @@ def run_sheets(
     if any(name.startswith("adapted.") for name in run.columns):
         panels = adapted_panels(run)
         sheets["adapted"] = lay_out(panels, title=titles["adapted"], size=size)
+    if "clearance" in run:
+        sheets["clearance"] = lay_out(clearance_panels(run), title=titles["clearance"], size=size)
     if panels := contact_panels(run):
         sheets["contacts"] = lay_out(panels, title=titles["contacts"], size=size)
     if audit is not None and audit.loaded:

@@ -215,6 +215,8 @@ def answers(subject: ReportSubject) -> list[Verdict]:
     found.append(_speed(run))
     if len(run.t) > 1:
         found += _inputs(run)
+    if "clearance" in run:
+        found.append(_clearance(run))
     if subject.audit is not None and subject.audit.wheels:
         found += _ground(subject.audit)
     if run.errors and not follows:
@@ -304,6 +306,19 @@ def _adapted(run: Trajectory) -> list[Verdict]:
             )
         )
     return found
+
+
+def _clearance(run: Trajectory) -> Verdict:
+    """Least distance to obstacles at the samples of a plan."""
+    k = int(np.argmin(run["clearance"]))
+    least = float(run["clearance"][k])
+    return Verdict(
+        mark="" if least >= 0 else "bad",
+        label="Clearance",
+        answer=quantity(least, "m", DIGITS),
+        comment=Html(f"least distance to obstacles, {_at(run, k)}"),
+        link="plots",
+    )
 
 
 def _failure(run: Trajectory) -> Verdict:
@@ -1039,6 +1054,7 @@ FIRST = (
     "errors",
     "controller",
     "adapted",
+    "clearance",
     "inputs",
     "demand",
     "speeds",
