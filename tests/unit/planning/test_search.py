@@ -74,7 +74,7 @@ def test_a_vehicle_goes_sideways_by_turning(tricycle):
 
 def test_a_closed_region_is_impossible_and_says_so(tricycle):
     walls = [box(4, -3, 4.2, 3), box(8, -3, 8.2, 3), box(4, -3, 8.2, -2.8), box(4, 2.8, 8.2, 3)]
-    with pytest.raises(ns.NoslipError, match="impossible"):
+    with pytest.raises(ns.NoslipError, match=r"impossible"):
         tricycle(obstacles=walls)
 
 
@@ -89,9 +89,9 @@ def test_what_nothing_within_the_limits_moves_is_impossible(tricycle):
     """With the steering held the vehicle stays on its line; along it there is a plan."""
     held = {"F_v": 20.0, "tau_phi": 1.0, "steer.angle": (0.0, 0.0)}
     goal = {"frame.x": 3.0, "frame.y": 1.0, "frame.angle": 0.0}
-    with pytest.raises(ns.PlanError, match="impossible.*'frame.y'"):
+    with pytest.raises(ns.PlanError, match=r"impossible.*'frame.y'"):
         tricycle(goal=goal, limits=held)
-    with pytest.raises(ns.PlanError, match="impossible.*'frame.y'"):
+    with pytest.raises(ns.PlanError, match=r"impossible.*'frame.y'"):
         tricycle(goal=goal, limits=held | {"steer.angle": 1.0, "tau_phi": (0.0, 0.0)})
     found = tricycle(goal=goal | {"frame.y": 0.0}, limits=held)
     assert abs(found.goal_errors["frame.x"]) < 1e-3
