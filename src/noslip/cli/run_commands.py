@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import re
 import shlex
 import sys
 import threading
@@ -670,23 +669,9 @@ def _lost(errors: ns.results.PathErrors, fix: str) -> str:
     return f"SimulationError: {Fault(what, where, fix).text()}"
 
 
-def _pairs(option: str, texts: tuple[str, ...], known: dict[str, float]) -> dict[str, Any]:
-    """NAME=VALUE,NAME=VALUE as numbers, or LOW..HIGH as pairs; ``90deg`` is an angle."""
-    from noslip.expressions import ExpressionError, nominal
-
-    def number(text: str, said: str) -> float:
-        plain = re.sub(r"(\d\.?)\s*(deg|°)$", r"\1*pi/180", text.strip())
-        try:
-            value = float(nominal(plain, known))
-        except (ExpressionError, KeyError):
-            value = math.nan
-        if not math.isfinite(value):
-            raise click.UsageError(
-                f"{said}: '{text.strip()}' is not a number or an expression of parameters"
-            )
-        return value
-
-    found: dict[str, Any] = {}
+def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str] | None:
+    """NAME=VALUE,NAME=VALUE as texts that `plan` reads; None without any."""
+    found: dict[str, str] = {}
     for text in texts:
         for entry in text.split(","):
             name, equals, value = (part.strip() for part in entry.partition("="))
@@ -695,9 +680,8 @@ def _pairs(option: str, texts: tuple[str, ...], known: dict[str, float]) -> dict
                 raise click.UsageError(f"{said}: write NAME=VALUE, such as {option} base.x=2.5")
             if name in found:
                 raise click.UsageError(f"{said}: '{name}' is given twice")
-            low, pair, high = value.removeprefix("±").partition("..")
-            found[name] = (number(low, said), number(high, said)) if pair else number(low, said)
-    return found
+            found[name] = value
+    return found or None
 
 
 @click.command()
@@ -706,9 +690,9 @@ def _pairs(option: str, texts: tuple[str, ...], known: dict[str, float]) -> dict
     "--goal",
     "goals",
     multiple=True,
-    required=True,
     metavar="NAME=VALUE,…",
-    help="Where it ends, as in base.x=2.5,base.angle=90deg; LOW..HIGH for a range. Repeatable.",
+    help="Where it ends, as in base.x=2.5,base.angle=90deg; LOW..HIGH for a range. Repeatable. "
+    "What is not given here is that of the model's [plan].",
 )
 @click.option(
     "--start",
@@ -732,16 +716,14 @@ def _pairs(option: str, texts: tuple[str, ...], known: dict[str, float]) -> dict
     help="Such as 'disc:center=1,0;radius=0.3', 'polygon:points=0,0,1,0,1,1' or "
     "'map:floor.png;resolution=0.05'. Repeatable.",
 )
-@click.option("--clearance", type=NUMBER, default=0.0, help="Least distance to obstacles, m.")
+@click.option("--clearance", type=NUMBER, help="Least distance to obstacles, m; 0 by default.")
 @click.option("--friction", type=NUMBER, help="Coefficient of the ground: no wheel slips or lifts.")
 @click.option(
     "--minimize",
-    default="time",
-    show_default=True,
-    help="time, energy, effort, or an expression that is integrated.",
+    help="time, by default, energy, effort, or an expression that is integrated.",
 )
-@click.option("--duration", type=NUMBER, help="Duration in s; open by default.")
-@click.option("--intervals", type=int, default=40, show_default=True, help="Pieces of the motion.")
+@click.option("--duration", help="Duration in s, or LOW..HIGH; open by default.")
+@click.option("--intervals", type=int, help="Pieces of the motion; 40 by default.")
 @click.option(
     "--refine/--no-refine",
     default=True,
@@ -759,11 +741,11 @@ def plan(
     starts: tuple[str, ...],
     limits: tuple[str, ...],
     obstacles: tuple[str, ...],
-    clearance: float,
+    clearance: float | None,
     friction: float | None,
-    minimize: str,
-    duration: float | None,
-    intervals: int,
+    minimize: str | None,
+    duration: str | None,
+    intervals: int | None,
     refine: bool,
     time_limit: float,
     changes: tuple[str, ...],
@@ -771,16 +753,15 @@ def plan(
 ) -> None:
     """Plan the best motion from a start to a goal and write a folder with its exact replay."""
     from noslip.analysis import split_changes
-    from noslip.control import read_form
 
     loaded = ns.load(model)
     target = output.target(f"{loaded.name}-plan")
-    known = loaded.parameter_values()
     goal, start, bounds = (
-        _pairs(option, texts, known)
+        _pairs(option, texts)
         for option, texts in (("--goal", goals), ("--start", starts), ("--limit", limits))
     )
-    things = [read_form(ns.obstacles.AbstractObstacle, text) for text in obstacles]
+    if friction is None and loaded.plan is not None:
+        friction = loaded.plan.friction
     with ns.ProgressBar() as bar:
         system = ns.compile(ns.derive(loaded))
         parameters, more = split_changes(
@@ -789,11 +770,11 @@ def plan(
         with cancelling() as cancel:
             found = ns.plan(
                 system,
-                start={**more, **start},
+                start={**more, **(start or {})} or None,
                 goal=goal,
                 limits=bounds,
                 friction=friction,
-                obstacles=things,
+                obstacles=obstacles or None,
                 clearance=clearance,
                 minimize=minimize,
                 duration=duration,

@@ -126,7 +126,7 @@ def check_not_folded(
 def check_values(model: Model, values: Mapping[str, float]) -> None:
     """Refuse parameter values that the model's own checks refuse, such as a negative mass."""
     changed = tuple(dataclasses.replace(p, value=values[p.name]) for p in model.parameters)
-    check_model(dataclasses.replace(model, parameters=changed, scenario=None))
+    check_model(dataclasses.replace(model, parameters=changed, scenario=None, plan=None))
 
 
 def folded_values(model: Model, folded: bool | Sequence[str]) -> dict[str, float]:

@@ -812,6 +812,8 @@ def _rotation(frame: Placement, values: dict[str, float]) -> Array | None:
 
 #: Module whose `text_faults` reads the texts of a scenario.
 TASKS = "noslip.control.controlled_runs"
+#: That of a plan.
+PLANS = "noslip.planning.asked"
 
 
 def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
@@ -838,6 +840,22 @@ def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
     yield from _check_texts(scenario, known, named, _reactions(model, scenario, known))
     if scenario.path or scenario.controller or scenario.timing or scenario.plant is not None:
         yield from importlib.import_module(TASKS).text_faults(model, known)
+
+
+def check_plan(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """The task of `plan`, if the model has one."""
+    plan = model.plan
+    if plan is None:
+        return
+    if not plan.goal:
+        yield Finding(("plan", "goal"), "the plan has an empty goal", "add goal = {base.x = 2.5}")
+    if not 0 <= plan.clearance < float("inf"):
+        yield Finding(
+            ("plan", "clearance"),
+            f"the plan has clearance {number_text(plan.clearance)} m",
+            "give 0 or more, in m",
+        )
+    yield from importlib.import_module(PLANS).text_faults(model, known)
 
 
 def _check_task(scenario: Scenario) -> Iterator[Finding]:
@@ -1130,6 +1148,7 @@ CHECKS: tuple[Check, ...] = (
     check_expressions,
     check_units,
     check_scenario,
+    check_plan,
     check_unused,
 )
 

@@ -289,12 +289,12 @@ def scope_of(known: Vocabulary, kinds: Iterable[str], **own: Iterable[str]) -> S
 def texts_of(path: Path, key: Key, value: Any) -> Iterator[tuple[Path, str]]:
     """The expressions in a field, each with its own path."""
     match key.kind:
+        case Kind.SCALAR | Kind.SCALAR_TABLE | Kind.TEXT_TABLE if key.meaning.is_plain:
+            pass
         case Kind.SCALAR if isinstance(value, str):
             yield path, value
         case Kind.SCALARS if isinstance(value, tuple):
             yield from (((*path, k), v) for k, v in enumerate(value) if isinstance(v, str))
-        case Kind.TEXT_TABLE if key.meaning.is_plain:
-            pass
         case Kind.SCALAR_TABLE | Kind.TEXT_TABLE:
             yield from (((*path, k), v) for k, v in value.items() if isinstance(v, str))
         case Kind.TEXT if key.name == "expression" and (value or key.is_required):

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -38,7 +38,7 @@ from noslip.base import ArgumentError, Array, counted
 from noslip.expressions import Expression, Scalar, measures_in, names_in, parse, read_symbol
 from noslip.model.bodies import WORLD, AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact
-from noslip.model.findings import Finding, Path, owner
+from noslip.model.findings import Finding, Path, hint, owner
 from noslip.model.forces import AbstractForce, ForceInput, SpeedInput
 from noslip.model.joints import (
     AbstractJointType,
@@ -219,6 +219,62 @@ class Scenario:
         return any(given) or self.plant is not None
 
 
+#: Numbers and the words of ``plan``, such as "-1..3" and "90deg": no expressions of the run.
+Amounts: TypeAlias = Annotated[dict[str, Scalar], Meaning(is_plain=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanWaypoint:
+    """What holds at a moment on the way of a plan.
+
+    Parameters
+    ----------
+    at : coordinates, speeds or expressions of them.
+    """
+
+    at: Amounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPlan:
+    """A task of :func:`noslip.plan` that belongs to a model.
+
+    The words are those of `plan` and of the command line; what a call says comes first.
+
+    Parameters
+    ----------
+    goal : coordinates, speeds or expressions of them at the end: a number, an expression of
+        parameters, an angle as ``"90deg"``, or a range as ``"1..2"``.
+    start : coordinates and speeds at the start.
+    limits : largest magnitude, or a range as ``"-1..3"``, of inputs, states and expressions.
+    minimize : ``time``, ``energy``, ``effort``, or an expression that is integrated.
+    friction : coefficient of the ground, for all wheels.
+    least_load : smallest load of a wheel, N.
+    waypoints : conditions on the way.
+    periodic : states that end as they began, and may begin anywhere.
+    rest : whether speeds that the goal does not name are zero there.
+    duration : s, or a range as ``"1..20"``; open by default.
+    obstacles : as in ``"disc:center=1,0;radius=0.3"``.
+    clearance : least distance to obstacles, m.
+    intervals : pieces of the motion between waypoints.
+    """
+
+    goal: Amounts
+    start: Amounts = field(default_factory=dict)
+    limits: Amounts = field(default_factory=dict)
+    minimize: str = "time"
+    friction: Annotated[float, Meaning(sign="not negative")] | None = None
+    least_load: Annotated[float, Meaning(unit="N")] = 0.0
+    waypoints: tuple[PlanWaypoint, ...] = ()
+    periodic: tuple[str, ...] = ()
+    rest: bool = True
+    duration: Annotated[Scalar, Meaning(is_plain=True)] | None = None
+    obstacles: tuple[str, ...] = ()
+    clearance: Annotated[float, Meaning(unit="m")] = 0.0
+    intervals: int = 40
+    description: str = ""
+
+
 _STEP = re.compile(r"\w+")
 
 
@@ -319,6 +375,7 @@ class Model:
     modes: tuple[NamedMode, ...] = ()
     part_signs: tuple[PartSign, ...] = ()
     scenario: Scenario | None = None
+    plan: ModelPlan | None = None
     references: tuple[str, ...] = ()
     equation_numbers: Annotated[dict[str, str], Meaning(is_plain=True)] | None = None
 
@@ -347,6 +404,10 @@ class Model:
             if speed.expression
             and (measures_in(tree := parse(speed.expression)) or names & names_in(tree))
         }
+
+    def task(self) -> ModelPlan:
+        """The model's own plan, or one with an empty goal."""
+        return self.plan or ModelPlan(goal={})
 
     def parameter_values(self, values: Iterable[float] | None = None) -> dict[str, float]:
         """Values of the parameters by name: nominal, or those of a vector in their order."""
@@ -387,6 +448,7 @@ class ModelBuilder:
     equation_numbers: dict[str, str] | None = None
     _elements: dict[str, list[Any]] = field(default_factory=dict)
     _scenario: Scenario | None = None
+    _plan: ModelPlan | None = None
     _parts: list[AbstractPart] = field(default_factory=list)
     _origins: dict[tuple[str, str], AbstractPart] = field(default_factory=dict)
     _placed: list[tuple[AbstractPart, AbstractPart]] = field(default_factory=list)
@@ -409,6 +471,7 @@ class ModelBuilder:
             equation_numbers=model.equation_numbers,
             _elements=elements,
             _scenario=model.scenario,
+            _plan=model.plan,
         )
 
     def parameter(
@@ -571,6 +634,23 @@ class ModelBuilder:
         """Set the default run."""
         self._scenario = scenario
 
+    def plan(self, *, goal: Mapping[str, Scalar], **words: Any) -> None:
+        """Set the task of :func:`noslip.plan`; see :class:`ModelPlan`.
+
+        Parameters
+        ----------
+        goal : coordinates, speeds or expressions of them at the end.
+        words : other arguments of `plan`; waypoints are mappings as the goal.
+        """
+        known = {f.name for f in fields(ModelPlan)}
+        for word in words:
+            if word not in known:
+                raise ArgumentError(
+                    f"a plan has no '{word}'", "ModelBuilder.plan", hint(word, known)
+                )
+        marks = tuple(PlanWaypoint(at=dict(mark)) for mark in words.pop("waypoints", ()))
+        self._plan = ModelPlan(goal=dict(goal), waypoints=marks, **words)
+
     def build(self) -> Model:
         """The checked, frozen model, with the parts of universal joints in their place.
 
@@ -592,6 +672,7 @@ class ModelBuilder:
             references=_tuple(self.references),
             equation_numbers=self.equation_numbers,
             scenario=self._scenario,
+            plan=self._plan,
             **{kind: tuple(elements) for kind, elements in self._elements.items()},
         )
 

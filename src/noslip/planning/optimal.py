@@ -19,6 +19,7 @@ import numpy as np
 
 from noslip.base import Array
 from noslip.engines import System, require_system
+from noslip.planning.asked import asked
 from noslip.planning.footprints import Surroundings, read_footprint
 from noslip.planning.nonlinear_program import Solution
 from noslip.planning.obstacles import AbstractObstacle, separations
@@ -51,8 +52,6 @@ from noslip.planning.transcription import (
 )
 from noslip.simulation import Table, Trajectory, simulate
 
-#: Intervals of a phase, unless the caller says.
-INTERVALS = 40
 #: s that a first guess lasts, where nothing else says it.
 GUESSED = 5.0
 #: Obstacles that an outline looks at in a node, beside those that it touched.
@@ -112,20 +111,20 @@ class Guess:
 def plan(
     system: System,
     *,
-    goal: Mapping[str, Any],
-    start: Mapping[str, float] | None = None,
-    minimize: str = TIME_COST,
+    goal: Mapping[str, Any] | None = None,
+    start: Mapping[str, float | str] | None = None,
+    minimize: str | None = None,
     limits: Mapping[str, Any] | None = None,
     friction: float | Mapping[str, float] | None = None,
-    least_load: float = 0.0,
-    waypoints: Sequence[Mapping[str, Any]] = (),
-    periodic: Sequence[str] = (),
-    rest: bool = True,
-    duration: float | tuple[float, float] | None = None,
-    obstacles: Sequence[AbstractObstacle] = (),
+    least_load: float | None = None,
+    waypoints: Sequence[Mapping[str, Any]] | None = None,
+    periodic: Sequence[str] | None = None,
+    rest: bool | None = None,
+    duration: float | str | tuple[float, float] | None = None,
+    obstacles: str | Sequence[AbstractObstacle | str] | None = None,
     footprint: Mapping[str, Any] | None = None,
-    clearance: float = 0.0,
-    intervals: int = INTERVALS,
+    clearance: float | None = None,
+    intervals: int | None = None,
     guess: Trajectory | Plan | None = None,
     parameters: Mapping[str, float] | None = None,
     smooth: float = SMOOTH,
@@ -137,26 +136,31 @@ def plan(
 ) -> Plan:
     """Find the best motion from a start to a goal, and replay it exactly.
 
+    What the call leaves out is that of the model's own ``[plan]``, if it has one. Amounts may be
+    texts: ``"90deg"``, ``"-1..3"``, an expression of parameters.
+
     Parameters
     ----------
     system : compiled system.
     goal : name → number or (low, high) at the end: coordinates, speeds, or any expression of them.
     start : coordinates and speeds at the start, as of :func:`simulate`.
-    minimize : ``"time"``; ``"energy"``, the positive work of the inputs; ``"effort"``, the integral
-        of the squared inputs over their limits; or an expression that is integrated.
+    minimize : ``"time"``, by default; ``"energy"``, the positive work of the inputs; ``"effort"``,
+        the integral of the squared inputs over their limits; or an expression that is integrated.
     limits : name → bound: a number for ±, or (low, high), of inputs, rates of given speeds, states
         and any expression of the motion, its accelerations and reactions.
     friction : coefficient of the ground, for all wheels or by wheel: none slips, none lifts.
-    least_load : smallest load of a wheel, N.
+    least_load : smallest load of a wheel, N; 0 by default where there is friction.
     waypoints : conditions on the way, one mapping for each, as of the goal.
     periodic : states that end as they began, and may begin anywhere.
-    rest : whether speeds that the goal does not name are zero there.
+    rest : whether speeds that the goal does not name are zero there, as they are by default.
     duration : s, or (least, longest); open by default.
-    obstacles : discs, polygons, grids and maps of :mod:`noslip.obstacles`.
+    obstacles : discs, polygons, grids and maps of :mod:`noslip.obstacles`, or their texts, as in
+        ``"disc:center=1,0;radius=0.3"``.
     footprint : body → radius, corners (x, y) in its axes, or (corners, radius); of all bodies with
         shapes by default.
-    clearance : smallest distance to obstacles, m.
-    intervals : pieces of the motion between waypoints, in each of which the forces are constant.
+    clearance : smallest distance to obstacles, m; 0 by default.
+    intervals : pieces of the motion between waypoints, in each of which the forces are constant;
+        40 by default.
     guess : a motion to begin with, such as one by :func:`track`.
     parameters : values that differ from the nominal ones.
     smooth : weight of the squared inputs beside another cost.
@@ -173,21 +177,15 @@ def plan(
     """
     require_system("plan", system)
     began = time.perf_counter()
-    problem = read_problem(
-        system,
-        start=start,
-        goal=goal,
-        minimize=minimize,
-        limits=limits,
-        friction=friction,
-        least_load=least_load,
-        waypoints=waypoints,
-        periodic=periodic,
-        rest=rest,
-        duration=duration,
-        parameters=parameters,
-        smooth=smooth,
-    )
+    given = {
+        **{"start": start, "goal": goal, "minimize": minimize, "limits": limits},
+        **{"friction": friction, "least_load": least_load, "waypoints": waypoints},
+        **{"periodic": periodic, "rest": rest, "duration": duration, "obstacles": obstacles},
+        **{"clearance": clearance, "intervals": intervals},
+    }
+    task = asked(system, given, parameters)
+    obstacles, clearance, intervals = (task.pop(n) for n in ("obstacles", "clearance", "intervals"))
+    problem = read_problem(system, **task, parameters=parameters, smooth=smooth)
     if not 2 <= intervals <= MOST:
         raise PlanError(
             f"a phase of {intervals} intervals", problem.where, f"give from 2 to {MOST} intervals"

@@ -237,12 +237,10 @@ def _check_still(
     free: set[str],
     where: str,
 ) -> None:
-    """Refuse an aim for a state that nothing within the limits moves: a certificate.
-
-    States rest where their rates are zero identically, whatever the others and the inputs are,
-    with themselves at the start and with what has equal limits at these. The largest such set is
-    left when states whose rates are not zero are taken out until there are none.
-    """
+    """Refuse an aim for a state that nothing within the limits moves: a certificate."""
+    # States rest where their rates are zero identically, whatever the others and the inputs are,
+    # with themselves at the start and with what has equal limits at these. The largest such set is
+    # left when states whose rates are not zero are taken out until there are none.
     states, inputs = motion_states(system), system.equations.inputs
     places = {q.name: k for k, q in enumerate(system.inputs)}
     fixed = {name: b[0] for name, b in control_limits.items() if b[0] == b[1]}

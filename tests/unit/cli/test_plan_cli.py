@@ -33,7 +33,7 @@ def test_a_plan_leaves_the_folder_of_its_replay(tmp_path):
     ("words", "says"),
     [
         (["--goal", "frame.x"], "write NAME=VALUE"),
-        (["--goal", "frame.x=far"], "'far' is not a number"),
+        (["--goal", "frame.x=far"], "'far', which is not a number"),
         (["--goal", "frame.x=1,frame.x=2"], "given twice"),
         (["--goal", "frame.x=1", "--obstacle", "disk:1"], "there is no obstacle 'disk'"),
         (["--goal", "frme.x=1", "--limit", "F_v=20,tau_phi=1"], "frme.x"),
