@@ -47,6 +47,15 @@ TRAILER = {
     "steer.angle": 0.7,
     "hinge.angle": 1.2,
 }
+BOARD = {
+    "rotor.torque": 1.0,
+    "front.steering_rate": 2.0,
+    "back.steering_rate": 2.0,
+    "front.steering_rate_rate": 10.0,
+    "back.steering_rate_rate": 10.0,
+    "front.steer.angle": 0.8,
+    "back.steer.angle": 0.8,
+}
 WALL = [box(1.2, -1.0, 1.5, 3.0), box(1.2, -6.0, 1.5, -2.4)]
 
 #: Problem → model and arguments of `plan`.
@@ -206,15 +215,20 @@ SUITE: dict[str, tuple[str, dict[str, Any]]] = {
         "snakeboard",
         {
             "goal": {"board.x": 1.0, "board.y": 0.0, "board.angle": 0.0},
-            "limits": {
-                "rotor.torque": 1.0,
-                "front.steering_rate": 2.0,
-                "back.steering_rate": 2.0,
-                "front.steering_rate_rate": 10.0,
-                "back.steering_rate_rate": 10.0,
-                "front.steer.angle": 0.8,
-                "back.steer.angle": 0.8,
-            },
+            "limits": BOARD,
+            "duration": (1.0, 20.0),
+        },
+    ),
+    "snakeboard gait of a meter": (
+        "snakeboard",
+        {
+            "start": {"board.vx": 0.0},
+            "goal": {"board.x": 1.0, "board.y": 0.0, "board.angle": 0.0, "board.vx": 0.0},
+            "periodic": [
+                *("rotor.angle", "rotor.rate", "front.steer.angle", "back.steer.angle"),
+                *("front.steering_rate", "back.steering_rate"),
+            ],
+            "limits": BOARD,
             "duration": (1.0, 20.0),
         },
     ),

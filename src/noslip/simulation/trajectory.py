@@ -680,8 +680,8 @@ class Trajectory:
     scenario : scenario as it was run, changes included; None for a run of another kind.
     path_errors : errors against the path that was tracked; None for a run of another kind.
     admissibility : largest part of the reference's rates that no admissible motion has, m/s, rad/s.
-    obstacles : polygons (k, 2) on the floor that a plan kept clear of, m, each with the prefix of the
-        columns of its displacement, as ``obstacle2`` of ``obstacle2.x``; empty if it stands.
+    obstacles : polygons (k, 2) on the floor that a plan kept clear of, m, each with the prefix of
+        the columns of its displacement, as ``obstacle2`` of ``obstacle2.x``; empty if it stands.
     request : request from which the run can be repeated; None for one read from a file.
     """
 
