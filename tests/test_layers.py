@@ -42,7 +42,7 @@ WIDTHS = {
     "kinematics": 25,
     "formulations": 25,
     "engines": 42,
-    "simulation": 45,
+    "simulation": 46,
     "analysis": 33,
     "continuation": 4,
     "control": 22,

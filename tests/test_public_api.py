@@ -31,7 +31,7 @@ TOP = """
     follow forces formats gradient gradient_batch grounds gym gyration import_robot
     inverse_dynamics inverse_dynamics_batch inverse_kinematics joints kinematic_history linearize
     linearize_batch load load_plugin matrices motions obstacles open_sweep paper_figure parts
-    paths picture plan plot plot_eigenvalues reactions read_measured read_mission read_run
+    paths periodic picture plan plot plot_eigenvalues reactions read_measured read_mission read_run
     reference_motion results rows run_scenario save_model sensors shapes share simulate
     simulate_batch simulate_jax simulate_sensitivities simulate_sensitivities_batch
     simulate_torch stacked_matrices start_on_motion steady steady_batch structure studies
@@ -112,10 +112,10 @@ FAMILIES = {
         GeometryPage Gradient GradientBatch Growth ImportedModel Instant InstantBatch Integral
         InvariantMeasure InverseDynamicsBatch KinematicHistory Linearization LinearizationBatch
         MeasuredTable MethodMatrices MethodObject Mission MissionLeg MomentumEquation Multiplier
-        OperationCount PathErrors Reaction ReferenceMotion ReferenceSamples RelativeEquilibrium
-        RunComparison Sensitivities SensitivitiesBatch SpecialPoint StackedMatrices Statement
-        SteadyBatch
-        SteadyMotion Structure SweepProgress Symmetry VelocityForm
+        OperationCount PathErrors PeriodicMotion Reaction ReferenceMotion ReferenceSamples
+        RelativeEquilibrium RunComparison Sensitivities SensitivitiesBatch SpecialPoint
+        StackedMatrices Statement SteadyBatch SteadyMotion Structure SweepProgress
+        Symmetry VelocityForm
     """.split(),
 }
 #: Public name → module that hands it out.

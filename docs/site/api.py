@@ -42,6 +42,11 @@ MODULES = "families, each in a module of its own"
 LONGEST = 12
 #: Examples of names that no page uses; tests/test_site.py runs them.
 WRITTEN = {
+    "SpecialPoint": (
+        'bicycle = ns.compile(ns.derive(ns.load("whipple-bicycle")))\n'
+        'for point in ns.branch(bicycle, {"speed": (4.0, 7.0)}, crossing=False).special:\n'
+        "    print(point.kind, point.value)  # a SpecialPoint each"
+    ),
     "OperationCount": (
         'found = ns.cost(ns.load("agv"), timed=False)\n'
         "for count in found.counts:  # an OperationCount of each formulation\n"

@@ -207,6 +207,9 @@ from .analysis.steady_motion import (
 from .analysis.eigenvalue_sweep import (
     sweep_eigenvalues as sweep_eigenvalues,
 )
+from .continuation.periodic import (
+    periodic as periodic,
+)
 from .continuation.branches import (
     branch as branch,
 )

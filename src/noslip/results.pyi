@@ -92,6 +92,9 @@ from .analysis.steady_motion import (
 from .analysis.eigenvalue_sweep import (
     EigenvalueSweep as EigenvalueSweep,
 )
+from .continuation.periodic import (
+    PeriodicMotion as PeriodicMotion,
+)
 from .continuation.branches import (
     Branch as Branch,
     SpecialPoint as SpecialPoint,

@@ -50,6 +50,7 @@ NOT_MADE = (
         "VelocityForm",
     ),
     *("Cost", "CostGrowth", "OperationCount", "Plan", "Branch", "SpecialPoint"),
+    "PeriodicMotion",
 )
 
 
@@ -364,6 +365,16 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         ),
         "steady": (ns.steady, {"system": bicycle, "given": {"speed": 4.0}}),
         "steady_batch": (ns.steady_batch, {"system": bicycle, "given": {"speed": [4.0, 5.0]}}),
+        "periodic": (
+            ns.periodic,
+            {
+                "system": arm,
+                "start": {"joint1.angle": 0.01, "joint2.angle": 0.014},
+                "period": 2.0,
+                "given": {"joint1.rate": 0.1},
+                "inputs": {"tau1": "-9*joint1.angle", "tau2": "-4*joint2.angle"},
+            },
+        ),
         "branch": (
             ns.branch,
             {

@@ -48,6 +48,7 @@ GOOD: tuple[tuple[str, ...], ...] = (
     ("evaluate", "knife-edge"),
     ("steady", "knife-edge"),
     ("linearize", "knife-edge"),
+    ("periodic", "snakeboard", "--period", "pi/2"),
     ("branch", "knife-edge", "--vary", "skate.vx=0.5:1", "--set", "skate.rate=0.1"),
     ("run", "knife-edge", "--no-plots", *SHORT),
     ("run", "manipulator-2r", "--no-plots", *SHORT, "--controller", "pd"),

@@ -43,13 +43,15 @@ from .reactions import (
     sampled as sampled,
     simulated_system as simulated_system,
 )
+from .relevant_state import (
+    RelevantState as RelevantState,
+)
 from .scenario import (
     scenario_start as scenario_start,
     settable_names as settable_names,
     split_changes as split_changes,
 )
 from .steady_equations import (
-    SteadyEquations as SteadyEquations,
     SteadyTask as SteadyTask,
 )
 from .steady_motion import (

@@ -782,14 +782,18 @@ class LocalState:
         inputs: Array,
         params: Array,
         turned: MovingAxes | None = None,
+        *,
+        is_driven: bool = False,
     ) -> LocalState:
         """The state of a start, in independent speeds that determine the motion.
 
-        With one of `moving_axes` it is in turned or carried coordinates.
+        With one of `moving_axes` it is in turned or carried coordinates. Equations that change with
+        time are refused unless the motion may be driven.
         """
         check_no_costates(system)
         here, start = regular_start(system, start, params)
-        chart = chart_at(here, start.time, start.q, params, turned)
+        find = local_coordinates_at if is_driven else chart_at
+        chart = find(here, start.time, start.q, params, turned)
         c = chart.from_coordinates(start.q, _force_states(here, start))
         eta = start.eta
         none = np.zeros(len(eta))

@@ -58,12 +58,12 @@ class SteadyTask:
 
     Parameters
     ----------
-    system : with rows that are independent at these parameters.
+    system : compiled system, rows independent at these parameters.
     given : values that all of them have.
-    name, unit, kind, place : of the varied value; its place among parameters or inputs.
+    name, unit, kind, place : the varied value, and its place among parameters or inputs.
     find : places of force inputs to be found.
     inputs, parameters : (nu,) and (np,) the other values.
-    guess : where to look first.
+    guess : values or start to look near first.
     time : s, at which moving constraints are taken.
     """
 
@@ -78,6 +78,9 @@ class SteadyTask:
     parameters: Array
     guess: Mapping[str, float] | Start | None
     time: float
+
+    #: Whether small motions are told by multipliers.
+    is_map = False
 
     @classmethod
     def read(
@@ -161,13 +164,15 @@ class SteadyTask:
             params[self.place] = value
         return u, params
 
-    def equations_at(self, start: Start, inputs: Array, value: float) -> SteadyEquations:
-        """The equations in a chart that is regular at a steady motion."""
+    def equations_at(self, motion: SteadyMotion, value: float) -> tuple[SteadyEquations, Array]:
+        """The equations in a chart that is regular at a steady motion, and its unknowns."""
         u, params = self.numbers(value)
-        searched = self.searched
-        u[list(searched)] = inputs[list(searched)]
-        point = steady_state_at(self.system, start, u, params)
-        return SteadyEquations(self, point)
+        for k in self.searched:
+            u[k] = motion.inputs.get(self.system.inputs[k].name, 0.0)
+        equations = SteadyEquations(self, steady_state_at(self.system, motion.start, u, params))
+        y = equations.first.copy()
+        y[-1] = value
+        return equations, y
 
     @property
     def searched(self) -> tuple[int, ...]:
@@ -198,7 +203,7 @@ class SteadyEquations:
 
     Parameters
     ----------
-    task : what is asked for.
+    task : family that is asked for.
     point : a state near which the chart is regular.
     """
 
@@ -230,6 +235,23 @@ class SteadyEquations:
     def names(self) -> tuple[Quantity, ...]:
         """Coordinates that matter and speeds, as the unknowns have them."""
         return (*(self.chart.coordinates[k] for k in self.matter), *self.chart.speeds)
+
+    #: Length of a Newton step, beside the unknowns, that is rounding.
+    precision = 1e-12
+
+    @property
+    def num_places(self) -> int:
+        """Unknowns that are coordinates."""
+        return len(self.matter)
+
+    def columns(self, Y: Array) -> list[tuple[Quantity, Array]]:
+        """Values of points (n, k), by name; not what is varied."""
+        searched = [self.system.inputs[k] for k in self.task.searched]
+        return [
+            (quantity, Y[:, k])
+            for k, quantity in enumerate((*self.names, *searched))
+            if quantity.name != self.task.name
+        ]
 
     def _used_columns(self) -> list[int]:
         """Columns of (c, ζ, inputs searched for, s) that are unknowns."""

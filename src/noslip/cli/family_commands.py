@@ -1,6 +1,8 @@
 """Commands about families of motions.
 
-**`noslip branch`: steady motions over a value that is varied, and where they change.**
+**`noslip branch`: motions over a value that is varied, and where they change.**
+
+**`noslip periodic`: a motion that repeats, and its Floquet multipliers.**
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from noslip.cli.options import (
     force_option,
     guess_option,
     json_option,
+    read_changes,
     read_constants,
     set_option,
     time_option,
@@ -48,6 +51,12 @@ style_option = click.option(
     help="Value at which the first motion is looked for; the lower end of the range by default.",
 )
 @guess_option
+@click.option(
+    "--period",
+    metavar="TIME",
+    help="Follow motions that repeat after about this time in s; an expression of parameters if "
+    "inputs depend on time, as in 2*pi/w.",
+)
 @click.option(
     "--find",
     multiple=True,
@@ -83,6 +92,7 @@ def branch(
     changes: tuple[str, ...],
     at: float | None,
     guesses: tuple[str, ...],
+    period: str | None,
     find: tuple[str, ...],
     crossing: bool,
     step: float,
@@ -92,10 +102,11 @@ def branch(
     time: float,
     as_json: bool,
 ) -> None:
-    """Follow a family of steady motions over a value, around folds, and say where it changes.
+    """Follow a family of motions over a value, around folds, and say where it changes.
 
-    Use --set for values that all these motions have, inputs and parameters. Folds, branch points,
-    Hopf points and limits of stability are located.
+    Use --set for values that all these motions have, inputs and parameters. They are steady, or
+    with --period repeat; then --guess says where the first begins. Folds, branch points, Hopf
+    points, period doublings and limits of stability are located.
     """
     from noslip.analysis import split_changes
     from noslip.show import json_text
@@ -105,13 +116,14 @@ def branch(
     target = figure_target(loaded.name, name, output, force, as_json)
     with ns.ProgressBar("following") as bar:
         system = ns.compile(ns.derive(loaded))
-        split = split_changes(system, read_constants(loaded, changes))
+        split = split_changes(system, _changes(loaded, changes, period))
         found = ns.branch(
             system,
             {name: (low, high)},
             given=split.start,
             at=at,
             guess=read_constants(loaded, guesses, "--guess") or None,
+            period=None if period is None else _period(period),
             find=find,
             inputs=split.inputs,
             parameters=split.parameters,
@@ -128,6 +140,67 @@ def branch(
     click.echo(json_text(found.to_json()) if as_json else fitted(found.text()))
     if target is not None and not as_json:
         click.echo(f"  figure  {target}")
+
+
+@click.command()
+@click.argument("model")
+@click.option(
+    "--period",
+    required=True,
+    metavar="TIME",
+    help="Where to look first, in s; what it is if inputs depend on time, an expression of "
+    "parameters, as in 2*pi/w.",
+)
+@set_option
+@guess_option
+@time_option
+@json_option
+def periodic(
+    model: str,
+    period: str,
+    changes: tuple[str, ...],
+    guesses: tuple[str, ...],
+    time: float,
+    as_json: bool,
+) -> None:
+    """Find a motion that repeats, up to a place and a heading, and its Floquet multipliers.
+
+    Use --set for values that its start must have, inputs and parameters, --guess for where the
+    search begins.
+    """
+    from noslip.analysis import split_changes
+    from noslip.show import json_text
+
+    loaded = ns.load(model)
+    with ns.ProgressBar() as bar:
+        system = ns.compile(ns.derive(loaded))
+        split = split_changes(system, read_changes(loaded, changes))
+        bar("searching")
+        found = ns.periodic(
+            system,
+            read_constants(loaded, guesses, "--guess"),
+            period=_period(period),
+            given=split.start,
+            inputs=split.inputs,
+            parameters=split.parameters,
+            start_time=time,
+        )
+    click.echo(json_text(found.to_json()) if as_json else fitted(found.text()))
+
+
+def _changes(
+    model: ns.Model, changes: tuple[str, ...], period: str | None
+) -> dict[str, float] | dict[str, float | str]:
+    """Values of --set; inputs of motions that repeat may be expressions."""
+    return read_constants(model, changes) if period is None else read_changes(model, changes)
+
+
+def _period(text: str) -> float | str:
+    """A number in s, or an expression."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _varied(texts: tuple[str, ...]) -> tuple[str, float, float]:

@@ -82,6 +82,7 @@ COMMANDS = {
     "steady": ("analysis_commands", "steady"),
     "linearize": ("analysis_commands", "linearize"),
     "branch": ("family_commands", "branch"),
+    "periodic": ("family_commands", "periodic"),
     "run": ("run_commands", "run"),
     "track": ("run_commands", "track"),
     "plan": ("run_commands", "plan"),

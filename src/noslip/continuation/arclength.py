@@ -36,8 +36,8 @@ import numpy as np
 
 from noslip.base import Array
 
-#: Newton steps of (1), and the length of the last one at most.
-MOST_NEWTON, SMALL = 10, 1e-12
+#: Newton steps of (1).
+MOST_NEWTON = 10
 #: Cosine of the angle by which the tangent may turn in a step, and of that which makes it longer.
 TURN, STRAIGHT = 0.95, 0.995
 #: Singular values below this beside the largest are zero.
@@ -80,6 +80,10 @@ class CurveEquations(Protocol):
     def scale(self) -> Array:
         """(k,) what counts as a step of 1 of each unknown."""
 
+    @property
+    def precision(self) -> float:
+        """Length of a step of (1), beside the unknowns, below which it is rounding."""
+
     def at(self, y: Array) -> Conditions:
         """F and J at a point (k,)."""
 
@@ -113,7 +117,7 @@ class ArcLimits:
 
     Parameters
     ----------
-    low, high : of the varied value.
+    low, high : range of the varied value.
     longest : step at most, of scaled unknowns.
     most : points at most.
     cancel : a ``threading.Event``.
@@ -166,7 +170,7 @@ class SolutionCurve:
     def corrected(self, guess: Array, normal: Array) -> tuple[Array, Array, int] | None:
         """(1) from a guess: the point, J of scaled unknowns there, and the number of steps."""
         z = guess / self.scale
-        first = z
+        first, least = z, self.problem.precision
         for count in range(MOST_NEWTON):
             with np.errstate(all="ignore"):
                 here = self.evaluate(z * self.scale)
@@ -178,7 +182,7 @@ class SolutionCurve:
             right = np.append(-here.F, -normal @ (z - first))
             step = np.linalg.lstsq(rows, right, rcond=1e-13)[0]
             size = float(np.linalg.norm(step))
-            if is_solved and (size <= SMALL * (1.0 + float(np.linalg.norm(z))) or count >= 4):
+            if is_solved and (size <= least * (1.0 + float(np.linalg.norm(z))) or count >= 4):
                 return z * self.scale, J, count
             if size > 1.0:
                 return None

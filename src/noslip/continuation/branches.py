@@ -10,14 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis import SteadyEquations, SteadyMotion, SteadyTask, neutral_bound
+from noslip.analysis import SteadyMotion, SteadyTask
 from noslip.base import ArgumentError, Array, SimulationError, counted, require
-from noslip.continuation.arclength import CLOSED, STUCK, ArcLimits, Knot, SolutionCurve
+from noslip.continuation.arclength import (
+    CLOSED,
+    STUCK,
+    ArcLimits,
+    CurveEquations,
+    Knot,
+    SolutionCurve,
+)
+from noslip.continuation.periodic import (
+    PeriodicMotion,
+    PeriodicTask,
+    read_task,
+)
 from noslip.continuation.special_points import (
     BRANCH_POINT,
     HOPF,
@@ -27,10 +39,65 @@ from noslip.continuation.special_points import (
     special_points,
 )
 from noslip.engines import System, require_system
+from noslip.model import Quantity
 from noslip.simulation import Start
 
 if TYPE_CHECKING:
     import xarray
+
+Motion: TypeAlias = SteadyMotion | PeriodicMotion
+
+
+class FamilyEquations(CurveEquations, Protocol):
+    """Motions of a family near one of them."""
+
+    @property
+    def num_places(self) -> int:
+        """Unknowns that are coordinates."""
+
+    @property
+    def names(self) -> tuple[Quantity, ...]:
+        """The first unknowns: coordinates that matter and speeds."""
+
+    @property
+    def chart(self) -> object:
+        """What the unknowns stand for."""
+
+    def is_regular(self, y: Array) -> bool:
+        """Whether a point is far from singular."""
+
+    def eigenvalues(self, Y: Array) -> NDArray[np.complex128]:
+        """(n, k) eigenvalues or multipliers of points."""
+
+    def columns(self, Y: Array) -> list[tuple[Quantity, Array]]:
+        """Values of points, by name."""
+
+    def motions(self, Y: Array) -> Sequence[Motion]:
+        """Points as motions."""
+
+
+class FamilyTask(Protocol):
+    """A family that is asked for."""
+
+    @property
+    def system(self) -> System:
+        """Whose motions they are."""
+
+    @property
+    def name(self) -> str:
+        """What is varied."""
+
+    @property
+    def unit(self) -> str:
+        """Of what is varied."""
+
+    @property
+    def is_map(self) -> bool:
+        """Whether small motions are told by multipliers."""
+
+    def equations_at(self, motion: Any, value: float) -> tuple[FamilyEquations, Array]:
+        """The equations near a motion, and its unknowns."""
+
 
 #: Longest step of a branch, as a part of the range, and most points of a curve.
 STEP, MOST = 0.02, 2000
@@ -45,7 +112,7 @@ class SpecialPoint:
     kind : ``"fold"``, ``"branch point"``, ``"Hopf point"`` (periodic motions begin),
         ``"period doubling"``, ``"torus"``, or ``"stability limit"``, where an eigenvalue is zero
         and no other branch crosses.
-    name, unit, value : of what is varied.
+    name, unit, value : the varied value.
     curve : number of the curve it is on.
     frequency : rad/s of the small motions at a Hopf point; of a torus the angle of its multipliers,
         rad.
@@ -59,7 +126,7 @@ class SpecialPoint:
     value: float
     curve: int
     frequency: float
-    motion: SteadyMotion = field(repr=False)
+    motion: Motion = field(repr=False)
     eigenvalues: NDArray[np.complex128] = field(repr=False)
 
     def text(self) -> str:
@@ -93,18 +160,19 @@ class Branch:
 
     Parameters
     ----------
-    name, unit : of what is varied.
+    name, unit : the varied value.
     values : (n,) its values.
     columns : name → (n,): coordinates that matter, speeds and inputs that were found; not what is
         varied.
-    units : of the columns.
+    units : name → unit, of the columns.
     eigenvalues : (n, nx) of small motions, 1/s, those that grow fastest first; nan where a motion
         has fewer.
     is_stable : (n,) whether no small motion grows.
     curve : (n,) number of the curve that a point is on: 0, and from 1 on those that cross it.
     special : points at which motions or stability change, curve by curve, in their order.
-    ends : of each curve, why it ends at its first and at its last point.
-    evaluations : of the equations and their derivatives, in all.
+    ends : reasons why each curve ends at its first and at its last point.
+    evaluations : number of evaluations of the equations and derivatives; runs if they repeat.
+    of : ``"steady motions"``, or ``"periodic motions"``, whose eigenvalues are Floquet multipliers.
     """
 
     model: str
@@ -119,12 +187,13 @@ class Branch:
     special: tuple[SpecialPoint, ...]
     ends: tuple[tuple[str, str], ...]
     evaluations: int
-    _motions: Callable[[int], SteadyMotion] = field(repr=False)
+    of: str
+    _motions: Callable[[int], Motion] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, k: int) -> SteadyMotion:
+    def __getitem__(self, k: int) -> Motion:
         """The motion at a point."""
         if not isinstance(k, int | np.integer) or not -len(self) <= k < len(self):
             raise SimulationError(
@@ -140,13 +209,13 @@ class Branch:
 
     @property
     def growth(self) -> Array:
-        """(n,) largest real part of the eigenvalues, 1/s."""
-        real = np.where(np.isnan(self.eigenvalues.real), -np.inf, self.eigenvalues.real)
-        return np.asarray(np.max(real, axis=1, initial=-np.inf))
+        """(n,) largest real part of the eigenvalues, 1/s; of multipliers, the largest size."""
+        size = self.eigenvalues.real if self.of == "steady motions" else np.abs(self.eigenvalues)
+        return np.asarray(np.max(np.where(np.isnan(size), -np.inf, size), axis=1, initial=-np.inf))
 
     def text(self) -> str:
         """The branch for people: its curves, where they change, and a few of their points."""
-        lines = [f"{self.model}: steady motions over {self.name} [{self.unit}]"]
+        lines = [f"{self.model}: {self.of} over {self.name} [{self.unit}]"]
         shown = self._varying()[:4]
         for number, ends in enumerate(self.ends):
             own = np.flatnonzero(self.curve == number)
@@ -272,9 +341,11 @@ def branch(
     *,
     given: Mapping[str, float] | None = None,
     at: float | None = None,
-    guess: Mapping[str, float] | Start | None = None,
+    guess: Mapping[str, float] | Start | PeriodicMotion | None = None,
+    period: float | str | None = None,
     find: Sequence[str] = (),
-    inputs: Mapping[str, float] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    definitions: Mapping[str, Any] | None = None,
     parameters: Mapping[str, float] | None = None,
     crossing: bool = True,
     step: float = STEP,
@@ -283,20 +354,30 @@ def branch(
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
 ) -> Branch:
-    """Follow a family of steady motions over a value, around folds, with what happens on the way.
+    """Follow a family of motions over a value, around folds, with what happens on the way.
+
+    They are steady, or with a `period` repeat, as in :func:`periodic`.
 
     Parameters
     ----------
     system : compiled system.
     vary : one name and the range it is followed in, ``{"speed": (0.0, 10.0)}``: a parameter, an
-        input, a coordinate, a speed, a named angle or its rate.
-    given : further values that all these motions have, as for :func:`steady`.
+        input, a coordinate, a speed, a named angle or its rate; of motions that repeat also a
+        number among the definitions, a value of the start, or ``"period"``.
+    given : further values that all these motions have, as for :func:`steady`; of motions that
+        repeat, at their start.
     at : value of what is varied at which the first motion is looked for; the lower end by default.
-    guess, find, inputs, parameters, time : as in :func:`steady`.
+    guess : values or start to look near first, as in :func:`steady`; or a motion that repeats.
+    period : time after which motions repeat, s, as in :func:`periodic`; that of `guess` if this is
+        one of them.
+    find, inputs, parameters : arguments of :func:`steady`; inputs of motions that repeat are those
+        of :func:`periodic`.
+    definitions : expressions and numbers of motions that repeat, as in :func:`periodic`.
+    time : s, at which moving constraints are taken, or motions that repeat begin.
     crossing : also follow the curves that cross the first one at branch points.
     step : longest step between two points, as a part of the range.
-    max_points : on each curve.
-    progress : called with the fraction done.
+    max_points : points of a curve at most.
+    progress : function that is called with the fraction done.
     cancel : a ``threading.Event``; setting it ends the work, and what was found is returned.
 
     Raises
@@ -307,23 +388,76 @@ def branch(
     require_system("branch", system)
     name, low, high = _range(system, vary)
     _check_options(system, at, step, max_points, (name, low, high))
-    task = SteadyTask.read(
-        system,
-        name,
-        given=_named(given, "given"),
-        guess=guess,
-        find=find,
-        inputs=_named(inputs, "inputs"),
-        parameters=_named(parameters, "parameters"),
-        time=time,
-    )
     first = low if at is None else float(at)
-    motion = task.motion(first)
+    task: FamilyTask
+    motion: Motion
+    if period is not None or isinstance(guess, PeriodicMotion):
+        task, motion = _periodic(
+            system,
+            name,
+            first,
+            guess=guess,
+            period=period,
+            given=given,
+            inputs=inputs,
+            definitions=definitions,
+            parameters=parameters,
+            start_time=time,
+            find=find,
+        )
+    else:
+        if definitions:
+            raise ArgumentError(
+                "definitions are given, which steady motions do not use",
+                f"branch of model '{system.model.name}'",
+                "leave them out, or give period=… for motions that repeat",
+            )
+        steady = SteadyTask.read(
+            system,
+            name,
+            given=_named(given, "given"),
+            guess=guess,
+            find=find,
+            inputs=_named(inputs, "inputs"),
+            parameters=_named(parameters, "parameters"),
+            time=time,
+        )
+        task, motion = steady, steady.motion(first)
     family = _Family(task, ArcLimits(low, high, float(step), int(max_points), cancel))
     family.begin(motion, first)
     if crossing:
         family.cross(progress)
     return family.result()
+
+
+def _periodic(
+    system: System,
+    name: str,
+    first: float,
+    *,
+    guess: Mapping[str, float] | Start | PeriodicMotion | None,
+    period: float | str | None,
+    find: Sequence[str],
+    given: Mapping[str, float] | None,
+    **options: Any,
+) -> tuple[PeriodicTask, PeriodicMotion]:
+    """The task of motions that repeat, and the first of them."""
+    where = f"branch of model '{system.model.name}'"
+    if find:
+        raise ArgumentError(
+            "inputs are to be found, which only steady motions allow", where, "leave out find"
+        )
+    if period is None:
+        assert isinstance(guess, PeriodicMotion)
+        period = guess.period
+    task = read_task(system, period=period, given=given, vary=name, **options)
+    for known in (task.given, task.parameters, task.inputs):
+        if name in known:
+            raise SimulationError(
+                f"'{name}' is both varied and given a value", where, "leave out the value"
+            )
+    near = guess.start if isinstance(guess, PeriodicMotion) else guess
+    return task, task.motion(first, near)
 
 
 def _named(values: Mapping[str, float] | None, word: str) -> Mapping[str, float]:
@@ -378,7 +512,7 @@ def _check_options(
 class _Piece(NamedTuple):
     """A stretch of a curve in one chart."""
 
-    equations: SteadyEquations
+    equations: FamilyEquations
     curve: SolutionCurve
     knots: list[Knot]
 
@@ -395,7 +529,7 @@ class _Crossing(NamedTuple):
 class _Family:
     """Curves of a task, followed one after the other."""
 
-    def __init__(self, task: SteadyTask, arc: ArcLimits) -> None:
+    def __init__(self, task: FamilyTask, arc: ArcLimits) -> None:
         self._task, self._arc = task, arc
         self._curves: list[list[_Piece]] = []
         self._ends: list[tuple[str, str]] = []
@@ -404,9 +538,9 @@ class _Family:
         self._origins: list[Array | None] = []
         self._evaluations = 0
 
-    def begin(self, motion: SteadyMotion, value: float) -> None:
+    def begin(self, motion: Motion, value: float) -> None:
         """Follow the first curve from a motion, in both directions."""
-        equations, y = self._equations(motion, value)
+        equations, y = self._task.equations_at(motion, value)
         curve = self._curve(equations, y)
         dimension = curve.dimension(y)
         if dimension > 1:
@@ -426,28 +560,21 @@ class _Family:
         tangent = start.tangent if start.tangent[-1] >= 0.0 else -start.tangent
         self._add(equations, curve, y, tangent)
 
-    def _equations(self, motion: SteadyMotion, value: float) -> tuple[SteadyEquations, Array]:
-        inputs = np.array([motion.inputs.get(q.name, 0.0) for q in self._task.system.inputs])
-        equations = self._task.equations_at(motion.start, inputs, value)
-        y = equations.first.copy()
-        y[-1] = value
-        return equations, y
-
     def _curve(
-        self, equations: SteadyEquations, y: Array, tangent: Array | None = None
+        self, equations: FamilyEquations, y: Array, tangent: Array | None = None
     ) -> SolutionCurve:
         """Unknowns in their scale: what is varied in its range, speeds in their change over it."""
         scale = equations.scale.copy()
         scale[-1] = self._arc.high - self._arc.low
         if tangent is not None and abs(tangent[-1]) > 1e-3:
             change = np.abs(tangent / tangent[-1])
-            num = len(equations.matter)
+            num = equations.num_places
             scale[num:-1] *= np.clip(change[num:-1], 1.0, 1e3)
         return SolutionCurve(equations, scale)
 
     def _add(
         self,
-        equations: SteadyEquations,
+        equations: FamilyEquations,
         curve: SolutionCurve,
         y: Array,
         tangent: Array,
@@ -474,7 +601,7 @@ class _Family:
         self._ends.append((first, last))
         special = []
         for piece in pieces:
-            spectra = Spectra(piece.equations.eigenvalues, is_map=False)
+            spectra = Spectra(piece.equations.eigenvalues, is_map=self._task.is_map)
             for some in _apart(piece.knots, y if is_crossing else None):
                 at = piece._replace(knots=some)
                 special += [(at, f) for f in special_points(piece.curve, some, spectra)]
@@ -488,7 +615,7 @@ class _Family:
             self._evaluations += piece.curve.evaluations
 
     def _followed(
-        self, equations: SteadyEquations, curve: SolutionCurve, y: Array, tangent: Array
+        self, equations: FamilyEquations, curve: SolutionCurve, y: Array, tangent: Array
     ) -> tuple[list[_Piece], str]:
         """Stretches of a curve in one direction, each in a chart that is regular along it."""
         start = curve.knot(y, tangent)
@@ -511,16 +638,16 @@ class _Family:
                 return pieces, STUCK
             equations, curve, start = again
 
-    def _renewed(self, piece: _Piece) -> tuple[SteadyEquations, SolutionCurve, Knot] | None:
+    def _renewed(self, piece: _Piece) -> tuple[FamilyEquations, SolutionCurve, Knot] | None:
         """The last point of a stretch in another chart, with the direction it is left in."""
         before, last = piece.equations.motions(np.array([k.y for k in piece.knots[-2:]]))
         value = float(piece.knots[-1].y[-1])
-        equations, y = self._equations(last, value)
+        equations, y = self._task.equations_at(last, value)
         if equations.chart is piece.equations.chart:
             return None
         curve = self._curve(equations, y)
         knot = curve.knot(y)
-        _, behind = self._equations(before, float(piece.knots[-2].y[-1]))
+        _, behind = self._task.equations_at(before, float(piece.knots[-2].y[-1]))
         towards = (y - behind) / curve.scale if len(behind) == len(y) else knot.tangent
         return equations, curve, knot if knot.tangent @ towards >= 0.0 else _turned(knot)
 
@@ -596,29 +723,28 @@ class _Family:
         columns: dict[str, Array] = {}
         units: dict[str, str] = {}
         first = 0
-        searched = [task.system.inputs[k] for k in task.searched]
+
+        def spectra_of(p: _Piece) -> Spectra:
+            return Spectra(p.equations.eigenvalues, is_map=task.is_map)
+
         for (number, p), Y, spectrum in zip(pieces, tables, spectra, strict=True):
             some = slice(first, first + len(Y))
             eigenvalues[some, : spectrum.shape[1]] = spectrum
-            growth = np.max(spectrum.real, axis=1, initial=-np.inf)
-            least = np.array([neutral_bound(row) for row in spectrum])
-            is_stable[some] = growth <= least
+            is_stable[some] = [spectra_of(p).growing(row) == 0 for row in spectrum]
             at = next(
                 (k for k, knot in enumerate(p.knots) if knot.y is self._origins[number]), None
             )
             if at is not None and len(Y) > 1:
                 # at a branch point an eigenvalue is zero, whatever it is beside it
                 is_stable[first + at] = is_stable[first + (at + 1 if at + 1 < len(Y) else at - 1)]
-            for k, quantity in enumerate((*p.equations.names, *searched)):
-                if quantity.name == task.name:
-                    continue
+            for quantity, values in p.equations.columns(Y):
                 column = columns.setdefault(quantity.name, np.full(total, np.nan))
-                column[some] = Y[:, k]
+                column[some] = values
                 units[quantity.name] = quantity.unit
             first += len(Y)
         owners = [(p, k) for _, p in pieces for k in range(len(p.knots))]
 
-        def motion(k: int) -> SteadyMotion:
+        def motion(k: int) -> Motion:
             piece, at = owners[k]
             return piece.equations.motions(piece.knots[at].y[None])[0]
 
@@ -639,6 +765,7 @@ class _Family:
             ),
             ends=tuple(self._ends),
             evaluations=self._evaluations,
+            of="periodic motions" if task.is_map else "steady motions",
             _motions=motion,
         )
 

@@ -34,6 +34,8 @@ FOLD, BRANCH_POINT, HOPF, TORUS, DOUBLING, LIMIT = (
     "period doubling",
     "stability limit",
 )
+#: A multiplier is 1 within this: two that are defective are so to the root of a run's error.
+NEUTRAL = 1e-5
 #: Two of them nearer than this, as a part of a step, are one.
 SAME = 1e-3
 
@@ -46,9 +48,9 @@ class Found:
 
     Parameters
     ----------
-    kind : of the point.
+    kind : name of what happens.
     after : number of the knot before it.
-    part : of the way to the next one.
+    part : fraction of the way to the next one.
     knot : itself.
     frequency : rad/s of a Hopf point; the angle of the multipliers of a torus, rad.
     basis : Q of the knot before it.
@@ -86,15 +88,19 @@ class Spectra:
         with np.errstate(all="ignore"):
             return np.asarray(np.log(np.where(values == 0.0, 1e-300, values)))
 
+    def bound(self, exponents: Complex) -> float:
+        """Size below which an exponent counts as zero."""
+        return NEUTRAL if self.is_map else neutral_bound(exponents)
+
     def growing(self, values: Complex) -> int:
         """How many grow."""
         exponents = self.exponents(values)
-        return int(np.sum(exponents.real > neutral_bound(exponents)))
+        return int(np.sum(exponents.real > self.bound(exponents)))
 
     def neutral(self, values: Complex) -> int:
         """How many are zero."""
         exponents = self.exponents(values)
-        return int(np.sum(np.abs(exponents) <= neutral_bound(exponents)))
+        return int(np.sum(np.abs(exponents) <= self.bound(exponents)))
 
     def product(self, values: Complex, neutral: int) -> float:
         """e: the product of all but so many that are zero, in a form that is smooth."""
@@ -104,7 +110,7 @@ class Spectra:
     def pairs(self, values: Complex) -> Complex:
         """λ of the pairs, the upper of each."""
         exponents = self.exponents(values)
-        least = neutral_bound(exponents)
+        least = self.bound(exponents)
         upper = exponents[exponents.imag > least]
         # a negative multiplier is no pair
         return np.asarray(upper[upper.imag < np.pi - 1e-7] if self.is_map else upper)
@@ -203,7 +209,7 @@ def _crossing_pair(
     first, last = (spectra.pairs(v) for v in values)
     if not (first.size and last.size):
         return None
-    bound = max(neutral_bound(spectra.exponents(v)) for v in values)
+    bound = max(spectra.bound(spectra.exponents(v)) for v in values)
     counts = [int(np.sum(p.real > 0.0)) for p in (first, last)]
     if counts[0] == counts[1]:
         return None

@@ -65,6 +65,9 @@ from .single_run import (
     SteppedMotion as SteppedMotion,
     simulate as simulate,
 )
+from .sensitivities.flow_map import (
+    flow_map as flow_map,
+)
 from .starts.bases import (
     check_own_speeds as check_own_speeds,
     choose_bases as choose_bases,
