@@ -359,6 +359,19 @@ class Program:
         read = {i for _, operands in self.operations for i in operands} | set(self.outputs)
         return {i for i in read if i < sum(self.input_sizes)}
 
+    def short_outputs(self, most: int) -> list[bool]:
+        """Whether each output takes so many operations at most."""
+        first, found = self.num_given, []
+        for output in self.outputs:
+            reached, ahead = set[int](), [output]
+            while ahead and len(reached) <= most:
+                value = ahead.pop()
+                if value >= first and value not in reached:
+                    reached.add(value)
+                    ahead += self.operations[value - first].operands
+            found.append(len(reached) <= most)
+        return found
+
     def interpret(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:
         """Outputs for many rows of inputs, by NumPy instead of machine code."""
         return interpret_rows(self, t, x, u, p)

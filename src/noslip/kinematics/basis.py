@@ -782,16 +782,38 @@ def dependent_columns(matrices: Array, given: tuple[int, ...] = ()) -> tuple[int
         more = [others[p] for p in pivots[: num_rows - len(given)]]
         candidates.append(tuple(sorted([*given, *more])))
     best = max(dict.fromkeys(candidates), key=lambda columns: _least(matrices, columns))
+    least = _least(matrices, best)
     while True:
         free = [j for j in range(num_speeds) if j not in best]
-        leaving = [j for j in best if j not in given]
-        exchanged = [
-            tuple(sorted((set(best) - {out}) | {into})) for out in leaving for into in free
-        ]
-        better = max(exchanged, key=lambda columns: _least(matrices, columns), default=best)
-        if not _least(matrices, better) > 1.01 * _least(matrices, best):
+        bounds = _bounds(matrices, best, free)
+        better, value = best, 1.01 * least
+        for i, out in enumerate(best):
+            if out in given:
+                continue
+            for into, bound in zip(free, bounds[i], strict=True):
+                if bound > value:
+                    exchanged = tuple(sorted((set(best) - {out}) | {into}))
+                    found = _least(matrices, exchanged)
+                    if found > value:
+                        better, value = exchanged, found
+        if better == best:
             return best
-        best = better
+        best, least = better, value
+
+
+def _bounds(matrices: Array, columns: tuple[int, ...], free: list[int]) -> Array:
+    """(nr, nf) no smaller than the least singular value if a free column takes another's place.
+
+    With A_d of these columns, B = A_d⁻¹ A and σ as of `dependent_columns_each`.
+    """
+    A = matrices[:, :, list(columns)]
+    if not np.linalg.cond(A).max(initial=0.0) < 1e8:
+        return np.full((len(columns), len(free)), np.inf)
+    inverse = np.linalg.inv(A)
+    B = np.abs(inverse @ matrices[:, :, free])
+    sizes = np.linalg.norm(inverse, axis=2, keepdims=True)
+    # rounding must not leave out what is just as good
+    return np.asarray((B / sizes).min(axis=0)) * (1.0 + 1e-6)
 
 
 def _least(matrices: Array, columns: tuple[int, ...]) -> float:

@@ -410,11 +410,14 @@ def trace_events(
     )
 
 
-def enclosures_program(system: System, events: EventValues, params: ca.SX) -> Program:
+def enclosures_program(
+    system: System, events: EventValues, params: ca.SX, program: Program
+) -> Program:
     """Intervals [lower, upper, least rate, largest rate] of all events and of the angles.
 
     It is a function of (t, box, inputs, params), where box = [Δt; x₋; x₊; ẋ₋; ẋ₊] holds from t to
     t + Δt. What depends on inputs or takes many operations is not enclosed: `BLIND`.
+    `program` is that of the events, then the angles.
     """
     symbols, state = system.kinematics.symbols, system.state
     inputs, n = system.equations.inputs, state.numel()
@@ -427,24 +430,31 @@ def enclosures_program(system: System, events: EventValues, params: ca.SX) -> Pr
     ]
     unknown = [UNKNOWN] * inputs.numel()
     constants = [Enclosure(number(params[k]), None) for k in range(params.numel())]
+    # there angles are operations, too, which a value of its own takes for given
+    most = program.num_operations if events.near.numel() else MOST_ENCLOSED
+    is_short = program.short_outputs(most)
 
-    def enclosed(values: ca.SX, more: list[Enclosure], *, goes_on: bool) -> list[Enclosure]:
-        """Enclosures of values, one by one."""
+    def enclosed(
+        values: ca.SX, first: int, more: list[Enclosure], *, goes_on: bool
+    ) -> list[Enclosure]:
+        """Enclosures of values, one by one, of which `first` is the number in the program."""
         found = []
         given = (symbols.t, ca.vertcat(state, events.turning), inputs, params)
         for k in range(values.numel()):
-            if inputs.numel() and ca.depends_on(values[k], inputs):
+            is_long = not is_short[first + k]
+            if is_long or (inputs.numel() and ca.depends_on(values[k], inputs)):
                 found.append(BLIND)
                 continue
-            program = trace_program("event", given, ca.densify(system.fold(values[k])))
-            if program.num_operations > MOST_ENCLOSED:
+            own = trace_program("event", given, ca.densify(system.fold(values[k])))
+            if own.num_operations > MOST_ENCLOSED:
                 found.append(BLIND)
             else:
                 all_given = [time, *states, *more, *unknown, *constants]
-                found += enclose(program, all_given, goes_on=goes_on)
+                found += enclose(own, all_given, goes_on=goes_on)
         return found
 
-    turns = enclosed(events.angles, [UNKNOWN] * events.turning.numel(), goes_on=True)
+    own, none = events.values.numel(), [UNKNOWN] * events.turning.numel()
+    turns = enclosed(events.angles, own, none, goes_on=True)
     turned = []
     for k, turn in enumerate(turns):
         rate = turn.rate or number(0.0)
@@ -453,7 +463,7 @@ def enclosures_program(system: System, events: EventValues, params: ca.SX) -> Pr
             events.near[k] + ca.fmax(span * rate.upper, 0.0),
         )
         turned.append(Enclosure(value, rate))
-    all_of_them = [*enclosed(events.values, turned, goes_on=False), *turned]
+    all_of_them = [*enclosed(events.values, 0, turned, goes_on=False), *turned]
     bounds = ca.vertcat(*(e.bounds() for e in all_of_them))
     return trace_program("enclosures", (symbols.t, box, inputs, params), ca.densify(bounds))
 
@@ -487,7 +497,7 @@ def compile_events(
         params = ca.vertcat(traced.near, symbols.params)
         given = (symbols.t, system.state, system.equations.inputs, params)
         program = trace_program("events", given, ca.densify(system.fold(traced.expression)))
-        functions = compile_native([program, enclosures_program(system, traced, params)])
+        functions = compile_native([program, enclosures_program(system, traced, params, program)])
         return EventCode(
             function=functions["events"],
             enclosures=functions["enclosures"],

@@ -651,7 +651,7 @@ def plan_inputs(
     if traced and span is not None:
         found = time_features(system, traced, definitions).find(parameters, *span)
         if found.knots.size:
-            knots, is_kept = np.union1d(knots, found.knots), False
+            knots = np.union1d(knots, found.knots)
         if not found.is_complete:
             notes = (MANY_BREAKS,)
     plan = InputPlan(

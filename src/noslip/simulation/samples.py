@@ -550,6 +550,8 @@ def _output_texts(request: RunOptions) -> dict[str, str]:
 def output_names(request: RunOptions) -> dict[str, str]:
     """Names and units of the outputs of a run and of its named speeds of measures."""
     system, texts = request.system, _output_texts(request)
+    if not texts:
+        return {}
     units = Outputs(texts).units(system)
     return units | {s.name: s.unit for s in system.model.independent_speeds if s.name in texts}
 

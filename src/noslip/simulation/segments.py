@@ -452,7 +452,7 @@ def segment_loop(
             first_run=law.run if law else 0,
             first_update=len(updates) - len(due),
             num_inputs=len(system.inputs),
-            knots=plan.knots[(plan.knots > t) & (plan.knots < end)],
+            knots=plan.knots,
             project=projection,
             events=watched.function,
             enclosures=watched.enclosures,
@@ -468,7 +468,8 @@ def segment_loop(
     if not plan.is_kept:
         return make()
     # functions stand for themselves, so that they live as long as what has their addresses
-    return system.cached(("loop", rates, projection, plan.function, watched, method, depth), make)
+    key = ("loop", rates, projection, plan.function, watched, method, depth, plan.knots.tobytes())
+    return system.cached(key, make)
 
 
 class Ends(NamedTuple):

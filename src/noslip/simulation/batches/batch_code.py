@@ -862,7 +862,7 @@ def _functions(system: System, request: BatchRequest, *, is_on_device: bool) -> 
     }
     if events:
         params = ca.vertcat(system.kinematics.symbols.params, extra)
-        programs["enclosures"] = enclosures_program(system, watched, params)
+        programs["enclosures"] = enclosures_program(system, watched, params, programs["events"])
 
     # on the processor; a device hoists by itself
     @functools.cache

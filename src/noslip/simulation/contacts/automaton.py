@@ -382,18 +382,23 @@ class Automaton:
         self._gates.pop(k, None)
 
     def _pass_gate(self, k: int, probe: ContactNumbers, vdot: Array) -> None:
-        """Hold a direction from here on, or look again at a tenth of the speed."""
+        """Hold a direction from here on, or look again at a tenth of the speed or less.
+
+        What slip grows across while it ends is |a_e| |v|/|a_d|; where a_e falls with |v|, as a
+        direction does that turns evenly, it is small enough at √(allowed/grown) of the speed.
+        """
         rows = slice(3 * k + 1, 3 * k + 3)
         slip, rate = probe.speeds[rows], probe.J[rows] @ vdot + probe.gamma[rows]
         speed = float(np.linalg.norm(slip))
         d, place = slip / speed, self.mechanism.place(k, "gate")
         along, across = float(d @ rate), abs(float(d[0] * rate[1] - d[1] * rate[0]))
-        is_near = along < 0 and across * speed / -along <= self._across
-        if along < 0 and (is_near or self.values[place] <= self._least_gate):
+        grown = across * speed / -along if along < 0 else np.inf
+        if along < 0 and (grown <= self._across or self.values[place] <= self._least_gate):
             self._guide(k, d, 0.0, self._at.t)
             self._gates[k] = speed
         else:
-            self.values[place] *= 0.1
+            part = min(0.9 * np.sqrt(self._across / grown), 0.1) if along < 0 else 0.1
+            self.values[place] = max(part * self.values[place], self._least_gate)
 
     _at: State
 
@@ -432,9 +437,13 @@ class Automaton:
         phi = np.array([np.arctan2(x[1], x[0]) for x in d])
         across = np.array([[-x[1], x[0]] for x in d])
 
+        here = self._problem(probe, closed)
+
         def slips(s: float, angles: Array) -> Array:
-            there = self._near(at.t + s, at.q + s * qdot, at.v + s * vdot) if s else at
-            G, w0, _, _ = self._problem(self.probe(there), closed)
+            G, w0, _, _ = here
+            if s:
+                there = self._near(at.t + s, at.q + s * qdot, at.v + s * vdot)
+                G, w0, _, _ = self._problem(self.probe(there), closed)
             turned = list(choice.d)
             for i, angle in zip(which, angles, strict=True):
                 turned[i] = np.array([np.cos(angle), np.sin(angle)])
@@ -464,6 +473,7 @@ def _is_same(one: State, other: State) -> bool:
     return all(
         np.array_equal(a, b)
         for a, b in ((one.q, other.q), (one.v, other.v), (one.z, other.z), (one.u, other.u))
+        if a is not b
     )
 
 

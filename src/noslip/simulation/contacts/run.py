@@ -28,7 +28,7 @@ from noslip.simulation.contacts.states import (
 from noslip.simulation.events import EventCode, compile_events, own_events, switch_texts
 from noslip.simulation.inputs import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.loop import rules
-from noslip.simulation.native_run import NativeResult
+from noslip.simulation.native_run import NativeLoop, NativeResult
 from noslip.simulation.request import RunOptions
 from noslip.simulation.samples import Segment, assemble, integrated, output_function, output_names
 from noslip.simulation.segments import (
@@ -77,7 +77,13 @@ CODES = {OFF: 0.0, SLIDES: 1.0, ROLLS: 2.0}
 
 
 class ContactPart(NamedTuple):
-    """Samples of a segment in one set of contact states."""
+    """Samples of segments that follow each other in one set of contact states.
+
+    Parameters
+    ----------
+    values : (n, np) parameters of the run with its own numbers, at each sample.
+    work : (n,) J, done until the segment of each began.
+    """
 
     system: System
     plan: InputPlan
@@ -88,7 +94,28 @@ class ContactPart(NamedTuple):
     y: Array
     inputs: Array
     crossings: Array
-    work: float
+    work: Array
+
+    @property
+    def x(self) -> Array:
+        """(n, nx) states of the system, without those of an input law."""
+        return np.ascontiguousarray(self.y[:, : self.system.num_states])
+
+
+class _SegmentCode(NamedTuple):
+    """What segments in the same contact states and speeds share.
+
+    Parameters
+    ----------
+    labels : what each guard is, in the order of `watched`.
+    absolute : tolerances.
+    """
+
+    kit: Kit
+    watched: EventCode
+    labels: list[tuple[int, str]]
+    loop: NativeLoop
+    absolute: Array
 
 
 def run_coulomb(
@@ -121,6 +148,7 @@ class _ContactRun:
         self._automaton = Automaton(mechanism, values, request.rtol, request.atol)
         self._values = self._automaton.values
         self._plans: dict[System, InputPlan] = {}
+        self._codes: dict[tuple[SegmentBasis, tuple[str, ...]], _SegmentCode] = {}
         self.start, states = self._started(request)
         self._states = states
         self._t, self._work, self._step = request.start_time, 0.0, request.step
@@ -130,12 +158,13 @@ class _ContactRun:
         self._law = np.zeros(0) if plan.generator is None else plan.generator.start
         self._done, self.counts = 0, [0, 0, 0]
         self._parts: list[ContactPart] = []
-        self._starts: list[float] = []  # of the parts, s
+        self._begun: list[tuple[float, tuple[str, ...]]] = []  # segments: from when, in which states
         self._steps: list[float] = []  # times of events
         self._impacts: list[tuple[float, float]] = []
         self.events: list[ContactEvent] = []
         self.stuck = ""
         self.basis: SegmentBasis
+        self._last: ContactPart
         self.result: NativeResult | None = None
         self._watched: EventCode
         self._labels: list[tuple[int, str]] = []
@@ -146,9 +175,10 @@ class _ContactRun:
         return np.zeros(self._mechanism.rolling.kinematics.symbols.z.shape[0])
 
     def _plan(self, system: System) -> InputPlan:
-        if system not in self._plans:
+        plan = self._plans.get(system)
+        if plan is None:
             request = self._request
-            self._plans[system] = plan_inputs(
+            plan = plan_inputs(
                 system,
                 request.inputs,
                 self._values,
@@ -156,12 +186,9 @@ class _ContactRun:
                 (request.start_time, request.end_time),
                 is_adaptive=True,
             )
-        plan = self._plans[system]
+            self._plans[system] = plan = plan._replace(parameters=plan.parameters.copy())
         # the run's own numbers change from segment to segment
-        num = len(self._values)
-        if not np.array_equal(plan.parameters[:num], self._values):
-            renewed = np.concatenate([self._values, plan.parameters[num:]])
-            plan = self._plans[system] = plan._replace(parameters=renewed)
+        plan.parameters[: len(self._values)] = self._values
         return plan
 
     def _started(self, request: RunOptions) -> tuple[Start, tuple[str, ...]]:
@@ -249,47 +276,48 @@ class _ContactRun:
     def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
         """Run until a guard falls, speeds fail, or directions of slip become free."""
         request, system, automaton = self._request, basis.system, self._automaton
-        kit = self._mechanism.kit(system, self._states)
-        self._watch(system, kit)
-        watched, plan, values = self._watched, self._plan(system), self._values.copy()
+        plan, values = self._plan(system), self._values.copy()
+        code = self._code(basis, plan)
+        self._watched, self._labels = code.watched, code.labels
         end = min([request.end_time, *automaton.onset.values()])
         times = request.times[self._done :]
-        times = times[times <= end]
-        y = self._y(system)
-        self._starts.append(self._t)
-        span = (request.start_time, self._t, end)
-        run = segment_loop(system, plan, watched, request.method, basis.depth, span).begin(
+        times = times[: times.searchsorted(end, "right")]
+        self._begun.append((self._t, self._states))
+        run = code.loop.begin(
             start_time=self._t,
             end_time=end,
-            start_state=y,
-            sample_times=np.ascontiguousarray(times),
+            start_state=self._y(system),
+            sample_times=times,
             parameters=system.hoisted_rates.parameters(values),
             generator_parameters=plan.parameters,
             event_parameters=np.concatenate([self._angles(), values]),
             base_inputs=plan.base,
-            absolute_tolerance=self._absolute(system, plan),
+            absolute_tolerance=code.absolute,
             relative_tolerance=request.rtol,
             step=self._step,
             max_step=request.max_step,
             max_steps=request.max_steps - self.counts[0],
         )
         result = run.go(request.progress, request.cancel, (request.start_time, request.end_time))
-        if watched.num_angles:
-            self._turned = run.event_parameters[: watched.num_angles].copy()
+        if code.watched.num_angles:
+            self._turned = run.event_parameters[: code.watched.num_angles].copy()
         self.result, self._step = result, FIRST_STEP
         for k, count in enumerate((result.steps, result.rejections, result.evaluations)):
             self.counts[k] += count
         is_over = result.code == rules.EVENT and result.index < len(request.stop)
-        keep = np.isin(result.times, times) | (is_over & (result.times >= result.time))
+        # the last sample is the guard, which nobody asked for
+        reached = int(times.searchsorted(result.time, "right"))
+        count = len(result.times) if is_over else min(reached, len(result.times))
         crossings = result.crossings.copy()
         crossings[:, 0] -= len(self._labels)
-        self._parts.append(
-            ContactPart(
-                system, plan, self._states, kit, values, result.times[keep].copy(),
-                result.states[keep].copy(), result.inputs[keep].copy(), crossings, self._work,
-            )
+        self._last = ContactPart(
+            system, plan, self._states, code.kit, values[None].repeat(count, 0),
+            result.times[:count].copy(), result.states[:count].copy(),
+            result.inputs[:count].copy(), crossings, np.full(count, self._work),
         )  # fmt: skip
-        self._done += int(np.sum(np.isin(result.times, times)))
+        if count or len(crossings):
+            self._parts.append(self._last)
+        self._done += min(reached, len(result.times))
         self._reach(system, result)
         is_last = result.code == rules.FINISHED and result.time >= request.end_time
         if is_over or is_last or result.code not in (rules.FINISHED, rules.EVENT, rules.SINGULAR):
@@ -299,14 +327,23 @@ class _ContactRun:
             result.state[None], values[None],
         )  # fmt: skip
 
-    def _watch(self, system: System, kit: Kit) -> None:
-        """Guards and stops as code, and what each guard is."""
-        request = self._request
-        switches = switch_texts(system, request.inputs, request.definitions)
-        self._labels = [*kit.guards, *((0, "switches") for _ in switches)]
-        key = ("guards", self._states, *map(_key, (request.stop, request.events, switches)))
-        make = partial(self._compiled, system, kit, switches)
-        self._watched = system.cached((*key, _key(request.definitions)), make)
+    def _code(self, basis: SegmentBasis, plan: InputPlan) -> _SegmentCode:
+        """What segments in these contact states and speeds run."""
+        request, system, states = self._request, basis.system, self._states
+        found = self._codes.get((basis, states))
+        if found is None:
+            kit = self._mechanism.kit(system, states)
+            switches = switch_texts(system, request.inputs, request.definitions)
+            key = ("guards", states, *map(_key, (request.stop, request.events, switches)))
+            make = partial(self._compiled, system, kit, switches)
+            watched = system.cached((*key, _key(request.definitions)), make)
+            span = request.start_time, self._t, request.end_time
+            loop = segment_loop(system, plan, watched, request.method, basis.depth, span)
+            labels = [*kit.guards, *((0, "switches") for _ in switches)]
+            found = _SegmentCode(kit, watched, labels, loop, self._absolute(system, plan))
+            if plan.generator is None:  # else the loop knows from when on the law runs
+                self._codes[basis, states] = found
+        return found
 
     def _compiled(self, system: System, kit: Kit, switches: dict[str, str]) -> EventCode:
         request = self._request
@@ -407,7 +444,7 @@ class _ContactRun:
             )
         self._take(changed)
         if changed.states == before:
-            return self._basis(here)
+            return here
         return self._basis(SegmentBasis(self._mechanism.system(changed.states)))
 
     def _take(self, changed: Changed, *, is_start: bool = False) -> None:
@@ -458,18 +495,24 @@ class _ContactRun:
         numbers = np.concatenate([self._angles(), values])
         y, n, t = self._reached, system.num_states, self._t
         here = function(t, y[:n], self._u, numbers)
+        probe = self._automaton.probe(State(t, self._q, self._v, self._z, self._u))
+        load = max(float(np.max(np.abs(probe.h), initial=0.0)), 1e-9)
+        found, sizes = [], {"lifts": load, "slips": load**2}
+        near = [
+            j
+            for j, (k, what) in enumerate(self._labels, num_stops)
+            if j == result.index
+            or abs(here[j]) <= ZERO * (load if k < -1 and what == "slips" else sizes.get(what, 1.0))
+        ]
+        if len(near) == 1:
+            return [self._labels[result.index - num_stops]]
         later = y.copy()
         later[:n] += AHEAD * system.rates(t, y[:n], self._u, values)[:n]
         u = inputs_at(self._plan(system), t + AHEAD, later)
         ahead = function(t + AHEAD, later[:n], u, numbers)
-        probe = self._automaton.probe(State(t, self._q, self._v, self._z, self._u))
-        load = max(float(np.max(np.abs(probe.h), initial=0.0)), 1e-9)
-        found = []
-        for j, (k, what) in enumerate(self._labels, num_stops):
-            scale = {"lifts": load, "slips": load if k < 0 else load**2}.get(what, 1.0)
-            is_near = abs(here[j]) <= ZERO * scale
-            if j == result.index or (is_near and ahead[j] < here[j] and ahead[j] < 0.0):
-                found.append((k, what))
+        for j in near:
+            if j == result.index or (ahead[j] < here[j] and ahead[j] < 0.0):
+                found.append(self._labels[j - num_stops])
         return found
 
     # the result
@@ -478,6 +521,7 @@ class _ContactRun:
         """The run as a trajectory of the model that was given."""
         assert self.result is not None
         self._keep_last()
+        self._parts = _joined(self._parts)
         request, parts = self._request, self._parts
         segments = [self._laid_out(part) for part in parts]
         result = self.result
@@ -507,22 +551,27 @@ class _ContactRun:
 
     def _keep_last(self) -> None:
         """Make the last state that was reached the last sample, if the run ended early."""
-        result, last = self.result, self._parts[-1]
+        result, last = self.result, self._last
         assert result is not None
         times = [part.t[-1] for part in self._parts if len(part.t)]
         if result.time >= self._request.end_time or (times and times[-1] >= result.time):
             return
-        self._parts[-1] = last._replace(
-            t=np.append(last.t, result.time),
-            y=np.vstack([last.y, result.state]),
-            inputs=np.vstack([last.inputs, self._u]),
+        self._parts.append(
+            last._replace(
+                values=self._values[None],
+                work=np.array([self._work]),
+                crossings=last.crossings[:0],
+                t=np.array([result.time]),
+                y=result.state[None].copy(),
+                inputs=self._u[None],
+            )
         )
 
     def _laid_out(self, part: ContactPart) -> Segment:
         """Samples as those of the mechanism in which all contacts roll."""
         rolling, here = self._mechanism.rolling, part.system
         n, num_q, num_v = here.num_states, len(here.coordinates), len(here.speeds)
-        x = np.ascontiguousarray(part.y[:, :n])
+        x = part.x
         q = x[:, :num_q]
         found = here.samples.map(part.t, x, part.inputs, part.values)
         moved = here.motion.map(part.t, x, part.inputs, part.values)
@@ -547,7 +596,7 @@ class _ContactRun:
             u = np.array(
                 [inputs_at(part.plan, t, y) for t, y in zip(at, crossings[:, 2:], strict=True)]
             )
-            speeds = here.motion.map(at, ys, u, part.values)[:, :num_v]
+            speeds = here.motion.map(at, ys, u, self._values)[:, :num_v]
             crossings = np.hstack([crossings[:, :2], ys[:, :num_q], speeds])
         sampled = Sampled(states, outputs, moved[:, num_v:])
         return Segment(rolling, part.plan, part.t, states, part.inputs, crossings, sampled)
@@ -558,8 +607,7 @@ class _ContactRun:
         found = []
         for part, columns in zip(self._parts, numbers, strict=True):
             here = part.system
-            x = np.ascontiguousarray(part.y[:, : here.num_states])
-            lam = here.multipliers.map(part.t, x, part.inputs, part.values)
+            lam = here.multipliers.map(part.t, part.x, part.inputs, part.values)
             own = _by_name(lam, [row.name for row in here.kinematics.rows], rows)
             for k, contact in enumerate(self._mechanism.contacts):
                 if part.states[k] == SLIDES:
@@ -615,7 +663,7 @@ class _ContactRun:
             return np.concatenate(
                 [
                     p.system.input_powers.map(
-                        p.t, np.ascontiguousarray(p.y[:, : p.system.num_states]), p.inputs, p.values
+                        p.t, p.x, p.inputs, p.values
                     )
                     for p in self._parts
                 ]
@@ -634,7 +682,7 @@ class _ContactRun:
             return np.concatenate(
                 [
                     output_function(request, p.system).map(
-                        p.t, np.ascontiguousarray(p.y[:, : p.system.num_states]), p.inputs, p.values
+                        p.t, p.x, p.inputs, p.values
                     )
                     for p in self._parts
                 ]
@@ -652,7 +700,8 @@ class _ContactRun:
                 if state == SLIDES and not self._automaton.mu[k]:
                     continue
                 # what cannot be told apart in print is not worth a note
-                spans = [(a, b) for a, b in spans if b - a > SHORTEST * (self._t - self._starts[0])]
+                least = SHORTEST * (self._t - self._begun[0][0])
+                spans = [(a, b) for a, b in spans if b - a > least]
                 if spans:
                     listed = ", ".join(f"{a:.6g} to {b:.6g} s" for a, b in spans[:3])
                     more = f" and {len(spans) - 3} times more" if len(spans) > 3 else ""
@@ -661,8 +710,8 @@ class _ContactRun:
 
     def _spans(self, k: int, state: str) -> list[tuple[float, float]]:
         spans: list[tuple[float, float]] = []
-        ends = [*self._starts[1:], self._t]
-        for a, b, states in zip(self._starts, ends, [p.states for p in self._parts], strict=True):
+        ends = [*(a for a, _ in self._begun[1:]), self._t]
+        for (a, states), b in zip(self._begun, ends, strict=True):
             if states[k] != state or b <= a:
                 continue
             if spans and spans[-1][1] == a:
@@ -682,10 +731,31 @@ def _candidates(states: tuple[str, ...]) -> list[tuple[str, ...]]:
     return found
 
 
+def _joined(parts: list[ContactPart]) -> list[ContactPart]:
+    """Parts with those in one that follow each other in the same states and speeds."""
+    found: list[list[ContactPart]] = []
+    for part in parts:
+        before = found[-1][-1] if found else None
+        is_same = before is not None and before.kit is part.kit and before.system is part.system
+        if is_same:
+            found[-1].append(part)
+        else:
+            found.append([part])
+    joined = []
+    for some in found:
+        if len(some) > 1:
+            each = ("values", "t", "y", "inputs", "crossings", "work")
+            more: dict[str, Array] = {
+                name: np.concatenate([getattr(part, name) for part in some]) for name in each
+            }
+            some = [some[-1]._replace(**more)]
+        joined += some
+    return joined
+
+
 def _columns(part: ContactPart) -> Array:
     """(n, c, 5) of the kit."""
-    x = np.ascontiguousarray(part.y[:, : part.system.num_states])
-    found = part.kit.columns.map(part.t, x, part.inputs, part.values)
+    found = part.kit.columns.map(part.t, part.x, part.inputs, part.values)
     return found.reshape(len(part.t), len(part.states), 5)
 
 
@@ -694,7 +764,7 @@ def _work(part: ContactPart) -> Array:
     system = part.system
     if system.does_work:
         return part.y[:, system.num_states - 1]
-    return np.full(len(part.t), part.work)
+    return part.work
 
 
 def _by_name(values: Array, names: list[str], wanted: list[str]) -> Array:

@@ -63,8 +63,8 @@ NUMBERS = {"slip_angle": 0.0, "slip_turn": 0.0, "slip_since": 0.0, "is_guided": 
 #: m/s and m below zero at which a slip counts as ended and a gap as closed: rounding does not get
 #: there.
 STICK_SLACK, GAP_SLACK = 1e-12, 2e-14
-#: First gate towards zero slip, m/s, and how far beyond a smaller one slip is clear of it.
-FIRST_GATE, CLEAR = 1e-3, 100.0
+#: First gate towards zero slip, and slip that is clear of it, where it began below, m/s.
+FIRST_GATE, CLEAR = 1e-3, 1e-2
 #: Least principal minor of 1 − Λ; nearer to zero, friction jams a contact that slides.
 JAM = 1e-2
 #: Slip of a contact by unit speeds that is none: rounding of directions.
@@ -495,7 +495,7 @@ class ContactMechanism:
                 guards[k, "grips"] = ca.if_else(mu > 0, grips, 1)
                 if not contact.is_flat:
                     speed, gate = ca.sqrt(size + guided), given["gate"]
-                    clears = ca.if_else(gate < FIRST_GATE, CLEAR * gate - speed, 1)
+                    clears = ca.if_else(gate < FIRST_GATE, CLEAR - speed, 1)
                     guards[k, "clears"] = ca.if_else(mu > 0, (1 - guided) * clears + guided, 1)
                     near = speed - gate
                     guards[k, "nears"] = ca.if_else(mu > 0, (1 - guided) * near + guided, 1)
