@@ -151,12 +151,17 @@ def trace_contact(
     reader: Reader,
     normal: ca.SX | None = None,
     q: ca.SX | None = None,
+    v: ca.SX | None = None,
 ) -> ContactTrace:
     """Contact geometry and slip velocities for the bodies' twists `motion`.
 
     A `normal` in D axes may stand for the plane's own, as one that is still to be put in. Of the
-    coordinates `q` those are taken that are the contact's own, if it has some.
+    coordinates `q` those are taken that are the contact's own, if it has some; one that acts within
+    a joint takes those of the joint, with speeds `v`.
     """
+    if contact.joint[0]:
+        assert q is not None and v is not None
+        return _trace_within(contact, tree, reader, q, v)
     if not contact.is_flat:
         place = ca.SX(0, 1) if q is None else q[tree.contact_places(contact.name)[0]]
         return _trace_curved(contact, tree, motion, reader, place)
@@ -191,6 +196,35 @@ def trace_contact(
         height=above + ca.dot(n, r),
         regularity=regularity,
         turning=ca.dot(n, turning),
+    )
+
+
+def _trace_within(
+    contact: AbstractContact, tree: Tree, reader: Reader, q: ca.SX, v: ca.SX
+) -> ContactTrace:
+    """A stop or a bearing, which acts along a speed of a joint and has no direction in space."""
+    joint, name = contact.joint
+    node = next(n for n in tree.nodes if n.joint.name == joint)
+    k = node.joint.speed_names().index(name)
+    speed, none = v[node.speeds][k], ca.SX.zeros(3)
+    gap, closing = ca.SX(0), ca.SX(0)
+    if NORMAL in contact.directions():
+        coordinate = ca.SX.sym("coordinate")
+        left = contact.joint_gap(coordinate, reader)
+        gap = ca.substitute([left], [coordinate], [q[node.coordinates][k]])[0]
+        closing = ca.jacobian(left, coordinate) * speed
+    return ContactTrace(
+        contact=contact,
+        directions=dict.fromkeys((LONGITUDINAL, LATERAL, NORMAL), none),
+        point=node.p_WB,
+        slip={LONGITUDINAL: speed, LATERAL: ca.SX(0), NORMAL: closing},
+        velocity_D=none,
+        axes_D=ca.SX.eye(3),
+        normal_D=none,
+        arm_D=none,
+        height=gap,
+        regularity=None,
+        turning=ca.SX(0),
     )
 
 

@@ -738,7 +738,7 @@ def _motions(
     measures = Measures(tree=tree, twists=motion, symbols=symbols, N=N)
     reader = defining_reader(model, reader, measures)
     contacts = tuple(
-        trace_contact(c, tree, motion, parameters, q=symbols.q) for c in model.contacts
+        trace_contact(c, tree, motion, parameters, q=symbols.q, v=symbols.v) for c in model.contacts
     )
     speed_index = {speed.name: k for k, speed in enumerate(speeds)}
     rows = trace_rows(model, tree, symbols, N, contacts, reader, speed_index)

@@ -47,6 +47,9 @@ from .contacts import (
     SPIN as SPIN,
     bears_force as bears_force,
 )
+from .joint_contacts import (
+    joint_elements as joint_elements,
+)
 from .rows import (
     in_order as in_order,
     Dependence as Dependence,

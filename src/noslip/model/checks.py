@@ -557,6 +557,26 @@ def check_single_joints(model: Model, known: Vocabulary) -> Iterator[Finding]:
                 f"joint '{joint.name}' has the limits {ends[0]:g} and {ends[1]:g}",
                 "give the lowest coordinate, then the highest",
             )
+        yield from _restitution_faults(joint, known)
+
+
+def _restitution_faults(joint: Joint, known: Vocabulary) -> Iterator[Finding]:
+    """Findings about how a joint comes back from its stops."""
+    path, bounce = ("joints", joint.name, "restitution"), joint.restitution
+    number = value_at(bounce, known.finite_parameters)
+    if number is not None and number > 1.0:
+        yield Finding(
+            path,
+            f"joint '{joint.name}' has the restitution {number:g}: it would gain energy at its "
+            "limits",
+            "give a number from 0 to 1",
+        )
+    if bounce != 0.0 and joint.limits is None:
+        yield Finding(
+            path,
+            f"joint '{joint.name}' has a restitution and no limits: it meets no stop",
+            "write limits = [lowest, highest], or leave it out",
+        )
 
 
 def _hanging(model: Model, known: Vocabulary) -> Iterator[Finding]:

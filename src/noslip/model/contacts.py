@@ -79,11 +79,14 @@ _RATIO = Quantity(name="ratio", unit="1", description="size of the normal", lowe
 class Plane:
     """A plane fixed to a body: through the origin of `frame`, its normal the frame's z axis.
 
-    Ground of another form than a plane is given in this frame.
+    Ground of another form than a plane is given in this frame. `friction` and `restitution` are
+    those of contacts on it that give none of their own.
     """
 
     body: BodyName = WORLD
     frame: Placement = Placement()
+    friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
 
 
 _FLAT = FlatGround()
@@ -199,6 +202,19 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         """Coefficients of friction and restitution."""
         return CoulombLaw()
 
+    def given_load(self) -> Scalar | None:
+        """Load, N, of a contact that no row presses down; None where others determine it."""
+        return None
+
+    @property
+    def joint(self) -> tuple[str, str]:
+        """Joint, and the speed of it, along which it acts, of a stop; empty for all others."""
+        return "", ""
+
+    def joint_gap(self, coordinate: ca.SX, read: Reads) -> ca.SX:
+        """Way that is left of a coordinate of that joint; what it closes with is its rate."""
+        raise NotImplementedError(self.word)
+
     def drop(self, n: Traced, R: Traced, read: Reads) -> ca.SX:
         """Distance of a wheel's lowest point below its center, along the normal n."""
         return ca.SX(0)
@@ -270,7 +286,8 @@ class Rolling(AbstractContact):
         `friction` by default.
     lateral_friction : coefficient of friction across the heading; `friction` by default, in every
         direction.
-    restitution : part of the normal velocity with which such a run bounces, from 0 to 1.
+    restitution : part of the normal velocity with which such a run bounces, from 0 to 1; that of
+        the ground by default, or 0. So is `friction`.
     touches : whether it touches at all times in which contacts hold; a wall or a stop that is only
         met holds nothing there, and lands in runs with ``contact="coulomb"``.
     """
@@ -290,7 +307,7 @@ class Rolling(AbstractContact):
     friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
     static_friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
     lateral_friction: Annotated[Scalar, Meaning(unit="1", sign=POSITIVE)] | None = None
-    restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
+    restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
     touches: bool = True
 
     word = "rolling"
@@ -347,9 +364,8 @@ class Rolling(AbstractContact):
         return self.stiffness
 
     def coulomb(self) -> CoulombLaw:
-        return CoulombLaw(
-            self.friction, self.restitution, self.static_friction, self.lateral_friction
-        )
+        friction, restitution = _of_ground(self)
+        return CoulombLaw(friction, restitution, self.static_friction, self.lateral_friction)
 
     def wheel_center(self) -> Vector3 | None:
         return self.center
@@ -392,32 +408,11 @@ class Rolling(AbstractContact):
                 f"contact '{self.name}' has all three rows switched off",
                 "keep one of longitudinal, lateral and normal, or remove the contact",
             )
-        bounce = self.restitution
-        if isinstance(bounce, str) or bounce != 0.0:
-            with suppress(KeyError):  # a name that is not known is a fault of its own
-                bounce = float(NumberReader(known.finite_parameters).scalar(bounce))
-                if bounce > 1.0:
-                    yield Finding(
-                        ("contacts", self.name, "restitution"),
-                        f"contact '{self.name}' has the restitution {bounce:g}: it would gain "
-                        "energy where it bounces",
-                        "give a number from 0 to 1",
-                    )
-            if not self.normal:
-                yield Finding(
-                    ("contacts", self.name, "restitution"),
-                    f"contact '{self.name}' has a restitution and no normal row: it cannot bounce",
-                    "write normal = true, or leave it out",
-                )
-        yield from self._friction_faults(known)
+        yield from _restitution_faults(self, known)
+        yield from _friction_faults(self, known)
         is_carried = any(joint.type.is_planar for joint in known.topology.tree)
         if self.friction is not None and not self.normal and not is_carried:
-            yield Finding(
-                ("contacts", self.name, "friction"),
-                f"contact '{self.name}' has friction and no load: its normal row is switched off, "
-                "and no planar joint stands on it",
-                "write normal = true, or leave the friction out",
-            )
+            yield _no_load(self.name, "write normal = true")
         for place in self.parameters():
             if known.coordinates.count(f"{self.name}.{place.name}") > 1:
                 yield Finding(
@@ -429,35 +424,80 @@ class Rolling(AbstractContact):
         yield from self.wheel.faults(("contacts", self.name, "wheel"), known)
         yield from self.ground.faults(("contacts", self.name, "ground"), known)
 
-    def _friction_faults(self, known: Vocabulary) -> Iterator[Finding]:
-        """Findings about the coefficients of friction together."""
-        for key in ("static_friction", "lateral_friction"):
-            if getattr(self, key) is None:
-                continue
-            place = ("contacts", self.name, key)
-            if self.friction is None:
+
+def _of_ground(contact: Rolling | RollerRolling) -> tuple[Scalar | None, Scalar]:
+    """Friction and restitution of a contact, those of its ground where it gives none."""
+    friction, restitution = contact.friction, contact.restitution
+    ground = contact.plane
+    friction = ground.friction if friction is None else friction
+    restitution = ground.restitution if restitution is None else restitution
+    return friction, 0.0 if restitution is None else restitution
+
+
+def _no_load(name: str, fix: str) -> Finding:
+    """The finding of friction by a load that nothing determines."""
+    return Finding(
+        ("contacts", name, "friction"),
+        f"contact '{name}' has friction and no load: no row presses it down, and no planar joint "
+        "stands on it",
+        f"{fix}, or leave the friction out",
+    )
+
+
+def _restitution_faults(contact: Rolling | RollerRolling, known: Vocabulary) -> Iterator[Finding]:
+    """Findings about the restitution of a contact."""
+    name, bounce = contact.name, _of_ground(contact)[1]
+    if not isinstance(bounce, str) and bounce == 0.0:
+        return
+    key = "restitution" if contact.restitution is not None else "plane"
+    with suppress(KeyError):  # a name that is not known is a fault of its own
+        bounce = float(NumberReader(known.finite_parameters).scalar(bounce))
+        if bounce > 1.0:
+            yield Finding(
+                ("contacts", name, key),
+                f"contact '{name}' has the restitution {bounce:g}: it would gain energy where it "
+                "bounces",
+                "give a number from 0 to 1",
+            )
+    if contact.restitution is not None and not contact.normal:
+        yield Finding(
+            ("contacts", name, "restitution"),
+            f"contact '{name}' has a restitution and no normal row: it cannot bounce",
+            "write normal = true, or leave it out",
+        )
+
+
+def _friction_faults(contact: AbstractContact, known: Vocabulary) -> Iterator[Finding]:
+    """Findings about the coefficients of friction of a contact together."""
+    law, name = contact.coulomb(), contact.name
+    for key in ("static_friction", "lateral_friction"):
+        value = getattr(law, key)
+        if value is None:
+            continue
+        place = ("contacts", name, key)
+        if law.friction is None:
+            yield Finding(
+                place,
+                f"contact '{name}' has {key} and no friction",
+                "write friction = …, the coefficient of sliding along the heading",
+            )
+            continue
+        with suppress(KeyError):  # a name that is not known is a fault of its own
+            reader = NumberReader(known.finite_parameters)
+            least, given = reader.scalar(law.friction), reader.scalar(value)
+            if key == "static_friction" and given < least:
                 yield Finding(
                     place,
-                    f"contact '{self.name}' has {key} and no friction",
-                    "write friction = …, the coefficient of sliding along the heading",
+                    f"contact '{name}' has the static friction {given:g}, below that of sliding, "
+                    f"{least:g}: it would neither hold nor slide",
+                    "give at least the friction of sliding",
                 )
-                continue
-            with suppress(KeyError):  # a name that is not known is a fault of its own
-                reader = NumberReader(known.finite_parameters)
-                least, given = reader.scalar(self.friction), reader.scalar(getattr(self, key))
-                if key == "static_friction" and given < least:
-                    yield Finding(
-                        place,
-                        f"contact '{self.name}' has the static friction {given:g}, below that of "
-                        f"sliding, {least:g}: it would neither hold nor slide",
-                        "give at least the friction of sliding",
-                    )
-                if key == "lateral_friction" and not least > 0.0:
-                    yield Finding(
-                        place,
-                        f"contact '{self.name}' has friction across its heading and none along it",
-                        "give friction = … above zero, however small",
-                    )
+            if key == "lateral_friction" and not least > 0.0:
+                yield Finding(
+                    place,
+                    f"contact '{name}' has friction across its heading and none along it",
+                    "give friction = … above zero, however small",
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -471,6 +511,10 @@ class KnifeEdge(AbstractContact):
     ----------
     point : point of the blade, in the body frame, m.
     direction : direction along the blade, in the body frame.
+    friction : coefficient across the blade, by which it breaks out and skids in runs with
+        ``contact="coulomb"``; by default it holds whatever it needs to.
+    static_friction : coefficient up to which it does not break out; `friction` by default.
+    load : normal force on the blade, N, which a blade with friction needs.
     """
 
     name: str
@@ -478,6 +522,9 @@ class KnifeEdge(AbstractContact):
     direction: Direction
     point: Point = ZERO
     plane: Plane = Plane()
+    friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    static_friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    load: Annotated[Scalar, Meaning(unit="N", sign=POSITIVE)] | None = None
 
     word = "knife_edge"
     also_called = ("blade", "skate")
@@ -486,6 +533,17 @@ class KnifeEdge(AbstractContact):
 
     def directions(self) -> tuple[str, ...]:
         return (LATERAL,)
+
+    def coulomb(self) -> CoulombLaw:
+        return CoulombLaw(self.friction, 0.0, self.static_friction)
+
+    def given_load(self) -> Scalar | None:
+        return self.load
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        yield from _friction_faults(self, known)
+        if self.friction is not None and self.load is None:
+            yield _no_load(self.name, "write load = …, in N")
 
     def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
         along = ca.mtimes(R, read.direction(self.direction))
@@ -528,6 +586,8 @@ class RollerRolling(AbstractContact):
     plane : plane on which it rolls; by default the ground z = 0 of the world.
     normal : whether the wheel's height is held.
     stiffness : stiffness in compression, as of a rolling contact, N/m.
+    friction, static_friction, restitution : coefficients as of a rolling contact; friction acts
+        along the axis of the roller alone, about which it turns freely.
     """
 
     name: str
@@ -539,6 +599,9 @@ class RollerRolling(AbstractContact):
     plane: Plane = Plane()
     normal: bool = True
     stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
+    friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    static_friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
 
     word = "rollers"
     also_called = ("mecanum", "omni", "swedish")
@@ -559,6 +622,10 @@ class RollerRolling(AbstractContact):
 
     def load_stiffness(self) -> Scalar | None:
         return self.stiffness
+
+    def coulomb(self) -> CoulombLaw:
+        friction, restitution = _of_ground(self)
+        return CoulombLaw(friction, restitution, self.static_friction)
 
     def wheel_center(self) -> Vector3 | None:
         return self.center
@@ -581,6 +648,12 @@ class RollerRolling(AbstractContact):
                 f"contact '{self.name}' has rollers along its axle, so that it cannot be driven",
                 "give roller_angle = 1.5708 for an omni wheel, 0.7854 or -0.7854 for a mecanum one",
             )
+
+        yield from _restitution_faults(self, known)
+        yield from _friction_faults(self, known)
+        is_carried = any(joint.type.is_planar for joint in known.topology.tree)
+        if self.friction is not None and not self.normal and not is_carried:
+            yield _no_load(self.name, "write normal = true")
 
     def _rim(self) -> Disk:
         return Disk(radius=self.radius, axis=self.axis)

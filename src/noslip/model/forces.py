@@ -337,12 +337,14 @@ class JointDamper(AbstractForce):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointFriction(AbstractForce):
-    """Dry friction on a joint speed, made smooth: force −level · tanh(speed / smoothing).
+    """Dry friction on a joint speed: force −level · tanh(speed / smoothing).
 
     Parameters
     ----------
     level : friction force or torque once it slides, N or N m.
-    smoothing : speed at which it has reached tanh 1 = 76 % of that, m/s or rad/s.
+    smoothing : speed at which it has reached tanh 1 = 76 % of that, m/s or rad/s; 0 for friction
+        that is exact: in runs with ``contact="coulomb"`` the joint sticks and slips, in others the
+        friction is right as long as the joint moves, and 0 at rest.
     """
 
     name: str
@@ -353,15 +355,18 @@ class JointFriction(AbstractForce):
     ]
     smoothing: Annotated[
         Scalar,
-        Meaning(units={"m/s": "m/s", "rad/s": "rad/s"}, along="speed", sign=POSITIVE),
+        Meaning(units={"m/s": "m/s", "rad/s": "rad/s"}, along="speed", sign=NOT_NEGATIVE),
     ]
 
     word = "joint_friction"
     also_called = ("friction",)
 
     def apply(self, loads: Loads) -> None:
-        level, smoothing = loads.read.scalar(self.level), loads.read.scalar(self.smoothing)
-        size = level * ca.tanh(loads.speed(self.speed) / smoothing)
+        level, speed = loads.read.scalar(self.level), loads.speed(self.speed)
+        if self.smoothing == 0.0:
+            size = level * ca.sign(speed)
+        else:
+            size = level * ca.tanh(speed / loads.read.scalar(self.smoothing))
         loads.along_speed(DISSIPATIVE, self.speed, -size)
 
     def has_friction(self) -> bool:

@@ -645,7 +645,8 @@ class Joint:
     armature : inertia of a motor's rotor as the joint feels it, that of the rotor times its gear
         ratio squared, kg·m² or, of a joint that slides, kg; for joints with one speed.
     limits : lowest and highest coordinate, of a joint with one; a run ends where it would leave
-        them.
+        them, one with ``contact="coulomb"`` meets stops there.
+    restitution : part of its speed with which it comes back from these stops, from 0 to 1.
     """
 
     name: str
@@ -659,6 +660,7 @@ class Joint:
     symbols: Annotated[dict[str, str], Meaning(is_plain=True)] | None = None
     armature: Annotated[Scalar, Meaning(sign=NOT_NEGATIVE)] = 0.0
     limits: tuple[Scalar, Scalar] | None = None
+    restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
 
     def coordinate_names(self) -> tuple[str, ...]:
         """Full names of the joint's coordinates."""
@@ -759,6 +761,7 @@ class Universal(AbstractCompositeJoint):
             symbols=symbols[0],
             armature=0.0,
             limits=None,
+            restitution=0.0,
         )
         second = dataclasses.replace(
             joint,
@@ -770,6 +773,7 @@ class Universal(AbstractCompositeJoint):
             symbols=symbols[1],
             armature=0.0,
             limits=None,
+            restitution=0.0,
         )
         body = Body(name=cross, mass=self.mass, inertia=(self.moment,) * 3)
         return (body,), (first, second)

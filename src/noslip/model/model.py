@@ -521,6 +521,7 @@ class ModelBuilder:
         symbols: dict[str, str] | None = None,
         armature: Scalar = 0.0,
         limits: tuple[Scalar, Scalar] | None = None,
+        restitution: Scalar = 0.0,
     ) -> None:
         """Add a joint; see :class:`Joint`."""
         if not isinstance(type, AbstractJointType):
@@ -550,6 +551,7 @@ class ModelBuilder:
                 symbols=symbols,
                 armature=armature,
                 limits=_tuple(limits),
+                restitution=restitution,
             ),
         )
 

@@ -79,6 +79,9 @@ BRAKE_SMOOTHING = 0.05
 #: Speed at which a roller that is a body has 71 % of its friction, m/s.
 ROLLER_CREEP = 0.05
 
+#: Friction of a roller that is a body.
+ROLLER_FRICTION = 0.8
+
 #: Width of a wheel by default, in radii.
 WIDTH = 0.4
 
@@ -413,7 +416,8 @@ class AbstractRollerWheelPart(AbstractWheelPart):
     is_driven : whether it has a motor, with the input ``NAME.torque``.
     rollers : number of rollers, each a body; 0 for ideal ones.
     roller_mass : roller mass of each, kg; mass is that of the wheel without them.
-    friction : friction of rollers on the ground, where they are bodies.
+    friction : coefficient of its contact along the axes of its rollers, as of other wheels; of
+        rollers that are bodies 0.8 by default.
     contact_damping : contact damping of their contact by the speed at which it is pressed, s/m;
         `stiffness` is its stiffness.
     """
@@ -421,7 +425,6 @@ class AbstractRollerWheelPart(AbstractWheelPart):
     is_driven: bool = True
     rollers: Annotated[int, Meaning(sign=NOT_NEGATIVE)] = 0
     roller_mass: NotNegativeMass = 0.0
-    friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.8
     contact_damping: Annotated[Scalar, Meaning(unit="s/m", sign=NOT_NEGATIVE)] = 1.0
 
     def roll_at(self, b: ModelBuilder, angle: Scalar) -> None:
@@ -435,6 +438,8 @@ class AbstractRollerWheelPart(AbstractWheelPart):
             roller_angle=angle,
             normal=not b.keeps_height(self.parent),
             stiffness=self.stiffness,
+            friction=self.friction,
+            restitution=self.restitution,
         )
         shapes = roller_shapes(Y, angle, self.radius, self.full_width, read)
         if self.rollers:
@@ -478,7 +483,7 @@ class AbstractRollerWheelPart(AbstractWheelPart):
                 wheel=Ellipsoid(size=(long, thick, thick)),
                 stiffness=1.0 if self.stiffness is None else self.stiffness,
                 damping=self.contact_damping,
-                friction=self.friction,
+                friction=ROLLER_FRICTION if self.friction is None else self.friction,
                 v0=ROLLER_CREEP,
             )
         )

@@ -8,7 +8,7 @@ the end all samples are laid out as those of the mechanism in which all contacts
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -142,8 +142,12 @@ class _ContactRun:
     def __init__(self, request: RunOptions, mechanism: ContactMechanism) -> None:
         self._asked, self._mechanism = request, mechanism
         values = mechanism.values(request.values)
-        lifting = own_events(request.system).lifts
-        stop = {name: text for name, text in request.stop.items() if name not in lifting}
+        own = own_events(request.system)
+        stop = {
+            name: text
+            for name, text in request.stop.items()
+            if name not in own.lifts and name not in own.limits
+        }
         self._request = request._replace(system=mechanism.rolling, values=values, stop=stop)
         self._automaton = Automaton(mechanism, values, request.rtol, request.atol)
         self._values = self._automaton.values
@@ -158,7 +162,9 @@ class _ContactRun:
         self._law = np.zeros(0) if plan.generator is None else plan.generator.start
         self._done, self.counts = 0, [0, 0, 0]
         self._parts: list[ContactPart] = []
-        self._begun: list[tuple[float, tuple[str, ...]]] = []  # segments: from when, in which states
+        self._begun: list[
+            tuple[float, tuple[str, ...]]
+        ] = []  # segments: from when, in which states
         self._steps: list[float] = []  # times of events
         self._impacts: list[tuple[float, float]] = []
         self.events: list[ContactEvent] = []
@@ -538,7 +544,7 @@ class _ContactRun:
             "work": work,
             "contact": "coulomb",
             "contact_events": tuple(self.events),
-            "extra": {**run.extra, **self._sources(run.t, numbers, reactions)},
+            "extra": {**self._in_space(run.extra), **self._sources(run.t, numbers, reactions)},
             "notes": (*run.notes, *self.start.notes, *self._notes(run.t)),
             "multipliers": self._reactions(numbers) if reactions else None,
         }
@@ -548,6 +554,11 @@ class _ContactRun:
                 f"{Ending.CONTACTS.value[:-1]}: {self.stuck}. (t = {self._t:.9g} s)"
             )
         return run.replaced(**changes)
+
+    def _in_space(self, columns: Mapping[str, Any]) -> Sources:
+        """Columns without contact points of what acts within joints."""
+        none = {f"{name}.contact_{axis}" for name in self._mechanism.elements for axis in "xyz"}
+        return {name: source for name, source in columns.items() if name not in none}
 
     def _keep_last(self) -> None:
         """Make the last state that was reached the last sample, if the run ended early."""
@@ -661,12 +672,7 @@ class _ContactRun:
 
         def find() -> Array:
             return np.concatenate(
-                [
-                    p.system.input_powers.map(
-                        p.t, p.x, p.inputs, p.values
-                    )
-                    for p in self._parts
-                ]
+                [p.system.input_powers.map(p.t, p.x, p.inputs, p.values) for p in self._parts]
             )
 
         power = LazyValue(find)
@@ -681,9 +687,7 @@ class _ContactRun:
         def find() -> Array:
             return np.concatenate(
                 [
-                    output_function(request, p.system).map(
-                        p.t, p.x, p.inputs, p.values
-                    )
+                    output_function(request, p.system).map(p.t, p.x, p.inputs, p.values)
                     for p in self._parts
                 ]
             )
@@ -696,6 +700,8 @@ class _ContactRun:
         notes = []
         for k, contact in enumerate(self._mechanism.contacts):
             for state, verb in ((SLIDES, "slid"), (OFF, "was off the ground")):
+                if state == OFF and contact.name in self._mechanism.is_met:
+                    continue  # it is met now and then, and else apart
                 spans = self._spans(k, state)
                 if state == SLIDES and not self._automaton.mu[k]:
                     continue
@@ -743,13 +749,19 @@ def _joined(parts: list[ContactPart]) -> list[ContactPart]:
             found.append([part])
     joined = []
     for some in found:
-        if len(some) > 1:
-            each = ("values", "t", "y", "inputs", "crossings", "work")
-            more: dict[str, Array] = {
-                name: np.concatenate([getattr(part, name) for part in some]) for name in each
-            }
-            some = [some[-1]._replace(**more)]
-        joined += some
+        if len(some) == 1:
+            joined += some
+            continue
+        joined.append(
+            some[-1]._replace(
+                values=np.concatenate([part.values for part in some]),
+                t=np.concatenate([part.t for part in some]),
+                y=np.concatenate([part.y for part in some]),
+                inputs=np.concatenate([part.inputs for part in some]),
+                crossings=np.concatenate([part.crossings for part in some]),
+                work=np.concatenate([part.work for part in some]),
+            )
+        )
     return joined
 
 

@@ -49,6 +49,7 @@ from noslip.model import (
     Model,
     Parameter,
     Quantity,
+    joint_elements,
     number,
 )
 
@@ -101,10 +102,9 @@ class ContactFriction(AbstractForce):
         speed = ca.sqrt(sum((v**2 for v in slips.values()), ca.SX(0)) + guided)
         along = dict(zip(WAYS, (ca.cos(angle), ca.sin(angle)), strict=True))
         d = {w: guided * along[w] + (1 - guided) * slips[w] / speed for w in ways}
-        grip = read.scalar(self.friction) * loads.load(row)
-        force = sum((-grip * scale[w] * d[w] * moving.directions[w] for w in ways), ca.SX.zeros(3))
-        for body, sign in ((contact.body, 1.0), (contact.plane.body, -1.0)):
-            loads.push_at(DISSIPATIVE, body, moving.point, sign * force)
+        load = contact.given_load()
+        grip = read.scalar(self.friction) * (loads.load(row) if load is None else read.scalar(load))
+        push(loads, contact, moving, {w: -grip * scale[w] * d[w] for w in ways})
         loads.evolve(
             f"{self.contact}.friction_loss",
             grip * sum((d[w] * slips[w] for w in ways), ca.SX(0)),
@@ -181,6 +181,17 @@ def _losses(model: Model, names: set[str]) -> tuple[FrictionLoss, ...]:
                 FrictionLoss(name=f"{name}.loss", force=one, state=f"{name}.friction_loss")
             )
     return tuple(found)
+
+
+def push(loads: Any, contact: AbstractContact, moving: Any, forces: dict[str, Any]) -> None:
+    """Apply forces along the ways of a contact to both bodies, or along the speed of a joint."""
+    joint, speed = contact.joint
+    if joint:
+        loads.along_speed(DISSIPATIVE, speed, forces[LONGITUDINAL])
+        return
+    force = sum((f * moving.directions[w] for w, f in forces.items()), ca.SX.zeros(3))
+    for body, sign in ((contact.body, 1.0), (contact.plane.body, -1.0)):
+        loads.push_at(DISSIPATIVE, body, moving.point, sign * force)
 
 
 def scales(law: ContactFriction, read: Any) -> tuple[ca.SX, ca.SX]:
@@ -321,8 +332,9 @@ class ContactMechanism:
         model = system.model
         _check(system)
         names = {p.name for p in model.parameters}
+        elements, replaced = joint_elements(model)
         # walls and stops that the model only meets have rows like all others here
-        contacts = tuple(c.met() for c in model.contacts)
+        contacts = (*(c.met() for c in model.contacts), *elements)
         judged = [c for c in contacts if _is_judged(c)]
         extra = [
             Parameter(name=f"{c.name}.{key}", value=value, unit="1")
@@ -346,6 +358,11 @@ class ContactMechanism:
             for c in judged
             if (mu := c.coulomb().friction) is not None
         )
+        model = dataclasses.replace(
+            model, forces=tuple(f for f in model.forces if f not in replaced)
+        )
+        #: Stops and bearings, which have no place in space.
+        self.elements = tuple(element.name for element in elements)
         self.num_own = len(model.parameters)
         self.model: Model = dataclasses.replace(
             model,
@@ -355,7 +372,7 @@ class ContactMechanism:
             scenario=None,
         )
         formulation = system.equations.formulation
-        self.is_met = {c.name for c in model.contacts if c.is_met}
+        self.is_met = {c.name for c in (*model.contacts, *elements) if c.is_met}
         apart = tuple(
             sorted(
                 f"{c.name}.{way}"
@@ -366,6 +383,7 @@ class ContactMechanism:
         )
         traced = trace(self.model, released=apart)
         self.rolling = System(equations=formulation.fill(traced), folded=system.folded)
+        self._given_loads = {c.name: load for c in judged if (load := c.given_load()) is not None}
         self.contacts = self._described(judged)
         self._places = {p.name: k for k, p in enumerate(self.model.parameters)}
 
@@ -380,7 +398,7 @@ class ContactMechanism:
             if c.name in self.is_met:
                 found.append(Contact(c.name, _free_ways(self.rolling, c), True))
                 continue
-            if row not in rows and c.name not in carried:
+            if row not in rows and c.name not in carried and c.given_load() is None:
                 raise SimulationError(
                     f"contact '{c.name}' has friction and no load that is known",
                     f"contacts of model '{self.model.name}'",
@@ -459,7 +477,11 @@ class ContactMechanism:
                 guards[k, "lands"] = found.height + GAP_SLACK
                 columns += [*slip, ca.SX(0), ca.SX(0), ca.SX(0)]
                 continue
-            load, law = eq.contact_load(contact.name), frictions.get(contact.name)
+            law, given_load = frictions.get(contact.name), self._given_loads.get(contact.name)
+            if given_load is None:
+                load = eq.contact_load(contact.name)
+            else:
+                load = kin.reader.scalar(given_load)
             mu = static = ca.SX(0) if law is None else kin.reader.scalar(law.friction)
             scale = (ca.SX(1), ca.SX(1)) if law is None else scales(law, kin.reader)
             if (holds := laws[contact.name].static_friction) is not None:
@@ -499,7 +521,8 @@ class ContactMechanism:
                     guards[k, "clears"] = ca.if_else(mu > 0, (1 - guided) * clears + guided, 1)
                     near = speed - gate
                     guards[k, "nears"] = ca.if_else(mu > 0, (1 - guided) * near + guided, 1)
-            guards[k, "lifts"] = load
+            if given_load is None:
+                guards[k, "lifts"] = load
             columns += [*slip, load, *force]
         for axle, parts in axles.items():
             room = sum((ca.sqrt(ca.fmax(r, 0)) for r, _ in parts), ca.SX(0))
@@ -586,7 +609,10 @@ class ContactMechanism:
         if not all(contact.lifts for contact in self.contacts):
             eq = self.rolling.equations.formulation.fill(kin)
             for k, contact in enumerate(self.contacts):
-                if not contact.lifts:
+                given_load = self._given_loads.get(contact.name)
+                if given_load is not None:
+                    loads[k] = kin.reader.scalar(given_load)
+                elif not contact.lifts:
                     loads[k] = eq.contact_load(contact.name)
         slopes = ca.jacobian(loads, pushes)
         slopes[:, ::3] += ca.jacobian(loads, given_loads)
@@ -639,9 +665,7 @@ class _Push(AbstractForce):
     def apply(self, loads: Any) -> None:
         contact = loads.contact(self.contact)
         moving = loads.sliding(contact)
-        force = sum((self.force[k] * moving.directions[w] for k, w in enumerate(WAYS)), ca.SX(0))
-        for body, sign in ((contact.body, 1.0), (contact.plane.body, -1.0)):
-            loads.push_at(DISSIPATIVE, body, moving.point, sign * force)
+        push(loads, contact, moving, {w: self.force[k] for k, w in enumerate(WAYS)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -706,7 +730,7 @@ def _check(system: System) -> None:
             where,
             "use a formulation that follows d'Alembert's principle",
         )
-    contacts = [c.met() for c in system.model.contacts]
+    contacts = [*(c.met() for c in system.model.contacts), *joint_elements(system.model)[0]]
     for contact in contacts:
         if contact.is_wheel and not _is_judged(contact):
             raise SimulationError(
@@ -718,7 +742,8 @@ def _check(system: System) -> None:
         raise SimulationError(
             "no contact has friction or may lift",
             where,
-            'write friction = … at its rolling contacts, or leave out contact="coulomb"',
+            "write friction = … at its rolling contacts, or limits = … at joints, or leave out "
+            'contact="coulomb"',
         )
 
 
