@@ -38,7 +38,7 @@ WIDTHS = {
     "base": 59,
     "algebra": 37,
     "expressions": 36,
-    "model": 105,
+    "model": 106,
     "kinematics": 25,
     "formulations": 25,
     "engines": 42,

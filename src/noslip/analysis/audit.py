@@ -143,6 +143,8 @@ class Audit:
         load is known; NaN without any.
     unsupported : moments that planar joints hold and wheels cannot.
     notes : remarks on what was left out.
+    contact : law of the contacts of the run. By ``coulomb`` it says what happened: `use` of a wheel
+        is the fraction of its own friction, `slide` how fast it slid.
     """
 
     model: str
@@ -152,6 +154,7 @@ class Audit:
     required: Array = field(repr=False)
     unsupported: tuple[Unsupported, ...]
     notes: tuple[str, ...]
+    contact: str = "ideal"
 
     def __getitem__(self, name: str) -> WheelAudit:
         """The wheel or blade of that name."""
@@ -179,7 +182,8 @@ class Audit:
         """Intervals in which tires use all of their own limits."""
         found: list[Failure] = []
         for wheel in self.wheels:
-            for interval in _intervals(wheel.use >= FULL):
+            # what rolls may use nearly all of its friction
+            for interval in _intervals((wheel.use >= FULL) & (wheel.slide != 0.0)):
                 worst = interval.start + int(np.argmax(wheel.slide[interval]))
                 found.append(
                     Failure(
@@ -253,6 +257,9 @@ class Audit:
         without a friction coefficient, where loads are not known, or where nothing is held along
         the ground.
         """
+        if self.contact != "ideal":
+            is_off = any(bool(np.any(wheel.normal <= 0.0)) for wheel in self.judged)
+            return "fails" if self.slides or is_off else "holds"
         friction = np.full(len(self.t), np.nan if self.friction is None else self.friction)
         cases = verdict_cases(self.wheels, self.required, friction)
         # samples that are left out say nothing, unless there are no others
@@ -338,16 +345,88 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     ------
     SimulationError : for a negative friction coefficient, a run of another model, or vakonomic
         equations, whose multipliers are no forces of the ground.
+
+    Notes
+    -----
+    Of a run with ``contact="coulomb"`` the audit says what happened, by the friction of each of its
+    contacts: what slid, how fast, and what those that rolled had to spare.
     """
     require_system("audit", system)
     if friction is not None and (is_truth(friction) or not 0 <= friction < np.inf):
         raise bad_friction(system, friction)
     check_formulation(system)
+    if run.contact != "ideal":
+        return _audit_of_coulomb(system, run, friction)
     system = simulated_system(system, run, "audit(system, run)")
     if friction is None:
-        given = [mu for c in system.model.contacts if (mu := c.coulomb().friction) is not None]
+        wheels = [c for c in system.model.contacts if c.is_wheel]
+        given = [mu for c in wheels if (mu := c.coulomb().friction) is not None]
         friction = min((number(mu, run.parameters) for mu in given), default=None)
     return audit_forces(system, contact_forces(system, run), run.t, friction)
+
+
+def _audit_of_coulomb(system: System, run: Trajectory, friction: float | None) -> Audit:
+    """What happened to the contacts of a run by Coulomb's law."""
+    where = "audit(system, run)"
+    if run.model != system.model:
+        raise SimulationError(
+            f"the run is of model '{run.model.name}', the system of '{system.model.name}'",
+            where,
+            "give the system that was simulated",
+        )
+    if friction is not None:
+        raise SimulationError(
+            "the contacts of this run have slid and rolled by friction of their own",
+            where,
+            "leave friction out",
+        )
+    t, wheels, unknown = run.t, [], np.full(len(run.t), np.nan)
+    for contact in run.model.contacts:
+        law = contact.coulomb()
+        if f"{contact.name}.contact" not in run.extra or law.friction is None:
+            continue
+        slides = run[f"{contact.name}.contact"] == 1.0
+        mu = number(law.friction, run.parameters)
+        held = mu if law.static_friction is None else number(law.static_friction, run.parameters)
+        use, load = run[f"{contact.name}.grip"], run[f"{contact.name}.load"]
+        # where it depends on the direction, friction along the heading stands for it
+        demand = use * np.where(slides, mu, held)
+        forces = [
+            run[name] if run.multipliers is not None and name in rows else unknown
+            for rows in ({f"reaction.{row}" for row in run.rows},)
+            for part in (LONGITUDINAL, LATERAL)
+            for name in (f"reaction.{contact.name}.{part}",)
+        ]
+        wheels.append(
+            WheelAudit(
+                name=contact.name,
+                body=contact.body,
+                kind="wheel" if contact.is_wheel else "blade",
+                load_from="law",
+                grip_from="law",
+                is_held=False,
+                longitudinal=forces[0],
+                lateral=forces[1],
+                normal=load,
+                demand=demand,
+                longitudinal_range=np.stack([forces[0]] * 2, axis=-1),
+                lateral_range=np.stack([forces[1]] * 2, axis=-1),
+                normal_range=np.stack([load] * 2, axis=-1),
+                demand_range=np.stack([demand] * 2, axis=-1),
+                use=use,
+                slide=run[f"{contact.name}.slip"],
+            )
+        )
+    return Audit(
+        model=run.model.name,
+        t=t,
+        friction=None,
+        wheels=tuple(wheels),
+        required=unknown,
+        unsupported=(),
+        notes=(),
+        contact=run.contact,
+    )
 
 
 def touches_ground(system: System) -> bool:
@@ -755,6 +834,8 @@ def audit_lines(audit: Audit) -> list[str]:
     """Lines of the audit: demands and loads, then the verdict."""
     if not audit.wheels:
         return [_line("no slip", "nothing rolls or skates: the model has no contacts")]
+    if audit.contact != "ideal":
+        return _coulomb_lines(audit)
     lines = [*_demand_lines(audit), *_tire_lines(audit), *_blade_lines(audit)]
     for moment in audit.unsupported:
         size, k = largest(moment.moment)
@@ -767,6 +848,32 @@ def audit_lines(audit: Audit) -> list[str]:
         )
     lines += [_line("note", note) for note in audit.notes]
     return lines + _slip_lines(audit) + _lift_lines(audit)
+
+
+def _coulomb_lines(audit: Audit) -> list[str]:
+    """What each contact of a run by Coulomb's law did, and the verdict."""
+    lines, failed = [], []
+    for wheel in audit.wheels:
+        slides, is_off = wheel.slide > 0.0, wheel.normal <= 0.0
+        rolls = ~slides & ~is_off
+        texts = []
+        if np.any(slides):
+            speed, k = largest(wheel.slide)
+            texts.append(f"slid, at {speed:.3g} m/s at most (t = {audit.t[k]:.4g} s)")
+        if np.any(is_off):
+            texts.append("was off the ground")
+        if np.any(rolls):
+            most, k = largest(np.where(rolls, wheel.use, np.nan))
+            texts.append(
+                f"rolled with {100 * max(1.0 - most, 0.0):.3g} % of its friction to spare at least "
+                f"(t = {audit.t[k]:.4g} s)"
+            )
+        lines.append(_line("contact grip", f"{wheel.name} {'; it '.join(texts)}"))
+        failed += [wheel.name] if np.any(slides) else []
+    lifted = [w.name for w in audit.wheels if np.any(w.normal <= 0.0)]
+    said = [f"{', '.join(names)} {verb}" for names, verb in ((failed, "slid"), (lifted, "lifted"))
+            if names]  # fmt: skip
+    return [*lines, _line("no slip", f"fails: {'; '.join(said)}" if said else "holds")]
 
 
 def _line(label: str, text: str) -> str:
@@ -943,7 +1050,7 @@ def audit_data(audit: Audit, samples: bool) -> dict[str, object]:
     data: dict[str, object] = {
         "friction": audit.friction,
         "verdict": audit.verdict,
-        "headline": _headline(audit) if audit.judged else None,
+        "headline": _headline(audit) if audit.judged and audit.contact == "ideal" else None,
         "required_friction": finite_or_none(required),
         "required_friction_time": finite_or_none(float(audit.t[k])) if len(audit.t) else None,
         "wheels": {wheel.name: _wheel_data(wheel, audit.t) for wheel in audit.wheels},

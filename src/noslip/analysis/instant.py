@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noslip.analysis.reactions import unknown_notes
+from noslip.analysis.reactions import contact_notes, unknown_notes
 from noslip.analysis.stacked import (
     at_variant,
     interpret_rows,
@@ -400,7 +400,7 @@ def _instant_function(
             places={name: slice(first, end) for name, first, end in places},
             bearing=tuple(kin.rows[k].name for k in bearing_rows(system)),
             units=units | Outputs(outputs).units(system),
-            notes=unknown_notes(kin),
+            notes=(*unknown_notes(kin), *contact_notes(kin.model)),
         )
 
     return system.cached(("instants", tuple(outputs.items()), device, is_single), make)

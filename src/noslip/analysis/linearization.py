@@ -44,6 +44,7 @@ from noslip.analysis.local_coordinates import (
     moving_axes,
 )
 from noslip.analysis.modes import NEUTRAL, Mode, modes_of, modes_text, state_groups
+from noslip.analysis.reactions import assumed_contacts, contact_lines
 from noslip.analysis.stacked import (
     StackedFunction,
     local_expressions,
@@ -107,6 +108,7 @@ class Linearization:
     named_modes : names that the model gives to modes.
     turning : angles that turn steadily, and with them the axes of other states → rate, rad/s; what
         swings at f Hz in these axes, in the world swings at f ± rate/2π.
+    contacts : state in which contacts that may slip are taken, ``rolls`` or ``off``, by name.
     """
 
     model: str
@@ -129,6 +131,7 @@ class Linearization:
     law_states: tuple[Quantity, ...] = ()
     named_modes: tuple[NamedMode, ...] = field(default=(), repr=False)
     turning: dict[str, float] = field(default_factory=dict)
+    contacts: dict[str, str] = field(default_factory=dict)
 
     @property
     def states(self) -> tuple[Quantity, ...]:
@@ -162,6 +165,7 @@ class Linearization:
             lines.append(f"  dependent  {', '.join(c.name for c in self.dependent)}")
         if self.ignored:
             lines.append(f"  ignored    {', '.join(c.name for c in self.ignored)}")
+        lines += contact_lines(self.contacts)
         return "\n".join([*lines, *self.axes_notes, *modes_text(self.modes)])
 
     @property
@@ -188,6 +192,7 @@ class Linearization:
             "dependent": [c.name for c in self.dependent],
             "ignored": [c.name for c in self.ignored],
             "turning": self.turning,
+            "contacts": self.contacts,
             "about": self.values,
             "residual": self.residual,
             "A": self.A.tolist(),
@@ -455,6 +460,7 @@ def linearize_point(
     order = np.lexsort((-values.imag, -values.real))
     return Linearization(
         model=point.system.model.name,
+        contacts=assumed_contacts(point.system.model),
         coordinates=tuple(chart.coordinates[matter[k]] for k in free),
         speeds=chart.speeds,
         inputs=point.system.inputs,

@@ -107,6 +107,28 @@ class SampledMotion(NamedTuple):
         return SampledMotion(t, q, v, inputs, rest, values, self.is_one)
 
 
+def assumed_contacts(model: Model) -> dict[str, str]:
+    """State in which an analysis takes each contact that may slip or is only met."""
+    return {
+        c.name: "off" if c.is_met else "rolls"
+        for c in model.contacts
+        if c.is_met or c.coulomb().friction is not None
+    }
+
+
+def contact_lines(contacts: dict[str, str]) -> list[str]:
+    """The line of a text that says of which contact states it speaks."""
+    listed = ", ".join(f"{name} {state}" for name, state in contacts.items())
+    return [f"  contacts   {listed}"] if listed else []
+
+
+def contact_notes(model: Model) -> tuple[str, ...]:
+    """The note that says in which contact states accelerations and reactions are."""
+    found = assumed_contacts(model)
+    names = ", ".join(f"'{name}'" for name, state in found.items() if state == "rolls")
+    return (f"contacts that may slip are taken to roll: {names}",) if names else ()
+
+
 def check_holds(run: Trajectory, where: str) -> None:
     """Refuse a run whose contacts did not hold, for what is computed as if they did."""
     if run.contact != "ideal":

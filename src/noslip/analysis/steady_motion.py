@@ -55,6 +55,7 @@ from noslip.analysis.local_coordinates import (
     check_no_costates,
     moving_axes,
 )
+from noslip.analysis.reactions import assumed_contacts, contact_lines
 from noslip.analysis.stacked import (
     LocalExpressions,
     StackedFunction,
@@ -105,6 +106,7 @@ class SteadyMotion:
     residual : largest part of (1) to (4) that is left.
     family : number of parameters of the family of steady motions around it; 0 if it is the only one
         near that has the given values.
+    contacts : state in which contacts that may slip are taken, ``rolls`` or ``off``, by name.
     """
 
     model: str
@@ -115,6 +117,7 @@ class SteadyMotion:
     units: dict[str, str]
     residual: float
     family: int
+    contacts: dict[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         """The motion for people."""
@@ -131,6 +134,7 @@ class SteadyMotion:
         lines = [f"{self.model}: a steady motion", *table("what stays", self.values)]
         lines += table("rates of what moves, at the start", self.rates) if self.rates else []
         lines += table("inputs", self.inputs) if self.inputs else []
+        lines += contact_lines(self.contacts)
         lines.append(f"residual {self.residual:.2g}")
         if self.family:
             few = f"{self.family} parameter{'s' if self.family > 1 else ''}"
@@ -147,6 +151,7 @@ class SteadyMotion:
             "units": self.units,
             "residual": self.residual,
             "family": self.family,
+            "contacts": self.contacts,
         }
 
     def __repr__(self) -> str:
@@ -185,6 +190,7 @@ class SteadyBatch(VariantResults):
     position_residual : (n,) largest holonomic row that is left.
     residual : (n,) largest condition that is left.
     family : (n,) parameters of the family around each motion; −1 where none was found.
+    contacts : as of a single one.
     time : s, of the states.
     """
 
@@ -201,6 +207,7 @@ class SteadyBatch(VariantResults):
     position_residual: Array = field(repr=False)
     residual: Array = field(repr=False)
     family: NDArray[np.int64] = field(repr=False)
+    contacts: dict[str, str] = field(default_factory=dict, repr=False)
     time: float
 
     def __getitem__(self, k: int) -> SteadyMotion:
@@ -236,6 +243,7 @@ class SteadyBatch(VariantResults):
             units={name: self.units[name] for name in (*values, *rates, *inputs)},
             residual=float(self.residual[k]),
             family=int(self.family[k]),
+            contacts=self.contacts,
         )
 
     def columns(self) -> dict[str, tuple[NDArray[Any], str]]:
@@ -800,6 +808,7 @@ class _Motions:
         t = np.full(variants.count, self._task.time)
         return SteadyBatch(
             model=system.model.name,
+            contacts=assumed_contacts(system.model),
             count=variants.count,
             variants=variants,
             is_found=self.is_found,

@@ -204,6 +204,8 @@ def write_output(
     if output.as_json:
         return json_text(RunSummary(run, command, found).to_json() | {"folder": str(target)}), found
     lines = [RunSummary(run).text()]
+    if output.audit and run.contact != "ideal" and len(run.t):
+        lines.append(ns.audit(system, run).text())
     if run.path_errors is not None:
         lost = ", lost" if run.path_errors.lost else ""
         lines.append(f"  path                 {run.covered()}{lost}")

@@ -201,3 +201,41 @@ def test_files_say_all_of_it(tmp_path):
         path = tmp_path / f"{model.name}.toml"
         path.write_text(model_to_toml(model))
         assert ns.load(path) == model
+
+
+def test_the_audit_of_such_a_run_says_what_happened():
+    """What slid, and what those that rolled had to spare, against reactions over loads."""
+    system = ns.compile(ns.derive(ns.load("split-friction-robot")))
+    run = ns.run_scenario(system, reactions=True)
+    audit = ns.audit(system, run)
+    assert audit.verdict == "fails"
+    (slide,) = audit.slides
+    slips, grips = (event.time for event in run.contact_events)
+    assert slide.wheel == "left"
+    assert slips <= slide.start < slips + 0.006
+    assert grips - 0.006 < slide.end <= grips
+    for name, mu in (("left", 0.08), ("right", 0.7)):
+        force = np.hypot(*(run[f"reaction.{name}.{way}"] for way in ("longitudinal", "lateral")))
+        np.testing.assert_allclose(audit[name].demand, force / run[f"{name}.load"], atol=1e-10)
+        np.testing.assert_allclose(audit[name].use, audit[name].demand / mu, rtol=1e-12)
+    spare = 100 * (1 - audit["right"].use.max())
+    assert f"right rolled with {spare:.3g} % of its friction to spare" in audit.text()
+    slow = ns.audit(system, ns.run_scenario(system, changes={"torque": 0.3}))
+    assert slow.verdict == "holds"
+    with pytest.raises(ns.NoslipError, match="friction of their own"):
+        ns.audit(system, run, friction=0.5)
+
+
+def test_analyses_say_of_which_contact_states_they_speak():
+    system = ns.compile(ns.derive(ns.load("split-friction-robot")))
+    rolls = {"left": "rolls", "right": "rolls"}
+    given, motors = {"base.vx": 0.5, "base.rate": 0.0}, ["left.torque", "right.torque"]
+    straight = ns.steady(system, given=given, find=motors)
+    assert straight.contacts == rolls
+    about = ns.linearize(system, straight.start, inputs=straight.inputs)
+    assert about.contacts == about.to_json()["contacts"] == rolls
+    assert "left rolls, right rolls" in about.text()
+    assert "left rolls, right rolls" in straight.text()
+    assert any("taken to roll: 'left'" in note for note in ns.evaluate(system, {}).notes)
+    plain = ns.compile(ns.derive(ns.load("agv")))
+    assert ns.evaluate(plain, {}).notes == ()
