@@ -190,7 +190,7 @@ class SteadyBatch(VariantResults):
     position_residual : (n,) largest holonomic row that is left.
     residual : (n,) largest condition that is left.
     family : (n,) parameters of the family around each motion; −1 where none was found.
-    contacts : as of a single one.
+    contacts : contact states, as of a single one.
     time : s, of the states.
     """
 

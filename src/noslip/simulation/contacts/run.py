@@ -107,7 +107,7 @@ class _SegmentCode(NamedTuple):
 
     Parameters
     ----------
-    labels : what each guard is, in the order of `watched`.
+    labels : contact and meaning of each guard, in the order of `watched`.
     absolute : tolerances.
     """
 
