@@ -281,7 +281,7 @@ def test_scenarios_and_folders_know_the_law(tmp_path, balls):
     assert again.contact == "coulomb"
     assert again.contact_events == run.contact_events
     assert len(run.contact_events) == 1
-    with pytest.raises(ns.SimulationError, match="slide and lift"):
+    with pytest.raises(ns.SimulationError, match="friction of their own"):
         ns.audit(system, run, 0.5)
     ideal = ns.run_scenario(system, contact="ideal", changes={"ball.wy": 20.0})
     # without a coefficient of the ground the audit takes that of the contact
