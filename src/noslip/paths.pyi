@@ -21,7 +21,7 @@ from .control.curves import (
     Nurbs as Nurbs,
     path_from_csv as path_from_csv,
 )
-from .control.shortest_paths import (
+from .control.curves import (
     Dubins as Dubins,
     ReedsShepp as ReedsShepp,
 )

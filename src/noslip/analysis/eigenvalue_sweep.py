@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.feedback import StateInputs, depends_on_state
-from noslip.analysis.linearization import Linearization, linearize, linearize_batch
+from noslip.analysis.linearization import (
+    Linearization,
+    StateInputs,
+    depends_on_state,
+    linearize,
+    linearize_batch,
+)
 from noslip.analysis.modes import SweptMode, neutral_bound, state_groups, swept_modes
 from noslip.analysis.scenario import split_changes
 from noslip.analysis.steady_motion import steady

@@ -13,6 +13,7 @@ from noslip.control.curves import (
     Catenary,
     Circle,
     Clothoid,
+    Dubins,
     Ellipse,
     FigureEight,
     Graph,
@@ -20,6 +21,7 @@ from noslip.control.curves import (
     Nurbs,
     Parametric,
     Polyline,
+    ReedsShepp,
     Sine,
     Spline,
 )
@@ -36,7 +38,6 @@ from noslip.control.path_geometry import (
     stretch,
     tangent,
 )
-from noslip.control.shortest_paths import Dubins, ReedsShepp
 from noslip.engines.native import compile_native
 from noslip.engines.program import trace_program
 

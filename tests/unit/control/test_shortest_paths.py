@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.control.curves import PIECES, shortest_words
 from noslip.control.path_geometry import heading, length
-from noslip.control.shortest_paths import PIECES, shortest_words
 
 
 def driven(turns, lengths):
