@@ -27,7 +27,7 @@ from noslip.engines.program import Program
 from noslip.simulation.batches.batch import BatchMotions
 from noslip.simulation.batches.batch_request import read_batch
 from noslip.simulation.native_run import NativeLoop
-from noslip.simulation.segments import SegmentBasis
+from noslip.simulation.samples import SegmentBasis
 from right_hand_side import NUM_ROWS, generic_rows
 
 LANES = 8

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 import noslip as ns
-from noslip.base.atomic import write_atomically
+from noslip.base.files import write_atomically
 from noslip.scene.assembly import frames, scene
 from noslip.scene.cameras import camera
 from noslip.scene.film import Film

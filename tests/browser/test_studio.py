@@ -28,7 +28,7 @@ from noslip.studio.choice import (
     read_link,
     write_link,
 )
-from noslip.studio.runs import Cancel, perform
+from noslip.studio.session import Cancel, perform
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from limits import largest_file, snapshot
 
 import noslip as ns
-from noslip.base.atomic import MANIFEST
+from noslip.base.files import MANIFEST
 from noslip.show.plots.painting import FigureFile
 
 

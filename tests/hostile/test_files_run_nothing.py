@@ -35,14 +35,14 @@ ALLOWED = {
     ("base/families.py", "spec_from_file_location"): "load_plugin",
     ("base/families.py", "exec_module"): "load_plugin",
     ("cli/options.py", "load_plugin"): "the command line",
-    ("sweeps/sweep_request.py", "load_plugin"): "the call of ns.sweep",
-    ("sweeps/sweep_request.py", "find_function"): "the call of ns.sweep",
+    ("sweeps/store.py", "load_plugin"): "the call of ns.sweep",
+    ("sweeps/store.py", "find_function"): "the call of ns.sweep",
     ("sweeps/execute.py", "load_plugin"): "the call of ns.sweep, by the message of its client",
     ("sweeps/tasks.py", "load_plugin"): "the call of ns.sweep",
     ("sweeps/tasks.py", "import_module"): "the call of ns.sweep",
     ("sweeps/tasks.py", "find_function"): "the call of ns.sweep",
     ("engines/cuda_driver.py", "CDLL"): "the driver of the card",
-    ("base/atomic.py", "CDLL"): "the C library",
+    ("base/files.py", "CDLL"): "the C library",
     ("scene/film.py", "Popen"): "ffmpeg",
 }
 #: Modules that make objects of bytes, which may run anything.

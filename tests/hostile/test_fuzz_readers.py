@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import noslip as ns
-from noslip.base.atomic import foreign, read_manifest
+from noslip.base.files import foreign, read_manifest
 from noslip.bridges.mesh_files import facets_of
 from noslip.expressions import arithmetic as expressions
 from noslip.model.files import parse_model

@@ -10,8 +10,9 @@ import time
 
 import pytest
 
-from noslip.base import atomic
-from noslip.base.atomic import (
+from noslip.base import files
+from noslip.base.errors import StorageError
+from noslip.base.files import (
     ABANDONED,
     MANIFEST,
     hidden_name,
@@ -22,7 +23,6 @@ from noslip.base.atomic import (
     temporary_folder,
     write_atomically,
 )
-from noslip.base.errors import StorageError
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
@@ -83,7 +83,7 @@ def test_the_longest_names_can_be_written(tmp_path):
 LEAVES = """
 import os, signal, sys
 from pathlib import Path
-from noslip.base.atomic import temporary_folder, write_atomically
+from noslip.base.files import temporary_folder, write_atomically
 
 def write(path):
     path.write_text("half")
@@ -115,7 +115,7 @@ def test_what_a_killed_process_leaves_is_removed_once_it_is_gone(tmp_path):
 
 def test_what_another_system_left_is_removed_after_a_day(tmp_path):
     own = hidden_name(tmp_path / "run")
-    other = own.with_name(own.name.replace(atomic._system(), "01234567"))
+    other = own.with_name(own.name.replace(files._system(), "01234567"))
     other.write_text("half")
     remove_stale(tmp_path)
     assert other.exists()
@@ -155,7 +155,7 @@ def contents(folder):
 def exchange(request, monkeypatch):
     """With and without the system call that exchanges two folders."""
     if not request.param:
-        monkeypatch.setattr(atomic, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(files, "_exchange", lambda one, other: False)
 
 
 def test_a_folder_is_never_replaced_unasked(tmp_path):
@@ -227,9 +227,9 @@ def test_a_kill_between_two_renames_loses_nothing(tmp_path, monkeypatch, step):
         return step
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic, "_exchange", lambda one, other: False)
+        patch.setattr(files, "_exchange", lambda one, other: False)
         for name in ("rename", "link"):
-            patch.setattr(atomic.os, name, dying(getattr(os, name)))
+            patch.setattr(files.os, name, dying(getattr(os, name)))
         with pytest.raises(Killed):
             publish_folder(made(tmp_path, a="2"), target, replace=True)
     for path in tmp_path.iterdir():  # as of a process that is gone

@@ -9,7 +9,7 @@ from .cartesian import (
     COMPONENTS as COMPONENTS,
     frame_twist as frame_twist,
 )
-from .contact_loads import (
+from .reactions import (
     contact_forces as contact_forces,
 )
 from .instant import (

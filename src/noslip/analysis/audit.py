@@ -5,7 +5,7 @@ no pull. From the reactions along a run the audit takes the load N, the longitud
 force and the friction demand |F_t| / N of every wheel, and compares them with the ground.
 
 Where equilibrium leaves the split of forces between wheels open, three numbers stand side by side:
-that of the least-norm split, its range over the splits that count (`contact_loads.py`), and the
+that of the least-norm split, its range over the splits that count (`reactions.py`), and the
 friction coefficient below which no split whatsoever holds.
 
 A tire has a law of its own: it is judged by what it uses of its own limit, and its force, like that
@@ -24,10 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noslip.analysis.contact_loads import (
+from noslip.analysis.instant import check_time
+from noslip.analysis.reactions import (
     SMALL,
     ContactForces,
     SampledGrip,
+    SampledMotion,
     Unsupported,
     contact_forces,
     contact_forces_at,
@@ -35,10 +37,9 @@ from noslip.analysis.contact_loads import (
     independent_directions,
     least_friction,
     rounding,
+    simulated_system,
     split_ranges,
 )
-from noslip.analysis.instant import check_time
-from noslip.analysis.reactions import SampledMotion, simulated_system
 from noslip.base import Array, SimulationError, counted, finite_or_none, is_truth, nearest
 from noslip.engines import System, require_system
 from noslip.model import LATERAL, LONGITUDINAL, NORMAL, number

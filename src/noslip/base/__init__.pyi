@@ -6,7 +6,7 @@ from .arguments import (
     finite_or_none as finite_or_none,
     is_truth as is_truth,
 )
-from .atomic import (
+from .files import (
     absolute as absolute,
     made_parents as made_parents,
     remove_stale as remove_stale,
@@ -64,7 +64,7 @@ from .progress import (
 from .public import (
     lend as lend,
 )
-from .reading import (
+from .files import (
     LARGEST as LARGEST,
     check_hdf5_heaps as check_hdf5_heaps,
     check_plain as check_plain,

@@ -59,9 +59,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Literal, TypeVar
 
-from noslip.base.atomic import absolute, write_atomically
 from noslip.base.errors import Fault, ModelError, NoslipError, nearest
-from noslip.base.reading import read_bytes
+from noslip.base.files import absolute, read_bytes, write_atomically
 
 #: Group of the entry points of installed plugins.
 ENTRY_POINTS = "noslip"

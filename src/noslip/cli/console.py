@@ -265,7 +265,7 @@ class Interruption:
     @staticmethod
     def _end(last_words: bytes) -> None:
         # modules that were never imported have nothing to remove
-        atomic = sys.modules.get("noslip.base.atomic")
+        atomic = sys.modules.get("noslip.base.files")
         if atomic is not None:
             atomic.remove_own()
         os.write(2, last_words)

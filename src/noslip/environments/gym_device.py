@@ -52,7 +52,7 @@ from noslip.engines import (
     given_table,
     word_of_record,
 )
-from noslip.environments.gym import (
+from noslip.environments.gym_tasks import (
     Draws,
     GymTask,
     action_ranges,

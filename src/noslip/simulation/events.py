@@ -40,11 +40,16 @@ from noslip.base import Array, SimulationError
 from noslip.engines import NativeFunction, Program, System, compile_native, trace_program
 from noslip.expressions import Expression, Measure, Name, Number, fold, names_in, parse
 from noslip.model import Joint, NumberReader, topology
-from noslip.simulation.enclosures import EVERYTHING, UNKNOWN, Enclosure, Interval, enclose, number
 from noslip.simulation.expressions import (
+    EVERYTHING,
+    UNKNOWN,
+    Enclosure,
+    Interval,
+    enclose,
     jumping_angles,
     load_name,
     named_values,
+    number,
     read_expression,
     unwrapped_near,
 )

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from noslip.base import Array, LRUCache, SimulationError, is_truth, nearest
 from noslip.engines import NativeFunction, System, compile_native, trace_program
 from noslip.model import MAX_SAMPLES
-from noslip.simulation.enclosures import (
+from noslip.simulation.expressions import (
     UNKNOWN,
     Enclosure,
     Interval,
@@ -51,8 +51,8 @@ from noslip.simulation.enclosures import (
     difference,
     enclose_operation,
     number,
+    read_expression,
 )
-from noslip.simulation.expressions import read_expression
 from noslip.simulation.native_run import EMPTY, InputTable, driven
 
 

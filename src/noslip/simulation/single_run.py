@@ -58,30 +58,28 @@ from noslip.simulation.notes import (
 )
 from noslip.simulation.request import RunOptions, SimulateOptions, read_run, takes
 from noslip.simulation.samples import (
-    Segment,
-    assemble,
-    broken_guard,
-    current_inputs,
-    output_function,
-    sampled_outputs,
-    undefined_input,
-)
-from noslip.simulation.segments import (
     FIT_TOLERANCE,
     ONE,
     Ends,
     Indices,
     Passage,
     PassageRefused,
+    Segment,
     SegmentBasis,
     SingularPlace,
+    assemble,
+    broken_guard,
     carried,
+    current_inputs,
     drive,
     end_of_one,
     next_bases,
+    output_function,
     passage,
+    sampled_outputs,
     segment_loop,
     tree_speeds,
+    undefined_input,
 )
 from noslip.simulation.starts.bases import begin, on_its_branch, run_start, state_at
 from noslip.simulation.starts.completion import Start

@@ -11,7 +11,7 @@ from .measures import (
     PointEnding as PointEnding,
     SobolIndices as SobolIndices,
 )
-from .sweep_request import (
+from .store import (
     read_request as read_request,
     read_toml as read_toml,
 )

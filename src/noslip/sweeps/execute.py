@@ -41,8 +41,7 @@ from noslip import NoslipError, SimulationError, load_plugin
 from noslip.base import require
 from noslip.simulation import run_workers
 from noslip.sweeps.measures import EXCLUDED, Layer, PointResults, is_failed, values_at
-from noslip.sweeps.store import MODEL, REQUEST, SweepStore, read_store, write_chunk
-from noslip.sweeps.sweep_request import check_target
+from noslip.sweeps.store import MODEL, REQUEST, SweepStore, check_target, read_store, write_chunk
 from noslip.sweeps.tasks import AbstractWork
 
 #: s that a chunk shall take, and bytes of its results at most.

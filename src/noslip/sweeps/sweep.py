@@ -27,19 +27,17 @@ from noslip.sweeps.measures import Layer, PointResults, whole
 from noslip.sweeps.store import (
     REQUEST,
     StoreReader,
+    SweepRequest,
     SweepStore,
     check_folder,
-    claims_of,
-    create,
-    read_store,
-    to_xarray,
-)
-from noslip.sweeps.sweep_request import (
-    SweepRequest,
     check_target,
+    claims_of,
     compare,
+    create,
     read_request,
+    read_store,
     target_of_host,
+    to_xarray,
 )
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from scipy.optimize import linprog, minimize
 
 import noslip as ns
 from noslip.analysis.audit import audit
-from noslip.analysis.contact_loads import (
+from noslip.analysis.reactions import (
     contact_forces,
     independent_directions,
     least_friction,

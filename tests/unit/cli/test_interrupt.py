@@ -57,7 +57,7 @@ def test_a_text_that_is_executed_ends_with_the_same_code(tmp_path):
 def test_a_library_that_does_not_return_is_ended_and_temporary_files_are_removed(tmp_path):
     work = """
         import hashlib, threading
-        from noslip.base.atomic import write_atomically
+        from noslip.base.files import write_atomically
 
         def write(path):
             path.write_text("half")

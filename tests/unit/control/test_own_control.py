@@ -25,7 +25,7 @@ from noslip.studio.choice import (
     form_knobs,
     form_text,
 )
-from noslip.studio.runs import Cancel, perform
+from noslip.studio.session import Cancel, perform
 
 FILE = Path(__file__).with_name("own_control_parts.py")
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}

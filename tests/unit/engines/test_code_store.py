@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noslip.base import atomic
+from noslip.base import files
 from noslip.base.memory import LRUCache
 from noslip.engines import code_store, llvm, machine_code
 from noslip.engines.code_store import _HEADER
@@ -693,7 +693,7 @@ def test_other_files_are_left_alone(store, monkeypatch):
     for name in others:
         (store / name).write_text("mine")
         age(store / name, 1e6)
-    alive = atomic.hidden_name(paths[0])
+    alive = files.hidden_name(paths[0])
     dead = alive.with_name(alive.name.replace(f"-{os.getpid()}-", "-999999999-"))
     for path in (dead, alive):
         path.write_bytes(b"half")

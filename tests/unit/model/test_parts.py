@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.analysis.contact_loads import contact_forces, share_loads
+from noslip.analysis.reactions import contact_forces, share_loads
 from noslip.base.families import isolated, members_of
 from noslip.cli.main import main
 from noslip.model.files import parse_model

@@ -11,7 +11,7 @@ from noslip.library import MODELS
 from noslip.scene.assembly import frames as make_frames
 from noslip.scene.assembly import scene
 from noslip.simulation.starts.completion import complete_start
-from noslip.studio.runs import DriveFrames
+from noslip.studio.session import DriveFrames
 
 VEHICLES = ("agv", "tractor-trailer", "lhd", "lhd-noslip", "tricycle", "carriage", "vertical-disk")
 ARMS = ("manipulator-2r", "manipulator-6r")

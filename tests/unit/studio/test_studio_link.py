@@ -22,9 +22,8 @@ from noslip.studio.choice import (
     write_link,
 )
 from noslip.studio.page.browser import Visit, read_visit
-from noslip.studio.runs import Cancel, perform
 from noslip.studio.server import Studio
-from noslip.studio.session import Session
+from noslip.studio.session import Cancel, Session, perform
 
 
 @pytest.fixture(scope="module")

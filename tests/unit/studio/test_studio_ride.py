@@ -13,8 +13,7 @@ from noslip.control.driving import FORCE, REACH, SPEED, STEP, Driver, make_contr
 from noslip.scene.assembly import scene
 from noslip.simulation.starts.completion import complete_start
 from noslip.studio.choice import ModelCatalog, first_choice
-from noslip.studio.runs import continued_start, drive_start
-from noslip.studio.session import Session
+from noslip.studio.session import Session, continued_start, drive_start
 
 #: The integration has a tolerance of 1e-8, and what is left of a turn has died out to about that.
 SETTLED = 1e-6

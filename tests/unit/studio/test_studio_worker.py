@@ -3,7 +3,7 @@
 import threading
 import time
 
-from noslip.studio.runs import Superseded, Worker
+from noslip.studio.session import Superseded, Worker
 
 
 class Slow:

@@ -11,7 +11,7 @@ from noslip.engines.devices import HostDevice
 from noslip.sweeps.design import read_design
 from noslip.sweeps.execute import measure_block
 from noslip.sweeps.measures import FINISHED, Layer, whole
-from noslip.sweeps.sweep_request import make_work
+from noslip.sweeps.store import make_work
 
 DISK = "rolling-disk"
 

@@ -75,8 +75,16 @@ from noslip.simulation.notes import (
     watched_events,
 )
 from noslip.simulation.request import BatchOptions, takes
-from noslip.simulation.samples import ENDINGS, not_passed, singular_sentence
-from noslip.simulation.segments import Ends, Indices, SegmentBasis, carried, drive
+from noslip.simulation.samples import (
+    ENDINGS,
+    Ends,
+    Indices,
+    SegmentBasis,
+    carried,
+    drive,
+    not_passed,
+    singular_sentence,
+)
 from noslip.simulation.starts.bases import run_starts, states_in
 from noslip.simulation.starts.completion import Starts, complete_starts
 from noslip.simulation.trajectory import (

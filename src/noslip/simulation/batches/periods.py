@@ -60,7 +60,7 @@ from noslip.simulation.loop import rules
 from noslip.simulation.loop.loop import print_period
 from noslip.simulation.loop.writer import Shape
 from noslip.simulation.native_run import run_workers
-from noslip.simulation.segments import Ends, Indices, SegmentBasis, carried, drive
+from noslip.simulation.samples import Ends, Indices, SegmentBasis, carried, drive
 from noslip.simulation.starts.bases import BasisGroup, run_starts, states_in
 from noslip.simulation.starts.completion import (
     CompletionPlan,

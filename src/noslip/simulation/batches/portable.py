@@ -54,8 +54,7 @@ from noslip.simulation.batches.batch_request import (
 from noslip.simulation.batches.periods import TracedStart
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.writer import PLACES, SETUP, LoopWriter
-from noslip.simulation.samples import ENDINGS
-from noslip.simulation.segments import Ends, SegmentBasis, drive, next_bases
+from noslip.simulation.samples import ENDINGS, Ends, SegmentBasis, drive, next_bases
 from noslip.simulation.starts.completion import complete_starts
 from noslip.simulation.starts.start_layout import layout_of
 

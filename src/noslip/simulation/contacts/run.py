@@ -1,6 +1,6 @@
 """`simulate(…, contact="coulomb")`: a run whose contacts slide, lift off and land.
 
-The run is driven as all runs are (`segments`), in segments of one set of contact states each, whose
+The run is driven as all runs are (`samples`), in segments of one set of contact states each, whose
 guards end them. Between segments the state is that of the tree speeds, which every set shares; at
 the end all samples are laid out as those of the mechanism in which all contacts roll.
 """
@@ -30,14 +30,18 @@ from noslip.simulation.inputs import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import NativeLoop, NativeResult
 from noslip.simulation.request import RunOptions
-from noslip.simulation.samples import Segment, assemble, integrated, output_function, output_names
-from noslip.simulation.segments import (
+from noslip.simulation.samples import (
     ONE,
     Ends,
     Indices,
     Sampled,
+    Segment,
     SegmentBasis,
+    assemble,
     drive,
+    integrated,
+    output_function,
+    output_names,
     segment_loop,
 )
 from noslip.simulation.starts.bases import begin, choose_bases

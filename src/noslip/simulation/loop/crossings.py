@@ -2,7 +2,7 @@
 
 Signs are checked at the ends of pieces of the step, and the events themselves say how long these
 may be. In a piece, the states of the dense output lie in intervals, and so do an event's value and
-its rate (`simulation/enclosures.py`). No crossing is missed if
+its rate (`simulation/expressions.py`). No crossing is missed if
 
     (1)  the value's interval does not hold zero, or
     (2)  its rate does not change its sign, so that it crosses once at most.

@@ -42,7 +42,7 @@ from noslip.simulation.inputs import AbstractInputLaw, Table
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import InputTable, NativeLoop, NativeResult, NativeRun, driven
 from noslip.simulation.request import RunOptions, check_named, read_run
-from noslip.simulation.segments import ONE, Ends, Indices, SegmentBasis, drive, end_of_one
+from noslip.simulation.samples import ONE, Ends, Indices, SegmentBasis, drive, end_of_one
 from noslip.simulation.sensitivities.controlled_loop import (
     INPUT,
     NUMBER,

@@ -54,8 +54,7 @@ from noslip.simulation.inputs import InputPlan
 from noslip.simulation.loop import rules
 from noslip.simulation.native_run import InputTable, NativeResult, NativeRun
 from noslip.simulation.request import DerivativeOptions, DerivativesOptions, RunOptions, takes
-from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.segments import SegmentBasis
+from noslip.simulation.samples import Segment, SegmentBasis, assemble
 from noslip.simulation.sensitivities.closed_runs import (
     BLOCK,
     AbstractDerivatives,

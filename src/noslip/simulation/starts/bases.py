@@ -12,7 +12,7 @@ independent speeds, or in others that determine the motion there, with η in the
 are grouped by the choice they need; one state is a batch of one.
 
 Measures depend on t, q and parameters alone. A run may come nearer to a singular configuration than
-its start may be: the native loop watches the same measures from then on (``segments``).
+its start may be: the native loop watches the same measures from then on (``samples``).
 """
 
 from __future__ import annotations

@@ -66,8 +66,7 @@ from noslip.studio.choice import (
 )
 from noslip.studio.page import texts
 from noslip.studio.page.browser import MAX_STATE, send_value
-from noslip.studio.runs import DriveFrames, continued_start, drive_start
-from noslip.studio.session import Shown
+from noslip.studio.session import DriveFrames, Shown, continued_start, drive_start
 
 if TYPE_CHECKING:
     from noslip.studio.page.studio_page import Page

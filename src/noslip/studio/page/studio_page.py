@@ -37,8 +37,7 @@ from noslip.studio.page.browser import Disposal, Visit
 from noslip.studio.page.control_panels import SPEEDS, STAGE, DrivePanel, Panels, Player, make_file
 from noslip.studio.page.plots_panel import PlotsPanel
 from noslip.studio.page.scene_panel import KEPT, Floor, PathHandles, ScenePanel
-from noslip.studio.runs import Cancel, Worker
-from noslip.studio.session import Session, Shown, faults_of
+from noslip.studio.session import Cancel, Session, Shown, Worker, faults_of
 
 if TYPE_CHECKING:
     from noslip.studio.page.sweep_panel import SweepPoints

@@ -20,7 +20,7 @@ import numpy as np
 
 from noslip import SimulationError, Trajectory
 from noslip.studio.page import texts
-from noslip.studio.runs import Cancel, Worker
+from noslip.studio.session import Cancel, Worker
 from noslip.sweeps import PointEnding, StoreReader, point_values
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from noslip.results import Audit, Certificate
 from noslip.show import Verdict, ground_verdict, number_text, run_verdicts
 from noslip.studio.choice import DRIVE, INPUTS, PATH, SCENARIO, TASKS, differences
 from noslip.studio.page.scene_panel import PathShape
-from noslip.studio.runs import is_vakonomic
-from noslip.studio.session import Shown
+from noslip.studio.session import Shown, is_vakonomic
 
 #: Looks of everything below; the page may be light or dark.
 STYLE = files("noslip.studio.page").joinpath("texts.css").read_text("utf-8")
