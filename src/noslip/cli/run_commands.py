@@ -727,6 +727,9 @@ def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str] | None:
 @click.option("--duration", help="Duration in s, or LOW..HIGH; open by default.")
 @click.option("--intervals", type=int, help="Pieces of the motion; 40 by default.")
 @click.option(
+    "--ways", type=int, default=1, show_default=True, help="Ways round obstacles that are compared."
+)
+@click.option(
     "--refine/--no-refine",
     default=True,
     show_default=True,
@@ -748,6 +751,7 @@ def plan(
     minimize: str | None,
     duration: str | None,
     intervals: int | None,
+    ways: int,
     refine: bool,
     time_limit: float,
     changes: tuple[str, ...],
@@ -781,6 +785,7 @@ def plan(
                 minimize=minimize,
                 duration=duration,
                 intervals=intervals,
+                ways=ways,
                 parameters=parameters,
                 time_limit=time_limit,
                 progress=bar,

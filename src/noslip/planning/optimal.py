@@ -65,6 +65,8 @@ CUTS = 1e-3
 #: Share of the time that the first motion has, before others are tried; their durations over
 #: GUESSED, and swings in the course of them; most of them.
 PATIENCE, PACES, SWINGS, MOST_TRIES = 0.7, (1.0, 2.0), (2, 6), 1000
+#: Most ways round.
+MOST_WAYS = 20
 #: Rounds of `refine`, and the most intervals it makes.
 ROUNDS, MOST = 8, 640
 
@@ -129,6 +131,7 @@ def plan(
     parameters: Mapping[str, float] | None = None,
     smooth: float = SMOOTH,
     time_limit: float = 60.0,
+    ways: int = 1,
     tries: int = 4,
     seed: int = 0,
     progress: Callable[[float], object] | None = None,
@@ -165,6 +168,7 @@ def plan(
     parameters : values that differ from the nominal ones.
     smooth : weight of the squared inputs beside another cost.
     time_limit : s of work after which the best motion so far is taken, or the search given up.
+    ways : number of ways round obstacles, of other homotopy classes, of which the best is taken.
     tries : first motions that swing at random and are tried where the first one leads nowhere.
     seed : seed of these random motions.
     progress : function called now and then with the fraction of that time.
@@ -194,9 +198,11 @@ def plan(
         raise PlanError(
             f"{tries} tries are asked for", problem.where, f"give from 0 to {MOST_TRIES}"
         )
+    if not 1 <= ways <= MOST_WAYS:
+        raise PlanError(f"{ways} ways are asked for", problem.where, f"give from 1 to {MOST_WAYS}")
     around = _surroundings(problem, obstacles, footprint, clearance)
     search = _PlanSearch(problem, around, clearance, time_limit, began, progress, cancel)
-    return search.first(intervals, guess, tries, seed)
+    return search.first(intervals, guess, ways, tries, seed)
 
 
 def _surroundings(
@@ -245,6 +251,7 @@ class _PlanSearch:
             self._check_ends(around)
         self.margins = np.zeros(len(problem.rows))
         self.state_margins: dict[str, float] = {}
+        self.search: WaySearch | None = None
         self.way: Way | None = None
         self.is_near = False
         self.searching = 0.0
@@ -255,7 +262,7 @@ class _PlanSearch:
         """States and controls."""
         return self.task.symbols
 
-    def first(self, intervals: int, given: Any, tries: int, seed: int) -> Plan:
+    def first(self, intervals: int, given: Any, ways: int, tries: int, seed: int) -> Plan:
         """The plan on an even mesh."""
         num = len(self.problem.marks)
         counts = (intervals,) * num
@@ -264,13 +271,29 @@ class _PlanSearch:
         guess = found or self.guess(given, counts)
         if given is not None or not self.symbols.controls:
             tries = 0
-        self.until = self.time_limit * (PATIENCE if tries else 1.0)
-        try:
-            return self.solved(counts, fractions, guess, None)
-        except PlanError as error:
-            if not tries or self._is_cancelled() or self._left() <= 0:
-                raise
-            first = error
+        self.until = self.time_limit * (PATIENCE if tries or ways > 1 else 1.0)
+        plans: list[tuple[Plan, tuple[Problem, list[tuple[int, int]]]]] = []
+        failed: PlanError | None = None
+        for k in range(ways):
+            if k:
+                self.until = self.time_limit - self._left() * (1 - 1 / (ways - k))
+                other = self.another(intervals)
+                if other is None:
+                    break
+                guess = other
+            try:
+                plan = self.solved(counts, fractions, guess, None)
+                plans.append((plan, (self.problem, self.touched)))
+            except PlanError as error:
+                failed = failed or error
+            if self._is_cancelled() or self._left() <= 0:
+                break
+        if plans:
+            best, (self.problem, self.touched) = min(plans, key=lambda item: item[0].cost)
+            return best
+        assert failed is not None
+        if not tries or self._is_cancelled() or self._left() <= 0:
+            raise failed
         rng, self.is_near = np.random.default_rng(seed), False
         for k in range(tries):
             self.until = self.time_limit - self._left() * (1 - 1 / min(2, tries - k))
@@ -280,7 +303,7 @@ class _PlanSearch:
                 return self.solved(counts, fractions, self.swinging(counts, rng), None)
             except PlanError:
                 continue
-        raise first
+        raise failed
 
     def swinging(self, counts: tuple[int, ...], rng: np.random.Generator) -> Guess:
         """A motion whose inputs swing at random, on its straight way from mark to mark.
@@ -340,20 +363,37 @@ class _PlanSearch:
         aims = p.marks[0].states
         if vehicle is None or not all(names[k] in aims for k in vehicle.base[:2]):
             return None
-        search = WaySearch(p, vehicle, self.around, self.clearance, self._stops)
+        self.search = WaySearch(p, vehicle, self.around, self.clearance, self._stops)
         try:
-            way = search.way()
+            self.way = self.search.way()
         except PlanError:
             if self._is_cancelled():
                 raise PlanError("the search was cancelled", p.where, "call plan again") from None
             raise
-        self.way = way
-        # the way of a trailer may miss the goal's hinge
-        self.is_near = not vehicle.hinges
-        self._turn_goal(names, way.q[-1])
-        guess = self._timed(vehicle, way, search.size, intervals)
+        guess = self._along(self.search, self.way, intervals)
         self.searching = time.perf_counter() - began
         return guess
+
+    def another(self, intervals: int) -> Guess | None:
+        """A motion along a way of another homotopy class than the last one, if there is one."""
+        if self.search is None or self.way is None:
+            return None
+        began = time.perf_counter()
+        self.way = self.search.other_way(self.way)
+        if self.way is None:
+            return None
+        self.problem, self.touched = self.search.problem, []
+        guess = self._along(self.search, self.way, intervals)
+        self.searching += time.perf_counter() - began
+        return guess
+
+    def _along(self, search: WaySearch, way: Way, intervals: int) -> Guess:
+        """A motion along a way."""
+        vehicle = search.vehicle
+        # the way of a trailer may miss the goal's hinge
+        self.is_near = not vehicle.hinges
+        self._turn_goal([c.name for c in self.problem.system.coordinates], way.q[-1])
+        return self._timed(vehicle, way, search.size, intervals)
 
     def _turn_goal(self, names: list[str], end: Array) -> None:
         """Count whole turns of angles as the way does."""

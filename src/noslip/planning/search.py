@@ -13,6 +13,7 @@ Where the disc has no way within a closed region, there is none at all: a certif
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,6 +50,10 @@ FOLDED = 1.3
 #: What a hinge may miss where two parts of a way meet, rad, and poses after which it is twice as
 #: much; way over the base's length that 1 rad is worth.
 HINGE_MISS, PATIENCE, MISSED = 0.4, 1000, 2.0
+#: Passages between two obstacles that may be closed for another way.
+PASSAGES = 6
+#: Places along a way where these are looked for.
+PLACES = 64
 #: Poses that are expanded at most.
 MOST_POSES = 60_000
 
@@ -577,6 +582,26 @@ class WaySearch:
         turned = np.abs(np.diff(path[:, self.vehicle.base[2]])) * self.size / 2
         return Way(path, drives, np.maximum(lengths + 0.5 * turned, 1e-9), expanded)
 
+    def other_way(self, way: Way) -> Way | None:
+        """A way of another homotopy class: the narrowest passage of this one is closed for it.
+
+        A passage is a line across the way from one obstacle to another, or to the edge of the map.
+        What crosses it once cannot be deformed into what does not.
+        """
+        if self.map is None:
+            return None
+        b = list(self.vehicle.base[:2])
+        for line in self.map.passages(way.q[:, b]):
+            before = self.map.close(line)
+            try:
+                if min(self._room(self.q0), self._room(self.target)) > 0:
+                    return self.way()
+            except PlanError:
+                if self.stops():
+                    return None
+            self.map.put(before)
+        return None
+
     def _room(self, q: Array) -> float:
         return math.inf if self.map is None else float(self.map.room(q[None])[0])
 
@@ -667,6 +692,11 @@ def _turns(angles: Array) -> Array:
     return found
 
 
+def _narrow(passage: tuple[float, int, Array]) -> tuple[float, int]:
+    """Order of passages: by their width, then as they come along the way."""
+    return passage[:2]
+
+
 def _turn(angle: float) -> float:
     return math.remainder(angle, 2 * math.pi)
 
@@ -686,16 +716,60 @@ class _FloorMap:
         self.size = float(np.max(high - low)) / MAP
         self.low = low
         self.shape = tuple(np.ceil((high - low) / self.size).astype(int) + 1)
-        taken = self._taken(at_rest)
-        from scipy.ndimage import distance_transform_edt
-
-        if np.any(taken):
-            self.gap = distance_transform_edt(~taken) * self.size
-        else:
-            self.gap = np.full(self.shape, np.inf)
+        self.put(self._taken(at_rest))
         self.clearance = clearance
         self.rims = [self._rim(_flat(o.corners), o.radius) for o in around.outlines]
         self.fields: Array | None = None
+
+    def put(self, taken: NDArray[np.bool_]) -> None:
+        """Take these cells for occupied."""
+        from scipy.ndimage import distance_transform_edt
+
+        self.taken = taken
+        self.gap = np.full(self.shape, np.inf)
+        if np.any(taken):
+            self.gap = distance_transform_edt(~taken) * self.size
+
+    def close(self, line: Array) -> NDArray[np.bool_]:
+        """Occupy the cells along a line (n, 2), m; what was occupied before."""
+        before, taken = self.taken, self.taken.copy()
+        points = _along(np.concatenate([line, line[-2:0:-1]]), self.size / 4)  # there and back
+        at = np.rint((points - self.low) / self.size).astype(int)
+        at = at[np.all((at >= 0) & (at < np.array(self.shape)), axis=1)]
+        for di, dj in ((0, 0), (0, 1), (1, 0)):  # no step between its cells is diagonal
+            i, j = np.minimum(at + [di, dj], np.array(self.shape) - 1).T
+            taken[i, j] = True
+        self.put(taken)
+        return before
+
+    def passages(self, places: Array) -> list[Array]:
+        """Lines (3, 2) across a way (n, 2), from an obstacle to the next one, the narrowest first.
+
+        An obstacle is what is connected on the map; what is beyond its edge is another one.
+        """
+        from scipy.ndimage import binary_erosion, label
+
+        whole = np.ones((3, 3))
+        names = label(self.taken, structure=whole)[0]
+        rim = np.argwhere(self.taken & ~binary_erosion(self.taken, structure=whole))
+        high = self.low + self.size * (np.array(self.shape) - 1)
+        found: dict[tuple[int, int], list[tuple[float, int, Array]]] = {}
+        for place in places[:: -(-len(places) // PLACES)]:
+            x, y = place
+            edge = [(self.low[0], y), (high[0], y), (x, self.low[1]), (x, high[1])]
+            points = np.concatenate([self.low + self.size * rim, edge])
+            whose = np.concatenate([names[tuple(rim.T)], np.zeros(4, dtype=int)])
+            gaps = np.linalg.norm(points - place, axis=1)
+            one = int(np.argmin(gaps))
+            other = int(np.argmin(np.where(whose == whose[one], np.inf, gaps)))
+            if whose[other] != whose[one]:
+                first, second = sorted((int(whose[one]), int(whose[other])))
+                own = found.setdefault((first, second), [])
+                line = np.array([points[one], place, points[other]])
+                own.append((float(gaps[one] + gaps[other]), len(own), line))
+        # several of each pair: the narrowest may be at the start or at the goal
+        some = [sorted(own, key=_narrow)[:: -(-len(own) // PASSAGES)] for own in found.values()]
+        return [line for _, _, line in sorted(itertools.chain(*some), key=_narrow)]
 
     def _taken(self, members: Whole) -> NDArray[np.bool_]:
         """Cells whose middle is in an obstacle."""

@@ -3,10 +3,14 @@
 import math
 import threading
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.planning.footprints import Surroundings, read_footprint
+from noslip.planning.problem import read_problem
+from noslip.planning.search import WaySearch, vehicle_of
 
 LIMITS = {
     "F_u1": 1e-3,
@@ -53,6 +57,45 @@ def test_a_base_drives_round_a_wall(system_of, name):
     assert np.min(found.run["base.y"]) < -1.2
     assert found.clearance > -0.01
     assert found.miss() < 0.05
+
+
+def test_the_best_of_several_ways_round_is_taken(system_of):
+    """Below the box it is shorter; the way that is found first leads above it."""
+    asked = {
+        "goal": {"base.x": 3.0, "base.y": 0.0, "base.angle": 0.0},
+        "limits": {"left.torque": 0.6, "right.torque": 0.6},
+        "obstacles": [box(1.2, -0.6, 1.6, 0.9)],
+        "clearance": 0.02,
+    }
+    robot = system_of("differential-robot")
+    first, best = (ns.plan(robot, **asked, ways=ways) for ways in (1, 2))
+    side = [float(np.interp(1.4, p.run["base.x"], p.run["base.y"])) for p in (first, best)]
+    assert side[0] > 0.9 and side[1] < -0.6
+    assert best.cost < first.cost - 0.3
+    refined = best.refine()
+    assert refined.miss() <= 1e-3 and refined.clearance >= 0
+
+
+def test_a_way_of_another_class_does_not_cross_the_passage_of_the_first(system_of):
+    """Two boxes: between them, then around one or the other, and no other way is left."""
+    robot = system_of("differential-robot")
+    row = [box(1.4, -1.2, 1.6, -0.4), box(1.4, 0.4, 1.6, 1.2)]
+    problem = read_problem(
+        robot,
+        **{"start": None, "goal": {"base.x": 3.0, "base.y": 0.0, "base.angle": 0.0}},
+        **{"minimize": "effort", "limits": None, "friction": None, "least_load": 0.0},
+        **{"waypoints": (), "periodic": (), "rest": True, "duration": 5.0},
+        **{"parameters": None, "smooth": 1e-4},
+    )
+    outlines = read_footprint(robot, None, problem.parameters, {})
+    around = Surroundings(robot, outlines, row, problem.parameters)
+    vehicle = vehicle_of(robot, ca.vertcat(*[ca.vec(o.traced) for o in outlines]))
+    search = WaySearch(problem, vehicle, around, 0.0, lambda: False)
+    ways = [search.way()]
+    while len(ways) < 5 and (other := search.other_way(ways[-1])) is not None:
+        ways.append(other)
+    through = [way.q[np.argmin(np.abs(way.q[:, 0] - 1.5)), 1] for way in ways]
+    assert sorted(np.searchsorted([-0.8, 0.8], through)) == [0, 1, 2]
 
 
 @pytest.fixture(scope="module")

@@ -62,5 +62,7 @@ def test_the_best_so_far_is_what_is_left_when_it_is_ended(system_of):
 
 
 def test_numbers_of_tries_are_checked(system_of, refuses):
+    with refuses(ns.PlanError, "0 ways", "plan of model", "1 to"):
+        ns.plan(system_of("manipulator-2r"), **ARM, ways=0)
     with refuses(ns.PlanError, "-1 tries", "plan of model", "0 to"):
         ns.plan(system_of("manipulator-2r"), **ARM, tries=-1)
