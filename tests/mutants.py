@@ -323,8 +323,8 @@ MUTANTS = (
     ),
     Mutant(
         "simulation/contacts/states.py",
-        "(-grip * scale[w] * d[w]",
-        "(grip * scale[w] * d[w]",
+        "{w: -grip * scale[w] * d[w]",
+        "{w: grip * scale[w] * d[w]",
         COULOMB[::-1],
     ),
     Mutant(

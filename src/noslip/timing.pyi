@@ -10,8 +10,8 @@ from .control.timing_laws import (
     SpeedProfile as SpeedProfile,
     SpeedSchedule as SpeedSchedule,
 )
+from .control.path_limits import Limits as Limits
 from .control.least_time import (
-    Limits as Limits,
     LeastTime as LeastTime,
     least_time as least_time,
     motor_limits as motor_limits,

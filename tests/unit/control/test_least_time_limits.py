@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from noslip.base.errors import SimulationError
 from noslip.control.curves import Circle, Ellipse, Line, Polyline, Sine, Spline
-from noslip.control.least_time import LimitRows, Limits, least_time
+from noslip.control.least_time import least_time
 from noslip.control.path_geometry import curvature, length, parameter_at, sample, samples_at
+from noslip.control.path_limits import LimitRows, Limits
 from noslip.control.timing_laws import Trapezoidal
 
 TOLERANCE = 1e-6  # relative, by which no limit may be exceeded anywhere

@@ -5,7 +5,8 @@ import pytest
 
 from noslip.base.errors import SimulationError
 from noslip.control.curves import Circle, Line, Sine
-from noslip.control.least_time import LimitRows, Limits, least_time
+from noslip.control.least_time import least_time
+from noslip.control.path_limits import LimitRows, Limits
 
 LINE = Line((0.0, 0.0), (3.0, 0.0))
 SINE = Sine(amplitude=-1.0, wave_number=1.0, extent=12.0)

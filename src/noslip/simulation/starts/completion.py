@@ -2,9 +2,8 @@
 
 **Named angles of orientations: what a start gives of them, and what it holds.**
 
-Where only some angles are given, the others may move. A bicycle that leans and steers pitches by
-what its wheels ask for. Given are then lean and steer; the pitch follows. With the axes of turning
-as columns,
+Where only some angles are given, the others may move: a bicycle is given lean and steer, and its
+pitch follows from the wheels. With the axes of turning as columns,
 
     (1)  ω = W ȧ,   W = [e₁ e₂ e₃],   ȧ = W⁻¹ ω
 
@@ -14,12 +13,10 @@ An orientation has two sets of angles: where the first axis is used twice, (a, b
 c + π), else (a, b, c) and (a + π, π − b, c + π). Rates belong to the set whose middle angle is the
 given one, not always the one with the middle angle in its usual range.
 
-Values of n starts are arrays (n,) by name.
-
-Coordinates, speeds, named angles and their rates may be given in part. Coordinates that are given
-stay; the others move as little as they must, from the joints' rest positions, to satisfy g(q, t) =
-0. With G the holonomic rows of A, over a length of the model where speeds are angular, a step is
-the least-norm one that satisfies the linearized rows and leaves what is held,
+Values of n starts are arrays (n,) by name. Coordinates, speeds, named angles and their rates may be
+given in part. Given coordinates stay; the others move as little as they must, from the joints' rest
+positions, to satisfy g(q, t) = 0. With G the holonomic rows of A, over a length of the model where
+speeds are angular, a step is the least-norm one that satisfies the linearized rows and keeps these,
 
     (1)  [G; N_fixed] δ = [−g; 0],    q ← q + N δ
 
@@ -31,8 +28,8 @@ given ones and the constraints allow. With the null-space basis of the kinematic
 Where the basis fails, C v = d stacks the constraints and what is given. C = U Σ Vᵀ gives the least
 v that fits; of what it leaves free those speeds are taken that make E v least.
 
-A start has the same bits alone and beside any others: see ``stacks``. How it follows what it is
-completed from is in ``tangents``, from the same rows and factors.
+A start has the same bits alone and beside any others: see ``start_layout``. Its derivatives are in
+``start_derivatives``, from the same rows and factors.
 """
 
 from __future__ import annotations
@@ -78,13 +75,7 @@ _ANGLES = (math.atan2, math.hypot), (partial(each, math.atan2), partial(each, ma
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An orientation and those of its angles, or of their rates, that are held.
-
-    Parameters
-    ----------
-    places : places of what is held.
-    is_rate : whether rates are held.
-    """
+    """An orientation and the places of those of its angles, or of their rates, that are held."""
 
     orientation: Orientation
     places: tuple[int, ...]
@@ -415,7 +406,7 @@ class Hold(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompletionPlan:
-    """CompletionPlan of a completion: everything that follows from the given names alone.
+    """Plan of a completion: everything that follows from the given names alone.
 
     Parameters
     ----------
