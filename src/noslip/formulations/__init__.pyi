@@ -29,6 +29,7 @@ from .tree_dynamics import (
     joint_wrenches as joint_wrenches,
     unknown_wrenches as unknown_wrenches,
     at_mass_centers as at_mass_centers,
+    center_wrenches as center_wrenches,
     inverse_dynamics as inverse_dynamics,
     kinetic_energy as kinetic_energy,
     mass_matrix as mass_matrix,

@@ -37,7 +37,14 @@ from noslip.engines import to_sympy, trace_program
 from noslip.formulations import formulation_of
 from noslip.kinematics import trace
 from noslip.results import MethodObject
-from noslip.show.equations.derivation_document import Draft, Matrix, Scalars, finished, items_of
+from noslip.show.equations.derivation_document import (
+    Draft,
+    Matrix,
+    Scalars,
+    finished,
+    items_of,
+    with_few_parts,
+)
 from noslip.show.equations.documents import AbstractEquationFormat, EquationDocument
 from noslip.show.equations.layout import (
     Block,
@@ -301,7 +308,8 @@ class MethodMatrices:
             drafted.append((o.name, [words(_caption(o)), matrix]))
         items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
         written = write(items, subject.alphabet, seconds=seconds)
-        return finished(drafted, written, subject.arrange).sections
+        found = finished(drafted, written, subject.arrange)
+        return with_few_parts(found, drafted, subject.arrange).sections
 
 
 def _items(o: MethodObject) -> list[Item]:

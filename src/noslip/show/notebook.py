@@ -65,10 +65,12 @@ def _display(function: str) -> Callable[[Any], Any]:
 def equations_html(equations: Equations) -> str:
     """The equations of motion in MathML, and the derivation to be opened."""
     from noslip.show.equations.documents import html_fragment
+    from noslip.show.equations.sketch import SKETCH
 
     done = _derivation(equations)
-    motion = [section for section in done.sections if section.title == MOTION]
-    rest = [section for section in done.sections if section.title != MOTION]
+    shown = (SKETCH, MOTION)
+    motion = [section for section in done.sections if section.title in shown]
+    rest = [section for section in done.sections if section.title not in shown]
     return html_fragment(done.title, motion, folded=rest)
 
 

@@ -52,7 +52,7 @@ def test_html_has_the_motion_first_and_the_derivation_folded():
     page = equations_html(ns.derive(sled_with_rotor()))
     root = ElementTree.fromstring(page)
     headings = [h.text for h in root.findall("h2")]
-    assert headings == ["Equations of motion"]
+    assert headings == ["Sketch", "Equations of motion"]
     (folded,) = root.findall("details")
     assert [h.text for h in folded.findall("h2")][:2] == ["Model and method", "Frames and bodies"]
     assert "<script" not in page and "http" not in page

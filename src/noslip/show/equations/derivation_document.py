@@ -48,7 +48,7 @@ from noslip.show.equations.layout import (
     words,
 )
 from noslip.show.equations.subject import Entry, Subject, symbol
-from noslip.show.equations.writing import Arranger, Item, Written, write
+from noslip.show.equations.writing import Arranger, Item, Written, with_fewer_parts, write
 from noslip.show.headlines import unit_text
 
 #: Entries up to this size are written into their matrix; longer ones get a line of their own.
@@ -60,6 +60,8 @@ MATRIX_WIDTH, MOST_COLUMNS = 80, 12
 FACTOR_SIZE = 8
 #: Constraints up to this size have their zero on the right.
 SHORT_ROW = 30
+#: Passes in which the names on a page are settled; two or three suffice.
+MOST_PASSES = 6
 #: Rows of motion up to this size are written out; longer ones refer to the matrices above.
 ROW_SIZE = 110
 
@@ -120,6 +122,7 @@ class Matrix:
     is_symmetric : whether entries below the diagonal go by the label of those above.
     taken : names that are in use already.
     sums : symbols of long entries, instead of their expressions.
+    row_places : indices of the rows in the labels; 1, 2, … by default.
     """
 
     name: Node
@@ -132,6 +135,7 @@ class Matrix:
     is_symmetric: bool = False
     taken: frozenset[str] = frozenset()
     sums: tuple[BodySum, ...] = ()
+    row_places: tuple[int, ...] = ()
 
     def label(self, i: int, j: int = 0) -> Glyph | None:
         """The glyph of an entry; its index is in brackets where it would look like another."""
@@ -139,7 +143,8 @@ class Matrix:
             return None
         if self.is_symmetric:
             i, j = min(i, j), max(i, j)
-        places = [i + 1] if self.is_column else [i + 1, j + 1]
+        row = self.row_places[i] if self.row_places else i + 1
+        places = [row] if self.is_column else [row, j + 1]
         index = ("," if max(self.shown.shape) > 9 else "").join(map(str, places))
         parts = [self.letter.index, index] if self.letter.index else [index]
         glyph = replace(self.letter, index=",".join(parts))
@@ -224,13 +229,21 @@ class Finished(NamedTuple):
     sections : sections of the document.
     motion : both sides of the equations of motion.
     sums : sums of entries that are written as sums over bodies: their values, and the sums.
-    num_parts : number of shared parts on the page.
+    parts : shared parts on the page.
+    written : expressions and parts of the page, see `write`.
     """
 
     sections: list[Section]
     motion: list[tuple[sympy.Expr, sympy.Expr]]
     sums: list[tuple[sympy.Expr, sympy.Expr]]
-    num_parts: int
+    parts: list[sympy.Symbol]
+    written: Written
+
+
+def with_few_parts(found: Finished, drafted: Sequence[Drafted], arrange: Arranger) -> Finished:
+    """The same with parts that are hardly used, or too many, written where they are used."""
+    fewer = with_fewer_parts(found.written, found.parts)
+    return found if fewer.parts == found.written.parts else finished(drafted, fewer, arrange)
 
 
 def finished(
@@ -239,25 +252,31 @@ def finished(
     """Drafted sections with their mathematics in place.
 
     What stands on the page is known when it is laid out once; entries of matrices that are used
-    are then introduced.
+    are then introduced, which changes what is shown, and where, until nothing changes any more.
     """
     used: frozenset[str] = frozenset()
-    for _ in range(2):
+    introduced: list[sympy.Symbol] = []
+    for _ in range(MOST_PASSES):
         finisher = Finisher(written, arrange, used)
         sections = [
             Section(title, tuple(b for block in blocks for b in finisher.finish(block)))
             for title, blocks in drafted
         ]
-        used = frozenset(g.text for s in sections for block in s.blocks for g in glyphs_in(block))
-        arrange = _renumbered(written, finisher.introduced, arrange)
-    return Finished(sections, finisher.motion, finisher.sums, len(finisher.introduced))
+        shown = frozenset(g.text for s in sections for block in s.blocks for g in glyphs_in(block))
+        if (shown, finisher.introduced) == (used, introduced):
+            break
+        used, introduced = shown, finisher.introduced
+        arrange = _renumbered(written, introduced, arrange)
+    return Finished(sections, finisher.motion, finisher.sums, introduced, written)
 
 
 def _renumbered(written: Written, introduced: list[sympy.Symbol], arrange: Arranger) -> Arranger:
     """Shared parts called in the order in which they stand on the page, without gaps."""
     parts = [s for new in written.parts for s, _ in new]
-    names = {s: arrange.glyphs.get(s) or glyph_of_text(s.name) for s in parts}
-    called = {s: names[other] for s, other in zip(introduced, parts, strict=False)}
+    known = set(introduced)
+    # those that are not shown come last, so that no two are called alike
+    ordered = [*introduced, *(s for s in parts if s not in known)]
+    called = {s: glyph_of_text(other.name) for s, other in zip(ordered, parts, strict=True)}
     return Arranger({**arrange.glyphs, **called}, arrange.ranks, arrange.in_decimals)
 
 
@@ -389,6 +408,7 @@ class Finisher:
                 if (is_long or is_used) and block.letter is not None:
                     labeled.add((i, j))
         if all(node == MathNumber("0") for node in nodes.values()):
+            self._entries[to_text(block.name)] = values
             return [Lines((EquationLine(block.name, MathNumber("0")),))]
 
         def cell(i: int, j: int) -> Node:
@@ -553,7 +573,8 @@ def combinations(subject: Subject, mass: ca.SX, rest: ca.SX) -> list[Combination
     num = mass.shape[0]
     unit = ca.SX.eye(num)
     plain = [Combination(ca.densify(unit[i, :])) for i in range(num)]
-    if not 1 < num <= MOST_ROWS:
+    # stepwise pages write long rows by the labels of their entries
+    if not 1 < num <= MOST_ROWS or subject.is_stepwise:
         return plain
     rows = ca.horzcat(mass, rest)
     written = [_written(subject, rows[i, :]) for i in range(num)]
@@ -861,7 +882,7 @@ def constraint_forces(subject: Subject) -> Drafted | None:
     lines = [
         (
             e.glyph,
-            Item(subject.multipliers[k], _compiled_multiplier(subject, k)),
+            Item(subject.multipliers[k], compiled_multiplier(subject, k)),
             subject.note(f"reaction.{e.name}", e.name),
         )
         for k, e in enumerate(notation.multipliers)
@@ -888,7 +909,7 @@ def force_states(subject: Subject) -> Drafted | None:
     return "States of forces", [words("Forces have states that follow"), Scalars(tuple(lines))]
 
 
-def _compiled_multiplier(subject: Subject, k: int) -> ca.SX:
+def compiled_multiplier(subject: Subject, k: int) -> ca.SX:
     """λ as compiled; with redundant rows only their share of the reactions is, so λ itself."""
     kin, equations = subject.kin, subject.equations
     if equations.costates.shape[0]:

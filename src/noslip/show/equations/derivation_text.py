@@ -10,17 +10,33 @@ import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import sympy
 
 from noslip import Equations
-from noslip.show.equations import derivation_document
-from noslip.show.equations.derivation_document import Draft, Drafted, finished, items_of
+from noslip.show.equations import derivation_document, steps
+from noslip.show.equations.derivation_document import (
+    Draft,
+    Drafted,
+    Finished,
+    finished,
+    items_of,
+)
 from noslip.show.equations.layout import DIGITS, Section, numbered, words
 from noslip.show.equations.polynomials import SECONDS
+from noslip.show.equations.sketch import SKETCH, sketch
 from noslip.show.equations.subject import Subject, printed_equations
-from noslip.show.equations.writing import TOLERANCE, Evaluator, Item, Written, write
+from noslip.show.equations.writing import (
+    MOST_PARTS,
+    TOLERANCE,
+    Arranger,
+    Evaluator,
+    Item,
+    Written,
+    write,
+)
 
 #: Parts beyond which a page says at its beginning what they are.
 MANY_PARTS = 30
@@ -63,20 +79,20 @@ def derivation(
 ) -> Derivation:
     """Derive the equations of motion of a model step by step, as a document."""
     printed = printed_equations(equations, coordinates, speeds)
-    subject = Subject(printed)
-    drafted = _draft(subject)
-    items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
-    written = write(items, subject.alphabet, seconds=seconds)
-    arrange = subject.arrange
-    meant = [*written.expressions, *(e for new in written.parts for _, e in new)]
-    arrange.in_decimals = any(e.atoms(sympy.Float) for e in meant)
-    sections, motion, sums, num_parts = finished(drafted, written, arrange)
-    sections = derivation_document.with_used_symbols(subject, sections)
-    sections[0] = _with_parts_told(sections[0], written, num_parts)
-    residual = _residual(subject, items, written, [*motion, *sums])
+    page = _laid_out(Subject(printed), seconds)
+    if len(page.found.parts) > MOST_PARTS:
+        stepwise = _laid_out(Subject(printed, is_stepwise=True), seconds)
+        page = min(page, stepwise, key=lambda p: len(p.found.parts))
+    subject, drafted, items, arrange, _ = page
+    found = derivation_document.with_few_parts(page.found, drafted, arrange)
+    written, motion = found.written, found.motion
+    sections = derivation_document.with_used_symbols(subject, found.sections)
+    sections[0] = _with_parts_told(sections[0], written, len(found.parts))
+    residual = _residual(subject, items, written, [*motion, *found.sums])
     difference = printed.difference(subject.alphabet.states)
     residual = math.nan if math.isnan(difference) else max(residual, difference)
     sections.append(_closing(written, residual))
+    sections[1:1] = [Section(SKETCH, (drawn,)) for drawn in sketch(subject)]
     formulation = equations.formulation
     return Derivation(
         title=f"Equations of motion of '{equations.model.name}': {formulation.name}",
@@ -87,6 +103,26 @@ def derivation(
         written=written,
         residual=residual,
     )
+
+
+class _LaidOut(NamedTuple):
+    """A derivation laid out: its subject, drafts, their items, and what has become of them."""
+
+    subject: Subject
+    drafted: list[Drafted]
+    items: list[Item]
+    arrange: Arranger
+    found: Finished
+
+
+def _laid_out(subject: Subject, seconds: float) -> _LaidOut:
+    drafted = _draft(subject)
+    items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
+    written = write(items, subject.alphabet, seconds=seconds)
+    arrange = subject.arrange
+    meant = [*written.expressions, *(e for new in written.parts for _, e in new)]
+    arrange.in_decimals = any(e.atoms(sympy.Float) for e in meant)
+    return _LaidOut(subject, drafted, items, arrange, finished(drafted, written, arrange))
 
 
 def _with_parts_told(opening: Section, written: Written, num_parts: int) -> Section:
@@ -114,14 +150,16 @@ def _draft(subject: Subject) -> list[Drafted]:
         derivation_document.symbols(subject),
     ]
     drafted += [derivation_document.kinematics(subject), derivation_document.constraints(subject)]
-    drafted.append(
-        derivation_document.admissible_speeds(subject, subject.letter(*formulation.basis_symbol))
+    title, blocks = derivation_document.admissible_speeds(
+        subject, subject.letter(*formulation.basis_symbol)
     )
+    is_stepwise = subject.is_stepwise and bool(subject.kin.row_basis)
+    drafted.append((title, [*blocks, *(steps.moving(subject) if is_stepwise else [])]))
     drafted += _own_sections(subject)
-    last = (
-        derivation_document.force_states(subject),
-        derivation_document.constraint_forces(subject),
-    )
+    forces = derivation_document.constraint_forces(subject)
+    if forces is not None and is_stepwise:
+        forces = (forces[0], steps.reactions(subject))
+    last = (derivation_document.force_states(subject), forces)
     return [*drafted, *(section for section in last if section is not None)]
 
 

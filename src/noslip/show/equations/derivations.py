@@ -37,6 +37,7 @@ from noslip.formulations import (
 from noslip.kinematics import Node as TreeNode
 from noslip.kinematics import twists
 from noslip.model import DISSIPATIVE, GIVEN, GRAVITY, SPRING
+from noslip.show.equations import steps
 from noslip.show.equations.derivation_document import (
     BodySum,
     Composed,
@@ -552,12 +553,13 @@ def complement(subject: Subject) -> list[Drafted]:
             "it):",
         )
     ]
-    columns = unit_speed_twists(kin, kin.tree)
+    columns, of_bodies = unit_speed_twists(kin, kin.tree), []
     for k, node, _ in subject.bodies:
         share = ca.horzcat(*[ca.vertcat(*column[k]) for column in columns])
         if columns:
             letter = subject.letter("T", node.body.name)
-            blocks.append(matrix(subject, letter, share, share, _ANGULAR_FIRST))
+            of_bodies.append(matrix(subject, letter, share, share, _ANGULAR_FIRST))
+    blocks += of_bodies
     mass = reduced_mass(subject, subject.letter("I"))
     velocity = [-e.reduced_bias for e in routes]
     bias = column(
@@ -578,8 +580,15 @@ def complement(subject: Subject) -> list[Drafted]:
             subject.formula("I = TᵀM T"),
             " and the velocity terms from the twists at zero independent accelerations.",
         ),
-        *(mass, bias),
+        mass,
     ]
+    if subject.is_stepwise and of_bodies:
+        drafts, sums = steps.velocity_wrenches(subject, of_bodies)
+        blocks += drafts
+        bias = replace(bias, sums=tuple(sums))
+    blocks.append(bias)
+    if subject.is_stepwise:
+        blocks += steps.tire_forces(subject)
     forces, absent = [], []
     for name, meaning, force in _shares(subject):
         if ca.sparsify(ca.simplify(force)).is_zero():

@@ -135,11 +135,17 @@ LONGEST_SIDE = 20
 def text_document(title: str, sections: list[Section]) -> str:
     """Unicode text for a terminal, without combining marks."""
     lines = [title, "=" * len(title)]
-    for section in sections:
+    for section in _without_pictures(sections):
         lines += ["", section.title, "-" * len(section.title)]
         for block in section.blocks:
             lines += ["", *_text_block(block)]
     return with_marks_beside("\n".join(line.rstrip() for line in lines))
+
+
+def _without_pictures(sections: list[Section]) -> list[Section]:
+    """What formats without drawings show; a section of drawings alone has nothing to say."""
+    kept = [(s, tuple(b for b in s.blocks if not isinstance(b, Picture))) for s in sections]
+    return [Section(s.title, blocks) for s, blocks in kept if blocks or not s.blocks]
 
 
 def _text_block(block: Block) -> list[str]:
@@ -330,7 +336,7 @@ def _opened(node: Node, width: int) -> list[Node]:
 def latex_document(title: str, sections: list[Section]) -> str:
     """A fragment for the body of a LaTeX document, which needs no package."""
     lines = [rf"\section*{{{escape_latex(title)}}}"]
-    for section in sections:
+    for section in _without_pictures(sections):
         lines += ["", rf"\subsection*{{{escape_latex(section.title)}}}"]
         for block in section.blocks:
             lines += ["", _latex_block(block)]
@@ -494,7 +500,7 @@ def _latex_line(line: EquationLine) -> str:
 def markdown_document(title: str, sections: list[Section]) -> str:
     """Markdown with $ and $$ for mathematics."""
     lines = [f"# {escape_markdown(title)}"]
-    for section in sections:
+    for section in _without_pictures(sections):
         lines += ["", f"## {escape_markdown(section.title)}"]
         for block in section.blocks:
             lines += ["", _markdown_block(block)]

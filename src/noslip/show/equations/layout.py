@@ -100,10 +100,11 @@ class Glyph:
 
 def latex_letters(base: str) -> str:
     """A letter in italics, a word upright, a product in brackets such as (C η) as one."""
+    plain = unicodedata.normalize("NFD", base)
+    if len(plain) == 2 and plain[1] in _ABOVE:
+        return rf"{_ABOVE[plain[1]]}{{{latex_letters(plain[0])}}}"
     if len(base) == 1:
         return _LATEX.get(base, base)
-    if len(base) == 2 and base[1] == TILDE:
-        return rf"\tilde{{{latex_letters(base[0])}}}"
     if base.startswith("("):
         return f"({' '.join(latex_letters(part) for part in base[1:-1].split(' '))})"
     if len(base) <= 3 and any(c in _LATEX for c in base):
@@ -581,6 +582,10 @@ def _mathml_glyph(glyph: Glyph) -> str:
         if text.startswith("("):
             inside = "".join(letters(part) for part in text[1:-1].split(" "))
             return f"<mrow><mo>(</mo>{inside}<mo>)</mo></mrow>"
+        plain = unicodedata.normalize("NFD", text)
+        if len(plain) == 2 and plain[1] == _DOTS[1]:
+            inside = letters(plain[0])
+            return f'<mover accent="true">{inside}<mo>{ACCENTS[1]}</mo></mover>'
         if len(text) <= 3 and any("α" <= c <= "ω" for c in text[1:]):
             return f"<mrow>{''.join(letters(c) for c in text)}</mrow>"
         return f"<mi>{escape(text)}</mi>" if len(text) == 1 else f"<mtext>{escape(text)}</mtext>"

@@ -605,6 +605,7 @@ class Subject:
     """
 
     printed: PrintedEquations
+    is_stepwise: bool = False
 
     @cached_property
     def equations(self) -> Equations:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -605,9 +605,11 @@ def _rounded(number: sympy.Expr) -> sympy.Expr:
 
 
 def _whole(number: sympy.Expr) -> sympy.Expr:
-    """1.0 as 1."""
-    is_whole = number.is_Float and float(number).is_integer()
-    return sympy.Integer(int(float(number))) if is_whole else number
+    """1.0 as 1, and what rounding left of it."""
+    if not number.is_Float or not math.isfinite(float(number)):
+        return number
+    rounded = float(f"{float(number):.15g}")
+    return sympy.Integer(int(rounded)) if rounded.is_integer() else number
 
 
 def _with_merged_angles(total: sympy.Add) -> sympy.Expr:
@@ -1294,6 +1296,65 @@ def _inlined(
         else:
             parts[s] = meaning
     return [e.xreplace(placed) for e in expressions], parts
+
+
+#: Parts of a page beyond which those that cost least are written where they are used, and by how
+#: much all of it may become longer by that.
+MOST_PARTS, MOST_LONGER = 12, 3.0
+
+
+def with_fewer_parts(written: Written, shown: Sequence[sympy.Symbol]) -> Written:
+    """The same with some of the parts that are shown written out, the cheapest first.
+
+    Parameters
+    ----------
+    shown : parts that stand on the page.
+    """
+    meanings = {s: e for new in written.parts for s, e in new}
+    left = list(shown)
+    sizes = {s: size(meanings[s]) for s in left}
+    within = {s: _occurrences(meanings[s], meanings) for s in left}
+    uses: Counter[sympy.Symbol] = Counter()
+    for counted in (*within.values(), *(_occurrences(e, meanings) for e in written.expressions)):
+        uses.update(counted)
+    longer = MOST_LONGER * sum(map(size, (*written.expressions, *meanings.values())))
+    placed: list[sympy.Symbol] = []
+    while left:
+        cost = {s: (uses[s] - 1) * (sizes[s] - 1) for s in left}
+        cheapest = min(left, key=cost.__getitem__)
+        if uses[cheapest] > 1 and (len(left) <= MOST_PARTS or cost[cheapest] > longer):
+            break
+        longer -= cost[cheapest]
+        left.remove(cheapest)
+        placed.append(cheapest)
+        for s in left:
+            count = within[s].pop(cheapest, 0)
+            if count:
+                sizes[s] += count * (sizes[cheapest] - 1)
+                within[s].update({k: count * n for k, n in within[cheapest].items()})
+        for s, count in within[cheapest].items():
+            uses[s] += (uses[cheapest] - 1) * count
+    known = {s: meanings[s] for s in placed}
+    values: dict[sympy.Symbol, sympy.Expr] = {}
+    for s, meaning in meanings.items():
+        if s in known:
+            values[s] = meaning.xreplace(values)
+
+    def whole(e: sympy.Expr) -> sympy.Expr:
+        return tidied(e.xreplace(values)) if e.free_symbols & values.keys() else e
+
+    parts = [[(s, whole(e)) for s, e in new if s not in known] for new in written.parts]
+    return replace(written, expressions=[whole(e) for e in written.expressions], parts=parts)
+
+
+def _occurrences(
+    expression: sympy.Expr, of: Mapping[sympy.Symbol, sympy.Expr]
+) -> Counter[sympy.Symbol]:
+    """How often each part stands in an expression."""
+    counts: Counter[sympy.Symbol] = Counter()
+    if expression.free_symbols & of.keys():
+        counts.update(s for s in sympy.preorder_traversal(expression) if s in of)
+    return counts
 
 
 def _numbered(

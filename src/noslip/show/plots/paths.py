@@ -24,6 +24,7 @@ from noslip.kinematics import build_tree, parameter_reader
 from noslip.model import WORLD, NumberReader, frame_numbers
 from noslip.scene import INK, PATH_COLORS, ground_joints, reference_path, scene
 from noslip.show.headlines import axis_label
+from noslip.show.outlines import hull
 from noslip.show.plots.panels import BELOW, NARROW, legend_columns, legend_rows
 from noslip.show.plots.sheets import (
     DASHES,
@@ -144,31 +145,6 @@ def pose_function(run: Trajectory) -> tuple[ca.Function, list[str]]:
     columns = [ca.vertcat(ca.vec(node.R_WB.T), node.p_WB) for node in tree.nodes]
     function = ca.Function("poses", [q], [ca.densify(ca.horzcat(*columns))])
     return function, [node.body.name for node in tree.nodes]
-
-
-def hull(points: Array) -> Array:
-    """Corners of the convex hull of points (n, 2), counterclockwise (the monotone chain)."""
-    # meshes repeat corners, and rounding must not make them different
-    scale = float(np.max(np.ptp(points, axis=0))) or 1.0
-    ordered = np.unique(np.round(points / scale, 9), axis=0)
-    if len(ordered) < 3:
-        return ordered * scale
-
-    def chain(sequence: list[list[float]]) -> list[list[float]]:
-        kept: list[list[float]] = []
-        for c in sequence:
-            while len(kept) > 1 and _turn(kept[-2], kept[-1], c) <= 1e-9:
-                kept.pop()
-            kept.append(c)
-        return kept[:-1]
-
-    corners = chain(ordered.tolist()) + chain(ordered[::-1].tolist())
-    return np.array(corners) * scale
-
-
-def _turn(a: list[float], b: list[float], c: list[float]) -> float:
-    """Twice the area of a triangle; positive where it turns to the left."""
-    return (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0])
 
 
 #: Outlines at most, and the part of the picture below which they are too small to be seen.

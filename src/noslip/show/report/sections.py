@@ -50,6 +50,7 @@ from noslip.show.check import CheckReport, describe
 from noslip.show.equations.derivation_text import Derivation, derivation
 from noslip.show.equations.documents import html_blocks
 from noslip.show.equations.layout import Paragraph, Section
+from noslip.show.equations.sketch import SKETCH
 from noslip.show.headlines import ROUNDING, negligible, power_use, top_speed
 from noslip.show.report.elements import (
     SPACE,
@@ -736,9 +737,9 @@ def equations(subject: ReportSubject) -> PageSection:
         method += ", which is a different theory"
     parts = [paragraph(text(f"{method}."))]
     for section in done.sections:
-        if section.title == MOTION:
+        if section.title in (SKETCH, MOTION):
             parts.append(_mathematics(section))
-    shown = {MOTION, ROWS, CHECK, OPENING}
+    shown = {SKETCH, MOTION, ROWS, CHECK, OPENING}
     for section in done.sections:
         if section.title not in shown:
             parts.append(folded(section.title, _mathematics(section)))
