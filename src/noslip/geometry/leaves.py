@@ -11,6 +11,7 @@ coordinate: a function of the configuration that no admissible motion changes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,9 @@ from noslip.geometry.fields import Field, FieldChart
 
 #: Tolerance of curves within a leaf, and the least singular value of R_b over its largest.
 TOLERANCE, SINGULAR = 1e-12, 1e-9
+#: Times that rates are asked for along one curve: to a place where they grow beyond all bounds, a
+#: curve would take ever smaller steps.
+MOST_RATES = 6000
 #: Admissible motions along which leaf coordinates are tried, and how far each goes, in s.
 TRIALS, REACH = 3, 0.4
 
@@ -56,19 +60,18 @@ class Leaf:
         base, fibre = kept[list(self.base)], kept[list(self.fibre)]
         first = np.asarray(q, dtype=float)
         way = self.reference[base] - first[base]
+        asked = itertools.count()
 
         def rate(s: float, f: Array) -> Array:
+            if next(asked) > MOST_RATES:
+                raise self._lost("is longer than can be followed")
             at = first.copy()
             at[base] += s * way
             at[fibre] = f
             R_b, R_f = (np.array(x) for x in self._slopes(at))
             singular = np.linalg.svd(R_b, compute_uv=False)
             if not singular[-1] > SINGULAR * singular[0]:
-                raise FormulationError(
-                    "the coordinates that carry the leaf lose rank on the way to its reference",
-                    f"integral of model '{self.chart.kin.model.name}'",
-                    "compare configurations that are nearer to each other",
-                )
+                raise self._lost("passes where the coordinates that carry the leaf lose rank")
             return np.asarray(R_f @ np.linalg.solve(R_b, way))
 
         if not np.any(way):
@@ -77,18 +80,27 @@ class Leaf:
             rate, (0.0, 1.0), first[fibre], method="DOP853", rtol=TOLERANCE, atol=TOLERANCE
         )
         if not found.success or not np.all(np.isfinite(found.y)):
-            raise FormulationError(
-                "the way to the reference of the leaf could not be followed",
-                f"integral of model '{self.chart.kin.model.name}'",
-                "compare configurations that are nearer to each other",
-            )
+            raise self._lost("could not be followed")
         return np.asarray(found.y[:, -1])
 
-    @cached_property
+    def _lost(self, why: str) -> FormulationError:
+        return FormulationError(
+            f"the way to the reference of the leaf {why}",
+            f"integral of model '{self.chart.kin.model.name}'",
+            "compare configurations that are nearer to each other",
+        )
+
+    @property
     def residual(self) -> float:
         """Largest change of leaf coordinates along admissible motions, relative to all changes."""
+        return max(self.changes)
+
+    @cached_property
+    def changes(self) -> tuple[float, ...]:
+        """Those along one motion from each sample that has a way to the reference."""
         rng = np.random.default_rng(45)
-        worst, kept = 0.0, np.array(self.chart.kept)
+        found = list[float]()
+        kept = np.array(self.chart.kept)
         columns = ca.horzcat(*[f.components for f in self.reached])
         rates = ca.Function("rates", [self.chart.kin.symbols.q], [ca.densify(columns)])
         for _, start in self.chart.samples[:TRIALS]:
@@ -106,9 +118,14 @@ class Leaf:
             )
             end = start.copy()
             end[kept] = moved.y[:, -1]
-            change = np.max(np.abs(self.values(end) - self.values(start)), initial=0.0)
-            worst = max(worst, float(change) / float(np.max(np.abs(end - start))))
-        return worst
+            try:
+                change = np.max(np.abs(self.values(end) - self.values(start)), initial=0.0)
+            except FormulationError:
+                continue
+            size = float(np.max(np.abs(end - start)))
+            if np.isfinite(change) and size > 0.0:
+                found.append(float(change) / size)
+        return tuple(found)
 
     def carriers(self, k: int) -> tuple[int, ...]:
         """Places in chart.kept of the base whose motion changes the kth coordinate of the fibre."""
@@ -123,7 +140,7 @@ class Leaf:
 def leaf_of(chart: FieldChart, reached: Sequence[Field], first: Sequence[int]) -> Leaf | None:
     """The leaf with these places among its fibre, from the model's rest or a random reference.
 
-    None where no reference was found from which the ways to all samples stay regular.
+    Of the references that most of the samples have a way to; None where none of them has one.
     """
     columns = chart.values(reached)[0]
     fibre = list(first)
@@ -135,13 +152,13 @@ def leaf_of(chart: FieldChart, reached: Sequence[Field], first: Sequence[int]) -
         ]
         fibre.append(left[int(np.argmax(sizes))])
     base = tuple(k for k in range(len(chart.kept)) if k not in fibre)
+    best = None
     for reference in (chart.kin.rest, *(q for _, q in chart.samples)):
         found = Leaf(
             chart=chart, reached=tuple(reached), base=base, fibre=tuple(fibre), reference=reference
         )
-        try:
-            if np.isfinite(found.residual):
-                return found
-        except FormulationError:
-            continue
-    return None
+        if len(found.changes) > (0 if best is None else len(best.changes)):
+            best = found
+        if len(found.changes) == TRIALS:
+            break
+    return best
