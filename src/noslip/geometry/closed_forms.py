@@ -85,7 +85,7 @@ def printed(expression: sp.Expr) -> str:
 
 def symbols_of(chart: FieldChart) -> tuple[sp.Symbol, ...]:
     """Symbols of the coordinates that are kept, by their names."""
-    return tuple(sp.Symbol(chart.kin.coordinates[k].name, real=True) for k in chart.kept)
+    return tuple(sp.Symbol(name, real=True) for name in chart.names)
 
 
 def formula_of(chart: FieldChart, columns: ca.SX, most: int = TIDIED) -> list[sp.Expr] | None:
@@ -94,15 +94,14 @@ def formula_of(chart: FieldChart, columns: ca.SX, most: int = TIDIED) -> list[sp
     wanted = ca.vec(ca.densify(columns))
     if kin.probe.quaternions:  # their four components are no coordinates of a formula
         return None
-    if ca.Function("size", [kin.symbols.q], [wanted]).n_instructions() > 4 * most:
+    if ca.Function("size", [chart.state], [wanted]).n_instructions() > 4 * most:
         return None
     try:
-        program = trace_program(
-            "formulas", [ca.SX.sym("t", 0), kin.symbols.q, empty, empty], wanted
-        )
+        program = trace_program("formulas", [ca.SX.sym("t", 0), chart.state, empty, empty], wanted)
     except CompileError:
         return None
     names = [sp.Symbol(c.name, real=True) for c in kin.coordinates]
+    names += [sp.Symbol("t", real=True)] * chart.is_timed
     found = to_sympy(program, names)
     outputs = list(found.outputs)
     for symbol, value in reversed(found.parts):
@@ -186,7 +185,7 @@ def _columns(chart: FieldChart, fields: Sequence[Field]) -> list[Array]:
 def evaluated(chart: FieldChart, q: Sequence[sp.Symbol], column: Sequence[sp.Expr]) -> Array:
     """(samples, n) values of formulas at the configurations of the chart."""
     rows = []
-    for _, at in chart.samples:
+    for at in chart.points:
         there = {x: sp.Float(at[k], 20) for x, k in zip(q, chart.kept, strict=True)}
         rows.append([float(x.xreplace(there)) for x in column])
     return np.array(rows)

@@ -11,7 +11,8 @@ what annihilates the last Dᵏ, the smallest involutive distribution around D. C
 
 - configurations are the model's coordinates where all holonomic rows hold, of dimension n;
 - rates of speed inputs are controls: their rows leave the motion free, at a rate of one's choice;
-- of rows with a given speed (a turntable, a belt) the homogeneous part counts;
+- of rows with a given speed (a turntable, a belt) the homogeneous part counts, at one time where
+  it changes; for what integrates time is a coordinate, and what happens by itself a motion;
 - `without` leaves coordinates out, such as angles of wheels, on which nothing else depends.
 
 A growth vector is that of random configurations, all of which must agree, or of one given
@@ -33,7 +34,7 @@ import numpy as np
 from noslip.base import ArgumentError, Array, FormulationError, NoslipError, counted, nearest
 from noslip.engines import System
 from noslip.formulations import Equations, derive
-from noslip.geometry.fields import MOST_OPERATIONS, VANISHES, Field, FieldChart, rank_of
+from noslip.geometry.fields import FELT, MOST_OPERATIONS, VANISHES, Field, FieldChart, rank_of
 from noslip.geometry.leaves import Leaf, leaf_of
 from noslip.geometry.loops import BracketLoop, drive_loop
 from noslip.kinematics import Kinematics, trace
@@ -50,6 +51,8 @@ CHECKED = 150_000
 #: Singular value of a combination of rows on what brackets reach, relative to the largest, below
 #: which it integrates: tables of hills leave 1e-8 of rounding.
 INTEGRATES = 1e-6
+#: What is said of rows with a part that acts at rest.
+AFFINE = "rows have a part that acts at rest; brackets leave it out"
 #: Deepest brackets that are looked at, unless the caller says.
 DEEPEST = 12
 
@@ -98,6 +101,8 @@ class Integral:
     transversal: dict[str, float] = field(default_factory=dict)
     #: Of kind ``exact``: the function itself as a formula, where one was found.
     formula: str = ""
+    #: Whether the integral is a function of time, too.
+    is_timed: bool = False
     form: ca.Function | None = field(repr=False, default=None)
     leaf: Leaf | None = field(repr=False, default=None)
     place: int = field(repr=False, default=0)  # in the leaf's fibre
@@ -110,25 +115,40 @@ class Integral:
         if self.kind == "linear":
             return f"{_sum(self.coefficients)} = constant"
         if self.kind == "exact" and any(math.isnan(x) for x in self.rows.values()):
-            return f"{names}, over a factor that varies, is the rate of a function of q"
+            return f"{names}, over a factor that varies, is the rate of a function of {self._of}"
         if self.kind == "exact":
-            return f"{_sum(self.rows)} is the rate of a function of q"
+            return f"{_sum(self.rows)} is the rate of a function of {self._of}"
         if self.leaf is None:
             return f"a combination of {names}, with coefficients that vary, integrates"
         there = ", ".join(f"{name} = {value:.4g}" for name, value in self.transversal.items())
         return f"{self.coordinate}, followed along the leaf to {there}, is constant"
 
-    def difference(self, first: Array, second: Array) -> float:
+    @property
+    def _of(self) -> str:
+        return "q and t" if self.is_timed else "q"
+
+    def difference(
+        self, first: Array, second: Array, *, times: tuple[float, float] = (0.0, 0.0)
+    ) -> float:
         """The integral at a configuration less that at another one.
 
         Along the straight line between them; of kind ``leaf``, along the leaf of each.
+
+        Parameters
+        ----------
+        first, second : all coordinates.
+        times : of both configurations, s; counts where the integral is a function of time.
 
         Raises
         ------
         FormulationError : where no leaf could be followed.
         """
+        begin, end = (
+            np.append(np.asarray(q, dtype=float), [t] * self.is_timed)
+            for q, t in zip((first, second), times, strict=True)
+        )
         if self.leaf is not None:
-            values = [self.leaf.values(np.asarray(q, dtype=float)) for q in (first, second)]
+            values = [self.leaf.values(point) for point in (begin, end)]
             return float(values[1][self.place] - values[0][self.place])
         if self.form is None:
             raise FormulationError(
@@ -137,10 +157,10 @@ class Integral:
                 "compare configurations by simulating between them",
             )
         nodes, weights = np.polynomial.legendre.leggauss(32)
-        along = np.asarray(second, dtype=float) - np.asarray(first, dtype=float)
+        along = end - begin
         total = 0.0
         for x, weight in zip(nodes, weights, strict=True):
-            covector = np.array(self.form(first + (x + 1) / 2 * along)).ravel()
+            covector = np.array(self.form(begin + (x + 1) / 2 * along)).ravel()
             total += weight / 2 * float(covector @ along)
         return total
 
@@ -166,8 +186,12 @@ class Distribution:
     growth: Growth
     #: Independent combinations of the velocity rows that integrate.
     integrals: tuple[Integral, ...]
+    #: Whether brackets of all coordinates were short enough to tell what integrates.
+    is_decided: bool
     #: Whether rows have a part that does not vanish at rest.
     is_affine: bool
+    #: Time, in s, at which rows were looked at that change with time; None where none does.
+    time: float | None = None
     #: Coordinate → value of the configuration that was asked for, and the growth there.
     at: dict[str, float] | None = None
     growth_there: Growth | None = None
@@ -175,13 +199,18 @@ class Distribution:
 
     @property
     def is_holonomic(self) -> bool:
-        """Whether all constraints are holonomic or integrate."""
-        return self.growth.degree == 1
+        """Whether all that rows say integrates, so that they restrict coordinates alone."""
+        return self.is_decided and len(self.integrals) == len(self.velocity_rows)
 
     @property
     def num_nonholonomic(self) -> int:
-        """Velocity constraints that remain when those that integrate are taken out."""
+        """Velocity constraints that are left when the combinations that integrate are taken out."""
         return len(self.velocity_rows) - len(self.integrals)
+
+    @property
+    def changing(self) -> str:
+        """At which time brackets were taken, where rows change with it; else empty."""
+        return "" if self.time is None else f"rows change with it; brackets at t = {self.time:.4g}"
 
     @property
     def is_bracket_generating(self) -> bool:
@@ -257,6 +286,8 @@ class Distribution:
                 if self.holonomic_rows
                 else "no constraint: every motion of the coordinates is admissible"
             )
+        if not self.is_decided:
+            return f"{counted(rows, 'velocity constraint')}, undecided what of them integrates"
         if self.is_holonomic:
             return f"{counted(rows, 'velocity constraint')}, and all integrate: holonomic after all"
         if integrals:
@@ -283,9 +314,9 @@ class Distribution:
         ]
         lines += [f"  integrates           {integral.text()}" for integral in self.integrals]
         if self.is_affine:
-            lines.append(
-                "  affine               rows have a part that acts at rest; it is left out"
-            )
+            lines.append(f"  affine               {AFFINE}")
+        if self.time is not None:
+            lines.append(f"  time                 {self.changing}")
         lines.append(
             f"  admissible motions   {', '.join(self.generators)}"
             + (f" (controls: {', '.join(self.controls)})" if self.controls else "")
@@ -328,7 +359,9 @@ class Distribution:
                 }
                 for i in self.integrals
             ],
+            "is_decided": self.is_decided,
             "is_affine": self.is_affine,
+            "time": self.time,
             "is_bracket_generating": self.is_bracket_generating,
             "growth": _growth_json(self.growth),
         }
@@ -382,6 +415,11 @@ class FieldFrame:
     #: A basis of the last Dᵏ at generic configurations: generators first.
     reached: tuple[Field, ...]
 
+    @property
+    def free(self) -> tuple[Field, ...]:
+        """Motions that no force of a constraint or of an imposed speed works along."""
+        return self.generators[: self.chart.kin.num_independent_speeds]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TracedModel:
@@ -407,9 +445,10 @@ def subject_of(
             f"model, argument of {verb}",
             "load one, or build() it",
         )
+    model = with_parameters(model, parameters)
     equations = derive(model) if is_derived else None
     kin = trace(model) if equations is None else equations.kinematics
-    return TracedModel(kin=kin, params=parameter_values(kin, parameters), equations=equations)
+    return TracedModel(kin=kin, params=kin.probe.params, equations=equations)
 
 
 def distribution(
@@ -459,6 +498,12 @@ def distribution_in(
         k for k in kin.row_basis if not kin.rows[k].is_holonomic and kin.rows[k].name not in driven
     ]
     holonomic = [k for k in kin.row_basis if kin.rows[k].is_holonomic]
+    try:
+        integrals, is_decided = tuple(_integrals(subject.framed[0], rows)), True
+    except FormulationError:
+        if not without:
+            raise
+        integrals, is_decided = (), False
     there, where = None, None
     if at is not None:
         where = dict(at)
@@ -473,8 +518,10 @@ def distribution_in(
         holonomic_rows=tuple(kin.rows[k].name for k in holonomic),
         velocity_rows=tuple(kin.rows[k].name for k in rows),
         growth=growth,
-        integrals=() if without else tuple(_integrals(frame, rows)),
+        integrals=integrals,
+        is_decided=is_decided,
         is_affine=is_affine(chart),
+        time=chart.samples[0][0] if changes_with_time(chart) else None,
         at=where,
         growth_there=there,
         frame=frame,
@@ -506,25 +553,22 @@ def _velocity_rows(kin: Kinematics) -> list[int]:
     return [k for k in rows if kin.rows[k].name not in driven]
 
 
-def parameter_values(kin: Kinematics, changes: Mapping[str, float] | None) -> Array:
-    """(np,) parameters: the nominal ones with changes."""
-    names = [p.name for p in kin.model.parameters]
-    values = np.array([p.value for p in kin.model.parameters], dtype=float)
-    for name, value in (changes or {}).items():
-        if name not in names:
+def with_parameters(model: Model, changes: Mapping[str, float] | None) -> Model:
+    """A model with other nominal parameters, so that random configurations satisfy its loops."""
+    if not changes:
+        return model
+    values = model.parameter_values()
+    where = f"parameters of model '{model.name}'"
+    for name, value in changes.items():
+        if name not in values:
             raise FormulationError(
-                f"there is no parameter '{name}'",
-                f"parameters of model '{kin.model.name}'",
-                nearest(name, names),
+                f"there is no parameter '{name}'", where, nearest(name, list(values))
             )
         if not np.isfinite(value):
-            raise FormulationError(
-                f"parameter '{name}' is {value}",
-                f"parameters of model '{kin.model.name}'",
-                "give a finite number",
-            )
-        values[names.index(name)] = value
-    return values
+            raise FormulationError(f"parameter '{name}' is {value}", where, "give a finite number")
+    given = values | dict(changes)
+    parameters = tuple(dataclasses.replace(p, value=float(given[p.name])) for p in model.parameters)
+    return dataclasses.replace(model, parameters=parameters)
 
 
 def framed(
@@ -548,10 +592,11 @@ def framed(
             "check the ranges of its coordinates and whether its loops can move",
         )
     first = samples[0][0]
+    moved = [kin.probe.on_manifold(q, first) if kin.probe.holonomic else q for _, q in samples]
     chart = FieldChart(
         kin=kin,
         kept=kept,
-        samples=tuple((first, q) for _, q in samples),
+        samples=tuple((first, q) for q in moved if q is not None),
         params=params,
         most=most,
     )
@@ -578,10 +623,12 @@ def _kept(kin: Kinematics, without: Sequence[str]) -> tuple[int, ...]:
 
 
 def _generators(chart: FieldChart) -> tuple[Field, ...]:
-    """Columns of N S and N ∂s/∂w, in the coordinates that are kept."""
+    """Columns of N S and N ∂s/∂w, in the coordinates that are kept; of a timed chart, time last."""
     kin, symbols = chart.kin, chart.kin.symbols
     columns = ca.horzcat(kin.S, ca.jacobian(kin.s, symbols.w))
     names = [s.name for s in kin.independent_speeds] + [i.name for i in kin.model.speed_inputs]
+    if chart.is_timed:
+        columns, names = ca.horzcat(columns, kin.s), [*names, "t"]
     if not names:
         raise FormulationError(
             "the mechanism cannot move: it has no freedom and no speed input",
@@ -592,6 +639,8 @@ def _generators(chart: FieldChart) -> tuple[Field, ...]:
     rates = ca.substitute(
         [ca.mtimes(kin.N, columns)], [symbols.w], [ca.SX.zeros(len(kin.model.speed_inputs))]
     )[0]
+    if chart.is_timed:
+        rates = ca.vertcat(rates, ca.DM([[0.0] * (len(names) - 1) + [1.0]]))
     rates = ca.densify(ca.simplify(chart.numeric(rates)))[list(chart.kept), :]
     _check_independent_of_others(chart, rates)
     return tuple(Field(name, rates[:, k]) for k, name in enumerate(names))
@@ -602,7 +651,7 @@ def _check_independent_of_others(chart: FieldChart, rates: ca.SX) -> None:
     kin = chart.kin
     left = [k for k in range(kin.num_coordinates) if k not in set(chart.kept)]
     for k in left:
-        slope = ca.jacobian(ca.vec(rates), kin.symbols.q[k])
+        slope = ca.jacobian(ca.vec(rates), chart.state[k])
         if slope.nnz() and max(np.max(np.abs(x), initial=0.0) for x in chart.evaluate(slope)) > (
             VANISHES
         ):
@@ -621,14 +670,14 @@ def grow(
     Where ranks are constant, Dᵏ is spanned by the fields found so far with functions as
     coefficients, so that brackets of generators with the newest of them suffice.
     """
-    basis, values, rank, gap, precise = _extend(chart, [], None, generators)
+    basis, values, rank, gap, precise = extend(chart, [], None, generators)
     vector = [rank]
     names = [tuple(f.name for f in generators)]
     newest = list(basis)
     while newest and len(vector) < deepest:
         depth = len(vector) + 1
         candidates = _brackets(chart, generators, newest, depth)
-        basis, values, rank, further, by_digits = _extend(chart, basis, values, candidates)
+        basis, values, rank, further, by_digits = extend(chart, basis, values, candidates)
         gap, precise = min(gap, further), precise or by_digits
         newest = basis[vector[-1] :]
         if rank == vector[-1]:
@@ -659,34 +708,62 @@ def _brackets(
     ]
 
 
-def _extend(
+def extend(
     chart: FieldChart,
     basis: list[Field],
     values: list[Array] | None,
     candidates: Sequence[Field],
+    *,
+    is_generic: bool = True,
 ) -> tuple[list[Field], list[Array], int, float, bool]:
     """Add those candidates that raise the rank: basis, values, rank, least gap, and digits.
 
     Ranks of all samples must agree with the largest; samples where they do not are not generic.
+    Values of the basis have unit length, so that fields that are small count. Where samples are
+    given, not random, what rounding of their coordinates could make counts for nothing.
     """
-    found = chart.values(candidates)
+    found = chart.values_with_noise(candidates)
     values = values or [np.zeros((len(chart.kept), 0)) for _ in chart.samples]
     rank, gap, precise = len(basis), np.inf, False
     basis = list(basis)
     for k, candidate in enumerate(candidates):
         if rank == len(chart.kept):
             break
-        trial = [np.hstack([a, b[:, k : k + 1]]) for a, b in zip(values, found, strict=True)]
-        ranks = [chart.rank_of(x, [*basis, candidate], sample) for sample, x in enumerate(trial)]
+        columns = [value[:, k : k + 1] for value, _ in found]
+        trial = [np.hstack([a, _shortened(c)]) for a, c in zip(values, columns, strict=True)]
+        fields = [*basis, candidate]
+        ranks = [chart.rank_of(x, fields, sample) for sample, x in enumerate(trial)]
+        if max(ranks).value == rank:  # small, but more than rounding leaves?
+            felt = [_felt(a, c, n[k]) for a, c, (_, n) in zip(values, columns, found, strict=True)]
+            if max(felt) > FELT or (is_generic and max(felt) > 0.0 and chart.is_short(fields)):
+                sample = int(np.argmax(felt))
+                ranks[sample] = chart.precise_rank(fields, sample) or ranks[sample]
         best = max(ranks, key=lambda r: r.value)
+        gap = min(gap, *(r.gap for r in ranks if r.value == best.value))
+        precise = precise or any(r.is_precise for r in ranks if r.value == best.value)
         if best.value > rank:
-            basis, values, rank = [*basis, candidate], trial, best.value
-            gap = min(gap, *(r.gap for r in ranks if r.value == best.value))
-            precise = precise or best.is_precise
-        else:
-            gap = min(gap, *(r.gap for r in ranks if r.value == rank))
-            precise = precise or any(r.is_precise for r in ranks)
+            basis, rank = fields, best.value
+            values = [
+                np.hstack([a, c / max(float(np.linalg.norm(c)), 1e-300)])
+                for a, c in zip(values, columns, strict=True)
+            ]
     return basis, values, rank, gap, precise
+
+
+def _shortened(column: Array) -> Array:
+    """A column of at most unit length."""
+    return np.asarray(column / max(1.0, float(np.linalg.norm(column))))
+
+
+def _felt(span: Array, column: Array, noise: float) -> float:
+    """What a field adds to a span, in units of what rounding leaves of it."""
+    rest = column[:, 0]
+    if span.shape[1]:
+        basis, _ = np.linalg.qr(span)
+        for _ in range(2):
+            rest = rest - basis @ (basis.T @ rest)
+    size = float(np.linalg.norm(rest))
+    return size / noise if noise > 0.0 else 0.0
 
 
 def _growth_at(
@@ -725,35 +802,25 @@ def _growth_at(
         kin=regular, kept=_kept(regular, without), samples=((0.0, q),), params=chart.params
     )
     generators = _generators(here)
-    level: list[Field] = list(generators)
-    everything = list(generators)
-    values = here.values(everything)[0]
-    rank = here.rank_of(values, everything, 0)
-    vector, gap, precise = [rank.value], rank.gap, rank.is_precise
-    names_by_level = [tuple(f.name for f in generators)]
-    while vector[-1] < generic.rank:
+    level = list(generators)
+    basis, values, rank, gap, precise = extend(here, [], None, generators, is_generic=False)
+    vector, names_by_level = [rank], [tuple(f.name for f in generators)]
+    while rank < generic.rank:
         depth = len(vector) + 1
         if depth > deepest:
             raise FormulationError(
-                f"brackets of depth {deepest} reach {vector[-1]} of {generic.rank} dimensions",
+                f"brackets of depth {deepest} reach {rank} of {generic.rank} dimensions",
                 f"at, geometry of model '{model.name}'",
                 "look deeper with deepest=",
             )
         level = _brackets(here, generators, level, depth)
-        found = here.values(level)[0]
-        new = []
-        for k, candidate in enumerate(level):
-            trial = np.hstack([values, found[:, k : k + 1]])
-            now = here.rank_of(trial, [*everything, candidate], 0)
-            precise = precise or now.is_precise
-            gap = min(gap, now.gap)
-            if now.value > rank.value:
-                rank, values = now, trial
-                everything.append(candidate)
-                new.append(candidate.name)
-        level = [f for k, f in enumerate(level) if _is_there(here, f)]
-        vector.append(rank.value)
-        names_by_level.append(tuple(new))
+        basis, values, rank, further, by_digits = extend(
+            here, basis, values, level, is_generic=False
+        )
+        gap, precise = min(gap, further), precise or by_digits
+        names_by_level.append(tuple(f.name for f in basis[vector[-1] :]))
+        vector.append(rank)
+        level = [f for f in level if _is_there(here, f)]
     return Growth(
         vector=tuple(vector), brackets=tuple(names_by_level), gap=float(gap), is_precise=precise
     )
@@ -800,41 +867,81 @@ def null_space(matrix: Array) -> Array:
 def is_affine(chart: FieldChart) -> bool:
     """Whether rows have a part at rest, with all speed inputs 0."""
     kin = chart.kin
-    zero = ca.SX.zeros(len(kin.model.speed_inputs))
-    rest = ca.substitute([kin.s], [kin.symbols.w], [zero])[0]
+    rest = _at_rest(kin, kin.s)
     if ca.sparsify(rest).is_zero():
         return False
     values = chart.evaluate(chart.numeric(rest))
     return any(float(np.max(np.abs(x), initial=0.0)) > VANISHES for x in values)
 
 
+def changes_with_time(chart: FieldChart) -> bool:
+    """Whether the admissible motions, but for those at rest, are others at another time."""
+    kin = chart.kin
+    symbols = kin.symbols
+    columns = ca.mtimes(kin.N, ca.horzcat(kin.S, ca.jacobian(kin.s, symbols.w)))
+    slopes = ca.jacobian(ca.vec(_at_rest(kin, columns)), symbols.t)
+    if not slopes.nnz():
+        return False
+    values = chart.evaluate(ca.densify(chart.numeric(slopes)))
+    return any(float(np.max(np.abs(x), initial=0.0)) > VANISHES for x in values)
+
+
+def _at_rest(kin: Kinematics, traced: ca.SX) -> ca.SX:
+    """With all speed inputs 0."""
+    zero = ca.SX.zeros(len(kin.model.speed_inputs))
+    found: ca.SX = ca.substitute([ca.densify(traced)], [kin.symbols.w], [zero])[0]
+    return found
+
+
+def _with_time(frame: FieldFrame) -> FieldFrame:
+    """The same fields with time as a coordinate, and what happens by itself as a motion."""
+    chart = frame.chart
+    timed = dataclasses.replace(
+        chart,
+        kept=(*chart.kept, chart.kin.num_coordinates),
+        samples=tuple(chart.kin.probe.configurations(SAMPLES)),
+        is_timed=True,
+    )
+    generators = _generators(timed)
+    _, reached = grow(timed, generators)
+    return FieldFrame(chart=timed, generators=generators, reached=reached)
+
+
 def _integrals(frame: FieldFrame, rows: Sequence[int]) -> list[Integral]:
     """Combinations of velocity rows that annihilate everything that brackets reach."""
+    if not rows:
+        return []
+    dimension = dimension_of(frame.chart)
+    if is_affine(frame.chart) or changes_with_time(frame.chart):
+        frame, dimension = _with_time(frame), dimension + 1
     chart, kin = frame.chart, frame.chart.kin
     # as many as dimensions that brackets do not reach (Frobenius)
-    count = dimension_of(chart) - len(frame.reached)
-    if not rows or not count:
+    count = dimension - len(frame.reached)
+    if not count:
         return []
     N = chart.numeric(ca.densify(kin.N))
     A = chart.numeric(ca.densify(kin.A[list(rows), :]))
     # rows on q̇: A (NᵀN)⁻¹Nᵀ
     gram = ca.mtimes(N.T, N)
-    forms = ca.densify(ca.mtimes(A, ca.solve(gram, N.T)))
-    reached = ca.horzcat(*[f.components for f in frame.reached])
-    products = chart.evaluate(ca.densify(ca.mtimes(forms, reached)))
+    forms = ca.mtimes(A, ca.solve(gram, N.T))
+    if chart.is_timed:
+        forms = ca.horzcat(forms, chart.numeric(_at_rest(kin, kin.a)[list(rows)]))
+    forms = ca.densify(forms)
+    spans = chart.values(frame.reached)
     covectors = chart.evaluate(forms)
     combined = []
-    for product, covector in zip(products, covectors, strict=True):
-        # each row in units of its own size, each field of its own
-        sizes = np.linalg.norm(covector / chart.sizes, axis=1)
-        lengths = np.maximum(np.linalg.norm(product, axis=0), 1e-300)
-        scaled = product / sizes[:, None] / np.maximum(lengths, 1.0)
+    for span, covector in zip(spans, covectors, strict=True):
+        # each row and each field in units of its own size
+        scaled_rows = covector / chart.sizes
+        sizes = np.linalg.norm(scaled_rows, axis=1)
+        lengths = np.maximum(np.linalg.norm(span, axis=0), 1e-300)
+        scaled = (scaled_rows @ span) / sizes[:, None] / lengths
         _, singular, right = np.linalg.svd(scaled.T)
         singular = np.append(singular, np.zeros(len(rows) - len(singular)))
-        if singular[-count] > INTEGRATES * max(singular[0], 1e-300):
+        if singular[-count] > INTEGRATES:
             raise FormulationError(
                 f"brackets leave {counted(count, 'dimension')} out, which the rows do not account "
-                f"for (to {singular[-count] / singular[0]:.1e})",
+                f"for (to {singular[-count]:.1e})",
                 f"geometry of model '{kin.model.name}'",
                 "leave coordinates out with without=, or narrow their ranges",
             )
@@ -851,11 +958,15 @@ def _recognized(
 ) -> list[Integral]:
     """Integrals by kind: linear in the coordinates, exact, or with a factor that varies."""
     chart, kin = frame.chart, frame.chart.kin
-    names = [kin.coordinates[k].name for k in chart.kept]
+    names = chart.names
     row_names = [kin.rows[k].name for k in rows]
     # the combinations on q̇, reduced to echelon form about the same coordinates everywhere
     on_rates = [c @ x for c, x in zip(combined, covectors, strict=True)]
-    pivots = _pivots(on_rates[0] / chart.sizes)
+    weights = [
+        0.0 if unit == "s" else 1 / size
+        for unit, size in zip(chart.units, chart.sizes, strict=True)
+    ]
+    pivots = _pivots(on_rates[0] * weights)  # time is given
     reduced = [np.linalg.solve(x[:, pivots], x) for x in on_rates]
     shares = [np.linalg.solve(x[:, pivots], c) for x, c in zip(on_rates, combined, strict=True)]
     mean = np.mean(reduced, axis=0)
@@ -902,6 +1013,7 @@ def _on_leaf(
     if leaf is not None:
         there = {names[b]: float(leaf.reference[chart.kept[b]]) + 0.0 for b in leaf.carriers(k)}
     return Integral(
+        is_timed=chart.is_timed,
         rows=dict.fromkeys(rows, math.nan),
         kind="leaf",
         coefficients={},
@@ -923,9 +1035,10 @@ def _closed(chart: FieldChart, form: ca.SX, covectors: Sequence[Array]) -> Integ
         return None
     from noslip.geometry.closed_forms import potential_of, printed
 
-    function = ca.Function("form", [chart.kin.symbols.q], [form])
+    function = ca.Function("form", [chart.state], [_on_state(chart, form)])
     written = potential_of(chart, form)
     return Integral(
+        is_timed=chart.is_timed,
         rows={},
         kind="exact",
         coefficients={},
@@ -952,16 +1065,28 @@ def _linear(
     chart: FieldChart, names: list[str], form: Array, rows: dict[str, float], residual: float
 ) -> Integral:
     """An integral with constant coefficients, with the first length's coefficient 1."""
-    kin = chart.kin
     size = float(np.max(np.abs(form)))
     present = [k for k in range(len(names)) if abs(form[k]) > VANISHES * size]
-    lengths = [k for k in present if kin.coordinates[chart.kept[k]].unit == "m"]
-    first = lengths[0] if lengths else max(present, key=lambda k: abs(form[k]))
+    own = [k for k in present if chart.units[k] != "s"]
+    lengths = [k for k in own if chart.units[k] == "m"]
+    first = lengths[0] if lengths else max(own, key=lambda k: abs(form[k]))
     scaled = form / form[first]
     order = [first, *(k for k in present if k != first)]
     coefficients = {names[k]: float(scaled[k]) for k in order}
     covector = ca.DM(np.where(np.abs(form) > VANISHES * size, scaled, 0.0)).T
-    function = ca.Function("form", [kin.symbols.q], [ca.SX(covector)])
+    function = ca.Function("form", [chart.state], [_on_state(chart, ca.SX(covector))])
     return Integral(
-        rows=rows, kind="linear", coefficients=coefficients, residual=residual, form=function
+        rows=rows,
+        kind="linear",
+        coefficients=coefficients,
+        residual=residual,
+        is_timed=chart.is_timed,
+        form=function,
     )
+
+
+def _on_state(chart: FieldChart, form: ca.SX) -> ca.SX:
+    """A one-form on the coordinates that are kept, on all of them."""
+    found = ca.SX.zeros(1, chart.state.numel())
+    found[0, list(chart.kept)] = form
+    return found

@@ -8,11 +8,16 @@ are controls like any other, with the columns of N ∂s/∂w. The bracket
 
 is traced with exact derivatives, and evaluated at random admissible configurations. Ranks are read
 from singular values in double precision where the gap between the least that counts and the largest
-that does not is 1e6, from pivoted Gram–Schmidt sums with 60 digits elsewhere.
+that does not is 1e6, from pivoted Gram–Schmidt sums with 60 digits elsewhere, and where what a
+field adds is small but more than rounding leaves.
+
+Where rows move by themselves or change with time, time is one more coordinate (`is_timed`), and
+what happens by itself is a field like others, with the rate 1 of t.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +36,11 @@ CLEAR = 1e6
 DIGITS, CLEAR_PRECISE = 60, 1e20
 #: Operations of all brackets of a level, beyond which deeper ones are refused.
 MOST_OPERATIONS = 10_000_000
+#: What a field adds is looked at with 60 digits if it is that many times what changes of the
+#: configuration by `NUDGE`, relative, make of it.
+FELT, NUDGE, NUDGES = 100.0, 4e-16, 3
+#: Operations of fields that are looked at with 60 digits without such a reason.
+SHORT = 3000
 #: Entries below this, relative to the largest of a field's terms, vanish.
 VANISHES = 1e-9
 
@@ -59,27 +69,56 @@ class FieldChart:
     """Configurations of a model, with the coordinates that fields are written in."""
 
     kin: Kinematics
-    kept: tuple[int, ...]  # coordinates that are not left out
+    kept: tuple[int, ...]  # coordinates that are not left out; one more is time
     samples: tuple[tuple[float, Array], ...]  # time and all coordinates, admissible
     params: Array
     most: int = MOST_OPERATIONS  # operations of all brackets of a level
+    is_timed: bool = False  # whether time is the last coordinate
+
+    @cached_property
+    def state(self) -> ca.SX:
+        """All coordinates, those that are left out too."""
+        symbols = self.kin.symbols
+        return ca.vertcat(symbols.q, symbols.t) if self.is_timed else symbols.q
 
     @cached_property
     def q(self) -> ca.SX:
         """The coordinates that are kept."""
-        return ca.vertcat(*[self.kin.symbols.q[k] for k in self.kept])
+        return ca.vertcat(*[self.state[k] for k in self.kept])
+
+    @cached_property
+    def points(self) -> tuple[Array, ...]:
+        """Values of `state` at the samples."""
+        return tuple(np.append(q, t) if self.is_timed else q for t, q in self.samples)
+
+    @cached_property
+    def rest(self) -> Array:
+        """Values of `state` at rest positions of joints, at the time of the first sample."""
+        rest = self.kin.rest
+        return np.append(rest, self.samples[0][0]) if self.is_timed else rest
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the coordinates that are kept."""
+        names = [*(c.name for c in self.kin.coordinates), "t"]
+        return [names[k] for k in self.kept]
+
+    @cached_property
+    def units(self) -> list[str]:
+        """Units of the coordinates that are kept."""
+        units = [*(c.unit for c in self.kin.coordinates), "s"]
+        return [units[k] for k in self.kept]
 
     @cached_property
     def sizes(self) -> Array:
         """(nq,) 1/m and 1/rad over the model's length: rates of all coordinates in one unit."""
-        units = [self.kin.coordinates[k].unit for k in self.kept]
-        return np.array([1.0 if unit == "m" else self.kin.length for unit in units])
+        return np.array([1.0 if unit == "m" else self.kin.length for unit in self.units])
 
     def numeric(self, expression: ca.SX) -> ca.SX:
         """An expression at the parameters and the time of the chart."""
-        symbols = self.kin.symbols
-        own = ca.vertcat(symbols.params, symbols.t)
-        given = ca.SX(ca.DM([*self.params, self.samples[0][0]]))
+        symbols, values = self.kin.symbols, list(self.params)
+        own = ca.vertcat(symbols.params, ca.SX(0, 1) if self.is_timed else symbols.t)
+        given = ca.SX(ca.DM(values if self.is_timed else [*values, self.samples[0][0]]))
         found: ca.SX = ca.substitute([expression], [own], [given])[0]
         return found
 
@@ -97,7 +136,7 @@ class FieldChart:
     def check_length(self, fields: Sequence[Field], times: int) -> None:
         """Refuse brackets that would be far longer than allowed, before they are made."""
         columns = [field.components for field in fields]
-        size = ca.Function("size", [self.kin.symbols.q], columns).n_instructions()
+        size = ca.Function("size", [self.state], columns).n_instructions()
         if size * times > 2 * self.most:
             raise self._too_long(size * times)
 
@@ -108,13 +147,16 @@ class FieldChart:
             "ask for fewer levels with deepest=, or leave coordinates out with without=",
         )
 
-    def evaluate(self, columns: ca.SX) -> list[Array]:
-        """Values of a matrix of q at all samples."""
-        name, symbols = "values", self.kin.symbols
-        function = ca.Function(name, [symbols.q], [ca.densify(columns)])
+    def _function(self, columns: ca.SX) -> ca.Function:
+        function = ca.Function("values", [self.state], [ca.densify(columns)])
         if function.n_instructions() > self.most:
             raise self._too_long(function.n_instructions())
-        return [np.array(function(q)) for _, q in self.samples]
+        return function
+
+    def evaluate(self, columns: ca.SX) -> list[Array]:
+        """Values of a matrix of the coordinates at all samples."""
+        function = self._function(columns)
+        return [np.array(function(point)) for point in self.points]
 
     def values(self, fields: Sequence[Field]) -> list[Array]:
         """(nq, n) components of fields in m/s at each sample."""
@@ -122,6 +164,22 @@ class FieldChart:
             return [np.zeros((len(self.kept), 0)) for _ in self.samples]
         found = self.evaluate(ca.horzcat(*[field.components for field in fields]))
         return [self.sizes[:, None] * x for x in found]
+
+    def values_with_noise(self, fields: Sequence[Field]) -> list[tuple[Array, Array]]:
+        """The same, each with (n,) how far its fields change where rounding moves coordinates."""
+        if not fields:
+            return [(x, np.zeros(0)) for x in self.values(fields)]
+        function = self._function(ca.horzcat(*[field.components for field in fields]))
+        rng, found = np.random.default_rng(60), []
+        for point in self.points:
+            value, *others = (
+                self.sizes[:, None] * np.array(function(point * (1 + NUDGE * sign)))
+                for sign in (0.0, *rng.choice([-1.0, 1.0], size=(NUDGES, len(point))))
+            )
+            apart = [np.linalg.norm(other - value, axis=0) for other in others]
+            rounding = np.finfo(float).eps * np.linalg.norm(value, axis=0)
+            found.append((value, np.maximum(np.max(apart, axis=0), rounding)))
+        return found
 
     def rank(self, fields: Sequence[Field], sample: int = 0) -> Rank:
         """Rank of fields at a sample."""
@@ -132,22 +190,26 @@ class FieldChart:
         found = rank_of(values)
         if found.gap >= CLEAR or not fields:
             return found
-        precise = self._precise(fields, sample)
+        precise = self.precise_rank(fields, sample)
         return found if precise is None else precise
 
-    def _precise(self, fields: Sequence[Field], sample: int) -> Rank | None:
+    def is_short(self, fields: Sequence[Field]) -> bool:
+        """Whether many digits of fields take no time."""
+        columns = [field.components for field in fields]
+        return bool(ca.Function("size", [self.state], columns).n_instructions() < SHORT)
+
+    def precise_rank(self, fields: Sequence[Field], sample: int) -> Rank | None:
         """Rank by 60 digits; None where a table is looked up, which has doubles alone."""
         import mpmath
 
         context = mpmath.MPContext()
         context.dps = DIGITS
         columns = ca.horzcat(*[field.components for field in fields])
-        symbols = self.kin.symbols
         empty = ca.SX(0, 1)
         try:
             program = trace_program(
                 "brackets",
-                [ca.SX.sym("t", 0), symbols.q, empty, empty],
+                [ca.SX.sym("t", 0), self.state, empty, empty],
                 ca.vec(ca.densify(columns)),
             )
         except CompileError:
@@ -155,7 +217,7 @@ class FieldChart:
         meanings = _meanings(context)
         if any(kind not in meanings for kind, _ in program.operations):
             return None
-        values = [context.mpf(float(x)) for x in self.samples[sample][1]]
+        values = [self._exact(k, x, context) for k, x in enumerate(self.points[sample])]
         values += [context.mpf(x) for x in program.constants]
         for kind, operands in program.operations:
             values.append(meanings[kind](*(values[k] for k in operands)))
@@ -165,6 +227,15 @@ class FieldChart:
             [out[c * n + k] * float(self.sizes[k]) for k in range(n)] for c in range(len(fields))
         ]
         return _gram_schmidt(vectors, context)
+
+    def _exact(self, k: int, value: float, context: Any) -> Any:
+        """A coordinate with many digits: angles of full half degrees are meant as such."""
+        coordinates = self.kin.coordinates
+        if k < len(coordinates) and coordinates[k].unit == "rad":
+            halves = round(math.degrees(value) * 2)
+            if halves and abs(math.radians(halves / 2) - value) <= 4e-16 * abs(value):
+                return context.pi * halves / 360
+        return context.mpf(float(value))
 
 
 def rank_of(values: Array) -> Rank:

@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.base import Array, FormulationError
-from noslip.geometry.distributions import FieldFrame, framed, null_space
-from noslip.geometry.fields import VANISHES, Field, FieldChart, rank_of
+from noslip.geometry.distributions import FieldFrame, extend, framed, is_affine, null_space
+from noslip.geometry.fields import VANISHES, Field, FieldChart
 from noslip.kinematics import Kinematics
 from noslip.model import WORLD
 
@@ -320,6 +320,14 @@ def flat_outputs(kin: Kinematics, params: Array, frame: FieldFrame) -> FlatOutpu
             without=(),
             reason=f"the test is for two motions; here are {len(frame.generators)}",
         )
+    if is_affine(frame.chart):
+        return FlatOutputs(
+            answer="undecided",
+            flag=(),
+            points=(),
+            without=(),
+            reason="given speeds in the constraints move the mechanism by themselves",
+        )
     rolled, followers = _rolled(kin, frame), _followers(kin, frame)
     found = _flat_without(kin, params, frame, rolled)
     if found.points or set(followers) == set(rolled):
@@ -347,21 +355,14 @@ def _flat_without(
         else:  # a motion is that of what would be left out
             without = ()
     chart = frame.chart
-    flag = [list(frame.generators)]
-    ranks = [_rank_of(chart, flag[0])]
+    basis, values, *_ = extend(chart, [], None, frame.generators)
+    flag, ranks = [list(basis)], [len(basis)]
     # of what brackets reach: what integrates cannot change
-    n = _rank_of(chart, frame.reached)
+    n = len(frame.reached)
     while ranks[-1] < n:
         last = flag[-1]
-        candidates = [chart.bracket(X, Y) for i, X in enumerate(last) for Y in last[i + 1 :]]
-        basis = list(last)
-        values = chart.values(basis)[0]
-        found = chart.values(candidates)[0]
-        for k, candidate in enumerate(candidates):
-            trial = np.hstack([values, found[:, k : k + 1]])
-            if rank_of(trial).value > values.shape[1]:
-                basis.append(candidate)
-                values = trial
+        candidates = [chart.bracket(X, Y) for X, Y in itertools.combinations(last, 2)]
+        basis, values, *_ = extend(chart, last, values, candidates)
         if len(basis) == len(last):
             break
         flag.append(basis)

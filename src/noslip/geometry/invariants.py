@@ -28,13 +28,14 @@ from noslip.formulations import Equations, mass_matrix
 from noslip.geometry.distributions import (
     FieldFrame,
     TracedModel,
+    changes_with_time,
     dimension_of,
     subject_of,
     tangent_space,
 )
 from noslip.geometry.fields import VANISHES, Field, FieldChart
 from noslip.geometry.flatness import FlatOutputs, flat_outputs
-from noslip.geometry.measures import InvariantMeasure, invariant_measure
+from noslip.geometry.measures import InvariantMeasure, invariant_measure, undecided_measure
 from noslip.geometry.momenta import (
     FirstIntegral,
     MomentumEquation,
@@ -44,6 +45,7 @@ from noslip.geometry.momenta import (
     momenta_of,
     momentum_equations,
 )
+from noslip.geometry.reachable import CHANGING
 from noslip.geometry.reduction import (
     ChaplyginReduction,
     VelocityForm,
@@ -252,21 +254,24 @@ def structure_in(subject: TracedModel) -> Structure:
     assert equations is not None, "subjects of structure are derived"
     model = own.model
     frame, _ = subject.framed
-    symmetries, fields = _symmetries(equations, frame)
     chart = frame.chart
+    if changes_with_time(chart):
+        return _changing(subject)
+    symmetries, fields = _symmetries(equations, frame)
     dimension = dimension_of(chart)
     freedom = chart.rank(frame.generators).value
     orbit = _rank(chart, fields)
-    together = _rank(chart, [*frame.generators, *fields])
-    meets = freedom + orbit - together
+    freely = dataclasses.replace(frame, generators=frame.free)
+    meets = _rank(chart, frame.free) + orbit - _rank(chart, [*frame.free, *fields])
     names = [s.name for s in symmetries]
     is_free = freedom == dimension
     pairs = list(zip(symmetries, fields, strict=True))
     held = [(s.name, field) for s, field in pairs if not s.is_admissible]
     rates = MotionRates(equations, frame)
+    energy = energy_integral(equations, frame, rates, names, fields)
     count = meets - (len(symmetries) - len(held))
     momenta = momentum_equations(
-        equations, frame, rates, [name for name, _ in held], [x for _, x in held], count
+        equations, freely, rates, [name for name, _ in held], [x for _, x in held], count
     )
     return Structure(
         model=model.name,
@@ -276,14 +281,46 @@ def structure_in(subject: TracedModel) -> Structure:
         orbit=orbit,
         admissible=meets,
         momenta=momenta,
-        first_integrals=_first_integrals(equations, frame, rates, pairs, momenta),
+        first_integrals=_first_integrals(equations, frame, rates, pairs, momenta, energy),
         shape=_unmoved(chart, fields),
         voronets=None if is_free else velocity_form(frame),
         chaplygin=None
         if is_free
-        else chaplygin_reduction(equations, frame, names, fields, dimension),
+        else chaplygin_reduction(
+            equations, frame, names, fields, dimension, _forced(symmetries, energy)
+        ),
         measure=invariant_measure(equations, frame, fields),
         flat=flat_outputs(own, params, frame),
+    )
+
+
+def _forced(symmetries: Sequence[Symmetry], energy: FirstIntegral | None) -> dict[str, str]:
+    """Symmetry → why reduced motions are not Hamiltonian where it belongs to the group."""
+    if energy is None:
+        return {s.name: "applied forces change the energy" for s in symmetries}
+    return {s.name: f"applied forces work along {s.name}" for s in symmetries if not s.is_free}
+
+
+def _changing(subject: TracedModel) -> Structure:
+    """What is said of a mechanism whose rows change with time: its energy alone."""
+    equations, (frame, _) = subject.equations, subject.framed
+    assert equations is not None
+    chart = frame.chart
+    energy = energy_integral(equations, frame, MotionRates(equations, frame), (), ())
+    return Structure(
+        model=subject.kin.model.name,
+        dimension=dimension_of(chart),
+        freedom=chart.rank(frame.generators).value,
+        symmetries=(),
+        orbit=0,
+        admissible=0,
+        momenta=(),
+        first_integrals=() if energy is None else (energy,),
+        shape=tuple(chart.names),
+        voronets=None,
+        chaplygin=None,
+        measure=undecided_measure(CHANGING, equations),
+        flat=FlatOutputs(answer="undecided", flag=(), points=(), without=(), reason=CHANGING),
     )
 
 
@@ -293,11 +330,10 @@ def _first_integrals(
     rates: MotionRates,
     symmetries: Sequence[tuple[Symmetry, Field]],
     momenta: Sequence[MomentumEquation],
+    energy: FirstIntegral | None,
 ) -> tuple[FirstIntegral, ...]:
     """Energy or moving energy, and momenta that are conserved."""
     kin = equations.kinematics
-    names, fields = [s.name for s, _ in symmetries], [x for _, x in symmetries]
-    energy = energy_integral(equations, frame, rates, names, fields)
     found = [energy] if energy is not None else []
     driven = tuple(i.name for i in kin.model.inputs)
     driven += tuple(i.name for i in kin.model.speed_inputs)
@@ -325,7 +361,7 @@ def _first_integrals(
         for k, m in enumerate(momenta, 1)
         if m.is_conserved
     ]
-    return tuple(found)
+    return tuple(integral for integral in found if integral.residual <= 10 * AGREES)
 
 
 def _rank(chart: FieldChart, fields: Sequence[Field]) -> int:
@@ -454,8 +490,9 @@ def _change_of_energy(
     change = ca.reshape(chart.derivative(candidate, ca.vec(M)), M.shape)
     moved = ca.horzcat(*[ca.mtimes(back, chart.bracket(candidate, e).components) for e in maps])
     total = ca.densify(change - ca.mtimes(moved.T, M) - ca.mtimes(M, moved))
-    sizes = [float(np.max(np.abs(x))) for x in chart.evaluate(ca.densify(M))]
-    changes = [float(np.max(np.abs(x))) for x in chart.evaluate(total)]
+    scale = np.outer(chart.kin.probe.scale, chart.kin.probe.scale)  # all in kg
+    sizes = [float(np.max(np.abs(x / scale))) for x in chart.evaluate(ca.densify(M))]
+    changes = [float(np.max(np.abs(x / scale))) for x in chart.evaluate(total)]
     return max(c / s for c, s in zip(changes, sizes, strict=True))
 
 
@@ -468,17 +505,20 @@ def _described(
 ) -> Symmetry:
     chart, kin = frame.chart, equations.kinematics
     symbols = kin.symbols
-    is_admissible = _rank(chart, [*frame.generators, candidate]) == _rank(chart, frame.generators)
+    is_admissible = _rank(chart, [*frame.free, candidate]) == _rank(chart, frame.free)
     forces = ca.densify(chart.numeric(equations.forces.Q))
     power = ca.dot(speeds, forces)
     size = ca.norm_2(forces)
     free = True
+    # a force that accelerates by less than 1e-8 m/s² is none
+    weight = ca.mmax(ca.fabs(chart.numeric(ca.densify(mass_matrix(kin)))))
+    size = ca.fmax(size, weight)
     function = ca.Function("power", [symbols.q, kin.eta, symbols.z, symbols.w], [power, size])
     rng = np.random.default_rng(45)
     for _, q in chart.samples:
         given = (rng.normal(size=x.numel()) for x in (kin.eta, symbols.z, symbols.w))
         work, most = (float(x) for x in function(q, *given))
-        free = free and abs(work) <= AGREES * max(most, 1.0)
+        free = free and abs(work) <= AGREES * most
     pushes = ca.densify(ca.mtimes(speeds.T, chart.numeric(ca.densify(equations.forces.B))))
     values = chart.evaluate(pushes) if pushes.numel() else []
     inputs = tuple(

@@ -27,7 +27,7 @@ from noslip.geometry.fields import Field, FieldChart
 TOLERANCE, SINGULAR = 1e-12, 1e-9
 #: Times that rates are asked for along one curve: to a place where they grow beyond all bounds, a
 #: curve would take ever smaller steps.
-MOST_RATES = 6000
+MOST_RATES = 3000
 #: Admissible motions along which leaf coordinates are tried, and how far each goes, in s.
 TRIALS, REACH = 3, 0.4
 
@@ -47,7 +47,7 @@ class Leaf:
         """R_b and R_f at q."""
         columns = ca.densify(ca.horzcat(*[f.components for f in self.reached]))
         parts = [columns[list(self.base), :], columns[list(self.fibre), :]]
-        return ca.Function("slopes", [self.chart.kin.symbols.q], parts)
+        return ca.Function("slopes", [self.chart.state], parts)
 
     def values(self, q: Array) -> Array:
         """(fibre,) leaf coordinates of a configuration.
@@ -102,8 +102,8 @@ class Leaf:
         found = list[float]()
         kept = np.array(self.chart.kept)
         columns = ca.horzcat(*[f.components for f in self.reached])
-        rates = ca.Function("rates", [self.chart.kin.symbols.q], [ca.densify(columns)])
-        for _, start in self.chart.samples[:TRIALS]:
+        rates = ca.Function("rates", [self.chart.state], [ca.densify(columns)])
+        for start in self.chart.points[:TRIALS]:
             weights = rng.normal(size=len(self.reached))
             values = np.array(rates(start))
             weights /= max(float(np.max(np.abs(values @ weights))), 1e-300)
@@ -130,7 +130,7 @@ class Leaf:
     def carriers(self, k: int) -> tuple[int, ...]:
         """Places in chart.kept of the base whose motion changes the kth coordinate of the fibre."""
         moved = np.zeros(len(self.base), dtype=bool)
-        for _, q in self.chart.samples:
+        for q in self.chart.points:
             R_b, R_f = (np.array(x) for x in self._slopes(q))
             slope = np.linalg.solve(R_b.T, R_f[k])
             moved |= np.abs(slope) > 1e-9 * max(1.0, float(np.max(np.abs(slope))))
@@ -153,7 +153,7 @@ def leaf_of(chart: FieldChart, reached: Sequence[Field], first: Sequence[int]) -
         fibre.append(left[int(np.argmax(sizes))])
     base = tuple(k for k in range(len(chart.kept)) if k not in fibre)
     best = None
-    for reference in (chart.kin.rest, *(q for _, q in chart.samples)):
+    for reference in (chart.rest, *chart.points):
         found = Leaf(
             chart=chart, reached=tuple(reached), base=base, fibre=tuple(fibre), reference=reference
         )

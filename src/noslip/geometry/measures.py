@@ -117,9 +117,9 @@ def invariant_measure(
     """(1) on everything that brackets reach, with an obstruction by symmetries if it fails."""
     kin, chart = equations.kinematics, frame.chart
     if not ca.sparsify(kin.s).is_zero():
-        return _undecided("constraints with given speeds move by themselves", equations)
+        return undecided_measure("constraints with given speeds move by themselves", equations)
     if kin.model.speed_inputs:
-        return _undecided("speed inputs are prescribed, not free", equations)
+        return undecided_measure("speed inputs are prescribed, not free", equations)
     eta = kin.eta
     mass, bias = (
         ca.densify(chart.numeric(x)) for x in (equations.reduced_mass, equations.reduced_bias)
@@ -176,7 +176,8 @@ def invariant_measure(
     )
 
 
-def _undecided(reason: str, equations: Equations) -> InvariantMeasure:
+def undecided_measure(reason: str, equations: Equations) -> InvariantMeasure:
+    """That nothing is known, and why."""
     return InvariantMeasure(
         answer="undecided", density="", reason=reason, residual=0.0, equations=equations
     )

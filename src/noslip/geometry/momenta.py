@@ -31,7 +31,7 @@ from noslip.algebra import symmetric_solve
 from noslip.base import Array, FormulationError
 from noslip.formulations import Equations, mass_matrix
 from noslip.geometry.closed_forms import evaluated, formula_of, printed, symbols_of, tidied
-from noslip.geometry.distributions import FieldFrame
+from noslip.geometry.distributions import SAMPLES, FieldFrame
 from noslip.geometry.fields import VANISHES, Field
 from noslip.geometry.reduction import APART, GROUPS, independence_of
 from noslip.simulation import Trajectory
@@ -138,22 +138,23 @@ class MotionRates:
     def __init__(self, equations: Equations, frame: FieldFrame) -> None:
         kin, chart = equations.kinematics, frame.chart
         self.equations, self.chart = equations, chart
-        self.state = ca.vertcat(kin.symbols.q, kin.eta)
+        self.state = ca.vertcat(kin.symbols.q, kin.eta, kin.symbols.t)
         rng = np.random.default_rng(45)
         self.states = [
-            np.concatenate([q, rng.normal(size=kin.num_independent_speeds)])
-            for _, q in chart.samples
+            np.concatenate([q, rng.normal(size=kin.num_independent_speeds), [t]])
+            for t, q in kin.probe.configurations(SAMPLES)
             for _ in range(SPEEDS)
         ]
-        rates = ca.vertcat(ca.mtimes(kin.N, kin.v), equations.accelerations)
+        rates = ca.vertcat(ca.mtimes(kin.N, kin.v), equations.accelerations, 1)
         self.rates = self._at_rest(rates)
 
     def _at_rest(self, traced: ca.SX) -> ca.SX:
         """At the parameters of the chart, without inputs."""
         e, s = self.equations, self.equations.kinematics.symbols
+        given = [e.inputs, s.z, s.params]
         zeros = [ca.SX.zeros(e.inputs.numel()), ca.SX.zeros(s.z.numel())]
-        numeric = self.chart.numeric(ca.densify(traced))
-        found: ca.SX = ca.substitute([numeric], [e.inputs, s.z], zeros)[0]
+        values = [*zeros, ca.SX(ca.DM(self.chart.params))]
+        found: ca.SX = ca.substitute([ca.densify(traced)], given, values)[0]
         return found
 
     def of(self, traced: ca.SX) -> tuple[Array, Array]:

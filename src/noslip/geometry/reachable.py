@@ -38,6 +38,7 @@ from noslip.formulations import Equations
 from noslip.geometry.distributions import (
     FieldFrame,
     TracedModel,
+    changes_with_time,
     dimension_of,
     grow,
     is_affine,
@@ -50,6 +51,9 @@ from noslip.model import Model
 DEGREE = 5
 #: Operations of all products of a degree, beyond which higher ones are left out.
 MOST = 400_000
+
+#: Why nothing is said of rows that change with time.
+CHANGING = "rows change with time, for which the theorems are not made"
 
 YES, NO, UNDECIDED = "yes", "no", "undecided"
 
@@ -230,6 +234,8 @@ def controllability_in(subject: TracedModel, degree: int = DEGREE) -> Controllab
             theorem="",
             reason="given speeds in the constraints move the mechanism by themselves",
         )
+    elif changes_with_time(frame.chart):
+        kinematic = Statement(answer=UNDECIDED, theorem="", reason=CHANGING)
     reason, left_out = _obstacles(equations, frame)
     if reason:
         undecided = Statement(answer=UNDECIDED, theorem="", reason=reason)
@@ -266,6 +272,8 @@ def _obstacles(equations: Equations, frame: FieldFrame) -> tuple[str, str]:
     kin, chart = equations.kinematics, frame.chart
     if not kin.model.inputs:
         return "the mechanism has no force input", ""
+    if changes_with_time(chart):
+        return CHANGING, ""
     if not ca.sparsify(kin.s).is_zero():
         return "the theorems are for constraints without given speeds", ""
     if equations.auxiliary_states.numel():
@@ -304,16 +312,19 @@ def _connection(equations: Equations, frame: FieldFrame) -> Connection:
 def _products(connection: Connection, degree: int) -> tuple[list[Product], bool]:
     """Products by degree, and whether those of higher degree add nothing.
 
-    They add nothing when all of a degree vanish, or when good ones already span all speeds: then
-    bad ones of higher degree are combinations of good ones of lower degree.
+    They add nothing when good ones already span all speeds: then bad ones of higher degree are
+    combinations of good ones of lower degree. Nor do they when all of degrees from k + 1 to 2k
+    vanish: one of a higher degree has a factor of a degree above k.
     """
     found: dict[int, list[Product]] = {1: list(connection.inputs)}
-    everything = list(connection.inputs)
-    for total in range(2, degree + 2):
+    everything, last = list(connection.inputs), 1
+    total = 1
+    while True:
         if _spanned(connection, [p for p in everything if not p.is_bad]):
             return everything, True
-        if total > degree:
-            break
+        total += 1
+        if total > 2 * last:
+            return everything, True
         level = [
             connection.product(X, Y)
             for low in range(1, total // 2 + 1)
@@ -321,6 +332,8 @@ def _products(connection: Connection, degree: int) -> tuple[list[Product], bool]
             for j, Y in enumerate(found[total - low])
             if low < total - low or i <= j
         ]
+        if level and total > degree:
+            return everything, False
         size = ca.Function("size", [connection.chart.kin.symbols.q], [p.components for p in level])
         if size.n_instructions() > MOST:
             return everything, False
@@ -330,9 +343,7 @@ def _products(connection: Connection, degree: int) -> tuple[list[Product], bool]
         ]
         found[total] = [level[k] for k in there]
         everything += found[total]
-        if not found[total]:
-            return everything, True
-    return everything, False
+        last = total if there else last
 
 
 def _spanned(connection: Connection, products: list[Product]) -> bool:

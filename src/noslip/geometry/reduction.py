@@ -26,7 +26,7 @@ f = exp(σ/(m − 1)) is the multiplier: with two freedoms always [GarciaNaranjo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -292,6 +292,7 @@ def chaplygin_reduction(
     names: Sequence[str],
     fields: Sequence[Field],
     dimension: int,
+    forced: Mapping[str, str],
 ) -> ChaplyginReduction | None:
     """The group of symmetries that best shares the configurations with the motions."""
     chart, m = frame.chart, len(frame.generators)
@@ -315,7 +316,9 @@ def chaplygin_reduction(
     if chosen is None:
         return None
     own = [fields[k] for k in chosen]
-    return _reduced(equations, frame, [names[k] for k in chosen], own, apart)
+    called = [names[k] for k in chosen]
+    against = next((forced[name] for name in called if name in forced), "")
+    return _reduced(equations, frame, called, own, apart, against)
 
 
 def independence_of(samples: Sequence[Array]) -> tuple[float, float]:
@@ -356,6 +359,7 @@ def _reduced(
     names: Sequence[str],
     group: Sequence[Field],
     independence: float,
+    against: str,
 ) -> ChaplyginReduction:
     chart = frame.chart
     unmoved = np.ones(len(chart.kept), dtype=bool)
@@ -373,7 +377,7 @@ def _reduced(
         independence=independence,
         curvature=_rank(chart, vertical),
         connection=velocity_form(frame, shape) if len(shape) == m else None,
-        multiplier=_multiplier(projection, frame, brackets),
+        multiplier=_multiplier(projection, frame, brackets, against),
     )
 
 
@@ -410,13 +414,15 @@ class _Projections:
 
 
 def _multiplier(
-    projection: _Projections, frame: FieldFrame, brackets: Sequence[Field]
+    projection: _Projections, frame: FieldFrame, brackets: Sequence[Field], against: str
 ) -> Multiplier:
     """(2) and (3)."""
     chart, kin = frame.chart, projection.equations.kinematics
     fields, m = frame.generators, len(frame.generators)
     if kin.model.speed_inputs or not ca.sparsify(kin.s).is_zero():
         return _open("speeds are given, which move the mechanism by themselves")
+    if against:
+        return _open(against)
     if m == 1:
         return _open("with one freedom of the shape, motions are quadratures without it")
     if m > FREEDOMS:
