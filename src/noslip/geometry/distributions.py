@@ -713,14 +713,11 @@ def extend(
     basis: list[Field],
     values: list[Array] | None,
     candidates: Sequence[Field],
-    *,
-    is_generic: bool = True,
 ) -> tuple[list[Field], list[Array], int, float, bool]:
     """Add those candidates that raise the rank: basis, values, rank, least gap, and digits.
 
     Ranks of all samples must agree with the largest; samples where they do not are not generic.
-    Values of the basis have unit length, so that fields that are small count. Where samples are
-    given, not random, what rounding of their coordinates could make counts for nothing.
+    Values of the basis have unit length, so that fields that are small count.
     """
     found = chart.values_with_noise(candidates)
     values = values or [np.zeros((len(chart.kept), 0)) for _ in chart.samples]
@@ -735,7 +732,7 @@ def extend(
         ranks = [chart.rank_of(x, fields, sample) for sample, x in enumerate(trial)]
         if max(ranks).value == rank:  # small, but more than rounding leaves?
             felt = [_felt(a, c, n[k]) for a, c, (_, n) in zip(values, columns, found, strict=True)]
-            if max(felt) > FELT or (is_generic and max(felt) > 0.0 and chart.is_short(fields)):
+            if max(felt) > FELT:
                 sample = int(np.argmax(felt))
                 ranks[sample] = chart.precise_rank(fields, sample) or ranks[sample]
         best = max(ranks, key=lambda r: r.value)
@@ -803,7 +800,7 @@ def _growth_at(
     )
     generators = _generators(here)
     level = list(generators)
-    basis, values, rank, gap, precise = extend(here, [], None, generators, is_generic=False)
+    basis, values, rank, gap, precise = extend(here, [], None, generators)
     vector, names_by_level = [rank], [tuple(f.name for f in generators)]
     while rank < generic.rank:
         depth = len(vector) + 1
@@ -814,9 +811,7 @@ def _growth_at(
                 "look deeper with deepest=",
             )
         level = _brackets(here, generators, level, depth)
-        basis, values, rank, further, by_digits = extend(
-            here, basis, values, level, is_generic=False
-        )
+        basis, values, rank, further, by_digits = extend(here, basis, values, level)
         gap, precise = min(gap, further), precise or by_digits
         names_by_level.append(tuple(f.name for f in basis[vector[-1] :]))
         vector.append(rank)

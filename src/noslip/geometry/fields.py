@@ -18,7 +18,7 @@ what happens by itself is a field like others, with the rate 1 of t.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -32,15 +32,16 @@ from noslip.kinematics import RANK_LOST, Kinematics
 
 #: A ratio of neighboring singular values from which double precision decides a rank.
 CLEAR = 1e6
-#: Digits of ranks that double precision does not decide, and the ratio that decides them then.
-DIGITS, CLEAR_PRECISE = 60, 1e20
+#: Digits of ranks that double precision does not decide.
+DIGITS = 60
 #: Operations of all brackets of a level, beyond which deeper ones are refused.
 MOST_OPERATIONS = 10_000_000
 #: What a field adds is looked at with 60 digits if it is that many times what changes of the
 #: configuration by `NUDGE`, relative, make of it.
 FELT, NUDGE, NUDGES = 100.0, 4e-16, 3
-#: Operations of fields that are looked at with 60 digits without such a reason.
-SHORT = 3000
+#: Newton's steps of a configuration to 60 digits, and what counts as zero with them: numbers in
+#: the rows have 16.
+HELD, ZERO = 6, 1e-13
 #: Entries below this, relative to the largest of a field's terms, vanish.
 VANISHES = 1e-9
 
@@ -177,7 +178,7 @@ class FieldChart:
                 for sign in (0.0, *rng.choice([-1.0, 1.0], size=(NUDGES, len(point))))
             )
             apart = [np.linalg.norm(other - value, axis=0) for other in others]
-            rounding = np.finfo(float).eps * np.linalg.norm(value, axis=0)
+            rounding = np.finfo(float).eps * np.maximum(1.0, np.linalg.norm(value, axis=0))
             found.append((value, np.maximum(np.max(apart, axis=0), rounding)))
         return found
 
@@ -193,49 +194,69 @@ class FieldChart:
         precise = self.precise_rank(fields, sample)
         return found if precise is None else precise
 
-    def is_short(self, fields: Sequence[Field]) -> bool:
-        """Whether many digits of fields take no time."""
-        columns = [field.components for field in fields]
-        return bool(ca.Function("size", [self.state], columns).n_instructions() < SHORT)
-
     def precise_rank(self, fields: Sequence[Field], sample: int) -> Rank | None:
         """Rank by 60 digits; None where a table is looked up, which has doubles alone."""
         import mpmath
 
         context = mpmath.MPContext()
         context.dps = DIGITS
-        columns = ca.horzcat(*[field.components for field in fields])
-        empty = ca.SX(0, 1)
-        try:
-            program = trace_program(
-                "brackets",
-                [ca.SX.sym("t", 0), self.state, empty, empty],
-                ca.vec(ca.densify(columns)),
-            )
-        except CompileError:
+        function = self._precise(ca.horzcat(*[field.components for field in fields]), context)
+        point = self._exact(sample, context)
+        if function is None or point is None:
             return None
-        meanings = _meanings(context)
-        if any(kind not in meanings for kind, _ in program.operations):
-            return None
-        values = [self._exact(k, x, context) for k, x in enumerate(self.points[sample])]
-        values += [context.mpf(x) for x in program.constants]
-        for kind, operands in program.operations:
-            values.append(meanings[kind](*(values[k] for k in operands)))
-        n = len(self.kept)
-        out = [values[k] for k in program.outputs]
+        n, out = len(self.kept), function(point)
         vectors = [
             [out[c * n + k] * float(self.sizes[k]) for k in range(n)] for c in range(len(fields))
         ]
         return _gram_schmidt(vectors, context)
 
-    def _exact(self, k: int, value: float, context: Any) -> Any:
-        """A coordinate with many digits: angles of full half degrees are meant as such."""
-        coordinates = self.kin.coordinates
-        if k < len(coordinates) and coordinates[k].unit == "rad":
-            halves = round(math.degrees(value) * 2)
-            if halves and abs(math.radians(halves / 2) - value) <= 4e-16 * abs(value):
-                return context.pi * halves / 360
-        return context.mpf(float(value))
+    def _precise(self, columns: ca.SX, context: Any) -> Callable[[list[Any]], list[Any]] | None:
+        """A function of the coordinates with many digits."""
+        empty, meanings = ca.SX(0, 1), _meanings(context)
+        inputs = [ca.SX.sym("t", 0), self.state, empty, empty]
+        try:
+            program = trace_program("precise", inputs, ca.vec(ca.densify(columns)))
+        except CompileError:
+            return None
+        if any(kind not in meanings for kind, _ in program.operations):
+            return None
+
+        def evaluated(point: list[Any]) -> list[Any]:
+            values = [*point, *(context.mpf(x) for x in program.constants)]
+            for kind, operands in program.operations:
+                values.append(meanings[kind](*(values[k] for k in operands)))
+            return [values[k] for k in program.outputs]
+
+        return evaluated
+
+    @cached_property
+    def held(self) -> ca.SX:
+        """What holonomic rows and quaternions keep at zero."""
+        quaternions = [self.kin.symbols.q[k : k + 4] for k in self.kin.probe.quaternions]
+        return ca.vertcat(self.numeric(self.kin.g), *[ca.sumsqr(x) - 1 for x in quaternions])
+
+    def _exact(self, sample: int, context: Any) -> list[Any] | None:
+        """A sample with many digits: half degrees are meant as such, and rows hold to the last."""
+        point, angles = self.points[sample], [c.unit == "rad" for c in self.kin.coordinates]
+        found = [context.mpf(float(x)) for x in point]
+        for k in np.flatnonzero(angles):
+            halves = round(math.degrees(point[k]) * 2)
+            if halves and abs(math.radians(halves / 2) - point[k]) <= 4e-16 * abs(point[k]):
+                found[k] = context.pi * halves / 360
+        if not self.held.numel():
+            return found
+        rest = self._precise(self.held, context)
+        if rest is None:
+            return None
+        slopes = ca.Function(
+            "slopes", [self.state], [ca.densify(ca.jacobian(self.held, self.state))]
+        )
+        back = np.linalg.pinv(np.array(slopes(point)), rcond=1e-10)
+        for _ in range(HELD):  # each step leaves 1e-12 of what was left, and dependent rows agree
+            over = rest(found)
+            for place, shares in enumerate(back):
+                found[place] -= sum(float(x) * y for x, y in zip(shares, over, strict=True))
+        return found
 
 
 def rank_of(values: Array) -> Rank:
@@ -258,25 +279,22 @@ def _gram_schmidt(vectors: list[list[Any]], context: Any) -> Rank:
     remaining = []
     for vector in vectors:
         size = context.sqrt(sum(x * x for x in vector))
-        if size > context.mpf(10) ** (-DIGITS // 2):
+        if size > ZERO / 10:
             remaining.append([x / size for x in vector])
     lengths: list[Any] = []
     while remaining:
         sizes = [context.sqrt(sum(x * x for x in vector)) for vector in remaining]
         k = max(range(len(sizes)), key=lambda j: sizes[j])
         lengths.append(sizes[k])
-        if sizes[k] < context.mpf(10) ** (-DIGITS // 2):
+        if sizes[k] <= ZERO:
             break
         first = [x / sizes[k] for x in remaining.pop(k)]
         for vector in remaining:
             share = sum(a * b for a, b in zip(first, vector, strict=True))
             vector[:] = [b - share * a for a, b in zip(first, vector, strict=True)]
-    small = context.mpf(10) ** (-DIGITS // 2)
-    rank = sum(1 for x in lengths if x > small)
-    below = max((x for x in lengths if x <= small), default=context.mpf(10) ** -DIGITS)
-    least = min((x for x in lengths if x > small), default=context.mpf(1))
-    below = max(below, context.mpf(10) ** -DIGITS)
-    return Rank(rank, float(least / below), True)
+    counted = [x for x in lengths if x > ZERO]
+    below = max([context.mpf(10) ** -DIGITS, *(x for x in lengths if x <= ZERO)])
+    return Rank(len(counted), float(min(counted, default=context.mpf(1)) / below), True)
 
 
 def _meanings(context: Any) -> dict[str, Any]:

@@ -80,18 +80,9 @@ class FlatMap:
     @cached_property
     def _function(self) -> ca.Function:
         """Coordinates (1) with holonomic rows below, and their slopes, at kept coordinates."""
-        values = ca.vertcat(self.traced, self._held)
+        values = ca.vertcat(self.traced, self.chart.held)
         slopes = ca.jacobian(values, self.chart.q)
         return ca.Function("flat", [self.chart.kin.symbols.q], [values, ca.densify(slopes)])
-
-    @cached_property
-    def _held(self) -> ca.SX:
-        """What holonomic rows and quaternions keep at zero."""
-        kin = self.chart.kin
-        parts = [self.chart.numeric(kin.g)]
-        q = kin.symbols.q
-        parts += [ca.sumsqr(q[k : k + 4]) - 1 for k in kin.probe.quaternions]
-        return ca.vertcat(*parts)
 
     @cached_property
     def _rates(self) -> ca.Function:
@@ -259,7 +250,7 @@ class FlatMap:
         """Newton's method, which stays near: None where it turns by more than 1 rad."""
         q, kept = start.copy(), list(self.chart.kept)
         turns = [j for j, k in enumerate(kept) if self.chart.kin.coordinates[k].unit != "m"]
-        goal = np.append(wanted, np.zeros(self._held.numel()))
+        goal = np.append(wanted, np.zeros(self.chart.held.numel()))
         last = np.inf
         for _ in range(NEWTON):
             values, slopes = (np.array(x) for x in self._function(q))
