@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
+from scipy.linalg import qr
 
 from noslip.base import ArgumentError, Array, FormulationError, NoslipError, counted, nearest
 from noslip.engines import System
@@ -957,11 +958,8 @@ def _recognized(
     row_names = [kin.rows[k].name for k in rows]
     # the combinations on q̇, reduced to echelon form about the same coordinates everywhere
     on_rates = [c @ x for c, x in zip(combined, covectors, strict=True)]
-    weights = [
-        0.0 if unit == "s" else 1 / size
-        for unit, size in zip(chart.units, chart.sizes, strict=True)
-    ]
-    pivots = _pivots(on_rates[0] * weights)  # time is given
+    weights = np.where(np.array(chart.units) == "s", 0.0, 1.0 / chart.sizes)
+    pivots = _pivots([x * weights for x in on_rates])  # time is given
     reduced = [np.linalg.solve(x[:, pivots], x) for x in on_rates]
     shares = [np.linalg.solve(x[:, pivots], c) for x, c in zip(on_rates, combined, strict=True)]
     mean = np.mean(reduced, axis=0)
@@ -969,30 +967,65 @@ def _recognized(
     if len(pivots) == len(rows):  # all rows integrate: reduced by themselves
         reduced_forms = ca.solve(ca.densify(forms[:, pivots]), ca.densify(forms))
     deviation = np.max(np.abs(reduced - mean), axis=(0, 2)) / np.max(np.abs(mean), axis=1)
-    found = []
-    leaf = None
+    found, spanned, leaf = list[Integral](), np.zeros((0, len(names))), None
+
+    def is_new(covector: Array) -> bool:
+        nonlocal spanned
+        trial = np.vstack([spanned, covector * weights / np.linalg.norm(covector * weights)])
+        is_more = bool(np.linalg.svd(trial, compute_uv=False)[-1] > INTEGRATES)
+        spanned = trial if is_more else spanned
+        return is_more
+
+    shown = [x / np.max(np.abs(x)) for x in shares[0]]
+    used = [
+        {n: float(x) for n, x in zip(row_names, row, strict=True) if abs(x) > 1e-9} for row in shown
+    ]
+    for k in map(int, np.flatnonzero(deviation < VANISHES)):
+        steady = [s[k] / s[k][np.argmax(np.abs(shown[k]))] for s in shares]
+        apart = np.max(np.abs(np.array(steady) - steady[0])) > VANISHES
+        given = dict.fromkeys(used[k], math.nan) if apart else used[k]
+        if is_new(mean[k]):
+            found.append(_linear(chart, names, mean[k], given, float(deviation[k])))
+    for c in _exact_combinations(frame, forms, covectors):
+        if is_new(c @ covectors[0]):
+            exact = _closed(chart, ca.mtimes(ca.DM(c).T, forms), covectors)
+            given = {n: float(x) for n, x in zip(row_names, c, strict=True) if abs(x) > 1e-9}
+            if exact is not None:
+                found.append(dataclasses.replace(exact, rows=given))
     for k in range(len(pivots)):
-        share = shares[0][k] / np.max(np.abs(shares[0][k]))
-        constant = [s[k] / s[k][np.argmax(np.abs(share))] for s in shares]
-        row_change = float(np.max(np.abs(np.array(constant) - constant[0])))
-        used = {n: float(x) for n, x in zip(row_names, constant[0], strict=True) if abs(x) > 1e-9}
-        if deviation[k] < VANISHES:
-            found.append(_linear(chart, names, mean[k], used, float(deviation[k])))
-            continue
-        if row_change < VANISHES:
-            form = ca.mtimes(ca.DM(constant[0]).T, forms)
-            exact = _closed(chart, form, covectors)
-            if exact is not None:
-                found.append(dataclasses.replace(exact, rows=used))
-                continue
-        if len(pivots) == len(rows):
+        if len(pivots) == len(rows) and len(found) < len(pivots):
             exact = _closed(chart, reduced_forms[k, :], covectors)
-            if exact is not None:
+            if exact is not None and is_new(reduced[0][k]):
                 found.append(dataclasses.replace(exact, rows=dict.fromkeys(row_names, math.nan)))
-                continue
-        leaf = leaf or leaf_of(chart, frame.reached, pivots)
-        found.append(_on_leaf(chart, names, leaf, k, pivots[k], tuple(used)))
+    for k in range(len(pivots)):
+        if is_new(reduced[0][k]):
+            leaf = leaf or leaf_of(chart, frame.reached, pivots)
+            found.append(_on_leaf(chart, names, leaf, k, pivots[k], tuple(used[k])))
     return found
+
+
+def _exact_combinations(frame: FieldFrame, forms: ca.SX, covectors: Sequence[Array]) -> list[Array]:
+    """Constants c for which c·forms vanishes on what brackets reach and has no curl."""
+    chart, count = frame.chart, forms.shape[0]
+    sizes = np.linalg.norm(covectors[0], axis=1)
+    curls = []
+    for k in range(count):
+        slopes = ca.jacobian(forms[k, :].T, chart.q)
+        curls.append(ca.vec(ca.densify(slopes - slopes.T)))
+    conditions = chart.evaluate(ca.horzcat(*curls))
+    for span, covector in zip(chart.values(frame.reached), covectors, strict=True):
+        lengths = np.maximum(np.linalg.norm(span, axis=0), 1e-300)
+        conditions.append(((covector / chart.sizes) @ span / lengths).T)
+    _, singular, right = np.linalg.svd(np.vstack(conditions) / sizes)
+    free = right[int(np.sum(singular > VANISHES)) :].T  # of rows of unit length
+    if not free.shape[1]:
+        return []
+    # about the rows that are in them by themselves, the first ones first
+    _, _, order = qr(free.T, pivoting=True)
+    first = sorted(order[: free.shape[1]])
+    reduced = free @ np.linalg.inv(free[first])
+    reduced[np.abs(reduced) < VANISHES] = 0.0
+    return [c / sizes / np.max(np.abs(c / sizes)) for c in reduced.T]
 
 
 def _on_leaf(
@@ -1043,16 +1076,18 @@ def _closed(chart: FieldChart, form: ca.SX, covectors: Sequence[Array]) -> Integ
     )
 
 
-def _pivots(matrix: Array) -> list[int]:
-    """Columns about which rows are reduced, by complete pivoting."""
-    rest, found = matrix.copy(), []
-    for row in range(len(matrix)):
-        _, column = np.unravel_index(np.argmax(np.abs(rest[row:])), rest[row:].shape)
-        best = row + int(np.argmax(np.abs(rest[row:, column])))
-        rest[[row, best]] = rest[[best, row]]
-        found.append(int(column))
-        for other in range(row + 1, len(matrix)):
-            rest[other] -= rest[other, column] / rest[row, column] * rest[row]
+def _pivots(matrices: Sequence[Array]) -> list[int]:
+    """Columns about which rows are reduced: those that are independent at all samples, best first.
+
+    Rows are any that span the same, so that lengths of columns count, of rows of unit length.
+    """
+    rest = [np.linalg.qr(x.T)[0].T for x in matrices]
+    found: list[int] = []
+    for _ in range(len(rest[0])):
+        sizes = np.min([np.linalg.norm(x, axis=0) for x in rest], axis=0)
+        found.append(int(np.argmax(np.round(sizes, 9))))
+        ways = [x[:, found[-1]] / max(float(np.linalg.norm(x[:, found[-1]])), 1e-300) for x in rest]
+        rest = [x - np.outer(way, way @ x) for x, way in zip(rest, ways, strict=True)]
     return found
 
 
