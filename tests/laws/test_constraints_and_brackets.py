@@ -205,8 +205,13 @@ def test_mechanisms_without_rows_or_freedom():
     b.body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1))
     b.joint("hinge", ns.joints.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="arm")
     b.row(ns.rows.VelocityRow(name="brake", expression="hinge.rate", unit="rad/s"))
+    stuck = distribution(b.build())
+    assert stuck.growth.vector == (0,) and stuck.sentence() == "no freedom: nothing can move"
+    assert stuck.integrals[0].text() == "hinge.angle = constant"
     with pytest.raises(ns.FormulationError, match="cannot move"):
-        distribution(b.build())
+        ns.structure(b.build())
+    page = ns.results.GeometryPage.of(b.build())
+    assert page.controllability is None and "No freedom" in page.text("html")
 
 
 def test_hills_leave_no_combination_of_wheels_that_integrates():

@@ -492,7 +492,7 @@ def geometry(
         target.emit_text(json_text(page.to_json()))
     elif format_ is None and output is None:
         parts = (page.distribution, page.controllability, page.structure)
-        texts = [part.text() for part in parts]
+        texts = [part.text() for part in parts if part is not None]
         if formulas := page.formula_lines():
             texts.append("\n".join([f"{page.model.name}: formulas", *formulas]))
         click.echo(fitted("\n\n".join(texts)))

@@ -1,6 +1,7 @@
 """Names that other packages may use, in the order in which they are needed."""
 
 from .distributions import (
+    AFFINE as AFFINE,
     integrals_of as integrals_of,
 )
 from .statements import (

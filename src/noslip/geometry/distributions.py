@@ -211,7 +211,9 @@ class Distribution:
     @property
     def changing(self) -> str:
         """At which time brackets were taken, where rows change with it; else empty."""
-        return "" if self.time is None else f"rows change with it; brackets at t = {self.time:.4g}"
+        return (
+            "" if self.time is None else f"rows change with time; brackets at t = {self.time:.4g}"
+        )
 
     @property
     def is_bracket_generating(self) -> bool:
@@ -274,6 +276,8 @@ class Distribution:
         from noslip.geometry.closed_forms import formulas_in
 
         frame = self.frame
+        if not frame.generators:
+            return None
         return formulas_in(
             frame.chart, frame.generators, frame.reached, is_whole=self.is_bracket_generating
         )
@@ -281,6 +285,8 @@ class Distribution:
     def sentence(self) -> str:
         """What the constraints are, in one sentence."""
         rows, integrals = len(self.velocity_rows), len(self.integrals)
+        if not self.generators and self.is_holonomic and not self.is_affine:
+            return "no freedom: nothing can move"
         if not rows:
             return (
                 "all constraints are holonomic: they restrict coordinates alone"
@@ -319,7 +325,7 @@ class Distribution:
         if self.time is not None:
             lines.append(f"  time                 {self.changing}")
         lines.append(
-            f"  admissible motions   {', '.join(self.generators)}"
+            f"  admissible motions   {', '.join(self.generators) or 'none'}"
             + (f" (controls: {', '.join(self.controls)})" if self.controls else "")
         )
         lines += _growth_lines("growth vector", self.growth)
@@ -435,6 +441,20 @@ class TracedModel:
         """Fields with all coordinates, and their growth."""
         return framed(self.kin, self.params)
 
+    @property
+    def can_move(self) -> bool:
+        """Whether there is a freedom, or a speed input."""
+        return bool(self.kin.num_independent_speeds or self.kin.model.speed_inputs)
+
+    def check_can_move(self) -> None:
+        """Refuse statements about motions of a mechanism that has none."""
+        if not self.can_move:
+            raise FormulationError(
+                "the mechanism cannot move: it has no freedom and no speed input",
+                f"geometry of model '{self.kin.model.name}'",
+                "check its constraints with noslip check",
+            )
+
 
 def subject_of(
     verb: str, model: Model, parameters: Mapping[str, float] | None, *, is_derived: bool = False
@@ -473,8 +493,7 @@ def distribution(
 
     Raises
     ------
-    FormulationError : if the mechanism cannot move, other fields depend on what is left out, or
-        brackets become too long.
+    FormulationError : if other fields depend on what is left out, or brackets become too long.
     """
     subject = subject_of("distribution", model, parameters)
     return distribution_in(subject, at=at, without=without, deepest=deepest)
@@ -631,11 +650,7 @@ def _generators(chart: FieldChart) -> tuple[Field, ...]:
     if chart.is_timed:
         columns, names = ca.horzcat(columns, kin.s), [*names, "t"]
     if not names:
-        raise FormulationError(
-            "the mechanism cannot move: it has no freedom and no speed input",
-            f"geometry of model '{kin.model.name}'",
-            "check its constraints with noslip check",
-        )
+        return ()
     # s is linear in w wherever speed inputs are rates of what moves
     rates = ca.substitute(
         [ca.mtimes(kin.N, columns)], [symbols.w], [ca.SX.zeros(len(kin.model.speed_inputs))]
@@ -971,6 +986,8 @@ def _recognized(
 
     def is_new(covector: Array) -> bool:
         nonlocal spanned
+        if len(spanned) == len(pivots):
+            return False
         trial = np.vstack([spanned, covector * weights / np.linalg.norm(covector * weights)])
         is_more = bool(np.linalg.svd(trial, compute_uv=False)[-1] > INTEGRATES)
         spanned = trial if is_more else spanned

@@ -250,6 +250,7 @@ def structure(model: Model, *, parameters: Mapping[str, float] | None = None) ->
 
 def structure_in(subject: TracedModel) -> Structure:
     """The structure of a model that is traced and derived already."""
+    subject.check_can_move()
     equations, own, params = subject.equations, subject.kin, subject.params
     assert equations is not None, "subjects of structure are derived"
     model = own.model

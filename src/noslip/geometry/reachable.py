@@ -216,6 +216,7 @@ def controllability(
 
 def controllability_in(subject: TracedModel, degree: int = DEGREE) -> Controllability:
     """Controllability of a model that is traced and derived already."""
+    subject.check_can_move()
     equations, model = subject.equations, subject.kin.model
     assert equations is not None, "subjects of controllability are derived"
     frame, growth = subject.framed

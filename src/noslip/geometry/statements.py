@@ -17,11 +17,16 @@ def statements_of(
     without: Sequence[str] = (),
     parameters: Mapping[str, float] | None = None,
     progress: Callable[[str], object],
-) -> tuple[Distribution, Controllability, Structure]:
-    """What `distribution`, `controllability` and `structure` say, each told to `progress` first."""
+) -> tuple[Distribution, Controllability | None, Structure | None]:
+    """What `distribution`, `controllability` and `structure` say, each told to `progress` first.
+
+    The last two are None of a mechanism that cannot move.
+    """
     progress("brackets")
     subject = subject_of("geometry", model, parameters, is_derived=True)
     found = distribution_in(subject, at=at, without=without)
+    if not subject.can_move:
+        return found, None, None
     progress("controllability")
     reach = controllability_in(subject)
     progress("symmetries and measure")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from noslip import FormulationError, Model, NoslipError, derive
 from noslip.base import counted, format_called
-from noslip.geometry import statements_of
+from noslip.geometry import AFFINE, statements_of
 from noslip.results import (
     BracketLoop,
     Controllability,
@@ -67,8 +67,9 @@ class GeometryPage:
 
     model: Model
     distribution: Distribution
-    controllability: Controllability
-    structure: Structure
+    #: None of a mechanism that cannot move.
+    controllability: Controllability | None
+    structure: Structure | None
 
     @classmethod
     def of(
@@ -103,8 +104,8 @@ class GeometryPage:
         """Plain data."""
         return {
             "distribution": self.distribution.to_json(),
-            "controllability": self.controllability.to_json(),
-            "structure": self.structure.to_json(),
+            "controllability": self.controllability.to_json() if self.controllability else None,
+            "structure": self.structure.to_json() if self.structure else None,
         }
 
     def document(self) -> Document:
@@ -113,8 +114,8 @@ class GeometryPage:
             self._constraints(),
             self._motions(),
             *self._loop(),
-            self._reach(),
-            self._structure(),
+            *self._reach(),
+            *self._structure(),
             _conventions(self.distribution),
         ]
         return Document(f"Geometry of the constraints of '{self.model.name}'", sections)
@@ -122,7 +123,7 @@ class GeometryPage:
     @cached_property
     def _coordinates(self) -> dict[str, Glyph]:
         notation = Notation(derive(self.model))
-        return {entry.name: entry.glyph for entry in notation.coordinates}
+        return {"t": Glyph("t")} | {entry.name: entry.glyph for entry in notation.coordinates}
 
     @cached_property
     def _formulas(self) -> FieldFormulas | None:
@@ -153,6 +154,8 @@ class GeometryPage:
     @property
     def _connection(self) -> VelocityForm | None:
         """The connection of Chaplygin's form in coordinates, or else Voronets' form."""
+        if self.structure is None:
+            return None
         found = self.structure.chaplygin
         if found is not None and found.connection is not None:
             return found.connection
@@ -161,7 +164,7 @@ class GeometryPage:
     def _constraints(self) -> Section:
         found = self.distribution
         sentence = found.sentence()
-        blocks: list[Block] = [words(f"{sentence[0].upper()}{sentence[1:]}.")]
+        blocks: list[Block] = [words(_spoken(sentence))]
         if self.model.description:
             blocks.insert(0, words(self.model.description))
         rows: list[tuple[str | Node, ...]] = [
@@ -180,7 +183,9 @@ class GeometryPage:
             blocks.append(words("What integrates, with its largest residual:"))
             blocks += self._integrals(found.integrals)
         if found.is_affine:
-            blocks.append(words("Rows have a part that acts at rest; it is left out."))
+            blocks.append(words(_spoken(AFFINE)))
+        if found.time is not None:
+            blocks.append(words(_spoken(found.changing)))
         return Section("Constraints", tuple(blocks))
 
     def _integrals(self, integrals: Sequence[Integral]) -> list[Block]:
@@ -225,6 +230,9 @@ class GeometryPage:
 
     def _motions(self) -> Section:
         found = self.distribution
+        title = "Admissible motions and their brackets"
+        if not found.generators:
+            return Section(title, (words("None: the constraints leave no freedom."),))
         table = tuple(
             (self._fields[name], name, "speed input" if name in found.controls else "speed")
             for name in found.generators
@@ -238,13 +246,14 @@ class GeometryPage:
         if found.growth_there is not None and found.at is not None:
             where = ", ".join(f"{name} = {value:g}" for name, value in found.at.items())
             blocks += self._growth(f"At {where}", found.growth_there)
+        is_moved = found.is_affine or found.time is not None
         reach = (
             "Brackets reach every direction (Chow and Rashevskii)."
             if found.is_bracket_generating
-            else f"Brackets reach {found.growth.rank} of {found.dimension} dimensions; along the "
-            "others the constraints integrate (Frobenius)."
+            else f"Brackets reach {found.growth.rank} of {found.dimension} dimensions"
+            + ("." if is_moved else "; along the others the constraints integrate (Frobenius).")
         )
-        return Section("Admissible motions and their brackets", (*blocks, words(reach)))
+        return Section(title, (*blocks, words(reach)))
 
     def _written(self) -> list[Block]:
         """Formulas of the fields, and where brackets may fail."""
@@ -347,8 +356,10 @@ class GeometryPage:
 
     # reach and structure
 
-    def _reach(self) -> Section:
+    def _reach(self) -> list[Section]:
         found = self.controllability
+        if found is None:
+            return []
         rows = tuple(
             (title, statement.answer, _why(statement))
             for title, statement in found.statements.items()
@@ -358,10 +369,12 @@ class GeometryPage:
             blocks.append(words(f"Decoupling fields: {', '.join(found.decoupling)}."))
         if found.left_out:
             blocks.append(words(f"Left out: {found.left_out}."))
-        return Section("Controllability", tuple(blocks))
+        return [Section("Controllability", tuple(blocks))]
 
-    def _structure(self) -> Section:
+    def _structure(self) -> list[Section]:
         found = self.structure
+        if found is None:
+            return []
         blocks: list[Block] = []
         if found.symmetries:
             rows = tuple(
@@ -381,7 +394,7 @@ class GeometryPage:
             ]
             blocks.append(words("Velocities that follow from those of the base:"))
             blocks.append(Lines(tuple(lines)))
-        return Section("Symmetries, measure and flat outputs", tuple(blocks))
+        return [Section("Symmetries, measure and flat outputs", tuple(blocks))]
 
 
 def _symbols(name: str) -> tuple[sympy.Symbol, sympy.Symbol, sympy.Symbol]:
@@ -390,6 +403,11 @@ def _symbols(name: str) -> tuple[sympy.Symbol, sympy.Symbol, sympy.Symbol]:
 
     x, rate, along = (sympy.Symbol(n, real=True) for n in (name, f"{name}'", f"∂{name}"))
     return x, rate, along
+
+
+def _spoken(text: str) -> str:
+    """A text as a sentence."""
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _why(verdict: Statement) -> str:
