@@ -239,3 +239,31 @@ def test_analyses_say_of_which_contact_states_they_speak():
     assert any("taken to roll: 'left'" in note for note in ns.evaluate(system, {}).notes)
     plain = ns.compile(ns.derive(ns.load("agv")))
     assert ns.evaluate(plain, {}).notes == ()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"ball.vx": 2.0, "ball.vy": 0.5, "ball.wx": 0.0, "ball.wy": 0.0, "ball.wz": 3.0},
+        {"ball.x": 0.0, "ball.y": 0.0, "ball.z": 0.6},
+    ],
+    ids=["slides", "falls"],
+)
+def test_a_height_is_the_plane_that_it_describes(start):
+    """Slip, grip and bounces on z = x/5, whose contact point is a coordinate, and on a plane."""
+    slope = ns.contacts.Plane(frame=ns.Placement(angles=(0, -np.arctan(0.2), 0)))
+    runs = []
+    for ground in ({"plane": slope}, {"ground": ns.grounds.HeightGround(z="0.2*x")}):
+        b = ns.ModelBuilder(name="ball", gravity=(0, 0, -G))
+        b.body("ball", mass=2.0, inertia=(0.008,) * 3)
+        b.joint("ball", ns.joints.Free(), parent="world", child="ball")
+        law = {"wheel": ns.surfaces.Ball(radius=0.1), "friction": 0.3, "restitution": 0.5}
+        b.contact(ns.contacts.Rolling(name="touch", body="ball", **law, **ground))
+        system = ns.compile(ns.derive(b.build()))
+        runs.append(ns.simulate(system, duration=1.0, start=start, **TIGHT))
+    one, other = runs
+    assert len(one.contact_events) == len(other.contact_events) > 0
+    for a, b in zip(one.contact_events, other.contact_events, strict=True):
+        assert (a.what, a.time) == (b.what, pytest.approx(b.time, abs=1e-9))
+    for name in ("ball.x", "ball.y", "ball.z", "friction_loss", "impact_loss"):
+        np.testing.assert_allclose(one[name], other[name], atol=1e-9)

@@ -4,6 +4,7 @@ Mass matrix, forces and rows are those of the tests' own Newton–Euler oracle. 
 tried by the laws as they are written: Signorini's conditions and Coulomb's cone.
 """
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -224,3 +225,23 @@ def test_states_and_accelerations_are_those_of_an_enumeration(rng):
 def test_states_of_a_thousand_random_states(rng, count, mechanisms):
     for _ in range(mechanisms):
         compared(rng, count, 25, compiles=False)
+
+
+@pytest.mark.parametrize("count", [1, 2, pytest.param(3, marks=pytest.mark.long)])
+def test_formulations_agree_where_forces_depend_on_several_loads(rng, count):
+    """Sliding, rolling resistance and pivoting at every contact, whose loads depend on all."""
+    model, forces = chain(rng, count), []
+    for c in model.contacts:
+        given = {"contact": c.name, "lever": rng.uniform(0, 0.01), "smoothing": 0.1}
+        mu = rng.uniform(0.05, 0.5)
+        forces += [
+            ns.forces.SlidingFriction(name=f"{c.name}.slide", contact=c.name, friction=mu),
+            ns.forces.RollingResistance(name=f"{c.name}.roll", **given),
+            ns.forces.PivotingFriction(name=f"{c.name}.pivot", **given),
+        ]
+    sliding = [
+        dataclasses.replace(c, longitudinal=False, lateral=False, friction=None)
+        for c in model.contacts
+    ]
+    model = dataclasses.replace(model, contacts=tuple(sliding), forces=tuple(forces))
+    assert ns.verify(model).worst < 1e-11

@@ -1,6 +1,7 @@
 """Runs with ``contact="coulomb"`` against closed forms, conservation laws and other models."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -337,3 +338,44 @@ def test_plots_and_reports_show_contact_states(balls, tmp_path):
     ideal = ns.simulate(balls[0.0], duration=1.0)
     with pytest.raises(ns.SimulationError, match="contacts"):
         ns.plot(ideal, "contacts")
+
+
+@pytest.mark.slow
+def test_smoothed_friction_comes_to_the_same_motion_with_slope_one():
+    """Wheels that always slide, by tanh(|v|/s): their error falls as s, to none as s does."""
+    model = robot(False, 0.3, 0.7)
+    wheels = [
+        dataclasses.replace(c, longitudinal=False, lateral=False, friction=None)
+        for c in model.contacts
+    ]
+    smooth = [
+        ns.forces.SlidingFriction(
+            name=f"{name}.slide", contact=name, friction=mu, smoothing="smooth"
+        )
+        for name, mu in (("left", 0.3), ("right", 0.7))
+    ]
+    soft = dataclasses.replace(
+        model,
+        contacts=tuple(wheels),
+        forces=(*model.forces, *smooth),
+        parameters=(*model.parameters, ns.Parameter(name="smooth", value=1e-2, unit="m/s")),
+    )
+    inputs = {f"{name}.torque": PULSE.format(3) for name in ("left", "right")}
+    given = {"duration": 2.0, "inputs": inputs, "samples": 2}
+    exact = ns.simulate(ns.compile(ns.derive(model)), **given, **TIGHT)
+    system, names = ns.compile(ns.derive(soft)), ("base.x", "base.y", "base.angle")
+
+    def end(run):
+        return np.array([run[name][-1] for name in names])
+
+    tight = {"rtol": 1e-9, "atol": 1e-10}
+    ends = [
+        end(ns.simulate(system, **given, **tight, parameters={"smooth": s}))
+        for s in (4e-4, 2e-4, 1e-4)
+    ]
+    off = [np.abs(x - end(exact)) for x in ends]
+    for a, b in itertools.pairwise(off):
+        np.testing.assert_allclose(a / b, 2.0, rtol=0.05)
+    # without the part that falls as s
+    without = 2 * ends[-1] - ends[-2]
+    assert np.max(np.abs(without - end(exact))) < np.max(off[-1]) / 10
