@@ -108,6 +108,7 @@ class Automaton:
 
     #: The last state that was looked at; a decision looks at one several times.
     _probed: tuple[State | None, ContactNumbers | None] = (None, None)
+    _responded: tuple[ContactNumbers | None, tuple[Array, Array] | None] = (None, None)
 
     def begin(self, at: State, states: tuple[str, ...]) -> Changed:
         """States at the start: what touches is decided, what falls on the ground strikes it."""
@@ -261,7 +262,11 @@ class Automaton:
         self, probe: ContactNumbers, closed: list[int]
     ) -> tuple[Array, Array, Array, Array]:
         """G and w0 of the closed contacts, and a₀ and Ψ."""
-        a0, Psi = probe.response()
+        known, response = self._responded
+        if known is not probe or response is None:
+            response = probe.response()
+            self._responded = probe, response
+        a0, Psi = response
         rows = [3 * k + j for k in closed for j in range(3)]
         J = probe.J[rows]
         G, w0 = J @ Psi @ probe.pushes(rows), J @ a0 + probe.gamma[rows]

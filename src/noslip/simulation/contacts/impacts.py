@@ -19,6 +19,8 @@ from noslip.simulation.contacts.states import OFF, ROLLS, Contact, ContactNumber
 
 #: Energy that an impact may gain, of the kinetic energy before: rounding.
 GAINED = 1e-10
+#: Speeds along rows, over the largest speed, that are rounding.
+ROUNDING = 1e-14
 
 
 class Impact(NamedTuple):
@@ -73,7 +75,8 @@ def held(
             rows.append(3 * k)
         if state == ROLLS:
             rows += [3 * k + 1 + way for way in contact.ways]
-    if not rows or not np.max(np.abs(probe.speeds[rows])):
+    # speeds of rounding are left to the rows of the next segment
+    if not rows or np.max(np.abs(probe.speeds[rows])) <= ROUNDING * np.max(np.abs(v)):
         return Impact(v, 0.0)
     _, Psi = probe.response()
     J = probe.J[rows]
