@@ -43,7 +43,7 @@ WIDTHS = {
     "formulations": 25,
     "engines": 42,
     "simulation": 46,
-    "analysis": 33,
+    "analysis": 35,
     "continuation": 4,
     "control": 22,
     "scene": 20,

@@ -30,11 +30,13 @@ TOP = """
     distribution dynamics_history equations_text evaluate evaluate_batch explore export fit
     follow forces formats gradient gradient_batch grounds gym gyration import_robot
     inverse_dynamics inverse_dynamics_batch inverse_kinematics joints kinematic_history linearize
-    linearize_batch load load_plugin matrices motions obstacles open_sweep paper_figure parts
+    linearize_batch load load_plugin lyapunov_exponents matrices motions obstacles open_sweep
+    paper_figure parts
     paths periodic picture plan plot plot_eigenvalues reactions read_measured read_mission read_run
     reference_motion results rows run_scenario save_model sensors shapes share simulate
     simulate_batch simulate_jax simulate_sensitivities simulate_sensitivities_batch
-    simulate_torch stacked_matrices start_on_motion steady steady_batch structure studies
+    simulate_torch stability_chart stacked_matrices start_on_motion steady steady_batch structure
+    studies
     surfaces sweep sweep_eigenvalues timing to_control to_jax to_torch trace track verify
     with_control_angles write_fit_report write_report write_run
 """.split()
@@ -111,10 +113,11 @@ FAMILIES = {
         FlatMap FlatOutputs FlatState
         GeometryPage Gradient GradientBatch Growth ImportedModel Instant InstantBatch Integral
         InvariantMeasure InverseDynamicsBatch KinematicHistory Linearization LinearizationBatch
-        MeasuredTable MethodMatrices MethodObject Mission MissionLeg MomentumEquation Multiplier
+        LyapunovExponents MeasuredTable MethodMatrices MethodObject Mission MissionLeg
+        MomentumEquation Multiplier
         OperationCount PathErrors PeriodicMotion Reaction ReferenceMotion ReferenceSamples
         RelativeEquilibrium RunComparison Sensitivities SensitivitiesBatch SpecialPoint
-        StackedMatrices Statement SteadyBatch SteadyMotion Structure SweepProgress
+        StabilityChart StackedMatrices Statement SteadyBatch SteadyMotion Structure SweepProgress
         Symmetry VelocityForm
     """.split(),
 }

@@ -213,6 +213,12 @@ from .continuation.periodic import (
 from .continuation.branches import (
     branch as branch,
 )
+from .continuation.charts import (
+    stability_chart as stability_chart,
+)
+from .continuation.exponents import (
+    lyapunov_exponents as lyapunov_exponents,
+)
 from .simulation.sensitivities.controlled_loop import (
     derivatives as derivatives,
 )

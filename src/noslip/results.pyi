@@ -99,6 +99,12 @@ from .continuation.branches import (
     Branch as Branch,
     SpecialPoint as SpecialPoint,
 )
+from .continuation.charts import (
+    StabilityChart as StabilityChart,
+)
+from .continuation.exponents import (
+    LyapunovExponents as LyapunovExponents,
+)
 from .simulation.sensitivities.controlled_loop import (
     Derivatives as Derivatives,
 )

@@ -50,7 +50,7 @@ NOT_MADE = (
         "VelocityForm",
     ),
     *("Cost", "CostGrowth", "OperationCount", "Plan", "Branch", "SpecialPoint"),
-    "PeriodicMotion",
+    *("PeriodicMotion", "StabilityChart", "LyapunovExponents"),
 )
 
 
@@ -365,6 +365,14 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         ),
         "steady": (ns.steady, {"system": bicycle, "given": {"speed": 4.0}}),
         "steady_batch": (ns.steady_batch, {"system": bicycle, "given": {"speed": [4.0, 5.0]}}),
+        "stability_chart": (
+            ns.stability_chart,
+            {"system": bicycle, "vary": {"speed": (3.0, 6.0, 3), "c": (0.05, 0.1, 2)}},
+        ),
+        "lyapunov_exponents": (
+            ns.lyapunov_exponents,
+            {"system": skate, "start": START, "duration": 0.05, "spans": 3},
+        ),
         "periodic": (
             ns.periodic,
             {

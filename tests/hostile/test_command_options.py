@@ -48,6 +48,8 @@ GOOD: tuple[tuple[str, ...], ...] = (
     ("evaluate", "knife-edge"),
     ("steady", "knife-edge"),
     ("linearize", "knife-edge"),
+    ("chart", "knife-edge", "--vary", "skate.vx=0.5:1:3", "--vary", "m=1:2:3"),
+    ("lyapunov", "knife-edge", "--duration", "0.05", "--spans", "2"),
     ("periodic", "snakeboard", "--period", "pi/2"),
     ("branch", "knife-edge", "--vary", "skate.vx=0.5:1", "--set", "skate.rate=0.1"),
     ("run", "knife-edge", "--no-plots", *SHORT),

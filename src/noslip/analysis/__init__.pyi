@@ -25,6 +25,7 @@ from .instant_kinematics import (
 from .linearization import (
     Linearization as Linearization,
     linearize as linearize,
+    linearize_batch as linearize_batch,
     linearize_point as linearize_point,
     small_motions as small_motions,
     steady_state_at as steady_state_at,
@@ -58,4 +59,5 @@ from .steady_motion import (
     SteadyMotion as SteadyMotion,
     relevance as relevance,
     steady as steady,
+    steady_batch as steady_batch,
 )

@@ -172,12 +172,23 @@ class RelevantState:
                     whole[k] = 2 * np.pi * count
         return whole
 
+    def neighbors(self, w: Array, parameters: Array) -> Array:
+        """(k, k_free) δw that holonomic rows allow, orthonormal."""
+        none = np.zeros((len(w), len(w)))
+        free = self._allowed(w, parameters)
+        return np.asarray(np.linalg.qr(free)[0]) if free.size else none[:, :0]
+
     def independent(self, w: Array, matrix: Array, parameters: Array) -> Array:
         """A matrix of δw → δw' in coordinates that the holonomic rows leave free."""
         num_m = len(self.matter)
         free = [*self._free, *range(num_m, num_m + self._num_z)]
+        return np.asarray(matrix[free] @ self._allowed(w, parameters))
+
+    def _allowed(self, w: Array, parameters: Array) -> Array:
+        """δw that the holonomic rows allow, from those that they leave free."""
+        num_m = len(self.matter)
         G = self._slopes(self._at(w, parameters))[0][2][np.ix_(self._rows, self.matter)]
-        T = np.zeros((num_m + self._num_z, len(free)))
+        T = np.zeros((num_m + self._num_z, len(self._free) + self._num_z))
         T[:num_m, : len(self._free)] = coordinate_map(G[None], self._free, self._tied)[0]
         T[num_m:, len(self._free) :] = np.eye(self._num_z)
-        return np.asarray(matrix[free] @ T)
+        return T

@@ -3,6 +3,8 @@
 **`noslip branch`: motions over a value that is varied, and where they change.**
 
 **`noslip periodic`: a motion that repeats, and its Floquet multipliers.**
+
+**`noslip chart`: stability over two values. `noslip lyapunov`: how fast neighbors part.**
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from noslip.cli.options import (
     read_constants,
     set_option,
     time_option,
+    tolerance_option,
 )
 
 style_option = click.option(
@@ -184,6 +187,159 @@ def periodic(
             inputs=split.inputs,
             parameters=split.parameters,
             start_time=time,
+        )
+    click.echo(json_text(found.to_json()) if as_json else fitted(found.text()))
+
+
+@click.command()
+@click.argument("model")
+@click.option(
+    "--vary",
+    multiple=True,
+    required=True,
+    metavar="NAME=LOW:HIGH[:COUNT]",
+    help="A speed, coordinate, angle, input or parameter, and its range. Given twice.",
+)
+@set_option
+@click.option(
+    "--steady",
+    "search",
+    is_flag=True,
+    help="Search for a steady motion at each point; otherwise the values must describe one.",
+)
+@guess_option
+@click.option(
+    "--find",
+    multiple=True,
+    metavar="INPUT",
+    help="With --steady: an input to solve for, so that it maintains the motion. Repeatable.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Figure of the chart: .png, .svg or .pdf; in runs/ by default.",
+)
+@force_option
+@style_option
+@time_option
+@json_option
+def chart(
+    model: str,
+    vary: tuple[str, ...],
+    changes: tuple[str, ...],
+    search: bool,
+    guesses: tuple[str, ...],
+    find: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    style: str,
+    time: float,
+    as_json: bool,
+) -> None:
+    """Draw where steady motions are stable over two values.
+
+    Use --set for further values of the motions, inputs and parameters.
+    """
+    from noslip.analysis import split_changes
+    from noslip.base import made_parents
+    from noslip.show import json_text
+
+    sides = dict(_side(text) for text in vary)
+    if len(sides) != 2 or len(vary) != 2:
+        raise click.UsageError("--vary is given twice, with two names")
+    if (find or guesses) and not search:
+        raise click.UsageError("--find and --guess need --steady")
+    loaded = ns.load(model)
+    target = figure_target(loaded.name, "-".join(sides), output, force, as_json)
+    with ns.ProgressBar("charting") as bar:
+        system = ns.compile(ns.derive(loaded))
+        split = split_changes(system, read_constants(loaded, changes))
+        found = ns.stability_chart(
+            system,
+            sides,
+            about=split.start,
+            search=search,
+            guess=read_constants(loaded, guesses, "--guess") or None,
+            find=find,
+            inputs=split.inputs,
+            parameters=split.parameters,
+            time=time,
+            progress=bar,
+        )
+        if target is not None:
+            with made_parents(target):
+                ns.plot(found, title=found.model, style=style, save=target)
+    click.echo(json_text(found.to_json()) if as_json else fitted(found.text()))
+    if target is not None and not as_json:
+        click.echo(f"  figure  {target}")
+
+
+def _side(text: str) -> tuple[str, tuple[float, ...]]:
+    """Name and range of NAME=LOW:HIGH[:COUNT]."""
+    name, _, ends = (part.strip() for part in text.partition("="))
+    try:
+        numbers = tuple(float(part) for part in ends.split(":"))
+    except ValueError:
+        numbers = ()
+    is_range = len(numbers) in (2, 3) and numbers[0] < numbers[1]
+    if not (name and is_range and all(math.isfinite(x) for x in numbers)):
+        raise click.UsageError(
+            f"--vary {text!r}: write NAME=LOW:HIGH or NAME=LOW:HIGH:COUNT with numbers LOW below "
+            "HIGH, such as speed=0:10 or speed=0:10:41"
+        )
+    return name, numbers
+
+
+@click.command()
+@click.argument("model")
+@click.option("--duration", type=NUMBER, required=True, help="Time that is averaged over, s.")
+@click.option(
+    "--settle", type=NUMBER, default=0.0, show_default=True, help="Time to settle before it, s."
+)
+@click.option(
+    "--spans",
+    type=click.IntRange(2, 1_000_000),
+    default=200,
+    show_default=True,
+    help="Number of times that neighbors are made orthonormal again.",
+)
+@set_option
+@tolerance_option
+@time_option
+@json_option
+def lyapunov(
+    model: str,
+    duration: float,
+    settle: float,
+    spans: int,
+    changes: tuple[str, ...],
+    tolerance: float,
+    time: float,
+    as_json: bool,
+) -> None:
+    """Compute the Lyapunov exponents of a motion: how fast its neighbors part.
+
+    Use --set for its start, inputs and parameters.
+    """
+    from noslip.analysis import split_changes
+    from noslip.show import json_text
+
+    loaded = ns.load(model)
+    with ns.ProgressBar("averaging") as bar:
+        system = ns.compile(ns.derive(loaded))
+        split = split_changes(system, read_changes(loaded, changes))
+        found = ns.lyapunov_exponents(
+            system,
+            split.start,
+            duration=duration,
+            settle=settle,
+            spans=spans,
+            inputs=split.inputs,
+            parameters=split.parameters,
+            start_time=time,
+            rtol=tolerance,
+            progress=bar,
         )
     click.echo(json_text(found.to_json()) if as_json else fitted(found.text()))
 

@@ -83,6 +83,8 @@ COMMANDS = {
     "linearize": ("analysis_commands", "linearize"),
     "branch": ("family_commands", "branch"),
     "periodic": ("family_commands", "periodic"),
+    "chart": ("family_commands", "chart"),
+    "lyapunov": ("family_commands", "lyapunov"),
     "run": ("run_commands", "run"),
     "track": ("run_commands", "track"),
     "plan": ("run_commands", "plan"),

@@ -512,6 +512,7 @@ def read_task(
             raise ArgumentError(
                 f"{word} is of type {type(value).__name__}", where, "pass names and values"
             )
+    check_values(where, start_time=start_time)
     is_number = isinstance(period, int | float | np.number) and not isinstance(period, bool)
     if not isinstance(period, str) and not (is_number and 0.0 < float(period) < 1e9):
         raise ArgumentError(f"the period is {period!r}", where, "give a positive time in s")
@@ -661,18 +662,31 @@ def equations_from(
     task: PeriodicTask, start: Mapping[str, float] | Start | None
 ) -> PeriodicEquations:
     """The equations near what is given of a start."""
+    return PeriodicEquations(task, start_of(task, start))
+
+
+def start_of(task: PeriodicTask, start: Mapping[str, float] | Start | None) -> Start:
+    """What is given of a start, completed."""
+    if isinstance(start, Start):
+        return start
     u, params = task.numbers()
-    if not isinstance(start, Start):
-        num_u = len(task.system.model.inputs)
-        w = u[num_u : num_u + len(task.system.model.speed_inputs)]
-        start = complete_start(
-            task.system,
-            {**(start or {}), **task.given},
-            time=task.start_time,
-            speed_inputs=lambda q: w,
-            parameters=params,
-        )
-    return PeriodicEquations(task, start)
+    num_u = len(task.system.model.inputs)
+    w = u[num_u : num_u + len(task.system.model.speed_inputs)]
+    return complete_start(
+        task.system,
+        {**(start or {}), **task.given},
+        time=task.start_time,
+        speed_inputs=lambda q: w,
+        parameters=params,
+    )
+
+
+def check_values(where: str, **numbers: object) -> None:
+    """Refuse arguments that are not finite numbers."""
+    for name, value in numbers.items():
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not is_number or not np.isfinite(value):  # type: ignore[call-overload]
+            raise ArgumentError(f"{name} is {value!r:.60}", where, "give a finite number")
 
 
 def _check_names(system: System, given: Mapping[str, float], where: str) -> None:

@@ -325,10 +325,35 @@ def _unknown_lift(system: System, contact: str) -> SimulationError:
     )
 
 
-def ending_directions(system: System, names: Iterable[str]) -> list[float]:
-    """−1 for stops that only count where they fall: those of limits; 0 for all others."""
+def ending_directions(system: System, texts: Mapping[str, Any]) -> list[float]:
+    """−1 for events that count where they fall alone: of one side and of limits; 0 for others."""
     falling = own_events(system).limits
-    return [-1.0 if name in falling else 0.0 for name in names]
+    return [-1.0 if name in falling or _one_sided(text)[1] else 0.0 for name, text in texts.items()]
+
+
+#: An event that counts where it rises, or where it falls, alone.
+_ONE_SIDED = re.compile(r"\s*(rising|falling)\s*(\(.*\))\s*", re.DOTALL)
+
+
+def _one_sided(text: Any) -> tuple[Any, bool]:
+    """The value whose zeros an event has, and whether they count only where it falls.
+
+    ``rising(x)`` is where −x falls.
+    """
+    found = _ONE_SIDED.fullmatch(text) if isinstance(text, str) else None
+    if found is None or not _is_enclosed(found[2]):
+        return text, False
+    return (f"-{found[2]}" if found[1] == "rising" else found[2]), True
+
+
+def _is_enclosed(text: str) -> bool:
+    """Whether the parenthesis that a text begins with is closed by its last character."""
+    depth = 0
+    for k, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return k == len(text) - 1
+    return False
 
 
 def limit_notes(system: System, q: Array, values: Array) -> tuple[str, ...]:
@@ -396,7 +421,7 @@ def trace_events(
             text
             if isinstance(text, ca.SX)
             else read_expression(system, text, where, definitions, turning, has_reactions=True)
-            for where, text in texts.items()
+            for where, (text, _) in ((name, _one_sided(text)) for name, text in texts.items())
         )
     )
     used = [name for name in near if ca.depends_on(values, turning[name])]
@@ -513,7 +538,7 @@ def compile_events(
             falling=tuple(
                 d < 0.0 or isinstance(text, ca.SX)
                 for d, text in zip(
-                    ending_directions(system, (*stop, *events)),
+                    ending_directions(system, {**stop, **events}),
                     (*stop.values(), *events.values()),
                     strict=True,
                 )

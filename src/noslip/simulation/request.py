@@ -267,7 +267,8 @@ OPTIONS: dict[str, Option] = {
     "events": Option(
         None,
         "name → expression; the times at which it crosses zero are noted, with the states, and the "
-        "run goes on.",
+        'run goes on. ``"rising(x)"`` and ``"falling(x)"`` count in one direction, also in `stop`: '
+        "a Poincaré section.",
     ),
     "method": Option("dop853", '``"dop853"`` (adaptive, order 8) or ``"rk4"`` (fixed `step`).'),
     "rtol": Option(

@@ -1,6 +1,10 @@
-"""The figure of a branch: columns over the varied value, solid where stable, dashed where not.
+"""Figures of families of motions: branches, and charts of stability over two values.
+
+**A branch: columns over the varied value, solid where stable, dashed where not.**
 
 Dots are the points at which motions or their stability change.
+
+**A chart: shades by what grows fastest, a line where growth begins, stable ground in white.**
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import numpy as np
 
 from noslip import SimulationError
 from noslip.base import Array, nearest
-from noslip.results import Branch
+from noslip.results import Branch, StabilityChart
 from noslip.scene import INK
 from noslip.show.plots.painting import FigureFile
 from noslip.show.plots.panels import lay_out, legend_columns
@@ -159,3 +163,103 @@ def _value_at(found: Branch, name: str, point: Any) -> float:
         return float(np.max(point.eigenvalues.real, initial=-np.inf))
     known = {**point.motion.values, **point.motion.inputs, point.name: point.value}
     return float(known.get(name, np.nan))
+
+
+def chart_figure(
+    found: StabilityChart,
+    what: str | Sequence[str],
+    *,
+    title: str,
+    size: str,
+    style: str,
+    save: str | Path | None,
+) -> Figure:
+    """Growth over two values, and the border of stability."""
+    from noslip.show.plots.painting import figure_of, legend, restyle
+
+    if what:
+        raise SimulationError(
+            f"there is no figure {what!r:.60} of a chart",
+            f"chart of model '{found.model}'",
+            "leave out what: the growth is drawn",
+        )
+    chosen = style_named(style, size)
+    target = None if save is None else FigureFile(save)
+    (x_name, y_name), (x_unit, y_unit) = found.names, found.units
+    ends = Curve(label=y_name, x=found.x[[0, -1]], y=found.y[[0, -1]], color=INK)
+    panel = Panel(
+        name=y_name,
+        unit=y_unit,
+        curves=(ends,),
+        x_name=x_name,
+        x_unit=x_unit,
+        bottom=float(found.y[0]),
+        top=float(found.y[-1]),
+        has_names=False,
+        fills_width=True,
+    )
+    figure = figure_of(lay_out([panel], title=title, size=chosen.size, head=0.06 + LEADING))
+    figure.set_figheight(TALLER * figure.get_figheight())
+    (ax,) = figure.axes
+    for line in list(ax.lines):
+        line.remove()
+    handles, told = _paint_chart(ax, found)
+    at = 1 + 0.05 / (ax.get_position().height * figure.get_figheight())
+    legend(
+        ax, handles, told, at=(0.0, at), columns=len(told), corner="lower left",
+        scale=chosen.scale,
+    )  # fmt: skip
+    restyle(figure, chosen)
+    if target is not None:
+        target.save(figure)
+    return figure
+
+
+#: Height of a chart beside that of a panel of curves.
+TALLER = 1.6
+#: Shades of what grows: with a swing and without, and of what is no steady motion.
+SWINGS, PARTS, NONE = color(2), color(1), "#bbbbbb"
+
+
+def _paint_chart(ax: Any, found: StabilityChart) -> tuple[list[Any], list[str]]:
+    """Regions of a chart, with the samples and names of its legend."""
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Patch
+
+    is_known = np.isfinite(found.growth)
+    size = np.where(is_known & ~found.is_stable, np.maximum(found.growth, 0.0), 0.0)
+    depth = 0.25 + 0.6 * np.sqrt(size / max(float(np.max(size)), 1e-300))
+    picture = np.ones((*found.growth.shape, 4))
+    swings = found.frequency > 1e-6
+    told: list[str] = ["stable"]
+    handles: list[Any] = [Patch(facecolor="white", edgecolor=INK, linewidth=HAIR)]
+    for mask, tint, name in (
+        (is_known & ~found.is_stable & swings, SWINGS, "a swing grows"),
+        (is_known & ~found.is_stable & ~swings, PARTS, "it grows without swinging"),
+        (~is_known, NONE, "no steady motion"),
+    ):
+        if mask.any():
+            shade = np.array(to_rgba(tint))
+            part = depth[mask][:, None] if tint != NONE else 1.0
+            picture[mask] = shade * part + np.ones(4) * (1.0 - part)
+            handles.append(Patch(facecolor=tint, alpha=0.7, linewidth=0))
+            told.append(name)
+    dx, dy = (each[1] - each[0] for each in (found.x, found.y))
+    ax.imshow(
+        picture,
+        origin="lower",
+        aspect="auto",
+        extent=(
+            found.x[0] - dx / 2, found.x[-1] + dx / 2, found.y[0] - dy / 2, found.y[-1] + dy / 2,
+        ),
+        interpolation="nearest",
+        zorder=0.5,
+    )  # fmt: skip
+    if found.is_stable.any() and not found.is_stable[is_known].all():
+        # where what is stable decays, growth itself crosses zero between the points
+        decays = float(np.mean(found.growth[found.is_stable] < -1e-6)) > 0.9
+        value, level = (found.growth, 0.0) if decays else (found.is_stable.astype(float), 0.5)
+        ax.contour(found.x, found.y, value, levels=[level], colors=[INK], linewidths=[LINE])
+    ax.set_xlim(found.x[0], found.x[-1])
+    ax.set_ylim(found.y[0], found.y[-1])
+    return handles, told

@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from noslip import SimulationError, Trajectory
 from noslip.analysis import SweptMode, swept_modes
 from noslip.base import ArgumentError, Array, nearest
-from noslip.results import Branch, EigenvalueSweep, MeasuredTable
+from noslip.results import Branch, EigenvalueSweep, MeasuredTable, StabilityChart
 from noslip.scene import INK, ground_joints
 from noslip.show.headlines import unit_text
-from noslip.show.plots.families import branch_figure
+from noslip.show.plots.families import branch_figure, chart_figure
 from noslip.show.plots.painting import FigureFile
 from noslip.show.plots.panels import (
     acceleration_names,
@@ -340,7 +340,7 @@ FIGURES = ("path", *PANELS, "friction")
 
 
 def plot(
-    run: Plotted | Sequence[Plotted] | EigenvalueSweep | Branch,
+    run: Plotted | Sequence[Plotted] | EigenvalueSweep | Branch | StabilityChart,
     what: str | Sequence[str] = "",
     *,
     against: str = "time",
@@ -357,8 +357,8 @@ def plot(
     ----------
     run : run by :func:`simulate`, :func:`run_scenario` or :func:`track`, or a list of them; or a
         sweep by :func:`sweep_eigenvalues`, whose eigenvalues are drawn; or a branch by
-        :func:`branch`, whose columns are drawn. Of measurements by :func:`read_measured`, among
-        runs or alone, a list of columns is drawn.
+        :func:`branch`, whose columns are drawn; or a chart by :func:`stability_chart`. Of
+        measurements by :func:`read_measured`, among runs or alone, a list of columns is drawn.
     what : name of a figure: ``histories`` (coordinates, speeds and inputs; the default), ``path``,
         ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
         ``residuals``, ``errors``, ``signals`` (what a controller saw, wanted and got),
@@ -386,6 +386,8 @@ def plot(
         return _sweep(run, what, title, size, style, save)
     if isinstance(run, Branch):
         return branch_figure(run, what, title=title, size=size, style=style, save=save)
+    if isinstance(run, StabilityChart):
+        return chart_figure(run, what, title=title, size=size, style=style, save=save)
     chosen = style_named(style, size)
     size = chosen.size
     what = (what or "histories") if isinstance(what, str) else list(what)
