@@ -2,7 +2,7 @@
 
     python benchmarks/plan.py suite [NAME …]     costs, iterations, times, what the replay misses
     python benchmarks/plan.py parking [COUNT]    a car among random boxes; every one has a way
-    python benchmarks/plan.py paths              Reeds–Shepp and Dubins words a second
+    python benchmarks/plan.py paths              Reeds–Shepp and Dubins words and rsplan, time
 
 Times are those of the processor, of the second plan of the same shape: the first one also traces
 and compiles. A parking problem is made by driving backward from the goal at random among boxes, so
@@ -384,6 +384,22 @@ def paths() -> None:
             for _ in range(3)
         )
         print(f"{word:12} {1e6 * least / n:.2f} µs a pose")
+    try:
+        import rsplan
+    except ImportError:
+        print("rsplan       not installed")
+        return
+    some = 2000
+    ours = np.sum(np.abs(shortest_words(x[:some], y[:some], phi[:some])[1]), axis=1)
+    poses = list(zip(x[:some].tolist(), y[:some].tolist(), phi[:some].tolist(), strict=True))
+    theirs, seconds = timed(
+        lambda: [rsplan.path((0.0, 0.0, 0.0), pose, 1.0, 0.0, 1.0).total_length for pose in poses]
+    )
+    apart = ours - np.array(theirs)
+    print(
+        f"rsplan       {1e6 * seconds / some:.0f} µs a pose; ours are shorter by "
+        f"{np.max(-apart):.1e} at most, longer by {np.max(apart):.1e} at most"
+    )
 
 
 if __name__ == "__main__":
