@@ -254,7 +254,7 @@ class ModelPlan:
     periodic : states that end as they began, and may begin anywhere.
     rest : whether speeds that the goal does not name are zero there.
     duration : s, or a range as ``"1..20"``; open by default.
-    obstacles : as in ``"disc:center=1,0;radius=0.3"``.
+    obstacles : texts of obstacles, as in ``"disc:center=1,0;radius=0.3"``.
     clearance : least distance to obstacles, m.
     intervals : pieces of the motion between waypoints.
     """
