@@ -41,7 +41,7 @@ TAKES_PART = 0.2
 #: Names of coordinates that say no more than the joint's own name.
 PLAIN = ("angle", "position")
 
-#: Real parts below this, relative to the largest eigenvalue (at least 1 1/s), are none.
+#: Real parts below this, relative to the largest eigenvalue (at least 1 1/s), are zero.
 NEUTRAL = 1e-7
 
 

@@ -571,7 +571,7 @@ def _least_distance(G: Array, h: Array) -> Array:
 
 #: Contacts whose spread across a line is smaller than this (relative) are in line.
 IN_LINE = 1e-6
-#: A moment smaller than this, relative to the load times the length of the model, is none.
+#: A moment smaller than this, relative to the load times the length of the model, is zero.
 BALANCED = 1e-9
 
 _CASTER = "a contact with longitudinal = false and lateral = false"

@@ -49,7 +49,7 @@ def split_changes(
 ) -> Changes:
     """Split changes into parameters, numbers of the task, start values and inputs.
 
-    A name that is none of them is refused, with the nearest one.
+    Any other name is refused, with the nearest one.
     """
     groups = settable_names(system, scenario)
     result: dict[str, dict[str, Any]] = {group: {} for group in groups}

@@ -658,7 +658,7 @@ def find_wanted(
     return tuple(wanted)
 
 
-#: A derivative below this, relative to the largest of its row, is none.
+#: A derivative below this, relative to the largest of its row, is zero.
 _NONE = 1e-9
 
 

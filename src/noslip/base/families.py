@@ -134,7 +134,7 @@ def check_member(member: object, parameters: Mapping[str, float] | None = None) 
     if isinstance(member, type) or not isinstance(member, Member) or base is None:
         name = getattr(member, "__name__", cls.__name__)
         raise ModelError(
-            f"{name} is no object of a class of a family",
+            f"{name} is not an object of a class that noslip can extend",
             "argument of check_member",
             f"give an object: check_member({name}(...)), of a class below AbstractJointType or so",
         )

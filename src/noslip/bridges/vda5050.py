@@ -118,7 +118,7 @@ class Message:
     def number(
         self, table: dict[str, Any], key: str, where: str, default: float | None = None
     ) -> float:
-        """A number of a table; a fault if it is none."""
+        """A number of a table; a fault if it is not a number."""
         value = table.get(key, default)
         if (
             isinstance(value, bool)

@@ -1004,7 +1004,7 @@ def _cut(turn: float, parts: list[Stretch]) -> float:
 
 #: Most pieces of a word.
 PIECES = 5
-#: Below this many radii a length is none, and a difference between two words is rounding.
+#: Below this many radii a length is zero, and a difference between two words is rounding.
 NONE = 1e-13
 #: By which a solution's signs and roots may be off: at words of fewer pieces they are zero.
 EPS = 1e-12
@@ -1021,7 +1021,7 @@ def _half_turn(angle: Array) -> Array:
 
 
 def _full_turn(angle: Array) -> Array:
-    """An angle between 0 and 2π; what is a full turn but for rounding is none."""
+    """An angle between 0 and 2π; a full turn up to rounding is 0."""
     found = np.remainder(angle, 2 * math.pi)
     return np.where(found > 2 * math.pi - 1e-12, 0.0, found)
 

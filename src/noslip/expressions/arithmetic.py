@@ -358,7 +358,7 @@ def nominal(scalar: Scalar, values: Mapping[str, float]) -> float:
 
 
 def _constant(node: Name, values: Mapping[str, Any]) -> float:
-    """Value of a constant; a name that is none is refused."""
+    """Value of a constant; any other name is refused."""
     if node.name not in CONSTANTS:
         known = [*values, *CONSTANTS]
         raise MissingNameError(

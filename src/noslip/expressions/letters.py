@@ -55,7 +55,7 @@ def read_symbol(text: str) -> Letter:
 
     Raises
     ------
-    ValueError : if it is none.
+    ValueError : if it is not a symbol.
     """
     bare = unicodedata.normalize("NFD", text.strip().strip("$").strip())
     dots = 0

@@ -503,7 +503,7 @@ def fit(
     require_system("fit", system)
     if not 0 < level < 1:
         raise SimulationError(
-            f"the level is {level}", "fit(…, level=…)", "give a share, such as 0.95"
+            f"the level is {level}", "fit(…, level=…)", "give a probability, such as 0.95"
         )
     if gradients not in ("forward", "adjoint"):
         raise SimulationError(

@@ -741,7 +741,7 @@ def _independent_speeds(
 #: How regular independent speeds are that are taken first, second and so on: the least singular
 #: value of the kept rows and the speeds, each of length one.
 _REGULAR = (0.1, 1e-2, 1e-4, 1e-7)
-#: Slips below this, over the sizes of speeds, are none.
+#: Slips below this, over the sizes of speeds, are zero.
 _NO_SLIP = 1e-9
 
 

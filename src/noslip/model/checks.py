@@ -1218,7 +1218,7 @@ def find_faults(model: Model, expanded: Expansion | None = None) -> list[Finding
 @np.errstate(all="ignore")  # numbers without a meaning are findings, not warnings of NumPy
 def _find_faults(model: Model) -> list[Finding]:
     fields = tuple(leaves(model))
-    # nothing can be said of texts and tables that are none
+    # nothing can be said of values that are not texts or tables
     findings = check_kinds(fields)
     if findings:
         return findings

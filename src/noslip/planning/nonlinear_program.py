@@ -24,7 +24,7 @@ from noslip.engines import compile_wide, native_lanes, trace_program
 
 Indices = NDArray[np.int64]
 
-#: Bounds beyond this are none, for IPOPT too.
+#: Bounds beyond this are infinite, for IPOPT too.
 FAR = 1e19
 #: What rows of an iterate may miss that counts as the best so far.
 NEARLY = 1e-4

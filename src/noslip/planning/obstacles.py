@@ -28,7 +28,7 @@ from noslip.planning.problem import PlanError
 
 #: Bytes and pixels that the image of a map may have.
 MAX_BYTES, MAX_PIXELS = 200_000_000, 50_000_000
-#: Displacement that is none.
+#: Zero displacement.
 STILL = ("0", "0")
 
 

@@ -121,7 +121,7 @@ def power_use(run: Trajectory, names: Sequence[str]) -> PowerUse:
 
 
 def negligible(run: Trajectory) -> float:
-    """Error that is none: below the tolerance of a run, or rounding."""
+    """Error that counts as zero: the tolerance of a run, or rounding."""
     return max(run.rtol, ROUNDING)
 
 

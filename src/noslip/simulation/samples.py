@@ -101,7 +101,7 @@ RETURNED, RETURNED_TOLERANCES = 2e-8, 10.0
 #: Points at which values of events are looked at, and the misfit, over their range beside it, of
 #: those that no polynomial fits.
 LOOKS, NOT_SMOOTH = 65, 1e-7
-#: Share of a row in what loses rank that is none.
+#: Fraction of a row in what loses rank that counts as zero.
 NO_SHARE = 1e-4
 #: Slope of σ where it vanishes, over that before, below which two branches have a common tangent.
 LEAST_SLOPE = 0.5

@@ -846,7 +846,7 @@ def read_link(text: str) -> PageLink:
 
     Raises
     ------
-    SimulationError : it is none.
+    SimulationError : it is not a link.
     """
     try:
         packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -260,7 +260,7 @@ def verdict(raw: object) -> MessageVerdict:
 
 
 def _is_other(raw: bytes) -> bool:
-    """Whether a message is of a kind that is none of ours."""
+    """Whether a message is of a kind that we do not use."""
     try:
         kind = _tag_decoder.decode(raw).get("type")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -618,7 +618,7 @@ def read_value(text: str, place: str, constants: Mapping[str, float]) -> float:
 
     Raises
     ------
-    SimulationError : if it is none; a unit behind a number is pointed out.
+    SimulationError : if it is not a number; a unit behind a number is pointed out.
     """
     try:
         unknown = sorted(names_of(text) - set(constants) - set(CONSTANTS))

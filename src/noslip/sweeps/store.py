@@ -216,7 +216,7 @@ def read_request(
         raise ArgumentError(
             f"work is {work!r:.60}",
             "argument of sweep",
-            "give a word such as 'run', or a function",
+            "give the name of a task, such as 'run', or a function",
         )
     made = make_work(word, model, own, texts)
     made.check_varied(design.names)
@@ -834,7 +834,7 @@ def read_chunk(path: Path, measures: Sequence[str] = ()) -> ChunkData:
 def _check_chunk(
     values: Mapping[str, np.ndarray], endings: np.ndarray, reasons: Mapping[int, str]
 ) -> None:
-    """Refuse arrays that are none of a chunk: other types, numbers of points, unknown endings."""
+    """Refuse arrays that cannot be a chunk: other types, numbers of points, unknown endings."""
     if endings.ndim != 1 or endings.dtype != np.uint8 or endings.max(initial=0) >= len(ENDINGS):
         raise ValueError("the endings of its points are none")
     count = len(endings)

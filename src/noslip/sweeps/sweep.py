@@ -229,7 +229,7 @@ def check_place(on: str, request: SweepRequest) -> None:
     """Refuse a place that is not known or cannot do the work."""
     if on.partition(":")[0] not in PLACES and "://" not in on:
         raise SimulationError(
-            f"there is no place '{on}' to run a sweep",
+            f"a sweep cannot run on '{on}'",
             f"on='{on}'",
             f"{nearest(on, PLACES)}, or give the address of a Dask scheduler, tcp://host:8786",
         )

@@ -230,7 +230,7 @@ class AbstractWheelPart(AbstractPart):
             yield Finding(
                 ("parts", self.name, "load"),
                 f"wheel '{self.name}' has a tire on a {self.road} road and no load on it",
-                "give its share of the weight, load = …, in N",
+                "give its part of the weight, load = …, in N",
             )
         of_tire = {"relaxation_length": None, "rolling_resistance": 0.0, "load": 0.0}
         for key, default in of_tire.items():

@@ -484,7 +484,7 @@ def _demand(audit: Audit) -> Verdict:
 
 
 def tracking(run: Trajectory) -> Verdict:
-    """Distance from what was to be followed; below the tolerance it is none."""
+    """Distance from what was to be followed; zero below the tolerance."""
     first, *others = run.largest_errors
     bound = negligible(run)
     is_small, is_rounding = first.size <= bound, bound <= ROUNDING

@@ -30,7 +30,7 @@ from noslip.simulation.contacts.states import (
     ContactNumbers,
 )
 
-#: Height below which a contact touches, m, and speeds along and towards the ground that are none.
+#: Height below which a contact touches, m, and speeds along and towards the ground that count as 0.
 TOUCHES, STILL = 1e-9, 1e-10
 #: Slower bounces, 5e-14 m high, are none: they end what would bounce without end, m/s.
 BOUNCE = 1e-6

@@ -68,7 +68,7 @@ STICK_SLACK, GAP_SLACK = 1e-12, 2e-14
 FIRST_GATE, CLEAR = 1e-3, 1e-2
 #: Least principal minor of 1 − Λ; nearer to zero, friction jams a contact that slides.
 JAM = 1e-2
-#: Slip of a contact by unit speeds that is none: rounding of directions.
+#: Slip of a contact by unit speeds that counts as zero: rounding of directions.
 NO_MOTION = 1e-9
 #: Contacts that slide together up to which all their principal minors are watched.
 MOST_MINORS = 5

@@ -353,7 +353,7 @@ def input_plan(loop: ClosedLoop, numbers: LoopValues) -> InputPlan:
 
 
 def check_given(system: System, inputs: Inputs, definitions: Definitions) -> None:
-    """Refuse inputs without a derivative, numbers that are none, and names that are not known."""
+    """Refuse inputs without a derivative, values that are not numbers, and unknown names."""
     where = f"model '{system.model.name}'"
     for name, value in definitions.items():
         is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
@@ -842,7 +842,7 @@ def _states(system: System) -> tuple[Quantity, ...]:
 
 
 def _shape(given: ArrayLike) -> tuple[int, ...] | None:
-    """Shape of numbers; None if they are none."""
+    """Shape of numbers; None for anything else."""
     try:
         return np.asarray(given, dtype=float).shape
     except (TypeError, ValueError):
