@@ -138,7 +138,7 @@ class Integral:
         Parameters
         ----------
         first, second : all coordinates.
-        times : of both configurations, s; counts where the integral is a function of time.
+        times : times of both configurations, s; counts where the integral is a function of time.
 
         Raises
         ------

@@ -66,7 +66,7 @@ class _Drawing:
 
     Parameters
     ----------
-    right, up : of the picture, unit vectors of the world.
+    right, up : directions of the picture, unit vectors of the world.
     """
 
     right: Array
