@@ -46,6 +46,14 @@ def test_a_vehicle_has_few_helper_symbols_and_none_used_once(name):
     assert sorted(int(re.sub(r"\D", "", n)) for n in found) == list(range(1, len(found) + 1))
 
 
+def test_helpers_are_numbered_without_gaps_after_some_were_written_out():
+    """More than twelve parts of a page are left at twelve, called 1 to 12."""
+    done = derivation(ns.derive(ns.load("agv"), ns.BoltzmannHamel()))
+    found = helpers(done)
+    assert 1 < len(found) <= MOST_PARTS and done.is_confirmed
+    assert {int(re.sub(r"\D", "", n)) for n in found} == set(range(1, len(found) + 1))
+
+
 def values_of(name, seed=0):
     """All symbols of the page at a state that follows the motion, and the compiled values there."""
     equations, done = derived(name)

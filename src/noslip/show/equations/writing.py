@@ -1343,8 +1343,15 @@ def with_fewer_parts(written: Written, shown: Sequence[sympy.Symbol]) -> Written
     def whole(e: sympy.Expr) -> sympy.Expr:
         return tidied(e.xreplace(values)) if e.free_symbols & values.keys() else e
 
-    parts = [[(s, whole(e)) for s, e in new if s not in known] for new in written.parts]
-    return replace(written, expressions=[whole(e) for e in written.expressions], parts=parts)
+    # the parts that are left take the first names, so that there are no gaps
+    kept = [s for s in meanings if s not in known]
+    names = dict(zip(kept, meanings, strict=False))
+    parts = [
+        [(names[s], whole(e).xreplace(names)) for s, e in new if s in names]
+        for new in written.parts
+    ]
+    expressions = [whole(e).xreplace(names) for e in written.expressions]
+    return replace(written, expressions=expressions, parts=parts)
 
 
 def _occurrences(
