@@ -311,3 +311,15 @@ def test_products_of_higher_degree_are_looked_at_where_a_degree_vanishes():
     products, is_closed = _products(connection, 5)
     accessible, _ = _accessible(connection, products, 3, is_closed)
     assert accessible.answer == "yes" and max(p.degree for p in products) == 4
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.3])
+def test_drag_is_left_out_of_measures_and_leaves_multipliers_open(damping):
+    b = planar("sled")
+    b.contact(ns.contacts.KnifeEdge(name="axle", body="tractor", direction=(1.0, 0.0, 0.0)))
+    if damping:
+        b.force(ns.forces.JointDamper(name="drag", speed="base.rate", damping=damping))
+    found = ns.structure(b.build())
+    assert found.measure.answer == "yes"
+    assert ("left out" in found.measure.reason) == (damping > 0.0)
+    assert found.chaplygin.multiplier.answer == ("undecided" if damping else "yes")

@@ -290,9 +290,18 @@ def structure_in(subject: TracedModel) -> Structure:
         else chaplygin_reduction(
             equations, frame, names, fields, dimension, _forced(symmetries, energy)
         ),
-        measure=invariant_measure(equations, frame, fields),
+        measure=_measure(equations, frame, fields),
         flat=flat_outputs(own, params, frame),
     )
+
+
+def _measure(equations: Equations, frame: FieldFrame, fields: Sequence[Field]) -> InvariantMeasure:
+    """The measure of free motions; said of mechanisms with drag that it is theirs without."""
+    found = invariant_measure(equations, frame, fields)
+    if not ca.jacobian(equations.reduced_forces, equations.kinematics.eta).nnz():
+        return found
+    reason = f"{found.reason}; forces that depend on speeds are left out"
+    return dataclasses.replace(found, reason=reason)
 
 
 def _forced(symmetries: Sequence[Symmetry], energy: FirstIntegral | None) -> dict[str, str]:
