@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
 
@@ -37,6 +38,7 @@ from noslip.model.quantities import (
     ForcedSpeed,
     Meaning,
     NotNegativeLength,
+    NumberReader,
     Point,
     PositiveLength,
     Quantity,
@@ -371,6 +373,18 @@ class JointFriction(AbstractForce):
 
     def has_friction(self) -> bool:
         return True
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        if not isinstance(self.smoothing, str):
+            return
+        with suppress(KeyError):  # a name that is not known is a fault of its own
+            if NumberReader(known.finite_parameters).scalar(self.smoothing) == 0.0:
+                yield Finding(
+                    ("forces", self.name, "smoothing"),
+                    f"force '{self.name}' has a smoothing that its parameters make 0, by which "
+                    "friction is divided",
+                    "write smoothing = 0, as a number, for friction that is exact",
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

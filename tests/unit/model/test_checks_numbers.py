@@ -80,10 +80,12 @@ SIGNS = [
         "give a value of zero or more",
     ),
     (
-        more(CART, "forces", JointFriction(name="f", speed="swing.rate", level=1.0, smoothing=0.0)),
-        "force 'f' has smoothing 0, expected more than 0",
+        more(
+            CART, "forces", JointFriction(name="f", speed="swing.rate", level=1.0, smoothing=-0.1)
+        ),
+        "force 'f' has smoothing -0.1, expected 0 or more",
         "forces.f.smoothing",
-        "give a value above zero",
+        "give a value of zero or more",
     ),
     (
         more(

@@ -92,6 +92,17 @@ def test_a_bearing_sticks_and_slips():
     assert run.energy_drift < 1e-9
 
 
+def damped(smoothing):
+    """A block on a rail with dry friction."""
+    b = ns.ModelBuilder(name="slide", gravity=(0, 0, -G))
+    b.parameter("s", 0.0, "m/s", "smoothing")
+    b.body("block", mass=2.0, inertia=(0.02,) * 3)
+    b.joint("rail", ns.joints.Prismatic(axis=(1, 0, 0)), parent="world", child="block")
+    law = {"speed": "rail.speed", "level": 3.0, "smoothing": smoothing}
+    b.force(ns.forces.JointFriction(name="dry", **law))
+    return b.build()
+
+
 def sleigh(**law):
     b = ns.ModelBuilder(name="sleigh", gravity=(0, 0, -G))
     b.body("sled", mass=3.0, inertia=(0.1, 0.1, 0.2), center_of_mass=(0.3, 0, 0))
@@ -184,6 +195,7 @@ def test_an_omni_wheel_slips_as_a_wheel_that_is_free_sideways():
         (lambda: pendulum(restitution=0.5), "joints.pin.restitution"),
         (lambda: pendulum(limits=(0.0, 1.0), restitution=-0.5), "joints.pin.restitution"),
         (lambda: sleigh(friction=0.2), "contacts.blade.friction"),
+        (lambda: damped("s"), "forces.dry.smoothing"),
         (lambda: sleigh(friction=-0.2, load=1.0), "contacts.blade.friction"),
         (lambda: sleigh(friction=0.2, static_friction=0.1, load=1.0), "contacts.blade.static"),
         (lambda: sleigh(static_friction=0.1), "contacts.blade.static_friction"),
