@@ -376,11 +376,11 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         "periodic": (
             ns.periodic,
             {
-                "system": arm,
-                "start": {"joint1.angle": 0.01, "joint2.angle": 0.014},
-                "period": 2.0,
-                "given": {"joint1.rate": 0.1},
-                "inputs": {"tau1": "-9*joint1.angle", "tau2": "-4*joint2.angle"},
+                "system": block,
+                "start": {"s.speed": 0.0},
+                "period": 3.1,
+                "given": {"s.position": 1.0},
+                "inputs": {"push": "-4*s.position"},
             },
         ),
         "branch": (
