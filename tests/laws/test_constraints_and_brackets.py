@@ -110,6 +110,8 @@ def test_carriage_has_one_integral_and_a_smaller_world():
     value = run["carriage.angle"] + share * (run["wheel1.angle"] - run["wheel2.angle"])
     assert np.ptp(value) < 1e-9 and np.ptp(run["carriage.angle"]) > 1e-3
     assert integral.difference(run.q[0], run.q[-1]) == pytest.approx(0.0, abs=1e-9)
+    with pytest.raises(ns.FormulationError, match="give all coordinates"):
+        integral.difference(run.q[0][:2], run.q[-1][:2])
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -157,6 +157,12 @@ class Integral:
                 f"integral of {', '.join(self.rows)}",
                 "compare configurations by simulating between them",
             )
+        if begin.shape != end.shape or begin.shape != (self.form.size1_in(0),):
+            raise FormulationError(
+                f"configurations have shapes {np.shape(first)} and {np.shape(second)}",
+                "first and second, arguments of Integral.difference",
+                "give all coordinates of the model, in the order of its runs",
+            )
         nodes, weights = np.polynomial.legendre.leggauss(32)
         along = end - begin
         total = 0.0
