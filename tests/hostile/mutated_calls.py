@@ -4,8 +4,11 @@
 tried by its own signature. `cases` puts each value of `VALUES` in the place of each argument, and
 in each place within one that is a mapping, a sequence or an array. `answer` says how a call ended.
 
-``python tests/hostile/mutated_calls.py FIRST COUNT`` tries a part of them in the order of a seed
-and prints each that ends in an error of Python's own or does not end.
+``python tests/hostile/mutated_calls.py FIRST COUNT [ACCEPTED]`` tries a part of them in the order
+of a seed and prints each that ends in an error of Python's own, does not end, is refused and leaves
+files, or accepts nonsense; others that were accepted are written to a file, a line each, to be
+judged. With ``methods`` before them, methods of what good calls return are tried, COUNT times with
+FIRST as first seed; with ``nonsense``, only what no argument may be.
 """
 
 from __future__ import annotations
@@ -42,7 +45,10 @@ Call = tuple[Callable[..., Any], dict[str, Any]]
 
 
 class Odd:
-    """An object of no use."""
+    """An object of no use; its class takes anything, as a function would."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
 
     def __repr__(self) -> str:
         return "Odd()"
@@ -54,18 +60,39 @@ def _read_only() -> Any:
     return values
 
 
+#: What no argument may be, nor a part of one: no number, no text, nothing that is meant.
+NONSENSE: list[Any] = [
+    *(float("nan"), 1j, np.complex128(1), [float("nan")], np.full(3, np.nan), np.array([1j])),
+    *(np.datetime64("2026-01-01"), np.timedelta64(1), date(1979, 5, 27), b"x", {1: 2}),
+    *(np.array([b"x"]), np.array(["2026-01-01"], "M8[D]"), np.array([None, 1]), [None]),
+    *(np.ma.array([0.0, 1.0], mask=[0, 1]), np.ma.masked, np.array([(0, 1)], "f8,f8")),
+    *(Odd(), np, threading.Event(), ..., NotImplemented),
+]
 #: What takes the place of an argument or of a part of it.
 VALUES: list[Any] = [
     *(None, True, False, np.True_, 0, 1, -1, 2.5, -0.5, np.float32(0.25), np.int64(3)),
-    *(float("nan"), float("inf"), -float("inf"), 1e308, -1e-320, 10**400, 1j, 10**9, 1e12),
-    *(Decimal(1), Fraction(1, 2), np.datetime64("2026-01-01"), date(1979, 5, 27)),
-    *("", "x", "nan", "1/0", "nosuch", "ä", "😀", "\0", "(" * 300, "a" * 3000, "t", "m", b"x"),
-    *([], [1], [1, 2], ["x"], [None], [float("nan")], [[1, 2], [3]], ["m", "m"], (), (0, 0, 0)),
-    *({}, {"nosuch": 1}, {1: 2}, {"x": None}, {"m": "x"}, {"": 1}, {"m": [1, 2]}, set(), {"x"}),
-    *(np.zeros(0), np.zeros((2, 3)).T, np.array([1j]), np.array(["x"]), np.array([None, 1])),
-    *(np.full(3, np.nan), np.zeros((1, 1, 1)), np.array(1.0), np.array([True]), _read_only()),
-    *(Odd(), Odd, len, range(3), iter([1]), lambda *_: 0, Path("nosuch"), np, threading.Event()),
+    *(float("inf"), -float("inf"), 1e308, -1e-320, 10**400, 10**9, 1e12, Decimal(1)),
+    *(Fraction(1, 2), "", "x", "nan", "1/0", "nosuch", "ä", "😀", "\0", "(" * 300, "a" * 3000),
+    *(
+        "t",
+        "m",
+        [],
+        [1],
+        [1, 2],
+        ["x"],
+        np.array(["1.5"]),
+        [[1, 2], [3]],
+        ["m", "m"],
+        (),
+        (0, 0, 0),
+    ),
+    *({}, {"nosuch": 1}, {"x": None}, {"m": "x"}, {"": 1}, {"m": [1, 2]}, set(), {"x"}),
+    *(np.zeros(0), np.zeros((2, 3)).T, np.zeros((1, 1, 1)), np.array(1.0), np.array([True])),
+    *(_read_only(), len, range(3), iter([1]), lambda *_: 0, Path("nosuch"), Odd),
+    *NONSENSE,
 ]
+#: Changes of a good argument as a whole that leave nothing that is meant.
+_NONSENSE_CHANGES = ("with a number as name", "complex", "as texts", "with nan")
 
 
 class Case(NamedTuple):
@@ -75,6 +102,7 @@ class Case(NamedTuple):
     place: str
     value: Any
     call: Callable[[], Any]
+    is_nonsense: bool = False
 
 
 def public() -> dict[str, Any]:
@@ -163,16 +191,17 @@ def cases(bases: Mapping[str, Call]) -> Iterator[Case]:
             for path, _ in parts_of(base):
                 place = ".".join(map(str, (key, *path)))
                 for value in VALUES:
-                    yield Case(
-                        name, place, value, _bind(function, good, key, put, base, path, value)
-                    )
+                    call = _bound(function, good, key, base, path, value)
+                    is_nonsense = any(value is one for one in NONSENSE)
+                    yield Case(name, place, value, call, is_nonsense)
             for what, value in more_of(base):
-                yield Case(
-                    name, f"{key} {what}", value, _bind(function, good, key, put, base, (), value)
-                )
+                call = _bound(function, good, key, base, (), value)
+                yield Case(name, f"{key} {what}", value, call, what in _NONSENSE_CHANGES)
 
 
-def _bind(function: Any, good: Any, key: str, put: Any, base: Any, path: Any, value: Any) -> Any:
+def _bound(function: Any, good: Any, key: str, base: Any, path: Any, value: Any) -> Any:
+    """A call with another value at a path of an argument."""
+
     def call() -> Any:
         given = {**good, key: put(base, path, value)}
         positional = [given.pop(k) for k in list(given) if k.startswith("*")]
@@ -212,6 +241,27 @@ def methods_of(results: Mapping[str, Any], seed: int = 0) -> Iterator[Case]:
                 yield Case(f"{type(thing).__name__}.{word} of {name}", "", (places, given), call)
 
 
+def results_of(bases: Mapping[str, Call]) -> dict[str, Any]:
+    """What good calls return; the error of one that is not good."""
+    found: dict[str, Any] = {}
+    for name, (function, given) in bases.items():
+        options = {key: value for key, value in given.items() if not key.startswith("*")}
+        places = [value for key, value in given.items() if key.startswith("*")]
+        try:
+            found[name] = function(*places, **options)
+        except ns.MissingPackageError:
+            continue
+        except Exception as error:
+            found[name] = error
+    return found
+
+
+def one_of_each(results: Mapping[str, Any]) -> dict[str, Any]:
+    """One result of each class of this package."""
+    of_class = {type(x): (name, x) for name, x in results.items()}
+    return dict(found for kind, found in of_class.items() if kind.__module__[:7] == "noslip.")
+
+
 class Stuck(BaseException):
     """A call took too much processor time."""
 
@@ -222,8 +272,30 @@ LIMIT = 10.0
 MEMORY = 12 * 2**30
 
 
+def files_in(folder: Path) -> dict[str, tuple[int, int]]:
+    """Each path in a folder with the size and the time of its last change."""
+    found = {}
+    for above, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            state = os.lstat(path := os.path.join(above, name))
+            found[path] = (state.st_size, state.st_mtime_ns if name in files else 0)
+    return found
+
+
+def answer_in(folder: Path, case: Case, limit: float = LIMIT) -> str:
+    """How a call ended, as `answer`; a refused one has left nothing in the folder."""
+    before = files_in(folder)
+    said = answer(case, limit)
+    after = files_in(folder)
+    left = sorted(path for path, state in after.items() if before.get(path) != state)
+    for path in sorted({*after} - {*before}, reverse=True):
+        os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+    left = [path for path in left if not os.path.isdir(path) or path not in before]
+    return said if said in ("accepted", "stuck") or not left else f"left files, {said}: {left[:3]}"
+
+
 def answer(case: Case, limit: float = LIMIT) -> str:
-    """How a call ended: "accepted", "refused", or what is wrong with the way it ended."""
+    """How a call ended: "accepted", "refused", "stuck", or what is wrong with the way it ended."""
 
     def end(*_: Any) -> None:
         raise Stuck
@@ -249,7 +321,7 @@ def answer(case: Case, limit: float = LIMIT) -> str:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
         signal.signal(signal.SIGVTALRM, before)
-    return "accepted"
+    return "accepted nonsense" if case.is_nonsense else "accepted"
 
 
 def in_order(bases: Mapping[str, Call], seed: int = 0) -> list[Case]:
@@ -263,20 +335,32 @@ def main() -> None:
     """Try some of the cases; the last line is a table of the answers as JSON."""
     from good_calls import good_calls
 
-    first, count = (int(word) for word in sys.argv[1:3])
+    words = sys.argv[1:]
+    of_methods, is_nonsense = words[0] == "methods", words[0] == "nonsense"
+    first, count, *more = words[of_methods or is_nonsense :]
+    numbers = range(int(first), int(first) + int(count))
+    accepted = open(more[0], "a", encoding="utf-8") if more else None
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     system_of = functools.cache(lambda name: ns.compile(ns.derive(ns.load(name))))
     counted: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for case in in_order(good_calls(Path(folder), system_of))[first : first + count]:
+        calls = good_calls(Path(folder), system_of)
+        every = [case for case in in_order(calls) if case.is_nonsense or not is_nonsense]
+        chosen: Iterator[Case] = iter(every[numbers.start : numbers.stop])
+        if of_methods:
+            results = one_of_each(results_of(calls))
+            chosen = (case for seed in numbers for case in methods_of(results, seed))
+        for case in chosen:
             began = time.process_time()
-            said = answer(case)
+            said = answer_in(Path(folder), case)
             kind = " ".join(said.split()[:2])
             counted[kind] = counted.get(kind, 0) + 1
             took = time.process_time() - began
+            value = repr(case.value)[:100].replace("\n", " ")
+            if kind == "accepted" and accepted is not None:
+                print(f"{case.name}\t{case.place}\t{value}", file=accepted, flush=True)
             if kind not in ("accepted", "refused") or took > LIMIT / 3:
-                value = repr(case.value)[:40].replace("\n", " ")
                 print(f"{case.name}({case.place}={value}): {said} {took:.1f} s", flush=True)
         os.chdir("/")
     print(json.dumps(counted))

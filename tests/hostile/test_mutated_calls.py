@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from good_calls import NOT_MADE, good_calls
-from mutated_calls import answer, in_order, methods_of, public
+from mutated_calls import answer, in_order, methods_of, one_of_each, public, results_of
 
 import noslip as ns
 
@@ -46,19 +46,9 @@ def test_every_public_function_and_class_has_a_good_call(calls):
 @pytest.fixture(scope="module")
 def answers(calls, tmp_path_factory):
     """What good calls return; the error of one that is not good."""
-    found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("answers"))
-        for name, (function, given) in calls.items():
-            options = {key: value for key, value in given.items() if not key.startswith("*")}
-            places = [value for key, value in given.items() if key.startswith("*")]
-            try:
-                found[name] = function(*places, **options)
-            except ns.MissingPackageError:
-                continue
-            except Exception as error:
-                found[name] = error
-    return found
+        return results_of(calls)
 
 
 @pytest.mark.slow
@@ -71,8 +61,7 @@ def test_good_calls_are_good(answers):
 @pytest.mark.slow
 def test_methods_of_results_refuse_bad_arguments(answers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    one_of = {type(x): (name, x) for name, x in answers.items()}
-    results = dict(found for kind, found in one_of.items() if kind.__module__[:7] == "noslip.")
+    results = one_of_each(answers)
     assert len(results) > 50
     bad = {}
     for case in methods_of(results):

@@ -40,7 +40,7 @@ from noslip.analysis.reactions import (
     simulated_system,
     split_ranges,
 )
-from noslip.base import Array, SimulationError, counted, finite_or_none, is_truth, nearest
+from noslip.base import Array, SimulationError, as_number, counted, finite_or_none, nearest
 from noslip.engines import System, require_system
 from noslip.model import LATERAL, LONGITUDINAL, NORMAL, number
 from noslip.simulation import Trajectory, VariantResults, Variants
@@ -353,7 +353,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     contacts: what slid, how fast, and what those that rolled had to spare.
     """
     require_system("audit", system)
-    if friction is not None and (is_truth(friction) or not 0 <= friction < np.inf):
+    if friction is not None and not 0 <= as_number(friction) < np.inf:
         raise bad_friction(system, friction)
     check_formulation(system)
     if run.contact != "ideal":

@@ -20,7 +20,7 @@ from noslip.analysis.linearization import (
 from noslip.analysis.modes import SweptMode, neutral_bound, state_groups, swept_modes
 from noslip.analysis.scenario import split_changes
 from noslip.analysis.steady_motion import steady
-from noslip.base import Array, SimulationError, is_truth, nearest
+from noslip.base import Array, SimulationError, nearest, real_array
 from noslip.engines import System, require_system
 from noslip.expressions import CONSTANTS, ExpressionError, names_in, nominal, parse
 from noslip.model import NamedMode
@@ -213,6 +213,9 @@ def sweep_eigenvalues(
             f"sweep of model '{system.model.name}'",
             "give the inputs that maintain it as numbers, or leave out search",
         )
+    if find and not search:
+        where, fix = f"sweep of model '{system.model.name}'", "give search=True, or leave find out"
+        raise SimulationError("inputs to be found are named without a search", where, fix)
     before: Start | None = None
 
     def at(value: float) -> Linearization:
@@ -353,10 +356,8 @@ def _checked(system: System, name: str, values: Sequence[float] | Array) -> Arra
     where = f"sweep of model '{system.model.name}'"
     split_changes(system, {name: 0.0})  # an unknown name is refused first
     try:
-        if is_truth(values):
-            raise TypeError("NumPy would read True as 1")
-        points = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+        points = real_array(values)
+    except (TypeError, ValueError, OverflowError):
         raise SimulationError(
             f"the values of '{name}' are {values!r:.60}, which are not numbers",
             where,

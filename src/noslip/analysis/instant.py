@@ -23,7 +23,7 @@ from noslip.analysis.stacked import (
     interpret_rows,
     one_variant,
 )
-from noslip.base import ArgumentError, Array, SimulationError, check_memory, is_truth, nearest
+from noslip.base import ArgumentError, Array, SimulationError, as_number, check_memory, nearest
 from noslip.engines import AbstractDevice, RowFunction, System, compile_rows
 from noslip.expressions import read_unit, times, unit_text
 from noslip.model import bears_force
@@ -821,15 +821,11 @@ def _by_owner(multipliers: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
 def input_vector(system: System, inputs: Mapping[str, float] | Mapping[str, float | str]) -> Array:
     """[u; w; ẇ] of inputs by name; those that are not given are zero, texts are refused."""
     names = [q.name for q in system.inputs]
-    u = np.zeros(len(names))
+    u, where = np.zeros(len(names)), f"inputs of model '{system.model.name}'"
     for name, value in inputs.items():
         if name not in names:
-            raise SimulationError(
-                f"there is no input '{name}'",
-                f"inputs of model '{system.model.name}'",
-                nearest(name, names),
-            )
-        u[names.index(name)] = _number(system, name, value)
+            raise SimulationError(f"there is no input '{name}'", where, nearest(name, names))
+        u[names.index(name)] = _number(value, f"input '{name}'", where, _OR_TEXT)
     return u
 
 
@@ -851,19 +847,20 @@ def named_vector(given: dict[str, float], names: list[str], what: str, system: S
                 f"model '{system.model.name}'",
                 nearest(name, names),
             )
-    return np.array([float(given.get(name, 0.0)) for name in names])
+    where = f"model '{system.model.name}'"
+    found = {name: _number(x, f"the {what} '{name}'", where) for name, x in given.items()}
+    return np.array([found.get(name, 0.0) for name in names])
 
 
-def _number(system: System, name: str, value: object) -> float:
-    try:
-        number = np.nan if is_truth(value) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = np.nan
+_OR_TEXT = ", or an expression of t in quotes"
+
+
+def _number(value: object, what: str, where: str, more: str = "") -> float:
+    """A finite number; `more` may be given in its place."""
+    number = as_number(value)
     if not np.isfinite(number):
         raise SimulationError(
-            f"input '{name}' is {value!r}, which is not a finite number",
-            f"inputs of model '{system.model.name}'",
-            "give a number, or an expression of t in quotes",
+            f"{what} is {value!r:.60}, which is not a finite number", where, f"give a number{more}"
         )
     return number
 

@@ -28,7 +28,7 @@ from noslip.analysis.instant import (
     state_at,
 )
 from noslip.analysis.stacked import at_variant, least_stacked
-from noslip.base import Array, SimulationError, nearest
+from noslip.base import Array, SimulationError, nearest, real_array
 from noslip.engines import AbstractDevice, RowFunction, System, require_system
 from noslip.kinematics import accelerations, twists
 from noslip.model import ZERO, Vector3
@@ -211,6 +211,15 @@ def inverse_kinematics(
                 where,
                 nearest(name, known) if name not in known else "give it in joint_speeds too",
             )
+    asked = {
+        "the velocity": velocity,
+        "the acceleration": () if acceleration is None else acceleration,
+        "joint_speeds": list(joints.values()),
+        "joint_accelerations": list(rates.values()),
+    }
+    for what, numbers in asked.items():
+        if not np.all(np.isfinite(real_array(numbers))):
+            raise SimulationError(f"{what} is {numbers!r:.60}", where, "give finite numbers")
     if len(velocity) != len(components):
         raise SimulationError(
             f"{len(velocity)} velocities are given for {len(components)} components",
@@ -271,7 +280,7 @@ def inverse_kinematics(
     wanted = np.array([*velocity, *joints.values()], dtype=float)
     eta, residual = least(wanted - offset.ravel())
     _, _, bias, S, s_n, vdot0 = at(eta)
-    moved = np.zeros(len(components)) if acceleration is None else np.asarray(acceleration)
+    moved = np.zeros(len(components)) if acceleration is None else real_array(acceleration)
     change = np.array([*moved, *(rates.get(name, 0.0) for name in joints)], dtype=float)
     etadot, rest = least(change - bias.ravel())
     names = [x.name for x in kin.speeds]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from noslip.base import SimulationError, is_truth, nearest
+from noslip.base import SimulationError, as_number, nearest
 from noslip.engines import System
 from noslip.expressions import nominal
 from noslip.model import Scenario
@@ -71,7 +72,7 @@ def split_changes(
                 f"model '{system.model.name}'",
                 "give a number; inputs alone may be expressions of t",
             )
-        if is_truth(value):
+        if not isinstance(value, str) and math.isnan(as_number(value)):
             raise SimulationError(
                 f"'{name}' is {value!r}, which is not a number",
                 f"model '{system.model.name}'",

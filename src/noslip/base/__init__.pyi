@@ -3,8 +3,9 @@
 from .arguments import (
     checked as checked,
     Array as Array,
+    as_number as as_number,
     finite_or_none as finite_or_none,
-    is_truth as is_truth,
+    real_array as real_array,
 )
 from .files import (
     absolute as absolute,

@@ -1,6 +1,6 @@
 """Arguments of public functions and classes: checked against types, and what a number is.
 
-**Arrays of numbers, and what a number is: booleans are not numbers, and JSON has no NaN.**
+**What a number is: booleans, texts, complex numbers and dates are none, and JSON has no NaN.**
 
 **Arguments of public functions and classes against the types that their signatures say.**
 
@@ -12,7 +12,8 @@
 A function says itself what is wrong with values that it reads. Where one fails with an error of
 Python's own, its arguments are compared with their types, and the first that does not fit is named.
 What it does not read, or takes for true or for nothing, is refused too: a text in place of a whole
-number or of True or False before the call, anything else that cannot stand for its type after it.
+number or of True or False before the call, anything else that cannot stand for its type after it,
+or before it where the function writes: a refused call leaves no file.
 The package's door guards what it hands out, against callers outside: mypy checks those within.
 """
 
@@ -54,6 +55,33 @@ def is_truth(value: Any) -> bool:
     return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
 
 
+def real_array(value: Any) -> Array:
+    """Real numbers as an array.
+
+    Raises
+    ------
+    TypeError : for what NumPy would read as numbers too: texts, complex numbers, dates, booleans,
+        None, and masked entries, which it forgets.
+    """
+    if type(value) is float or type(value) is int:
+        return np.asarray(value, dtype=float)
+    found = np.asarray(value)
+    is_real = found.dtype.kind in "fiu" or (found.dtype.kind == "O" and _like_array(found.tolist()))
+    if not (is_real or not found.size) or _is_masked(value) or is_truth(value):
+        raise TypeError("texts, complex numbers, dates, booleans and masks are not real numbers")
+    return np.asarray(found, dtype=float)
+
+
+def as_number(value: Any) -> float:
+    """A real number, by itself or in an array without axes; NaN for everything else."""
+    if type(value) is float:
+        return value
+    try:
+        return float(value) if _like_number(value) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 def finite_or_none(value: float) -> float | None:
     """The number, or None where JSON has none: NaN and the infinities."""
     return value if math.isfinite(value) else None
@@ -75,6 +103,8 @@ _PACKAGE = __name__.partition(".")[0]
 MANY = 10_000
 #: Kinds of parameters that take what is left over.
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+#: Key of what is judged before a call that may write.
+EARLY = "early"
 #: Beyond this a whole number is none for a double.
 _HUGE = 10**308
 
@@ -122,8 +152,12 @@ class Expected(NamedTuple):
     def admits(self, value: Any) -> bool:
         """Whether a value can stand for one, or for none at all."""
         if value is None or type(value) in self.exact:
-            return True
+            return type(value) is not float or value == value
         return (self.stands is not None and self.stands(value)) or self.fits(value)
+
+    def admits_entry(self, value: Any) -> bool:
+        """Whether a value can stand for one in a list or a mapping, where nothing is left out."""
+        return self.admits(value) and (value is not None or self.fits(None))
 
 
 def checked(
@@ -174,6 +208,7 @@ def _guarded(
             own = signature[0]
             arguments, options = own.in_tuples(arguments, options, skipped)
             fault = own.fault(name, arguments[skipped:], options, is_plain=True)
+            fault = fault or own.fault(name, arguments[skipped:], options, is_plain=EARLY)
             if fault is not None:
                 raise fault
         try:
@@ -266,7 +301,8 @@ class _Signature(NamedTuple):
     is_open : whether it takes names that are not in `known`.
     tuples : names of tuples; those of objects are compared and hashed.
     judges : tests of a value by name: of plain arguments and of the others whether it can stand for
-        one, and of all, None, whether it is one.
+        one, and of all, None, whether it is one; EARLY, of all but the first where one of them is a
+        path: what is refused writes nothing.
     """
 
     known: dict[str, Expected | None]
@@ -274,7 +310,7 @@ class _Signature(NamedTuple):
     rest: Expected | None
     is_open: bool
     tuples: frozenset[str]
-    judges: dict[bool | None, dict[str, Callable[[Any], bool]]]
+    judges: dict[bool | str | None, dict[str, Callable[[Any], bool]]]
 
     def in_tuples(
         self, arguments: tuple[Any, ...], options: dict[str, Any], skipped: int
@@ -296,7 +332,7 @@ class _Signature(NamedTuple):
         name: str,
         arguments: tuple[Any, ...],
         options: Mapping[str, Any],
-        is_plain: bool | None,
+        is_plain: bool | str | None,
     ) -> ArgumentError | None:
         """What is wrong with the first argument that does not fit.
 
@@ -402,10 +438,13 @@ def _signature(function: Any, skipped: int, cls: type | None, find: Find) -> _Si
                 tuples.add(parameter.name)
             if parameter.kind is not parameter.KEYWORD_ONLY:
                 places.append(parameter.name)
-    judges: dict[bool | None, dict[str, Callable[[Any], bool]]] = {True: {}, False: {}, None: {}}
+    judges: dict[bool | str | None, dict[str, Callable[[Any], bool]]] = {True: {}, False: {}}
+    judges[None] = {}
     for word, one in (known | {"*": rest}).items():
         if one is not None:
             judges[one.is_plain][word], judges[None][word] = one.admits, one.fits
+    writes = any(one is not None and _PATH.text in one.text for one in [*known.values()][1:])
+    judges[EARLY] = {k: j for k, j in judges[False].items() if writes and k not in [*known][:1]}
     return _Signature(known, places, rest, is_open, frozenset(tuples), judges)
 
 
@@ -580,20 +619,22 @@ def _union(members: typing.Sequence[Any]) -> Expected | None:
 
 def _is_number(value: Any) -> bool:
     if type(value) is float:
-        return True
+        return value == value
     if isinstance(value, int) and not isinstance(value, bool):
         return -_HUGE < value < _HUGE
-    return isinstance(value, float | np.floating | np.integer)
+    return isinstance(value, float | np.floating) or _is_whole(value)
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if isinstance(value, bool | np.timedelta64):  # which NumPy counts among the integers
+        return False
+    return isinstance(value, int | np.integer)
 
 
 def _is_array(value: Any) -> bool:
     """Whether NumPy makes an array of real numbers of it, empty ones included."""
     if isinstance(value, np.ndarray):
-        return value.dtype.kind in "fiu" or not value.size
+        return (value.dtype.kind in "fiu" or not value.size) and not _is_masked(value)
     if _is_number(value):
         return True
     if isinstance(value, str | bytes | Mapping | set) or value is None or is_truth(value):
@@ -607,14 +648,35 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack__")
 
 
+def _is_masked(value: Any) -> bool:
+    """Whether some of its entries are masked: missing numbers, which NumPy forgets on the way."""
+    if type(value) is np.ndarray or not isinstance(value, np.ndarray):
+        return False
+    return bool(np.any(getattr(value, "mask", False)))
+
+
+def _like_array(value: Any) -> bool:
+    """Whether a value becomes an array of real numbers by itself: a list of fractions, too."""
+    if isinstance(value, list | tuple) and len(value) > MANY:
+        return True
+    if _is_array(value) or _like_number(value):
+        return True
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value.dtype.kind == "O" and all(map(_like_array, value[:MANY]))
+    return isinstance(value, list | tuple) and all(map(_like_array, value))
+
+
 def _like_number(value: Any) -> bool:
-    """Whether a value becomes a number by itself: fractions, arrays without axes."""
+    """Whether a value becomes a number by itself: fractions, arrays without axes; NaN is none."""
+    if type(value) is float:
+        return value == value
     if is_truth(value) or isinstance(value, complex | np.complexfloating):
         return False
     if isinstance(value, int):
         return -_HUGE < value < _HUGE
     if hasattr(value, "ndim") and hasattr(value, "dtype"):
-        return value.ndim == 0 and getattr(value.dtype, "kind", "f") in "fiuO"
+        is_number = value.ndim == 0 and getattr(value.dtype, "kind", "f") in "fiuO"
+        return is_number and not _is_masked(value)
     return hasattr(value, "__float__") or hasattr(value, "__index__")
 
 
@@ -626,8 +688,12 @@ def _like_whole(value: Any) -> bool:
 
 
 _PATH = Expected("a path", lambda x: isinstance(x, os.PathLike), "write it as 'folder/file'")
-# texts and complex numbers make arrays too: functions judge them
-_ARRAY = Expected("numbers, or an array of them", _is_array, stands=lambda _: True)
+# `ArrayLike` has texts too, which may be expressions: functions judge them
+_ARRAY = Expected(
+    "numbers, or an array of them",
+    _is_array,
+    stands=lambda x: isinstance(x, str) or _like_array(x),
+)
 _PLAIN: dict[Any, Expected] = {
     types.NoneType: Expected("None", lambda x: x is None, is_plain=True),
     float: Expected("a number", _is_number, stands=_like_number, exact=(float,)),
@@ -700,7 +766,9 @@ def _mapping(values: Expected | None) -> Expected:
         for key, entry in value.items():
             if not isinstance(key, str):
                 return False
-            if values is not None and type(entry) not in values.exact and not values.admits(entry):
+            if values is None or (type(entry) in values.exact and entry == entry):  # NaN is not
+                continue
+            if not values.admits_entry(entry):
                 return False
         return True
 
@@ -729,7 +797,8 @@ def _sequence(entries: Expected | None) -> Expected:
     def faulty(value: Any) -> Iterator[tuple[str, Any, Expected]]:
         if isinstance(value, np.ndarray) and not value.ndim:
             return
-        if hasattr(value, "__len__") and entries is not None and len(value) <= MANY:
+        has_entries = hasattr(value, "__len__") and hasattr(value, "__iter__")
+        if has_entries and entries is not None and len(value) <= MANY:
             for k, entry in enumerate(value):
                 if not entries.fits(entry):
                     inner = entries.within(entry) if entries.within is not None else None
@@ -753,7 +822,7 @@ def _sequence(entries: Expected | None) -> Expected:
             return False
         if not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0:
             return not hasattr(value, "__len__")
-        return entries is None or len(value) > MANY or all(entries.admits(x) for x in value)
+        return entries is None or len(value) > MANY or all(entries.admits_entry(x) for x in value)
 
     held = "" if entries is None else f" of {_many(entries.text)}"
     is_plain = entries is not None and entries.is_plain
@@ -784,7 +853,7 @@ def _tuple(arguments: tuple[Any, ...]) -> Expected:
         return (
             _has_order(value)
             and len(value) == len(each)
-            and all(w is None or w.admits(x) for x, w in zip(value, each, strict=True))
+            and all(w is None or w.admits_entry(x) for x, w in zip(value, each, strict=True))
         )
 
     texts = {one.text for one in each if one is not None}

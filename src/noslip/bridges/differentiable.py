@@ -30,12 +30,14 @@ import casadi as ca
 import numpy as np
 
 from noslip import Measurements, SimulationError, System, gradient, simulate, simulate_sensitivities
-from noslip.base import Array, is_truth, nearest, require
+from noslip.base import Array, nearest, real_array, require
 from noslip.engines import compile_expression, require_system
-from noslip.simulation import check_own_speeds
+from noslip.simulation import check_own_speeds, read_run
 
 #: Ways to differentiate a run.
 MODES = ("forward", "adjoint")
+#: Options of a run that fix the times of its samples.
+TIMING = ("start_time", "duration", "samples")
 
 
 def check_request(mode: str, options: Mapping[str, Any], where: str) -> None:
@@ -49,9 +51,7 @@ def check_request(mode: str, options: Mapping[str, Any], where: str) -> None:
 def read_numbers(value: Any, what: str, where: str) -> Array:
     """An argument of a function as numbers."""
     try:
-        if isinstance(value, str | bytes) or is_truth(value):
-            raise TypeError("NumPy would read a text as a number, and True as 1")
-        return np.asarray(value, dtype=float)
+        return real_array(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         raise SimulationError(
             f"{what} is {value!r:.60}, which is no array of numbers",
@@ -157,19 +157,8 @@ class RunFunction:
             if name not in known:
                 raise SimulationError(f"there is no column '{name}'", where, nearest(name, known))
         inspect.signature(simulate_sensitivities).bind_partial(**self.options)
-        samples = self.options.get("samples", 201)
-        end = read_numbers(self.options["duration"], "the duration", where)
-        if end.ndim or (isinstance(samples, int) and samples < 2):
-            raise SimulationError(
-                f"{samples!r:.40} samples of {end} s are asked for",
-                where,
-                "give a duration in s, and at least 2 samples",
-            )
-        self.times = (
-            np.linspace(0.0, float(end), samples)
-            if isinstance(samples, int) and not is_truth(samples)
-            else read_numbers(samples, "samples", where)
-        )
+        timing = {n: self.options[n] for n in TIMING if n in self.options}
+        self.times = read_run("a differentiable run", system, timing).times
         self._parameters = {p.name for p in system.model.parameters}
         self._inputs = {i.name for i in system.inputs}
 

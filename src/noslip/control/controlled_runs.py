@@ -37,7 +37,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis import scenario_start, split_changes
-from noslip.base import Array, SimulationError, find_member, is_truth, nearest
+from noslip.base import Array, SimulationError, as_number, find_member, nearest
 from noslip.control.closed_loop import (
     AbstractController,
     AbstractControllerPlan,
@@ -158,14 +158,14 @@ class ControlLoop:
                 raise SimulationError(
                     f"there is no input '{name}' to limit", where, nearest(name, known)
                 )
-            if is_truth(bound) or not bound > 0:
+            if not as_number(bound) > 0:
                 raise SimulationError(
                     f"the limit of '{name}' is {bound}",
                     where,
                     "give its largest magnitude, above 0",
                 )
         period = self.period
-        if is_truth(period) or not (period >= 0 and math.isfinite(period)):
+        if not 0 <= as_number(period) < math.inf:
             raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
         if feedback.is_open and (self.limits or period):
             raise SimulationError(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from noslip.control.path_geometry import assign
+from noslip.control.path_geometry import assign, check_fields, positive
 from noslip.control.reference_motion import Frame
 from noslip.expressions import Scalar
 from noslip.model import ZERO, Vector3
@@ -103,6 +103,9 @@ class Follower:
         for name in ("point", "direction", "links"):
             given = getattr(self, name)
             assign(self, **{name: None if given is None else tuple(given)})
+        for name in ("largest_steering", "steering_rate"):
+            if getattr(self, name) is not None:
+                check_fields(self, **{name: positive})
         assign(self, held=tuple((str(name), float(value)) for name, value in self.held))
 
     @property

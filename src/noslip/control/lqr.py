@@ -47,7 +47,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis import LocalState, local_coordinates_at, small_motions
-from noslip.base import Array, SimulationError, is_truth, nearest
+from noslip.base import Array, SimulationError, as_number, nearest
 from noslip.control.closed_loop import AbstractControllerPlan, AbstractServo
 from noslip.control.path_geometry import clamp, look_up, polynomial
 from noslip.control.reference_motion import (
@@ -448,7 +448,7 @@ def _weights(
                 raise SimulationError(
                     f"there is no '{name}' to weight", where, nearest(name, known)
                 )
-            is_good = not is_truth(weight) and np.isfinite(weight) and weight >= 0
+            is_good = 0 <= as_number(weight) < np.inf
             if not (is_good and (weight > 0 or given is states)):
                 raise SimulationError(
                     f"the weight of '{name}' is {weight}",

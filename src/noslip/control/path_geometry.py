@@ -61,7 +61,7 @@ from numpy.polynomial import legendre
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.algebra import step_table
-from noslip.base import LARGEST, Array, SimulationError, is_truth
+from noslip.base import LARGEST, Array, SimulationError, as_number
 from noslip.control.text_grammar import AbstractForm
 
 #: A point of the plane, x and y in m.
@@ -208,10 +208,7 @@ def _cross(a: ca.SX, b: ca.SX) -> ca.SX:
 
 def number(value: Any, name: str, where: str) -> float:
     """A finite number."""
-    try:
-        result = math.nan if is_truth(value) or isinstance(value, str) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        result = math.nan
+    result = as_number(value)
     if not math.isfinite(result):
         raise SimulationError(
             f"{name} is {value!r:.60}, which is not a finite number",

@@ -61,11 +61,13 @@ from noslip.control.path_geometry import (
     AbstractPath,
     CurvatureJump,
     arc_table,
+    check_fields,
     clamp,
     curvature_jumps,
     inside,
     length,
     look_up,
+    positive,
 )
 from noslip.control.reference_motion import AbstractMotion, Frame, MotionTrace, coordinate_indices
 from noslip.control.timing_laws import AbstractTiming
@@ -183,6 +185,9 @@ class PathMotion(AbstractPathMotion):
     links: tuple[AxleLink, ...] = ()
     base: int = 0
     held: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, largest_steering=positive)
 
     def trace(self, system: System) -> MotionTrace:
         """Coordinates of the base and of its hinges over time, along the path."""

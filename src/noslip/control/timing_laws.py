@@ -61,7 +61,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import ArrayLike
 
-from noslip.base import Array, SimulationError
+from noslip.base import Array, SimulationError, real_array
 from noslip.control.follower import Follower
 from noslip.control.path_geometry import (
     AbstractPath,
@@ -102,7 +102,11 @@ def control_angle(radius: float, curvature: ArrayLike) -> Array:
     radius : radius of gyration b, m.
     curvature : signed κ, 1/m, left turns positive.
     """
-    return np.arctan2(1.0, radius * np.asarray(curvature, dtype=float))
+    found: Array = np.arctan2(1.0, radius * real_array(curvature))
+    if not np.all(np.isfinite(found)):
+        what = f"the curvature is {curvature!r:.60}, which is not finite"
+        raise SimulationError(what, "control_angle", "give curvatures in 1/m")
+    return found
 
 
 def gyration(system: System, *, parameters: dict[str, float] | None = None) -> Gyration:

@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 from scipy.special import ive
 
-from noslip.base import Array, IdentityKey, SimulationError, find_member, is_truth, nearest
+from noslip.base import Array, IdentityKey, SimulationError, as_number, find_member, nearest
 from noslip.control.estimators import (
     AbstractInstrument,
     ExtendedKalman,
@@ -231,7 +231,7 @@ class Plant:
                 object.__setattr__(self, name, tuple(given))
         for name in ("seed", "run"):
             number = getattr(self, name)
-            if is_truth(number) or not isinstance(number, int) or not 0 <= number < 2**63:
+            if not isinstance(number, int) or not 0 <= as_number(number) < 2**63:
                 raise SimulationError(
                     f"{name} is {number!r:.40}", "Plant", "give a whole number from 0 to 2**63 - 1"
                 )

@@ -56,9 +56,9 @@ from noslip.base import (
     CompileError,
     LRUCache,
     SimulationError,
+    as_number,
     counted,
     interruptible,
-    is_truth,
     nearest,
 )
 from noslip.engines import outputs as traced
@@ -95,16 +95,13 @@ def changed_values(model: Model, given: Mapping[str, float]) -> dict[str, float]
     for name, value in given.items():
         if name not in values:
             raise SimulationError(f"there is no parameter '{name}'", where, nearest(name, values))
-        try:
-            if isinstance(value, str | bytes) or is_truth(value):
-                raise TypeError("float would read a text as a number, and True as 1")
-            values[name] = float(value)
-        except (TypeError, ValueError):
+        values[name] = as_number(value)
+        if values[name] != values[name] and not isinstance(value, float):
             raise SimulationError(
                 f"parameter '{name}' is {value!r}, which is not a number",
                 where,
                 "give a number in the parameter's unit",
-            ) from None
+            )
     return values
 
 
@@ -517,13 +514,13 @@ class System:
 
     def parameter_vector(self, values: Array) -> Array:
         """A parameter vector that is given as such, refused where it is not of this system."""
+        where, fix = f"model '{self.model.name}'", "give system.parameters({'m': 2.0})"
         given = np.asarray(values, dtype=float)
         if given.shape != self._nominal.shape:
-            raise SimulationError(
-                f"the parameters have the shape {given.shape}, not {self._nominal.shape}",
-                f"model '{self.model.name}'",
-                "give system.parameters({'m': 2.0})",
-            )
+            shapes = f"{given.shape}, not {self._nominal.shape}"
+            raise SimulationError(f"the parameters have the shape {shapes}", where, fix)
+        if not np.all(np.isfinite(given)):
+            raise SimulationError("some of the parameters are not finite", where, fix)
         return given
 
     @cached_property

@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from noslip import SimulationError, System
-from noslip.base import Array, is_truth
+from noslip.base import Array, as_number
 from noslip.engines import AbstractDevice, DeviceArray, given_table
 from noslip.environments.gym_device import DeviceMechanisms, EndedNames
 from noslip.environments.gym_tasks import GymTask, Mechanisms, register_envs
@@ -162,7 +162,7 @@ def _drawn_seed(rng: np.random.Generator) -> int:
 
 
 def _checked_number(num_envs: Any) -> int:
-    if is_truth(num_envs) or not isinstance(num_envs, int) or num_envs < 1:
+    if not (isinstance(num_envs, int) and as_number(num_envs) >= 1):
         raise SimulationError(
             f"num_envs is {num_envs!r:.40}", "noslip.gym", "give a whole number above 0"
         )

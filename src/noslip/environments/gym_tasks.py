@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip import SimulationError, System, picture, simulate
-from noslip.base import Array, check_memory, checked, is_truth, nearest
+from noslip.base import Array, as_number, check_memory, checked, nearest
 from noslip.engines import given_table
 from noslip.simulation import PeriodColumns, Periods, uniforms, units_by_name
 
@@ -446,17 +446,19 @@ def check_task(system: System, task: GymTask) -> None:
             "a task needs actions and observations", where, "name at least one of each"
         )
     ranges = {**task.actions, **task.variables}
-    ranges |= {k: v for k, v in task.start.items() if isinstance(v, tuple)}
+    for name, value in task.start.items():
+        ranges[name] = value if isinstance(value, tuple | list) else (value, value)
     for name, given in ranges.items():
-        is_range = isinstance(given, tuple) and len(given) == 2
-        if not (is_range and all(map(math.isfinite, given)) and given[0] <= given[1]):
+        is_range = isinstance(given, tuple | list) and len(given) == 2
+        ends = [as_number(end) for end in given] if is_range else []
+        if not (is_range and all(map(math.isfinite, ends)) and ends[0] <= ends[1]):
             raise SimulationError(
                 f"the range of '{name}' is {given!r:.60}", where, "give (lowest, highest)"
             )
     for name in ("period", "steps", "limit", "largest"):
         value = getattr(task, name)
         whole = name not in ("steps", "limit") or isinstance(value, int)
-        if is_truth(value) or not whole or not (value > 0 and math.isfinite(value)):
+        if not (whole and 0 < as_number(value) < math.inf):
             raise SimulationError(f"{name} is {value!r:.40}", where, "give a number above zero")
     for name, most in (("steps", MOST_STEPS), ("limit", MOST_ACTS)):
         if getattr(task, name) > most:

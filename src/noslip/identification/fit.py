@@ -46,7 +46,7 @@ from noslip import (
     gradient,
     simulate_sensitivities,
 )
-from noslip.base import Array, MissingNameError, counted, finite_or_none, is_truth, nearest
+from noslip.base import Array, MissingNameError, as_number, counted, finite_or_none, nearest
 from noslip.engines import require_system
 from noslip.identification.measured import MeasuredRun, measured_runs, unwrapped, used_columns
 from noslip.results import Sensitivities
@@ -429,7 +429,7 @@ class FitParameter:
         where = f"FitParameter(of='{self.of}')"
         for name in ("guess", "lower", "upper", "mean", "sigma"):
             value = getattr(self, name)
-            is_number = value is None or not (is_truth(value) or math.isnan(value))
+            is_number = value is None or not math.isnan(as_number(value))
             if not is_number or (name in ("guess", "mean") and math.isinf(value or 0.0)):
                 raise SimulationError(f"{name} is {value!r}", where, f"give {name} a finite number")
         if not self.lower < self.upper:
@@ -665,7 +665,7 @@ def _problem(
                 where,
                 nearest(name, list(used)),
             )
-        if is_truth(value) or not (0 < value < math.inf):
+        if not 0 < as_number(value) < math.inf:
             raise SimulationError(
                 f"the standard deviation of '{name}' is {value!r}",
                 where,

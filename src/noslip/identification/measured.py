@@ -415,7 +415,8 @@ def measured_runs(
     single = isinstance(
         data, Mapping | str | os.PathLike | MeasuredRun | MeasuredTable | Trajectory
     )
-    several = hasattr(data, "__iter__") and not hasattr(data, "data_vars")
+    several = hasattr(data, "__len__") or hasattr(data, "__next__")
+    several = several and not hasattr(data, "data_vars") and np.ndim(data) > 0
     items = list(data) if several and not single else [data]  # what is neither is refused below
     if not items:
         raise SimulationError(

@@ -46,7 +46,15 @@ import casadi as ca
 import numpy as np
 
 from noslip.algebra import EYE3, block_diagonal, cross, stack, traced_angles, vector
-from noslip.base import Array, Fault, ModelError, SimulationError, counted, interruptible
+from noslip.base import (
+    Array,
+    Fault,
+    ModelError,
+    SimulationError,
+    counted,
+    interruptible,
+    nearest,
+)
 from noslip.expressions import RATE, Measure
 from noslip.kinematics import tree as tree_module
 from noslip.kinematics.basis import (
@@ -93,6 +101,10 @@ from noslip.kinematics.tree import (
     parameter_reader,
 )
 from noslip.model import (
+    LATERAL,
+    LONGITUDINAL,
+    NORMAL,
+    SPIN,
     WORLD,
     AbstractContact,
     Joint,
@@ -572,6 +584,16 @@ def trace(
         speeds do not determine the motion.
     """
     coordinates, speeds = _state_quantities(model)
+    directions = (LONGITUDINAL, LATERAL, NORMAL, SPIN)
+    of_contacts = [f"{contact.name}.{d}" for contact in model.contacts for d in directions]
+    for word, given, known in (
+        ("independent speed", independent or (), [speed.name for speed in speeds]),
+        ("row of a contact", released, of_contacts),
+    ):
+        for name in given:
+            if name not in known:
+                where = f"trace of model '{model.name}'"
+                raise ModelError(f"there is no {word} '{name}'", where, nearest(str(name), known))
     symbols = Symbols(
         t=ca.SX.sym("t"),
         q=ca.SX.sym("q", len(coordinates)),

@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.base import Array, nearest
+from noslip.base import Array, as_number, nearest, real_array
 from noslip.engines import System, compile_expression
 from noslip.model import NumberReader, frame_numbers
 from noslip.planning.obstacles import (
@@ -114,12 +114,12 @@ def _given(value: Any, body: str, where: str) -> tuple[Array, float]:
     fix = "give a radius, corners [(x, y), …] or (corners, radius), in m"
     try:
         if np.ndim(value) == 0:
-            corners, radius = np.zeros((1, 2)), float(value)
+            corners, radius = np.zeros((1, 2)), as_number(value)
         elif len(value) == 2 and np.ndim(value[1]) == 0 and np.ndim(value[0]) == 2:
-            corners, radius = np.asarray(value[0], dtype=float), float(value[1])
+            corners, radius = real_array(value[0]), as_number(value[1])
         else:
-            corners, radius = np.asarray(value, dtype=float), 0.0
-    except (TypeError, ValueError):
+            corners, radius = real_array(value), 0.0
+    except (TypeError, ValueError, OverflowError, LookupError):
         raise PlanError(f"the footprint of '{body}' is {value!r:.60}", where, fix) from None
     sized = corners.ndim == 2 and corners.shape[1] == 2 and np.all(np.isfinite(corners))
     if not sized or not np.isfinite(radius) or radius < 0 or (len(corners) < 3 and not radius):

@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.base import Array, NoslipError, is_truth, nearest, read_bytes
+from noslip.base import Array, NoslipError, as_number, nearest, read_bytes
 from noslip.control import AbstractForm, Point
 from noslip.expressions import CONSTANTS, ExpressionError, evaluate, names_in, parse
 from noslip.planning.problem import PlanError
@@ -216,10 +216,7 @@ class Map(AbstractObstacle):
 
 
 def _finite(value: Any, name: str, where: str) -> float:
-    try:
-        found = math.nan if is_truth(value) or isinstance(value, str) else float(value)
-    except (TypeError, ValueError):
-        found = math.nan
+    found = as_number(value)
     if not math.isfinite(found):
         raise PlanError(
             f"{name} is {value!r:.60}, which is not a finite number",

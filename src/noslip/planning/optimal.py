@@ -35,9 +35,11 @@ from noslip.planning.planned import Plan, check, replay
 from noslip.planning.problem import (
     SMOOTH,
     TIME_COST,
+    TINY,
     PlanError,
     Problem,
     read_problem,
+    read_setting,
     state_names,
 )
 from noslip.planning.search import Vehicle, Way, WaySearch, vehicle_of
@@ -200,6 +202,10 @@ def plan(
         )
     if not 1 <= ways <= MOST_WAYS:
         raise PlanError(f"{ways} ways are asked for", problem.where, f"give from 1 to {MOST_WAYS}")
+    if seed < 0:
+        raise PlanError(f"the seed is {seed}", problem.where, "give 0 or more")
+    read_setting(clearance, "the clearance, in m,", problem.where, 0.0)
+    read_setting(time_limit, "time_limit, in s,", problem.where, TINY)
     around = _surroundings(problem, obstacles, footprint, clearance)
     search = _PlanSearch(problem, around, clearance, time_limit, began, progress, cancel)
     return search.first(intervals, guess, ways, tries, seed)
@@ -217,8 +223,6 @@ def _surroundings(
     for k, obstacle in enumerate(listed):
         if not isinstance(obstacle, AbstractObstacle):
             raise PlanError(f"obstacle {k + 1} is {obstacle!r:.60}", where, fix)
-    if not (np.isfinite(clearance) and clearance >= 0):
-        raise PlanError(f"the clearance is {clearance!r}", where, "give 0 or more, in m")
     if not listed:
         return None
     system, p = problem.system, problem.parameters

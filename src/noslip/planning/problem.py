@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import casadi as ca
 import numpy as np
 
-from noslip.base import Array, NoslipError, is_truth, nearest
+from noslip.base import LARGEST, Array, NoslipError, as_number, nearest, real_array
 from noslip.engines import System
 from noslip.model import LATERAL, LONGITUDINAL, NORMAL, number
 from noslip.planning.transcription import TIME, motion_states
@@ -28,6 +28,8 @@ LimitSpec: TypeAlias = float | tuple[float, float]
 TIME_COST, ENERGY, EFFORT = "time", "energy", "effort"
 #: Weight of (c / limit)² beside the time: what decides where the time does not.
 SMOOTH = 1e-4
+#: Least of what must be more than zero.
+TINY = 1e-30
 #: Longest motion that is looked for if none is given, s.
 LONGEST = 600.0
 SHORTEST = 1e-3
@@ -97,19 +99,19 @@ def bounds_of(value: Any, what: str, where: str) -> Bounds:
     """A limit as (low, high): of one number, ±|number|."""
     fix = "give a positive number for both sides, or a pair (low, high)"
     try:
-        if is_truth(value):
-            raise TypeError
-        pair = np.asarray(value, dtype=float).ravel()
-    except (TypeError, ValueError):
+        pair = real_array(value).ravel()
+    except (TypeError, ValueError, OverflowError):
         raise PlanError(
             f"{what} is {value!r:.60}, which is not a number or a pair", where, fix
         ) from None
     if len(pair) == 1:
         if not pair[0] > 0:
             raise PlanError(f"{what} is {pair[0]:g}: nothing can move within it", where, fix)
+        check_size(pair, what, where)
         return -float(pair[0]), float(pair[0])
     if len(pair) != 2 or np.any(np.isnan(pair)) or pair[0] > pair[1]:
         raise PlanError(f"{what} is {value!r:.60}, not low ≤ high", where, fix)
+    check_size(pair, what, where)
     return float(pair[0]), float(pair[1])
 
 
@@ -117,10 +119,8 @@ def _aim(value: Any, what: str, where: str) -> Bounds:
     """A goal as (low, high): one number twice."""
     fix = "give a finite number, or a pair (low, high)"
     try:
-        if is_truth(value):
-            raise TypeError
-        pair = np.asarray(value, dtype=float).ravel()
-    except (TypeError, ValueError):
+        pair = real_array(value).ravel()
+    except (TypeError, ValueError, OverflowError):
         raise PlanError(
             f"{what} is {value!r:.60}, which is not a number or a pair", where, fix
         ) from None
@@ -128,7 +128,25 @@ def _aim(value: Any, what: str, where: str) -> Bounds:
         raise PlanError(f"{what} is {value!r:.60}", where, fix)
     if not np.any(np.isfinite(pair)) or (len(pair) == 1 and not np.isfinite(pair[0])):
         raise PlanError(f"{what} is {value!r:.60}, which is not finite", where, fix)
+    check_size(pair, what, where)
     return float(pair[0]), float(pair[-1])
+
+
+def check_size(values: Array, what: str, where: str) -> None:
+    """Refuse finite numbers beyond `LARGEST`, whose squares overflow."""
+    sizes = np.abs(values[np.isfinite(values)])
+    if np.any(sizes > LARGEST):
+        fix = "leave it out, or give it in SI units"
+        raise PlanError(f"{what} is {np.max(sizes):g}, beyond ±{LARGEST:g}", where, fix)
+
+
+def read_setting(value: Any, what: str, where: str, least: float = -LARGEST) -> float:
+    """A number from `least` to `LARGEST`."""
+    found = as_number(value)
+    if not least <= found <= LARGEST:
+        fix = f"give a number from {least:g} to {LARGEST:g}"
+        raise PlanError(f"{what} is {value!r:.60}", where, fix)
+    return found
 
 
 def expression(system: System, text: str, what: str) -> ca.SX:
@@ -308,7 +326,7 @@ def weight_of(system: System, parameters: Array) -> float:
 def _friction_rows(
     system: System, friction: Any, least_load: float, parameters: Array, where: str
 ) -> tuple[list[Row], dict[str, float]]:
-    """NamedRows of friction and lift of every wheel whose load is known."""
+    """Rows of friction and lift of every wheel whose load is known."""
     if friction is None and not least_load:
         return [], {}
     wheels = wheel_forces(system)
@@ -326,18 +344,17 @@ def _friction_rows(
         if unknown:
             name = sorted(unknown)[0]
             raise PlanError(f"there is no wheel '{name}' with a load", where, nearest(name, wheels))
-        coefficients = {n: float(v) for n, v in friction.items()}
+        coefficients = dict(friction)
     else:
-        coefficients = dict.fromkeys(wheels, float(friction))
+        coefficients = dict.fromkeys(wheels, friction)
+    for name, value in coefficients.items():
+        what = f"the friction coefficient of '{name}'"
+        coefficients[name] = read_setting(value, what, where, TINY)
     rows = []
     weight = weight_of(system, parameters) / len(wheels)
     for name, (along, across, load) in wheels.items():
         if name in coefficients:
             mu = coefficients[name]
-            if not (math.isfinite(mu) and mu > 0):
-                raise PlanError(
-                    f"the friction coefficient is {mu:g}: nothing can roll", where, "give e.g. 0.8"
-                )
             left = ((mu * load) ** 2 - along**2 - across**2) / (mu * weight) ** 2
             if ca.depends_on(left, ca.veccat(system.equations.state, system.equations.inputs)):
                 rows.append(Row(f"friction of {name}", left, (0.0, math.inf)))
@@ -370,10 +387,13 @@ def read_problem(
             where,
             "derive the model by another formulation: derive(model)",
         )
+    waypoints, periodic = list(waypoints), list(periodic)
+    read_setting(smooth, "smooth", where, 0.0)
+    read_setting(least_load, "least_load, in N,", where, 0.0)
     values = system.parameters(parameters)
     given = dict(start or {})
     w_names = [i.name for i in system.model.speed_inputs]
-    first = {name: float(given.pop(name, 0.0)) for name in w_names}
+    first = {n: read_setting(given.pop(n, 0.0), f"the start of '{n}'", where) for n in w_names}
     w0 = np.array([first[name] for name in w_names])
     if w_names:
         done = complete_start(system, given, parameters=values, speed_inputs=lambda q: w0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noslip import SimulationError, Trajectory
-from noslip.base import ArgumentError, require, write_atomically
+from noslip.base import ArgumentError, real_array, require, write_atomically
 from noslip.scene import Film, Frames, Recording, Scene, frames, record, scene
 
 if TYPE_CHECKING:
@@ -308,7 +308,10 @@ def picture(
     trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)
     drawn, motion = _motion(system, trajectory, RATES[".html"], forces)
-    given = np.atleast_1d([] if time is None else time)
+    given = np.atleast_1d([] if time is None else real_array(time))
+    if given.ndim != 1 or not np.all(np.isfinite(given)):
+        fix = "give a time of the run in s, or a list of them"
+        raise SimulationError(f"the time is {time!r:.60}", "picture(time=…)", fix)
     times = given if len(given) else trajectory.t[-1:]
     film = Film(
         scene=drawn,

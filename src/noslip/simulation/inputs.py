@@ -40,7 +40,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.base import Array, LRUCache, SimulationError, is_truth, nearest
+from noslip.base import Array, LRUCache, SimulationError, as_number, nearest, real_array
 from noslip.engines import NativeFunction, System, compile_native, trace_program
 from noslip.model import MAX_SAMPLES
 from noslip.simulation.expressions import (
@@ -69,11 +69,8 @@ class Table:
 
     def __post_init__(self) -> None:
         try:
-            if is_truth(self.times) or is_truth(self.values):
-                raise TypeError("NumPy would read True as 1")
-            times = np.asarray(self.times, dtype=float)
-            values = np.asarray(self.values, dtype=float)
-        except (TypeError, ValueError):
+            times, values = real_array(self.times), real_array(self.values)
+        except (TypeError, ValueError, OverflowError):
             raise SimulationError(
                 f"a table holds numbers, got times {self.times!r:.40} and values "
                 f"{self.values!r:.40}",
@@ -723,10 +720,7 @@ def input_index(system: System, name: str) -> tuple[int, int]:
 
 def input_number(spec: Any, name: str, system: System) -> float:
     """The value of an input that is a number."""
-    try:
-        value = float("nan") if is_truth(spec) else float(spec)
-    except (TypeError, ValueError):
-        value = float("nan")
+    value = as_number(spec)
     if not np.isfinite(value):
         raise SimulationError(
             f"input '{name}' is {spec!r}, which is not a finite number",

@@ -30,7 +30,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.base import ArgumentError, Array, SimulationError, check_memory, nearest
+from noslip.base import (
+    ArgumentError,
+    Array,
+    SimulationError,
+    as_number,
+    check_memory,
+    nearest,
+    real_array,
+)
 from noslip.engines import System, require_system
 from noslip.kinematics import independent_rows
 from noslip.model import MAX_SAMPLES
@@ -207,7 +215,7 @@ class Limit(NamedTuple):
 
     def fault(self, value: Any) -> tuple[str, str] | None:
         """What is wrong with a value, and its remedy; nan is in no range."""
-        is_number = isinstance(value, NUMBER) and not isinstance(value, bool)
+        is_number = isinstance(value, NUMBER) and not math.isnan(as_number(value))
         if is_number and self.lower <= value <= self.upper:
             return None
         return self.what.format(value), self.fix
@@ -458,7 +466,7 @@ def fault_of(given: Mapping[str, Any]) -> tuple[str, str] | None:
     settings = tuple(given[word] for word in SETTINGS)
     try:
         return _fault(*settings)
-    except TypeError:  # something cannot be a key, so it is no number
+    except (TypeError, ValueError):  # something cannot be a key, so it is no number
         return _fault.__wrapped__(*settings)
 
 
@@ -476,9 +484,12 @@ def _fault(*settings: Any) -> tuple[str, str] | None:
         if fault:
             return fault
     start_time, duration, method, on_failure = settings[-4:]
-    is_number = isinstance(duration, NUMBER) and not isinstance(duration, bool)
-    if not (is_number and math.isfinite(duration) and duration > 0):
-        shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
+    if not (isinstance(duration, NUMBER) and 0 < as_number(duration) < math.inf):
+        shown = (
+            f"{duration} s"
+            if isinstance(duration, float | int)
+            else f"{duration!r:.60}, which is not a number"
+        )
         return f"the duration is {shown}", "give a positive time in s"
     apart = math.ulp(max(abs(start_time), abs(start_time + duration)))
     if duration < FEWEST_TIMES * apart:
@@ -676,9 +687,11 @@ def _check_samples(system: System, samples: Any, where: str) -> None:
     count = samples
     if not isinstance(samples, _COUNT):
         try:
-            times = np.asarray(samples, dtype=float)
-        except (TypeError, ValueError):
-            what = f"the samples are {samples!r:.40}, which are not times"
+            times = real_array(samples)
+        except (TypeError, ValueError, OverflowError):
+            what = f"the requested number of samples is {samples!r:.40}"
+            if hasattr(samples, "__len__"):
+                what = f"the samples are {samples!r:.40}, which are not times"
             raise SimulationError(what, where, whole) from None
         if not times.ndim:
             what = f"the requested number of samples is {samples!r:.40}"

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip import SimulationError
-from noslip.base import IF_YOUR_OWN, Array, Member, find_member, nearest, words_of
+from noslip.base import IF_YOUR_OWN, Array, Member, as_number, find_member, nearest, words_of
 from noslip.expressions import (
     CONSTANTS,
     ExpressionError,
@@ -408,11 +408,7 @@ def _on_arrays(text: str, known: Mapping[str, Any]) -> Any:
 
 def is_finite_number(x: Any) -> bool:
     """Whether it is a finite number; truth values are not."""
-    known = (int, float, np.integer, np.floating)
-    try:
-        return isinstance(x, known) and not isinstance(x, bool) and math.isfinite(x)
-    except OverflowError:  # a whole number beyond all floats
-        return False
+    return isinstance(x, int | float | np.number) and math.isfinite(as_number(x))
 
 
 def read_design(

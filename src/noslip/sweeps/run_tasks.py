@@ -20,7 +20,7 @@ from noslip import (
     simulate_sensitivities,
 )
 from noslip.analysis import scenario_start, settable_names, split_changes
-from noslip.base import Array, nearest
+from noslip.base import Array, nearest, real_array
 from noslip.control import driven_system
 from noslip.expressions import names_of
 from noslip.results import PathErrors
@@ -192,8 +192,8 @@ class RunWork(SystemWork):
             times = np.linspace(0.0, self.duration, int(samples))
         else:
             try:
-                times = np.asarray(samples, dtype=float)
-            except (TypeError, ValueError):
+                times = real_array(samples)
+            except (TypeError, ValueError, OverflowError):
                 times = np.zeros((0, 0))
             is_right = times.ndim == 1 and times.size > 0 and np.all(np.diff(times) > 0)
             if not is_right or times[0] < 0 or times[-1] > self.duration:

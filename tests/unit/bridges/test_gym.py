@@ -266,7 +266,7 @@ BASE = dict(observation={"a": "sleigh.angle"}, actions={"tau_c": (-1.0, 1.0)}, r
         ({"start": {"sleigh.vz": 1.0}}, "there is no coordinate, speed or angle", "sleigh.v"),
         ({"reward": "sleigh.angl"}, "sleigh.angl", "sleigh.angle"),
         ({"reward": "__import__('os')"}, "", ""),
-        ({"variables": {"a": (0.0, float("nan"))}}, "the range of 'a'", "lowest"),
+        ({"variables": {"a": (0.0, float("nan"))}}, "variables['a'][1] is nan", "a number"),
         ({"variables": {"sleigh.x": (0.0, 1.0)}}, "has the name of a coordinate", "another name"),
         ({"period": 0.0}, "period is 0.0", "above zero"),
         ({"steps": 2.5}, "steps is 2.5", "whole number"),

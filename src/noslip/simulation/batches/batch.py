@@ -345,13 +345,18 @@ def _make_results(
     """Memory for the results; samples go where the user wants them."""
     shape = (request.count, len(request.run.times), len(request.columns))
     samples = np.zeros(0)
+    where = f"batch of model '{code.system.model.name}'"
+    if out is not None and "samples" not in request.keep:
+        raise SimulationError(
+            "out is given for samples, which are not kept", where, "give keep=['samples'] too"
+        )
     if "samples" in request.keep:
-        samples = np.empty(shape) if out is None else out
+        samples = np.empty(shape) if out is None else np.asanyarray(out)
         is_right = samples.shape == shape and samples.dtype == np.float64
         if not (is_right and samples.flags.c_contiguous and samples.flags.writeable):
             raise SimulationError(
                 f"out has the shape {samples.shape} and the type {samples.dtype}",
-                f"batch of model '{code.system.model.name}'",
+                where,
                 f"give a writable array of float64 with the shape {shape}, rows one after another",
             )
         samples[...] = np.nan

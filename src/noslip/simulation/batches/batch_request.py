@@ -38,8 +38,8 @@ from noslip.base import (
     NoslipError,
     SimulationError,
     check_memory,
-    is_truth,
     nearest,
+    real_array,
 )
 from noslip.engines import (
     AbstractDevice,
@@ -386,11 +386,8 @@ def read_numbers(value: Any, what: str, where: str) -> np.ndarray:
     """One number or one for each trajectory, as an array; those on a card are copied."""
     value = to_host(value)
     try:
-        given = np.asarray(value)
-        if given.dtype.kind in "UScmM" or is_truth(value):
-            raise TypeError("a text, a complex number, a date or True, which would be read as one")
-        array = np.array(given, dtype=float)
-    except (TypeError, ValueError):
+        array = real_array(value)
+    except (TypeError, ValueError, OverflowError):
         is_one = isinstance(value, str | bytes) or not hasattr(value, "__len__")
         also = (
             "; inputs also as one expression for all with numbers among the definitions, or as a "

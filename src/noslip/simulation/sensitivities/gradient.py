@@ -56,7 +56,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import casadi as ca
 import numpy as np
 
-from noslip.base import Array, NoslipError, SimulationError, check_memory, nearest
+from noslip.base import Array, NoslipError, SimulationError, check_memory, nearest, real_array
 from noslip.engines import NativeFunction, System, address, work_memory
 from noslip.simulation.batches.batch_request import in_blocks
 from noslip.simulation.inputs import Table, input_index
@@ -269,9 +269,9 @@ class Measurements:
     misfit: str
 
     def __post_init__(self) -> None:
-        times = np.asarray(self.times, dtype=float)
-        values = {name: np.asarray(x, dtype=float) for name, x in self.values.items()}
-        if times.ndim != 1 or not times.size or np.any(np.diff(times) <= 0):
+        times = real_array(self.times)
+        values = {name: real_array(x) for name, x in self.values.items()}
+        if times.ndim != 1 or not times.size or not np.all(np.diff(times, prepend=-np.inf) > 0):
             raise SimulationError(
                 "the times of measurements must increase",
                 "Measurements(times=…)",
