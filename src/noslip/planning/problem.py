@@ -425,6 +425,7 @@ def read_problem(
             rows.append(Row(name, value_, bounds, units.get(name, "")))
     free = set(periodic) - set(given)
     first_values = _start_values(system, done, first)
+    check_size(first_values, "a value of the start", where)
     _check_start(system, first_values, state_limits, free, where)
     more, coefficients = _friction_rows(system, friction, least_load, values, where)
     rows += more
