@@ -1311,29 +1311,11 @@ def with_fewer_parts(written: Written, shown: Sequence[sympy.Symbol]) -> Written
     shown : parts that stand on the page.
     """
     meanings = {s: e for new in written.parts for s, e in new}
-    left = list(shown)
-    sizes = {s: size(meanings[s]) for s in left}
-    within = {s: _occurrences(meanings[s], meanings) for s in left}
-    uses: Counter[sympy.Symbol] = Counter()
-    for counted in (*within.values(), *(_occurrences(e, meanings) for e in written.expressions)):
-        uses.update(counted)
-    longer = MOST_LONGER * sum(map(size, (*written.expressions, *meanings.values())))
-    placed: list[sympy.Symbol] = []
-    while left:
-        cost = {s: (uses[s] - 1) * (sizes[s] - 1) for s in left}
-        cheapest = min(left, key=cost.__getitem__)
-        if uses[cheapest] > 1 and (len(left) <= MOST_PARTS or cost[cheapest] > longer):
-            break
-        longer -= cost[cheapest]
-        left.remove(cheapest)
-        placed.append(cheapest)
-        for s in left:
-            count = within[s].pop(cheapest, 0)
-            if count:
-                sizes[s] += count * (sizes[cheapest] - 1)
-                within[s].update({k: count * n for k, n in within[cheapest].items()})
-        for s, count in within[cheapest].items():
-            uses[s] += (uses[cheapest] - 1) * count
+    whole_size = sum(map(size, (*written.expressions, *meanings.values())))
+    placed = _written_out(written, shown, meanings, MOST_LONGER * whole_size)
+    if len(shown) - len(placed) > MOST_PARTS:
+        # a page that keeps more of them anyway is at least short
+        placed = _written_out(written, shown, meanings, 0.0)
     known = {s: meanings[s] for s in placed}
     values: dict[sympy.Symbol, sympy.Expr] = {}
     for s, meaning in meanings.items():
@@ -1352,6 +1334,41 @@ def with_fewer_parts(written: Written, shown: Sequence[sympy.Symbol]) -> Written
     ]
     expressions = [whole(e).xreplace(names) for e in written.expressions]
     return replace(written, expressions=expressions, parts=parts)
+
+
+def _written_out(
+    written: Written,
+    shown: Sequence[sympy.Symbol],
+    meanings: Mapping[sympy.Symbol, sympy.Expr],
+    longer: float,
+) -> list[sympy.Symbol]:
+    """Parts to write where they are used, in order: those used once, then until few are left.
+
+    `longer` is the size by which all may grow.
+    """
+    left = list(shown)
+    sizes = {s: size(meanings[s]) for s in left}
+    within = {s: _occurrences(meanings[s], meanings) for s in left}
+    uses: Counter[sympy.Symbol] = Counter()
+    for counted in (*within.values(), *(_occurrences(e, meanings) for e in written.expressions)):
+        uses.update(counted)
+    placed: list[sympy.Symbol] = []
+    while left:
+        cost = {s: (uses[s] - 1) * (sizes[s] - 1) for s in left}
+        cheapest = min(left, key=cost.__getitem__)
+        if uses[cheapest] > 1 and (len(left) <= MOST_PARTS or cost[cheapest] > longer):
+            break
+        longer -= cost[cheapest]
+        left.remove(cheapest)
+        placed.append(cheapest)
+        for s in left:
+            count = within[s].pop(cheapest, 0)
+            if count:
+                sizes[s] += count * (sizes[cheapest] - 1)
+                within[s].update({k: count * n for k, n in within[cheapest].items()})
+        for s, count in within[cheapest].items():
+            uses[s] += (uses[cheapest] - 1) * count
+    return placed
 
 
 def _occurrences(
