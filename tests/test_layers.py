@@ -26,7 +26,7 @@ CORE = (
 )
 #: What stands around the core, on its doors and the public names alone. The same order.
 SATELLITES = (
-    *("library", "identification", "sweeps", "scene", "show", "web"),
+    *("library", "identification", "sweeps", "duty", "scene", "show", "web"),
     *("bridges", "environments", "studio", "cli"),
 )
 ORDER = (*CORE, *SATELLITES)
@@ -54,6 +54,7 @@ WIDTHS = {
     "bridges": 4,
     "library": 5,
     "identification": 4,
+    "duty": 7,
 }
 
 #: (importer, what) → reason. The package itself holds nothing but its version and the lazy names.
@@ -464,7 +465,7 @@ def test_heavy_libraries_stay_in_their_place():
         "click": {"cli"},
         "rich": {"base", "cli", "scene", "show"},
         "pydantic": {"model"},
-        "tomllib": {"model", "simulation", "identification", "sweeps", "show", "bridges"},
+        "tomllib": {"model", "simulation", "identification", "sweeps", "duty", "show", "bridges"},
         "tomli_w": {"model"},
     }
     for path in FILES:

@@ -30,10 +30,10 @@ TOP = """
     distribution dynamics_history equations_text evaluate evaluate_batch explore export fit
     follow forces formats gradient gradient_batch grounds gym gyration import_robot
     inverse_dynamics inverse_dynamics_batch inverse_kinematics joints kinematic_history linearize
-    linearize_batch load load_plugin lyapunov_exponents matrices motions obstacles open_sweep
-    paper_figure parts
-    paths periodic picture plan plot plot_eigenvalues reactions read_measured read_mission read_run
-    reference_motion results rows run_scenario save_model sensors shapes share simulate
+    linearize_batch load load_plugin lyapunov_exponents matrices missions motions obstacles
+    open_sweep paper_figure parts paths periodic picture plan plot plot_eigenvalues reactions
+    read_measured read_order read_run reference_motion results rows run_scenario save_model sensors
+    shapes share simulate
     simulate_batch simulate_jax simulate_sensitivities simulate_sensitivities_batch
     simulate_torch stability_chart stacked_matrices start_on_motion steady steady_batch structure
     studies
@@ -97,6 +97,10 @@ FAMILIES = {
     "sensors": """
         AbstractInstrument Beacon ExtendedKalman Gyroscope Odometry PoseSensor
     """.split(),
+    "missions": """
+        Battery Catalog Choice DriveLeg DriveSamples DutyCycle Gearmotor LegDuty Mission MotorDuty
+        PlanLeg StopLeg TurnLeg Zone drive_mission plot_duty read_catalog read_mission size_drives
+    """.split(),
     "obstacles": """
         AbstractObstacle Disc Map OccupancyGrid Polygon
     """.split(),
@@ -113,11 +117,11 @@ FAMILIES = {
         FlatMap FlatOutputs FlatState
         GeometryPage Gradient GradientBatch Growth ImportedModel Instant InstantBatch Integral
         InvariantMeasure InverseDynamicsBatch KinematicHistory Linearization LinearizationBatch
-        LyapunovExponents MeasuredTable MethodMatrices MethodObject Mission MissionLeg
-        MomentumEquation Multiplier
-        OperationCount PathErrors PeriodicMotion Reaction ReferenceMotion ReferenceSamples
-        RelativeEquilibrium RunComparison Sensitivities SensitivitiesBatch SpecialPoint
-        StabilityChart StackedMatrices Statement SteadyBatch SteadyMotion Structure SweepProgress
+        LyapunovExponents MeasuredTable MethodMatrices MethodObject MomentumEquation Multiplier
+        OperationCount Order OrderLeg PathErrors PeriodicMotion Reaction ReferenceMotion
+        ReferenceSamples RelativeEquilibrium RunComparison Sensitivities SensitivitiesBatch
+        SpecialPoint StabilityChart StackedMatrices Statement SteadyBatch SteadyMotion Structure
+        SweepProgress
         Symmetry VelocityForm
     """.split(),
 }

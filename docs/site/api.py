@@ -47,6 +47,26 @@ WRITTEN = {
         'for point in ns.branch(bicycle, {"speed": (4.0, 7.0)}, crossing=False).special:\n'
         "    print(point.kind, point.value)  # a SpecialPoint each"
     ),
+    "Catalog": (
+        'catalog = ns.missions.read_catalog("drives.toml")\n'
+        "print([motor.name for motor in catalog.motors])"
+    ),
+    "read_catalog": 'catalog = ns.missions.read_catalog("drives.toml")',
+    "read_mission": 'mission = ns.missions.read_mission("fetch.mission.toml")',
+    "Zone": "zone = ns.missions.Zone(corners=((0, 0), (2, 0), (2, 1), (0, 1)), speed=0.3)",
+    "Battery": "battery = ns.missions.Battery(energy=3.6e6, standby=30, recuperation=0.5)",
+    "PlanLeg": 'leg = ns.missions.PlanLeg(goal={"base.x": 1.0, "base.y": 0.0, "base.angle": 0.0})',
+    "size_drives": (
+        'mission = ns.missions.read_mission("fetch.mission.toml")\n'
+        "duty = ns.missions.drive_mission(mission)\n"
+        'drives = ns.missions.size_drives(duty, ns.missions.read_catalog("drives.toml"))\n'
+        "for name, choice in drives.items():  # a Choice at each input\n"
+        "    print(name, choice.text())"
+    ),
+    "plot_duty": (
+        'mission = ns.missions.read_mission("fetch.mission.toml")\n'
+        'ns.missions.plot_duty(ns.missions.drive_mission(mission)).savefig("motors.png")'
+    ),
     "OperationCount": (
         'found = ns.cost(ns.load("agv"), timed=False)\n'
         "for count in found.counts:  # an OperationCount of each formulation\n"
@@ -154,7 +174,7 @@ WRITTEN = {
         "wedge = ns.shapes.Facets(\n    points=(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1),\n"
         "    faces=(0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3),\n)"
     ),
-    "MissionLeg": 'leg = ns.results.MissionLeg(path=ns.paths.Circle(radius=2.0), nodes=("A", "B"), maximum_speed=0.5)',
+    "OrderLeg": 'leg = ns.results.OrderLeg(path=ns.paths.Circle(radius=2.0), nodes=("A", "B"), maximum_speed=0.5)',
     "load_plugin": 'module = ns.load_plugin("my_parts.py")',
 }
 

@@ -75,6 +75,7 @@ from . import (
     controllers as controllers,
     sensors as sensors,
     obstacles as obstacles,
+    missions as missions,
     studies as studies,
     formats as formats,
     results as results,
@@ -266,7 +267,7 @@ from .identification.measured import (
     MeasuredRun as MeasuredRun,
 )
 from .bridges.vda5050 import (
-    read_mission as read_mission,
+    read_order as read_order,
 )
 from .bridges.exports import (
     export as export,

@@ -123,8 +123,8 @@ from .identification.measured import (
     MeasuredTable as MeasuredTable,
 )
 from .bridges.vda5050 import (
-    Mission as Mission,
-    MissionLeg as MissionLeg,
+    Order as Order,
+    OrderLeg as OrderLeg,
 )
 from .bridges.exports import (
     Exported as Exported,

@@ -29,7 +29,7 @@ NOT_MADE = (
     *("AuditBatch", "Linearization", "LinearizationBatch", "CanonicalForm", "SteadyMotion"),
     *("SteadyBatch", "EigenvalueSweep", "Derivatives", "Sensitivities", "Gradient", "PlantLaw"),
     *("GradientBatch", "SensitivitiesBatch", "LeastTime", "LinearQuadratic", "ImportedModel"),
-    *("Mission", "MissionLeg", "Exported", "SweepProgress", "Fit", "CheckReport", "Certificate"),
+    *("Order", "OrderLeg", "Exported", "SweepProgress", "Fit", "CheckReport", "Certificate"),
     *("JointTemplate", "MethodMatrices", "RunComparison", "StackedMatrices", "MethodObject"),
     *("PathErrors", "Ending", "Quantity", "Fault", "Meaning", "ProgressBar", "Model", "Trailer"),
     *("Distribution", "Growth", "Integral", "Controllability", "Statement", "Structure"),
@@ -49,6 +49,7 @@ NOT_MADE = (
         "Multiplier",
         "VelocityForm",
     ),
+    *("Choice", "DriveSamples", "DutyCycle", "LegDuty", "MotorDuty"),
     *("Cost", "CostGrowth", "OperationCount", "Plan", "Branch", "SpecialPoint"),
     *("PeriodicMotion", "StabilityChart", "LyapunovExponents"),
 )
@@ -137,6 +138,13 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         "inputs": {"tau": 0.1},
     }
     (folder / "order.json").write_text(json.dumps(_order()))
+    (folder / "drives.toml").write_text("[motors.M]\npeak_torque = 1.0\n")
+    (folder / "fetch.mission.toml").write_text('model = "agv"\n[[legs]]\nstop = 1.0\n')
+    m, robot = ns.missions, system_of("differential-robot")
+    still, motor = m.StopLeg(duration=1.0), m.Gearmotor(name="M", peak_torque=1.0)
+    drives = m.Catalog(motors=(motor,), gears=(m.Gearmotor(name="no gear"),))
+    rest = m.Mission(legs=(still,), motors={"left.torque": motor})
+    duty = m.drive_mission(rest, robot)
     (folder / "log.csv").write_text("time,skate.x\n0,0\n0.1,0.2\n0.2,0.3\n")
     (folder / "path.csv").write_text("x,y\n0,0\n1,0\n2,1\n3,1\n")
     ns.write_run(run, folder / "run", plots=False)
@@ -306,6 +314,20 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
             ns.cartesian_model,
             {"system": arm, "state": arm_state, "body": "link2", "components": ["vx", "vy"]},
         ),
+        "Battery": (m.Battery, {"energy": 100.0, "standby": 1.0, "recuperation": 0.5}),
+        "Catalog": (m.Catalog, {"motors": (motor,), "gears": (motor,)}),
+        "DriveLeg": (m.DriveLeg, {"path": ns.paths.Circle(radius=2.0), "speed": 1.0}),
+        "Mission": (m.Mission, {"legs": (still,), "speed": 1.0, "acceleration": 0.5}),
+        "Gearmotor": (m.Gearmotor, {"peak_torque": 1.0, "ratio": 10.0, "efficiency": 0.9}),
+        "PlanLeg": (m.PlanLeg, {"goal": {"base.x": 1.0}}),
+        "StopLeg": (m.StopLeg, {"duration": 1.0}),
+        "TurnLeg": (m.TurnLeg, {"angle": 1.0, "rate": 0.5}),
+        "Zone": (m.Zone, {"corners": ((0, 0), (1, 0), (1, 1)), "speed": 0.3}),
+        "drive_mission": (m.drive_mission, {"mission": rest, "system": robot}),
+        "plot_duty": (m.plot_duty, {"duty": duty}),
+        "read_catalog": (m.read_catalog, {"path": folder / "drives.toml"}),
+        "read_mission": (m.read_mission, {"path": folder / "fetch.mission.toml"}),
+        "size_drives": (m.size_drives, {"duty": duty, "catalog": drives}),
         "plan": (
             ns.plan,
             {
@@ -449,7 +471,7 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
             ns.read_measured,
             {"path": folder / "log.csv", "units": {"skate.x": "m"}},
         ),
-        "read_mission": (ns.read_mission, {"path": folder / "order.json"}),
+        "read_order": (ns.read_order, {"path": folder / "order.json"}),
         "read_run": (ns.read_run, {"folder": folder / "run"}),
         "open_sweep": (ns.open_sweep, {"folder": folder / "study"}),
         "export": (ns.export, {"thing": run, "path": folder / "run.csv", "overwrite": True}),

@@ -90,7 +90,7 @@ READERS: dict[str, Callable[[bytes, Path], object]] = {
     "mjcf": file_of("robot.xml", ns.import_robot),
     "dh": file_of("arm.dh.csv", ns.import_robot),
     "factsheet": file_of("robot.factsheet.json", ns.import_robot),
-    "order": file_of("order.json", ns.read_mission),
+    "order": file_of("order.json", ns.read_order),
     "bicycle": file_of("benchmark.txt", ns.load),
     "measured": file_of("measured.csv", read_log),
     "measured_columns": file_of("log.columns.toml", read_columns),

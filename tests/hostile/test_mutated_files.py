@@ -71,7 +71,7 @@ def robot(name: str) -> Callable[[str, Path], Read]:
 
 def order(text: str, folder: Path) -> Read:
     (folder / "order.json").write_text(text, "utf-8")
-    mission = ns.read_mission(folder / "order.json")
+    mission = ns.read_order(folder / "order.json")
     return repr(mission.legs), set(mission.notes)
 
 

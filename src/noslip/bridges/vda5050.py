@@ -369,7 +369,7 @@ class _Factsheet(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MissionLeg:
+class OrderLeg:
     """A path from one stop to the next.
 
     Parameters
@@ -389,10 +389,17 @@ class MissionLeg:
     heading: float | None = None
     actions: tuple[str, ...] = ()
 
+    @property
+    def headings(self) -> tuple[float, float]:
+        """Headings of the vehicle at the start and at the end of the path, rad."""
+        around = math.pi if self.is_backward else 0.0
+        first, last = headings(self.path)
+        return first + around, last + around
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mission:
-    """Legs of an order, one after the other. Made by :func:`read_mission`.
+class Order:
+    """Legs of an order, one after the other. Made by :func:`read_order`.
 
     Parameters
     ----------
@@ -402,11 +409,11 @@ class Mission:
     """
 
     name: str
-    legs: tuple[MissionLeg, ...]
+    legs: tuple[OrderLeg, ...]
     notes: tuple[str, ...]
 
 
-def read_mission(path: str | os.PathLike[str]) -> Mission:
+def read_order(path: str | os.PathLike[str]) -> Order:
     """The legs that an order of VDA 5050 has a vehicle drive.
 
     Parameters
@@ -417,7 +424,7 @@ def read_mission(path: str | os.PathLike[str]) -> Mission:
     ------
     ModelError : with all faults of the file.
     """
-    return _Order(*read_message(path, "an order")).mission()
+    return _Order(*read_message(path, "an order")).order()
 
 
 #: Angle between two edges, rad, below which the path has no corner there.
@@ -442,7 +449,7 @@ class _Order(Message):
     what = "an order"
     fix = "send it as version 3: maxSpeed is maximumSpeed there"
 
-    def mission(self) -> Mission:
+    def order(self) -> Order:
         """The legs of all that is released."""
         nodes, edges = self._sequence("nodes"), self._sequence("edges")
         notes = []
@@ -486,7 +493,7 @@ class _Order(Message):
             notes.append(f"edges have {', '.join(ignored)}, which is left to the vehicle")
         if any(edge.get("actions") for edge in edges):
             notes.append("actions on edges are left out")
-        return Mission(name=name, legs=tuple(legs), notes=tuple(notes))
+        return Order(name=name, legs=tuple(legs), notes=tuple(notes))
 
     def _sequence(self, key: str) -> list[dict[str, Any]]:
         found = self.table.get(key)
@@ -581,10 +588,10 @@ class _Order(Message):
         is_held = any(a.get("blockingType") in _STANDING for a in node.get("actions") or ())
         return is_held or abs(turn) > CORNER or before.is_backward != after.is_backward
 
-    def _leg(self, nodes: list[dict[str, Any]], edges: list[_Edge]) -> MissionLeg:
+    def _leg(self, nodes: list[dict[str, Any]], edges: list[_Edge]) -> OrderLeg:
         paths = tuple(edge.path for edge in edges)
         held = nodes[-1]["nodePosition"]
-        return MissionLeg(
+        return OrderLeg(
             path=paths[0] if len(paths) == 1 else Composite(paths),
             nodes=tuple(str(node.get("nodeId", "")) for node in nodes),
             maximum_speed=min(edge.speed for edge in edges),

@@ -88,6 +88,7 @@ COMMANDS = {
     "run": ("run_commands", "run"),
     "track": ("run_commands", "track"),
     "plan": ("run_commands", "plan"),
+    "mission": ("study_commands", "mission"),
     "fit": ("study_commands", "fit"),
     "sweep": ("study_commands", "sweep"),
     "plot": ("picture_commands", "plot"),

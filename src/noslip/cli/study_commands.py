@@ -1,8 +1,10 @@
-"""Commands of many runs: `noslip sweep` and `noslip fit`.
+"""Commands of many runs: `noslip sweep`, `noslip fit` and `noslip mission`.
 
 **`noslip sweep`: run a model at many points into a folder, and go on where it was.**
 
 **`noslip fit`: parameters of a model from measured motions.**
+
+**`noslip mission`: what a list of legs asks of motors, battery and wheels.**
 """
 
 from __future__ import annotations
@@ -542,3 +544,69 @@ def fit(
         (folder / "fit.txt").write_text(found.text() + "\n", encoding="utf-8")
     text = fitted(f"{found.text()}\n  page  {page}")
     click.echo(json_text(found.to_json()) if as_json else text)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--size",
+    "catalog",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="CATALOG",
+    help="A TOML file with motors and gears, smallest first; the first that bear the mission.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Folder for the numbers, the figure of the motors and a run for each leg.",
+)
+@click.option("--force", is_flag=True, help="Replace an earlier mission in that folder.")
+@json_option
+def mission(
+    file: Path, catalog: Path | None, output: Path | None, force: bool, as_json: bool
+) -> None:
+    """Drive a mission FILE: torque, power, heat, battery, wheel loads and cycle time.
+
+    FILE is TOML: a model, legs (paths, turns, stops, planned motions), motors and a battery; see
+    docs/missions.md. The exit code is 1 where a motor, the floor or the battery bears less than is
+    asked for.
+    """
+    from noslip.base import OutputFolder, is_installed
+    from noslip.duty import (
+        choices_data,
+        choices_text,
+        drive_mission,
+        read_catalog,
+        read_mission,
+        size_drives,
+    )
+    from noslip.missions import plot_duty
+    from noslip.show import json_text
+
+    asked = read_mission(file)
+    choices = read_catalog(catalog) if catalog is not None else None
+    target = OutputFolder(output) if output is not None else None
+    if target is not None:
+        target.check(force=force)
+    with ns.ProgressBar() as bar:
+        duty = drive_mission(asked, progress=bar)
+    sized = size_drives(duty, choices) if choices is not None else {}
+    data = duty.to_json() | ({"drives": choices_data(sized)} if sized else {})
+    text = duty.text() + (f"\n{choices_text(sized)}" if sized else "")
+
+    def fill(folder: Path) -> None:
+        for k, leg in enumerate(duty.legs, start=1):
+            if leg.run is not None:
+                ns.write_run(leg.run, folder / f"leg-{k}", plots=False)
+        if asked.motors and is_installed("matplotlib"):
+            plot_duty(duty).savefig(folder / "motors.png", dpi=160)
+        (folder / "summary.txt").write_text(text + "\n", "utf-8")
+        (folder / "summary.json").write_text(json_text(data) + "\n", "utf-8")
+
+    if target is not None:
+        place = target.write(fill, force=force)
+        text += f"\n  folder  {place}"
+    click.echo(json_text(data) if as_json else fitted(text))
+    if duty.failures:
+        raise SystemExit(1)

@@ -519,6 +519,15 @@ def _check_given(system: System, follower: Follower) -> None:
             raise SimulationError(
                 f"{word} is '{name}', which is not a coordinate", where, nearest(name, coordinates)
             )
+    if has_planar_base(system):
+        first = planar_base(system).coordinates.start
+        led = {c.name for c in system.coordinates[first : first + 3]} & set(follower.reference)
+        if led:
+            raise SimulationError(
+                f"the reference names '{min(led)}', which the path determines",
+                where,
+                "leave it out: reference is for what the path leaves open, such as casters",
+            )
     values = system.model.parameter_values()
     parameters = list(values)
     for word in ("point", "direction", "heading", "wheelbase", "hitch", "trailer"):

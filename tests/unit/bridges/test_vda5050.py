@@ -196,7 +196,7 @@ ORDER = {
 
 def mission(tmp_path, order):
     (tmp_path / "order.json").write_text(json.dumps(order))
-    return ns.read_mission(tmp_path / "order.json")
+    return ns.read_order(tmp_path / "order.json")
 
 
 def test_an_order_becomes_legs_between_stops(tmp_path):

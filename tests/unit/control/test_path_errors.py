@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import noslip as ns
 from noslip.base.errors import SimulationError
 from noslip.control.curves import (
     Arc,
@@ -317,3 +318,12 @@ def test_paths_that_cannot_be_made(name, refuses):
     make, what, where, fix = MAKERS[name]
     with refuses(SimulationError, what, where, fix):
         make()
+
+
+def test_a_reference_of_what_the_path_determines_is_refused(system_of, refuses):
+    """It would start the reference beside the path, and the vehicle with it."""
+    system = system_of("differential-robot")
+    line = ns.paths.Line(start=(1.0, 0.25), end=(1.0, 2.0))
+    follower = ns.Follower(reference={"base.y": 0.0, "caster.swivel.angle": 0.3})
+    with refuses(ns.SimulationError, "'base.y', which the path determines", "follower", "casters"):
+        ns.track(system, line, timing=ns.timing.Quintic(3.0), follower=follower)
