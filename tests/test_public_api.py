@@ -98,8 +98,9 @@ FAMILIES = {
         AbstractInstrument Beacon ExtendedKalman Gyroscope Odometry PoseSensor
     """.split(),
     "missions": """
-        Battery Catalog Choice DriveLeg DriveSamples DutyCycle Gearmotor LegDuty Mission MotorDuty
-        PlanLeg StopLeg TurnLeg Zone drive_mission plot_duty read_catalog read_mission size_drives
+        Battery Catalog DriveChoice DriveLeg DriveSamples DutyCycle Gearmotor LegDuty Mission
+        MotorDuty PlanLeg StopLeg TurnLeg Zone drive_mission plot_duty read_catalog read_mission
+        size_drives
     """.split(),
     "obstacles": """
         AbstractObstacle Disc Map OccupancyGrid Polygon

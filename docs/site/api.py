@@ -60,7 +60,7 @@ WRITTEN = {
         'mission = ns.missions.read_mission("fetch.mission.toml")\n'
         "duty = ns.missions.drive_mission(mission)\n"
         'drives = ns.missions.size_drives(duty, ns.missions.read_catalog("drives.toml"))\n'
-        "for name, choice in drives.items():  # a Choice at each input\n"
+        "for name, choice in drives.items():  # a DriveChoice at each input\n"
         "    print(name, choice.text())"
     ),
     "plot_duty": (

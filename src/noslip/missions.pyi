@@ -22,7 +22,7 @@ from .duty.cycle import (
 )
 from .duty.sizing import (
     Catalog as Catalog,
-    Choice as Choice,
+    DriveChoice as DriveChoice,
     read_catalog as read_catalog,
     size_drives as size_drives,
 )

@@ -49,7 +49,7 @@ NOT_MADE = (
         "Multiplier",
         "VelocityForm",
     ),
-    *("Choice", "DriveSamples", "DutyCycle", "LegDuty", "MotorDuty"),
+    *("DriveChoice", "DriveSamples", "DutyCycle", "LegDuty", "MotorDuty"),
     *("Cost", "CostGrowth", "OperationCount", "Plan", "Branch", "SpecialPoint"),
     *("PeriodicMotion", "StabilityChart", "LyapunovExponents"),
 )

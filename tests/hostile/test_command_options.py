@@ -67,6 +67,7 @@ GOOD: tuple[tuple[str, ...], ...] = (
         *SHORT,
         "--no-report",
     ),
+    ("mission", "fetch.mission.toml"),
     ("plot", "run", "-o", "p.png"),
     ("compare", "run", "run"),
     ("animate", "run"),
@@ -139,6 +140,7 @@ def place(tmp_path, monkeypatch, derive_once, system_of):
     table = run.to_xarray().to_dataframe().reset_index()
     columns = ["time", "skate.x", "skate.y", "skate.angle"]
     table[columns].to_csv(tmp_path / "log.csv", index=False)
+    (tmp_path / "fetch.mission.toml").write_text('model = "agv"\n[[legs]]\nstop = 1.0\n')
     return tmp_path
 
 

@@ -32,7 +32,7 @@ class Catalog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class DriveChoice:
     """A motor with a gear, and what a mission asks of both.
 
     Parameters
@@ -104,7 +104,7 @@ def read_catalog(path: str | os.PathLike[str]) -> Catalog:
 
 def size_drives(
     duty: DutyCycle, catalog: Catalog, inputs: Sequence[str] = ()
-) -> Mapping[str, Choice]:
+) -> Mapping[str, DriveChoice]:
     """The first motor and gear of a catalog that bear a mission, at each input.
 
     Parameters
@@ -131,8 +131,8 @@ def size_drives(
     return {name: _choose(duty, catalog, name) for name in names}
 
 
-def _choose(duty: DutyCycle, catalog: Catalog, name: str) -> Choice:
-    nearest: Choice | None = None
+def _choose(duty: DutyCycle, catalog: Catalog, name: str) -> DriveChoice:
+    nearest: DriveChoice | None = None
     for motor in catalog.motors:
         for gear in catalog.gears:
             found = _choice(duty, name, motor, gear)
@@ -144,7 +144,7 @@ def _choose(duty: DutyCycle, catalog: Catalog, name: str) -> Choice:
     return nearest
 
 
-def _choice(duty: DutyCycle, name: str, motor: Gearmotor, gear: Gearmotor) -> Choice:
+def _choice(duty: DutyCycle, name: str, motor: Gearmotor, gear: Gearmotor) -> DriveChoice:
     both = dataclasses.replace(
         motor,
         ratio=motor.ratio * gear.ratio,
@@ -155,7 +155,7 @@ def _choice(duty: DutyCycle, name: str, motor: Gearmotor, gear: Gearmotor) -> Ch
     each = [MotorDuty.of(both, [leg]).use for leg in legs]
     output = [float(abs(leg.torque).max()) / gear.peak_torque for leg in legs]
     worst = max(range(len(legs)), key=lambda k: max(each[k], output[k]))
-    return Choice(
+    return DriveChoice(
         input=name,
         motor=both,
         gear=gear.name,
@@ -165,13 +165,13 @@ def _choice(duty: DutyCycle, name: str, motor: Gearmotor, gear: Gearmotor) -> Ch
     )
 
 
-def choices_text(choices: Mapping[str, Choice]) -> str:
+def choices_text(choices: Mapping[str, DriveChoice]) -> str:
     """Choices as lines."""
     head = f"motors and gears at {counted(len(choices), 'input')}:"
     return "\n".join([head, *(f"  {choice.text()}" for choice in choices.values())])
 
 
-def choices_data(choices: Mapping[str, Choice]) -> dict[str, Any]:
+def choices_data(choices: Mapping[str, DriveChoice]) -> dict[str, Any]:
     """Choices as plain data."""
     return {
         name: {
