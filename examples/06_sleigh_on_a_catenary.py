@@ -24,7 +24,7 @@ print(ns.check(system.model).text())
 # %% The reduced inertia: K = ½ M (ṡ² + b² φ̇²)
 v_T, x0 = 1.0, 1.0
 inertia = {"m": 1.0, "a": 0.5, "I": 0.75}
-b = ns.gyration(system, parameters=inertia).radius
+b = ns.timing.gyration(system, parameters=inertia).radius
 print(f"\nradius of gyration about the blade: {b:.12f} m")
 
 # %% Lead it: ṡ = v_T/√(1 + b²κ²) on the catenary from its vertex
@@ -49,7 +49,7 @@ print(f"largest work of the forces: {np.max(np.abs(run.work)):.1e} J")
 
 # %% Not vakonomic motion: that would have Ψ̈ = −(v_T²/2b²) sin 2Ψ for the control angle Ψ
 s = run["path.arc_length"]
-psi = ns.control_angle(b, -x0 / (s**2 + x0**2))
+psi = ns.timing.control_angle(b, -x0 / (s**2 + x0**2))
 second = np.gradient(np.gradient(psi, run.t), run.t)
 miss = np.abs(second + v_T**2 / (2 * b**2) * np.sin(2 * psi))[2:-2]
 print(f"vakonomic equation missed by up to {np.max(miss):.3f} rad/s²")

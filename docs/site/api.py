@@ -40,6 +40,18 @@ TITLES = {
 #: Title of the group of modules in the stub, where their pages stand.
 MODULES = "families, each in a module of its own"
 LONGEST = 12
+#: A mission, driven; and motors and gears for it.
+DRIVEN = (
+    'mission = ns.missions.read_mission("fetch.mission.toml")\n'
+    "duty = ns.missions.drive_mission(mission)  # a DutyCycle\n"
+    "print([(leg.name, leg.duration) for leg in duty.legs])  # a LegDuty each"
+)
+SIZED = (
+    f"{DRIVEN}\n"
+    'drives = ns.missions.size_drives(duty, ns.missions.read_catalog("drives.toml"))\n'
+    "for name, choice in drives.items():  # a DriveChoice at each input\n"
+    "    print(name, choice.text())"
+)
 #: Examples of names that no page uses; tests/test_site.py runs them.
 WRITTEN = {
     "SpecialPoint": (
@@ -48,25 +60,20 @@ WRITTEN = {
         "    print(point.kind, point.value)  # a SpecialPoint each"
     ),
     "Catalog": (
-        'catalog = ns.missions.read_catalog("drives.toml")\n'
-        "print([motor.name for motor in catalog.motors])"
+        'motor = ns.missions.Gearmotor(name="M80", peak_torque=0.8, rated_torque=0.27)\n'
+        'gear = ns.missions.Gearmotor(name="P20", ratio=20, efficiency=0.9)\n'
+        "catalog = ns.missions.Catalog(motors=(motor,), gears=(gear,))"
     ),
     "read_catalog": 'catalog = ns.missions.read_catalog("drives.toml")',
     "read_mission": 'mission = ns.missions.read_mission("fetch.mission.toml")',
     "Zone": "zone = ns.missions.Zone(corners=((0, 0), (2, 0), (2, 1), (0, 1)), speed=0.3)",
     "Battery": "battery = ns.missions.Battery(energy=3.6e6, standby=30, recuperation=0.5)",
     "PlanLeg": 'leg = ns.missions.PlanLeg(goal={"base.x": 1.0, "base.y": 0.0, "base.angle": 0.0})',
-    "size_drives": (
-        'mission = ns.missions.read_mission("fetch.mission.toml")\n'
-        "duty = ns.missions.drive_mission(mission)\n"
-        'drives = ns.missions.size_drives(duty, ns.missions.read_catalog("drives.toml"))\n'
-        "for name, choice in drives.items():  # a DriveChoice at each input\n"
-        "    print(name, choice.text())"
-    ),
-    "plot_duty": (
-        'mission = ns.missions.read_mission("fetch.mission.toml")\n'
-        'ns.missions.plot_duty(ns.missions.drive_mission(mission)).savefig("motors.png")'
-    ),
+    "size_drives": SIZED,
+    "DriveChoice": SIZED,
+    "DutyCycle": DRIVEN,
+    "LegDuty": DRIVEN,
+    "plot_duty": f'{DRIVEN}\nns.missions.plot_duty(duty).savefig("motors.png")',
     "OperationCount": (
         'found = ns.cost(ns.load("agv"), timed=False)\n'
         "for count in found.counts:  # an OperationCount of each formulation\n"

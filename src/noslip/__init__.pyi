@@ -244,11 +244,6 @@ from .control.true_plant import (
     PlantLaw as PlantLaw,
     Sensor as Sensor,
 )
-from .control.timing_laws import (
-    control_angle as control_angle,
-    gyration as gyration,
-    with_control_angles as with_control_angles,
-)
 
 # 7 plan
 from .planning.problem import (

@@ -9,6 +9,9 @@ from .control.timing_laws import (
     SCurve as SCurve,
     SpeedProfile as SpeedProfile,
     SpeedSchedule as SpeedSchedule,
+    control_angle as control_angle,
+    gyration as gyration,
+    with_control_angles as with_control_angles,
 )
 from .control.path_limits import Limits as Limits
 from .control.least_time import (

@@ -456,10 +456,13 @@ def good_calls(folder: Path, system_of: Callable[[str], Any]) -> Mapping[str, Ca
         "parse_timing": (ns.timing.parse_timing, {"text": "quintic:1"}),
         "path_from_csv": (ns.paths.path_from_csv, {"file": folder / "path.csv"}),
         "reversed_path": (ns.paths.reversed_path, {"path": circle}),
-        "control_angle": (ns.control_angle, {"radius": 1.0, "curvature": np.array([0.1, 0.2])}),
-        "gyration": (ns.gyration, {"system": system_of("chaplygin-sleigh")}),
+        "control_angle": (
+            ns.timing.control_angle,
+            {"radius": 1.0, "curvature": np.array([0.1, 0.2])},
+        ),
+        "gyration": (ns.timing.gyration, {"system": system_of("chaplygin-sleigh")}),
         "with_control_angles": (
-            ns.with_control_angles,
+            ns.timing.with_control_angles,
             {
                 "system": system_of("chaplygin-sleigh"),
                 "run": ns.run_scenario(system_of("chaplygin-sleigh"), **short),

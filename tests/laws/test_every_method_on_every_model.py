@@ -72,7 +72,7 @@ def run_shortly(name, method):
         assert "costates" in str(refusal)
         return
     if system.costates:
-        run = ns.with_control_angles(system, run)
+        run = ns.timing.with_control_angles(system, run)
     assert run.t[-1] == 0.02 and np.all(np.isfinite(run.q))
 
 

@@ -358,7 +358,7 @@ def run(
                     **common,
                 )
                 system = driven_system(system)
-        run = ns.with_control_angles(system, run) if system.costates else run
+        run = ns.timing.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)
         text, found = write_output(system, run, target, output, friction=friction, tell=bar)
     click.echo(text if output.as_json else fitted(text))

@@ -330,7 +330,7 @@ class SolutionCurve:
         U, _, _ = np.linalg.svd(basis.T @ near.slopes)
         first = np.concatenate([near.y / self.scale, [0.0], U[:, -1]])
 
-        def system(x: Array) -> Array:
+        def rows_at(x: Array) -> Array:
             here = self.evaluate(x[:k] * self.scale)
             psi = x[k + 1 :]
             return np.concatenate(
@@ -342,11 +342,11 @@ class SolutionCurve:
             )
 
         with np.errstate(all="ignore"):
-            found = root(system, first, method="hybr", options={"xtol": 1e-14, "maxfev": 60 * k})
+            found = root(rows_at, first, method="hybr", options={"xtol": 1e-14, "maxfev": 60 * k})
         y = found.x[:k] * self.scale
         here = self.evaluate(y)
         apart = float(np.linalg.norm(found.x[:k] - first[:k]))
-        left = float(np.max(np.abs(system(found.x)), initial=0.0))
+        left = float(np.max(np.abs(rows_at(found.x)), initial=0.0))
         if not (apart < 1e-2 and left < 1e-7 and abs(found.x[k]) < 1e-7):
             return None
         J = here.J * self.scale

@@ -83,7 +83,7 @@ ROOM = 0.56
 
 def plot_eigenvalues(
     values: ArrayLike,
-    eigenvalues: ArrayLike,
+    eigenvalues: NDArray[np.complex128] | Sequence[ArrayLike],
     *,
     parameter: str,
     unit: str,
@@ -249,7 +249,9 @@ def linear_about_zero(real: Array, bound: float) -> float:
     return float(10.0 ** np.floor(np.log10(min(crossing))))
 
 
-def _checked(values: ArrayLike, eigenvalues: ArrayLike) -> tuple[Array, Complex]:
+def _checked(
+    values: ArrayLike, eigenvalues: NDArray[np.complex128] | Sequence[ArrayLike]
+) -> tuple[Array, Complex]:
     x = np.asarray(values, dtype=float)
     table = np.asarray(eigenvalues, dtype=complex)
     where = "plot_eigenvalues(values, eigenvalues, …)"
