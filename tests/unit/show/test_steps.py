@@ -90,7 +90,7 @@ def test_forces_of_the_caster_are_those_of_newton():
 
 
 def test_generalized_constraint_forces_are_those_of_the_multipliers():
-    """f of the page is Aᵀλ with the λ that the compiled equations have."""
+    """R of the page is Aᵀλ with the λ that the compiled equations have."""
     subject, _, values = values_of("agv")
     kin, equations = subject.kin, subject.equations
     # redundant rows share the force; Aᵀ of all rows counts it whole
@@ -100,9 +100,9 @@ def test_generalized_constraint_forces_are_those_of_the_multipliers():
         *np.split(subject.states[0], edges)
     )
     expected = np.array(found).ravel()
-    assert named(values, "f1") == pytest.approx(expected[0], rel=1e-9)
-    assert named(values, "f2") == pytest.approx(expected[1], rel=1e-9)
-    assert named(values, "f3") == pytest.approx(expected[2], rel=1e-9)
+    assert named(values, "R1") == pytest.approx(expected[0], rel=1e-9)
+    assert named(values, "R2") == pytest.approx(expected[1], rel=1e-9)
+    assert named(values, "R3") == pytest.approx(expected[2], rel=1e-9)
 
 
 def test_tire_forces_are_those_of_the_magic_formula():

@@ -131,7 +131,7 @@ class AbstractWheelPart(AbstractPart):
     relaxation_length: PositiveLength | None = None
     stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
     friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
-    restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
+    restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
 
     @property
     def full_width(self) -> Scalar:

@@ -6,7 +6,7 @@ mass center, in its own axes, is
 
     w = (I α + ω × I ω, m c̈),
 
-which gives C η = − Σ Tᵀw at η̇ = 0, and f = M v̇ + c − Q − B u = Aᵀλ, the generalized constraint
+which gives C η = − Σ Tᵀw at η̇ = 0, and R = M v̇ + c − Q − B u = Aᵀλ, the generalized constraint
 forces, from the wrenches of all bodies.
 """
 
@@ -181,7 +181,7 @@ def tire_forces(subject: Subject) -> list[Draft]:
 
 
 def reactions(subject: Subject) -> list[Draft]:
-    """λ of the independent rows, by f = Aᵀλ and the inertia wrenches in the rates of all speeds."""
+    """λ of the independent rows, by R = Aᵀλ and the inertia wrenches in the rates of all speeds."""
     kin, notation, vdot = subject.kin, subject.notation, subject.vdot
     moving = _accelerations(subject, vdot)
     found, drafts = _wrenches(subject, moving), []
@@ -208,16 +208,16 @@ def reactions(subject: Subject) -> list[Draft]:
         *drafts,
         words(
             "With the applied forces they leave ",
-            subject.formula("f = M v̇ + c − Q − B u = Aᵀλ"),
+            subject.formula("R = M v̇ + c − Q − B u = Aᵀλ"),
             ":",
         ),
-        column(subject, subject.letter("f"), f, f, glyphs(notation.speeds)),
+        column(subject, subject.letter("R"), f, f, glyphs(notation.speeds)),
         *_balances(subject, f),
     ]
 
 
 def _balances(subject: Subject, f: ca.SX) -> list[Draft]:
-    """Aᵀλ = f solved for λ; row by row where many multipliers stand in each other's equations."""
+    """Aᵀλ = R solved for λ; row by row where many multipliers stand in each other's equations."""
     kin, multipliers = subject.kin, subject.notation.multipliers
     if len(multipliers) > MOST_SOLVED:
         A = kin.A[list(kin.row_basis), :]
@@ -225,7 +225,7 @@ def _balances(subject: Subject, f: ca.SX) -> list[Draft]:
         rows = [k for k in range(kin.num_speeds) if not ca.sparsify(A[:, k]).is_zero()]
         zero = ca.SX(0)
         lines = [(None, Item(left[k], zero), subject.notation.speeds[k].name) for k in rows]
-        said = words("which the multipliers balance, ", subject.formula("f − Aᵀλ = 0"), ":")
+        said = words("which the multipliers balance, ", subject.formula("R − Aᵀλ = 0"), ":")
         return [said, Scalars(tuple(lines))]
     inverse, _ = block_solve(kin.K, ca.SX.eye(kin.num_speeds))
     lam = ca.mtimes(kin.P.T, ca.mtimes(inverse[:, : len(multipliers)].T, f))
