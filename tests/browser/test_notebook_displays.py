@@ -64,7 +64,7 @@ def test_displays_render(page, shown, tmp_path):
 def test_figures_are_in_the_ink_of_the_page(new_page, shown, shade, ink):
     page = new_page(color_scheme=shade)
     page.set_content(shown)
-    figure = page.locator("article svg").first
+    figure = page.locator("article svg", has=page.locator("text", has_text="x (m)")).first
     label = figure.locator("text", has_text="x (m)")
     assert label.evaluate("t => getComputedStyle(t).fill") == f"rgb({ink})"
     spine = figure.locator('path[style*="currentColor"]').last

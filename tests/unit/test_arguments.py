@@ -1,5 +1,9 @@
 """Arguments of public functions against their types: what nobody reads is refused all the same."""
 
+import dataclasses
+import inspect
+import math
+
 import numpy as np
 import pytest
 
@@ -86,3 +90,17 @@ def test_names_of_files_beyond_all_bounds_are_refused(tmp_path):
     for read in (ns.read_run, ns.open_sweep, ns.load, ns.import_robot, ns.read_measured):
         with pytest.raises(ns.NoslipError):
             read(tmp_path / name)
+
+
+def test_the_package_may_replace_what_it_refuses_from_others():
+    """A copy by `dataclasses.replace` is judged by who asks for it."""
+    assert inspect.isclass(ns.results.Integral)
+    b = ns.ModelBuilder(name="factor", gravity=(0.0, 0.0, 0.0))
+    b.body("p", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("p", ns.joints.Translation(), parent="world", child="p")
+    row = "(1 + p.x^2)*(p.vz - p.y*p.vx - p.x*p.vy)"
+    b.row(ns.rows.VelocityRow(name="c", expression=row))
+    (found,) = ns.distribution(b.build()).integrals
+    assert math.isnan(found.rows["c"])  # its factor is no constant
+    with pytest.raises(ns.NoslipError, match="nan"):
+        dataclasses.replace(found, rows={"c": math.nan})

@@ -40,10 +40,12 @@ def test_every_joint_type_keeps_it(joint_type):
     ns.check_member(joint_type)
 
 
-class Slide(ns.joints.Prismatic):
-    """A slide, of which one answer is another."""
+with isolated():  # files of models in other tests do not know it
 
-    word = "tested_slide"
+    class Slide(ns.joints.Prismatic):
+        """A slide, of which one answer is another."""
+
+        word = "tested_slide"
 
 
 def slide(**answers):

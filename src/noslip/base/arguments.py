@@ -287,6 +287,8 @@ def _calling_module(frame: types.FrameType | None) -> str:
     collector came.
     """
     caller = None if frame is None else frame.f_back
+    if caller is not None and caller.f_globals.get("__name__") == "dataclasses":
+        caller = caller.f_back  # of `replace`, which calls for somebody
     return "" if caller is None else caller.f_globals.get("__name__", "")
 
 

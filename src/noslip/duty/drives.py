@@ -117,7 +117,7 @@ class Gearmotor:
 
     def heat(self, shaft_torque: Array) -> Array:
         """Power lost in the winding, W."""
-        return self.resistance * (shaft_torque / self.torque_constant) ** 2
+        return self.resistance * (np.asarray(shaft_torque, float) / self.torque_constant) ** 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ class Battery:
 
     def drawn(self, power: Array) -> Array:
         """Power that the battery gives while motors take this, W."""
-        whole = power + self.standby
+        whole = np.asarray(power, float) + self.standby
         return np.where(whole > 0, whole, self.recuperation * whole)
 
 

@@ -26,7 +26,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from noslip import Fault, ModelError, NoslipError, SimulationError
 from noslip.base import nearest, read_text
 from noslip.duty.drives import Array, Battery, Gearmotor, checked
 from noslip.paths import AbstractPath, parse_path
+
+if TYPE_CHECKING:
+    from noslip.results import Order
 
 #: Bytes of a file.
 MAX_FILE = 1_000_000
@@ -218,7 +221,7 @@ class Mission:
             checked("Mission", "friction", self.friction)
 
     @classmethod
-    def from_order(cls, order: Any, **settings: Any) -> Mission:
+    def from_order(cls, order: Order, **settings: Any) -> Mission:
         """The mission of an order of VDA 5050, with a turn where two legs meet at an angle.
 
         Parameters

@@ -149,7 +149,7 @@ def test_a_steering_turns_at_the_rate_that_is_given(system_of):
     loop = ns.ControlLoop(controller="path", limits={"steering_rate": 0.2})
     truck = ns.track(system_of("tractor-trailer"), TURN, controller=loop, duration=20.0)
     assert np.max(np.abs(truck["steering_rate"])) <= 0.2
-    with pytest.raises(ns.SimulationError, match="rate of the steering is 0"):
+    with pytest.raises(ns.SimulationError, match="steering_rate is 0"):
         ns.track(tricycle, TURN, follower=ns.Follower(steering_rate=0.0))
 
 

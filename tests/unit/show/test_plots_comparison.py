@@ -132,7 +132,10 @@ def test_a_run_without_samples(refuses):
 
 @pytest.mark.parametrize(
     ("run", "options", "words"),
-    [("agv", {}, "run 1 is str"), (None, {"labels": "ab"}, "labels is 'ab', expected a list of texts")],
+    [
+        ("agv", {}, "run 1 is str"),
+        (None, {"labels": "ab"}, "labels is 'ab', expected a list of texts"),
+    ],
 )
 def test_wrong_types_are_told(run, options, words):
     with pytest.raises(TypeError, match=words):
