@@ -75,66 +75,81 @@ def test_what_a_joint_breaks_is_told(answers, said):
     assert any(said in fault.what for fault in caught.value.faults)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blob(ns.surfaces.AbstractSurface):
-    """A ball whose reach may be too small, or whose support is not one of a body."""
+def blob_class():
+    """A surface that other tests do not know."""
 
-    radius: float
-    power: float = 1.0
-    word = "tested_blob"
+    @dataclass(frozen=True, kw_only=True)
+    class Blob(ns.surfaces.AbstractSurface):
+        """A ball whose reach may be too small, or whose support is not one of a body."""
 
-    def reach(self, read):
-        return self.radius
+        radius: float
+        power: float = 1.0
+        word = "tested_blob"
 
-    def support(self, direction, read):
-        return 0.3 * ca.norm_2(direction) ** self.power
+        def reach(self, read):
+            return self.radius
+
+        def support(self, direction, read):
+            return 0.3 * ca.norm_2(direction) ** self.power
+
+    return Blob
 
 
 @pytest.mark.parametrize(
     ("blob", "said"), [((0.2, 1.0), "beyond its reach"), ((0.9, 2.0), "twice")]
 )
 def test_what_a_surface_breaks_is_told(blob, said):
-    with pytest.raises(ns.ModelError, match=said):
-        ns.check_member(Blob(radius=blob[0], power=blob[1]))
+    with isolated(), pytest.raises(ns.ModelError, match=said):
+        ns.check_member(blob_class()(radius=blob[0], power=blob[1]))
 
 
-class Jump(ns.paths.AbstractPath):
-    """A path that jumps, or stands, or has its breaks the other way round."""
+def jump_class():
+    """A path that other tests do not know."""
 
-    word = "tested_jump"
+    class Jump(ns.paths.AbstractPath):
+        """A path that jumps, or stands, or has its breaks the other way round."""
 
-    def __init__(self, kind: str = "jump") -> None:
-        self.kind = kind
+        word = "tested_jump"
 
-    def position(self, p):
-        return ca.vertcat(p + (p > 1.0), 0.0) if self.kind == "jump" else ca.vertcat(p * 0, 0.0)
+        def __init__(self, kind: str = "jump") -> None:
+            self.kind = kind
 
-    @property
-    def breaks(self):
-        return (2.0, 1.0) if self.kind == "back" else (0.0, 1.0, 2.0)
+        def position(self, p):
+            return ca.vertcat(p + (p > 1.0), 0.0) if self.kind == "jump" else ca.vertcat(p * 0, 0.0)
+
+        @property
+        def breaks(self):
+            return (2.0, 1.0) if self.kind == "back" else (0.0, 1.0, 2.0)
+
+    return Jump
 
 
 @pytest.mark.parametrize(
     ("kind", "said"), [("jump", "jumps"), ("stand", "stands"), ("back", "do not rise")]
 )
 def test_what_a_path_breaks_is_told(kind, said):
-    with pytest.raises(ns.ModelError, match=said):
-        ns.check_member(Jump(kind))
+    with isolated(), pytest.raises(ns.ModelError, match=said):
+        ns.check_member(jump_class()(kind))
 
 
-class Falling(ns.studies.AbstractDistribution):
-    """Quantiles that fall."""
+def falling_class():
+    """A distribution that other tests do not know."""
 
-    word = "tested_falling"
-    numbers = ("SIZE",)
+    class Falling(ns.studies.AbstractDistribution):
+        """Quantiles that fall."""
 
-    def quantile(self, share):
-        return -self.given[0] * np.asarray(share)
+        word = "tested_falling"
+        numbers = ("SIZE",)
+
+        def quantile(self, share):
+            return -self.given[0] * np.asarray(share)
+
+    return Falling
 
 
 def test_what_a_distribution_breaks_is_told():
-    with pytest.raises(ns.ModelError, match="quantiles fall"):
-        ns.check_member(Falling(2.0))
+    with isolated(), pytest.raises(ns.ModelError, match="quantiles fall"):
+        ns.check_member(falling_class()(2.0))
 
 
 @pytest.mark.parametrize("thing", [3.0, ns.joints.Revolute, ns.MODELS])
