@@ -1,6 +1,7 @@
 """A mission driven: each leg simulated by the exact equations, and what it asks of the drives.
 
-A vehicle starts each leg where the one before left it, casters included. The rate of an axle is
+A path or a turn starts where the leg before ended, casters included; a plan starts from the base's
+place. The rate of an axle is
 the one on which its input does work,
 
     (3)  ω = bᵀ v,  ω̇ = bᵀ v̇ + ḃᵀ v

@@ -96,14 +96,17 @@ class TurnLeg:
     kind = "turn"
 
     def __post_init__(self) -> None:
-        checked("TurnLeg", "angle", self.angle, low=-math.inf)
+        if checked("TurnLeg", "angle", self.angle, low=-math.inf) == 0:
+            raise SimulationError(
+                "angle is 0, so nothing turns", "TurnLeg(angle=…)", "leave the leg out"
+            )
         if self.rate is not None:
             checked("TurnLeg", "rate", self.rate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopLeg:
-    """Stand still, as while a load is picked up.
+    """Stand still, as while a load is picked up: brakes hold the vehicle, motors give nothing.
 
     Parameters
     ----------
@@ -124,7 +127,9 @@ class StopLeg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLeg:
-    """Drive from where the vehicle is to a goal, by the best motion that `plan` finds.
+    """Drive from where the base is to a goal, by the best motion that `plan` finds.
+
+    What else the vehicle has, such as casters, begins as `plan` completes it.
 
     Parameters
     ----------
