@@ -49,8 +49,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import pairwise
+from functools import cache, lru_cache, reduce
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -77,6 +77,7 @@ from noslip.control.path_geometry import (
     positive,
 )
 from noslip.control.text_grammar import Angle, PerMeter, Pure, WaveNumber
+from noslip.engines import RowFunction, compile_rows, trace_program
 from noslip.expressions import CONSTANTS, ExpressionError, evaluate, names_in, parse
 from noslip.model import Meaning
 
@@ -1010,112 +1011,118 @@ NONE = 1e-13
 EPS = 1e-12
 
 Words: TypeAlias = tuple[NDArray[np.int64], Array]
-Solved: TypeAlias = tuple[NDArray[np.bool_], tuple[Array | float, ...]]
+#: Whether a word leads to a pose, and the lengths of its pieces.
+Solved: TypeAlias = tuple[ca.SX, tuple[Any, ...]]
 
 _L, _S, _R = 1, 0, -1
 
 
-def _half_turn(angle: Array) -> Array:
+def _half_turn(angle: ca.SX) -> ca.SX:
     """An angle between −π and π."""
-    return np.remainder(angle + math.pi, 2 * math.pi) - math.pi
+    return angle - 2 * math.pi * ca.floor((angle + math.pi) / (2 * math.pi))
 
 
-def _full_turn(angle: Array) -> Array:
+def _full_turn(angle: ca.SX) -> ca.SX:
     """An angle between 0 and 2π; a full turn up to rounding is 0."""
-    found = np.remainder(angle, 2 * math.pi)
-    return np.where(found > 2 * math.pi - 1e-12, 0.0, found)
+    found = angle - 2 * math.pi * ca.floor(angle / (2 * math.pi))
+    return ca.if_else(found > 2 * math.pi - 1e-12, 0.0, found)
 
 
-def _root(value: Array) -> tuple[NDArray[np.bool_], Array]:
+def _root(value: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Where a root is real, and the root."""
-    return value >= -EPS, np.sqrt(np.maximum(value, 0.0))
+    return value >= -EPS, ca.sqrt(ca.fmax(value, 0.0))
 
 
-def _lsl(x: Array, y: Array, phi: Array) -> Solved:
+def _all(*conditions: ca.SX) -> ca.SX:
+    """Whether all conditions hold."""
+    return reduce(ca.logic_and, conditions)
+
+
+def _lsl(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
     """(8.1) L+ S+ L+."""
-    a, b = x - np.sin(phi), y - 1 + np.cos(phi)
-    t = np.arctan2(b, a)
+    a, b = x - ca.sin(phi), y - 1 + ca.cos(phi)
+    t = ca.atan2(b, a)
     v = _half_turn(phi - t)
-    return (t >= -EPS) & (v >= -EPS), (t, np.hypot(a, b), v)
+    return _all(t >= -EPS, v >= -EPS), (t, ca.hypot(a, b), v)
 
 
-def _lsr(x: Array, y: Array, phi: Array) -> Solved:
+def _lsr(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
     """(8.2) L+ S+ R+."""
-    a, b = x + np.sin(phi), y - 1 - np.cos(phi)
+    a, b = x + ca.sin(phi), y - 1 - ca.cos(phi)
     fits, u = _root(a * a + b * b - 4)
-    t = _half_turn(np.arctan2(b, a) + np.arctan2(2.0, u))
+    t = _half_turn(ca.atan2(b, a) + ca.atan2(2.0, u))
     v = _half_turn(t - phi)
-    return fits & (t >= -EPS) & (v >= -EPS), (t, u, v)
+    return _all(fits, t >= -EPS, v >= -EPS), (t, u, v)
 
 
-def _lrl(x: Array, y: Array, phi: Array) -> Solved:
+def _lrl(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
     """(8.3) L+ R− L±."""
-    a, b = x - np.sin(phi), y - 1 + np.cos(phi)
-    far = np.hypot(a, b) / 4
-    u = -2 * np.arcsin(np.minimum(far, 1.0))
-    t = _half_turn(np.arctan2(b, a) + u / 2 + math.pi)
+    a, b = x - ca.sin(phi), y - 1 + ca.cos(phi)
+    far = ca.hypot(a, b) / 4
+    u = -2 * ca.asin(ca.fmin(far, 1.0))
+    t = _half_turn(ca.atan2(b, a) + u / 2 + math.pi)
     v = _half_turn(phi - t + u)
-    return (far <= 1 + EPS) & (t >= -EPS), (t, u, v)
+    return _all(far <= 1 + EPS, t >= -EPS), (t, u, v)
 
 
-def _outer(u: Array, v: Array, a: Array, b: Array, phi: Array) -> tuple[Array, Array]:
+def _outer(u: ca.SX, v: ca.SX, a: ca.SX, b: ca.SX, phi: ca.SX) -> tuple[ca.SX, ca.SX]:
     """First and last piece of four turns."""
     delta = _half_turn(u - v)
-    A, B = np.sin(u) - np.sin(delta), np.cos(u) - np.cos(delta) - 1
-    t = np.arctan2(b * A - a * B, a * A + b * B)
-    flips = 2 * (np.cos(delta) - np.cos(v) - np.cos(u)) + 3 < 0
-    t = _half_turn(np.where(flips, t + math.pi, t))
+    A, B = ca.sin(u) - ca.sin(delta), ca.cos(u) - ca.cos(delta) - 1
+    t = ca.atan2(b * A - a * B, a * A + b * B)
+    flips = 2 * (ca.cos(delta) - ca.cos(v) - ca.cos(u)) + 3 < 0
+    t = _half_turn(t + math.pi * flips)
     return t, _half_turn(t - u + v - phi)
 
 
-def _lrlr(x: Array, y: Array, phi: Array) -> Solved:
+def _lrlr(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
     """(8.7) L+ R+ L− R−."""
-    a, b = x + np.sin(phi), y - 1 - np.cos(phi)
-    rho = (2 + np.hypot(a, b)) / 4
-    u = np.arccos(np.minimum(rho, 1.0))
+    a, b = x + ca.sin(phi), y - 1 - ca.cos(phi)
+    rho = (2 + ca.hypot(a, b)) / 4
+    u = ca.acos(ca.fmin(rho, 1.0))
     t, v = _outer(u, -u, a, b, phi)
-    return (rho <= 1 + EPS) & (t >= -EPS) & (v <= EPS), (t, u, -u, v)
+    return _all(rho <= 1 + EPS, t >= -EPS, v <= EPS), (t, u, -u, v)
 
 
-def _lrlr_back(x: Array, y: Array, phi: Array) -> Solved:
+def _lrlr_back(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
     """(8.8) L+ R− L− R+."""
-    a, b = x + np.sin(phi), y - 1 - np.cos(phi)
+    a, b = x + ca.sin(phi), y - 1 - ca.cos(phi)
     rho = (20 - a * a - b * b) / 16
-    u = -np.arccos(np.clip(rho, 0.0, 1.0))
+    u = -ca.acos(ca.fmax(ca.fmin(rho, 1.0), 0.0))
     t, v = _outer(u, u, a, b, phi)
-    return (rho >= -EPS) & (rho <= 1 + EPS) & (t >= -EPS) & (v >= -EPS), (t, u, u, v)
+    return _all(rho >= -EPS, rho <= 1 + EPS, t >= -EPS, v >= -EPS), (t, u, u, v)
 
 
-def _lrsl(x: Array, y: Array, phi: Array) -> Solved:
+def _lrsl(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
     """(8.9) L+ R− S− L−."""
-    a, b = x - np.sin(phi), y - 1 + np.cos(phi)
+    a, b = x - ca.sin(phi), y - 1 + ca.cos(phi)
     fits, r = _root(a * a + b * b - 4)
     u = 2 - r
-    t = _half_turn(np.arctan2(b, a) + np.arctan2(r, -2.0))
+    t = _half_turn(ca.atan2(b, a) + ca.atan2(r, -2.0))
     v = _half_turn(phi - math.pi / 2 - t)
-    return fits & (t >= -EPS) & (u <= EPS) & (v <= EPS), (t, -math.pi / 2, u, v)
+    return _all(fits, t >= -EPS, u <= EPS, v <= EPS), (t, -math.pi / 2, u, v)
 
 
-def _lrsr(x: Array, y: Array, phi: Array) -> Solved:
+def _lrsr(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
     """(8.10) L+ R− S− R−."""
-    a, b = x + np.sin(phi), y - 1 - np.cos(phi)
-    t, u = np.arctan2(a, -b), 2 - np.hypot(a, b)
+    a, b = x + ca.sin(phi), y - 1 - ca.cos(phi)
+    t, u = ca.atan2(a, -b), 2 - ca.hypot(a, b)
     v = _half_turn(t + math.pi / 2 - phi)
-    return (t >= -EPS) & (u <= EPS) & (v <= EPS), (t, -math.pi / 2, u, v)
+    return _all(t >= -EPS, u <= EPS, v <= EPS), (t, -math.pi / 2, u, v)
 
 
-def _lrslr(x: Array, y: Array, phi: Array) -> Solved:
+def _lrslr(x: ca.SX, y: ca.SX, phi: ca.SX) -> Solved:
     """(8.11) L+ R− S− L− R+."""
-    a, b = x + np.sin(phi), y - 1 - np.cos(phi)
+    a, b = x + ca.sin(phi), y - 1 - ca.cos(phi)
     fits, r = _root(a * a + b * b - 4)
     u = 4 - r
-    t = _half_turn(np.arctan2((4 - u) * a - 2 * b, -2 * a + (u - 4) * b))
+    t = _half_turn(ca.atan2((4 - u) * a - 2 * b, -2 * a + (u - 4) * b))
     v = _half_turn(t - phi)
-    return fits & (u <= EPS) & (t >= -EPS) & (v >= -EPS), (t, -math.pi / 2, u, -math.pi / 2, v)
+    return _all(fits, u <= EPS, t >= -EPS, v >= -EPS), (t, -math.pi / 2, u, -math.pi / 2, v)
 
 
 #: Turns of a family, its solution, and whether the word from the end to the start is another one.
-_FAMILIES: tuple[tuple[tuple[int, ...], Callable[[Array, Array, Array], Solved], bool], ...] = (
+_FAMILIES: tuple[tuple[tuple[int, ...], Callable[[ca.SX, ca.SX, ca.SX], Solved], bool], ...] = (
     ((_L, _S, _L), _lsl, False),
     ((_L, _S, _R), _lsr, False),
     ((_L, _R, _L), _lrl, True),
@@ -1125,61 +1132,58 @@ _FAMILIES: tuple[tuple[tuple[int, ...], Callable[[Array, Array, Array], Solved],
     ((_L, _R, _S, _R), _lrsr, True),
     ((_L, _R, _S, _L, _R), _lrslr, False),
 )
+#: Turns of a word, whether it leads to the pose, and the lengths of its pieces.
+_Word: TypeAlias = tuple[tuple[int, ...], ca.SX, tuple[Any, ...]]
 
 
-def _reeds_shepp_words(x: Array, y: Array, phi: Array) -> Iterator[Words]:
-    """Turns (5,) and lengths (n, 5), infinite where there is no such word."""
-    flip = np.array([1.0, -1.0, 1.0, -1.0])[:, None]
-    mirror = np.array([1.0, 1.0, -1.0, -1.0])[:, None]
-    back = x * np.cos(phi) + y * np.sin(phi), x * np.sin(phi) - y * np.cos(phi)
+def _reeds_shepp_words(x: ca.SX, y: ca.SX, phi: ca.SX) -> Iterator[_Word]:
+    """All words forward and backward."""
+    back = x * ca.cos(phi) + y * ca.sin(phi), x * ca.sin(phi) - y * ca.cos(phi)
     for turns, solve, has_reverse in _FAMILIES:
-        for is_reverse in (False, True) if has_reverse else (False,):
-            px, py = back if is_reverse else (x, y)
-            fits, parts = solve(flip * px, mirror * py, flip * mirror * phi)
-            lengths = np.zeros((4, len(x), PIECES))
-            order = parts[::-1] if is_reverse else parts
-            for k, part in enumerate(order):
-                lengths[..., k] = flip * part
-            lengths[~fits, 0] = np.inf
-            own = turns[::-1] if is_reverse else turns
-            for k in range(4):
-                word = np.zeros(PIECES, dtype=np.int64)
-                word[: len(own)] = np.array(own) * int(mirror[k, 0])
-                yield word, lengths[k]
+        for step, (px, py) in ((1, (x, y)), (-1, back))[: 1 + has_reverse]:
+            for mirror, flip in product((1, -1), (1, -1)):
+                fits, parts = solve(flip * px, mirror * py, flip * mirror * phi)
+                yield (
+                    tuple(mirror * turn for turn in turns[::step]),
+                    fits,
+                    tuple(flip * part for part in parts[::step]),
+                )
 
 
-def _dubins_words(x: Array, y: Array, phi: Array) -> Iterator[Words]:
-    """The six forward words."""
-    for mirror in (1.0, -1.0):
+def _dubins_words(x: ca.SX, y: ca.SX, phi: ca.SX) -> Iterator[_Word]:
+    """The six forward words; their turns are between 0 and 2π."""
+    for mirror in (1, -1):
         my, mphi = mirror * y, mirror * phi
-        a, b = x - np.sin(mphi), my - 1 + np.cos(mphi)  # center of the last left turn, from first
-        t = np.arctan2(b, a)
-        yield _word((_L, _S, _L), mirror, np.isfinite(t), (_full_turn(t), np.hypot(a, b), mphi - t))
-        far = np.hypot(a, b) / 4
-        turn = np.arccos(np.minimum(far, 1.0))
-        for bulge in (1.0, -1.0):
-            first = t + math.pi / 2 + bulge * turn
-            middle = math.pi + bulge * 2 * turn
-            yield _word(
-                (_L, _R, _L), mirror, far <= 1 + EPS, (first, middle, mphi - first + middle)
-            )
-        a, b = x + np.sin(mphi), my - 1 - np.cos(mphi)
+        left, right = (mirror, 0, mirror), (mirror, 0, -mirror)
+        a, b = x - ca.sin(mphi), my - 1 + ca.cos(mphi)  # center of the last left turn, from first
+        t, far = ca.atan2(b, a), ca.hypot(a, b)
+        yield left, ca.SX(1), (_full_turn(t), far, _full_turn(mphi - t))
+        turn = ca.acos(ca.fmin(far / 4, 1.0))
+        for bulge in (1, -1):
+            first, middle = t + math.pi / 2 + bulge * turn, math.pi + bulge * 2 * turn
+            pieces = first, middle, mphi - first + middle
+            yield (mirror, -mirror, mirror), far <= 4 * (1 + EPS), tuple(map(_full_turn, pieces))
+        a, b = x + ca.sin(mphi), my - 1 - ca.cos(mphi)
         fits, u = _root(a * a + b * b - 4)
-        t = np.arctan2(b, a) + np.arctan2(2.0, u)
-        yield _word((_L, _S, _R), mirror, fits, (t, u, t - mphi))
+        t = ca.atan2(b, a) + ca.atan2(2.0, u)
+        yield right, fits, (_full_turn(t), u, _full_turn(t - mphi))
 
 
-def _word(
-    turns: tuple[int, ...], mirror: float, fits: NDArray[np.bool_], parts: tuple[Array, ...]
-) -> Words:
-    """A forward word; its turns are between 0 and 2π."""
-    lengths = np.zeros((len(fits), PIECES))
-    word = np.zeros(PIECES, dtype=np.int64)
-    for k, (turn, part) in enumerate(zip(turns, parts, strict=True)):
-        word[k] = turn * int(mirror)
-        lengths[:, k] = _full_turn(np.asarray(part)) if turn else part
-    lengths[~fits, 0] = np.inf
-    return word, lengths
+@cache
+def _word_table(may_reverse: bool) -> tuple[NDArray[np.int64], RowFunction]:
+    """Turns of all words, and a native function of poses: the shortest word and its lengths."""
+    pose, none = ca.SX.sym("pose", 3), ca.SX(0, 1)
+    words = list((_reeds_shepp_words if may_reverse else _dubins_words)(*ca.vertsplit(pose)))
+    table = np.zeros((len(words), PIECES), dtype=np.int64)
+    least, found = ca.SX(math.inf), ca.SX.zeros(1 + PIECES)
+    for k, (turns, fits, parts) in enumerate(words):
+        table[k, : len(turns)] = turns
+        total = sum(map(ca.fabs, parts), ca.SX(0))
+        is_better = _all(fits, total < least - NONE)
+        lengths = ca.vertcat(k, *parts, ca.SX.zeros(PIECES - len(parts)))
+        least, found = (ca.if_else(is_better, *both) for both in ((total, least), (lengths, found)))
+    program = trace_program("shortest word", [none, pose, none, none], found)
+    return table, compile_rows(program, None)
 
 
 def shortest_words(x: Array, y: Array, phi: Array, *, may_reverse: bool = True) -> Words:
@@ -1190,18 +1194,12 @@ def shortest_words(x: Array, y: Array, phi: Array, *, may_reverse: bool = True) 
     x, y, phi : poses in the frame of the start, x and y over the least radius.
     may_reverse : whether the vehicle may drive backward.
     """
-    x, y, phi = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (x, y, phi))
-    phi = _half_turn(phi)
-    turns = np.zeros((len(x), PIECES), dtype=np.int64)
-    lengths = np.zeros((len(x), PIECES))
-    best = np.full(len(x), np.inf)
-    for word, found in (_reeds_shepp_words if may_reverse else _dubins_words)(x, y, phi):
-        total = np.sum(np.abs(found), axis=1)
-        is_better = total < best - NONE
-        best = np.where(is_better, total, best)
-        turns[is_better] = word
-        lengths[is_better] = found[is_better]
-    return turns, lengths
+    poses = np.stack([np.atleast_1d(np.asarray(v, dtype=float)) for v in (x, y, phi)], axis=1)
+    poses[:, 2] = np.remainder(poses[:, 2] + math.pi, 2 * math.pi) - math.pi
+    table, find = _word_table(may_reverse)
+    none = np.zeros((len(poses), 0))
+    found = find.map(np.zeros(len(poses)), poses, none, none[0])
+    return table[found[:, 0].astype(np.int64)], found[:, 1:]
 
 
 class _Shortest(AbstractPath):
