@@ -6,6 +6,7 @@ import functools
 import gc
 import importlib
 import inspect
+import itertools
 import re
 import shlex
 import shutil
@@ -486,10 +487,20 @@ CLAUSES = set(
 
 
 def test_entries_of_parameters_begin_with_a_noun():
-    """``max_bytes : largest file accepted, in bytes``, or a statement after "whether"."""
+    """``max_bytes : largest file accepted, in bytes``, or a statement after "whether".
+
+    Those of functions are in their docstrings, those of fields in ``#:`` comments at the fields.
+    """
     total, clauses = 0, []
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for before, line in itertools.pairwise(text.splitlines()):
+            entry = re.match(r"(?:    (?P<field>\w+: .*  )| +)#: (?:\w+(?:, \w+)+: )?(\w*)", line)
+            if entry and (entry["field"] or not before.lstrip().startswith("#:")):
+                total += 1
+                if entry[2] in CLAUSES:
+                    clauses.append(f"{path.relative_to(SOURCE)}: {line}")
+        for node in ast.walk(ast.parse(text)):
             if not isinstance(node, ast.FunctionDef | ast.ClassDef):
                 continue
             _, _, section = (ast.get_docstring(node) or "").partition("Parameters\n----------\n")

@@ -171,11 +171,23 @@ def test_public_names_exist_and_have_docstrings():
         thing = thing_called(name)
         if name in CONSTANTS:
             continue
-        own = thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__
+        own = thing.__doc__
         assert own, f"{name} has no docstring"
         # what a data class writes by itself is no description
         assert not own.startswith(f"{name}("), f"{name} has no docstring of its own"
         assert len(own.splitlines()[0]) <= 100
+
+
+def test_the_docstring_of_a_public_class_lists_comments_at_fields():
+    """Behind a field, above several, and those of a base class."""
+    lines = inspect.getdoc(noslip.parts.SteeredWheel).splitlines()
+    said = [line for line in lines if line.startswith(("parent :", "radius :", "mass :", "fork"))]
+    assert said == [
+        "parent : body with the axle.",
+        "radius : m and kg; the wheel is a uniform cylinder.",
+        "mass : m and kg; the wheel is a uniform cylinder.",
+        "fork_mass : kg, of what turns with it.",
+    ]
 
 
 def test_public_members_have_docstrings():

@@ -64,18 +64,11 @@ def held(x: ca.SX) -> ca.SX:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LookupTable:
-    """A table in the memory of this process.
+    """A table in the memory of this process."""
 
-    Parameters
-    ----------
-    coefficients : the entries, one behind the other.
-    number : number of the table in this process; operations name it by it.
-    key : key of all that it is made of.
-    """
-
-    coefficients: Array = field(repr=False)
-    number: int
-    key: str
+    coefficients: Array = field(repr=False)  #: the entries, one behind the other
+    number: int  #: number of the table in this process; operations name it by it
+    key: str  #: key of all that it is made of
 
     #: Operation that it is looked up by.
     kind: ClassVar[str]
@@ -134,14 +127,11 @@ class StepTable(LookupTable):
     """Rows with their starts. Made by :func:`step_table`.
 
     `coefficients` are the starts, filled up with ∞ to a power of two, and then the rows.
-
-    Parameters
-    ----------
-    num_rows, num_columns : size of the table.
     """
 
     kind: ClassVar[str] = "row"
 
+    #: num_rows, num_columns: size of the table
     num_rows: int
     num_columns: int
 
@@ -270,14 +260,12 @@ class GridSpline(LookupTable):
     Parameters
     ----------
     coefficients : (m, n) c_ji of (1): a row for each place along y.
-    origin : x₀ and y₀, the first point of the grid.
-    step : spacing of the points along x and along y.
     """
 
     kind: ClassVar[str] = "spline"
 
-    origin: tuple[float, float]
-    step: float
+    origin: tuple[float, float]  #: x₀ and y₀, the first point of the grid
+    step: float  #: spacing of the points along x and along y
 
     @property
     def orders(self) -> tuple[tuple[int, ...], ...]:

@@ -51,46 +51,38 @@ FULL = 0.99
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WheelAudit:
-    """Forces of the ground on a wheel or blade, sampled: the least-norm split and the ranges.
+    """Forces of the ground on a wheel or blade, sampled: the least-norm split and the ranges."""
 
-    Parameters
-    ----------
-    name : name of the contact.
-    body : body that the forces act on.
-    kind : ``wheel``, ``blade``, or ``sliding`` for a tire or an elastic contact that stands for
-        itself; of a blade only the lateral force means anything.
-    load_from : ``row`` (its own normal row), the name of the planar joint whose wrench the wheels
-        carry, ``law`` (of a force that slides), or empty where the load is not known.
-    grip_from : ``row``, the name of the tire that pushes it along the ground, or empty where
-        nothing does, so that it asks for no friction.
-    longitudinal, lateral, normal : (n,) N; NaN where they are not known.
-    demand : (n,) |F_t| / N; infinite where a force has no load.
-    is_held : whether it is held down (``lift = "keep"``): a load below zero presses it on the other
-        side of what it stands on.
-    use : (n,) fraction of the tire's own limit, 1 where it slides; NaN without a limit.
-    slide : (n,) sliding speed of the tire, m/s; NaN where rows hold it.
-    longitudinal_range, lateral_range, normal_range, demand_range : (n, 2) least and largest over
-        the splits that count; NaN where every split has a negative load. The range of the demand
-        combines those of the forces: it is exact where they are shared independently of each
-        other, and otherwise an outer bound.
-    """
-
-    name: str
-    body: str
+    name: str  #: name of the contact
+    body: str  #: body that the forces act on
+    #: ``wheel``, ``blade``, or ``sliding`` for a tire or an elastic contact that stands for itself;
+    #: of a blade only the lateral force means anything
     kind: str
+    #: ``row`` (its own normal row), the name of the planar joint whose wrench the wheels carry,
+    #: ``law`` (of a force that slides), or empty where the load is not known
     load_from: str
+    #: ``row``, the name of the tire that pushes it along the ground, or empty where nothing does,
+    #: so that it asks for no friction
     grip_from: str
+    #: whether it is held down (``lift = "keep"``): a load below zero presses it on the other side
+    #: of what it stands on
     is_held: bool
+    #: longitudinal, lateral, normal: (n,) N; NaN where they are not known
     longitudinal: Array = field(repr=False)
     lateral: Array = field(repr=False)
     normal: Array = field(repr=False)
-    demand: Array = field(repr=False)
+    demand: Array = field(repr=False)  #: (n,) |F_t| / N; infinite where a force has no load
+    #: longitudinal_range, lateral_range, normal_range, demand_range: (n, 2) least and largest over
+    #: the splits that count; NaN where every split has a negative load. The range of the demand
+    #: combines those of the forces: it is exact where they are shared independently of each other,
+    #: and otherwise an outer bound.
     longitudinal_range: Array = field(repr=False)
     lateral_range: Array = field(repr=False)
     normal_range: Array = field(repr=False)
     demand_range: Array = field(repr=False)
+    #: (n,) fraction of the tire's own limit, 1 where it slides; NaN without a limit
     use: Array = field(repr=False)
-    slide: Array = field(repr=False)
+    slide: Array = field(repr=False)  #: (n,) sliding speed of the tire, m/s; NaN where rows hold it
 
     @property
     def has_load(self) -> bool:
@@ -107,54 +99,34 @@ class WheelAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An interval in which a wheel would slip or lift in the least-norm split.
+    """An interval in which a wheel would slip or lift in the least-norm split."""
 
-    Parameters
-    ----------
-    wheel : name of its contact.
-    kind : ``slip``, ``lift``, or ``slide`` of a tire that uses all of its limit.
-    start, end : first and last sample of the interval, s.
-    time : time of the worst sample, s.
-    value : friction demand, load in N, or sliding speed in m/s there.
-    excess : amount: demand less friction coefficient, the pull in N, or the sliding speed.
-    is_certain : whether no split of the forces between the wheels avoids it.
-    """
-
-    wheel: str
-    kind: str
+    wheel: str  #: name of its contact
+    kind: str  #: ``slip``, ``lift``, or ``slide`` of a tire that uses all of its limit
+    #: start, end: first and last sample of the interval, s
     start: float
     end: float
-    time: float
-    value: float
-    excess: float
-    is_certain: bool
+    time: float  #: time of the worst sample, s
+    value: float  #: friction demand, load in N, or sliding speed in m/s there
+    excess: float  #: amount: demand less friction coefficient, the pull in N, or the sliding speed
+    is_certain: bool  #: whether no split of the forces between the wheels avoids it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Audit:
-    """Contact forces, friction demand and verdict of a motion. Made by :func:`audit`.
+    """Contact forces, friction demand and verdict of a motion. Made by :func:`audit`."""
 
-    Parameters
-    ----------
-    model : name of the model.
-    t : (n,) times, s.
-    friction : coefficient of the ground, or None if it was not given.
-    wheels : every wheel and blade; also ``audit["wheel1"]``.
-    required : (n,) friction coefficient below which no split of the forces holds every wheel whose
-        load is known; NaN without any.
-    unsupported : moments that planar joints hold and wheels cannot.
-    notes : remarks on what was left out.
-    contact : law of the contacts of the run. By ``coulomb`` it says what happened: `use` of a wheel
-        is the fraction of its own friction, `slide` how fast it slid.
-    """
-
-    model: str
-    t: Array = field(repr=False)
-    friction: float | None
-    wheels: tuple[WheelAudit, ...]
+    model: str  #: name of the model
+    t: Array = field(repr=False)  #: (n,) times, s
+    friction: float | None  #: coefficient of the ground, or None if it was not given
+    wheels: tuple[WheelAudit, ...]  #: every wheel and blade; also ``audit["wheel1"]``
+    #: (n,) friction coefficient below which no split of the forces holds every wheel whose load is
+    #: known; NaN without any
     required: Array = field(repr=False)
-    unsupported: tuple[Unsupported, ...]
-    notes: tuple[str, ...]
+    unsupported: tuple[Unsupported, ...]  #: moments that planar joints hold and wheels cannot
+    notes: tuple[str, ...]  #: remarks on what was left out
+    #: law of the contacts of the run. By ``coulomb`` it says what happened: `use` of a wheel is the
+    #: fraction of its own friction, `slide` how fast it slid.
     contact: str = "ideal"
 
     def __getitem__(self, name: str) -> WheelAudit:
@@ -634,23 +606,17 @@ class AuditBatch(VariantResults):
     """Contact forces, friction demand and verdict at many states. Made by :func:`audit_batch`.
 
     ``batch[k]`` is the :class:`Audit` of one state, with a single sample.
-
-    Parameters
-    ----------
-    wheels : every wheel and blade, with one sample for each state; also ``batch.wheel("wheel1")``.
-    friction : (n,) coefficient of the ground, nan if it was not given.
-    required : (n,) coefficient below which no split of the forces holds every wheel.
-    verdicts : (n,) as :attr:`Audit.verdict`.
-    time : s.
     """
 
+    #: every wheel and blade, with one sample for each state; also ``batch.wheel("wheel1")``
     wheels: tuple[WheelAudit, ...] = field(repr=False)
-    friction: Array = field(repr=False)
+    friction: Array = field(repr=False)  #: (n,) coefficient of the ground, nan if it was not given
+    #: (n,) coefficient below which no split of the forces holds every wheel
     required: Array = field(repr=False)
-    verdicts: NDArray[np.str_] = field(repr=False)
+    verdicts: NDArray[np.str_] = field(repr=False)  #: (n,) as :attr:`Audit.verdict`
     unsupported: tuple[Unsupported, ...] = field(repr=False)
     notes: tuple[str, ...]
-    time: float
+    time: float  #: s
 
     def wheel(self, name: str) -> WheelAudit:
         """The wheel or blade of that name."""

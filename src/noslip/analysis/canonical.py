@@ -30,23 +30,16 @@ _AGREE = 1e-10
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CanonicalForm:
-    """The matrices of (1), with names. Made by :func:`canonical_form`.
+    """The matrices of (1), with names. Made by :func:`canonical_form`."""
 
-    Parameters
-    ----------
-    coordinates : (n,) q.
-    inputs : (nu,) force inputs u, with f = F u.
-    M, C1, K0, K2 : (n, n).
-    F : (n, nu).
-    """
-
-    coordinates: tuple[Quantity, ...]
-    inputs: tuple[Quantity, ...]
+    coordinates: tuple[Quantity, ...]  #: (n,) q
+    inputs: tuple[Quantity, ...]  #: (nu,) force inputs u, with f = F u
+    #: M, C1, K0, K2: (n, n)
     M: Array
     C1: Array
     K0: Array
     K2: Array
-    F: Array
+    F: Array  #: (n, nu)
 
     def eigenvalues(self, speed: float, gravity: float) -> np.ndarray:
         """(2n,) λ with det(λ² M + λ v C₁ + g K₀ + v² K₂) = 0, those that grow fastest first."""

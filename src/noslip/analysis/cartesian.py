@@ -33,28 +33,22 @@ SINGULAR = 1e8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CartesianModel:
-    """The Cartesian model at a state.
+    """The Cartesian model at a state."""
 
-    Parameters
-    ----------
-    components : components of the twist, in order: ``vx vy vz`` in m/s and ``wx wy wz`` in rad/s.
-    jacobian, jacobian_rate_term : J and J̇ η.
-    mass : M_x.
-    velocity_terms, gravity, force : V_x, G_x, F_x of the inputs given.
-    velocity, acceleration : v_n and v̇_n.
-    condition : condition number of J in SI units.
-    """
-
+    #: components of the twist, in order: ``vx vy vz`` in m/s and ``wx wy wz`` in rad/s
     components: tuple[str, ...]
+    #: jacobian, jacobian_rate_term: J and J̇ η
     jacobian: Array
     jacobian_rate_term: Array
-    mass: Array
+    mass: Array  #: M_x
+    #: velocity_terms, gravity, force: V_x, G_x, F_x of the inputs given
     velocity_terms: Array
     gravity: Array
     force: Array
+    #: velocity, acceleration: v_n and v̇_n
     velocity: Array
     acceleration: Array
-    condition: float
+    condition: float  #: condition number of J in SI units
 
 
 def cartesian_model(

@@ -29,32 +29,21 @@ from noslip.simulation import AbstractInputLaw, Start
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EigenvalueSweep:
-    """Eigenvalues against a value that is changed. Made by :func:`sweep_eigenvalues`.
-
-    Parameters
-    ----------
-    name, unit : name and unit of the quantity that is changed.
-    values : (n,).
-    states : names of the states that the eigenvalues belong to.
-    eigenvalues : (n, nx) 1/s, at each value those that grow fastest first.
-    growing : (n,) whether a small motion grows.
-    limits : values at which that changes.
-    eigenvectors : (n, nx, nx) a column for each eigenvalue; empty where they are not known.
-    groups : coordinate that each state counts to in a mode.
-    named_modes : names that the model gives to modes.
-    """
+    """Eigenvalues against a value that is changed. Made by :func:`sweep_eigenvalues`."""
 
     model: str
+    #: name, unit: name and unit of the quantity that is changed
     name: str
     unit: str
-    values: Array
-    states: tuple[str, ...]
-    eigenvalues: NDArray[np.complex128]
-    growing: np.ndarray
-    limits: tuple[float, ...]
+    values: Array  #: (n,)
+    states: tuple[str, ...]  #: names of the states that the eigenvalues belong to
+    eigenvalues: NDArray[np.complex128]  #: (n, nx) 1/s, at each value those that grow fastest first
+    growing: np.ndarray  #: (n,) whether a small motion grows
+    limits: tuple[float, ...]  #: values at which that changes
+    #: (n, nx, nx) a column for each eigenvalue; empty where they are not known
     eigenvectors: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)), repr=False)
-    groups: tuple[str, ...] = ()
-    named_modes: tuple[NamedMode, ...] = ()
+    groups: tuple[str, ...] = ()  #: coordinate that each state counts to in a mode
+    named_modes: tuple[NamedMode, ...] = ()  #: names that the model gives to modes
 
     @property
     def modes(self) -> tuple[SweptMode, ...]:

@@ -45,44 +45,34 @@ from noslip.simulation import (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Instant:
-    """A state with its accelerations, mass matrix, energies and reactions.
+    """A state with its accelerations, mass matrix, energies and reactions."""
 
-    Parameters
-    ----------
-    coordinates, speeds : the state, by name.
-    coordinate_rates, coordinate_accelerations : q̇ and q̈ by name.
-    accelerations : v̇ of all tree speeds by name.
-    independent_speeds : names the reduced equations are written in.
-    mass_matrix : reduced mass matrix SᵀMS, in that order.
-    velocity_terms : reduced bias Sᵀ(c + M(Ṡη + ṡ)).
-    multipliers : λ by row, N or N·m, acting on the mechanism.
-    reactions : multipliers by contact, loop, motion or row and by part; for contacts also the force
-        on the body in world axes (``x``, ``y``, ``z``) and the contact point.
-    joint_reactions : force on the child of each joint in world axes, moment about the joint's
-        point, and that point; NaN where they are not known.
-    units : units of coordinates, speeds (independent ones too), multipliers and outputs, by name.
-    outputs : expressions that were asked for, by name.
-    notes : quantities that are not known, with the reason.
-    """
-
+    #: coordinates, speeds: the state, by name
     coordinates: dict[str, float]
     speeds: dict[str, float]
+    #: coordinate_rates, coordinate_accelerations: q̇ and q̈ by name
     coordinate_rates: dict[str, float]
     coordinate_accelerations: dict[str, float]
-    accelerations: dict[str, float]
-    independent_speeds: tuple[str, ...]
-    mass_matrix: Array
-    velocity_terms: Array
+    accelerations: dict[str, float]  #: v̇ of all tree speeds by name
+    independent_speeds: tuple[str, ...]  #: names the reduced equations are written in
+    mass_matrix: Array  #: reduced mass matrix SᵀMS, in that order
+    velocity_terms: Array  #: reduced bias Sᵀ(c + M(Ṡη + ṡ))
     kinetic_energy: float
     potential_energy: float
-    multipliers: dict[str, float]
+    multipliers: dict[str, float]  #: λ by row, N or N·m, acting on the mechanism
+    #: multipliers by contact, loop, motion or row and by part; for contacts also the force on the
+    #: body in world axes (``x``, ``y``, ``z``) and the contact point
     reactions: dict[str, dict[str, float]]
+    #: force on the child of each joint in world axes, moment about the joint's point, and that
+    #: point; NaN where they are not known
     joint_reactions: dict[str, dict[str, float]]
     speed_residual: float
     position_residual: float
+    #: units of coordinates, speeds (independent ones too), multipliers and outputs, by name
     units: dict[str, str]
+    #: expressions that were asked for, by name
     outputs: dict[str, float] = dataclasses.field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: quantities that are not known, with the reason
 
     def text(self) -> str:
         """The instant for people, one table a quantity, each number with its unit."""
@@ -125,41 +115,34 @@ class InstantBatch(VariantResults):
 
     Made by :func:`evaluate_batch`. Names are those of :class:`Instant`, with an array of one number
     for each variant where that has a number; ``batch[k]`` is the :class:`Instant` of a variant.
-
-    Parameters
-    ----------
-    independent_speeds : names the reduced equations are written in.
-    coordinates, speeds, coordinate_rates, coordinate_accelerations, accelerations, multipliers,
-        outputs : name → (n,).
-    mass_matrix, velocity_terms : (n, nf, nf) and (n, nf); nan where `others` has the variant.
-    kinetic_energy, potential_energy, speed_residual, position_residual : (n,).
-    reactions, joint_reactions : owner → part → (n,).
-    is_evaluated : (n,) false where the work was cancelled.
-    others : variants in other independent speeds, in which the motion is determined there.
-    units : units of all columns, by name.
-    notes : quantities that are not known, with the reason.
     """
 
-    independent_speeds: tuple[str, ...]
+    independent_speeds: tuple[str, ...]  #: names the reduced equations are written in
+    #: coordinates, speeds, coordinate_rates, coordinate_accelerations, accelerations, multipliers,
+    #: outputs: name → (n,)
     coordinates: dict[str, Array] = field(repr=False)
     speeds: dict[str, Array] = field(repr=False)
     coordinate_rates: dict[str, Array] = field(repr=False)
     coordinate_accelerations: dict[str, Array] = field(repr=False)
     accelerations: dict[str, Array] = field(repr=False)
+    #: mass_matrix, velocity_terms: (n, nf, nf) and (n, nf); nan where `others` has the variant
     mass_matrix: Array = field(repr=False)
     velocity_terms: Array = field(repr=False)
+    #: kinetic_energy, potential_energy, speed_residual, position_residual: (n,)
     kinetic_energy: Array = field(repr=False)
     potential_energy: Array = field(repr=False)
     multipliers: dict[str, Array] = field(repr=False)
+    #: reactions, joint_reactions: owner → part → (n,)
     reactions: dict[str, dict[str, Array]] = field(repr=False)
     joint_reactions: dict[str, dict[str, Array]] = field(repr=False)
     speed_residual: Array = field(repr=False)
     position_residual: Array = field(repr=False)
     outputs: dict[str, Array] = field(repr=False)
-    is_evaluated: NDArray[np.bool_] = field(repr=False)
+    is_evaluated: NDArray[np.bool_] = field(repr=False)  #: (n,) false where the work was cancelled
+    #: variants in other independent speeds, in which the motion is determined there
     others: dict[int, Instant] = field(repr=False)
-    units: dict[str, str] = field(repr=False)
-    notes: tuple[str, ...]
+    units: dict[str, str] = field(repr=False)  #: units of all columns, by name
+    notes: tuple[str, ...]  #: quantities that are not known, with the reason
 
     def __getitem__(self, k: int) -> Instant:
         """The state of one variant."""

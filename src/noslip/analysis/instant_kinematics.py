@@ -43,54 +43,39 @@ from noslip.simulation import (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BodyMotion:
-    """Motion of a body's frame in the world.
+    """Motion of a body's frame in the world."""
 
-    Parameters
-    ----------
-    rotation, position : R_WB (3, 3) and p_WB (3,), m.
-    angular_velocity, velocity : rad/s and m/s, of the body's origin.
-    angular_acceleration, acceleration : rad/s² and m/s².
-    """
-
+    #: rotation, position: R_WB (3, 3) and p_WB (3,), m
     rotation: Array
     position: Array
+    #: angular_velocity, velocity: rad/s and m/s, of the body's origin
     angular_velocity: Array
     velocity: Array
+    #: angular_acceleration, acceleration: rad/s² and m/s²
     angular_acceleration: Array
     acceleration: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InverseKinematics:
-    """Speeds that give a frame its prescribed motion.
+    """Speeds that give a frame its prescribed motion."""
 
-    Parameters
-    ----------
-    speeds, accelerations : all tree speeds and their rates by name, passive joints included.
-    residual : (k,) part of the velocity asked for that no admissible motion has, by component.
-    acceleration_residual : (k,) the same of the acceleration.
-    """
-
+    #: speeds, accelerations: all tree speeds and their rates by name, passive joints included
     speeds: dict[str, float]
     accelerations: dict[str, float]
+    #: (k,) part of the velocity asked for that no admissible motion has, by component
     residual: Array
-    acceleration_residual: Array
+    acceleration_residual: Array  #: (k,) the same of the acceleration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InverseDynamics:
-    """Inputs that produce the prescribed accelerations.
+    """Inputs that produce the prescribed accelerations."""
 
-    Parameters
-    ----------
-    inputs : force inputs by name.
-    unreachable : (nf,) generalized force on the independent speeds that no inputs can supply.
-    independent_speeds : names of these speeds.
-    """
-
-    inputs: dict[str, float]
+    inputs: dict[str, float]  #: force inputs by name
+    #: (nf,) generalized force on the independent speeds that no inputs can supply
     unreachable: Array
-    independent_speeds: tuple[str, ...]
+    independent_speeds: tuple[str, ...]  #: names of these speeds
 
 
 def direct_kinematics(
@@ -411,22 +396,16 @@ class InverseDynamicsBatch(VariantResults):
     """Inputs that produce prescribed accelerations. Made by :func:`inverse_dynamics_batch`.
 
     ``batch[k]`` is the :class:`InverseDynamics` of a variant.
-
-    Parameters
-    ----------
-    inputs : force input → (n,).
-    unreachable : (n, nf) generalized force on the independent speeds that no inputs can supply; nan
-        where `others` has the variant.
-    independent_speeds : names of these speeds.
-    others : variants in other independent speeds, in which the motion is determined there.
-    units : units of the inputs.
     """
 
-    inputs: dict[str, Array] = field(repr=False)
+    inputs: dict[str, Array] = field(repr=False)  #: force input → (n,)
+    #: (n, nf) generalized force on the independent speeds that no inputs can supply; nan where
+    #: `others` has the variant
     unreachable: Array = field(repr=False)
-    independent_speeds: tuple[str, ...]
+    independent_speeds: tuple[str, ...]  #: names of these speeds
+    #: variants in other independent speeds, in which the motion is determined there
     others: dict[int, InverseDynamics] = field(repr=False)
-    units: dict[str, str] = field(repr=False)
+    units: dict[str, str] = field(repr=False)  #: units of the inputs
 
     def __getitem__(self, k: int) -> InverseDynamics:
         """The inputs of one variant."""

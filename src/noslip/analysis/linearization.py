@@ -91,20 +91,12 @@ StateInputs = Mapping[str, float | str | ca.Function] | AbstractInputLaw
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Feedback:
-    """Inputs of a system as functions of its state. Made by :func:`feedback`.
+    """Inputs of a system as functions of its state. Made by :func:`feedback`."""
 
-    Parameters
-    ----------
-    values : (t, q, η, z) → inputs and ż.
-    slopes : (t, q, η, z) → ∂(inputs, ż)/∂q, ∂(inputs, ż)/∂η and ∂(inputs, ż)/∂z.
-    start : (nz,) z.
-    states : names of z.
-    """
-
-    values: ca.Function
-    slopes: ca.Function
-    start: Array
-    states: tuple[Quantity, ...]
+    values: ca.Function  #: (t, q, η, z) → inputs and ż
+    slopes: ca.Function  #: (t, q, η, z) → ∂(inputs, ż)/∂q, ∂(inputs, ż)/∂η and ∂(inputs, ż)/∂z
+    start: Array  #: (nz,) z
+    states: tuple[Quantity, ...]  #: names of z
 
     def inputs_at(self, t: float, q: Array, eta: Array) -> Array:
         """[u; w; ẇ] at a state."""
@@ -211,49 +203,38 @@ MAGNIFIED = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Linearization:
-    """(1) and (4) about a steady motion, with names and units. Made by :func:`linearize`.
-
-    Parameters
-    ----------
-    coordinates, speeds : states x by name: independent coordinates z, then speeds ζ.
-    law_states : last states in x: those of a feedback law.
-    inputs : names of u: force inputs, speed inputs and their rates.
-    dependent : coordinates that follow from z by the holonomic rows.
-    ignored : coordinates that nothing depends on.
-    A, B : (n, n) and (n, nu).
-    mass, damping, stiffness, forcing : M (nf, nf), D (nf, nf), K T (nf, nz) and F (nf, nu) of (1),
-        with damping for everything that is proportional to speeds.
-    coordinate_map : (len(dependent), nz), dependent coordinates from z.
-    values : coordinates and speeds of the steady motion, by name.
-    residual : the largest rate that should vanish.
-    eigenvalues : (n,) of A, those that grow fastest first.
-    eigenvectors : (n, n), a column for each.
-    named_modes : names that the model gives to modes.
-    turning : angles that turn steadily, and with them the axes of other states → rate, rad/s; what
-        swings at f Hz in these axes, in the world swings at f ± rate/2π.
-    contacts : state in which contacts that may slip are taken, ``rolls`` or ``off``, by name.
-    """
+    """(1) and (4) about a steady motion, with names and units. Made by :func:`linearize`."""
 
     model: str
+    #: coordinates, speeds: states x by name: independent coordinates z, then speeds ζ
     coordinates: tuple[Quantity, ...]
     speeds: tuple[Quantity, ...]
-    inputs: tuple[Quantity, ...]
-    dependent: tuple[Quantity, ...]
-    ignored: tuple[Quantity, ...]
+    inputs: tuple[Quantity, ...]  #: names of u: force inputs, speed inputs and their rates
+    dependent: tuple[Quantity, ...]  #: coordinates that follow from z by the holonomic rows
+    ignored: tuple[Quantity, ...]  #: coordinates that nothing depends on
+    #: A, B: (n, n) and (n, nu)
     A: Array = field(repr=False)
     B: Array = field(repr=False)
+    #: mass, damping, stiffness, forcing: M (nf, nf), D (nf, nf), K T (nf, nz) and F (nf, nu) of
+    #: (1), with damping for everything that is proportional to speeds
     mass: Array = field(repr=False)
     damping: Array = field(repr=False)
     stiffness: Array = field(repr=False)
     forcing: Array = field(repr=False)
-    coordinate_map: Array = field(repr=False)
+    coordinate_map: Array = field(repr=False)  #: (len(dependent), nz), dependent coordinates from z
+    #: coordinates and speeds of the steady motion, by name
     values: dict[str, float] = field(repr=False)
-    residual: float
+    residual: float  #: the largest rate that should vanish
+    #: (n,) of A, those that grow fastest first
     eigenvalues: NDArray[np.complex128] = field(repr=False)
-    eigenvectors: np.ndarray = field(repr=False)
-    law_states: tuple[Quantity, ...] = ()
+    eigenvectors: np.ndarray = field(repr=False)  #: (n, n), a column for each
+    law_states: tuple[Quantity, ...] = ()  #: last states in x: those of a feedback law
+    #: names that the model gives to modes
     named_modes: tuple[NamedMode, ...] = field(default=(), repr=False)
+    #: angles that turn steadily, and with them the axes of other states → rate, rad/s; what swings
+    #: at f Hz in these axes, in the world swings at f ± rate/2π
     turning: dict[str, float] = field(default_factory=dict)
+    #: state in which contacts that may slip are taken, ``rolls`` or ``off``, by name
     contacts: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -338,29 +319,22 @@ class Linearization:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinearizationBatch(VariantResults):
-    """Small motions of many variants about steady motions. Made by :func:`linearize_batch`.
+    """Small motions of many variants about steady motions. Made by :func:`linearize_batch`."""
 
-    Parameters
-    ----------
-    states : names of x: independent coordinates, then speeds, with units.
-    inputs : names of u.
-    eigenvalues : (n, nx) 1/s, of each variant those that grow fastest first; nan where the motion
-        is not steady.
-    residual : (n,) the largest rate that should vanish.
-    is_steady : (n,) whether it does; false too where `messages` has the variant.
-    A, B : (n, nx, nx) and (n, nx, nu) of ẋ = A x + B δu, or empty.
-    others : variant → its x, where the independent speeds or angles of `states` are singular.
-    messages : variant → why it is not known whether its motion is steady.
-    """
-
-    states: tuple[Quantity, ...]
-    inputs: tuple[Quantity, ...]
+    states: tuple[Quantity, ...]  #: names of x: independent coordinates, then speeds, with units
+    inputs: tuple[Quantity, ...]  #: names of u
+    #: (n, nx) 1/s, of each variant those that grow fastest first; nan where the motion is not
+    #: steady
     eigenvalues: NDArray[np.complex128] = field(repr=False)
-    residual: Array = field(repr=False)
+    residual: Array = field(repr=False)  #: (n,) the largest rate that should vanish
+    #: (n,) whether it does; false too where `messages` has the variant
     is_steady: np.ndarray = field(repr=False)
+    #: A, B: (n, nx, nx) and (n, nx, nu) of ẋ = A x + B δu, or empty
     A: Array = field(repr=False)
     B: Array = field(repr=False)
+    #: variant → its x, where the independent speeds or angles of `states` are singular
     others: dict[int, tuple[Quantity, ...]] = field(repr=False)
+    #: variant → why it is not known whether its motion is steady
     messages: dict[int, str] = field(repr=False)
 
     @property

@@ -109,30 +109,20 @@ class _TurnedAxes(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LocalCoordinates:
-    """A chart: the equations of a system in c and ζ. Made by :func:`local_coordinates_at`.
+    """A chart: the equations of a system in c and ζ. Made by :func:`local_coordinates_at`."""
 
-    Parameters
-    ----------
-    coordinates : (nv + nz,) c, the states of forces last.
-    coordinate_rates : names of ċ where they differ from tree speeds, with their place: the rates
-        of angles.
-    speeds : (nf,) ζ.
-    values : (t, c, ζ, ζ̇, inputs, parameters) → r, ċ, g, v, η, ∂r/∂ζ̇.
-    derivatives : the same arguments → ∂(r, ċ, g, v, η)/∂c, ∂(r, ċ, g, v, η)/∂ζ and
-        ∂(r, ċ, g, v, η)/∂inputs, each as one matrix of stacked rows.
-    placing : c → ∂q/∂c.
-    sizes : numbers of rows of r, ċ, g, v and η.
-    depends_on_time : whether r or ċ changes with time itself.
-    """
-
-    coordinates: tuple[Quantity, ...]
+    coordinates: tuple[Quantity, ...]  #: (nv + nz,) c, the states of forces last
+    #: names of ċ where they differ from tree speeds, with their place: the rates of angles
     coordinate_rates: dict[str, int]
-    speeds: tuple[Quantity, ...]
+    speeds: tuple[Quantity, ...]  #: (nf,) ζ
+    #: (t, c, ζ, ζ̇, inputs, parameters) → r, ċ, g, v, η, ∂r/∂ζ̇
     values: ca.Function = field(repr=False)
+    #: the same arguments → ∂(r, ċ, g, v, η)/∂c, ∂(r, ċ, g, v, η)/∂ζ and ∂(r, ċ, g, v, η)/∂inputs,
+    #: each as one matrix of stacked rows
     derivatives: ca.Function = field(repr=False)
-    placing: ca.Function = field(repr=False)
-    sizes: tuple[int, ...]
-    depends_on_time: bool
+    placing: ca.Function = field(repr=False)  #: c → ∂q/∂c
+    sizes: tuple[int, ...]  #: numbers of rows of r, ċ, g, v and η
+    depends_on_time: bool  #: whether r or ċ changes with time itself
     _turns: tuple[_AngleCoordinates, ...] = field(repr=False)
     _plain: tuple[tuple[int, int], ...] = field(repr=False)
     _turned: _TurnedAxes | None = field(repr=False, default=None)
@@ -756,19 +746,14 @@ def _rates_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LocalState:
-    """A state of a system in local coordinates.
+    """A state of a system in local coordinates."""
 
-    Parameters
-    ----------
-    system, chart : system and coordinates of the state; speeds may be others than asked for, where
-        those do not determine the motion.
-    time : s.
-    c, zeta, inputs, parameters : the numbers that (c, ζ, inputs, parameters) stand for.
-    """
-
+    #: system, chart: system and coordinates of the state; speeds may be others than asked for,
+    #: where those do not determine the motion
     system: System
     chart: LocalCoordinates
-    time: float
+    time: float  #: s
+    #: c, zeta, inputs, parameters: the numbers that (c, ζ, inputs, parameters) stand for
     c: Array
     zeta: Array
     inputs: Array

@@ -47,22 +47,14 @@ NEUTRAL = 1e-7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """A real eigenvalue, or a pair of complex ones.
+    """A real eigenvalue, or a pair of complex ones."""
 
-    Parameters
-    ----------
-    name : name in the literature or, without one, the coordinates that take part.
-    eigenvalue : 1/s; of a pair the one with a positive imaginary part.
-    word : behavior: ``grows``, ``decays`` or ``stays``.
-    shares : state → its part in the motion, the largest 1, in the units of the states.
-    participation : coordinate, with its rate, or speed → its part in the mode, of 1 in all;
-        in no units.
-    """
-
-    name: str
-    eigenvalue: complex
-    word: str
+    name: str  #: name in the literature or, without one, the coordinates that take part
+    eigenvalue: complex  #: 1/s; of a pair the one with a positive imaginary part
+    word: str  #: behavior: ``grows``, ``decays`` or ``stays``
+    #: state → its part in the motion, the largest 1, in the units of the states
     shares: dict[str, float]
+    #: coordinate, with its rate, or speed → its part in the mode, of 1 in all; in no units
     participation: dict[str, float]
 
     @property
@@ -288,17 +280,12 @@ def numbered(names: Sequence[str], kept: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SweptMode:
-    """A mode over the values of a sweep.
+    """A mode over the values of a sweep."""
 
-    Parameters
-    ----------
-    name : name of the mode; empty where no vectors are known.
-    eigenvalues : (n, 1) or (n, 2) 1/s; two where it is a pair at some values.
-    participation : coordinate or speed → its part in the mode, of 1 in all; the mean over values.
-    """
-
-    name: str
+    name: str  #: name of the mode; empty where no vectors are known
+    #: (n, 1) or (n, 2) 1/s; two where it is a pair at some values
     eigenvalues: Complex = field(repr=False)
+    #: coordinate or speed → its part in the mode, of 1 in all; the mean over values
     participation: dict[str, float] = field(repr=False)
 
     @staticmethod

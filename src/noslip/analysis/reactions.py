@@ -61,28 +61,16 @@ from noslip.simulation import Trajectory, choose_bases, with_regular_rows
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reaction:
-    """Force and moment of a joint or a contact on a body, sampled.
+    """Force and moment of a joint or a contact on a body, sampled."""
 
-    Parameters
-    ----------
-    name : name of the joint or contact.
-    kind : ``joint`` or ``contact``.
-    on : the body that the force acts on; the other side gets the opposite.
-    axes : ``world``, ``body`` (of `on`) or ``contact`` (longitudinal, lateral, normal).
-    point : (n, 3) where it acts, in the world, m.
-    force : (n, 3), N.
-    moment : (n, 3), N·m; of contacts about the normal, where a row holds their spin.
-    note : reason why force and moment are NaN; empty if they are known.
-    """
-
-    name: str
-    kind: str
-    on: str
-    axes: str
-    point: Array
-    force: Array
-    moment: Array
-    note: str = ""
+    name: str  #: name of the joint or contact
+    kind: str  #: ``joint`` or ``contact``
+    on: str  #: the body that the force acts on; the other side gets the opposite
+    axes: str  #: ``world``, ``body`` (of `on`) or ``contact`` (longitudinal, lateral, normal)
+    point: Array  #: (n, 3) where it acts, in the world, m
+    force: Array  #: (n, 3), N
+    moment: Array  #: (n, 3), N·m; of contacts about the normal, where a row holds their spin
+    note: str = ""  #: reason why force and moment are NaN; empty if they are known
 
 
 def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[Reaction, ...]:
@@ -115,22 +103,16 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
 
 
 class SampledMotion(NamedTuple):
-    """States along a motion, or of many variants, as forces are computed from them.
+    """States along a motion, or of many variants, as forces are computed from them."""
 
-    Parameters
-    ----------
-    t, q, v, inputs : (n,), (n, nq), (n, nv) and (n, nu).
-    rest : (n, k) auxiliary states and work, behind the independent speeds.
-    values : (np,) parameters, or (n, np).
-    is_one : whether the samples are of one motion, whose largest force is the scale of all.
-    """
-
+    #: t, q, v, inputs: (n,), (n, nq), (n, nv) and (n, nu)
     t: Array
     q: Array
     v: Array
     inputs: Array
-    rest: Array
-    values: Array
+    rest: Array  #: (n, k) auxiliary states and work, behind the independent speeds
+    values: Array  #: (np,) parameters, or (n, np)
+    #: whether the samples are of one motion, whose largest force is the scale of all
     is_one: bool = True
 
     def arguments(self, system: System) -> tuple[Array, Array, Array, Array]:
@@ -329,51 +311,34 @@ def unknown_notes(kin: Kinematics) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SampledGrip:
-    """What a force that slides, such as a tire, takes of its plane, sampled.
+    """What a force that slides, such as a tire, takes of its plane, sampled."""
 
-    Parameters
-    ----------
-    name : name of the force.
-    body : body that it acts on.
-    contact : the contact that holds its wheel up, to whose forces it is added; empty for none.
-    forces : (n, 3) longitudinal, lateral and, by its own law, normal, N; NaN for a load it has not.
-    use : (n,) fraction of its own limit; NaN without one.
-    slide : (n,) sliding speed, m/s.
-    """
-
-    name: str
-    body: str
+    name: str  #: name of the force
+    body: str  #: body that it acts on
+    #: the contact that holds its wheel up, to whose forces it is added; empty for none
     contact: str
+    #: (n, 3) longitudinal, lateral and, by its own law, normal, N; NaN for a load it has not
     forces: Array
-    use: Array
-    slide: Array
+    use: Array  #: (n,) fraction of its own limit; NaN without one
+    slide: Array  #: (n,) sliding speed, m/s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContactForces:
-    """Forces on the bodies along longitudinal, lateral and normal: the family (1).
+    """Forces on the bodies along longitudinal, lateral and normal: the family (1)."""
 
-    Parameters
-    ----------
-    contacts : c contacts, wheels and blades.
-    load_from : contact → what its load is read from: ``row`` (its own normal row) or the name of a
-        planar joint. Contacts whose load is not known are left out.
-    unknown : wheel under a planar joint whose wrench is not known → why.
-    is_valid : (samples,) whether the forces could be computed there; the arrays below have only the
-        n samples where they could.
-    least : (n, c, 3) f₀, N; NaN where a load is not known.
-    family : (n, 3 c, k) D; its columns may depend on each other.
-    unsupported : moments that planar joints hold and wheels cannot.
-    grips : tires and other forces that slide; those of a contact are in `least`.
-    """
-
-    contacts: tuple[AbstractContact, ...]
+    contacts: tuple[AbstractContact, ...]  #: c contacts, wheels and blades
+    #: contact → what its load is read from: ``row`` (its own normal row) or the name of a planar
+    #: joint. Contacts whose load is not known are left out.
     load_from: dict[str, str]
-    unknown: dict[str, str]
+    unknown: dict[str, str]  #: wheel under a planar joint whose wrench is not known → why
+    #: (samples,) whether the forces could be computed there; the arrays below have only the n
+    #: samples where they could
     is_valid: NDArray[np.bool_]
-    least: Array
-    family: Array
-    unsupported: tuple[Unsupported, ...]
+    least: Array  #: (n, c, 3) f₀, N; NaN where a load is not known
+    family: Array  #: (n, 3 c, k) D; its columns may depend on each other
+    unsupported: tuple[Unsupported, ...]  #: moments that planar joints hold and wheels cannot
+    #: tires and other forces that slide; those of a contact are in `least`
     grips: tuple[SampledGrip, ...] = ()
 
 
@@ -579,46 +544,29 @@ _CASTER = "a contact with longitudinal = false and lateral = false"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Unsupported:
-    """A moment that a planar joint holds and the wheels under it cannot.
+    """A moment that a planar joint holds and the wheels under it cannot."""
 
-    Parameters
-    ----------
-    joint : the planar joint.
-    wheels : the contacts that stand on its plane.
-    about : the axis of the moment, in words.
-    fix : addition to the model that determines the load.
-    moment : (n,) N·m; zero where the wheels hold all of it.
-    """
-
-    joint: str
-    wheels: tuple[str, ...]
-    about: str
-    fix: str
-    moment: Array
+    joint: str  #: the planar joint
+    wheels: tuple[str, ...]  #: the contacts that stand on its plane
+    about: str  #: the axis of the moment, in words
+    fix: str  #: addition to the model that determines the load
+    moment: Array  #: (n,) N·m; zero where the wheels hold all of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WheelSupport:
-    """The wheels that stand under one planar joint.
+    """The wheels that stand under one planar joint."""
 
-    Parameters
-    ----------
-    joint : name of the joint.
-    wheels : names of the m contacts.
-    frames : (n, m, 4, 3) contact points, longitudinal, lateral and normal directions, in the world.
-    point, force, moment : (n, 3) wrench of the joint on its child, in world axes.
-    length : length of the model, to compare moments with forces, m.
-    is_one_motion : whether the largest load of all samples is the scale of each.
-    """
-
-    joint: str
-    wheels: tuple[str, ...]
+    joint: str  #: name of the joint
+    wheels: tuple[str, ...]  #: names of the m contacts
+    #: (n, m, 4, 3) contact points, longitudinal, lateral and normal directions, in the world
     frames: Array
+    #: point, force, moment: (n, 3) wrench of the joint on its child, in world axes
     point: Array
     force: Array
     moment: Array
-    length: float
-    is_one_motion: bool = True
+    length: float  #: length of the model, to compare moments with forces, m
+    is_one_motion: bool = True  #: whether the largest load of all samples is the scale of each
 
     @property
     def _middle(self) -> Array:

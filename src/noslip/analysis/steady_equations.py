@@ -54,30 +54,21 @@ PARAMETER, INPUT, VALUE = "parameter", "input", "value"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SteadyTask:
-    """Steady motions that are asked for, and the value that is varied. Made by :meth:`read`.
+    """Steady motions that are asked for, and the value that is varied. Made by :meth:`read`."""
 
-    Parameters
-    ----------
-    system : compiled system, rows independent at these parameters.
-    given : values that all of them have.
-    name, unit, kind, place : the varied value, and its place among parameters or inputs.
-    find : places of force inputs to be found.
-    inputs, parameters : (nu,) and (np,) the other values.
-    guess : values or start to look near first.
-    time : s, at which moving constraints are taken.
-    """
-
-    system: System
-    given: Mapping[str, float]
+    system: System  #: compiled system, rows independent at these parameters
+    given: Mapping[str, float]  #: values that all of them have
+    #: name, unit, kind, place: the varied value, and its place among parameters or inputs
     name: str
     unit: str
     kind: str
     place: int
-    find: tuple[str, ...]
+    find: tuple[str, ...]  #: places of force inputs to be found
+    #: inputs, parameters: (nu,) and (np,) the other values
     inputs: Array
     parameters: Array
-    guess: Mapping[str, float] | Start | None
-    time: float
+    guess: Mapping[str, float] | Start | None  #: values or start to look near first
+    time: float  #: s, at which moving constraints are taken
 
     #: Whether small motions are told by multipliers.
     is_map = False

@@ -92,31 +92,24 @@ BLOCK = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SteadyMotion:
-    """A steady motion. Made by :func:`steady`.
-
-    Parameters
-    ----------
-    start : a consistent state on it, for :func:`noslip.simulate` and :func:`noslip.linearize`.
-    values : coordinates that matter, their constant values, by name; then speeds that stay. Of a
-        body that circles on curved ground ``ball.turned_x`` and so on are places in axes that turn
-        with the first angle of the body about the axis of the ground.
-    rates : rates of the ignored coordinates, by name, at the start.
-    inputs : values that keep it, those that were found among them.
-    units : units of all of these, by name; a rate has that of its coordinate over s.
-    residual : largest part of (1) to (4) that is left.
-    family : number of parameters of the family of steady motions around it; 0 if it is the only one
-        near that has the given values.
-    contacts : state in which contacts that may slip are taken, ``rolls`` or ``off``, by name.
-    """
+    """A steady motion. Made by :func:`steady`."""
 
     model: str
+    #: a consistent state on it, for :func:`noslip.simulate` and :func:`noslip.linearize`
     start: Start
+    #: coordinates that matter, their constant values, by name; then speeds that stay. Of a body
+    #: that circles on curved ground ``ball.turned_x`` and so on are places in axes that turn with
+    #: the first angle of the body about the axis of the ground.
     values: dict[str, float]
-    rates: dict[str, float]
-    inputs: dict[str, float]
+    rates: dict[str, float]  #: rates of the ignored coordinates, by name, at the start
+    inputs: dict[str, float]  #: values that keep it, those that were found among them
+    #: units of all of these, by name; a rate has that of its coordinate over s
     units: dict[str, str]
-    residual: float
+    residual: float  #: largest part of (1) to (4) that is left
+    #: number of parameters of the family of steady motions around it; 0 if it is the only one near
+    #: that has the given values
     family: int
+    #: state in which contacts that may slip are taken, ``rolls`` or ``off``, by name
     contacts: dict[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -178,37 +171,29 @@ class SteadyBatch(VariantResults):
 
     Names are those of :class:`SteadyMotion`, with an array of one number for each variant where
     that has a number; ``batch[k]`` is the :class:`SteadyMotion` of a variant.
-
-    Parameters
-    ----------
-    is_found : (n,) whether a steady motion was found; the numbers of others are nan.
-    messages : variant → why none was found.
-    values, rates, inputs : name → (n,); nan where it is no value of a variant, as a speed that is
-        independent for others alone.
-    q, v, eta, states : (n, …) a consistent state on each motion, states of forces last.
-    units : units of all of these, by name.
-    position_residual : (n,) largest holonomic row that is left.
-    residual : (n,) largest condition that is left.
-    family : (n,) parameters of the family around each motion; −1 where none was found.
-    contacts : contact states, as of a single one.
-    time : s, of the states.
     """
 
+    #: (n,) whether a steady motion was found; the numbers of others are nan
     is_found: NDArray[np.bool_] = field(repr=False)
-    messages: dict[int, str] = field(repr=False)
+    messages: dict[int, str] = field(repr=False)  #: variant → why none was found
+    #: values, rates, inputs: name → (n,); nan where it is no value of a variant, as a speed that is
+    #: independent for others alone
     values: dict[str, Array] = field(repr=False)
     rates: dict[str, Array] = field(repr=False)
     inputs: dict[str, Array] = field(repr=False)
+    #: q, v, eta, states: (n, …) a consistent state on each motion, states of forces last
     q: Array = field(repr=False)
     v: Array = field(repr=False)
     eta: Array = field(repr=False)
     states: Array = field(repr=False)
-    units: dict[str, str] = field(repr=False)
-    position_residual: Array = field(repr=False)
-    residual: Array = field(repr=False)
+    units: dict[str, str] = field(repr=False)  #: units of all of these, by name
+    position_residual: Array = field(repr=False)  #: (n,) largest holonomic row that is left
+    residual: Array = field(repr=False)  #: (n,) largest condition that is left
+    #: (n,) parameters of the family around each motion; −1 where none was found
     family: NDArray[np.int64] = field(repr=False)
+    #: contact states, as of a single one
     contacts: dict[str, str] = field(default_factory=dict, repr=False)
-    time: float
+    time: float  #: s, of the states
 
     def __getitem__(self, k: int) -> SteadyMotion:
         """The steady motion of one variant."""
@@ -378,20 +363,13 @@ def steady_batch(
 
 
 class _Task(NamedTuple):
-    """What is searched for, of all variants alike.
+    """What is searched for, of all variants alike."""
 
-    Parameters
-    ----------
-    guess : start of the search.
-    searched : places of the inputs to be found.
-    time : s.
-    is_single : whether it is a single call, for which nothing is compiled; for a batch everything
-        is, however small, so that its bits do not depend on how many variants there are.
-    """
-
-    guess: Mapping[str, float] | Start | None
-    searched: tuple[int, ...]
-    time: float
+    guess: Mapping[str, float] | Start | None  #: start of the search
+    searched: tuple[int, ...]  #: places of the inputs to be found
+    time: float  #: s
+    #: whether it is a single call, for which nothing is compiled; for a batch everything is,
+    #: however small, so that its bits do not depend on how many variants there are
     is_single: bool
 
     def values(self, variants: Variants, block: range) -> dict[str, Array]:
@@ -846,22 +824,15 @@ class _Points(NamedTuple):
 
 
 class _At(NamedTuple):
-    """(1) to (4) at n points, and what they are made of.
+    """(1) to (4) at n points, and what they are made of."""
 
-    Parameters
-    ----------
-    F : (n, m) the conditions, accelerations by the mass matrix there.
-    J : (n, m, k) ∂F/∂y at a fixed mass matrix; at a solution that of F itself.
-    allowed : (n, m) what may be left of them by (5).
-    r, inverse : the equations of motion at ζ̇ = 0, and M⁻¹.
-    cdot, g, v, eta : (n, …) what a chart gives.
-    """
-
-    F: Array
-    J: Array
-    allowed: Array
+    F: Array  #: (n, m) the conditions, accelerations by the mass matrix there
+    J: Array  #: (n, m, k) ∂F/∂y at a fixed mass matrix; at a solution that of F itself
+    allowed: Array  #: (n, m) what may be left of them by (5)
+    #: r, inverse: the equations of motion at ζ̇ = 0, and M⁻¹
     r: Array
     inverse: Array
+    #: cdot, g, v, eta: (n, …) what a chart gives
     cdot: Array
     g: Array
     v: Array
@@ -912,7 +883,7 @@ class _Search:
         self._wanted = find_wanted(system, self.chart, _firsts(first.state))
         moving = {n: x for n, x in _firsts(values).items() if not _is_place(system, n)}
         places = zip(moving, find_wanted(system, self.chart, moving), strict=True)
-        #: of given and guessed speeds
+        #: columns of given and guessed speeds
         self._moving = {name: w for name, w in places if w.is_speed}
         self._missed = _missed_conditions(system, self.chart, self._relevant, given)
         self._num_c, self._num_z = len(self.chart.coordinates), len(self.chart.speeds)

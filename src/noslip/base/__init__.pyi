@@ -54,7 +54,6 @@ from .families import (
     format_called as format_called,
     format_of as format_of,
     known_formats as known_formats,
-    listed_suffixes as listed_suffixes,
     write_file as write_file,
 )
 from .progress import (
@@ -63,6 +62,7 @@ from .progress import (
     repeat as repeat,
 )
 from .public import (
+    field_texts as field_texts,
     lend as lend,
 )
 from .files import (

@@ -126,28 +126,20 @@ _STEPS = {
 
 
 class Expected(NamedTuple):
-    """What an argument may be.
+    """What an argument may be."""
 
-    Parameters
-    ----------
-    text : text of the message after "expected".
-    fits : whether a value is such a one.
-    example : example of one, as it is written; empty if there is none.
-    within : function that finds the faulty entry, as text with the value, and what it should be.
-    stands : whether a value can stand for one, as a Fraction or an array without axes for a number;
-        `fits` where it is left out.
-    is_plain : whether it is a whole number, a truth value or a function, or holds those alone; of
-        others, functions have better words for what is wrong.
-    exact : classes whose own instances always fit.
-    """
-
-    text: str
-    fits: Callable[[Any], bool]
-    example: str = ""
+    text: str  #: text of the message after "expected"
+    fits: Callable[[Any], bool]  #: whether a value is such a one
+    example: str = ""  #: example of one, as it is written; empty if there is none
+    #: function that finds the faulty entry, as text with the value, and what it should be
     within: Callable[[Any], tuple[str, Any, Expected] | None] | None = None
+    #: whether a value can stand for one, as a Fraction or an array without axes for a number;
+    #: `fits` where it is left out
     stands: Callable[[Any], bool] | None = None
+    #: whether it is a whole number, a truth value or a function, or holds those alone; of others,
+    #: functions have better words for what is wrong
     is_plain: bool = False
-    exact: tuple[type, ...] = ()
+    exact: tuple[type, ...] = ()  #: classes whose own instances always fit
 
     def admits(self, value: Any) -> bool:
         """Whether a value can stand for one, or for none at all."""
@@ -293,25 +285,16 @@ def _calling_module(frame: types.FrameType | None) -> str:
 
 
 class _Signature(NamedTuple):
-    """What the arguments of a function may be, by name; of None nothing is known.
+    """What the arguments of a function may be, by name; of None nothing is known."""
 
-    Parameters
-    ----------
-    known : expected values by name.
-    places : names of arguments that may be given by their place.
-    rest : further ones, ``*more``.
-    is_open : whether it takes names that are not in `known`.
-    tuples : names of tuples; those of objects are compared and hashed.
-    judges : tests of a value by name: of plain arguments and of the others whether it can stand for
-        one, and of all, None, whether it is one; EARLY, of all but the first where one of them is a
-        path: what is refused writes nothing.
-    """
-
-    known: dict[str, Expected | None]
-    places: list[str]
-    rest: Expected | None
-    is_open: bool
-    tuples: frozenset[str]
+    known: dict[str, Expected | None]  #: expected values by name
+    places: list[str]  #: names of arguments that may be given by their place
+    rest: Expected | None  #: further ones, ``*more``
+    is_open: bool  #: whether it takes names that are not in `known`
+    tuples: frozenset[str]  #: names of tuples; those of objects are compared and hashed
+    #: tests of a value by name: of plain arguments and of the others whether it can stand for one,
+    #: and of all, None, whether it is one; EARLY, of all but the first where one of them is a path:
+    #: what is refused writes nothing
     judges: dict[bool | str | None, dict[str, Callable[[Any], bool]]]
 
     def in_tuples(

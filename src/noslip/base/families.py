@@ -409,6 +409,13 @@ class AbstractFormat(Member, abc.ABC):
         """Whether it reads, or writes."""
         return getattr(cls, verb) is not getattr(AbstractFormat, verb)
 
+    @classmethod
+    def listed_suffixes(cls, verb: Verb) -> str:
+        """Suffixes of a family's files that can be read or written, as ".nc, .csv or .txt"."""
+        able = (member for member in members_of(cls, installed=True) if member.can(verb))
+        *others, last = dict.fromkeys(suffix for member in able for suffix in member.suffixes)
+        return f"{', '.join(others)} or {last}" if others else last
+
 
 F = TypeVar("F", bound=AbstractFormat)
 
@@ -456,15 +463,8 @@ def format_of(base: type[F], path: str | os.PathLike[str], verb: Verb) -> F:
     raise base.error(
         f"{base.holds} cannot be {_PARTICIPLE[verb]} {what}",
         str(target),
-        f"let the name of the file end in {listed_suffixes(base, verb)}; {IF_YOUR_OWN}",
+        f"let the name of the file end in {base.listed_suffixes(verb)}; {IF_YOUR_OWN}",
     )
-
-
-def listed_suffixes(base: type[AbstractFormat], verb: Verb) -> str:
-    """Suffixes of the files that can be read or written, as ".nc, .csv or .txt"."""
-    able = (cls for cls in members_of(base, installed=True) if cls.can(verb))
-    *others, last = dict.fromkeys(suffix for cls in able for suffix in cls.suffixes)
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 def check_folder(path: str | os.PathLike[str], error: type[NoslipError]) -> Path:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,8 +58,71 @@ def hand_out(module: str, name: str) -> Any:
         # parts of models are judged by build(), all their faults at once
         is_part = isinstance(found, type) and found.__module__.startswith(f"{ROOT}.model")
         found = checked(found, module, _public_class, only_failures=is_part)
+        if isinstance(found, type) and isinstance(found.__doc__, str):
+            setattr(found, "__doc__", _Doc(found.__doc__))  # noqa: B010
     setattr(sys.modules[module], name, found)
     return found
+
+
+class _Doc:
+    """Docstring of a public class, with its fields as *Parameters* once somebody reads it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __get__(self, _: None, cls: type) -> str:
+        head, mark, rest = inspect.cleandoc(self.text).partition("Parameters\n----------\n")
+        entries = (f"{name} : {text}." for name, text in field_texts(cls).items())
+        listed = "".join(f"{textwrap.fill(e, 100, subsequent_indent='    ')}\n" for e in entries)
+        if not (listed or mark):
+            return head
+        return f"{head.rstrip()}\n\nParameters\n----------\n{listed}{rest}".rstrip()
+
+
+def field_texts(cls: type) -> dict[str, str]:
+    """Field of a class and of its bases → the ``#:`` comment behind or above it in the source.
+
+    One above several fields names them: ``#: x, y: coordinates, m``.
+    """
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        found |= _texts_of_module(base.__module__).get(base.__qualname__, {})
+    return found
+
+
+@functools.cache
+def _texts_of_module(module: str) -> dict[str, dict[str, str]]:
+    """Class → field → its comment, of all classes at the top of a module; none without source."""
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except (KeyError, OSError, TypeError):
+        return {}
+    lines = source.splitlines()
+    found: dict[str, dict[str, str]] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef):
+            texts = found.setdefault(node.name, {})
+            for field in node.body:
+                if not isinstance(field, ast.AnnAssign) or "ClassVar" in ast.dump(field.annotation):
+                    continue
+                if isinstance(field.target, ast.Name):
+                    texts |= _texts_at(field, field.target.id, lines)
+    return found
+
+
+def _texts_at(field: ast.AnnAssign, name: str, lines: list[str]) -> dict[str, str]:
+    """Texts of the comment at a field, and of those that it names too."""
+    first = field.lineno - 1
+    while first and lines[first - 1].lstrip().startswith("#:"):
+        first -= 1
+    above = " ".join(line.strip()[2:].strip() for line in lines[first : field.lineno - 1])
+    # columns count bytes
+    behind = lines[(field.end_lineno or 0) - 1].encode()[field.end_col_offset :].decode()
+    text = (above or behind.partition("#:")[2].strip()).removesuffix(".")
+    several = re.match(r"(\w+(?:, \w+)+): (.*)", text)
+    if several and name in several[1].split(", "):
+        return dict.fromkeys(several[1].split(", "), several[2])
+    return {name: text} if text else {}
 
 
 def _public_class(name: str, is_imported: bool) -> Any:

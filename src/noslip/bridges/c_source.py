@@ -112,28 +112,18 @@ def enumerators(prefix: str, quantities: Iterable[Quantity]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CSource:
-    """A system as C. Made by :func:`c_source`.
+    """A system as C. Made by :func:`c_source`."""
 
-    Parameters
-    ----------
-    prefix : prefix of all names.
-    cover : choices of independent speeds, in the order of their numbers.
-    single : whether numbers are of single precision.
-    start : state at the start, and its time.
-    start_basis : number of the basis that it is in.
-    laws : a controller's law in each basis; none without a controller.
-    parameters : (np,) values of `PREFIX_nominal`.
-    own_sine : whether sine and cosine are functions of the code itself.
-    """
-
-    prefix: str
-    cover: BasisCover
-    single: bool
-    start: Start
-    start_basis: int
+    prefix: str  #: prefix of all names
+    cover: BasisCover  #: choices of independent speeds, in the order of their numbers
+    single: bool  #: whether numbers are of single precision
+    start: Start  #: state at the start, and its time
+    start_basis: int  #: number of the basis that it is in
+    #: a controller's law in each basis; none without a controller
     laws: tuple[InputGenerator, ...] = ()
+    #: (np,) values of `PREFIX_nominal`
     parameters: Array = field(default_factory=lambda: np.zeros(0))
-    own_sine: bool = False
+    own_sine: bool = False  #: whether sine and cosine are functions of the code itself
     _programs: list[Program] = field(default_factory=list, repr=False)
 
     @property
@@ -782,21 +772,15 @@ def c_code(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CCode(AbstractSystemFormat):
-    """A self-contained file of C99 and its header.
+    """A self-contained file of C99 and its header."""
 
-    Parameters
-    ----------
-    precision : ``double`` or ``single``.
-    prefix : prefix of all names; made of the model's name by default.
-    controller : input law that becomes a controller step, such as `noslip.controllers.Tracking`.
-    start : values of the state that the code starts with; the model's scenario by default.
-    own_sine : whether the code brings its own sine and cosine instead of calling libm's.
-    """
-
-    precision: str = "double"
-    prefix: str = ""
+    precision: str = "double"  #: ``double`` or ``single``
+    prefix: str = ""  #: prefix of all names; made of the model's name by default
+    #: input law that becomes a controller step, such as `noslip.controllers.Tracking`
     controller: AbstractInputLaw | None = None
+    #: values of the state that the code starts with; the model's scenario by default
     start: dict[str, float] | None = None
+    #: whether the code brings its own sine and cosine instead of calling libm's
     own_sine: bool = False
 
     word = "c"

@@ -223,14 +223,9 @@ def _word_of(thing: Any, path: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CasadiFile(AbstractSystemFormat):
-    """A serialized CasADi function; see `System.casadi_function`.
+    """A serialized CasADi function; see `System.casadi_function`."""
 
-    Parameters
-    ----------
-    outputs : names of its outputs, separated by commas.
-    """
-
-    outputs: str = "rates,speeds,measures"
+    outputs: str = "rates,speeds,measures"  #: names of its outputs, separated by commas
 
     word = "casadi"
     name = "a CasADi function"
@@ -352,16 +347,10 @@ def _pyarrow(where: str) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WasmModule(AbstractSystemFormat):
-    """A module that runs the model's scenario in a browser or in Node.
+    """A module that runs the model's scenario in a browser or in Node."""
 
-    Parameters
-    ----------
-    duration : s; the scenario's own by default.
-    tolerance : tolerance of the integration.
-    """
-
-    duration: float = 0.0
-    tolerance: float = 1e-9
+    duration: float = 0.0  #: s; the scenario's own by default
+    tolerance: float = 1e-9  #: tolerance of the integration
 
     word = "wasm"
     name = "a module of WebAssembly"

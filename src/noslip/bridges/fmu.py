@@ -60,27 +60,19 @@ _PLATFORMS = {"Linux": ("linux", ".so"), "Darwin": ("darwin", ".dylib")}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FmuVariable:
-    """A variable of an FMU.
+    """A variable of an FMU."""
 
-    Parameters
-    ----------
-    name, unit, description : texts for people.
-    reference : value reference.
-    causality, variability : words of the standard.
-    start : value at the start; None where it is calculated.
-    derivative : value reference of the state that this is the derivative of.
-    is_whole : whether it is an integer.
-    """
-
+    #: name, unit, description: texts for people
     name: str
-    reference: int
+    reference: int  #: value reference
+    #: causality, variability: words of the standard
     causality: str
     variability: str = "continuous"
     unit: str = "1"
     description: str = ""
-    start: float | None = None
-    derivative: int | None = None
-    is_whole: bool = False
+    start: float | None = None  #: value at the start; None where it is calculated
+    derivative: int | None = None  #: value reference of the state that this is the derivative of
+    is_whole: bool = False  #: whether it is an integer
 
     @property
     def initial(self) -> str | None:
@@ -92,27 +84,19 @@ class FmuVariable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fmu(AbstractSystemFormat):
-    """A functional mock-up unit.
+    """A functional mock-up unit."""
 
-    Parameters
-    ----------
-    version : 3 or 2.
-    step : s, longest internal step of co-simulation, by the classical Runge–Kutta method.
-    tolerance : largest local error of two steps, of 1 + the size of a state; steps are shortened to
-        it.
-    binary : whether to compile it for this computer, if it has a C compiler.
-    identifier : name of its library and prefix of its functions; made of the model's name by
-        default.
-    start : values of the state that it starts with; the model's scenario by default.
-    own_sine : whether the code brings its own sine and cosine instead of calling libm's.
-    """
-
-    version: int = 3
+    version: int = 3  #: 3 or 2
+    #: s, longest internal step of co-simulation, by the classical Runge–Kutta method
     step: float = 1e-3
+    #: largest local error of two steps, of 1 + the size of a state; steps are shortened to it
     tolerance: float = 1e-8
-    binary: bool = True
+    binary: bool = True  #: whether to compile it for this computer, if it has a C compiler
+    #: name of its library and prefix of its functions; made of the model's name by default
     identifier: str = ""
+    #: values of the state that it starts with; the model's scenario by default
     start: dict[str, float] | None = None
+    #: whether the code brings its own sine and cosine instead of calling libm's
     own_sine: bool = False
 
     word = "fmu"

@@ -84,23 +84,15 @@ class Pose(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Geometry:
-    """A primitive or mesh on a link.
+    """A primitive or mesh on a link."""
 
-    Parameters
-    ----------
-    kind : ``box`` (edges), ``cylinder`` and ``capsule`` (radius, length along z), ``sphere``
-        (radius), ``ellipsoid`` (half axes), ``mesh`` (factors of its size).
-    size : size of it, m.
-    pose : pose in the link.
-    color : color as ``#rrggbb``; empty where none is given.
-    file : name of a mesh.
-    """
-
+    #: ``box`` (edges), ``cylinder`` and ``capsule`` (radius, length along z), ``sphere`` (radius),
+    #: ``ellipsoid`` (half axes), ``mesh`` (factors of its size)
     kind: str
-    size: tuple[float, ...]
-    pose: Pose = Pose()
-    color: str = ""
-    file: str = ""
+    size: tuple[float, ...]  #: size of it, m
+    pose: Pose = Pose()  #: pose in the link
+    color: str = ""  #: color as ``#rrggbb``; empty where none is given
+    file: str = ""  #: name of a mesh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,38 +118,31 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkJoint:
-    """A joint of a description.
-
-    Parameters
-    ----------
-    kind : ``fixed``, ``revolute``, ``prismatic``, ``planar``, ``spherical`` or ``free``.
-    pose : pose of the child in the parent, at zero.
-    anchor : point of the child that the joint turns about, in the child, m.
-    axis : unit vector, in the child.
-    damping, friction, stiffness, rest : coefficients of the joint, in SI units.
-    armature : inertia of the motor's rotor as the joint feels it.
-    lower, upper, effort, velocity : limits of the joint; infinite where there are none.
-    mimic : the joint it follows, empty for none, and the coefficients of the polynomial of that
-        joint's coordinate which its own coordinate is, the constant first.
-    """
+    """A joint of a description."""
 
     name: str
     where: str
-    kind: str
+    kind: str  #: ``fixed``, ``revolute``, ``prismatic``, ``planar``, ``spherical`` or ``free``
     parent: str
     child: str
-    pose: Pose = Pose()
+    pose: Pose = Pose()  #: pose of the child in the parent, at zero
+    #: point of the child that the joint turns about, in the child, m
     anchor: Array = field(default_factory=lambda: np.zeros(3))
+    #: unit vector, in the child
     axis: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    #: damping, friction, stiffness, rest: coefficients of the joint, in SI units
     damping: float = 0.0
     friction: float = 0.0
     stiffness: float = 0.0
     rest: float = 0.0
-    armature: float = 0.0
+    armature: float = 0.0  #: inertia of the motor's rotor as the joint feels it
+    #: lower, upper, effort, velocity: limits of the joint; infinite where there are none
     lower: float = -math.inf
     upper: float = math.inf
     effort: float = math.inf
     velocity: float = math.inf
+    #: the joint it follows, empty for none, and the coefficients of the polynomial of that joint's
+    #: coordinate which its own coordinate is, the constant first
     mimic: tuple[str, tuple[float, ...]] | None = None
 
     def following(self, mimic: tuple[str, tuple[float, ...]]) -> LinkJoint:
@@ -185,31 +170,27 @@ class LinkLoop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undercarriage:
-    """Wheels of a robot, and what drives them.
+    """Wheels of a robot, and what drives them."""
 
-    Parameters
-    ----------
-    wheels : links that roll without slipping, each with its radius in m, or None to find it from
-        the link's geometry.
-    casters : links of casters: a wheel, or a fork that carries one; they roll and are not driven.
-        A link without a joint that moves it is a ball that slides, and constrains nothing.
-    slides : wheels that roll forward and may slide sideways, as all but one of several steered
-        wheels must; the angle by which one does is defined as ``LINK.slip_angle``.
-    rollers : wheels with rollers around their rim, each with the angle from its axle to the axis of
-        the roller on the ground, rad: π/2 for an omni wheel, ±π/4 for a mecanum one.
-    driven : joints with a motor; by default those that the file names as actuated, or else all
-        with one degree of freedom that are not part of a caster, locked, or mimic.
-    locked : joints that are held at a coordinate, rad or m.
-    base : carrier of the root: ``fixed`` (default without wheels), ``planar`` (default with wheels:
-        it stays level, on wheels that touch the plane z = 0) or ``free``.
-    """
-
+    #: links that roll without slipping, each with its radius in m, or None to find it from the
+    #: link's geometry
     wheels: Mapping[str, float | None] = field(default_factory=dict)
+    #: links of casters: a wheel, or a fork that carries one; they roll and are not driven. A link
+    #: without a joint that moves it is a ball that slides, and constrains nothing.
     casters: Mapping[str, float | None] = field(default_factory=dict)
+    #: wheels that roll forward and may slide sideways, as all but one of several steered wheels
+    #: must; the angle by which one does is defined as ``LINK.slip_angle``
     slides: tuple[str, ...] = ()
+    #: wheels with rollers around their rim, each with the angle from its axle to the axis of the
+    #: roller on the ground, rad: π/2 for an omni wheel, ±π/4 for a mecanum one
     rollers: Mapping[str, float] = field(default_factory=dict)
+    #: joints with a motor; by default those that the file names as actuated, or else all with one
+    #: degree of freedom that are not part of a caster, locked, or mimic
     driven: tuple[str, ...] | None = None
+    #: joints that are held at a coordinate, rad or m
     locked: Mapping[str, float] = field(default_factory=dict)
+    #: carrier of the root: ``fixed`` (default without wheels), ``planar`` (default with wheels: it
+    #: stays level, on wheels that touch the plane z = 0) or ``free``
     base: str = ""
 
 

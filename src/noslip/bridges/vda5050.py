@@ -370,24 +370,15 @@ class _Factsheet(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderLeg:
-    """A path from one stop to the next.
+    """A path from one stop to the next."""
 
-    Parameters
-    ----------
-    path : path to follow, for :func:`noslip.track`.
-    nodes : identifiers of the nodes on it, the first and the last being its ends.
-    maximum_speed : m/s, the least of its edges'; infinite where none is given.
-    is_backward : whether the vehicle drives it backwards.
-    heading : heading of the vehicle at the end of the leg, rad, if the order has one.
-    actions : types of actions at its end.
-    """
-
-    path: AbstractPath
-    nodes: tuple[str, ...]
-    maximum_speed: float = math.inf
-    is_backward: bool = False
+    path: AbstractPath  #: path to follow, for :func:`noslip.track`
+    nodes: tuple[str, ...]  #: identifiers of the nodes on it, the first and the last being its ends
+    maximum_speed: float = math.inf  #: m/s, the least of its edges'; infinite where none is given
+    is_backward: bool = False  #: whether the vehicle drives it backwards
+    #: heading of the vehicle at the end of the leg, rad, if the order has one
     heading: float | None = None
-    actions: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()  #: types of actions at its end
 
     @property
     def headings(self) -> tuple[float, float]:
@@ -399,18 +390,11 @@ class OrderLeg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Legs of an order, one after the other. Made by :func:`read_order`.
+    """Legs of an order, one after the other. Made by :func:`read_order`."""
 
-    Parameters
-    ----------
-    name : name of the order.
-    legs : legs in the order in which they are driven.
-    notes : remarks on what the legs do not carry.
-    """
-
-    name: str
-    legs: tuple[OrderLeg, ...]
-    notes: tuple[str, ...]
+    name: str  #: name of the order
+    legs: tuple[OrderLeg, ...]  #: legs in the order in which they are driven
+    notes: tuple[str, ...]  #: remarks on what the legs do not carry
 
 
 def read_order(path: str | os.PathLike[str]) -> Order:

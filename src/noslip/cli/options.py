@@ -136,28 +136,19 @@ class EstimatorTexts(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantWords:
-    """Options of a plant that differs from the model that the controller knows.
+    """Options of a plant that differs from the model that the controller knows."""
 
-    Parameters
-    ----------
-    values : NAME=VALUE of parameters and start values.
-    model : name or file of another model with the same joints.
-    gravity : X,Y,Z.
-    forces, disturbances : tables of forces, and NAME=EXPRESSION of inputs that are no actuators.
-    sensors, actuators : texts of signals.
-    estimator : estimator between sensors and controller.
-    seed : seed of noise.
-    """
-
-    values: tuple[str, ...]
-    model: str
-    gravity: str
+    values: tuple[str, ...]  #: NAME=VALUE of parameters and start values
+    model: str  #: name or file of another model with the same joints
+    gravity: str  #: X,Y,Z
+    #: forces, disturbances: tables of forces, and NAME=EXPRESSION of inputs that are no actuators
     forces: tuple[str, ...]
     disturbances: tuple[str, ...]
+    #: sensors, actuators: texts of signals
     sensors: tuple[str, ...]
     actuators: tuple[str, ...]
-    estimator: EstimatorTexts
-    seed: int
+    estimator: EstimatorTexts  #: estimator between sensors and controller
+    seed: int  #: seed of noise
 
     @property
     def is_empty(self) -> bool:

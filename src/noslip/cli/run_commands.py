@@ -89,26 +89,16 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """Options of a run's folder and of what is printed.
+    """Options of a run's folder and of what is printed."""
 
-    Parameters
-    ----------
-    folder : folder to make, or None for the next free one in ``runs/``.
-    force : whether an earlier run there is replaced.
-    plots : whether the figures are drawn; None where Matplotlib is installed.
-    report : whether the report is written; None where there are plots and what else a report needs.
-    formats : formats of the trajectory.
-    as_json : whether the output is for programs.
-    audit : whether the friction that the ground must provide is printed.
-    """
-
-    folder: Path | None
-    force: bool
-    plots: bool | None
+    folder: Path | None  #: folder to make, or None for the next free one in ``runs/``
+    force: bool  #: whether an earlier run there is replaced
+    plots: bool | None  #: whether the figures are drawn; None where Matplotlib is installed
+    #: whether the report is written; None where there are plots and what else a report needs
     report: bool | None
-    formats: tuple[str, ...]
-    as_json: bool
-    audit: bool = True
+    formats: tuple[str, ...]  #: formats of the trajectory
+    as_json: bool  #: whether the output is for programs
+    audit: bool = True  #: whether the friction that the ground must provide is printed
 
     def target(self, name: str) -> Path:
         """The folder to make, after checking that it may be made."""

@@ -90,20 +90,12 @@ class CurveEquations(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Knot:
-    """A point of a curve.
+    """A point of a curve."""
 
-    Parameters
-    ----------
-    y : (k,) unknowns.
-    tangent : (k,) of scaled unknowns, of unit length.
-    basis : (m, k − 1) Q.
-    slopes : (m, k) J of scaled unknowns.
-    """
-
-    y: Array
-    tangent: Array = field(repr=False)
-    basis: Array = field(repr=False)
-    slopes: Array = field(repr=False)
+    y: Array  #: (k,) unknowns
+    tangent: Array = field(repr=False)  #: (k,) of scaled unknowns, of unit length
+    basis: Array = field(repr=False)  #: (m, k − 1) Q
+    slopes: Array = field(repr=False)  #: (m, k) J of scaled unknowns
 
     def determinant(self, basis: Array) -> float:
         """(3), with Q of another point."""
@@ -113,21 +105,14 @@ class Knot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArcLimits:
-    """How far a curve is followed, and in what steps.
+    """How far a curve is followed, and in what steps."""
 
-    Parameters
-    ----------
-    low, high : range of the varied value.
-    longest : step at most, of scaled unknowns.
-    most : points at most.
-    cancel : a ``threading.Event``.
-    """
-
+    #: low, high: range of the varied value
     low: float
     high: float
-    longest: float
-    most: int
-    cancel: Any = None
+    longest: float  #: step at most, of scaled unknowns
+    most: int  #: points at most
+    cancel: Any = None  #: a ``threading.Event``
 
 
 class SolutionCurve:

@@ -105,29 +105,21 @@ STEP, MOST = 0.02, 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SpecialPoint:
-    """A point of a branch at which the motions around it, or their stability, change.
+    """A point of a branch at which the motions around it, or their stability, change."""
 
-    Parameters
-    ----------
-    kind : ``"fold"``, ``"branch point"``, ``"Hopf point"`` (periodic motions begin),
-        ``"period doubling"``, ``"torus"``, or ``"stability limit"``, where an eigenvalue is zero
-        and no other branch crosses.
-    name, unit, value : the varied value.
-    curve : number of the curve it is on.
-    frequency : rad/s of the small motions at a Hopf point; of a torus the angle of its multipliers,
-        rad.
-    motion : the motion there.
-    eigenvalues : 1/s, or multipliers, at the point.
-    """
-
+    #: ``"fold"``, ``"branch point"``, ``"Hopf point"`` (periodic motions begin), ``"period
+    #: doubling"``, ``"torus"``, or ``"stability limit"``, where an eigenvalue is zero and no other
+    #: branch crosses
     kind: str
+    #: name, unit, value: the varied value
     name: str
     unit: str
     value: float
-    curve: int
+    curve: int  #: number of the curve it is on
+    #: rad/s of the small motions at a Hopf point; of a torus the angle of its multipliers, rad
     frequency: float
-    motion: Motion = field(repr=False)
-    eigenvalues: NDArray[np.complex128] = field(repr=False)
+    motion: Motion = field(repr=False)  #: the motion there
+    eigenvalues: NDArray[np.complex128] = field(repr=False)  #: 1/s, or multipliers, at the point
 
     def text(self) -> str:
         """The point in a line."""
@@ -157,36 +149,27 @@ class Branch:
     """A family of motions with one parameter. Made by :func:`branch`.
 
     ``branch[k]`` is the motion at point k.
-
-    Parameters
-    ----------
-    name, unit : the varied value.
-    values : (n,) its values.
-    columns : name → (n,): coordinates that matter, speeds and inputs that were found; not what is
-        varied.
-    units : name → unit, of the columns.
-    eigenvalues : (n, nx) of small motions, 1/s, those that grow fastest first; nan where a motion
-        has fewer.
-    is_stable : (n,) whether no small motion grows.
-    curve : (n,) number of the curve that a point is on: 0, and from 1 on those that cross it.
-    special : points at which motions or stability change, curve by curve, in their order.
-    ends : reasons why each curve ends at its first and at its last point.
-    evaluations : number of evaluations of the equations and derivatives; runs if they repeat.
-    of : ``"steady motions"``, or ``"periodic motions"``, whose eigenvalues are Floquet multipliers.
     """
 
     model: str
+    #: name, unit: the varied value
     name: str
     unit: str
-    values: Array = field(repr=False)
+    values: Array = field(repr=False)  #: (n,) its values
+    #: name → (n,): coordinates that matter, speeds and inputs that were found; not what is varied
     columns: dict[str, Array] = field(repr=False)
-    units: dict[str, str] = field(repr=False)
+    units: dict[str, str] = field(repr=False)  #: name → unit, of the columns
+    #: (n, nx) of small motions, 1/s, those that grow fastest first; nan where a motion has fewer
     eigenvalues: NDArray[np.complex128] = field(repr=False)
-    is_stable: NDArray[np.bool_] = field(repr=False)
+    is_stable: NDArray[np.bool_] = field(repr=False)  #: (n,) whether no small motion grows
+    #: (n,) number of the curve that a point is on: 0, and from 1 on those that cross it
     curve: NDArray[np.int64] = field(repr=False)
+    #: points at which motions or stability change, curve by curve, in their order
     special: tuple[SpecialPoint, ...]
+    #: reasons why each curve ends at its first and at its last point
     ends: tuple[tuple[str, str], ...]
-    evaluations: int
+    evaluations: int  #: number of evaluations of the equations and derivatives; runs if they repeat
+    #: ``"steady motions"``, or ``"periodic motions"``, whose eigenvalues are Floquet multipliers
     of: str
     _motions: Callable[[int], Motion] = field(repr=False)
 

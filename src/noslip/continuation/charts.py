@@ -27,25 +27,20 @@ COUNT, MOST = 61, 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StabilityChart:
-    """Stability of steady motions over two values. Made by :func:`stability_chart`.
-
-    Parameters
-    ----------
-    names, units : two varied values.
-    x, y : (nx,) and (ny,) their values.
-    growth : (ny, nx) largest real part of the eigenvalues but those that are zero everywhere, 1/s;
-        nan where there is no steady motion.
-    frequency : (ny, nx) imaginary part of that eigenvalue, rad/s.
-    is_stable : (ny, nx) mask of motions of which no small disturbance grows.
-    """
+    """Stability of steady motions over two values. Made by :func:`stability_chart`."""
 
     model: str
+    #: names, units: two varied values
     names: tuple[str, str]
     units: tuple[str, str]
+    #: x, y: (nx,) and (ny,) their values
     x: Array = field(repr=False)
     y: Array = field(repr=False)
+    #: (ny, nx) largest real part of the eigenvalues but those that are zero everywhere, 1/s; nan
+    #: where there is no steady motion
     growth: Array = field(repr=False)
-    frequency: Array = field(repr=False)
+    frequency: Array = field(repr=False)  #: (ny, nx) imaginary part of that eigenvalue, rad/s
+    #: (ny, nx) mask of motions of which no small disturbance grows
     is_stable: NDArray[np.bool_] = field(repr=False)
 
     def text(self) -> str:

@@ -29,23 +29,14 @@ SPANS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LyapunovExponents:
-    """Lyapunov exponents of a motion. Made by :func:`lyapunov_exponents`.
-
-    Parameters
-    ----------
-    values : (k,) exponents, 1/s, the largest first.
-    deviations : (k,) standard errors of the mean, over batches of spans.
-    times : (n,) ends of the spans, s.
-    history : (n, k) exponents up to these times.
-    states : names of the coordinates that matter and the speeds.
-    """
+    """Lyapunov exponents of a motion. Made by :func:`lyapunov_exponents`."""
 
     model: str
-    values: Array
-    deviations: Array
-    times: Array = field(repr=False)
-    history: Array = field(repr=False)
-    states: tuple[str, ...] = ()
+    values: Array  #: (k,) exponents, 1/s, the largest first
+    deviations: Array  #: (k,) standard errors of the mean, over batches of spans
+    times: Array = field(repr=False)  #: (n,) ends of the spans, s
+    history: Array = field(repr=False)  #: (n, k) exponents up to these times
+    states: tuple[str, ...] = ()  #: names of the coordinates that matter and the speeds
 
     @property
     def dimension(self) -> float:

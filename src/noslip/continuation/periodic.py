@@ -46,29 +46,20 @@ PERIOD = "period"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PeriodicMotion:
-    """A motion that repeats, up to what is ignored. Made by :func:`periodic`.
-
-    Parameters
-    ----------
-    start : a state on it, for :func:`noslip.simulate` and :func:`noslip.simulate_sensitivities`.
-    period : s.
-    values : coordinates that matter and speeds at the start, by name.
-    displacement : change in a period of coordinates that are ignored, and whole turns of angles.
-    units : name → unit, of all of these.
-    multipliers : Floquet multipliers, the largest first; one is 1 if nothing depends on time.
-    residual : largest difference between its end and its start.
-    family : number of parameters of the family of such motions around it.
-    """
+    """A motion that repeats, up to what is ignored. Made by :func:`periodic`."""
 
     model: str
+    #: a state on it, for :func:`noslip.simulate` and :func:`noslip.simulate_sensitivities`
     start: Start
-    period: float
-    values: dict[str, float]
+    period: float  #: s
+    values: dict[str, float]  #: coordinates that matter and speeds at the start, by name
+    #: change in a period of coordinates that are ignored, and whole turns of angles
     displacement: dict[str, float]
-    units: dict[str, str]
+    units: dict[str, str]  #: name → unit, of all of these
+    #: Floquet multipliers, the largest first; one is 1 if nothing depends on time
     multipliers: NDArray[np.complex128] = field(repr=False)
-    residual: float
-    family: int
+    residual: float  #: largest difference between its end and its start
+    family: int  #: number of parameters of the family of such motions around it
     inputs: dict[str, float] = field(default_factory=dict, repr=False)
 
     @property
@@ -137,28 +128,19 @@ class Shot(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PeriodicTask:
-    """Motions that are asked for, checked.
+    """Motions that are asked for, checked."""
 
-    Parameters
-    ----------
-    system : compiled.
-    given : values at the start.
-    inputs, definitions, parameters : those of :func:`noslip.simulate`.
-    period : s, or an expression of definitions and parameters; a guess if nothing depends on time.
-    is_forced : whether something depends on time, so that the period is known.
-    start_time : s.
-    varied : name of what is varied, if anything.
-    """
-
-    system: System
-    given: Mapping[str, float]
+    system: System  #: compiled
+    given: Mapping[str, float]  #: values at the start
+    #: inputs, definitions, parameters: those of :func:`noslip.simulate`
     inputs: Mapping[str, Any]
     definitions: Mapping[str, Any]
     parameters: Mapping[str, float]
+    #: s, or an expression of definitions and parameters; a guess if nothing depends on time
     period: float | str
-    is_forced: bool
-    start_time: float
-    varied: str = ""
+    is_forced: bool  #: whether something depends on time, so that the period is known
+    start_time: float  #: s
+    varied: str = ""  #: name of what is varied, if anything
     kind: str = ""
 
     def with_value(self, s: float | None) -> PeriodicTask:

@@ -44,24 +44,14 @@ Complex = NDArray[np.complex128]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Found:
-    """A special point between two neighbors of a curve.
+    """A special point between two neighbors of a curve."""
 
-    Parameters
-    ----------
-    kind : name of what happens.
-    after : number of the knot before it.
-    part : fraction of the way to the next one.
-    knot : itself.
-    frequency : rad/s of a Hopf point; the angle of the multipliers of a torus, rad.
-    basis : Q of the knot before it.
-    """
-
-    kind: str
-    after: int
-    part: float
-    knot: Knot = field(repr=False)
-    frequency: float = 0.0
-    basis: Array = field(repr=False)
+    kind: str  #: name of what happens
+    after: int  #: number of the knot before it
+    part: float  #: fraction of the way to the next one
+    knot: Knot = field(repr=False)  #: itself
+    frequency: float = 0.0  #: rad/s of a Hopf point; the angle of the multipliers of a torus, rad
+    basis: Array = field(repr=False)  #: Q of the knot before it
 
 
 class Spectra:

@@ -280,13 +280,9 @@ class FeedForward(AbstractController):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CustomController(AbstractController):
-    """A law of your own: a function of (t, q, v, reference q, reference η) in CasADi symbols.
+    """A law of your own: a function of (t, q, v, reference q, reference η) in CasADi symbols."""
 
-    Parameters
-    ----------
-    law : function that returns one traced expression (or number) for each force input.
-    """
-
+    #: function that returns one traced expression (or number) for each force input
     law: Callable[[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX], Any]
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
@@ -387,21 +383,13 @@ FADE = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tracking(AbstractInputLaw):
-    """A motion, followed under a controller, with limits on the inputs.
+    """A motion, followed under a controller, with limits on the inputs."""
 
-    Parameters
-    ----------
-    motion : motion to follow.
-    controller : the feedback.
-    reference_start : (nq,) reference configuration at the start.
-    limits : input name → largest magnitude.
-    period : s between looks at the state, the inputs held in between; 0 for a continuous law.
-    """
-
-    motion: AbstractMotion
-    controller: AbstractController
-    reference_start: Array
-    limits: dict[str, float]
+    motion: AbstractMotion  #: motion to follow
+    controller: AbstractController  #: the feedback
+    reference_start: Array  #: (nq,) reference configuration at the start
+    limits: dict[str, float]  #: input name → largest magnitude
+    #: s between looks at the state, the inputs held in between; 0 for a continuous law
     period: float = 0.0
 
     def generator(self, system: System) -> InputGenerator:

@@ -83,10 +83,6 @@ class ComputedTorque(AbstractController):
 
     e are the errors of the coordinates whose rates the independent speeds are; each error obeys
     ë + kd ė + kp e = 0 exactly.
-
-    Parameters
-    ----------
-    kp, kd : 1/s² and 1/s; by themselves they let errors decay with 1/2 s, without overshoot.
     """
 
     word = "computed-torque"
@@ -100,6 +96,7 @@ class ComputedTorque(AbstractController):
         except SimulationError:
             return False
 
+    #: kp, kd: 1/s² and 1/s; by themselves they let errors decay with 1/2 s, without overshoot
     kp: PerSecondSquared = 4.0
     kd: PerSecond = 4.0
 
@@ -124,18 +121,14 @@ class ProportionalDerivative(AbstractController):
     For q_r at rest, V = ½ eᵀKp e + ½ q̇ᵀD q̇ obeys V̇ = −q̇ᵀKd q̇ ≤ 0 where gravity is compensated.
     Columns are ``lyapunov`` and ``lyapunov_rate``, V̇ = q̇ᵀ(Kp e + Q + B u) with all forces as they
     act, the plant's own and limits included.
-
-    Parameters
-    ----------
-    kp, kd : gains by independent speed, N·m/rad and N·m·s/rad (N/m and N·s/m for sliding joints).
-    gravity : whether the generalized gravity forces are added.
     """
 
     word = "pd"
 
+    #: kp, kd: gains by independent speed, N·m/rad and N·m·s/rad (N/m and N·s/m for sliding joints)
     kp: tuple[float, ...]
     kd: tuple[float, ...]
-    gravity: bool = False
+    gravity: bool = False  #: whether the generalized gravity forces are added
 
     def __post_init__(self) -> None:
         check_gains(self, "kp", "kd")
@@ -209,20 +202,16 @@ class CartesianTracking(AbstractController):
     of the turn θ that is left, which has the same equation where θ is small; all three ``wx wy wz``
     are needed for it, or the one that is normal to a plane of motion. Where J is singular, as for
     an arm stretched out, there is no such η̇ and the run stops.
-
-    Parameters
-    ----------
-    body, point : the frame: a body, and the frame's origin in its axes, m.
-    components : components of the velocity, as many as degrees of freedom: ``vx vy vz``, ``wx wy
-        wz``.
-    kp, kd : 1/s² and 1/s.
     """
 
     word = "cartesian"
 
+    #: body, point: the frame: a body, and the frame's origin in its axes, m
     body: str
     point: Point = ZERO
+    #: components of the velocity, as many as degrees of freedom: ``vx vy vz``, ``wx wy wz``
     components: tuple[str, ...]
+    #: kp, kd: 1/s² and 1/s
     kp: PerSecondSquared = 4.0
     kd: PerSecond = 4.0
 
@@ -318,10 +307,6 @@ class AccelerationResolved(AbstractController):
     wanted accelerations only. An error across then decays only through turning, for a point ahead
     of the axle; on the axle it stays, behind it it grows. Prescribe the position of a point ahead
     of the axle alone, whose heading then follows, or use :class:`PoseTracking`.
-
-    Parameters
-    ----------
-    kp, kd : 1/s² and 1/s.
     """
 
     word = "acceleration-resolved"
@@ -331,6 +316,7 @@ class AccelerationResolved(AbstractController):
         """For a motion of as many coordinates as degrees of freedom, not for the pose on a path."""
         return False
 
+    #: kp, kd: 1/s² and 1/s
     kp: PerSecondSquared = 4.0
     kd: PerSecond = 4.0
 
@@ -421,28 +407,19 @@ class AdaptiveTracking(AbstractController):
 
     Columns are ``adapted.NAME``, what the controller takes the parameters for, and ``lyapunov``,
     V of (4) with the plant's true values, which never rises in a continuous loop.
-
-    Parameters
-    ----------
-    unknown : parameters that are adapted, which enter linearly: masses, moments of inertia,
-        dampings.
-    rates : Γ, one for each of them, in its unit squared over J.
-    gain : k, 1/s, by which speeds come to their reference.
-    position_gain : λ of (5), 1/s.
-    start : values that are taken at the start; those that the controller knows by default.
-    lower : bounds below which no value goes; 0 by default.
-    pose : law (6) of a vehicle on a path; found for :func:`track`.
     """
 
     word = "adaptive"
 
+    #: parameters that are adapted, which enter linearly: masses, moments of inertia, dampings
     unknown: tuple[str, ...]
-    rates: tuple[float, ...]
-    gain: PerSecond = 4.0
-    position_gain: PerSecond = 2.0
+    rates: tuple[float, ...]  #: Γ, one for each of them, in its unit squared over J
+    gain: PerSecond = 4.0  #: k, 1/s, by which speeds come to their reference
+    position_gain: PerSecond = 2.0  #: λ of (5), 1/s
+    #: values that are taken at the start; those that the controller knows by default
     start: tuple[float, ...] = ()
-    lower: tuple[float, ...] = ()
-    pose: PoseTracking | None = None
+    lower: tuple[float, ...] = ()  #: bounds below which no value goes; 0 by default
+    pose: PoseTracking | None = None  #: law (6) of a vehicle on a path; found for :func:`track`
 
     def __post_init__(self) -> None:
         check_gains(self, "gain", "position_gain", "rates")
@@ -611,15 +588,11 @@ class MotionForce(AbstractController):
 
     Needs more force inputs than degrees of freedom, one for each reaction that is held. Columns are
     ``force_error.ROW``, wanted less true, and those of the other controller.
-
-    Parameters
-    ----------
-    motion : controller of the motion.
-    reactions : row → wanted force in its unit, a number or an expression of t and the state, such
-        as ``{"front_left.longitudinal": "5*sin(t)"}``.
     """
 
-    motion: AbstractController
+    motion: AbstractController  #: controller of the motion
+    #: row → wanted force in its unit, a number or an expression of t and the state, such as
+    #: ``{"front_left.longitudinal": "5*sin(t)"}``
     reactions: Mapping[str, Scalar]
 
     @property

@@ -117,20 +117,14 @@ SAMPLES = 601
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlLoop:
-    """Control of a motion: the feedback, and the limits of its inputs.
+    """Control of a motion: the feedback, and the limits of its inputs."""
 
-    Parameters
-    ----------
-    controller : feedback, or its text as in ``"pose:kx=2"``; None for the forces of inverse
-        dynamics alone.
-    inputs : force inputs to use without feedback; all by default.
-    limits : input name → largest magnitude, under feedback.
-    period : s between looks of the controller at the state, inputs held in between; 0: continuous.
-    """
-
+    #: feedback, or its text as in ``"pose:kx=2"``; None for the forces of inverse dynamics alone
     controller: AbstractControllerPlan | str | None = None
-    inputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()  #: force inputs to use without feedback; all by default
+    #: input name → largest magnitude, under feedback
     limits: Mapping[str, float] = field(default_factory=dict, hash=False)
+    #: s between looks of the controller at the state, inputs held in between; 0: continuous
     period: float = 0.0
 
     def __post_init__(self) -> None:

@@ -405,19 +405,14 @@ class Spline(AbstractPath):
 
     Its parameter is the length of the chords between the points. The ends are not curved; a
     `closed` spline goes on from the last point to the first, smoothly.
-
-    Parameters
-    ----------
-    points : (n, 2) m.
-    closed : whether it goes on from the last point to the first.
-    order : continuous derivatives of the curvature: 0 is the cubic spline, 2 the one of degree
-        five; None: cubic unless the vehicle that follows needs a smoother one.
     """
 
     word = "spline"
 
-    points: tuple[Point, ...]
-    closed: bool = False
+    points: tuple[Point, ...]  #: (n, 2) m
+    closed: bool = False  #: whether it goes on from the last point to the first
+    #: continuous derivatives of the curvature: 0 is the cubic spline, 2 the one of degree five;
+    #: None: cubic unless the vehicle that follows needs a smoother one
     order: Annotated[int | None, Meaning(unit="1")] = None
 
     def __post_init__(self) -> None:
@@ -460,21 +455,15 @@ class Spline(AbstractPath):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nurbs(AbstractPath):
-    """A rational B-spline of control points; circles and other conics are exact.
-
-    Parameters
-    ----------
-    points : (n, 2) control points.
-    degree : degree of the polynomials.
-    weights : (n,) positive; all 1 if none are given.
-    knots : (n + degree + 1,) never falling; evenly spaced between repeated ends if none are given.
-    """
+    """A rational B-spline of control points; circles and other conics are exact."""
 
     word = "nurbs"
 
-    points: tuple[Point, ...]
-    degree: Annotated[int, Meaning(unit="1")]
+    points: tuple[Point, ...]  #: (n, 2) control points
+    degree: Annotated[int, Meaning(unit="1")]  #: degree of the polynomials
+    #: (n,) positive; all 1 if none are given
     weights: Annotated[tuple[float, ...], Meaning(unit="1")] = ()
+    #: (n + degree + 1,) never falling; evenly spaced between repeated ends if none are given
     knots: Annotated[tuple[float, ...], Meaning(unit="1")] = ()
 
     def __post_init__(self) -> None:
@@ -749,23 +738,17 @@ class Clothoid(AbstractPath):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Polyline(AbstractPath):
-    """Straight lines through `points` with rounded corners; the parameter is arc length.
-
-    Parameters
-    ----------
-    points : (n, 2) corners, the first and the last being the ends.
-    radius : least radius of curvature in each corner, m.
-    blend : ``circle``, whose curvature jumps, ``clothoid``, two clothoids whose curvature rises
-        from zero to 1/radius and falls again, or ``smooth``, by (3); ``auto``, a circle unless the
-        vehicle that follows needs a smoother one.
-    order : order of a smooth blend: number of continuous derivatives of its curvature.
-    """
+    """Straight lines through `points` with rounded corners; the parameter is arc length."""
 
     word = "polyline"
 
-    points: tuple[Point, ...]
-    radius: float
+    points: tuple[Point, ...]  #: (n, 2) corners, the first and the last being the ends
+    radius: float  #: least radius of curvature in each corner, m
+    #: ``circle``, whose curvature jumps, ``clothoid``, two clothoids whose curvature rises from
+    #: zero to 1/radius and falls again, or ``smooth``, by (3); ``auto``, a circle unless the
+    #: vehicle that follows needs a smoother one
     blend: str = "auto"
+    #: order of a smooth blend: number of continuous derivatives of its curvature
     order: Annotated[int, Meaning(unit="1")] = 2
 
     def __post_init__(self) -> None:
@@ -1256,39 +1239,31 @@ class _Shortest(AbstractPath):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dubins(_Shortest):
-    """The shortest path forward to a pose, nowhere sharper than `radius` (m).
-
-    Parameters
-    ----------
-    end, end_heading : position and heading at the end, m and rad.
-    start, start_heading : position and heading at the start, m and rad.
-    """
+    """The shortest path forward to a pose, nowhere sharper than `radius` (m)."""
 
     word = "dubins"
 
+    #: end, end_heading: position and heading at the end, m and rad
     end: Point
     end_heading: Angle
     radius: float
+    #: start, start_heading: position and heading at the start, m and rad
     start: Point = (0.0, 0.0)
     start_heading: Angle = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReedsShepp(_Shortest):
-    """The shortest path to a pose, forward and backward, nowhere sharper than `radius` (m).
-
-    Parameters
-    ----------
-    end, end_heading : position and heading at the end, m and rad.
-    start, start_heading : position and heading at the start, m and rad; the vehicle may drive
-        backward at once.
-    """
+    """The shortest path to a pose, forward and backward, nowhere sharper than `radius` (m)."""
 
     word = "reeds-shepp"
 
+    #: end, end_heading: position and heading at the end, m and rad
     end: Point
     end_heading: Angle
     radius: float
+    #: start, start_heading: position and heading at the start, m and rad; the vehicle may drive
+    #: backward at once
     start: Point = (0.0, 0.0)
     start_heading: Angle = 0.0
 

@@ -89,55 +89,39 @@ SLOWEST, FASTEST = 1 / 3, 10 / 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OperatingPoint:
-    """A steady motion and the gains that stabilize it.
+    """A steady motion and the gains that stabilize it."""
 
-    Parameters
-    ----------
-    speed, turning : V, m/s, and Ω, rad/s, positive to the left.
-    start : a state on it.
-    x, u : (n,) states and (m,) forces of the motors.
-    gains : (m, n) K.
-    costs : (n, n) P: the integral from a state x on comes to (x − x*)ᵀP(x − x*).
-    """
-
+    #: speed, turning: V, m/s, and Ω, rad/s, positive to the left
     speed: float
     turning: float
-    start: Start = field(repr=False)
+    start: Start = field(repr=False)  #: a state on it
+    #: x, u: (n,) states and (m,) forces of the motors
     x: Array
     u: Array
-    gains: Array = field(repr=False)
+    gains: Array = field(repr=False)  #: (m, n) K
+    #: (n, n) P: the integral from a state x on comes to (x − x*)ᵀP(x − x*)
     costs: Array = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Balance:
-    """The steady motions of a mechanism and their gains. Made by :func:`find_balance`.
+    """The steady motions of a mechanism and their gains. Made by :func:`find_balance`."""
 
-    Parameters
-    ----------
-    system, values : balanced system, and its (np,) parameter vector.
-    base : the node that is free to move; the first of its angles is the heading.
-    wheel : name of the speed of the wheel that is driven.
-    motors : inputs that drive and balance.
-    ratio : distance that the base covers per radian of the wheel, m.
-    left : +1 if the heading grows to the left, else −1.
-    coordinates, speeds : names of x.
-    ignored : coordinates that nothing depends on.
-    forces : (m,) of the motors that change a speed by `CHANGE`.
-    slowest, fastest : m/s.
-    """
-
+    #: system, values: balanced system, and its (np,) parameter vector
     system: System
     values: Array = field(repr=False)
+    #: the node that is free to move; the first of its angles is the heading
     base: Node = field(repr=False)
-    wheel: str
-    motors: tuple[str, ...]
-    ratio: float
-    left: float
+    wheel: str  #: name of the speed of the wheel that is driven
+    motors: tuple[str, ...]  #: inputs that drive and balance
+    ratio: float  #: distance that the base covers per radian of the wheel, m
+    left: float  #: +1 if the heading grows to the left, else −1
+    #: coordinates, speeds: names of x
     coordinates: tuple[Quantity, ...]
     speeds: tuple[Quantity, ...]
-    ignored: tuple[Quantity, ...]
-    forces: Array = field(repr=False)
+    ignored: tuple[Quantity, ...]  #: coordinates that nothing depends on
+    forces: Array = field(repr=False)  #: (m,) of the motors that change a speed by `CHANGE`
+    #: slowest, fastest: m/s
     slowest: float
     fastest: float
 
@@ -384,33 +368,21 @@ GENTLE = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Channel:
-    """One thing to command.
+    """One thing to command."""
 
-    Parameters
-    ----------
-    label, unit : label and unit on the page.
-    kind : `PLACE` of a joint, `SPEED` of the base or a wheel, `FORCE` as it is.
-    largest : largest of the command, in its unit.
-    least : the same; minus the largest by default.
-    rate : largest rate of a place, unit/s, or of a speed, unit/s².
-    row : (nv,) the tree speeds' part in the speed that is commanded, or whose integral is.
-    coordinate : index of a commanded place, else −1.
-    speed_input : name of the speed input that moves it, else empty.
-    force_input : name of a force input that is given as it is, else empty.
-    left : +1 if more of it goes to the left, or −1.
-    """
-
+    #: label, unit: label and unit on the page
     label: str
     unit: str
-    kind: str
-    largest: float
-    least: float = -np.inf
-    rate: float = 0.0
+    kind: str  #: `PLACE` of a joint, `SPEED` of the base or a wheel, `FORCE` as it is
+    largest: float  #: largest of the command, in its unit
+    least: float = -np.inf  #: the same; minus the largest by default
+    rate: float = 0.0  #: largest rate of a place, unit/s, or of a speed, unit/s²
+    #: (nv,) the tree speeds' part in the speed that is commanded, or whose integral is
     row: Array = field(default_factory=lambda: np.zeros(0))
-    coordinate: int = -1
-    speed_input: str = ""
-    force_input: str = ""
-    left: float = 1.0
+    coordinate: int = -1  #: index of a commanded place, else −1
+    speed_input: str = ""  #: name of the speed input that moves it, else empty
+    force_input: str = ""  #: name of a force input that is given as it is, else empty
+    left: float = 1.0  #: +1 if more of it goes to the left, or −1
 
     def within(self, command: float) -> float:
         """A command as far as the channel goes."""
@@ -424,20 +396,12 @@ class Channel:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DriveControls:
-    """The channels of a mechanism.
+    """The channels of a mechanism."""
 
-    Parameters
-    ----------
-    channels : commanded quantities; the keys change the first two.
-    motors : force inputs that serve the channels with speeds.
-    balance : balance of what would fall; else None.
-    by_hand : whether nothing keeps it upright all the same.
-    """
-
-    channels: tuple[Channel, ...]
-    motors: tuple[str, ...]
-    balance: Balance | None = None
-    by_hand: bool = False
+    channels: tuple[Channel, ...]  #: commanded quantities; the keys change the first two
+    motors: tuple[str, ...]  #: force inputs that serve the channels with speeds
+    balance: Balance | None = None  #: balance of what would fall; else None
+    by_hand: bool = False  #: whether nothing keeps it upright all the same
 
     @property
     def labels(self) -> list[str]:
@@ -741,16 +705,10 @@ class AbstractCommandLaw(AbstractInputLaw):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Servo(AbstractCommandLaw):
-    """(1) for all channels; the commands are parameters of the law.
+    """(1) for all channels; the commands are parameters of the law."""
 
-    Parameters
-    ----------
-    controls : channels and the motors that serve them.
-    commands : (nc,) at the start.
-    """
-
-    controls: DriveControls
-    commands: Array
+    controls: DriveControls  #: channels and the motors that serve them
+    commands: Array  #: (nc,) at the start
 
     def parameters_at(self, t: float, commands: Array) -> tuple[Array, float]:
         """The commands, until they change."""
@@ -800,23 +758,15 @@ class Servo(AbstractCommandLaw):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Rider(AbstractCommandLaw):
-    """(2), with the two operating points that a ride is between.
+    """(2), with the two operating points that a ride is between."""
 
-    Parameters
-    ----------
-    controls : speed, turning rate, and forces that are given as they are.
-    balance : balance that keeps it upright.
-    here, ahead : the operating points.
-    since : time of the first one, s.
-    held : commands that are met as far as they can be.
-    """
-
-    controls: DriveControls
-    balance: Balance
+    controls: DriveControls  #: speed, turning rate, and forces that are given as they are
+    balance: Balance  #: balance that keeps it upright
+    #: here, ahead: the operating points
     here: OperatingPoint
     ahead: OperatingPoint
-    since: float
-    held: tuple[float, float] = (np.nan, np.nan)
+    since: float  #: time of the first one, s
+    held: tuple[float, float] = (np.nan, np.nan)  #: commands that are met as far as they can be
 
     def parameters_at(self, t: float, commands: Array) -> tuple[Array, float]:
         """x*, u* and K of both operating points, and the forces that are given."""

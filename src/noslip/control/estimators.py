@@ -104,21 +104,14 @@ class AbstractInstrument(AbstractForm, abc.ABC, family="sensor"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Odometry(AbstractInstrument):
-    """Encoders of wheels: how far each has turned.
-
-    Parameters
-    ----------
-    wheels : joints about which they turn.
-    sigma : standard deviation of an angle, rad.
-    quantum : angle between two marks, rad; 0 for none.
-    every, delay : samples of the controller from value to value, and until one arrives.
-    """
+    """Encoders of wheels: how far each has turned."""
 
     word = "odometry"
 
-    wheels: tuple[str, ...]
-    sigma: Angle = 0.01
-    quantum: Angle = 0.0
+    wheels: tuple[str, ...]  #: joints about which they turn
+    sigma: Angle = 0.01  #: standard deviation of an angle, rad
+    quantum: Angle = 0.0  #: angle between two marks, rad; 0 for none
+    #: every, delay: samples of the controller from value to value, and until one arrives
     every: int = 1
     delay: int = 0
 
@@ -154,27 +147,18 @@ class Odometry(AbstractInstrument):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gyroscope(AbstractInstrument):
-    """The angular velocity of a body about the vertical, or another world axis.
-
-    Parameters
-    ----------
-    body : body that carries it.
-    sigma : standard deviation of each sample, rad/s.
-    bias : constant error, unknown to the filter, rad/s.
-    bias_sigma : standard deviation of a further bias, drawn anew for every run and estimated,
-        rad/s.
-    axis : ``x``, ``y`` or ``z`` of the world.
-    every, delay : samples of the controller from value to value, and until one arrives.
-    """
+    """The angular velocity of a body about the vertical, or another world axis."""
 
     word = "gyroscope"
 
-    body: str
-    sigma: AngularRate = 0.01
-    bias: AngularRate = 0.0
-    axis: str = "z"
+    body: str  #: body that carries it
+    sigma: AngularRate = 0.01  #: standard deviation of each sample, rad/s
+    bias: AngularRate = 0.0  #: constant error, unknown to the filter, rad/s
+    axis: str = "z"  #: ``x``, ``y`` or ``z`` of the world
+    #: every, delay: samples of the controller from value to value, and until one arrives
     every: int = 1
     delay: int = 0
+    #: standard deviation of a further bias, drawn anew for every run and estimated, rad/s
     bias_sigma: AngularRate = 0.0
 
     def __post_init__(self) -> None:
@@ -205,22 +189,18 @@ class Gyroscope(AbstractInstrument):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoseSensor(AbstractInstrument):
-    """Place and heading of a body in the plane, as from satellites, a camera or laser scans.
-
-    Parameters
-    ----------
-    body, point : body, and point in its axes, m, whose position is measured.
-    sigma, angle_sigma : standard deviations of x and y, m, and of the heading of the body's x axis,
-        rad; a heading of 0 is not measured.
-    every, delay : samples of the controller from value to value, and until one arrives.
-    """
+    """Place and heading of a body in the plane, as from satellites, a camera or laser scans."""
 
     word = "pose"
 
+    #: body, point: body, and point in its axes, m, whose position is measured
     body: str
     point: Point = ZERO
+    #: sigma, angle_sigma: standard deviations of x and y, m, and of the heading of the body's x
+    #: axis, rad; a heading of 0 is not measured
     sigma: Length = 0.01
     angle_sigma: Angle = 0.01
+    #: every, delay: samples of the controller from value to value, and until one arrives
     every: int = 1
     delay: int = 0
 
@@ -247,25 +227,19 @@ class PoseSensor(AbstractInstrument):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beacon(AbstractInstrument):
-    """The distance of a point of a body from a beacon in the world, or the angle it is seen at.
-
-    Parameters
-    ----------
-    body, point : body, and point in its axes, m, from which the beacon is seen.
-    at : place of the beacon in the world, m.
-    sigma : standard deviation of the distance, m; 0 if that is not measured.
-    angle_sigma : standard deviation of the angle about the vertical from the body's x axis to the
-        beacon, rad; 0 if it is not measured.
-    every, delay : samples of the controller from value to value, and until one arrives.
-    """
+    """The distance of a point of a body from a beacon in the world, or the angle it is seen at."""
 
     word = "beacon"
 
+    #: body, point: body, and point in its axes, m, from which the beacon is seen
     body: str
     point: Point = ZERO
-    at: Point
-    sigma: Length = 0.01
+    at: Point  #: place of the beacon in the world, m
+    sigma: Length = 0.01  #: standard deviation of the distance, m; 0 if that is not measured
+    #: standard deviation of the angle about the vertical from the body's x axis to the beacon, rad;
+    #: 0 if it is not measured
     angle_sigma: Angle = 0.0
+    #: every, delay: samples of the controller from value to value, and until one arrives
     every: int = 1
     delay: int = 0
 
@@ -358,25 +332,21 @@ class ExtendedKalman:
     ``covariance.NAME,NAME``, ``nis`` and ``nees``: the normalized squares of innovations and, which
     only a simulation knows, of errors, ``estimate_error.NAME`` at each sample; ``nis_count`` and
     ``nees_count`` are their degrees of freedom.
-
-    Parameters
-    ----------
-    start_sigma : name of a coordinate or independent speed → standard deviation of what is believed
-        of it at the start; of those that are not named it is known. Of a quaternion
-        ``JOINT.turn_x`` …, rad. With ``bias.SENSOR``, such as ``bias.gyroscope.base``, the bias of
-        a sensor is estimated, from 0 on; by default those that have a `bias_sigma` are.
-        ``got.INPUT`` is the force of an actuator with a lag or a largest rate.
-    input_sigma : input → standard deviation of its noise, held over each period, in its unit; that
-        of its actuator by default.
-    drift : name of a coordinate, a speed or a bias → density of further white noise of its rate, in
-        its unit over √s: for what the model does not know.
-    steps : number of steps of the Runge–Kutta method in a period.
     """
 
+    #: name of a coordinate or independent speed → standard deviation of what is believed of it at
+    #: the start; of those that are not named it is known. Of a quaternion ``JOINT.turn_x`` …, rad.
+    #: With ``bias.SENSOR``, such as ``bias.gyroscope.base``, the bias of a sensor is estimated,
+    #: from 0 on; by default those that have a `bias_sigma` are. ``got.INPUT`` is the force of an
+    #: actuator with a lag or a largest rate.
     start_sigma: Mapping[str, float] = field(default_factory=dict)
+    #: input → standard deviation of its noise, held over each period, in its unit; that of its
+    #: actuator by default
     input_sigma: Mapping[str, float] = field(default_factory=dict)
+    #: name of a coordinate, a speed or a bias → density of further white noise of its rate, in its
+    #: unit over √s: for what the model does not know
     drift: Mapping[str, float] = field(default_factory=dict)
-    steps: int = 1
+    steps: int = 1  #: number of steps of the Runge–Kutta method in a period
 
     def __post_init__(self) -> None:
         for word in ("start_sigma", "input_sigma", "drift"):

@@ -27,21 +27,15 @@ class AxleLink:
     With φ the heading of the far frame less that of the near one,
 
         φ = sign · coordinate + offset
-
-    Parameters
-    ----------
-    coordinate : name of the hinge's angle.
-    near : the hinge in the near frame, m.
-    far : the hinge in the far frame, m; with no distance ahead of the axle (a steered wheel, a
-        hitch on the axle) φ follows from the path by differentiation, else by integration.
-    origin : the near frame: 0 is what follows the path, k the far frame of the k-th link.
-    sign, offset : 1 or −1, and rad.
     """
 
-    coordinate: str
-    near: Place
+    coordinate: str  #: name of the hinge's angle
+    near: Place  #: the hinge in the near frame, m
+    #: the hinge in the far frame, m; with no distance ahead of the axle (a steered wheel, a hitch
+    #: on the axle) φ follows from the path by differentiation, else by integration
     far: Place = (0.0, 0.0)
-    origin: int = 0
+    origin: int = 0  #: the near frame: 0 is what follows the path, k the far frame of the k-th link
+    #: sign, offset: 1 or −1, and rad
     sign: float = 1.0
     offset: float = 0.0
 
@@ -53,49 +47,40 @@ class Follower:
     What is None is found from the constraints by :func:`track`. With the steering or the hinge
     named, or both the point and the direction, nothing but what speed inputs move is looked for:
     the rest is the origin of the base, its x axis and no steering.
-
-    Parameters
-    ----------
-    point : point of the base that follows the path, in its body frame, m.
-    direction : direction of the base that points along the path, in its body frame.
-    reverse : whether the vehicle drives backwards: `direction` points against the path, a trailer
-        goes first.
-    heading : heading of a base that can move sideways, rad: a number or an expression of the arc
-        length ``s``; None for along the path.
-    steering : name of the steering coordinate; empty for a base that turns by its wheels.
-    wheelbase : distance from the point ahead to the steered wheel, m.
-    largest_steering : angle that the steering can reach, rad; a path that needs more is refused;
-        π/2 by default.
-    steering_rate : largest rate at which the steering turns while the vehicle stands at a cusp,
-        rad/s; by default the limit of its speed input if there is one, else 0.5 rad/s.
-    hinge : name of the trailer's angle on the base, to let the trailer's axle follow the path.
-    hitch : distance from the base's origin back to the hinge, m.
-    trailer : distance from the hinge back to the trailer's axle, m.
-    links : hinges whose angles the path determines, beside `steering`; those that
-        :func:`find_follower` found.
-    base : frame of `point` and `direction`: 0 follows the path itself, k is the far frame of the
-        k-th link.
-    body : name of the body whose axle follows; the base if it is empty.
-    held : coordinates that the path leaves open and motors can hold, with where they stay.
-    reference : coordinates of the reference that the path leaves open, such as a caster's angle →
-        value at the start, or where they are held.
     """
 
-    point: Vector3 | None = None
+    point: Vector3 | None = None  #: point of the base that follows the path, in its body frame, m
+    #: direction of the base that points along the path, in its body frame
     direction: Vector3 | None = None
+    #: whether the vehicle drives backwards: `direction` points against the path, a trailer goes
+    #: first
     reverse: bool = False
+    #: heading of a base that can move sideways, rad: a number or an expression of the arc length
+    #: ``s``; None for along the path
     heading: Scalar | None = None
+    #: name of the steering coordinate; empty for a base that turns by its wheels
     steering: str | None = None
-    wheelbase: Scalar = 0.0
+    wheelbase: Scalar = 0.0  #: distance from the point ahead to the steered wheel, m
+    #: angle that the steering can reach, rad; a path that needs more is refused; π/2 by default
     largest_steering: float | None = None
+    #: largest rate at which the steering turns while the vehicle stands at a cusp, rad/s; by
+    #: default the limit of its speed input if there is one, else 0.5 rad/s
     steering_rate: float | None = None
+    #: name of the trailer's angle on the base, to let the trailer's axle follow the path
     hinge: str | None = None
-    hitch: Scalar = 0.0
-    trailer: Scalar = 0.0
+    hitch: Scalar = 0.0  #: distance from the base's origin back to the hinge, m
+    trailer: Scalar = 0.0  #: distance from the hinge back to the trailer's axle, m
+    #: hinges whose angles the path determines, beside `steering`; those that :func:`find_follower`
+    #: found
     links: tuple[AxleLink, ...] | None = None
+    #: frame of `point` and `direction`: 0 follows the path itself, k is the far frame of the k-th
+    #: link
     base: int = 0
-    body: str = ""
+    body: str = ""  #: name of the body whose axle follows; the base if it is empty
+    #: coordinates that the path leaves open and motors can hold, with where they stay
     held: tuple[tuple[str, float], ...] = ()
+    #: coordinates of the reference that the path leaves open, such as a caster's angle → value at
+    #: the start, or where they are held
     reference: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:

@@ -55,16 +55,10 @@ LOOKED_AT = 6
 
 
 class FollowedAxle(NamedTuple):
-    """A line of a body that cannot move sideways.
+    """A line of a body that cannot move sideways."""
 
-    Parameters
-    ----------
-    point : point of the axle nearest to the body's origin, m.
-    ahead : (2,) unit vector along the free direction.
-    """
-
-    point: Array
-    ahead: Array
+    point: Array  #: point of the axle nearest to the body's origin, m
+    ahead: Array  #: (2,) unit vector along the free direction
 
     def local(self, place: Array) -> Array:
         """A place of the body in the axes of the axle."""

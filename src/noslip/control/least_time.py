@@ -201,22 +201,15 @@ def motor_limits(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Drive:
-    """A slow run along a path, and the reference in terms of the pace ṡ and its change s̈.
-
-    Parameters
-    ----------
-    along : (nz, n) states of the reference at the places.
-    arc_lengths : (n,) of these.
-    values : (np,) parameters.
-    """
+    """A slow run along a path, and the reference in terms of the pace ṡ and its change s̈."""
 
     system: System
     traced: Reference
     pace: ca.SX
     change: ca.SX
-    along: Array
-    arc_lengths: Array
-    values: Array
+    along: Array  #: (nz, n) states of the reference at the places
+    arc_lengths: Array  #: (n,) of these
+    values: Array  #: (np,) parameters
 
 
 def _driven(
@@ -271,20 +264,15 @@ WHEEL_PLACES, BESIDE = 401, 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WheelForces:
-    """Forces along and across and loads of w wheels on a path, F = a s̈ + b ṡ² + c + r(s, ṡ).
+    """Forces along and across and loads of w wheels on a path, F = a s̈ + b ṡ² + c + r(s, ṡ)."""
 
-    Parameters
-    ----------
-    names : names of the wheels.
-    inertia, squared, constant : (n, w, 3) a, b, c at the places.
-    resisted : r and dr/dṡ, (m, w, 3) each, of places (m,) and speeds (m,); None if r is zero.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  #: names of the wheels
     arc_lengths: Array
+    #: inertia, squared, constant: (n, w, 3) a, b, c at the places
     inertia: Array
     squared: Array
     constant: Array
+    #: r and dr/dṡ, (m, w, 3) each, of places (m,) and speeds (m,); None if r is zero
     resisted: Callable[[NDArray[np.intp], Array], tuple[Array, Array]] | None
 
     def at(self, z: Array, u: Array, places: NDArray[np.intp]) -> Array:
@@ -908,21 +896,7 @@ PROMISED = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LeastTime(AbstractTimingPlan):
-    """The least time within limits; a timing for :func:`track`.
-
-    Parameters
-    ----------
-    speed : highest ṡ, m/s.
-    acceleration : highest |s̈| along the path, m/s².
-    lateral_acceleration : highest |κ| ṡ², m/s².
-    friction : coefficient of the ground: √(s̈² + (κ ṡ²)²) ≤ friction · g of the model.
-    wheel_friction : coefficient of the ground under every wheel whose load is known: no wheel
-        slips, and none lifts.
-    least_load : smallest load of a wheel where `wheel_friction` is given, N.
-    start_speed, end_speed : speeds at the ends of the path, m/s.
-    inputs : force input → largest magnitude, N or N·m, see :func:`motor_limits`; or a speed, such
-        as the rate of a steering or of a wheel, given or not, rad/s.
-    """
+    """The least time within limits; a timing for :func:`track`."""
 
     word = "least-time"
     also_called = ("fastest",)
@@ -930,14 +904,20 @@ class LeastTime(AbstractTimingPlan):
     ranges = {"start_speed": (0.0, 1.0), "end_speed": (0.0, 1.0)}
     offered = ("speed", "acceleration", "lateral_acceleration")
 
-    speed: float | None = None
-    acceleration: Acceleration | None = None
-    lateral_acceleration: Acceleration | None = None
+    speed: float | None = None  #: highest ṡ, m/s
+    acceleration: Acceleration | None = None  #: highest |s̈| along the path, m/s²
+    lateral_acceleration: Acceleration | None = None  #: highest |κ| ṡ², m/s²
+    #: coefficient of the ground: √(s̈² + (κ ṡ²)²) ≤ friction · g of the model
     friction: Pure | None = None
+    #: coefficient of the ground under every wheel whose load is known: no wheel slips, and none
+    #: lifts
     wheel_friction: Pure | None = None
-    least_load: float = 0.0
+    least_load: float = 0.0  #: smallest load of a wheel where `wheel_friction` is given, N
+    #: start_speed, end_speed: speeds at the ends of the path, m/s
     start_speed: float = 0.0
     end_speed: float = 0.0
+    #: force input → largest magnitude, N or N·m, see :func:`motor_limits`; or a speed, such as the
+    #: rate of a steering or of a wheel, given or not, rad/s
     inputs: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -1058,19 +1038,15 @@ class LeastTime(AbstractTimingPlan):
 
 @dataclass(slots=True, eq=False)
 class _VehicleRows:
-    """Rows of a vehicle: those that stay, and those of wheels, of which there become more.
-
-    Parameters
-    ----------
-    breaks : arc lengths at which the path is not smooth.
-    directions, kept : (n, w, k, 2) in which forces of wheels are bounded, and (w, k) which are.
-    """
+    """Rows of a vehicle: those that stay, and those of wheels, of which there become more."""
 
     fixed: list[LimitRows]
     wheels: _WheelForces | None = None
     friction: float = 0.0
     least_load: float = 0.0
+    #: arc lengths at which the path is not smooth
     breaks: Array = field(default_factory=lambda: np.zeros(0))
+    #: directions, kept: (n, w, k, 2) in which forces of wheels are bounded, and (w, k) which are
     directions: Array = field(init=False)
     kept: NDArray[np.bool_] = field(init=False)
 

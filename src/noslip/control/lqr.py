@@ -221,20 +221,12 @@ STEADY = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinearQuadratic(AbstractServo):
-    """c = −K(t) x, gains as cubic splines of time. Made by :func:`linear_quadratic`.
+    """c = −K(t) x, gains as cubic splines of time. Made by :func:`linear_quadratic`."""
 
-    Parameters
-    ----------
-    speeds : names of η that the gains are for, in order.
-    times : (n,) s; before and after, the gains at the ends hold.
-    gains : (n, nu + nw, nx) K.
-    costs : (n, nx, nx) P: xᵀPx is the least cost from a small error x.
-    """
-
-    speeds: tuple[str, ...]
-    times: Array
-    gains: Array = field(repr=False)
-    costs: Array = field(repr=False)
+    speeds: tuple[str, ...]  #: names of η that the gains are for, in order
+    times: Array  #: (n,) s; before and after, the gains at the ends hold
+    gains: Array = field(repr=False)  #: (n, nu + nw, nx) K
+    costs: Array = field(repr=False)  #: (n, nx, nx) P: xᵀPx is the least cost from a small error x
 
     @property
     def key(self) -> Hashable:
@@ -371,19 +363,14 @@ def linear_quadratic(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Regulator(AbstractControllerPlan):
-    """Weights of a regulator, for :func:`track`, which knows the motion that they are for.
-
-    Parameters
-    ----------
-    weights : weights by name: of states (coordinates, independent speeds, speed inputs) and of
-        inputs (force inputs, rates of speed inputs), as in :func:`linear_quadratic`.
-    samples : times at which the motion is linearized.
-    """
+    """Weights of a regulator, for :func:`track`, which knows the motion that they are for."""
 
     word = "lqr"
 
+    #: weights by name: of states (coordinates, independent speeds, speed inputs) and of inputs
+    #: (force inputs, rates of speed inputs), as in :func:`linear_quadratic`
     weights: Mapping[str, float]
-    samples: int = 61
+    samples: int = 61  #: times at which the motion is linearized
 
     @classmethod
     def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> Regulator:
@@ -472,17 +459,11 @@ MOST_SAMPLES = 201
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MotionLinearization:
-    """(1) along a motion, places of planar bases in their own axes on the reference.
+    """(1) along a motion, places of planar bases in their own axes on the reference."""
 
-    Parameters
-    ----------
-    speeds : names of η, in order.
-    times : (n,) s.
-    A, B : (n, nx, nx) and (n, nx, nu + nw).
-    """
-
-    speeds: tuple[str, ...]
-    times: Array
+    speeds: tuple[str, ...]  #: names of η, in order
+    times: Array  #: (n,) s
+    #: A, B: (n, nx, nx) and (n, nx, nu + nw)
     A: Array = field(repr=False)
     B: Array = field(repr=False)
 

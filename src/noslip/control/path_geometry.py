@@ -383,22 +383,13 @@ def integrate(path: AbstractPath, integrand: Callable[[ca.SX], ca.SX]) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArcTable:
-    """Arc length of a path as a polynomial of its parameter on each panel.
+    """Arc length of a path as a polynomial of its parameter on each panel."""
 
-    Parameters
-    ----------
-    p : (n + 1,) parameters of the edges of the panels.
-    s : (n + 1,) arc length there.
-    heading : (n + 1,) there, without jumps.
-    series : (NODES + 1, n) Legendre coefficients of s − s_start on each panel.
-    turning : (NODES + 1, n) the same for the heading.
-    """
-
-    p: Array
-    s: Array
-    heading: Array
-    series: Array
-    turning: Array
+    p: Array  #: (n + 1,) parameters of the edges of the panels
+    s: Array  #: (n + 1,) arc length there
+    heading: Array  #: (n + 1,) there, without jumps
+    series: Array  #: (NODES + 1, n) Legendre coefficients of s − s_start on each panel
+    turning: Array  #: (NODES + 1, n) the same for the heading
 
     def arc_length(self, p: Array) -> Array:
         """Arc length at parameters of the interval."""
@@ -611,26 +602,18 @@ def _refuse(path: AbstractPath, a: float, b: float, turn: float, gap: float) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PathSamples:
-    """A path at places of equal distance along it.
+    """A path at places of equal distance along it."""
 
-    Parameters
-    ----------
-    parameter : (n,) the path's own.
-    arc_length : (n,) from the start, m.
-    x, y : (n,) m.
-    heading : (n,) rad, without jumps: it goes on beyond π, and over cusps as that of a vehicle
-        that then drives backwards.
-    curvature : (n,) 1/m, positive to the left.
-    curvature_rate : (n,) dκ/ds, 1/m².
-    """
-
-    parameter: Array
-    arc_length: Array
+    parameter: Array  #: (n,) the path's own
+    arc_length: Array  #: (n,) from the start, m
+    #: x, y: (n,) m
     x: Array
     y: Array
+    #: (n,) rad, without jumps: it goes on beyond π, and over cusps as that of a vehicle that then
+    #: drives backwards
     heading: Array
-    curvature: Array
-    curvature_rate: Array
+    curvature: Array  #: (n,) 1/m, positive to the left
+    curvature_rate: Array  #: (n,) dκ/ds, 1/m²
 
 
 def length(path: AbstractPath) -> float:
@@ -710,18 +693,11 @@ ROUNDING = 1e-5
 
 
 class CurvatureJump(NamedTuple):
-    """A place where the curvature or a derivative of it jumps.
+    """A place where the curvature or a derivative of it jumps."""
 
-    Parameters
-    ----------
-    arc_length : m from the start.
-    order : 0 for the curvature, 1 for its rate with arc length, and so on.
-    size : size of the jump, 1/m to the power of `order` + 1.
-    """
-
-    arc_length: float
-    order: int
-    size: float
+    arc_length: float  #: m from the start
+    order: int  #: 0 for the curvature, 1 for its rate with arc length, and so on
+    size: float  #: size of the jump, 1/m to the power of `order` + 1
 
     @property
     def name(self) -> str:
@@ -788,15 +764,10 @@ class Composite(AbstractPath):
     Or in the opposite direction: this is a cusp, where a vehicle stops and drives the other way.
 
     The parameter runs on each of them from 0 to its length, in proportion to its own parameter.
-
-    Parameters
-    ----------
-    paths : paths in the order in which they are driven.
-    smooth_curvature : whether the curvature must not jump from one to the next.
     """
 
-    paths: tuple[AbstractPath, ...]
-    smooth_curvature: bool = False
+    paths: tuple[AbstractPath, ...]  #: paths in the order in which they are driven
+    smooth_curvature: bool = False  #: whether the curvature must not jump from one to the next
 
     def __post_init__(self) -> None:
         assign(self, paths=tuple(self.paths))

@@ -43,24 +43,15 @@ Resistance = Callable[[Array, Array], tuple[Array, Array]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LimitRows:
-    """Limits a(s) s̈ + b(s) ṡ² + c(s) + r(s, ṡ) ≤ 0, such as those of motors.
+    """Limits a(s) s̈ + b(s) ṡ² + c(s) + r(s, ṡ) ≤ 0, such as those of motors."""
 
-    Parameters
-    ----------
-    arc_lengths : (n,) rising from 0 to the length of the path, m; linear in between.
-    inertia : (n, m) a, one column a limit.
-    squared : (n, m) b.
-    constant : (n, m) c.
-    names : (m,) of the limits, for messages.
-    resistance : r and dr/dṡ, (n, m) each, as a function of arc lengths (n,) and speeds (n,); none
-        if nothing else depends on the speed.
-    """
-
-    arc_lengths: Array
-    inertia: Array
-    squared: Array
-    constant: Array
-    names: tuple[str, ...]
+    arc_lengths: Array  #: (n,) rising from 0 to the length of the path, m; linear in between
+    inertia: Array  #: (n, m) a, one column a limit
+    squared: Array  #: (n, m) b
+    constant: Array  #: (n, m) c
+    names: tuple[str, ...]  #: (m,) of the limits, for messages
+    #: r and dr/dṡ, (n, m) each, as a function of arc lengths (n,) and speeds (n,); none if nothing
+    #: else depends on the speed
     resistance: Resistance | None = None
 
     def __post_init__(self) -> None:
@@ -117,22 +108,14 @@ _COLUMNS = ("inertia", "squared", "constant")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Limits:
-    """Limits of speed and acceleration along a path; those not given do not apply.
+    """Limits of speed and acceleration along a path; those not given do not apply."""
 
-    Parameters
-    ----------
-    speed : highest ṡ, m/s.
-    acceleration : highest |s̈| along the path, m/s².
-    lateral_acceleration : highest |κ| ṡ², m/s².
-    total_acceleration : highest √(s̈² + (κ ṡ²)²), m/s²: a friction coefficient times g.
-    rows : limits of motors and the like.
-    """
-
-    speed: float | None = None
-    acceleration: float | None = None
-    lateral_acceleration: float | None = None
+    speed: float | None = None  #: highest ṡ, m/s
+    acceleration: float | None = None  #: highest |s̈| along the path, m/s²
+    lateral_acceleration: float | None = None  #: highest |κ| ṡ², m/s²
+    #: highest √(s̈² + (κ ṡ²)²), m/s²: a friction coefficient times g
     total_acceleration: float | None = None
-    rows: LimitRows | None = None
+    rows: LimitRows | None = None  #: limits of motors and the like
 
     def __post_init__(self) -> None:
         given: dict[str, Any] = {}
@@ -173,19 +156,16 @@ _Lines = tuple[Array, Array]
 class EndLimits:
     """The set of (z, u) allowed at one end of each segment, which is convex:
 
-        (4)  max_j (p_j z + q_j) ≤ u ≤ min_i (p_i z + q_i),  u² + (κ z)² ≤ a²,  low ≤ z ≤ high
-
-    Parameters
-    ----------
-    above, below : lines over and under u; q is ±∞ where there is none.
-    bend, disk : (N,) |κ| and a of (3); a is ∞ where nothing is said of it.
-    low, high : (N,) lowest and highest z for which some u is allowed; low > high if there is none.
+    (4)  max_j (p_j z + q_j) ≤ u ≤ min_i (p_i z + q_i),  u² + (κ z)² ≤ a²,  low ≤ z ≤ high
     """
 
+    #: above, below: lines over and under u; q is ±∞ where there is none
     above: _Lines
     below: _Lines
+    #: bend, disk: (N,) |κ| and a of (3); a is ∞ where nothing is said of it
     bend: Array
     disk: Array
+    #: low, high: (N,) lowest and highest z for which some u is allowed; low > high if there is none
     low: Array
     high: Array
 
@@ -313,27 +293,17 @@ def _within_disk(
 
 @dataclass(slots=True, eq=False)
 class SegmentLimits:
-    """Limits on segments of a path, on each of which u is linear in s.
+    """Limits on segments of a path, on each of which u is linear in s."""
 
-    Parameters
-    ----------
-    path, limits : path, and limits along it.
-    cuts : (N + 1,) arc lengths of the ends of the segments.
-    curvature : (N, 65) |κ| within each segment.
-    near : (N + 1,) z at the cuts of the motion found last, at which (2) is taken.
-    sharper : (N,) factor of |κ|, raised by `tighten`.
-    weaker : (N,) divisor of a of (3), raised by `tighten`.
-    margin : (N, m) by which the rows are raised; raised by `tighten`.
-    """
-
+    #: path, limits: path, and limits along it
     path: AbstractPath
     limits: Limits
-    cuts: Array
-    curvature: Array
-    near: Array
-    sharper: Array
-    weaker: Array
-    margin: Array
+    cuts: Array  #: (N + 1,) arc lengths of the ends of the segments
+    curvature: Array  #: (N, 65) |κ| within each segment
+    near: Array  #: (N + 1,) z at the cuts of the motion found last, at which (2) is taken
+    sharper: Array  #: (N,) factor of |κ|, raised by `tighten`
+    weaker: Array  #: (N,) divisor of a of (3), raised by `tighten`
+    margin: Array  #: (N, m) by which the rows are raised; raised by `tighten`
 
     @classmethod
     def on(cls, path: AbstractPath, limits: Limits, cuts: Array, near: Array) -> SegmentLimits:
@@ -481,18 +451,11 @@ class SegmentLimits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentMotion:
-    """A motion along segments on each of which u is linear in s, and z a parabola.
+    """A motion along segments on each of which u is linear in s, and z a parabola."""
 
-    Parameters
-    ----------
-    cuts : (N + 1,) arc lengths of the ends of the segments.
-    z : (N + 1,) at the cuts.
-    middle : (N,) z₀ + h u₀ = z₁ − h u₁, where the tangents at both ends of a segment meet.
-    """
-
-    cuts: Array
-    z: Array
-    middle: Array
+    cuts: Array  #: (N + 1,) arc lengths of the ends of the segments
+    z: Array  #: (N + 1,) at the cuts
+    middle: Array  #: (N,) z₀ + h u₀ = z₁ − h u₁, where the tangents at both ends of a segment meet
 
     def z_at(self, part: Array) -> Array:
         """z at parts of each segment, (N, m)."""

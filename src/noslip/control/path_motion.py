@@ -132,20 +132,12 @@ class AbstractPathMotion(AbstractMotion):
 
 
 class StandingTurn(NamedTuple):
-    """Turn of hinges while the vehicle stands at a cusp.
+    """Turn of hinges while the vehicle stands at a cusp."""
 
-    Parameters
-    ----------
-    arc_length : arc length of the cusp, m.
-    angles : (n,) names of coordinates.
-    changes : (n,) by how much they turn, rad.
-    fastest : (n,) their largest rates if it takes one second, rad/s.
-    """
-
-    arc_length: float
-    angles: tuple[str, ...]
-    changes: tuple[float, ...]
-    fastest: tuple[float, ...]
+    arc_length: float  #: arc length of the cusp, m
+    angles: tuple[str, ...]  #: (n,) names of coordinates
+    changes: tuple[float, ...]  #: (n,) by how much they turn, rad
+    fastest: tuple[float, ...]  #: (n,) their largest rates if it takes one second, rad/s
 
 
 class _Shape(NamedTuple):
@@ -164,17 +156,13 @@ class _Shape(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathMotion(AbstractPathMotion):
-    """The pose of a planar base along a path, and the hinges that go with it.
+    """The pose of a planar base along a path, and the hinges that go with it."""
 
-    Parameters
-    ----------
-    path, timing : path and timing law.
-    point, direction, reverse, heading, steering, wheelbase, largest_steering, links, base, held :
-        properties of the :class:`Follower`; the steering is kept at atan(wheelbase · κ).
-    """
-
+    #: path, timing: path and timing law
     path: AbstractPath
     timing: AbstractTiming
+    #: point, direction, reverse, heading, steering, wheelbase, largest_steering, links, base, held:
+    #: properties of the :class:`Follower`; the steering is kept at atan(wheelbase · κ)
     point: Vector3 = ZERO
     direction: Vector3 = (1.0, 0.0, 0.0)
     reverse: bool = False
@@ -725,17 +713,13 @@ def planar_base(system: System) -> Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailerMotion(AbstractPathMotion):
-    """The trailer's axle along a path, the base and the steering as they must be.
+    """The trailer's axle along a path, the base and the steering as they must be."""
 
-    Parameters
-    ----------
-    path, timing : path of the trailer's axle, and timing law.
-    steering, hinge, wheelbase, hitch, trailer, reverse, largest_steering : properties of the base,
-        whose origin is on its axle, and of the trailer, as in :class:`Follower`.
-    """
-
+    #: path, timing: path of the trailer's axle, and timing law
     path: AbstractPath
     timing: AbstractTiming
+    #: steering, hinge, wheelbase, hitch, trailer, reverse, largest_steering: properties of the
+    #: base, whose origin is on its axle, and of the trailer, as in :class:`Follower`
     steering: str
     hinge: str
     wheelbase: Scalar

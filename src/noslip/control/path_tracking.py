@@ -113,12 +113,6 @@ class PoseTracking(AbstractController):
     The error across obeys y″ + k_θ y′ + k_y y = 0 over the way driven (in units of 1 m: it falls
     to 1/e over 0.67 m, with a damping ratio of 0.75). A larger k_v gains nothing but shorter steps
     of the simulation: the errors are no faster than k_x and k_θ |v_r| let them be.
-
-    Parameters
-    ----------
-    point, direction : the frame that follows, on the line where the base cannot slip sideways; the
-        frame that :func:`track` follows if they are not given.
-    kx, ky, ktheta, kv : 1/s, 1/m², 1/m, 1/s.
     """
 
     word = "pose"
@@ -134,8 +128,11 @@ class PoseTracking(AbstractController):
         turns = len(system.independent_speeds) == 2 and not system.model.speed_inputs
         return turns and "point" in known and "steering" not in known
 
+    #: point, direction: the frame that follows, on the line where the base cannot slip sideways;
+    #: the frame that :func:`track` follows if they are not given
     point: Point | None = None
     direction: Direction | None = None
+    #: kx, ky, ktheta, kv: 1/s, 1/m², 1/m, 1/s
     kx: PerSecond = 1.0
     ky: PerSquareMeter = 4.0
     ktheta: PerMeter = 3.0
@@ -256,18 +253,12 @@ AHEAD: Vector3 = (1.0, 0.0, 0.0)
 
 
 class AbstractSteeringLaw(AbstractSteeringController):
-    """A law that gives the speed of the base and the rate of the steering angle.
-
-    Parameters
-    ----------
-    steering : name of the steering coordinate, driven by a motor or a speed input.
-    kv : 1/s, of the speeds.
-    """
+    """A law that gives the speed of the base and the rate of the steering angle."""
 
     __slots__ = ()
 
-    steering: str
-    kv: float
+    steering: str  #: name of the steering coordinate, driven by a motor or a speed input
+    kv: float  #: 1/s, of the speeds
 
     @abc.abstractmethod
     def _rows(self, system: System) -> list[ca.SX]:
@@ -401,15 +392,6 @@ class SteeredTracking(AbstractSteeringLaw):
     for heading errors up to acos(0.2) = 78°: the argument of [KanayamaKimuraMiyazakiNoguchi1990]
     with a bounded term in e_x, so that v_d never changes sign. Near the path the error across obeys
     y″ + k_θ y′ + k_y y = 0 over the way driven. δ̇_d is taken at the speed v_d.
-
-    Parameters
-    ----------
-    steering : name of the steering coordinate, driven by a motor or a speed input.
-    wheelbase : distance from the point to the steered wheel, m.
-    point, direction : the frame that follows, on the axle that does not steer.
-    kx, ky, ktheta : 1/m, 1/m², 1/m.
-    kdelta, kv : 1/s, of the steering angle and the speeds.
-    largest : largest steering angle to ask for, rad.
     """
 
     word = "steered"
@@ -419,16 +401,19 @@ class SteeredTracking(AbstractSteeringLaw):
         """Label on pages."""
         return "Steered tracking"
 
-    steering: str
-    wheelbase: Distance
+    steering: str  #: name of the steering coordinate, driven by a motor or a speed input
+    wheelbase: Distance  #: distance from the point to the steered wheel, m
+    #: point, direction: the frame that follows, on the axle that does not steer
     point: Point = ZERO
     direction: Direction = AHEAD
+    #: kx, ky, ktheta: 1/m, 1/m², 1/m
     kx: PerMeter = 0.5
     ky: PerSquareMeter = 0.25
     ktheta: PerMeter = 1.0
+    #: kdelta, kv: 1/s, of the steering angle and the speeds
     kdelta: PerSecond = 5.0
     kv: PerSecond = 5.0
-    largest: Angle = 1.2
+    largest: Angle = 1.2  #: largest steering angle to ask for, rad
 
     def __post_init__(self) -> None:
         check_gains(self, "kx", "ky", "ktheta", "kdelta", "kv", "largest")
@@ -496,31 +481,23 @@ class TrailerTracking(AbstractSteeringLaw):
     does not fold up itself: in reverse prescribe the trailer's axle (:class:`TrailerMotion`).
     Gains are found for the nominal parameters; turns sharper than those in which the trailer folds
     by 1.2 rad, or the steering reaches `largest`, have the gains of that turn.
-
-    Parameters
-    ----------
-    steering, hinge : names of the steering coordinate and of the trailer's angle on the base.
-    hitch : distance from the base's origin back to the hinge, m.
-    trailer : distance from the hinge back to the trailer's axle, m.
-    weights : weights of e_y (1/m²), e_θ, e_φ and e_δ (1/rad²).
-    effort : weight of u, m²/rad².
-    kx, kv : 1/m and 1/s.
-    kdelta : 1/s, how fast the steering may approach its largest angle.
-    largest : largest steering angle, rad.
     """
 
     word = "trailer"
 
+    #: steering, hinge: names of the steering coordinate and of the trailer's angle on the base
     steering: str
     hinge: str
-    hitch: Distance
-    trailer: Distance
+    hitch: Distance  #: distance from the base's origin back to the hinge, m
+    trailer: Distance  #: distance from the hinge back to the trailer's axle, m
+    #: weights of e_y (1/m²), e_θ, e_φ and e_δ (1/rad²)
     weights: tuple[float, float, float, float] = (0.01, 0.3, 1.0, 0.2)
-    effort: Annotated[float, Meaning(unit="m^2/rad^2")] = 1.0
+    effort: Annotated[float, Meaning(unit="m^2/rad^2")] = 1.0  #: weight of u, m²/rad²
+    #: kx, kv: 1/m and 1/s
     kx: PerMeter = 0.5
     kv: PerSecond = 5.0
-    kdelta: PerSecond = 5.0
-    largest: Angle = 1.0
+    kdelta: PerSecond = 5.0  #: 1/s, how fast the steering may approach its largest angle
+    largest: Angle = 1.0  #: largest steering angle, rad
 
     def __post_init__(self) -> None:
         check_gains(self, "weights", "kx", "kv", "kdelta", "largest", "effort")
@@ -730,18 +707,14 @@ NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathTracking(AbstractControllerPlan):
-    """Feedback for any vehicle on a path; how it steers is found.
-
-    Parameters
-    ----------
-    reach : λ, over which errors decay, m; a length of the vehicle by default, and no less than it
-        goes in 1.5 s.
-    k : rate of speeds, steering angles and held joints, 1/s; not for trailers that go first.
-    """
+    """Feedback for any vehicle on a path; how it steers is found."""
 
     word = "path"
 
+    #: λ, over which errors decay, m; a length of the vehicle by default, and no less than it goes
+    #: in 1.5 s
     reach: Length | None = None
+    #: rate of speeds, steering angles and held joints, 1/s; not for trailers that go first
     k: PerSecond = 5.0
 
     def __post_init__(self) -> None:
@@ -825,15 +798,10 @@ def _effort_weights(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowingLaw(AbstractSteeringController):
-    """(1) and (2) for a vehicle on a path. Made by :class:`PathTracking`.
+    """(1) and (2) for a vehicle on a path. Made by :class:`PathTracking`."""
 
-    Parameters
-    ----------
-    motion : motion along the path.
-    reach, k : λ, m, and k, 1/s.
-    """
-
-    motion: PathMotion
+    motion: PathMotion  #: motion along the path
+    #: reach, k: λ, m, and k, 1/s
     reach: float
     k: float
 

@@ -87,34 +87,27 @@ from noslip.simulation import (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MotionTrace:
-    """A motion in the symbols of a system.
+    """A motion in the symbols of a system."""
 
-    Parameters
-    ----------
-    at : indices of the prescribed coordinates.
-    outputs : (k,) the prescribed coordinates y(t, m).
-    states, rates, start : m, ṁ and m at t = 0; what depends on the model's parameters may be NaN.
-    names, units : names and units of m, for columns.
-    parameters, parameter_values : numbers of the task beyond the model's.
-    knots : times at which a derivative of the motion jumps, s; steps of a simulation end there.
-    guards : divisors of the motion, for a run that ends where one of them vanishes.
-    find_start : function that finds m at t = 0 for values of the model's parameters, where it
-        depends on them.
-    carried : (state, coordinate) for the states that start where a coordinate does.
-    """
-
-    at: tuple[int, ...]
-    outputs: ca.SX
+    at: tuple[int, ...]  #: indices of the prescribed coordinates
+    outputs: ca.SX  #: (k,) the prescribed coordinates y(t, m)
+    #: states, rates, start: m, ṁ and m at t = 0; what depends on the model's parameters may be NaN
     states: ca.SX
     rates: ca.SX
     start: Array
+    #: names, units: names and units of m, for columns
     names: tuple[str, ...]
     units: tuple[str, ...]
+    #: parameters, parameter_values: numbers of the task beyond the model's
     parameters: ca.SX
     parameter_values: Array
+    #: times at which a derivative of the motion jumps, s; steps of a simulation end there
     knots: tuple[float, ...] = ()
+    #: divisors of the motion, for a run that ends where one of them vanishes
     guards: tuple[Guard, ...] = ()
+    #: function that finds m at t = 0 for values of the model's parameters, where it depends on them
     find_start: Callable[[Array], Array] | None = None
+    #: (state, coordinate) for the states that start where a coordinate does
     carried: tuple[tuple[int, int], ...] = ()
 
     def start_at(self, parameters: Array) -> Array:
@@ -187,19 +180,13 @@ class AbstractMotion(abc.ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpressionMotion(AbstractMotion):
-    """Coordinates as expressions of time.
+    """Coordinates as expressions of time."""
 
-    Parameters
-    ----------
-    coordinates : coordinate name → expression of ``t``, the model's parameters, `parameters` and
-        `definitions`.
-    definitions : named expressions; each may use those before it.
-    parameters : numbers of the task beyond the model's.
-    """
-
+    #: coordinate name → expression of ``t``, the model's parameters, `parameters` and `definitions`
     coordinates: dict[str, Scalar]
+    #: named expressions; each may use those before it
     definitions: dict[str, str] = field(default_factory=dict)
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[Parameter, ...] = ()  #: numbers of the task beyond the model's
 
     @property
     def key(self) -> Hashable:
@@ -259,48 +246,32 @@ class Inadmissibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reference:
-    """A motion made admissible, traced: what a controller may compare with and feed forward.
+    """A motion made admissible, traced: what a controller may compare with and feed forward."""
 
-    Parameters
-    ----------
-    motion : the prescribed motion.
-    states, rates : z = [m; q_ref] and ż.
-    q : reference configuration, the prescribed coordinates exact.
-    eta, etadot : (1) and (2).
-    speed_inputs, speed_input_rates : w and ẇ.
-    forces : u of (3), for the inputs in use.
-    residual : ẏ − N_y v, zero if the motion is admissible.
-    conditioning : conditioning of J in (1), 1 at best, 0 where the motion does not determine all
-        speeds.
-    """
-
-    motion: MotionTrace
+    motion: MotionTrace  #: the prescribed motion
+    #: states, rates: z = [m; q_ref] and ż
     states: ca.SX
     rates: ca.SX
-    q: ca.SX
+    q: ca.SX  #: reference configuration, the prescribed coordinates exact
+    #: eta, etadot: (1) and (2)
     eta: ca.SX
     etadot: ca.SX
+    #: speed_inputs, speed_input_rates: w and ẇ
     speed_inputs: ca.SX
     speed_input_rates: ca.SX
-    forces: ca.SX
-    residual: ca.SX
+    forces: ca.SX  #: u of (3), for the inputs in use
+    residual: ca.SX  #: ẏ − N_y v, zero if the motion is admissible
+    #: conditioning of J in (1), 1 at best, 0 where the motion does not determine all speeds
     conditioning: ca.SX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReferenceProgram:
-    """A traced reference with its native functions, each compiled once and cached.
+    """A traced reference with its native functions, each compiled once and cached."""
 
-    Parameters
-    ----------
-    system : system whose symbols are used, and which keeps the code.
-    reference : (1) to (3), traced.
-    key : cache key of its code.
-    """
-
-    system: System
-    reference: Reference
-    key: Hashable
+    system: System  #: system whose symbols are used, and which keeps the code
+    reference: Reference  #: (1) to (3), traced
+    key: Hashable  #: cache key of its code
 
     @property
     def rates(self) -> NativeFunction:
@@ -361,18 +332,12 @@ def reference_program(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FollowMotion(AbstractInputLaw):
-    """Feed-forward inputs that produce a prescribed motion of some coordinates.
+    """Feed-forward inputs that produce a prescribed motion of some coordinates."""
 
-    Parameters
-    ----------
-    motion : motion to follow.
-    reference_start : (nq,) reference configuration at the start.
-    inputs : names of the force inputs to use; all of them by default. With more inputs than
-        degrees of freedom, those of least norm are taken.
-    """
-
-    motion: AbstractMotion
-    reference_start: Array
+    motion: AbstractMotion  #: motion to follow
+    reference_start: Array  #: (nq,) reference configuration at the start
+    #: names of the force inputs to use; all of them by default. With more inputs than degrees of
+    #: freedom, those of least norm are taken.
     inputs: tuple[str, ...] = ()
 
     def generator(self, system: System) -> InputGenerator:
@@ -656,20 +621,16 @@ AXES = ("x", "y", "z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameMotion(AbstractMotion):
-    """A point of a body, as expressions of time, moved by all joints of the mechanism.
+    """A point of a body, as expressions of time, moved by all joints of the mechanism."""
 
-    Parameters
-    ----------
-    body, point : a body, and the point in its axes, m.
-    position : coordinates ``x y z`` in the world, m, as many as degrees of freedom: expressions of
-        ``t`` and the model's parameters.
-    near : coordinates from which the start is looked for, as arms reach a place in several ways;
-        those not named are completed.
-    """
-
+    #: body, point: a body, and the point in its axes, m
     body: str
+    #: coordinates ``x y z`` in the world, m, as many as degrees of freedom: expressions of ``t``
+    #: and the model's parameters
     position: Mapping[str, Scalar]
     point: Vector3 = ZERO
+    #: coordinates from which the start is looked for, as arms reach a place in several ways; those
+    #: not named are completed
     near: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -773,40 +734,27 @@ COMPARED = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReferenceSamples:
-    """A reference motion at n times.
+    """A reference motion at n times."""
 
-    Parameters
-    ----------
-    t : (n,) s.
-    coordinates, speeds, independent_speeds, inputs : name → (n,), inputs with the speed inputs and
-        their rates.
-    residual : prescribed coordinate → (n,) part of its rate that no admissible motion has.
-    """
-
-    t: Array
+    t: Array  #: (n,) s
+    #: coordinates, speeds, independent_speeds, inputs: name → (n,), inputs with the speed inputs
+    #: and their rates
     coordinates: dict[str, Array] = field(repr=False)
     speeds: dict[str, Array] = field(repr=False)
     independent_speeds: dict[str, Array] = field(repr=False)
     inputs: dict[str, Array] = field(repr=False)
+    #: prescribed coordinate → (n,) part of its rate that no admissible motion has
     residual: dict[str, Array] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReferenceMotion:
-    """A prescribed motion of a system, made admissible. Made by :func:`reference_motion`.
+    """A prescribed motion of a system, made admissible. Made by :func:`reference_motion`."""
 
-    Parameters
-    ----------
-    system : compiled system.
-    law : feed-forward inputs that produce it, for :func:`noslip.simulate`.
-    start : the state on it at the start, likewise.
-    parameters : (np,) values of the model's parameters.
-    """
-
-    system: System
-    law: FollowMotion
-    start: Start
-    parameters: Array
+    system: System  #: compiled system
+    law: FollowMotion  #: feed-forward inputs that produce it, for :func:`noslip.simulate`
+    start: Start  #: the state on it at the start, likewise
+    parameters: Array  #: (np,) values of the model's parameters
 
     def samples(self, times: Array, *, tolerance: float = 1e-12) -> ReferenceSamples:
         """The motion at times that increase from that of the start.
@@ -1020,26 +968,20 @@ def _named_columns(names: list[str], columns: Array) -> dict[str, Array]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KinematicHistory:
-    """A motion of every coordinate and body over time.
+    """A motion of every coordinate and body over time."""
 
-    Parameters
-    ----------
-    t : (n,) s.
-    coordinates, speeds, accelerations : name → (n,): all coordinates, all tree speeds, passive
-        joints included, and the rates of the speeds.
-    bodies : name → its motion; arrays as in :class:`BodyMotion` with the samples first.
-    independent_accelerations : name → (n,) rates of the independent speeds.
-    speed_inputs : name → (n,), and their rates.
-    residual : prescribed coordinate → (n,) part of its rate that no admissible motion has.
-    """
-
-    t: Array
+    t: Array  #: (n,) s
+    #: coordinates, speeds, accelerations: name → (n,): all coordinates, all tree speeds, passive
+    #: joints included, and the rates of the speeds
     coordinates: dict[str, Array] = field(repr=False)
     speeds: dict[str, Array] = field(repr=False)
     accelerations: dict[str, Array] = field(repr=False)
+    #: name → its motion; arrays as in :class:`BodyMotion` with the samples first
     bodies: dict[str, BodyMotion] = field(repr=False)
+    #: name → (n,) rates of the independent speeds
     independent_accelerations: dict[str, Array] = field(repr=False)
-    speed_inputs: dict[str, Array] = field(repr=False)
+    speed_inputs: dict[str, Array] = field(repr=False)  #: name → (n,), and their rates
+    #: prescribed coordinate → (n,) part of its rate that no admissible motion has
     residual: dict[str, Array] = field(repr=False)
 
     @property
@@ -1060,16 +1002,11 @@ class KinematicHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DynamicsHistory:
-    """Force inputs along a motion.
+    """Force inputs along a motion."""
 
-    Parameters
-    ----------
-    inputs : force input → (n,), least where several do.
-    unreachable : (n, nf) generalized forces that no inputs supply, on the independent speeds; on
-        others at samples at which these do not determine the motion.
-    """
-
-    inputs: dict[str, Array]
+    inputs: dict[str, Array]  #: force input → (n,), least where several do
+    #: (n, nf) generalized forces that no inputs supply, on the independent speeds; on others at
+    #: samples at which these do not determine the motion
     unreachable: Array
 
 

@@ -80,28 +80,16 @@ def find_ride(system: System, values: Array) -> Balance | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ride(AbstractInputLaw):
-    """(2). Made by :func:`plan_ride`.
+    """(2). Made by :func:`plan_ride`."""
 
-    Parameters
-    ----------
-    balance : balance that keeps it upright.
-    motion : path and timing.
-    reach : λ, m.
-    wheels : contacts of the base, whose mean follows.
-    sign : sign of their longitudinal directions, along the way that is driven.
-    times : (n,) s.
-    table : (n, …) x* + ξ_r, u* + w_r, e_r and K by row at these times.
-    start : coordinates, speeds and named angles on the path, by name.
-    """
-
-    balance: Balance
-    motion: PathMotion
-    reach: float
-    wheels: tuple[int, ...]
-    sign: float
-    times: Array
-    table: Array
-    start: Mapping[str, float]
+    balance: Balance  #: balance that keeps it upright
+    motion: PathMotion  #: path and timing
+    reach: float  #: λ, m
+    wheels: tuple[int, ...]  #: contacts of the base, whose mean follows
+    sign: float  #: sign of their longitudinal directions, along the way that is driven
+    times: Array  #: (n,) s
+    table: Array  #: (n, …) x* + ξ_r, u* + w_r, e_r and K by row at these times
+    start: Mapping[str, float]  #: coordinates, speeds and named angles on the path, by name
 
     def generator(self, system: System) -> InputGenerator:
         """The law in the symbols of this system."""

@@ -394,16 +394,12 @@ class Quintic(AbstractTiming):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopAndGo(AbstractTiming):
-    """A law for each part of a path with cusps, from rest to rest. Made by `timing_law`.
+    """A law for each part of a path with cusps, from rest to rest. Made by `timing_law`."""
 
-    Parameters
-    ----------
-    paths, laws : parts of the path, and the law of each.
-    pauses : s at rest at each cusp, while a steering wheel turns; none by default.
-    """
-
+    #: paths, laws: parts of the path, and the law of each
     paths: tuple[AbstractPath, ...]
     laws: tuple[AbstractTiming, ...]
+    #: s at rest at each cusp, while a steering wheel turns; none by default
     pauses: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -516,19 +512,15 @@ class ConstantEnergy(AbstractTiming):
 
     The whole speed v_T = √(ṡ² + b² φ̇²) of a body that heads along the path, φ̇ = κ ṡ, is constant
     [AntunesSigaudMoraes2010]. It takes the time (1/v_T) ∫ √(1 + b² κ²) ds.
-
-    Parameters
-    ----------
-    total_speed : v_T, m/s.
-    radius_of_gyration : b, about the point that follows the path, m; that of the vehicle if it is
-        not given, ½ M (ṡ² + b² φ̇²) being its kinetic energy.
     """
 
     word = "constant-energy"
     typical = {"radius_of_gyration": 0.5}
     offered = ("radius_of_gyration",)
 
-    total_speed: float
+    total_speed: float  #: v_T, m/s
+    #: b, about the point that follows the path, m; that of the vehicle if it is not given, ½ M (ṡ²
+    #: + b² φ̇²) being its kinetic energy
     radius_of_gyration: Length | None = None
 
     def __post_init__(self) -> None:
@@ -682,7 +674,6 @@ class Trapezoidal(_FromRestToRest):
     Parameters
     ----------
     speed : the highest, m/s; kept as `top_speed`.
-    acceleration : m/s², when braking too.
     """
 
     word = "trapezoidal"
@@ -690,7 +681,7 @@ class Trapezoidal(_FromRestToRest):
     kept_as = {"speed": "top_speed"}
 
     top_speed: float
-    acceleration: Acceleration
+    acceleration: Acceleration  #: m/s², when braking too
 
     def __init__(self, *, speed: float, acceleration: Acceleration) -> None:
         assign(
@@ -722,8 +713,6 @@ class SCurve(_FromRestToRest):
     Parameters
     ----------
     speed : the highest, m/s; kept as `top_speed`.
-    acceleration : the highest, m/s².
-    jerk : rate of the acceleration while it changes, m/s³.
     """
 
     word = "s-curve"
@@ -731,8 +720,8 @@ class SCurve(_FromRestToRest):
     kept_as = {"speed": "top_speed"}
 
     top_speed: float
-    acceleration: Acceleration
-    jerk: Jerk
+    acceleration: Acceleration  #: the highest, m/s²
+    jerk: Jerk  #: rate of the acceleration while it changes, m/s³
 
     def __init__(self, *, speed: float, acceleration: Acceleration, jerk: Jerk) -> None:
         assign(
@@ -786,18 +775,14 @@ class SpeedSchedule(AbstractTiming):
         (1)  ṡ = v₀ C₀(x) + a₀ t C₁(x),  s = v₀ t C₁(x) + a₀ t² C₂(x),  x = c t²
 
     where C_n(x) = Σ x^k/(2k + n)!: cosh √x, sinh √x/√x and (cosh √x − 1)/x.
-
-    Parameters
-    ----------
-    times : (n,) rising from 0, s.
-    speeds : (n,) m/s, not negative; the first and the last hold before and after.
-    gradients : (n − 1,) of the acceleration by the arc length on each piece, 1/s²; none for 0.
     """
 
     word = "schedule"
 
-    times: Annotated[tuple[float, ...], Meaning(unit="s")]
+    times: Annotated[tuple[float, ...], Meaning(unit="s")]  #: (n,) rising from 0, s
+    #: (n,) m/s, not negative; the first and the last hold before and after
     speeds: tuple[float, ...]
+    #: (n − 1,) of the acceleration by the arc length on each piece, 1/s²; none for 0
     gradients: Annotated[tuple[float, ...], Meaning(unit="1/s**2")] = ()
 
     def __post_init__(self) -> None:
@@ -941,17 +926,13 @@ def _speed(t: ca.SX, first: float, pieces: Sequence[Piece]) -> ca.SX:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedProfile(AbstractTiming):
-    """Given speeds at given places, with continuous acceleration in between.
-
-    Parameters
-    ----------
-    arc_lengths : (n,) rising from 0 to the length of the path, m.
-    speeds : (n,) m/s, positive; the first and the last may be zero. After the end the last holds.
-    """
+    """Given speeds at given places, with continuous acceleration in between."""
 
     word = "profile"
 
+    #: (n,) rising from 0 to the length of the path, m
     arc_lengths: Annotated[tuple[float, ...], Meaning(unit="m")]
+    #: (n,) m/s, positive; the first and the last may be zero. After the end the last holds.
     speeds: tuple[float, ...]
 
     def __post_init__(self) -> None:

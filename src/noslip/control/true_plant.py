@@ -51,29 +51,19 @@ LATEST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensor:
-    """Sensor of a coordinate or an independent speed.
+    """Sensor of a coordinate or an independent speed."""
 
-    Parameters
-    ----------
-    of : name of the coordinate or speed.
-    sigma : standard deviation of the noise of each sample, in the unit of what is measured.
-    density : density of white noise, in place of `sigma`, in that unit times √s: sigma =
-        density/√(time between samples).
-    bias : constant error.
-    bias_sigma : standard deviation of a further bias, drawn anew for every run; an estimator
-        estimates it.
-    quantum : step to whole multiples of which the value is rounded; 0 for none.
-    every : a new value every so many samples of the controller.
-    delay : samples of the controller by which it is late.
-    """
-
-    of: str
+    of: str  #: name of the coordinate or speed
+    #: standard deviation of the noise of each sample, in the unit of what is measured
     sigma: float = 0.0
+    #: density of white noise, in place of `sigma`, in that unit times √s: sigma = density/√(time
+    #: between samples)
     density: float = 0.0
-    bias: float = 0.0
-    quantum: float = 0.0
-    every: int = 1
-    delay: int = 0
+    bias: float = 0.0  #: constant error
+    quantum: float = 0.0  #: step to whole multiples of which the value is rounded; 0 for none
+    every: int = 1  #: a new value every so many samples of the controller
+    delay: int = 0  #: samples of the controller by which it is late
+    #: standard deviation of a further bias, drawn anew for every run; an estimator estimates it
     bias_sigma: float = 0.0
 
     def __post_init__(self) -> None:
@@ -108,25 +98,16 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actuator:
-    """Actuator of a force input; its effects apply to the command in this order.
+    """Actuator of a force input; its effects apply to the command in this order."""
 
-    Parameters
-    ----------
-    of : name of the input.
-    backlash : width within which a command does not move it, in the unit of the input.
-    dead_zone : magnitude below which nothing arrives; beyond, that much less.
-    largest : magnitude that it can give.
-    lag : time constant, s: ḟ = (command − f)/lag.
-    fastest : largest rate of what it gives, in the unit of the input per s.
-    sigma : standard deviation of noise that is added to what it aims at, anew in each sample.
-    """
-
-    of: str
+    of: str  #: name of the input
+    #: width within which a command does not move it, in the unit of the input
     backlash: float = 0.0
-    dead_zone: float = 0.0
-    largest: float = math.inf
-    lag: float = 0.0
-    fastest: float = math.inf
+    dead_zone: float = 0.0  #: magnitude below which nothing arrives; beyond, that much less
+    largest: float = math.inf  #: magnitude that it can give
+    lag: float = 0.0  #: time constant, s: ḟ = (command − f)/lag
+    fastest: float = math.inf  #: largest rate of what it gives, in the unit of the input per s
+    #: standard deviation of noise that is added to what it aims at, anew in each sample
     sigma: float = 0.0
 
     def __post_init__(self) -> None:
@@ -192,35 +173,31 @@ class Actuator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plant:
-    """Plant that is driven, as far as it differs from the model that the controller knows.
+    """Plant that is driven, as far as it differs from the model that the controller knows."""
 
-    Parameters
-    ----------
-    system : compiled system with the model's coordinates, such as one with other tires, or with
-        inputs for disturbances; the model's own by default.
-    parameters : values that differ from those that the controller knows.
-    start : coordinates and speeds that differ from the reference's at the start.
-    forces : forces that act on it beside the model's: a push (:class:`Wrench`, whose entries may be
-        expressions of ``t``), friction in a joint, drag.
-    gravity : m/s² in world axes, such as that of a slope; the model's own by default.
-    disturbances : inputs that are not actuators → expression of ``t`` and the plant's parameters.
-    sensors : sensors of coordinates and speeds; the controller sees those without a sensor exactly.
-        With an estimator, all that is measured: :class:`Sensor`, :class:`Odometry`,
-        :class:`Gyroscope`, :class:`PoseSensor`, :class:`Beacon`.
-    estimator : estimator between sensors and controller; none by default.
-    actuators : actuators between commands and inputs; commands without one arrive unchanged.
-    seed, run : seed of the noise, and number of the run.
-    """
-
+    #: compiled system with the model's coordinates, such as one with other tires, or with inputs
+    #: for disturbances; the model's own by default
     system: System | None = None
+    #: values that differ from those that the controller knows
     parameters: Mapping[str, float] = field(default_factory=dict)
+    #: coordinates and speeds that differ from the reference's at the start
     start: Mapping[str, float] = field(default_factory=dict)
+    #: forces that act on it beside the model's: a push (:class:`Wrench`, whose entries may be
+    #: expressions of ``t``), friction in a joint, drag
     forces: tuple[AbstractForce, ...] = ()
+    #: m/s² in world axes, such as that of a slope; the model's own by default
     gravity: Vector3 | None = None
+    #: inputs that are not actuators → expression of ``t`` and the plant's parameters
     disturbances: Mapping[str, Scalar] = field(default_factory=dict)
+    #: sensors of coordinates and speeds; the controller sees those without a sensor exactly. With
+    #: an estimator, all that is measured: :class:`Sensor`, :class:`Odometry`, :class:`Gyroscope`,
+    #: :class:`PoseSensor`, :class:`Beacon`.
     sensors: tuple[Sensor | AbstractInstrument, ...] = ()
+    #: estimator between sensors and controller; none by default
     estimator: ExtendedKalman | None = None
+    #: actuators between commands and inputs; commands without one arrive unchanged
     actuators: tuple[Actuator, ...] = ()
+    #: seed, run: seed of the noise, and number of the run
     seed: int = 0
     run: int = 0
 
@@ -370,24 +347,15 @@ class Plant:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlantLaw(AbstractInputLaw):
-    """A controller of a model, closed round a plant.
+    """A controller of a model, closed round a plant."""
 
-    Parameters
-    ----------
-    model : compiled system that the controller knows.
-    law : continuous law of the controller's inputs.
-    known : (np,) parameter values that it knows.
-    plant : plant that is driven.
-    period : s between samples; 0 for a continuous loop.
-    believed : (nq + nf,) coordinates and independent speeds that an estimator starts from; those of
-        the model at rest by default.
-    """
-
-    model: System
-    law: AbstractInputLaw
-    known: Array
-    plant: Plant
-    period: float = 0.0
+    model: System  #: compiled system that the controller knows
+    law: AbstractInputLaw  #: continuous law of the controller's inputs
+    known: Array  #: (np,) parameter values that it knows
+    plant: Plant  #: plant that is driven
+    period: float = 0.0  #: s between samples; 0 for a continuous loop
+    #: (nq + nf,) coordinates and independent speeds that an estimator starts from; those of the
+    #: model at rest by default
     believed: Array | None = None
 
     def keeping(self, values: Array) -> AbstractInputLaw:

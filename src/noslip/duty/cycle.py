@@ -52,29 +52,18 @@ PLACES = 4001
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LegDuty:
-    """A leg that was driven.
+    """A leg that was driven."""
 
-    Parameters
-    ----------
-    leg : leg as it was asked for.
-    name : name of the leg.
-    start, duration : s.
-    distance : way of the base, m.
-    drives : input → samples of its axle.
-    run : motion; None for a stop.
-    audit : loads and friction of the wheels; None for a stop.
-    parameters : values of the model's parameters that differ from its own.
-    """
-
-    leg: Leg
-    name: str
+    leg: Leg  #: leg as it was asked for
+    name: str  #: name of the leg
+    #: start, duration: s
     start: float
     duration: float
-    distance: float
-    drives: Mapping[str, DriveSamples]
-    run: Trajectory | None = field(repr=False)
-    audit: Audit | None = field(repr=False)
-    parameters: Mapping[str, float]
+    distance: float  #: way of the base, m
+    drives: Mapping[str, DriveSamples]  #: input → samples of its axle
+    run: Trajectory | None = field(repr=False)  #: motion; None for a stop
+    audit: Audit | None = field(repr=False)  #: loads and friction of the wheels; None for a stop
+    parameters: Mapping[str, float]  #: values of the model's parameters that differ from its own
 
     @property
     def friction(self) -> float:
@@ -91,22 +80,13 @@ class LegDuty:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DutyCycle:
-    """What a mission asks of motors, battery and wheels. Made by :func:`drive_mission`.
+    """What a mission asks of motors, battery and wheels. Made by :func:`drive_mission`."""
 
-    Parameters
-    ----------
-    mission : mission that was driven.
-    legs : legs as they were driven.
-    motors : input → what all legs ask of the motor there.
-    charge : energy that is left in the battery, J; None without a battery.
-    notes : remarks on where legs do not meet, and on what they leave out.
-    """
-
-    mission: Mission
-    legs: tuple[LegDuty, ...]
-    motors: Mapping[str, MotorDuty]
-    charge: float | None
-    notes: tuple[str, ...] = ()
+    mission: Mission  #: mission that was driven
+    legs: tuple[LegDuty, ...]  #: legs as they were driven
+    motors: Mapping[str, MotorDuty]  #: input → what all legs ask of the motor there
+    charge: float | None  #: energy that is left in the battery, J; None without a battery
+    notes: tuple[str, ...] = ()  #: remarks on where legs do not meet, and on what they leave out
 
     @property
     def duration(self) -> float:

@@ -48,34 +48,22 @@ def checked(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gearmotor:
-    """Gearmotor and gear at a force input.
+    """Gearmotor and gear at a force input."""
 
-    Parameters
-    ----------
-    peak_torque : largest torque of the motor's shaft at standstill, N·m.
-    rated_torque : torque that it stands for ever, N·m; limits the root mean square.
-    maximum_speed : rate of the shaft beyond which it gives none, rad/s.
-    torque_speed : points (rate in rad/s, torque in N·m) of the limit, linear between them; by
-        default the peak torque up to the maximum speed.
-    ratio : revolutions of the shaft per revolution of the axle, or rad per m.
-    efficiency : share of the power that passes the gear.
-    rotor_inertia : moment of inertia of rotor and gear at the shaft that the model does not have,
-        kg·m².
-    resistance : resistance R of the winding, Ω.
-    torque_constant : torque per current k, N·m/A.
-    name : name in a catalog.
-    """
-
-    peak_torque: float = math.inf
+    peak_torque: float = math.inf  #: largest torque of the motor's shaft at standstill, N·m
+    #: torque that it stands for ever, N·m; limits the root mean square
     rated_torque: float = math.inf
-    maximum_speed: float = math.inf
+    maximum_speed: float = math.inf  #: rate of the shaft beyond which it gives none, rad/s
+    #: points (rate in rad/s, torque in N·m) of the limit, linear between them; by default the peak
+    #: torque up to the maximum speed
     torque_speed: tuple[tuple[float, float], ...] = ()
-    ratio: float = 1.0
-    efficiency: float = 1.0
+    ratio: float = 1.0  #: revolutions of the shaft per revolution of the axle, or rad per m
+    efficiency: float = 1.0  #: share of the power that passes the gear
+    #: moment of inertia of rotor and gear at the shaft that the model does not have, kg·m²
     rotor_inertia: float = 0.0
-    resistance: float = 0.0
-    torque_constant: float = 1.0
-    name: str = ""
+    resistance: float = 0.0  #: resistance R of the winding, Ω
+    torque_constant: float = 1.0  #: torque per current k, N·m/A
+    name: str = ""  #: name in a catalog
 
     def __post_init__(self) -> None:
         for name in ("peak_torque", "rated_torque", "maximum_speed"):
@@ -122,18 +110,11 @@ class Gearmotor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Battery:
-    """Store of energy that all motors share.
+    """Store of energy that all motors share."""
 
-    Parameters
-    ----------
-    energy : usable energy when it is full, J.
-    standby : power of everything but the motors, W.
-    recuperation : share of what motors give back that is stored.
-    """
-
-    energy: float
-    standby: float = 0.0
-    recuperation: float = 0.0
+    energy: float  #: usable energy when it is full, J
+    standby: float = 0.0  #: power of everything but the motors, W
+    recuperation: float = 0.0  #: share of what motors give back that is stored
 
     def __post_init__(self) -> None:
         checked("Battery", "energy", self.energy)
@@ -153,15 +134,10 @@ class Battery:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DriveSamples:
-    """What a leg asks of an axle.
+    """What a leg asks of an axle."""
 
-    Parameters
-    ----------
-    t : s.
-    torque, rate, acceleration : samples of the axle: N·m, rad/s, rad/s², or N, m/s, m/s².
-    """
-
-    t: Array
+    t: Array  #: s
+    #: torque, rate, acceleration: samples of the axle: N·m, rad/s, rad/s², or N, m/s, m/s²
     torque: Array
     rate: Array
     acceleration: Array
@@ -169,29 +145,18 @@ class DriveSamples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MotorDuty:
-    """What samples ask of a motor.
+    """What samples ask of a motor."""
 
-    Parameters
-    ----------
-    peak_torque, rms_torque : largest torque of the shaft and root mean square, N·m.
-    peak_rate : largest rate of the shaft, rad/s.
-    peak_power : largest power of the shaft, W.
-    energy : electrical, less what is given back, J.
-    heat : lost in the winding, J.
-    torque_use : largest torque over the limit at its rate.
-    heat_use : root mean square over the rated torque.
-    rate_use : largest rate over the maximum.
-    """
-
+    #: peak_torque, rms_torque: largest torque of the shaft and root mean square, N·m
     peak_torque: float
     rms_torque: float
-    peak_rate: float
-    peak_power: float
-    energy: float
-    heat: float
-    torque_use: float
-    heat_use: float
-    rate_use: float
+    peak_rate: float  #: largest rate of the shaft, rad/s
+    peak_power: float  #: largest power of the shaft, W
+    energy: float  #: electrical, less what is given back, J
+    heat: float  #: lost in the winding, J
+    torque_use: float  #: largest torque over the limit at its rate
+    heat_use: float  #: root mean square over the rated torque
+    rate_use: float  #: largest rate over the maximum
 
     @property
     def use(self) -> float:

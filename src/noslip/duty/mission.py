@@ -44,27 +44,19 @@ MAX_FILE = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriveLeg:
-    """Drive along a path, from rest to rest.
+    """Drive along a path, from rest to rest."""
 
-    Parameters
-    ----------
-    path : path, or its text as in ``"line:start=0,0;end=3,0"``.
-    timing : timing law or its text; by default constant acceleration, constant speed, braking.
-    speed, acceleration : highest ones, m/s and m/s²; by default those of the mission.
-    is_backward : whether the vehicle drives backwards.
-    name : name in tables.
-    changes : parameters from this leg on, such as a load.
-    actions : remarks on what is done at its end.
-    """
-
-    path: AbstractPath | str
+    path: AbstractPath | str  #: path, or its text as in ``"line:start=0,0;end=3,0"``
+    #: timing law or its text; by default constant acceleration, constant speed, braking
     timing: Any = None
+    #: speed, acceleration: highest ones, m/s and m/s²; by default those of the mission
     speed: float | None = None
     acceleration: float | None = None
-    is_backward: bool = False
-    name: str = ""
+    is_backward: bool = False  #: whether the vehicle drives backwards
+    name: str = ""  #: name in tables
+    #: parameters from this leg on, such as a load
     changes: Mapping[str, float] = field(default_factory=dict)
-    actions: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()  #: remarks on what is done at its end
 
     kind = "drive"
 
@@ -78,20 +70,12 @@ class DriveLeg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLeg:
-    """Turn about the point of the vehicle that follows paths, from rest to rest.
+    """Turn about the point of the vehicle that follows paths, from rest to rest."""
 
-    Parameters
-    ----------
-    angle : rad, counterclockwise.
-    rate : highest rate, rad/s; by default that of the mission.
-    name : name in tables.
-    changes : parameters from this leg on.
-    """
-
-    angle: float
-    rate: float | None = None
-    name: str = ""
-    changes: Mapping[str, float] = field(default_factory=dict)
+    angle: float  #: rad, counterclockwise
+    rate: float | None = None  #: highest rate, rad/s; by default that of the mission
+    name: str = ""  #: name in tables
+    changes: Mapping[str, float] = field(default_factory=dict)  #: parameters from this leg on
 
     kind = "turn"
 
@@ -106,18 +90,11 @@ class TurnLeg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopLeg:
-    """Stand still, as while a load is picked up: brakes hold the vehicle, motors give nothing.
+    """Stand still, as while a load is picked up: brakes hold the vehicle, motors give nothing."""
 
-    Parameters
-    ----------
-    duration : s.
-    name : name in tables.
-    changes : parameters from this leg on.
-    """
-
-    duration: float
-    name: str = ""
-    changes: Mapping[str, float] = field(default_factory=dict)
+    duration: float  #: s
+    name: str = ""  #: name in tables
+    changes: Mapping[str, float] = field(default_factory=dict)  #: parameters from this leg on
 
     kind = "stop"
 
@@ -130,19 +107,13 @@ class PlanLeg:
     """Drive from where the base is to a goal, by the best motion that `plan` finds.
 
     What else the vehicle has, such as casters, begins as `plan` completes it.
-
-    Parameters
-    ----------
-    goal : coordinates at the end, as :func:`noslip.plan` takes them.
-    options : other arguments of :func:`noslip.plan`: minimize, limits, obstacles, friction, …
-    name : name in tables.
-    changes : parameters from this leg on.
     """
 
-    goal: Mapping[str, Any]
+    goal: Mapping[str, Any]  #: coordinates at the end, as :func:`noslip.plan` takes them
+    #: other arguments of :func:`noslip.plan`: minimize, limits, obstacles, friction, …
     options: Mapping[str, Any] = field(default_factory=dict)
-    name: str = ""
-    changes: Mapping[str, float] = field(default_factory=dict)
+    name: str = ""  #: name in tables
+    changes: Mapping[str, float] = field(default_factory=dict)  #: parameters from this leg on
 
     kind = "plan"
 
@@ -152,18 +123,11 @@ Leg = DriveLeg | TurnLeg | StopLeg | PlanLeg
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Zone:
-    """Area of the floor with a speed limit.
+    """Area of the floor with a speed limit."""
 
-    Parameters
-    ----------
-    corners : corners of a polygon, m; the last side closes it.
-    speed : highest speed of the point that follows a path there, m/s.
-    name : name in messages.
-    """
-
-    corners: tuple[tuple[float, float], ...]
-    speed: float
-    name: str = ""
+    corners: tuple[tuple[float, float], ...]  #: corners of a polygon, m; the last side closes it
+    speed: float  #: highest speed of the point that follows a path there, m/s
+    name: str = ""  #: name in messages
 
     def __post_init__(self) -> None:
         checked("Zone", "speed", self.speed)
@@ -188,32 +152,21 @@ class Zone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mission:
-    """Legs that a vehicle drives one after the other, and what drives it.
+    """Legs that a vehicle drives one after the other, and what drives it."""
 
-    Parameters
-    ----------
-    legs : legs in their order.
-    name : name of the mission.
-    model : name or file of the vehicle, of a mission file; empty if none says it.
-    speed, acceleration, turn_rate : highest ones of legs without their own, m/s, m/s², rad/s.
-    friction : coefficient of the floor that wheels are audited with.
-    zones : areas with speed limits.
-    motors : force input → motor and gear at it.
-    battery : store of energy.
-    notes : remarks on what the legs leave out.
-    """
-
-    legs: tuple[Leg, ...]
-    name: str = "mission"
-    model: str = ""
+    legs: tuple[Leg, ...]  #: legs in their order
+    name: str = "mission"  #: name of the mission
+    model: str = ""  #: name or file of the vehicle, of a mission file; empty if none says it
+    #: speed, acceleration, turn_rate: highest ones of legs without their own, m/s, m/s², rad/s
     speed: float = 1.0
     acceleration: float = 0.5
     turn_rate: float = 0.5
-    friction: float | None = None
-    zones: tuple[Zone, ...] = ()
+    friction: float | None = None  #: coefficient of the floor that wheels are audited with
+    zones: tuple[Zone, ...] = ()  #: areas with speed limits
+    #: force input → motor and gear at it
     motors: Mapping[str, Gearmotor] = field(default_factory=dict)
-    battery: Battery | None = None
-    notes: tuple[str, ...] = ()
+    battery: Battery | None = None  #: store of energy
+    notes: tuple[str, ...] = ()  #: remarks on what the legs leave out
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "legs", tuple(self.legs))

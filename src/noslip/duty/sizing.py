@@ -17,40 +17,25 @@ from noslip.duty.mission import named_motors, read_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """Motors and gears to choose among, smallest first.
+    """Motors and gears to choose among, smallest first."""
 
-    Parameters
-    ----------
-    motors : motors in the order in which they are preferred.
-    gears : gears in the order in which they are preferred: ratio, efficiency and the inertia that
-        they add at the shaft are used of each, as fields of a :class:`Gearmotor`; its peak torque
-        is that of its output.
-    """
-
-    motors: tuple[Gearmotor, ...]
+    motors: tuple[Gearmotor, ...]  #: motors in the order in which they are preferred
+    #: gears in the order in which they are preferred: ratio, efficiency and the inertia that they
+    #: add at the shaft are used of each, as fields of a :class:`Gearmotor`; its peak torque is that
+    #: of its output
     gears: tuple[Gearmotor, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriveChoice:
-    """A motor with a gear, and what a mission asks of both.
+    """A motor with a gear, and what a mission asks of both."""
 
-    Parameters
-    ----------
-    input : force input.
-    motor : motor with the gear's ratio, efficiency and inertia.
-    gear : name of the gear.
-    duty : load of the motor by the mission.
-    gear_use : largest torque at the gear's output over what it bears.
-    decided_by : name of the leg that asks most.
-    """
-
-    input: str
-    motor: Gearmotor
-    gear: str
-    duty: MotorDuty
-    gear_use: float
-    decided_by: str
+    input: str  #: force input
+    motor: Gearmotor  #: motor with the gear's ratio, efficiency and inertia
+    gear: str  #: name of the gear
+    duty: MotorDuty  #: load of the motor by the mission
+    gear_use: float  #: largest torque at the gear's output over what it bears
+    decided_by: str  #: name of the leg that asks most
 
     @property
     def use(self) -> float:

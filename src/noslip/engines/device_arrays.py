@@ -205,21 +205,14 @@ _POINTER = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ct
 
 
 class DeviceView(NamedTuple):
-    """Address and layout of an array on a device.
+    """Address and layout of an array on a device."""
 
-    Parameters
-    ----------
-    address : address of the first.
-    shape, strides : strides in bytes.
-    dtype : dtype of the numbers.
-    owner : object that keeps the memory alive.
-    """
-
-    address: int
+    address: int  #: address of the first
+    #: shape, strides: strides in bytes
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    dtype: np.dtype[Any]
-    owner: Any
+    dtype: np.dtype[Any]  #: dtype of the numbers
+    owner: Any  #: object that keeps the memory alive
 
 
 def device_view(value: Any) -> DeviceView | None:

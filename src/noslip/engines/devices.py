@@ -491,24 +491,15 @@ class DeviceFunction:
 
 
 class SharedFunctions(NamedTuple):
-    """Functions of threads whose shared parameters are constants of the record.
+    """Functions of threads whose shared parameters are constants of the record."""
 
-    Parameters
-    ----------
-    text : text of the functions.
-    num_words : numbers of the record up to the last constant.
-    heads : programs of what was hoisted, one for each function.
-    tables : tables that the functions look up.
-    number : kind of the numbers.
-    names : names of the functions of heads, if they were asked for, with numbers of the record
-        where their values begin.
-    """
-
-    text: str
-    num_words: int
-    heads: tuple[Program, ...]
-    tables: tuple[LookupTable, ...]
-    number: str
+    text: str  #: text of the functions
+    num_words: int  #: numbers of the record up to the last constant
+    heads: tuple[Program, ...]  #: programs of what was hoisted, one for each function
+    tables: tuple[LookupTable, ...]  #: tables that the functions look up
+    number: str  #: kind of the numbers
+    #: names of the functions of heads, if they were asked for, with numbers of the record where
+    #: their values begin
     names: Mapping[str, int] = MappingProxyType({})
 
     @classmethod

@@ -384,23 +384,16 @@ LINE = 8  # words in a cache line
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Target of the text: number of lanes, block size and where arrays lie.
+    """Target of the text: number of lanes, block size and where arrays lie."""
 
-    Parameters
-    ----------
-    lanes : trajectories side by side.
-    block : numbers of one lane that are combined at a time.
-    on_stack : whether each array lies on the stack by itself, where LLVM may keep it in registers;
-        else all lie in memory that the function is given, or in a block that a thread has.
-    is_thread : whether it is the code of a thread of a GPU.
-    is_single : whether the numbers of arrays have single precision; variables, among them time, are
-        doubles all the same.
-    """
-
-    lanes: int = 1
-    block: int = 4
+    lanes: int = 1  #: trajectories side by side
+    block: int = 4  #: numbers of one lane that are combined at a time
+    #: whether each array lies on the stack by itself, where LLVM may keep it in registers; else all
+    #: lie in memory that the function is given, or in a block that a thread has
     on_stack: bool = False
-    is_thread: bool = False
+    is_thread: bool = False  #: whether it is the code of a thread of a GPU
+    #: whether the numbers of arrays have single precision; variables, among them time, are doubles
+    #: all the same
     is_single: bool = False
 
     @classmethod
@@ -428,19 +421,13 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Buffer:
-    """Numbers of each lane in memory: number k of all lanes stand side by side.
+    """Numbers of each lane in memory: number k of all lanes stand side by side."""
 
-    Parameters
-    ----------
-    f : the function.
-    origin, first : address of a number, and which number after it is the first.
-    kind : kind of the numbers.
-    depth : depth of the branch whose lanes it belongs to; those in deeper ones are blended.
-    """
-
-    f: Flow
+    f: Flow  #: the function
+    #: origin, first: address of a number, and which number after it is the first
     origin: Value
-    kind: str = REAL
+    kind: str = REAL  #: kind of the numbers
+    #: depth of the branch whose lanes it belongs to; those in deeper ones are blended
     depth: float = 0
     first: int = 0
 

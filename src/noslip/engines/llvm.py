@@ -139,20 +139,12 @@ define void @whole({inputs}, ptr noalias nocapture writeonly %out) nounwind {{
 
 @dataclass(frozen=True, slots=True)
 class VectorTypes:
-    """LLVM types, constants and calls for vectors of lanes; with one lane they are scalar.
+    """LLVM types, constants and calls for vectors of lanes; with one lane they are scalar."""
 
-    Parameters
-    ----------
-    lanes : numbers in a vector.
-    kind : kind of numbers, doubles or of single precision.
-    has_library : whether there is a C library to call, as there is not on a GPU.
-    shared : parameters that are at addresses of their own.
-    """
-
-    lanes: int = 1
-    kind: str = REAL
-    has_library: bool = True
-    shared: tuple[tuple[int, str], ...] = ()
+    lanes: int = 1  #: numbers in a vector
+    kind: str = REAL  #: kind of numbers, doubles or of single precision
+    has_library: bool = True  #: whether there is a C library to call, as there is not on a GPU
+    shared: tuple[tuple[int, str], ...] = ()  #: parameters that are at addresses of their own
 
     @property
     def real(self) -> str:

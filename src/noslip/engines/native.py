@@ -79,19 +79,13 @@ def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HoistedFunction:
-    """A program compiled in two: what its parameters alone determine, and the rest of it.
+    """A program compiled in two: what its parameters alone determine, and the rest of it."""
 
-    Parameters
-    ----------
-    whole : the program as it is.
-    rest : the same of parameters that the hoisted values follow.
-    head : program for the values that depend on parameters alone; None if there are none.
-    main_program, head_program : programs after the split.
-    """
-
-    whole: NativeFunction
-    rest: NativeFunction
+    whole: NativeFunction  #: the program as it is
+    rest: NativeFunction  #: the same of parameters that the hoisted values follow
+    #: program for the values that depend on parameters alone; None if there are none
     head: NativeFunction | None
+    #: main_program, head_program: programs after the split
     main_program: Program
     head_program: Program
 

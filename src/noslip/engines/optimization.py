@@ -578,24 +578,16 @@ class Access(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodePart:
-    """Operations that are done `count` times, one iteration after the other.
+    """Operations that are done `count` times, one iteration after the other."""
 
-    Parameters
-    ----------
-    body : program of the numbers that it reads (its x) and that are carried (its p).
-    count : iterations.
-    reads : reads of the numbers that the body reads.
-    carried : carried of the numbers that an iteration passes on, where the first one finds them.
-    writes : writes of the first outputs of the body.
-    results : results of the last outputs of the body, which are written after the last iteration.
-        Between both are the numbers that are passed on.
-    """
-
-    body: Program
-    count: int
-    reads: tuple[Access, ...]
+    body: Program  #: program of the numbers that it reads (its x) and that are carried (its p)
+    count: int  #: iterations
+    reads: tuple[Access, ...]  #: reads of the numbers that the body reads
+    #: carried of the numbers that an iteration passes on, where the first one finds them
     carried: tuple[Access, ...] = ()
-    writes: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()  #: writes of the first outputs of the body
+    #: results of the last outputs of the body, which are written after the last iteration. Between
+    #: both are the numbers that are passed on.
     results: tuple[Access, ...] = ()
 
 

@@ -195,14 +195,10 @@ class ParameterChecker:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SufficientCondition:
-    """Condition on parameter values under which the checks of the model pass.
+    """Condition on parameter values under which the checks of the model pass."""
 
-    Parameters
-    ----------
-    function : function of the parameters: the least number that must be positive, the least that
-        must not be negative, and the sum of the sizes of all that must be finite, these among them.
-    """
-
+    #: function of the parameters: the least number that must be positive, the least that must not
+    #: be negative, and the sum of the sizes of all that must be finite, these among them
     function: ca.Function
 
     def holds(self, values: NDArray[np.float64]) -> bool:
@@ -390,18 +386,14 @@ Made = TypeVar("Made")
 class System:
     """A mechanism as native code. Made by :func:`compile`.
 
-    Parameters
-    ----------
-    equations : equations that are compiled.
-    folded : parameters that are constants of the code, by name.
-
     Attributes
     ----------
     kinematics, model : kinematics and model that the equations come from.
     coordinates, speeds, independent_speeds : q, tree speeds v and η, in order.
     """
 
-    equations: Equations
+    equations: Equations  #: equations that are compiled
+    #: parameters that are constants of the code, by name
     folded: Mapping[str, float] = field(default_factory=dict)
     kinematics: Kinematics = field(init=False, repr=False)
     model: Model = field(init=False, repr=False)
@@ -834,15 +826,10 @@ WITHIN = 1.25
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BasisCover:
-    """The same mechanism in several choices of independent speeds, the given one first.
+    """The same mechanism in several choices of independent speeds, the given one first."""
 
-    Parameters
-    ----------
-    systems : one for each choice.
-    uncovered : share of the sampled configurations at which none of them is well within its bounds.
-    """
-
-    systems: tuple[System, ...]
+    systems: tuple[System, ...]  #: one for each choice
+    #: share of the sampled configurations at which none of them is well within its bounds
     uncovered: float
 
     @classmethod

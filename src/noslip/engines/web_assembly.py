@@ -166,20 +166,12 @@ define hidden void @__multi3(ptr %out, i64 %al, i64 %ah, i64 %bl, i64 %bh) {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebModule:
-    """A module of WebAssembly.
+    """A module of WebAssembly."""
 
-    Parameters
-    ----------
-    code : bytes of the module.
-    functions : names of its exports.
-    addresses : addresses of its named data.
-    data_end : end of its own data; the stack begins behind it.
-    """
-
-    code: bytes
-    functions: tuple[str, ...]
-    addresses: Mapping[str, int]
-    data_end: int
+    code: bytes  #: bytes of the module
+    functions: tuple[str, ...]  #: names of its exports
+    addresses: Mapping[str, int]  #: addresses of its named data
+    data_end: int  #: end of its own data; the stack begins behind it
 
     @classmethod
     def of(cls, kernels: Sequence[tuple[SharedFunctions, str, Collection[str]]]) -> WebModule:

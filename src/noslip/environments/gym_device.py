@@ -80,44 +80,33 @@ THREAD_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class EpisodeShape:
-    """Sizes and options that the code of a thread depends on.
+    """Sizes and options that the code of a thread depends on."""
 
-    Parameters
-    ----------
-    periods : periods in each basis, the first one first.
-    num_inputs, num_parameters, num_variables : sizes of the model, and of the task.
-    actions : input, middle and half of the range of each.
-    base : inputs where nothing acts on them.
-    steps, limit, largest : numbers of the task.
-    num_seen, num_ends : observations and ends, behind the reward.
-    action_kind : action kind of the numbers that actions are given as.
-    start : state that a start is drawn about.
-    ranges : lowest and highest of each drawn number, in order.
-    drawn_states : places in the state of the first drawn numbers, that are coordinates.
-    num_given : number of the next ones that are speeds and named angles; the others are variables.
-    has_angles, has_closing : whether orientations follow the drawn ones; other coordinates.
-    speeds : places in the state of the speeds that follow.
-    """
-
-    periods: tuple[ThreadPeriod, ...]
+    periods: tuple[ThreadPeriod, ...]  #: periods in each basis, the first one first
+    #: num_inputs, num_parameters, num_variables: sizes of the model, and of the task
     num_inputs: int
     num_parameters: int
     num_variables: int
-    actions: tuple[tuple[int, float, float], ...]
-    base: tuple[float, ...]
+    actions: tuple[tuple[int, float, float], ...]  #: input, middle and half of the range of each
+    base: tuple[float, ...]  #: inputs where nothing acts on them
+    #: steps, limit, largest: numbers of the task
     steps: int
     limit: int
     largest: float
+    #: num_seen, num_ends: observations and ends, behind the reward
     num_seen: int
     num_ends: int
-    action_kind: str
-    start: tuple[float, ...]
-    ranges: tuple[tuple[float, float], ...]
+    action_kind: str  #: action kind of the numbers that actions are given as
+    start: tuple[float, ...]  #: state that a start is drawn about
+    ranges: tuple[tuple[float, float], ...]  #: lowest and highest of each drawn number, in order
+    #: places in the state of the first drawn numbers, that are coordinates
     drawn_states: tuple[int, ...]
+    #: number of the next ones that are speeds and named angles; the others are variables
     num_given: int
+    #: has_angles, has_closing: whether orientations follow the drawn ones; other coordinates
     has_angles: bool
     has_closing: bool
-    speeds: tuple[int, ...]
+    speeds: tuple[int, ...]  #: places in the state of the speeds that follow
 
     @property
     def num_found(self) -> int:

@@ -30,36 +30,23 @@ Range = tuple[float, float]
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GymTask:
-    """Task of an environment; expressions are those of `simulate`'s outputs.
+    """Task of an environment; expressions are those of `simulate`'s outputs."""
 
-    Parameters
-    ----------
-    observation : name → expression, in the order in which it is seen.
-    actions : input → range that an action from −1 to 1 stands for.
-    reward : expression, of the state after a step and of the inputs.
-    ends : name → expression; the episode ends (terminated) where one is above zero.
-    start : coordinates, speeds and angles → number, or range that it is drawn from; the rest is
-        completed.
-    variables : name → range of a number that is drawn at the start, such as a goal; expressions
-        know it.
-    inputs : input → number that it always has.
-    period : s between actions.
-    steps : steps of the classical Runge–Kutta method in a period.
-    limit : number of actions after which an episode is cut (truncated).
-    largest : magnitude that observations are cut at.
-    """
-
-    observation: Mapping[str, str]
-    actions: Mapping[str, Range]
-    reward: str
+    observation: Mapping[str, str]  #: name → expression, in the order in which it is seen
+    actions: Mapping[str, Range]  #: input → range that an action from −1 to 1 stands for
+    reward: str  #: expression, of the state after a step and of the inputs
+    #: name → expression; the episode ends (terminated) where one is above zero
     ends: Mapping[str, str] = field(default_factory=dict)
+    #: coordinates, speeds and angles → number, or range that it is drawn from; the rest is
+    #: completed
     start: Mapping[str, float | Range] = field(default_factory=dict)
+    #: name → range of a number that is drawn at the start, such as a goal; expressions know it
     variables: Mapping[str, Range] = field(default_factory=dict)
-    inputs: Mapping[str, float] = field(default_factory=dict)
-    period: float = 0.05
-    steps: int = 5
-    limit: int = 400
-    largest: float = 100.0
+    inputs: Mapping[str, float] = field(default_factory=dict)  #: input → number that it always has
+    period: float = 0.05  #: s between actions
+    steps: int = 5  #: steps of the classical Runge–Kutta method in a period
+    limit: int = 400  #: number of actions after which an episode is cut (truncated)
+    largest: float = 100.0  #: magnitude that observations are cut at
 
 
 #: Word of a task → its model, and the task.
@@ -160,17 +147,11 @@ WIDTH, HEIGHT = 640, 400
 
 
 class Draws(NamedTuple):
-    """Random values of a start, in order: states, speeds, named angles, variables.
+    """Random values of a start, in order: states, speeds, named angles, variables."""
 
-    Parameters
-    ----------
-    names : names of the start, and the variables behind them.
-    ranges : ranges of each.
-    num_states, num_speeds, num_variables : numbers of the first, second and last kind.
-    """
-
-    names: tuple[str, ...]
-    ranges: tuple[Range, ...]
+    names: tuple[str, ...]  #: names of the start, and the variables behind them
+    ranges: tuple[Range, ...]  #: ranges of each
+    #: num_states, num_speeds, num_variables: numbers of the first, second and last kind
     num_states: int
     num_speeds: int
     num_variables: int

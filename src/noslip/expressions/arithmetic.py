@@ -116,21 +116,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A component of a quantity of a body's motion, or the rate of an expression.
+    """A component of a quantity of a body's motion, or the rate of an expression."""
 
-    Parameters
-    ----------
-    word : word of `MEASURES`, or ``rate``.
-    arguments : the place in the body's axes, or the expression whose rate it is.
-    body : body that moves; empty for a rate.
-    axis : axis of the body, for ``axis``.
-    part : component along the axes of the world: ``x``, ``y`` or ``z``; empty for a rate.
-    """
-
-    word: str
+    word: str  #: word of `MEASURES`, or ``rate``
+    #: the place in the body's axes, or the expression whose rate it is
     arguments: tuple[Expression, ...]
-    body: str = ""
-    axis: str = ""
+    body: str = ""  #: body that moves; empty for a rate
+    axis: str = ""  #: axis of the body, for ``axis``
+    #: component along the axes of the world: ``x``, ``y`` or ``z``; empty for a rate
     part: str = ""
 
 

@@ -94,19 +94,13 @@ from noslip.model import GRAVITY, SPRING, WORLD, Touch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HamelJoint:
-    """A nonholonomic joint that was recognized.
+    """A nonholonomic joint that was recognized."""
 
-    Parameters
-    ----------
-    word : ``knife``, ``wheel set``, ``tricycle``, ``rolling disk`` or ``roll-pitch-yaw``;
-        ``rolling`` and ``constraint`` of rows whose terms are not in the list.
-    joint : name of the tree joint it is made of; of those, of the contact or the row.
-    rows : names of the rows that belong to it.
-    """
-
+    #: ``knife``, ``wheel set``, ``tricycle``, ``rolling disk`` or ``roll-pitch-yaw``; ``rolling``
+    #: and ``constraint`` of rows whose terms are not in the list
     word: str
-    joint: str
-    rows: tuple[str, ...]
+    joint: str  #: name of the tree joint it is made of; of those, of the contact or the row
+    rows: tuple[str, ...]  #: names of the rows that belong to it
 
 
 def recognize(kin: Kinematics) -> tuple[HamelJoint, ...]:
@@ -275,15 +269,11 @@ def _free_body_word(node: Node, trace: ContactTrace) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BoltzmannHamel(AbstractFormulation):
-    """Boltzmann and Hamel's equations in the quasi-velocities of the model.
+    """Boltzmann and Hamel's equations in the quasi-velocities of the model."""
 
-    Parameters
-    ----------
-    jointwise : whether the Hamel terms are taken from the closed forms of the nonholonomic joints
-        that the mechanism is made of, and row by row where a row belongs to none, instead of by
-        differentiating all at once.
-    """
-
+    #: whether the Hamel terms are taken from the closed forms of the nonholonomic joints that the
+    #: mechanism is made of, and row by row where a row belongs to none, instead of by
+    #: differentiating all at once
     jointwise: bool = False
 
     name = "Boltzmann–Hamel equations"

@@ -85,26 +85,17 @@ from noslip.model import (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StackedMatrices:
-    """A, M, W and T of the stacked bodies, traced.
+    """A, M, W and T of the stacked bodies, traced."""
 
-    Parameters
-    ----------
-    bodies : order of the bodies in the stack.
-    couplings : owner of each row of A, such as ``joint wheel1``, ``contact wheel1`` or ``row
-        mesh``.
-    A : (6γ + 3ν + others, 6p).
-    a : A V + a = 0; zero where no constraint moves.
-    M, W : (6p, 6p).
-    T : (6p, nf).
-    """
-
-    bodies: tuple[str, ...]
+    bodies: tuple[str, ...]  #: order of the bodies in the stack
+    #: owner of each row of A, such as ``joint wheel1``, ``contact wheel1`` or ``row mesh``
     couplings: tuple[str, ...]
-    A: ca.SX
-    a: ca.SX
+    A: ca.SX  #: (6γ + 3ν + others, 6p)
+    a: ca.SX  #: A V + a = 0; zero where no constraint moves
+    #: M, W: (6p, 6p)
     M: ca.SX
     W: ca.SX
-    T: ca.SX
+    T: ca.SX  #: (6p, nf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

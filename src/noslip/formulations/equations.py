@@ -39,36 +39,21 @@ from noslip.model import Model
 
 
 class Blocks(NamedTuple):
-    """The reduced equations: mass η̇ + bias = forces + inputs u.
+    """The reduced equations: mass η̇ + bias = forces + inputs u."""
 
-    Parameters
-    ----------
-    mass : (nf, nf) SᵀMS.
-    bias : (nf,) Sᵀ(c + M(Ṡη + ṡ)).
-    forces : (nf,) SᵀQ.
-    inputs : (nf, nu) SᵀB.
-    """
-
-    mass: ca.SX
-    bias: ca.SX
-    forces: ca.SX
-    inputs: ca.SX
+    mass: ca.SX  #: (nf, nf) SᵀMS
+    bias: ca.SX  #: (nf,) Sᵀ(c + M(Ṡη + ṡ))
+    forces: ca.SX  #: (nf,) SᵀQ
+    inputs: ca.SX  #: (nf, nu) SᵀB
 
 
 class ReducedSolution(NamedTuple):
-    """The solved equations.
+    """The solved equations."""
 
-    Parameters
-    ----------
-    accelerations : η̇, (nf,).
-    pivots : pivots of the mass matrix; one of them vanishes when a degree of freedom has no
-        inertia.
-    mass : the matrix they are of, (nf, nf); None after a recursion that forms none.
-    """
-
-    accelerations: ca.SX
+    accelerations: ca.SX  #: η̇, (nf,)
+    #: pivots of the mass matrix; one of them vanishes when a degree of freedom has no inertia
     pivots: list[ca.SX]
-    mass: ca.SX | None
+    mass: ca.SX | None  #: the matrix they are of, (nf, nf); None after a recursion that forms none
 
 
 def solution_of(mass: ca.SX, right: ca.SX) -> ReducedSolution:
@@ -80,37 +65,29 @@ def solution_of(mass: ca.SX, right: ca.SX) -> ReducedSolution:
 class Equations:
     """Minimal equations of motion as traced expressions of t, q, η, z, u, w, ẇ and the parameters.
 
-    Parameters
-    ----------
-    formulation : the method that filled it.
-    kinematics : kinematics that all formulations use.
-    blocks : function that returns the blocks of the reduced equations; called lazily, once.
-    solve : function that returns the solved equations in fewer operations than from the blocks;
-        None: from them.
-    forces : generalized forces on the tree speeds, share by share.
-    etadot : (nf,) symbol of η̇ that `generalized_reactions` is written in.
-    reactions : function that returns the generalized reactions Aᵀλ, (nv,), by the formulation's own
-        route; called lazily, once.
-    energy : function that returns the kinetic energy, J; called lazily, once.
-    costates, costate_rates : μ and μ̇; empty but for the vakonomic equations.
-    closure : solution for the loads that forces depend on; None without such forces. What a
-        formulation fills has these loads as symbols; they are solved for here, once.
-
     Attributes
     ----------
     model : model that these equations describe.
     """
 
-    formulation: AbstractFormulation
-    kinematics: Kinematics
+    formulation: AbstractFormulation  #: the method that filled it
+    kinematics: Kinematics  #: kinematics that all formulations use
+    #: function that returns the blocks of the reduced equations; called lazily, once
     blocks: Callable[[], Blocks]
+    #: function that returns the solved equations in fewer operations than from the blocks; None:
+    #: from them
     solve: Callable[[], ReducedSolution] | None = None
-    forces: AppliedForces
-    etadot: ca.SX
+    forces: AppliedForces  #: generalized forces on the tree speeds, share by share
+    etadot: ca.SX  #: (nf,) symbol of η̇ that `generalized_reactions` is written in
+    #: function that returns the generalized reactions Aᵀλ, (nv,), by the formulation's own route;
+    #: called lazily, once
     reactions: Callable[[], ca.SX]
-    energy: Callable[[], ca.SX]
+    energy: Callable[[], ca.SX]  #: function that returns the kinetic energy, J; called lazily, once
+    #: costates, costate_rates: μ and μ̇; empty but for the vakonomic equations
     costates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     costate_rates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    #: solution for the loads that forces depend on; None without such forces. What a formulation
+    #: fills has these loads as symbols; they are solved for here, once.
     closure: LoadClosure | None = None
     model: Model = field(init=False, repr=False)
 
@@ -229,31 +206,23 @@ class Equations:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MethodObject:
-    """A named matrix or column of a method, traced.
+    """A named matrix or column of a method, traced."""
 
-    Parameters
-    ----------
-    name : name in calls: ``T``, ``T_dot``, ``g_01``.
-    letter, index, dots : notation of its paper: Ṫ is T with one dot, g_01 is g with an index.
-    value : (m, n) expression of t, q, η, μ, inputs and parameters.
-    shown : the same by a shorter route, to be written for people; None for `value`.
-    meaning : meaning in a few words.
-    equation : equation of its paper, such as ``eq. 17``; empty for what the paper does not print.
-    rows, columns : owners of rows and columns; empty for none.
-    is_part : whether it is a block of another one, shown only on request.
-    """
-
-    name: str
+    name: str  #: name in calls: ``T``, ``T_dot``, ``g_01``
+    #: letter, index, dots: notation of its paper: Ṫ is T with one dot, g_01 is g with an index
     letter: str
     index: str = ""
     dots: int = 0
-    value: ca.SX
+    value: ca.SX  #: (m, n) expression of t, q, η, μ, inputs and parameters
+    #: the same by a shorter route, to be written for people; None for `value`
     shown: ca.SX | None = None
-    meaning: str
+    meaning: str  #: meaning in a few words
+    #: equation of its paper, such as ``eq. 17``; empty for what the paper does not print.
     equation: str = ""
+    #: rows, columns: owners of rows and columns; empty for none
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    is_part: bool = False
+    is_part: bool = False  #: whether it is a block of another one, shown only on request
 
 
 class AbstractFormulation(Member, abc.ABC, family="formulation"):

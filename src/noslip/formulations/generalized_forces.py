@@ -77,18 +77,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoadClosure:
-    """(3) as it was solved.
+    """(3) as it was solved."""
 
-    Parameters
-    ----------
-    rows : rows whose loads are ℓ, in order.
-    matrix : 1 − Λ.
-    loads : ℓ of the state, the inputs and the parameters.
-    """
-
-    rows: tuple[str, ...]
-    matrix: ca.SX
-    loads: ca.SX
+    rows: tuple[str, ...]  #: rows whose loads are ℓ, in order
+    matrix: ca.SX  #: 1 − Λ
+    loads: ca.SX  #: ℓ of the state, the inputs and the parameters
 
 
 def closed(open_equations: Equations) -> dict[str, Any]:
@@ -333,34 +326,26 @@ _ZERO3 = vector([0, 0, 0])
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AppliedForces:
-    """Generalized forces on the tree speeds, at v = Sη + s.
+    """Generalized forces on the tree speeds, at v = Sη + s."""
 
-    Parameters
-    ----------
-    shares : ``gravity``, ``spring``, ``dissipative``, ``given`` → (nv,) share of Q.
-    B : (nv, nu) input matrix.
-    potential_energy : potential energy of gravity and springs, J.
-    wrenches : moment and force on each body about its origin, in its computing axes, of all that
-        acts on bodies (not in joints), inputs included.
-    state_rates : (nz,) rates of the states that forces have of their own.
-    in_loops : moments and forces on the children of joints that close a loop, at the joint's point,
-        in world axes, of what acts in them; they are among `wrenches`.
-    grips : name of a force that slides over a plane → what it takes of it.
-    acting : function that returns each part as what acts on bodies, (6p,) moments and forces about
-        their origins in computing axes, and as what acts along the joints, (nv,); inputs are among
-        ``given``.
-    loads, load_symbols : rows whose loads ℓ the forces are linear in, and symbols of these; none
-        once they are solved for.
-    """
-
+    #: ``gravity``, ``spring``, ``dissipative``, ``given`` → (nv,) share of Q
     shares: dict[str, ca.SX]
-    B: ca.SX
-    potential_energy: ca.SX
+    B: ca.SX  #: (nv, nu) input matrix
+    potential_energy: ca.SX  #: potential energy of gravity and springs, J
+    #: moment and force on each body about its origin, in its computing axes, of all that acts on
+    #: bodies (not in joints), inputs included
     wrenches: tuple[Pair, ...]
-    state_rates: ca.SX
+    state_rates: ca.SX  #: (nz,) rates of the states that forces have of their own
+    #: moments and forces on the children of joints that close a loop, at the joint's point, in
+    #: world axes, of what acts in them; they are among `wrenches`
     in_loops: dict[str, Pair]
-    grips: dict[str, Grip]
+    grips: dict[str, Grip]  #: name of a force that slides over a plane → what it takes of it
+    #: function that returns each part as what acts on bodies, (6p,) moments and forces about their
+    #: origins in computing axes, and as what acts along the joints, (nv,); inputs are among
+    #: ``given``
     acting: Callable[[], dict[str, Pair]] = dict
+    #: loads, load_symbols: rows whose loads ℓ the forces are linear in, and symbols of these; none
+    #: once they are solved for
     loads: tuple[str, ...] = ()
     load_symbols: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 

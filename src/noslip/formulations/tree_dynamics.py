@@ -341,18 +341,11 @@ class _Composite(NamedTuple):
 
 
 class _OnParent(NamedTuple):
-    """A body with its load as its parent feels it.
+    """A body with its load as its parent feels it."""
 
-    Parameters
-    ----------
-    load : composite about the parent's origin.
-    momenta : Xᵀ F of (1), column by column.
-    own : Hᵀ F.
-    """
-
-    load: _Composite
-    momenta: list[Pair]
-    own: ca.SX
+    load: _Composite  #: composite about the parent's origin
+    momenta: list[Pair]  #: Xᵀ F of (1), column by column
+    own: ca.SX  #: Hᵀ F
 
 
 def joint_inertias(tree: Tree) -> dict[int, ca.SX]:
@@ -624,17 +617,11 @@ _UNKNOWN = vector([float("nan")] * 3)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JointWrench:
-    """Wrench of a joint on its child, traced, in world axes.
+    """Wrench of a joint on its child, traced, in world axes."""
 
-    Parameters
-    ----------
-    joint : name of the joint.
-    point : reference point of the wrench, m.
-    force, moment : N and N·m; NaN where they are not known (`unknown_wrenches`).
-    """
-
-    joint: str
-    point: ca.SX
+    joint: str  #: name of the joint
+    point: ca.SX  #: reference point of the wrench, m
+    #: force, moment: N and N·m; NaN where they are not known (`unknown_wrenches`)
     force: ca.SX
     moment: ca.SX
 

@@ -147,21 +147,16 @@ class Vakonomic(AbstractFormulation):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChaplyginForm:
-    """A system of two speeds with K = ½ m (s′² + b² φ̇²), traced [AntunesSigaudMoraes2010].
+    """A system of two speeds with K = ½ m (s′² + b² φ̇²), traced [AntunesSigaudMoraes2010]."""
 
-    Parameters
-    ----------
-    along, turning : numbers of the independent speeds s′ and φ̇.
-    mass, radius : m and b.
-    offset : a, from the blade to the mass center: φ̈ = −(a/b²) s′φ̇ of the free motion.
-    speed, angle, drive : v_T, Ψ in (−π, π] and χ = Ψ − (a/b) φ.
-    """
-
+    #: along, turning: numbers of the independent speeds s′ and φ̇
     along: int
     turning: int
+    #: mass, radius: m and b
     mass: ca.SX
     radius: ca.SX
-    offset: ca.SX
+    offset: ca.SX  #: a, from the blade to the mass center: φ̈ = −(a/b²) s′φ̇ of the free motion
+    #: speed, angle, drive: v_T, Ψ in (−π, π] and χ = Ψ − (a/b) φ
     speed: ca.SX
     angle: ca.SX
     drive: ca.SX

@@ -190,21 +190,13 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """Result of `verify`: all checks, with their disagreements.
+    """Result of `verify`: all checks, with their disagreements."""
 
-    Parameters
-    ----------
-    model : name of the model.
-    formulations : names of those compared.
-    states : number of random states.
-    findings : each check with its worst disagreement.
-    vakonomic : largest relative difference of the vakonomic accelerations, which need not be small.
-    """
-
-    model: str
-    formulations: tuple[str, ...]
-    states: int
-    findings: tuple[CheckResult, ...]
+    model: str  #: name of the model
+    formulations: tuple[str, ...]  #: names of those compared
+    states: int  #: number of random states
+    findings: tuple[CheckResult, ...]  #: each check with its worst disagreement
+    #: largest relative difference of the vakonomic accelerations, which need not be small
     vakonomic: float
 
     #: Relative disagreement that is tolerated.

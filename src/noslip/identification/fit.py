@@ -134,22 +134,18 @@ def unexplained(columns: Sequence[ColumnFit], probability: float) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FittedCurve:
-    """A column of a run as fitted and as measured.
+    """A column of a run as fitted and as measured."""
 
-    Parameters
-    ----------
-    run, column, unit : run, column and unit of the curve.
-    times, values, error : (n,) s, the fitted motion, and its standard deviation from that of what
-        was found.
-    measured_times, measured, residuals : (k,) the data, and data less fit.
-    """
-
+    #: run, column, unit: run, column and unit of the curve
     run: str
     column: str
     unit: str
+    #: times, values, error: (n,) s, the fitted motion, and its standard deviation from that of what
+    #: was found
     times: Array
     values: Array
     error: Array
+    #: measured_times, measured, residuals: (k,) the data, and data less fit
     measured_times: Array
     measured: Array
     residuals: Array
@@ -160,45 +156,31 @@ class Fit:
     """Parameters found from measured motions. Made by :func:`fit`.
 
     ``fit["m"]`` is the value of m; ``fit.parameters`` is what :func:`simulate` takes.
-
-    Parameters
-    ----------
-    model : name of it.
-    values : fitted values, in the order of the parameters.
-    covariance : (k, k) of the values; zero for those that a bound holds. Wider than that of
-        independent noise where the model does not explain the data (`is_explained`).
-    columns : residuals by column.
-    curves : fit and data by run and column.
-    runs : names of the measured runs.
-    level : confidence level of the intervals.
-    chi_square, degrees_of_freedom : sum of squared residuals over their standard deviations, and
-        what it is on average.
-    probability : probability of a larger chi-square by chance, where all standard deviations are
-        given.
-    evaluations : number of evaluations of all runs with their derivatives.
-    gradients : ``"forward"`` or ``"adjoint"``.
-    fixed : parameters that were given.
-    starts : start values of each run, those that were found among them.
-    widened : largest factor by which a standard deviation is wider than that of independent noise.
-    notes : remarks on the data.
     """
 
-    model: str
-    values: tuple[FittedValue, ...]
+    model: str  #: name of it
+    values: tuple[FittedValue, ...]  #: fitted values, in the order of the parameters
+    #: (k, k) of the values; zero for those that a bound holds. Wider than that of independent noise
+    #: where the model does not explain the data (`is_explained`).
     covariance: Array = field(repr=False)
-    columns: tuple[ColumnFit, ...]
-    curves: tuple[FittedCurve, ...] = field(repr=False)
-    runs: tuple[str, ...]
-    level: float
+    columns: tuple[ColumnFit, ...]  #: residuals by column
+    curves: tuple[FittedCurve, ...] = field(repr=False)  #: fit and data by run and column
+    runs: tuple[str, ...]  #: names of the measured runs
+    level: float  #: confidence level of the intervals
+    #: chi_square, degrees_of_freedom: sum of squared residuals over their standard deviations, and
+    #: what it is on average
     chi_square: float
     degrees_of_freedom: int
+    #: probability of a larger chi-square by chance, where all standard deviations are given
     probability: float
-    evaluations: int
-    gradients: str
-    fixed: dict[str, float]
+    evaluations: int  #: number of evaluations of all runs with their derivatives
+    gradients: str  #: ``"forward"`` or ``"adjoint"``
+    fixed: dict[str, float]  #: parameters that were given
+    #: start values of each run, those that were found among them
     starts: tuple[dict[str, float], ...]
+    #: largest factor by which a standard deviation is wider than that of independent noise
     widened: float = 1.0
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: remarks on the data
 
     def __getitem__(self, name: str) -> float:
         """Value by name."""
@@ -407,21 +389,15 @@ CURVE = 241
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitParameter:
-    """An unknown of a fit: start value, bounds and prior.
+    """An unknown of a fit: start value, bounds and prior."""
 
-    Parameters
-    ----------
-    of : name of a parameter, a start value, a constant input or a number of the definitions.
-    guess : start of the search; the value in the model by default.
-    lower, upper : bounds.
-    mean, sigma : mean and standard deviation of a prior, a normal distribution; `mean` is the guess
-        by default.
-    """
-
-    of: str
-    guess: float | None = None
+    of: str  #: name of a parameter, a start value, a constant input or a number of the definitions
+    guess: float | None = None  #: start of the search; the value in the model by default
+    #: lower, upper: bounds
     lower: float = -math.inf
     upper: float = math.inf
+    #: mean, sigma: mean and standard deviation of a prior, a normal distribution; `mean` is the
+    #: guess by default
     mean: float | None = None
     sigma: float = math.inf
 

@@ -95,18 +95,11 @@ def conversion(unit: str) -> tuple[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MeasuredTable:
-    """Measured columns over time, by the model's names. Made by :func:`read_measured`.
+    """Measured columns over time, by the model's names. Made by :func:`read_measured`."""
 
-    Parameters
-    ----------
-    name : name of the file.
-    t : (n,) increasing times, s.
-    columns : name → SI unit and (n,) values.
-    """
-
-    name: str
-    t: Array
-    columns: ColumnTable = field(repr=False)
+    name: str  #: name of the file
+    t: Array  #: (n,) increasing times, s
+    columns: ColumnTable = field(repr=False)  #: name → SI unit and (n,) values
 
     def __getitem__(self, name: str) -> Array:
         """A column; ``time`` is the times."""
@@ -275,29 +268,22 @@ TIME = ("time", "t")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MeasuredRun:
-    """Measurements of one motion.
+    """Measurements of one motion."""
 
-    Parameters
-    ----------
-    times : (n,) increasing, s.
-    columns : name → (n,) values, NaN where one is missing; inputs among them are what was applied.
-    units : name → unit; of those that are not named that of the model.
-    start : coordinates, speeds and named angles at the start, as far as they are known; the rest is
-        completed as by :func:`simulate`.
-    inputs : inputs that are not columns, as for :func:`simulate`.
-    start_time : s, when the motion starts; the first time by default.
-    held : whether an input that is a column holds each value until the next; else linear between.
-    name : name in messages and pictures.
-    """
-
-    times: Array
+    times: Array  #: (n,) increasing, s
+    #: name → (n,) values, NaN where one is missing; inputs among them are what was applied
     columns: Mapping[str, Array]
+    #: name → unit; of those that are not named that of the model
     units: Mapping[str, str] = field(default_factory=dict)
+    #: coordinates, speeds and named angles at the start, as far as they are known; the rest is
+    #: completed as by :func:`simulate`
     start: Mapping[str, float] = field(default_factory=dict)
+    #: inputs that are not columns, as for :func:`simulate`
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    start_time: float | None = None
+    start_time: float | None = None  #: s, when the motion starts; the first time by default
+    #: whether an input that is a column holds each value until the next; else linear between
     held: bool = False
-    name: str = "run"
+    name: str = "run"  #: name in messages and pictures
 
     def __post_init__(self) -> None:
         where = f"measured run '{self.name}'"

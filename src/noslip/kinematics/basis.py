@@ -591,38 +591,26 @@ def compressed(matrices: Array, rank: int) -> Array:
 
 
 class BasisChoice(NamedTuple):
-    """Rows to keep and tree speeds they determine, at one configuration.
+    """Rows to keep and tree speeds they determine, at one configuration."""
 
-    Parameters
-    ----------
-    rows, dependent : independent rows and dependent speeds in their order, as many of each.
-    rank : least singular value of all rows on these speeds; nothing determines the motion where it
-        vanishes.
-    """
-
+    #: rows, dependent: independent rows and dependent speeds in their order, as many of each
     rows: tuple[int, ...]
     dependent: tuple[int, ...]
+    #: least singular value of all rows on these speeds; nothing determines the motion where it
+    #: vanishes
     rank: float
 
 
 class BasisRule(NamedTuple):
-    """What a choice of rows and speeds is made from.
+    """What a choice of rows and speeds is made from."""
 
-    Parameters
-    ----------
-    rows : rows that count; those that hold by themselves do not.
-    kept, dependent : present choice; None: the independent speeds are not tree speeds.
-    holonomic : rows of which as many are kept as are now.
-    sizes : (nc, nv) usual sizes of the entries of A.
-    same_rows : whether the rows stay.
-    """
-
-    rows: tuple[int, ...]
+    rows: tuple[int, ...]  #: rows that count; those that hold by themselves do not
+    #: kept, dependent: present choice; None: the independent speeds are not tree speeds
     kept: tuple[int, ...]
     dependent: tuple[int, ...] | None
-    holonomic: tuple[int, ...]
-    sizes: Array
-    same_rows: bool
+    holonomic: tuple[int, ...]  #: rows of which as many are kept as are now
+    sizes: Array  #: (nc, nv) usual sizes of the entries of A
+    same_rows: bool  #: whether the rows stay
 
 
 def regular_bases(
@@ -914,26 +902,18 @@ APPROACHING = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SingularityMeasure:
-    """A number that reaches zero at a singularity, which a motion must stay away from.
+    """A number that reaches zero at a singularity, which a motion must stay away from."""
 
-    Parameters
-    ----------
-    name : name of the quantity that vanishes.
-    kind : ``basis`` (another choice of independent speeds helps) or ``contact`` (nothing does).
-    value : traced, about 1 in magnitude at ordinary configurations. Those of a basis change their
-        signs where they pass zero, so that no step leaps over such a place unseen.
-    floor : nearer to zero another choice of independent speeds is taken.
-    limit : nearer than that, or than the floor where there is no other choice to take, the run
-        stops.
-    sentence : message where it vanishes.
-    """
-
-    name: str
+    name: str  #: name of the quantity that vanishes
+    #: ``basis`` (another choice of independent speeds helps) or ``contact`` (nothing does)
     kind: str
+    #: traced, about 1 in magnitude at ordinary configurations. Those of a basis change their signs
+    #: where they pass zero, so that no step leaps over such a place unseen.
     value: ca.SX = field(repr=False)
-    floor: float
+    floor: float  #: nearer to zero another choice of independent speeds is taken
+    #: nearer than that, or than the floor where there is no other choice to take, the run stops
     limit: float
-    sentence: str
+    sentence: str  #: message where it vanishes
 
     def bound(self, depth: int) -> float:
         """Bound that ends a segment after `depth` changes of speeds that brought no improvement.

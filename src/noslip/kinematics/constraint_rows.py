@@ -108,39 +108,29 @@ _ZERO3 = vector([0, 0, 0])
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContactTrace:
-    """A contact as traced: where it is, along which axes, and how its material point moves.
-
-    Parameters
-    ----------
-    directions : name → unit vector in the world (longitudinal, lateral, normal).
-    point : contact point in the world, m.
-    slip : name → velocity of the material point against the plane along that direction, m/s.
-    velocity_D, axes_D : velocity, and the directions as columns, in the body's computing axes.
-    normal_D : the plane's normal in the same axes.
-    arm_D : vector from the body's origin to the contact point, in the same axes.
-    height : height of the wheel's lowest point above the plane, m; zero in contact.
-    regularity : sine of the angle between the wheel's plane and the plane it rolls on; 0 when it
-        lies flat, where its contact is a whole circle. None for balls and blades.
-    turning : angular velocity about the normal against the ground, rad/s.
-    closest : (name, unit, value) of what vanishes at the closest points, (3).
-    curvatures : both eigenvalues of the relative curvature, over that of the surface alone or times
-        its reach; None on a plane, where it is always positive.
-    margin : distance from the border of the ground, in lengths of its own, if it has one.
-    """
+    """A contact as traced: where it is, along which axes, and how its material point moves."""
 
     contact: AbstractContact
-    directions: dict[str, ca.SX]
-    point: ca.SX
+    directions: dict[str, ca.SX]  #: name → unit vector in the world (longitudinal, lateral, normal)
+    point: ca.SX  #: contact point in the world, m
+    #: name → velocity of the material point against the plane along that direction, m/s
     slip: dict[str, ca.SX]
+    #: velocity_D, axes_D: velocity, and the directions as columns, in the body's computing axes
     velocity_D: ca.SX
     axes_D: ca.SX
-    normal_D: ca.SX
-    arm_D: ca.SX
-    height: ca.SX
+    normal_D: ca.SX  #: the plane's normal in the same axes
+    arm_D: ca.SX  #: vector from the body's origin to the contact point, in the same axes
+    height: ca.SX  #: height of the wheel's lowest point above the plane, m; zero in contact
+    #: sine of the angle between the wheel's plane and the plane it rolls on; 0 when it lies flat,
+    #: where its contact is a whole circle. None for balls and blades.
     regularity: ca.SX | None
-    turning: ca.SX
+    turning: ca.SX  #: angular velocity about the normal against the ground, rad/s
+    #: (name, unit, value) of what vanishes at the closest points, (3)
     closest: tuple[tuple[str, str, ca.SX], ...] = ()
+    #: both eigenvalues of the relative curvature, over that of the surface alone or times its
+    #: reach; None on a plane, where it is always positive
     curvatures: tuple[ca.SX, ca.SX] | None = None
+    #: distance from the border of the ground, in lengths of its own, if it has one
     margin: ca.SX | None = None
 
 
@@ -444,36 +434,21 @@ def _plane(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WheelRows:
-    """The three rows of a wheel on the ground, in the axes of B.
+    """The three rows of a wheel on the ground, in the axes of B."""
 
-    Parameters
-    ----------
-    trace : the contact with its velocity, axes, normal and arm in these axes.
-    point : P of (1).
-    relative : u of (2), the velocity of the material point against B.
-    rate : (5).
-    """
-
-    trace: ContactTrace
-    point: ca.SX
-    relative: ca.SX
-    rate: ca.SX
+    trace: ContactTrace  #: the contact with its velocity, axes, normal and arm in these axes
+    point: ca.SX  #: P of (1)
+    relative: ca.SX  #: u of (2), the velocity of the material point against B
+    rate: ca.SX  #: (5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CarriedBody:
-    """A body that turns on B, or on one that does, in the axes of B.
+    """A body that turns on B, or on one that does, in the axes of B."""
 
-    Parameters
-    ----------
-    axes : rotation from its computing axes to those of B.
-    step : vector from its parent's origin to its own.
-    motion : (6,) H of its joint.
-    """
-
-    axes: ca.SX
-    step: ca.SX
-    motion: ca.SX
+    axes: ca.SX  #: rotation from its computing axes to those of B
+    step: ca.SX  #: vector from its parent's origin to its own
+    motion: ca.SX  #: (6,) H of its joint
 
 
 class _TouchingCircle(NamedTuple):
@@ -626,23 +601,16 @@ CLOSEST = "closest points"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowTrace:
-    """One constraint row.
+    """One constraint row."""
 
-    Parameters
-    ----------
-    name : ``contact.lateral``, ``loop.shift_x``, ``joint.angle``, the input's or the row's name.
-    origin : source of the row: ``rolling``, ``closest points``, ``knife edge``, ``loop``,
-        ``motion``, ``speed input``, ``row``.
-    velocity : r(q, v, t, w), kept at zero.
-    position : g(q, t), kept at zero; None for a nonholonomic row.
-    unit : unit of the velocity form; ``m/s`` or ``rad/s``. The multiplier is in N or N·m
-        accordingly.
-    """
-
+    #: ``contact.lateral``, ``loop.shift_x``, ``joint.angle``, the input's or the row's name
     name: str
+    #: source of the row: ``rolling``, ``closest points``, ``knife edge``, ``loop``, ``motion``,
+    #: ``speed input``, ``row``
     origin: str
-    velocity: ca.SX
-    position: ca.SX | None
+    velocity: ca.SX  #: r(q, v, t, w), kept at zero
+    position: ca.SX | None  #: g(q, t), kept at zero; None for a nonholonomic row
+    #: unit of the velocity form; ``m/s`` or ``rad/s``. The multiplier is in N or N·m accordingly.
     unit: str
 
     @property

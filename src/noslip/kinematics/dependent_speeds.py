@@ -96,23 +96,14 @@ class _Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Elimination:
-    """Plan of an elimination: rows that determine the speeds of each joint.
+    """Plan of an elimination: rows that determine the speeds of each joint."""
 
-    Parameters
-    ----------
-    tree : tree of the mechanism.
-    rows : rows solved at each node.
-    dependent : speeds that they determine, by node.
-    given : speed → row that states it outright (a speed input).
-    repeated : row → the rows that it follows from.
-    """
-
-    tree: Tree
+    tree: Tree  #: tree of the mechanism
     num_speeds: int
-    rows: dict[int, list[_Row]]
-    dependent: dict[int, list[int]]
-    given: dict[int, int]
-    repeated: dict[int, tuple[int, ...]]
+    rows: dict[int, list[_Row]]  #: rows solved at each node
+    dependent: dict[int, list[int]]  #: speeds that they determine, by node
+    given: dict[int, int]  #: speed → row that states it outright (a speed input)
+    repeated: dict[int, tuple[int, ...]]  #: row → the rows that it follows from
 
     @property
     def independent(self) -> list[int]:
@@ -350,24 +341,14 @@ def _covector_to_parent(tree: Tree, i: int, covector: ca.SX) -> ca.SX:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RollingBase:
-    """The base B of a mechanism and the point C it rolls on.
+    """The base B of a mechanism and the point C it rolls on."""
 
-    Parameters
-    ----------
-    base : node of B.
-    start : index of B's first speed, angular ones first.
-    foot : contact at C.
-    arm : r of (1).
-    bodies : node → a fork or a wheel in the axes of B.
-    wheels : contact → wheel in the axes of B.
-    """
-
-    base: int
-    start: int
-    foot: str
-    arm: ca.SX
-    bodies: dict[int, CarriedBody]
-    wheels: dict[str, WheelRows]
+    base: int  #: node of B
+    start: int  #: index of B's first speed, angular ones first
+    foot: str  #: contact at C
+    arm: ca.SX  #: r of (1)
+    bodies: dict[int, CarriedBody]  #: node → a fork or a wheel in the axes of B
+    wheels: dict[str, WheelRows]  #: contact → wheel in the axes of B
 
     def tree_speeds(self, moved: ca.SX) -> ca.SX:
         """Tree speeds, or their rates, for columns of speeds at C: v = v_C + r × ω."""
@@ -476,28 +457,20 @@ MOST_TOGETHER = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TracedMechanism:
-    """A mechanism traced as far as the partition of its speeds needs.
+    """A mechanism traced as far as the partition of its speeds needs."""
 
-    Parameters
-    ----------
-    model, symbols, reader : described, its symbols, and expressions of them.
-    tree, contacts, rows : poses, wheels and blades, and all constraint rows.
-    speeds : (nv,) tree speeds.
-    probe : the rows in numbers.
-    samples : generic times and configurations.
-    released : rows of contacts that do not hold.
-    """
-
+    #: model, symbols, reader: described, its symbols, and expressions of them
     model: Model
     symbols: Symbols
     reader: Reader
+    #: tree, contacts, rows: poses, wheels and blades, and all constraint rows
     tree: Tree
     contacts: tuple[ContactTrace, ...]
     rows: tuple[RowTrace, ...]
-    speeds: tuple[Quantity, ...]
-    probe: Probe
-    samples: list[tuple[float, Array]]
-    released: tuple[str, ...] = ()
+    speeds: tuple[Quantity, ...]  #: (nv,) tree speeds
+    probe: Probe  #: the rows in numbers
+    samples: list[tuple[float, Array]]  #: generic times and configurations
+    released: tuple[str, ...] = ()  #: rows of contacts that do not hold
 
     @property
     def index(self) -> dict[str, int]:
@@ -513,37 +486,31 @@ class TracedMechanism:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SpeedPartition:
-    """Independent speeds, the kept rows, and the solution of these rows for the dependent speeds.
+    """Independent speeds, the kept rows, and these rows solved for the dependent speeds."""
 
-    Parameters
-    ----------
-    row_basis, redundant : independent rows in their order, and those that follow from them.
-    names, E : independent speeds, η = E v.
-    solved, P : the kept rows as they are solved, P times the kept ones.
-    solved_of : the same of other traces of the contacts and rows, before some are combined.
-    combined : function from values of those rows to those that are solved.
-    combination : matrix from values of all rows to those of as many independent ones; None: the
-        kept ones.
-    solve : speeds (nv, c) for right-hand sides of the solved rows and of η, and the pivots.
-    probe, samples : the rows in numbers, and configurations on the branch that is meant.
-    rolling_base : base on which the mechanism rolls; `solve` then gives speeds at its contact
-        point.
-    rates : solved row → its rate at constant v, where it is known in closed form.
-    """
-
+    #: row_basis, redundant: independent rows in their order, and those that follow from them
     row_basis: tuple[int, ...]
     redundant: tuple[Redundancy, ...]
+    #: names, E: independent speeds, η = E v
     names: tuple[Quantity, ...]
     E: ca.SX
+    #: solved, P: the kept rows as they are solved, P times the kept ones
     solved: ca.SX
     P: ca.SX
+    #: the same of other traces of the contacts and rows, before some are combined
     solved_of: Callable[[tuple[ContactTrace, ...], tuple[RowTrace, ...]], ca.SX]
+    #: speeds (nv, c) for right-hand sides of the solved rows and of η, and the pivots
     solve: Callable[[ca.SX, ca.SX], tuple[ca.SX, list[ca.SX]]]
+    #: probe, samples: the rows in numbers, and configurations on the branch that is meant
     probe: Probe
     samples: list[tuple[float, Array]]
+    #: function from values of those rows to those that are solved
     combined: Callable[[ca.SX], ca.SX] = ca.SX
+    #: matrix from values of all rows to those of as many independent ones; None: the kept ones
     combination: ca.SX | None = None
+    #: base on which the mechanism rolls; `solve` then gives speeds at its contact point
     rolling_base: RollingBase | None = None
+    #: solved row → its rate at constant v, where it is known in closed form
     rates: Mapping[int, ca.SX] = field(default_factory=dict)
 
 

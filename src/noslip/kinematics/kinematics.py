@@ -122,20 +122,15 @@ _AXES = ("x", "y", "z")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measures:
-    """Reads measures of a mechanism.
+    """Reads measures of a mechanism."""
 
-    Parameters
-    ----------
-    tree, twists : tree, and twists of the bodies for speeds v.
-    symbols, N : symbols in which they are traced, with q̇ = N v.
-    vdot : v̇, where it is known.
-    """
-
+    #: tree, twists: tree, and twists of the bodies for speeds v
     tree: Tree
     twists: list[Pair]
+    #: symbols, N: symbols in which they are traced, with q̇ = N v
     symbols: Symbols
     N: ca.SX
-    vdot: ca.SX | None = None
+    vdot: ca.SX | None = None  #: v̇, where it is known
 
     def __call__(self, measure: Measure, arguments: list[ca.SX]) -> ca.SX:
         """The traced value of a measure, from those of its arguments."""

@@ -134,37 +134,30 @@ NO_WRENCH: Pair = (_ZERO3, _ZERO3)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Node:
-    """A body as the recursions see it, with the joint that carries it.
-
-    Parameters
-    ----------
-    parent : index of the parent's node, −1 for the world.
-    coordinates, speeds : ranges of the joint's entries in q and v.
-    R_PD, p_PB : pose of D in the parent's computing axes.
-    R_DB : rotation from body axes to D axes; the identity unless the wheel's spin is left out of D.
-    R_WD, p_WB : pose in the world.
-    H : (6, k) motion of the joint in D axes at the body's origin.
-    mass, center_D, inertia_D : mass, mass center and inertia about it, in D axes.
-    is_rotor : whether it is a wheel whose spin is left out of D, which stays with the parent.
-    armature : inertia of a motor's rotor along the joint's one speed.
-    """
+    """A body as the recursions see it, with the joint that carries it."""
 
     body: Body
     joint: Joint
-    parent: int
+    parent: int  #: index of the parent's node, −1 for the world
+    #: coordinates, speeds: ranges of the joint's entries in q and v
     coordinates: slice
     speeds: slice
+    #: R_PD, p_PB: pose of D in the parent's computing axes
     R_PD: ca.SX
     p_PB: ca.SX
+    #: rotation from body axes to D axes; the identity unless the wheel's spin is left out of D
     R_DB: ca.SX
+    #: R_WD, p_WB: pose in the world
     R_WD: ca.SX
     p_WB: ca.SX
-    H: ca.SX
+    H: ca.SX  #: (6, k) motion of the joint in D axes at the body's origin
+    #: mass, center_D, inertia_D: mass, mass center and inertia about it, in D axes
     mass: ca.SX
     center_D: ca.SX
     inertia_D: ca.SX
+    #: whether it is a wheel whose spin is left out of D, which stays with the parent
     is_rotor: bool
-    armature: ca.SX
+    armature: ca.SX  #: inertia of a motor's rotor along the joint's one speed
 
     @property
     def R_WB(self) -> ca.SX:

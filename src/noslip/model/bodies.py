@@ -193,20 +193,13 @@ WORLD = "world"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Placement of a frame on a body.
+    """Placement of a frame on a body."""
 
-    Parameters
-    ----------
-    position : position of the frame's origin, in the body frame, m.
-    angles : three rotations in rad about the axes of `sequence`, each about the axis as already
-        turned
-        (intrinsic); R = R₁(a₁) R₂(a₂) R₃(a₃).
-    sequence : three of the letters x, y, z.
-    """
-
-    position: Point = ZERO
+    position: Point = ZERO  #: position of the frame's origin, in the body frame, m
+    #: three rotations in rad about the axes of `sequence`, each about the axis as already turned
+    #: (intrinsic); R = R₁(a₁) R₂(a₂) R₃(a₃)
     angles: Annotated[Vector3, Meaning(unit="rad")] = ZERO
-    sequence: str = "xyz"
+    sequence: str = "xyz"  #: three of the letters x, y, z
 
     @classmethod
     def at(cls, position: Array, R: Array | None = None) -> Placement:
@@ -317,17 +310,13 @@ class Ring(AbstractShape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turned(AbstractShape):
-    """A body turned on a lathe about the z axis of its frame: a bowl, a dish, a hull.
+    """A body turned on a lathe about the z axis of its frame: a bowl, a dish, a hull."""
 
-    Parameters
-    ----------
-    radii, heights : coordinates of the points of its profile, m, as many of each; seen from outside
-        it is on the left of the way along them.
-    stretch : factors along x, y and z.
-    """
-
+    #: radii, heights: coordinates of the points of its profile, m, as many of each; seen from
+    #: outside it is on the left of the way along them
     radii: Annotated[tuple[Scalar, ...], Meaning(unit="m", sign=NOT_NEGATIVE)]
     heights: Annotated[tuple[Scalar, ...], Meaning(unit="m")]
+    #: factors along x, y and z
     stretch: Annotated[Vector3, Meaning(sign=NOT_NEGATIVE)] = (1.0, 1.0, 1.0)
     frame: Placement = Placement()
     color: str = "#72b7b2"
@@ -355,16 +344,12 @@ class Turned(AbstractShape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets(AbstractShape):
-    """A shape of flat triangles, such as a coarse mesh.
+    """A shape of flat triangles, such as a coarse mesh."""
 
-    Parameters
-    ----------
-    points : x, y and z of one corner after the other, m.
-    faces : three places of corners, counted from 0, for one triangle after the other;
-        counterclockwise as seen from outside.
-    """
-
+    #: x, y and z of one corner after the other, m
     points: Annotated[tuple[Scalar, ...], Meaning(unit="m")]
+    #: three places of corners, counted from 0, for one triangle after the other; counterclockwise
+    #: as seen from outside
     faces: Annotated[tuple[float, ...], Meaning(sign=NOT_NEGATIVE)]
     frame: Placement = Placement()
     color: str = "#9d9d9d"
@@ -405,25 +390,19 @@ class Body:
     """A rigid body: mass, mass center, inertia tensor, and shapes to draw.
 
     Give either `inertia` or, for a body that only ever turns about its z axis, `moment`.
-
-    Parameters
-    ----------
-    name : unique among the bodies; ``world`` is taken.
-    mass : kg; 0 is allowed for a body whose motion is carried by others.
-    inertia : inertia tensor about the mass center, along the body axes, kg m²: three diagonal
-        entries (Ixx, Iyy, Izz), or six (Ixx, Iyy, Izz, Ixy, Ixz, Iyz), the products being the
-        entries of the tensor itself, Ixy = −∫ x y dm.
-    moment : moment of inertia about the body's z axis through the mass center, kg m².
-    center_of_mass : center of mass in the body frame, m.
-    shapes : shapes that are drawn.
     """
 
-    name: str
+    name: str  #: unique among the bodies; ``world`` is taken
+    #: kg; 0 is allowed for a body whose motion is carried by others
     mass: Annotated[Scalar, Meaning(unit="kg")]
+    #: inertia tensor about the mass center, along the body axes, kg m²: three diagonal entries
+    #: (Ixx, Iyy, Izz), or six (Ixx, Iyy, Izz, Ixy, Ixz, Iyz), the products being the entries of the
+    #: tensor itself, Ixy = −∫ x y dm
     inertia: tuple[Inertia, ...] | None = None
+    #: moment of inertia about the body's z axis through the mass center, kg m²
     moment: Inertia | None = None
-    center_of_mass: Point = ZERO
-    shapes: tuple[AbstractShape, ...] = ()
+    center_of_mass: Point = ZERO  #: center of mass in the body frame, m
+    shapes: tuple[AbstractShape, ...] = ()  #: shapes that are drawn
 
     def inertia_entries(self) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]:
         """(Ixx, Iyy, Izz, Ixy, Ixz, Iyz) whichever way the inertia was given."""

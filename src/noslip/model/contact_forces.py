@@ -103,20 +103,14 @@ _TINY = 1e-60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlidingFriction(AbstractForce):
-    """Coulomb friction (1) of a contact along the directions in which it does not hold.
-
-    Parameters
-    ----------
-    contact : name of the contact, whose ``longitudinal`` or ``lateral`` row, or both, are switched
-        off.
-    friction : μ.
-    smoothing : speed at which friction has reached 76 %, m/s; 0 for friction that is exact as long
-        as the contact slides, and has no value at rest.
-    """
+    """Coulomb friction (1) of a contact along the directions in which it does not hold."""
 
     name: str
+    #: name of the contact, whose ``longitudinal`` or ``lateral`` row, or both, are switched off
     contact: ContactName
-    friction: _Coefficient
+    friction: _Coefficient  #: μ
+    #: speed at which friction has reached 76 %, m/s; 0 for friction that is exact as long as the
+    #: contact slides, and has no value at rest
     smoothing: Annotated[Scalar, Meaning(unit="m/s", sign=NOT_NEGATIVE)] = 0.0
 
     word = "sliding_friction"
@@ -155,19 +149,12 @@ class SlidingFriction(AbstractForce):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollingResistance(AbstractForce):
-    """Rolling resistance (2) of a contact.
-
-    Parameters
-    ----------
-    contact : name of the contact.
-    lever : l, m.
-    smoothing : angular speed at which it has reached 76 %, rad/s.
-    """
+    """Rolling resistance (2) of a contact."""
 
     name: str
-    contact: ContactName
-    lever: NotNegativeLength
-    smoothing: _Rate
+    contact: ContactName  #: name of the contact
+    lever: NotNegativeLength  #: l, m
+    smoothing: _Rate  #: angular speed at which it has reached 76 %, rad/s
 
     word = "rolling_resistance"
 
@@ -187,19 +174,13 @@ class RollingResistance(AbstractForce):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PivotingFriction(AbstractForce):
-    """Friction (3) against turning about the normal of a contact.
-
-    Parameters
-    ----------
-    contact : name of the contact.
-    lever : l, m; ⅔ of friction times radius for a round patch with even pressure.
-    smoothing : angular speed at which it has reached 76 %, rad/s.
-    """
+    """Friction (3) against turning about the normal of a contact."""
 
     name: str
-    contact: ContactName
+    contact: ContactName  #: name of the contact
+    #: l, m; ⅔ of friction times radius for a round patch with even pressure
     lever: NotNegativeLength
-    smoothing: _Rate
+    smoothing: _Rate  #: angular speed at which it has reached 76 %, rad/s
 
     word = "pivoting_friction"
 
@@ -217,29 +198,18 @@ class PivotingFriction(AbstractForce):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElasticContact(AbstractForce):
-    """A convex surface of a body pressed against a plane by (1), with the friction (2).
-
-    Parameters
-    ----------
-    body : body that has the surface.
-    wheel : the surface, convex.
-    stiffness : k, N/m.
-    damping : d, s/m.
-    friction : μ.
-    v0 : speed, m/s, up to which friction is about in proportion to it.
-    center : center of the surface, in the body's frame, m.
-    plane : plane that it touches; by default the ground z = 0 of the world.
-    """
+    """A convex surface of a body pressed against a plane by (1), with the friction (2)."""
 
     name: str
-    body: BodyName
-    wheel: AbstractSurface
-    stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)]
-    damping: Annotated[Scalar, Meaning(unit="s/m", sign=NOT_NEGATIVE)] = 0.0
-    friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
+    body: BodyName  #: body that has the surface
+    wheel: AbstractSurface  #: the surface, convex
+    stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)]  #: k, N/m
+    damping: Annotated[Scalar, Meaning(unit="s/m", sign=NOT_NEGATIVE)] = 0.0  #: d, s/m
+    friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0  #: μ
+    #: speed, m/s, up to which friction is about in proportion to it
     v0: Annotated[Scalar, Meaning(unit="m/s", sign=POSITIVE)] = 0.01
-    center: Point = ZERO
-    plane: Plane = Plane()
+    center: Point = ZERO  #: center of the surface, in the body's frame, m
+    plane: Plane = Plane()  #: plane that it touches; by default the ground z = 0 of the world
 
     word = "elastic_contact"
     also_called = ("penalty_contact", "compliant_contact")
@@ -313,37 +283,25 @@ _Pure = Annotated[Scalar, Meaning(unit="1", sign=POSITIVE)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbstractWheelTire(AbstractForce):
-    """Fields that tires of spinning wheels share.
-
-    Parameters
-    ----------
-    body : the wheel that spins.
-    axis : axis of the wheel, in its body's frame.
-    radius : radius of the wheel, m.
-    load : F_z, N.
-    v0 : speed, m/s, below which slip is counted against it.
-    center : center of the wheel, in its body's frame, m.
-    rolling_resistance : f, the part of the load that resists rolling.
-    camber_stiffness : C_γ, N/rad.
-    relaxation_length : length over which slip builds up, as the states ``NAME.longitudinal_slip``
-        and ``NAME.lateral_slip``, m; at once by default.
-    lateral_relaxation_length : lateral relaxation length of the lateral slip, m; the same by
-        default.
-    plane : plane on which it rolls; by default the ground z = 0 of the world.
-    """
+    """Fields that tires of spinning wheels share."""
 
     name: str
-    body: BodyName
-    axis: Direction
-    radius: PositiveLength
-    load: Annotated[Scalar, Meaning(unit="N", sign=POSITIVE)]
+    body: BodyName  #: the wheel that spins
+    axis: Direction  #: axis of the wheel, in its body's frame
+    radius: PositiveLength  #: radius of the wheel, m
+    load: Annotated[Scalar, Meaning(unit="N", sign=POSITIVE)]  #: F_z, N
+    #: speed, m/s, below which slip is counted against it
     v0: Annotated[Scalar, Meaning(unit="m/s", sign=POSITIVE)] = 0.05
-    center: Point = ZERO
+    center: Point = ZERO  #: center of the wheel, in its body's frame, m
+    #: f, the part of the load that resists rolling
     rolling_resistance: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
-    camber_stiffness: Annotated[Scalar, Meaning(unit="N/rad")] = 0.0
+    camber_stiffness: Annotated[Scalar, Meaning(unit="N/rad")] = 0.0  #: C_γ, N/rad
+    #: length over which slip builds up, as the states ``NAME.longitudinal_slip`` and
+    #: ``NAME.lateral_slip``, m; at once by default
     relaxation_length: PositiveLength | None = None
+    #: lateral relaxation length of the lateral slip, m; the same by default
     lateral_relaxation_length: PositiveLength | None = None
-    plane: Plane = Plane()
+    plane: Plane = Plane()  #: plane on which it rolls; by default the ground z = 0 of the world
 
     @abc.abstractmethod
     def curves(self, slip: ca.SX, loads: Loads) -> tuple[ca.SX, ca.SX]:
@@ -450,21 +408,16 @@ class MagicTire(AbstractWheelTire):
     """Pacejka's magic formula: F = μ F_z sin(C atan(B σ − E (B σ − atan(B σ)))).
 
     `road` gives B, C, μ and E of a known set; what is given beside it counts instead.
-
-    Parameters
-    ----------
-    road : ``dry``, ``wet``, ``snow`` or ``ice``.
-    B, C, E : stiffness, shape and curvature.
-    friction : μ along the heading.
-    lateral_friction : μ across it; the same by default.
     """
 
+    #: ``dry``, ``wet``, ``snow`` or ``ice``
     road: Annotated[str, Meaning(choices=tuple(ROADS))] = "dry"
+    #: B, C, E: stiffness, shape and curvature
     B: _Pure | None = None
     C: _Pure | None = None
     E: Annotated[Scalar, Meaning(unit="1")] | None = None
-    friction: _Pure | None = None
-    lateral_friction: _Pure | None = None
+    friction: _Pure | None = None  #: μ along the heading
+    lateral_friction: _Pure | None = None  #: μ across it; the same by default
 
     word = "magic_tire"
     also_called = ("pacejka", "magic_formula")
@@ -505,15 +458,11 @@ class BrushTire(AbstractWheelTire):
 
     With θ = C/(3 μ F_z) and x = θ |σ|, F = μ F_z (3x − 3x² + x³) up to x = 1, where all of them
     slide, and μ F_z beyond [Pacejka2012, section 3.2.3].
-
-    Parameters
-    ----------
-    stiffness : C, slope of the force at no slip, the same along and across, N.
-    friction : μ.
     """
 
+    #: C, slope of the force at no slip, the same along and across, N
     stiffness: Annotated[Scalar, Meaning(unit="N", sign=POSITIVE)]
-    friction: _Pure = 1.0
+    friction: _Pure = 1.0  #: μ
 
     word = "brush_tire"
 

@@ -97,19 +97,13 @@ class CoulombLaw(NamedTuple):
 
     Friction is F = −N (μ² d₁, μ_l² d₂)/√(μ² d₁² + μ_l² d₂²) against the direction d of slip along
     and across the heading: of all forces within the ellipse the one that takes most energy.
-
-    Parameters
-    ----------
-    friction : μ while it slides, along the heading; None if none was given.
-    restitution : part of the normal velocity with which it bounces.
-    static_friction : coefficient of friction at the onset of slip; that of sliding by default.
-    lateral_friction : μ_l across the heading; the same by default.
     """
 
-    friction: Scalar | None = None
-    restitution: Scalar = 0.0
+    friction: Scalar | None = None  #: μ while it slides, along the heading; None if none was given
+    restitution: Scalar = 0.0  #: part of the normal velocity with which it bounces
+    #: coefficient of friction at the onset of slip; that of sliding by default
     static_friction: Scalar | None = None
-    lateral_friction: Scalar | None = None
+    lateral_friction: Scalar | None = None  #: μ_l across the heading; the same by default
 
 
 class AbstractContact(Member, abc.ABC, family="contact"):
@@ -266,48 +260,38 @@ class Rolling(AbstractContact):
     Longitudinal is wheel axis × normal, lateral is normal × longitudinal; for what has no axis
     longitudinal is a direction of the ground, on a plane its x axis. A fourth row, `spin`, is off
     by default: the body does not turn about the normal against the ground.
-
-    Parameters
-    ----------
-    name : unique among contacts; rows are called ``name.longitudinal`` and so on.
-    body : the body that rolls.
-    wheel : rolling surface of the body.
-    center : center of the wheel, in the body frame, m.
-    plane : frame of the ground; by default the plane z = 0 of the world.
-    ground : form of the ground in that frame; by default the plane itself.
-    spin : whether turning about the normal is locked.
-    lift : consequence in a run where the ground would have to pull: ``end``, or ``keep`` holding
-        the body down; ``auto`` ends on curved ground, and on a plane holds it down with a note.
-    stiffness : stiffness of wheel and ground, by which wheels divide a load that statics leaves
-        open, N/m; equal by default. Nothing moves by it.
-    friction : coefficient of what is held along the ground, for the audit, and for runs with
-        ``contact="coulomb"``, in which the contact slides, lifts off and lands by it.
-    static_friction : coefficient of friction up to which it does not slip, at least as large;
-        `friction` by default.
-    lateral_friction : coefficient of friction across the heading; `friction` by default, in every
-        direction.
-    restitution : part of the normal velocity with which such a run bounces, from 0 to 1; that of
-        the ground by default, or 0. So is `friction`.
-    touches : whether it touches at all times in which contacts hold; a wall or a stop that is only
-        met holds nothing there, and lands in runs with ``contact="coulomb"``.
     """
 
-    name: str
-    body: BodyName
-    wheel: AbstractSurface
-    center: Point = ZERO
-    plane: Plane = Plane()
+    name: str  #: unique among contacts; rows are called ``name.longitudinal`` and so on
+    body: BodyName  #: the body that rolls
+    wheel: AbstractSurface  #: rolling surface of the body
+    center: Point = ZERO  #: center of the wheel, in the body frame, m
+    plane: Plane = Plane()  #: frame of the ground; by default the plane z = 0 of the world
+    #: form of the ground in that frame; by default the plane itself
     ground: AbstractGround = FlatGround()
     longitudinal: bool = True
     lateral: bool = True
     normal: bool = True
-    spin: bool = False
+    spin: bool = False  #: whether turning about the normal is locked
+    #: consequence in a run where the ground would have to pull: ``end``, or ``keep`` holding the
+    #: body down; ``auto`` ends on curved ground, and on a plane holds it down with a note
     lift: Annotated[str, Meaning(choices=(AUTO, END, KEEP))] = AUTO
+    #: stiffness of wheel and ground, by which wheels divide a load that statics leaves open, N/m;
+    #: equal by default. Nothing moves by it.
     stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
+    #: coefficient of what is held along the ground, for the audit, and for runs with
+    #: ``contact="coulomb"``, in which the contact slides, lifts off and lands by it
     friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    #: coefficient of friction up to which it does not slip, at least as large; `friction` by
+    #: default
     static_friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    #: coefficient of friction across the heading; `friction` by default, in every direction
     lateral_friction: Annotated[Scalar, Meaning(unit="1", sign=POSITIVE)] | None = None
+    #: part of the normal velocity with which such a run bounces, from 0 to 1; that of the ground by
+    #: default, or 0. So is `friction`.
     restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    #: whether it touches at all times in which contacts hold; a wall or a stop that is only met
+    #: holds nothing there, and lands in runs with ``contact="coulomb"``
     touches: bool = True
 
     word = "rolling"
@@ -506,24 +490,19 @@ class KnifeEdge(AbstractContact):
 
     One row, ``name.lateral``: the velocity of `point` relative to the plane's body vanishes along
     normal × `direction`.
-
-    Parameters
-    ----------
-    point : point of the blade, in the body frame, m.
-    direction : direction along the blade, in the body frame.
-    friction : coefficient across the blade, by which it breaks out and skids in runs with
-        ``contact="coulomb"``; by default it holds whatever it needs to.
-    static_friction : coefficient up to which it does not break out; `friction` by default.
-    load : normal force on the blade, N, which a blade with friction needs.
     """
 
     name: str
     body: BodyName
-    direction: Direction
-    point: Point = ZERO
+    direction: Direction  #: direction along the blade, in the body frame
+    point: Point = ZERO  #: point of the blade, in the body frame, m
     plane: Plane = Plane()
+    #: coefficient across the blade, by which it breaks out and skids in runs with
+    #: ``contact="coulomb"``; by default it holds whatever it needs to
     friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    #: coefficient up to which it does not break out; `friction` by default
     static_friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    #: normal force on the blade, N, which a blade with friction needs
     load: Annotated[Scalar, Meaning(unit="N", sign=POSITIVE)] | None = None
 
     word = "knife_edge"
@@ -574,31 +553,21 @@ class RollerRolling(AbstractContact):
     """A wheel with rollers around its rim rolls on a plane: one row along the axis of the rollers.
 
     The row is ``name.longitudinal``; the reaction along it acts along the roller's axis.
-
-    Parameters
-    ----------
-    name : unique among contacts.
-    body : the wheel, which carries the rollers.
-    radius : radius of the wheel over its rollers, m.
-    axis : axis of the wheel, in the body frame.
-    roller_angle : γ in (1), rad, from the wheel's lateral direction toward its heading.
-    center : center of the wheel, in the body frame, m.
-    plane : plane on which it rolls; by default the ground z = 0 of the world.
-    normal : whether the wheel's height is held.
-    stiffness : stiffness in compression, as of a rolling contact, N/m.
-    friction, static_friction, restitution : coefficients as of a rolling contact; friction acts
-        along the axis of the roller alone, about which it turns freely.
     """
 
-    name: str
-    body: BodyName
-    radius: PositiveLength
-    axis: Direction
+    name: str  #: unique among contacts
+    body: BodyName  #: the wheel, which carries the rollers
+    radius: PositiveLength  #: radius of the wheel over its rollers, m
+    axis: Direction  #: axis of the wheel, in the body frame
+    #: γ in (1), rad, from the wheel's lateral direction toward its heading
     roller_angle: Annotated[Scalar, Meaning(unit="rad")]
-    center: Point = ZERO
-    plane: Plane = Plane()
-    normal: bool = True
+    center: Point = ZERO  #: center of the wheel, in the body frame, m
+    plane: Plane = Plane()  #: plane on which it rolls; by default the ground z = 0 of the world
+    normal: bool = True  #: whether the wheel's height is held
+    #: stiffness in compression, as of a rolling contact, N/m
     stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
+    #: friction, static_friction, restitution: coefficients as of a rolling contact; friction acts
+    #: along the axis of the roller alone, about which it turns freely
     friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
     static_friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
     restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None

@@ -81,37 +81,28 @@ class Vocabulary:
 
     Coordinates and speeds are those of joints that carry a body; a joint that closes a loop has
     none.
-
-    Parameters
-    ----------
-    parameters : parameters with their nominal values.
-    bodies : ``world`` and all others.
-    angles, rates : names of orientation angles such as ``disk.yaw``, and of their rates,
-        ``disk.yaw_rate``.
-    definitions : named expressions, each after those it uses; those in a circle in any order.
-    loop_names : coordinates and speeds that the joints that close loops would have, each with its
-        joint.
-    forced : coordinates and speeds that forces may act along.
-    contacts : contacts of the model.
-    topology : tree and loops; a joint whose parent is not known counts as fixed to the world.
-    fields : fields of all parts.
     """
 
-    parameters: Mapping[str, float]
-    bodies: tuple[str, ...]
+    parameters: Mapping[str, float]  #: parameters with their nominal values
+    bodies: tuple[str, ...]  #: ``world`` and all others
     coordinates: tuple[str, ...]
     coordinate_units: Mapping[str, str]
     speeds: tuple[str, ...]
+    #: angles, rates: names of orientation angles such as ``disk.yaw``, and of their rates,
+    #: ``disk.yaw_rate``
     angles: tuple[str, ...]
     rates: tuple[str, ...]
+    #: named expressions, each after those it uses; those in a circle in any order
     definitions: Mapping[str, str]
     inputs: tuple[str, ...]
     speed_inputs: tuple[str, ...]
+    #: coordinates and speeds that the joints that close loops would have, each with its joint
     loop_names: Mapping[str, str]
-    forced: Mapping[str, tuple[str, ...]]
-    contacts: tuple[AbstractContact, ...]
+    forced: Mapping[str, tuple[str, ...]]  #: coordinates and speeds that forces may act along
+    contacts: tuple[AbstractContact, ...]  #: contacts of the model
+    #: tree and loops; a joint whose parent is not known counts as fixed to the world
     topology: Topology
-    fields: Fields
+    fields: Fields  #: fields of all parts
 
     @property
     def finite_parameters(self) -> dict[str, float]:

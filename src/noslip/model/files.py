@@ -54,10 +54,10 @@ from noslip.base import (
     absolute,
     base_of,
     check_plain,
+    field_texts,
     find_format,
     find_member,
     format_of,
-    listed_suffixes,
     names_beside,
     read_text,
     usual_word,
@@ -269,22 +269,16 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Result of reading a table: the model, and what is wrong with its keys and types.
+    """Result of reading a table: the model, and what is wrong with its keys and types."""
 
-    Parameters
-    ----------
-    model : model with stand-ins where fields could not be read; None if whole tables are missing.
-    findings : faults of the table itself: keys and types.
-    uncertain : joints whose type is not known, and so neither their coordinates and speeds.
-    renamed : tables at the top that were read under the name that was meant → their name there.
-    parts : parts that are still to be expanded.
-    """
-
+    #: model with stand-ins where fields could not be read; None if whole tables are missing
     model: Model | None
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]  #: faults of the table itself: keys and types
+    #: joints whose type is not known, and so neither their coordinates and speeds
     uncertain: tuple[str, ...]
+    #: tables at the top that were read under the name that was meant → their name there
     renamed: dict[str, str]
-    parts: tuple[AbstractPart, ...] = ()
+    parts: tuple[AbstractPart, ...] = ()  #: parts that are still to be expanded
 
 
 #: Parts stand beside the fields of a model, which has none of them.
@@ -717,7 +711,7 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
 
 def model_suffixes() -> str:
     """Suffixes of model files that can be read, for messages."""
-    return listed_suffixes(AbstractModelFormat, "read")
+    return AbstractModelFormat.listed_suffixes("read")
 
 
 def meant_file(path: FilePath) -> FilePath | None:
@@ -1074,8 +1068,8 @@ def model_schema() -> Schema:
 
 
 def _table_schema(part: type, keys: tuple[Key, ...], definitions: dict[str, Schema]) -> Schema:
-    """The schema of a table with some keys; what describes a part is in its docstring."""
-    described = _descriptions(part)
+    """The schema of a table with some keys; fields of the part describe them."""
+    described = field_texts(part)
     properties: dict[str, Schema] = {}
     for key in keys:
         found = dict(_value(key, definitions))
@@ -1169,19 +1163,3 @@ def _one_of(tables: list[Schema]) -> Schema:
             for word, table in zip(words, tables, strict=True)
         ],
     }
-
-
-def _descriptions(part: type) -> dict[str, str]:
-    """Field → what its class says about it, under *Parameters*."""
-    doc = inspect.getdoc(part) or ""
-    section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n|\Z)", doc, re.DOTALL)
-    found: dict[str, str] = {}
-    names: list[str] = []
-    for line in section[1].splitlines() if section else ():
-        head = re.match(r"(\w[\w, ]*) : (.*)", line)
-        if head:
-            names = head[1].split(", ")
-            found |= dict.fromkeys(names, head[2])
-        else:
-            found |= {name: f"{found[name]} {line.strip()}" for name in names}
-    return found

@@ -70,55 +70,34 @@ class ForceInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedInput:
-    """A speed that is given from outside, such as a steering rate: the named tree speed follows it.
+    """A speed given from outside, such as a steering rate: the named tree speed follows it."""
 
-    Parameters
-    ----------
-    name : name of the input.
-    speed : the tree speed that is imposed, such as ``steer.rate``.
-    symbol : symbol in equations, plain or as LaTeX.
-    """
-
-    name: str
-    speed: SpeedName
+    name: str  #: name of the input
+    speed: SpeedName  #: the tree speed that is imposed, such as ``steer.rate``
     description: str = ""
-    symbol: str = ""
+    symbol: str = ""  #: symbol in equations, plain or as LaTeX
 
 
 class Sliding(NamedTuple):
-    """Motion of a point of a body over a plane.
+    """Motion of a point of a body over a plane."""
 
-    Parameters
-    ----------
-    point : point of contact, in the world, m.
-    directions : name (longitudinal, lateral, normal) → unit vector in the world.
-    slip : name → velocity over the plane along it, m/s.
-    """
-
-    point: ca.SX
-    directions: dict[str, ca.SX]
-    slip: dict[str, ca.SX]
+    point: ca.SX  #: point of contact, in the world, m
+    directions: dict[str, ca.SX]  #: name (longitudinal, lateral, normal) → unit vector in the world
+    slip: dict[str, ca.SX]  #: name → velocity over the plane along it, m/s
 
 
 class Grip(NamedTuple):
-    """What a force that slides over a plane takes of it: a tire, or a body pressed against it.
+    """What a force that slides over a plane takes of it: a tire, or a body pressed against it."""
 
-    Parameters
-    ----------
-    contact : point of contact.
-    longitudinal, lateral : force on the body along the contact's directions, N.
-    load : normal force that its law takes, N; None where it takes none.
-    use : fraction of the largest force of its law, up to the slip that has it, and 1 beyond, where
-        it slides; None where the force has no limit.
-    slide : speed of the contact point over the plane, m/s.
-    """
-
-    contact: AbstractContact
+    contact: AbstractContact  #: point of contact
+    #: longitudinal, lateral: force on the body along the contact's directions, N
     longitudinal: ca.SX
     lateral: ca.SX
-    load: ca.SX | None
+    load: ca.SX | None  #: normal force that its law takes, N; None where it takes none
+    #: fraction of the largest force of its law, up to the slip that has it, and 1 beyond, where it
+    #: slides; None where the force has no limit
     use: ca.SX | None
-    slide: ca.SX
+    slide: ca.SX  #: speed of the contact point over the plane, m/s
 
 
 class Loads(Protocol):
@@ -277,17 +256,13 @@ class Brake(AbstractForce):
     """A brake in a joint: force −input · tanh(speed / smoothing), against the motion.
 
     A brake never drives: where its input is negative it counts as 0, and a run notes that.
-
-    Parameters
-    ----------
-    speed : speed that it slows, child against parent.
-    input : input that gives its force or torque, N or N·m; 0 is used where it is negative.
-    smoothing : speed at which it has reached tanh 1 = 76 % of that, m/s or rad/s.
     """
 
     name: str
-    speed: SpeedName
+    speed: SpeedName  #: speed that it slows, child against parent
+    #: input that gives its force or torque, N or N·m; 0 is used where it is negative
     input: Annotated[str, Meaning(names="input", units={"m/s": "N", "rad/s": "N*m"}, along="speed")]
+    #: speed at which it has reached tanh 1 = 76 % of that, m/s or rad/s
     smoothing: Annotated[
         Scalar,
         Meaning(units={"m/s": "m/s", "rad/s": "rad/s"}, along="speed", sign=POSITIVE),
@@ -339,22 +314,18 @@ class JointDamper(AbstractForce):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointFriction(AbstractForce):
-    """Dry friction on a joint speed: force −level · tanh(speed / smoothing).
-
-    Parameters
-    ----------
-    level : friction force or torque once it slides, N or N m.
-    smoothing : speed at which it has reached tanh 1 = 76 % of that, m/s or rad/s; 0 for friction
-        that is exact: in runs with ``contact="coulomb"`` the joint sticks and slips, in others the
-        friction is right as long as the joint moves, and 0 at rest.
-    """
+    """Dry friction on a joint speed: force −level · tanh(speed / smoothing)."""
 
     name: str
     speed: ForcedSpeed
+    #: friction force or torque once it slides, N or N m
     level: Annotated[
         Scalar,
         Meaning(units={"m/s": "N", "rad/s": "N*m"}, along="speed", sign=NOT_NEGATIVE),
     ]
+    #: speed at which it has reached tanh 1 = 76 % of that, m/s or rad/s; 0 for friction that is
+    #: exact: in runs with ``contact="coulomb"`` the joint sticks and slips, in others the friction
+    #: is right as long as the joint moves, and 0 at rest
     smoothing: Annotated[
         Scalar,
         Meaning(units={"m/s": "m/s", "rad/s": "rad/s"}, along="speed", sign=NOT_NEGATIVE),
@@ -461,29 +432,22 @@ class Tire(AbstractForce):
 
     With a relaxation length σ the slip is a state, ``NAME.slip``, that follows with the way rolled:
     it stands for −v_w / √(v_u² + v0²) above, and has the rate (1) of :func:`relaxed_slip`.
-
-    Parameters
-    ----------
-    body : body with the wheel's heading: chassis, axle or fork, not the wheel that spins.
-    direction : heading of the wheel, in the body frame.
-    stiffness : C, force per slip, N/rad.
-    v0 : speed, m/s, below which the slip is counted against it instead of v_u, so that the force
-        has a value at rest; 0 for none, and then it has no value where v_u = 0.
-    point : contact point, in the body frame, m.
-    maximum : F, N, the force of a tire that slides; none for the linear law.
-    relaxation_length : σ, m; the slip has no delay by default.
-    plane : plane on which it rolls; by default the ground z = 0 of the world.
     """
 
     name: str
+    #: body with the wheel's heading: chassis, axle or fork, not the wheel that spins
     body: BodyName
-    direction: Direction
+    direction: Direction  #: heading of the wheel, in the body frame
+    #: C, force per slip, N/rad
     stiffness: Annotated[Scalar, Meaning(unit="N/rad", sign=NOT_NEGATIVE)]
+    #: speed, m/s, below which the slip is counted against it instead of v_u, so that the force has
+    #: a value at rest; 0 for none, and then it has no value where v_u = 0
     v0: Annotated[Scalar, Meaning(unit="m/s", sign=NOT_NEGATIVE)]
-    point: Point = ZERO
+    point: Point = ZERO  #: contact point, in the body frame, m
+    #: F, N, the force of a tire that slides; none for the linear law
     maximum: Annotated[Scalar, Meaning(unit="N", sign=POSITIVE)] | None = None
-    relaxation_length: PositiveLength | None = None
-    plane: Plane = Plane()
+    relaxation_length: PositiveLength | None = None  #: σ, m; the slip has no delay by default
+    plane: Plane = Plane()  #: plane on which it rolls; by default the ground z = 0 of the world
 
     word = "tire"
 

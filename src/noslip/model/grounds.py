@@ -587,18 +587,13 @@ class GridGround(AbstractHeight):
 
     The spline goes through all points and has four continuous derivatives. A run ends at the border
     of the grid.
-
-    Parameters
-    ----------
-    heights : m, row by row along x, the rows one after the other along y.
-    columns : points in a row.
-    step : spacing of the points along x and along y, m.
-    origin : x and y of the first point, m.
     """
 
+    #: m, row by row along x, the rows one after the other along y
     heights: Annotated[tuple[float, ...], Meaning(unit="m")]
-    columns: int
-    step: Annotated[float, Meaning(unit="m")]
+    columns: int  #: points in a row
+    step: Annotated[float, Meaning(unit="m")]  #: spacing of the points along x and along y, m
+    #: x and y of the first point, m
     origin: Annotated[tuple[float, float], Meaning(unit="m")] = (0.0, 0.0)
 
     word = "grid"
@@ -696,20 +691,15 @@ class GridGround(AbstractHeight):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParametricGround(AbstractGround):
-    """Any smooth surface: its points are three expressions of ``u`` and ``v``.
+    """Any smooth surface: its points are three expressions of ``u`` and ``v``."""
 
-    Parameters
-    ----------
-    position : position of a point, in the frame of the ground, m.
-    u_range, v_range : ranges of the parameters u and v, for the search at the start and for
-        drawing.
-    is_reversed : whether the normal is ∂p/∂v × ∂p/∂u instead of ∂p/∂u × ∂p/∂v.
-    """
-
+    #: position of a point, in the frame of the ground, m
     position: Annotated[Vector3, Meaning(unit="m", own=("u", "v"))]
+    #: u_range, v_range: ranges of the parameters u and v, for the search at the start and for
+    #: drawing
     u_range: tuple[float, float]
     v_range: tuple[float, float]
-    is_reversed: bool = False
+    is_reversed: bool = False  #: whether the normal is ∂p/∂v × ∂p/∂u instead of ∂p/∂u × ∂p/∂v
 
     word = "parametric"
 

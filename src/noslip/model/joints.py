@@ -90,16 +90,11 @@ class Angles:
     The orientation is R = R₁(a₁) R₂(a₂) R₃(a₃) about the axes of `sequence`; a name ``yaw`` also
     gives the rate ``yaw_rate``. The state itself is a quaternion and has no singularity; equations
     are printed in the angles.
-
-    Parameters
-    ----------
-    sequence : axes of the turns, such as ``zyx``.
-    names : names of the angles, in that order.
-    symbols : symbols in equations, plain or as LaTeX; ψ, θ, φ by default.
     """
 
-    sequence: str
-    names: tuple[str, str, str]
+    sequence: str  #: axes of the turns, such as ``zyx``
+    names: tuple[str, str, str]  #: names of the angles, in that order
+    #: symbols in equations, plain or as LaTeX; ψ, θ, φ by default
     symbols: tuple[str, str, str] | None = None
 
 
@@ -630,36 +625,31 @@ class Joint:
 
     The first joint that reaches a body carries it in the tree; a joint between two bodies that are
     already in the tree closes a loop, and has rows instead of coordinates.
-
-    Parameters
-    ----------
-    name : unique among joints; coordinates and speeds are called ``name.angle`` and so on.
-    parent, child : names of bodies; the parent may be ``world``.
-    type : type of joint: the motion that it allows.
-    parent_frame, child_frame : the joint's frames F on the parent and M on the child.
-    motion : coordinates that are prescribed as expressions of time ``t``, such as
-        ``{"angle": "rate*t"}``; the force that holds each is then an output. The orientation of a
-        spherical or free joint is prescribed by all three of its named angles.
-    symbols : symbols of its coordinates and speeds in equations, plain or as LaTeX, such as
-        ``{"angle": "\delta"}``; the rate of such a coordinate has a dot.
-    armature : inertia of a motor's rotor as the joint feels it, that of the rotor times its gear
-        ratio squared, kg·m² or, of a joint that slides, kg; for joints with one speed.
-    limits : lowest and highest coordinate, of a joint with one; a run ends where it would leave
-        them, one with ``contact="coulomb"`` meets stops there.
-    restitution : part of its speed with which it comes back from these stops, from 0 to 1.
     """
 
-    name: str
+    name: str  #: unique among joints; coordinates and speeds are called ``name.angle`` and so on
+    #: parent, child: names of bodies; the parent may be ``world``
     parent: BodyName
     child: BodyName
-    type: AbstractJointType
+    type: AbstractJointType  #: type of joint: the motion that it allows
+    #: parent_frame, child_frame: the joint's frames F on the parent and M on the child
     parent_frame: Placement = Placement()
     child_frame: Placement = Placement()
+    #: coordinates that are prescribed as expressions of time ``t``, such as ``{"angle":
+    #: "rate*t"}``; the force that holds each is then an output. The orientation of a spherical or
+    #: free joint is prescribed by all three of its named angles.
     motion: Annotated[dict[str, str], Meaning(scope=("t",))] | None = None
     description: str = ""
+    #: symbols of its coordinates and speeds in equations, plain or as LaTeX, such as ``{"angle":
+    #: "\delta"}``; the rate of such a coordinate has a dot
     symbols: Annotated[dict[str, str], Meaning(is_plain=True)] | None = None
+    #: inertia of a motor's rotor as the joint feels it, that of the rotor times its gear ratio
+    #: squared, kg·m² or, of a joint that slides, kg; for joints with one speed
     armature: Annotated[Scalar, Meaning(sign=NOT_NEGATIVE)] = 0.0
+    #: lowest and highest coordinate, of a joint with one; a run ends where it would leave them, one
+    #: with ``contact="coulomb"`` meets stops there
     limits: tuple[Scalar, Scalar] | None = None
+    #: part of its speed with which it comes back from these stops, from 0 to 1
     restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
 
     def coordinate_names(self) -> tuple[str, ...]:
@@ -729,17 +719,13 @@ class Universal(AbstractCompositeJoint):
 
     The joint ``NAME`` is the body ``NAME_cross`` between the hinges ``NAME_1`` on the parent and
     ``NAME_2`` on the child; a prescribed motion and symbols name ``angle_1`` and ``angle_2``.
-
-    Parameters
-    ----------
-    first_axis : first axis of the hinge on the parent, in F.
-    second_axis : second axis of the hinge on the child, in M; across the first one.
-    mass, moment : mass of the cross, centered in the middle, and its moment of inertia about every
-        axis.
     """
 
-    first_axis: Direction = (1.0, 0.0, 0.0)
+    first_axis: Direction = (1.0, 0.0, 0.0)  #: first axis of the hinge on the parent, in F
+    #: second axis of the hinge on the child, in M; across the first one
     second_axis: Direction = (0.0, 1.0, 0.0)
+    #: mass, moment: mass of the cross, centered in the middle, and its moment of inertia about
+    #: every axis
     mass: Annotated[Scalar, Meaning(unit="kg", sign=NOT_NEGATIVE)] = 0.0
     moment: Annotated[Scalar, Meaning(unit="kg*m^2", sign=NOT_NEGATIVE)] = 0.0
 
@@ -811,18 +797,11 @@ def _renamed(table: dict[str, str] | None, k: int) -> dict[str, str] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expansion:
-    """A model without composite joints.
+    """A model without composite joints."""
 
-    Parameters
-    ----------
-    model : model with their parts.
-    origins : name of each part → joint that it is of.
-    findings : findings about composite joints as they are written.
-    """
-
-    model: Model
-    origins: dict[str, str]
-    findings: tuple[Finding, ...]
+    model: Model  #: model with their parts
+    origins: dict[str, str]  #: name of each part → joint that it is of
+    findings: tuple[Finding, ...]  #: findings about composite joints as they are written
 
     def path(self, path: Path) -> Path:
         """Path at which a part is written."""

@@ -81,37 +81,32 @@ class ScenarioFollower:
     """Part of a vehicle that follows a scenario's path; found from the constraints by default.
 
     The words are those of :class:`noslip.Follower`.
-
-    Parameters
-    ----------
-    body : name of the body whose axle follows; the base by default.
-    point : point of the base that follows the path, in its frame, m.
-    direction : direction of the base that points along the path, in its frame.
-    reverse : whether the vehicle drives backwards.
-    heading : heading of a base that can move sideways, rad: a number or an expression of the arc
-        length ``s``; along the path by default.
-    steering : name of the steering coordinate.
-    wheelbase : distance from the point ahead to the steered wheel, m.
-    largest_steering : angle that the steering can reach, rad.
-    steering_rate : rate at which the steering turns while the vehicle stands at a cusp, rad/s.
-    hinge : name of the trailer's angle on the base, to let the trailer's axle follow the path.
-    hitch : distance from the base's origin back to the hinge, m.
-    trailer : distance from the hinge back to the trailer's axle, m.
-    reference : coordinates that the path leaves open, at the start.
     """
 
+    #: name of the body whose axle follows; the base by default
     body: Annotated[str, Meaning(names="body", is_optional=True)] = ""
-    point: Point | None = None
+    point: Point | None = None  #: point of the base that follows the path, in its frame, m
+    #: direction of the base that points along the path, in its frame
     direction: Direction | None = None
-    reverse: bool = False
+    reverse: bool = False  #: whether the vehicle drives backwards
+    #: heading of a base that can move sideways, rad: a number or an expression of the arc length
+    #: ``s``; along the path by default
     heading: Annotated[Scalar, Meaning(own=("s",))] | None = None
+    #: name of the steering coordinate
     steering: Annotated[str, Meaning(names="coordinate", is_optional=True)] = ""
+    #: distance from the point ahead to the steered wheel, m
     wheelbase: Annotated[Scalar, Meaning(unit="m")] = 0.0
+    #: angle that the steering can reach, rad
     largest_steering: Annotated[Scalar, Meaning(unit="rad")] | None = None
+    #: rate at which the steering turns while the vehicle stands at a cusp, rad/s
     steering_rate: Annotated[Scalar, Meaning(unit="rad/s")] | None = None
+    #: name of the trailer's angle on the base, to let the trailer's axle follow the path
     hinge: Annotated[str, Meaning(names="coordinate", is_optional=True)] = ""
+    #: distance from the base's origin back to the hinge, m
     hitch: Annotated[Scalar, Meaning(unit="m")] = 0.0
+    #: distance from the hinge back to the trailer's axle, m
     trailer: Annotated[Scalar, Meaning(unit="m")] = 0.0
+    #: coordinates that the path leaves open, at the start
     reference: dict[str, Scalar] = field(default_factory=dict)
 
 
@@ -120,39 +115,34 @@ class ScenarioPlant:
     """Plant that is driven, as far as it differs from the model that the controller knows.
 
     The words are those of :class:`noslip.Plant` and of the command line.
-
-    Parameters
-    ----------
-    model : name or file of another model with the same joints: other tires, inputs of its own.
-    parameters : values that differ from those that the controller knows.
-    start : coordinates and speeds that differ from the reference's at the start.
-    forces : forces that act on it beside the model's: pushes, friction, drag.
-    gravity : m/s² in world axes, such as that of a slope; the model's own by default.
-    disturbances : inputs of `model` that are no actuators, as expressions of ``t``.
-    sensors : sensors of the controller, as in ``"platform.x:sigma=0.01,delay=1"`` or
-        ``"gyroscope:body=platform"``.
-    actuators : actuators behind its commands, as in ``"torque1:largest=0.4,lag=0.05"``.
-    estimator : ``"ekf"`` for an extended Kalman filter between sensors and controller.
-    start_sigma : start sigma of the estimator: standard deviations of what is believed at the
-        start.
-    input_sigma : input sigma of the estimator: standard deviations of the noise of inputs.
-    drift : drift of the estimator: densities of what moves coordinates and speeds beyond the model.
-    seed : seed of the noise.
     """
 
+    #: name or file of another model with the same joints: other tires, inputs of its own
     model: str = ""
+    #: values that differ from those that the controller knows
     parameters: dict[str, Scalar] = field(default_factory=dict)
+    #: coordinates and speeds that differ from the reference's at the start
     start: dict[str, Scalar] = field(default_factory=dict)
+    #: forces that act on it beside the model's: pushes, friction, drag
     forces: tuple[AbstractForce, ...] = ()
+    #: m/s² in world axes, such as that of a slope; the model's own by default
     gravity: Annotated[Vector3, Meaning(unit="m/s^2")] | None = None
+    #: inputs of `model` that are no actuators, as expressions of ``t``
     disturbances: dict[str, Scalar] = field(default_factory=dict)
+    #: sensors of the controller, as in ``"platform.x:sigma=0.01,delay=1"`` or
+    #: ``"gyroscope:body=platform"``
     sensors: tuple[str, ...] = ()
+    #: actuators behind its commands, as in ``"torque1:largest=0.4,lag=0.05"``
     actuators: tuple[str, ...] = ()
+    #: ``"ekf"`` for an extended Kalman filter between sensors and controller
     estimator: Annotated[str, Meaning(choices=("", "ekf"))] = ""
+    #: start sigma of the estimator: standard deviations of what is believed at the start
     start_sigma: dict[str, Scalar] = field(default_factory=dict)
+    #: input sigma of the estimator: standard deviations of the noise of inputs
     input_sigma: dict[str, Scalar] = field(default_factory=dict)
+    #: drift of the estimator: densities of what moves coordinates and speeds beyond the model
     drift: dict[str, Scalar] = field(default_factory=dict)
-    seed: int = 0
+    seed: int = 0  #: seed of the noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,48 +152,42 @@ class Scenario:
     Inputs are given directly (`inputs`), or through the motion they must produce (`motion`) or the
     path that a vehicle follows (`path`): then they come from inverse kinematics and inverse
     dynamics, or from a `controller`, and the run is compared with the motion.
-
-    Parameters
-    ----------
-    duration : s.
-    samples : number of reported times, both ends included.
-    start : coordinates, speeds and named angles that are not zero; the rest is completed
-        consistently.
-    inputs : force and speed inputs as expressions of ``t``, parameters and definitions.
-    motion : coordinates as expressions of ``t``, enough of them to fix the motion.
-    path : texts of paths, as in ``"circle:radius=2"``, driven one after the other.
-    timing : timing law, as in ``"trapezoidal:speed=1,acceleration=0.5"``; from rest to rest within
-        the duration by default.
-    follower : part of the vehicle that follows the path; found from the constraints by default.
-    controller : controller along a motion or a path, as in ``"pose:kx=2"``; the forces of inverse
-        dynamics alone by default.
-    limits : largest magnitudes of inputs under a controller.
-    period : s between samples of the controller; 0 for a continuous one.
-    plant : plant that is driven, if it is not the model that the controller knows.
-    parameters : numbers of the task that are not of the mechanism, such as the radius of a path.
-    definitions : named expressions of ``t``; each may use those before it.
-    stop : expressions; the run ends where one of them crosses zero.
-    outputs : expressions of the motion, inputs and accelerations, a further column each.
-    contact : ``coulomb`` for contacts that slide, lift off and land by their `friction` and
-        `restitution`; by default they hold whatever they need.
     """
 
-    duration: float
-    samples: int = 501
+    duration: float  #: s
+    samples: int = 501  #: number of reported times, both ends included
+    #: coordinates, speeds and named angles that are not zero; the rest is completed consistently
     start: dict[str, Scalar] = field(default_factory=dict)
+    #: force and speed inputs as expressions of ``t``, parameters and definitions
     inputs: dict[str, Scalar] = field(default_factory=dict)
+    #: coordinates as expressions of ``t``, enough of them to fix the motion
     motion: dict[str, Scalar] = field(default_factory=dict)
+    #: texts of paths, as in ``"circle:radius=2"``, driven one after the other
     path: tuple[str, ...] = ()
+    #: timing law, as in ``"trapezoidal:speed=1,acceleration=0.5"``; from rest to rest within the
+    #: duration by default
     timing: str = ""
+    #: part of the vehicle that follows the path; found from the constraints by default
     follower: ScenarioFollower | None = None
+    #: controller along a motion or a path, as in ``"pose:kx=2"``; the forces of inverse dynamics
+    #: alone by default
     controller: str = ""
+    #: largest magnitudes of inputs under a controller
     limits: dict[str, Scalar] = field(default_factory=dict)
+    #: s between samples of the controller; 0 for a continuous one
     period: Annotated[float, Meaning(unit="s")] = 0.0
+    #: plant that is driven, if it is not the model that the controller knows
     plant: ScenarioPlant | None = None
+    #: numbers of the task that are not of the mechanism, such as the radius of a path
     parameters: tuple[Parameter, ...] = ()
+    #: named expressions of ``t``; each may use those before it
     definitions: dict[str, str] = field(default_factory=dict)
+    #: expressions; the run ends where one of them crosses zero
     stop: dict[str, str] = field(default_factory=dict)
+    #: expressions of the motion, inputs and accelerations, a further column each
     outputs: dict[str, str] = field(default_factory=dict)
+    #: ``coulomb`` for contacts that slide, lift off and land by their `friction` and `restitution`;
+    #: by default they hold whatever they need
     contact: Annotated[str, Meaning(choices=("ideal", "coulomb"))] = "ideal"
     description: str = ""
 
@@ -225,14 +209,9 @@ Amounts: TypeAlias = Annotated[dict[str, Scalar], Meaning(is_plain=True)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanWaypoint:
-    """What holds at a moment on the way of a plan.
+    """What holds at a moment on the way of a plan."""
 
-    Parameters
-    ----------
-    at : coordinates, speeds or expressions of them.
-    """
-
-    at: Amounts
+    at: Amounts  #: coordinates, speeds or expressions of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,38 +219,26 @@ class ModelPlan:
     """A task of :func:`noslip.plan` that belongs to a model.
 
     The words are those of `plan` and of the command line; what a call says comes first.
-
-    Parameters
-    ----------
-    goal : coordinates, speeds or expressions of them at the end: a number, an expression of
-        parameters, an angle as ``"90deg"``, or a range as ``"1..2"``.
-    start : coordinates and speeds at the start.
-    limits : largest magnitude, or a range as ``"-1..3"``, of inputs, states and expressions.
-    minimize : ``time``, ``energy``, ``effort``, or an expression that is integrated.
-    friction : coefficient of the ground, for all wheels.
-    least_load : smallest load of a wheel, N.
-    waypoints : conditions on the way.
-    periodic : states that end as they began, and may begin anywhere.
-    rest : whether speeds that the goal does not name are zero there.
-    duration : s, or a range as ``"1..20"``; open by default.
-    obstacles : texts of obstacles, as in ``"disc:center=1,0;radius=0.3"``.
-    clearance : least distance to obstacles, m.
-    intervals : pieces of the motion between waypoints.
     """
 
+    #: coordinates, speeds or expressions of them at the end: a number, an expression of parameters,
+    #: an angle as ``"90deg"``, or a range as ``"1..2"``
     goal: Amounts
-    start: Amounts = field(default_factory=dict)
+    start: Amounts = field(default_factory=dict)  #: coordinates and speeds at the start
+    #: largest magnitude, or a range as ``"-1..3"``, of inputs, states and expressions
     limits: Amounts = field(default_factory=dict)
-    minimize: str = "time"
+    minimize: str = "time"  #: ``time``, ``energy``, ``effort``, or an expression that is integrated
+    #: coefficient of the ground, for all wheels
     friction: Annotated[float, Meaning(sign="not negative")] | None = None
-    least_load: Annotated[float, Meaning(unit="N")] = 0.0
-    waypoints: tuple[PlanWaypoint, ...] = ()
-    periodic: tuple[str, ...] = ()
-    rest: bool = True
+    least_load: Annotated[float, Meaning(unit="N")] = 0.0  #: smallest load of a wheel, N
+    waypoints: tuple[PlanWaypoint, ...] = ()  #: conditions on the way
+    periodic: tuple[str, ...] = ()  #: states that end as they began, and may begin anywhere
+    rest: bool = True  #: whether speeds that the goal does not name are zero there
+    #: s, or a range as ``"1..20"``; open by default
     duration: Annotated[Scalar, Meaning(is_plain=True)] | None = None
-    obstacles: tuple[str, ...] = ()
-    clearance: Annotated[float, Meaning(unit="m")] = 0.0
-    intervals: int = 40
+    obstacles: tuple[str, ...] = ()  #: texts of obstacles, as in ``"disc:center=1,0;radius=0.3"``
+    clearance: Annotated[float, Meaning(unit="m")] = 0.0  #: least distance to obstacles, m
+    intervals: int = 40  #: pieces of the motion between waypoints
     description: str = ""
 
 
@@ -280,20 +247,13 @@ _STEP = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndependentSpeed:
-    """A speed to write the equations in: a tree speed by its name, or an expression η = E(q) v.
+    """A speed to write the equations in: a tree speed by its name, or an expression η = E(q) v."""
 
-    Parameters
-    ----------
-    name : name of a tree speed, or a new name if `expression` is given.
-    expression : linear in the speeds; empty for a tree speed.
-    unit : unit of a named expression.
-    symbol : symbol of a named expression in equations, plain or as LaTeX.
-    """
-
-    name: str
+    name: str  #: name of a tree speed, or a new name if `expression` is given
+    #: linear in the speeds; empty for a tree speed
     expression: Annotated[str, Meaning(scope=MOVING[:-1])] = ""
-    unit: str = ""
-    symbol: str = ""
+    unit: str = ""  #: unit of a named expression
+    symbol: str = ""  #: symbol of a named expression in equations, plain or as LaTeX
 
     def expression_faults(
         self, path: Path, tree: Expression, known: Vocabulary
@@ -310,37 +270,24 @@ class IndependentSpeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedMode:
-    """The name that a mode of small motions has in the literature, and how the mode is recognized.
+    """The name of a mode of small motions in the literature, and how the mode is recognized."""
 
-    Parameters
-    ----------
-    name : name such as ``weave``.
-    oscillates : whether its eigenvalues are a complex pair, for some parameters at least.
-    coordinate : coordinate or named angle that takes the largest part in it; empty for any.
-    description : one line for people.
-    """
-
-    name: str
+    name: str  #: name such as ``weave``
+    #: whether its eigenvalues are a complex pair, for some parameters at least
     oscillates: bool = False
+    #: coordinate or named angle that takes the largest part in it; empty for any
     coordinate: Annotated[str, Meaning(names="coordinate or angle", is_optional=True)] = ""
-    description: str = ""
+    description: str = ""  #: one line for people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartSign:
-    """Sign that a field of an expanded part asks of its values, which parameters may change.
+    """Sign that a field of an expanded part asks of its values, which parameters may change."""
 
-    Parameters
-    ----------
-    part : name of the part.
-    field : field of the part, or below it: ``mass``, ``links[0].length``.
-    values : values of the field; expressions of parameters.
-    sign : sign that each of them has.
-    """
-
-    part: str
-    field: str
-    values: tuple[Scalar, ...]
+    part: str  #: name of the part
+    field: str  #: field of the part, or below it: ``mass``, ``links[0].length``
+    values: tuple[Scalar, ...]  #: values of the field; expressions of parameters
+    #: sign that each of them has
     sign: Annotated[str, Meaning(choices=(POSITIVE, NOT_NEGATIVE))] = POSITIVE
 
     def path(self) -> Path:
@@ -418,17 +365,12 @@ class Model:
 
 
 class PartExpansion(NamedTuple):
-    """A model with its parts expanded, not checked yet.
+    """A model with its parts expanded, not checked yet."""
 
-    Parameters
-    ----------
-    model : plain data.
-    origins : kind and name of what parts added, as ``("joints", "caster.swivel")`` → given part.
-    placed : parts as they were expanded, inner ones too, each after the part that it is given by.
-    """
-
-    model: Model
+    model: Model  #: plain data
+    #: kind and name of what parts added, as ``("joints", "caster.swivel")`` → given part
     origins: dict[tuple[str, str], AbstractPart]
+    #: parts as they were expanded, inner ones too, each after the part that it is given by
     placed: tuple[tuple[AbstractPart, AbstractPart], ...]
 
 
@@ -709,18 +651,12 @@ def _expect(part: Any, kinds: Any, what: str, wanted: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """The spanning tree of a model.
+    """The spanning tree of a model."""
 
-    Parameters
-    ----------
-    tree : joints that carry a body, each after the joint that carries its parent.
-    loops : joints between two bodies that the tree already holds.
-    unreached : bodies that no chain of joints ties to the world.
-    """
-
+    #: joints that carry a body, each after the joint that carries its parent
     tree: tuple[Joint, ...]
-    loops: tuple[Joint, ...]
-    unreached: tuple[str, ...]
+    loops: tuple[Joint, ...]  #: joints between two bodies that the tree already holds
+    unreached: tuple[str, ...]  #: bodies that no chain of joints ties to the world
 
 
 def topology(model: Model) -> Topology:

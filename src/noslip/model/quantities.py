@@ -36,40 +36,28 @@ POSITIVE, NOT_NEGATIVE = "positive", "not negative"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """Meaning of a part's field, besides its type.
+    """Meaning of a part's field, besides its type."""
 
-    Parameters
-    ----------
-    unit : SI unit of a scalar or of the entries of a vector; empty where there is none.
-    units, along : units by the unit of the coordinate or speed that the field `along` names, as
-        ``{"m": "N/m", "rad": "N*m/rad"}`` along ``"coordinate"``.
-    sign : `POSITIVE` or `NOT_NEGATIVE`; empty for any.
-    is_direction : whether it is a vector whose length does not matter, but not zero.
-    names : kind of thing it names: ``body``, ``contact``, ``coordinate``, ``coordinate or angle``,
-        ``speed`` or ``input``.
-    is_optional : whether that name may be left empty.
-    has_loops : whether it may be that of a joint that closes a loop.
-    choices : the texts it may be.
-    scope : names that an expression may use besides parameters: ``coordinates``, ``speeds``,
-        ``inputs``, ``t``.
-    own : names that only this expression knows, such as the parameters of a surface.
-    linear_in : names of the scope it must be linear in, such as ``inputs``.
-    is_plain : whether a table of texts holds words and no expressions.
-    """
-
-    unit: str = ""
+    unit: str = ""  #: SI unit of a scalar or of the entries of a vector; empty where there is none
+    #: units, along: units by the unit of the coordinate or speed that the field `along` names, as
+    #: ``{"m": "N/m", "rad": "N*m/rad"}`` along ``"coordinate"``
     units: Mapping[str, str] = field(default_factory=dict, hash=False)
     along: str = ""
-    sign: str = ""
-    is_direction: bool = False
+    sign: str = ""  #: `POSITIVE` or `NOT_NEGATIVE`; empty for any
+    is_direction: bool = False  #: whether it is a vector whose length does not matter, but not zero
+    #: kind of thing it names: ``body``, ``contact``, ``coordinate``, ``coordinate or angle``,
+    #: ``speed`` or ``input``
     names: str = ""
-    is_optional: bool = False
-    has_loops: bool = False
-    choices: tuple[str, ...] = ()
+    is_optional: bool = False  #: whether that name may be left empty
+    has_loops: bool = False  #: whether it may be that of a joint that closes a loop
+    choices: tuple[str, ...] = ()  #: the texts it may be
+    #: names that an expression may use besides parameters: ``coordinates``, ``speeds``, ``inputs``,
+    #: ``t``
     scope: tuple[str, ...] = ()
+    #: names that only this expression knows, such as the parameters of a surface
     own: tuple[str, ...] = ()
-    linear_in: str = ""
-    is_plain: bool = False
+    linear_in: str = ""  #: names of the scope it must be linear in, such as ``inputs``
+    is_plain: bool = False  #: whether a table of texts holds words and no expressions
 
 
 PositiveLength = Annotated[Scalar, Meaning(unit="m", sign=POSITIVE)]
@@ -103,22 +91,14 @@ class Reads(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    r"""A number of the mechanism that may change without recompiling anything.
+    r"""A number of the mechanism that may change without recompiling anything."""
 
-    Parameters
-    ----------
-    name : name in expressions.
-    value : nominal value, in `unit`.
-    unit : SI unit, such as ``"kg*m^2"``; ``"1"`` for a dimensionless number.
-    description : one line for people.
-    symbol : symbol in equations, plain or as LaTeX, such as ``I_1`` or ``\theta``; by default its
-        name is read as one.
-    """
-
-    name: str
-    value: float
-    unit: str
-    description: str = ""
+    name: str  #: name in expressions
+    value: float  #: nominal value, in `unit`
+    unit: str  #: SI unit, such as ``"kg*m^2"``; ``"1"`` for a dimensionless number
+    description: str = ""  #: one line for people
+    #: symbol in equations, plain or as LaTeX, such as ``I_1`` or ``\theta``; by default its name is
+    #: read as one
     symbol: str = ""
 
 

@@ -123,18 +123,12 @@ MOVING: tuple[str, ...] = ("coordinates", "speeds", "angles", "rates", "definiti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A named expression of parameters, coordinates, speeds, measures, time and other definitions.
+    """A named expression of parameters, coordinates, speeds, measures, time, other definitions."""
 
-    Parameters
-    ----------
-    name : name in expressions.
-    expression : expression, kept as it is in files, equations and reports.
-    unit : unit of its values; not checked where it is left out.
-    """
-
-    name: str
+    name: str  #: name in expressions
+    #: expression, kept as it is in files, equations and reports
     expression: Annotated[str, Meaning(scope=MOVING)]
-    unit: str = ""
+    unit: str = ""  #: unit of its values; not checked where it is left out
     description: str = ""
 
 
@@ -218,19 +212,15 @@ class RowForce:
     Entries are for a multiplier of one, so that the row is force · v + moment · ω, with v the
     velocity of `body` at the point and ω its angular velocity, both against `other_body`. They may
     be expressions of positions.
-
-    Parameters
-    ----------
-    body, other_body : bodies between which it acts.
-    frame : body in whose frame point, force and moment are given; `body` if empty.
-    point : point of application, m.
-    force, moment : direction of the force, and the moment, for a multiplier of one.
     """
 
+    #: body, other_body: bodies between which it acts
     body: BodyName
     other_body: BodyName = WORLD
+    #: body in whose frame point, force and moment are given; `body` if empty
     frame: Annotated[str, Meaning(names="body", is_optional=True)] = ""
-    point: Annotated[Vector3, Meaning(unit="m", scope=_PLACED)] = ZERO
+    point: Annotated[Vector3, Meaning(unit="m", scope=_PLACED)] = ZERO  #: point of application, m
+    #: force, moment: direction of the force, and the moment, for a multiplier of one
     force: Annotated[Vector3, Meaning(scope=_PLACED)] = ZERO
     moment: Annotated[Vector3, Meaning(scope=_PLACED)] = ZERO
 
@@ -314,20 +304,14 @@ class AbstractRow(Member, abc.ABC, family="row type"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VelocityRow(AbstractRow):
-    """A row A(q) v + a(q, t) = 0, given as an expression that is linear in the speeds.
+    """A row A(q) v + a(q, t) = 0, given as an expression that is linear in the speeds."""
 
-    Parameters
-    ----------
-    name : unique among rows.
-    expression : expression of parameters, coordinates, speeds, measures and time ``t``; the
-        constraint sets it to zero.
-    unit : unit of the expression; the multiplier's unit is W over it (m/s → N).
-    acts : bodies and points on which its force acts, for the wrenches of joints.
-    """
-
-    name: str
+    name: str  #: unique among rows
+    #: expression of parameters, coordinates, speeds, measures and time ``t``; the constraint sets
+    #: it to zero
     expression: Annotated[str, Meaning(scope=MOVING)]
-    unit: str = "m/s"
+    unit: str = "m/s"  #: unit of the expression; the multiplier's unit is W over it (m/s → N)
+    #: bodies and points on which its force acts, for the wrenches of joints
     acts: tuple[RowForce, ...] = ()
 
     word = "velocity"

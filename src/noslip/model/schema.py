@@ -53,28 +53,16 @@ ITEMS = {Kind.SCALARS: Kind.SCALAR, Kind.NUMBERS: Kind.NUMBER, Kind.TEXTS: Kind.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One key of a table.
+    """One key of a table."""
 
-    Parameters
-    ----------
-    name : the key, which is the field of the data class.
-    kind : kind of value.
-    size : number of entries of an array, if it is fixed.
-    part : class of the parts it holds, or base class of their family.
-    meaning : unit, sign and so on.
-    is_required : whether it has no default.
-    default : value where the key is left out.
-    is_flat : whether the fields of the part sit in the table that holds the key.
-    """
-
-    name: str
-    kind: Kind
-    size: int | None = None
-    part: type | None = None
-    meaning: Meaning = Meaning()
-    is_required: bool = True
-    default: Any = None
-    is_flat: bool = False
+    name: str  #: the key, which is the field of the data class
+    kind: Kind  #: kind of value
+    size: int | None = None  #: number of entries of an array, if it is fixed
+    part: type | None = None  #: class of the parts it holds, or base class of their family
+    meaning: Meaning = Meaning()  #: unit, sign and so on
+    is_required: bool = True  #: whether it has no default
+    default: Any = None  #: value where the key is left out
+    is_flat: bool = False  #: whether the fields of the part sit in the table that holds the key
 
     @property
     def family(self) -> type | None:

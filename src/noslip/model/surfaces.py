@@ -74,25 +74,15 @@ if TYPE_CHECKING:
 
 
 class Chart(NamedTuple):
-    """A surface at its parameters u, in its own axes.
+    """A surface at its parameters u, in its own axes."""
 
-    Parameters
-    ----------
-    point : p(u), m.
-    normal : unit vector outwards.
-    gradient : gradient of a level; of a parametric surface the normal again.
-    tangents : (3, 2) ∂p/∂u; None for a level.
-    conditions : functions that vanish on the surface, of a level; as many as there are parameters
-        beyond 2.
-    curvature : (3, 3) of the module's head, 1/m.
-    """
-
-    point: ca.SX
-    normal: ca.SX
-    gradient: ca.SX
-    tangents: ca.SX | None
+    point: ca.SX  #: p(u), m
+    normal: ca.SX  #: unit vector outwards
+    gradient: ca.SX  #: gradient of a level; of a parametric surface the normal again
+    tangents: ca.SX | None  #: (3, 2) ∂p/∂u; None for a level
+    #: functions that vanish on the surface, of a level; as many as there are parameters beyond 2
     conditions: tuple[ca.SX, ...]
-    curvature: ca.SX
+    curvature: ca.SX  #: (3, 3) of the module's head, 1/m
 
 
 def smooth_chart(point: ca.SX, u: ca.SX, side: float = 1.0) -> Chart:
@@ -387,19 +377,13 @@ RIM_COLOR, TREAD_COLOR, MARK, BALL = "#9d9d9d", "#333333", "#f58518", "#e45756"
 
 
 class Touch(NamedTuple):
-    """Contact of a surface with a plane of upward normal n, in the axes in which n is given.
+    """Contact of a surface with a plane of upward normal n, in the axes in which n is given."""
 
-    Parameters
-    ----------
-    arm : vector from the surface's center, or the body's origin for a contact, to the contact
-        point.
-    heading : unit vector in the plane, the longitudinal direction; None for the plane's x axis.
-    regularity : a number that vanishes where the contact point is not determined; None if it
-        always is.
-    """
-
+    #: vector from the surface's center, or the body's origin for a contact, to the contact point
     arm: ca.SX
+    #: unit vector in the plane, the longitudinal direction; None for the plane's x axis
     heading: ca.SX | None
+    #: a number that vanishes where the contact point is not determined; None if it always is
     regularity: ca.SX | None
 
 
@@ -886,19 +870,15 @@ class RevolvedSurface(AbstractSurface):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParametricSurface(AbstractSurface):
-    """Any smooth surface: its points are three expressions of ``u`` and ``v``.
+    """Any smooth surface: its points are three expressions of ``u`` and ``v``."""
 
-    Parameters
-    ----------
-    position : position of a point, from the center, in the body frame, m.
-    u_range, v_range : ranges of the parameters u and v, for the search at the start and for
-        drawing.
-    is_reversed : whether the outward normal is ∂p/∂v × ∂p/∂u instead of ∂p/∂u × ∂p/∂v.
-    """
-
+    #: position of a point, from the center, in the body frame, m
     position: Annotated[Vector3, Meaning(unit="m", own=("u", "v"))]
+    #: u_range, v_range: ranges of the parameters u and v, for the search at the start and for
+    #: drawing
     u_range: tuple[float, float]
     v_range: tuple[float, float]
+    #: whether the outward normal is ∂p/∂v × ∂p/∂u instead of ∂p/∂u × ∂p/∂v
     is_reversed: bool = False
 
     word = "parametric"

@@ -143,30 +143,24 @@ class AbstractTransmission(AbstractRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gear(AbstractTransmission):
-    """Two gears in mesh on parallel axes: r₁ (θ₁ − θ_c) ± r₂ (θ₂ − θ_c) = phase.
-
-    Parameters
-    ----------
-    first, second : angles of the gears' joints.
-    first_radius, second_radius : radii of the pitch circles.
-    is_internal : whether one runs inside the other, and both turn the same way.
-    carrier : angle of the arm that carries the second gear, whose own angle is then against the
-        arm; empty where both gears turn in one housing.
-    phase : phase of the teeth at the pitch circle.
-    loss, friction : viscous and dry friction between the teeth.
-    smoothing : speed at which the dry one has reached tanh 1 = 76 % of its size.
-    """
+    """Two gears in mesh on parallel axes: r₁ (θ₁ − θ_c) ± r₂ (θ₂ − θ_c) = phase."""
 
     name: str
+    #: first, second: angles of the gears' joints
     first: CoordinateName
     second: CoordinateName
+    #: first_radius, second_radius: radii of the pitch circles
     first_radius: PositiveLength
     second_radius: PositiveLength
-    is_internal: bool = False
+    is_internal: bool = False  #: whether one runs inside the other, and both turn the same way
+    #: angle of the arm that carries the second gear, whose own angle is then against the arm; empty
+    #: where both gears turn in one housing
     carrier: Annotated[str, Meaning(names="coordinate", is_optional=True)] = ""
-    phase: Phase = 0.0
+    phase: Phase = 0.0  #: phase of the teeth at the pitch circle
+    #: loss, friction: viscous and dry friction between the teeth
     loss: Loss = 0.0
     friction: Friction = 0.0
+    #: speed at which the dry one has reached tanh 1 = 76 % of its size
     smoothing: Smoothing = 0.001
 
     word = "gear"
@@ -257,21 +251,17 @@ class Belt(AbstractTransmission):
     Its multiplier λ is the difference of the tensions of its strands. They pull along themselves:
     with T the tension at rest, a belt that stretches has T ± λ/2 until one strand is slack, and
     then 0 and |λ|.
-
-    Parameters
-    ----------
-    first, second : angles of the pulleys' joints.
-    first_radius, second_radius : radii of the pulleys.
-    is_crossed : whether the pulleys turn against each other.
-    tension : T, N; 0 for a chain. Without it the pulleys' pins carry an unknown force.
     """
 
     name: str
+    #: first, second: angles of the pulleys' joints
     first: CoordinateName
     second: CoordinateName
+    #: first_radius, second_radius: radii of the pulleys
     first_radius: PositiveLength
     second_radius: PositiveLength
-    is_crossed: bool = False
+    is_crossed: bool = False  #: whether the pulleys turn against each other
+    #: T, N; 0 for a chain. Without it the pulleys' pins carry an unknown force.
     tension: Annotated[Scalar, Meaning(unit="N", sign=NOT_NEGATIVE)] | None = None
     phase: Phase = 0.0
     loss: Loss = 0.0
@@ -336,18 +326,14 @@ class Belt(AbstractTransmission):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planetary(AbstractTransmission):
-    """A planetary set, planets without inertia: r_s θ_s + r_r θ_r − (r_s + r_r) θ_c = phase.
-
-    Parameters
-    ----------
-    sun, ring, carrier : angles against the housing.
-    sun_radius, ring_radius : radii of the pitch circles, that of the ring the larger one.
-    """
+    """A planetary set, planets without inertia: r_s θ_s + r_r θ_r − (r_s + r_r) θ_c = phase."""
 
     name: str
+    #: sun, ring, carrier: angles against the housing
     sun: CoordinateName
     ring: CoordinateName
     carrier: CoordinateName
+    #: sun_radius, ring_radius: radii of the pitch circles, that of the ring the larger one
     sun_radius: PositiveLength
     ring_radius: PositiveLength
     phase: Phase = 0.0
@@ -389,23 +375,20 @@ class Differential(AbstractTransmission):
     """A differential: left + right − 2 drive/ratio = phase, rad.
 
     Pinions evenly spaced in its cage push with couples alone. With ratio 1 the drive is the cage.
-
-    Parameters
-    ----------
-    drive, left, right : angles against the housing.
-    ratio : number of turns of the drive for one of the cage, the mean of both sides.
-    loss, friction : torques between the sides, viscous and dry, against their difference of rates.
-    smoothing : difference at which the dry one has reached tanh 1 = 76 % of its size.
     """
 
     name: str
+    #: drive, left, right: angles against the housing
     drive: CoordinateName
     left: CoordinateName
     right: CoordinateName
+    #: number of turns of the drive for one of the cage, the mean of both sides
     ratio: Annotated[Scalar, Meaning(unit="1", sign=POSITIVE)] = 1.0
     phase: Annotated[Scalar, Meaning(unit="rad")] = 0.0
+    #: loss, friction: torques between the sides, viscous and dry, against their difference of rates
     loss: Annotated[Scalar, Meaning(unit="N*m*s/rad", sign=NOT_NEGATIVE)] = 0.0
     friction: Annotated[Scalar, Meaning(unit="N*m", sign=NOT_NEGATIVE)] = 0.0
+    #: difference at which the dry one has reached tanh 1 = 76 % of its size
     smoothing: Annotated[Scalar, Meaning(unit="rad/s", sign=POSITIVE)] = 0.01
 
     word = "differential"
@@ -441,21 +424,16 @@ class Cam(AbstractRow):
 
     which does the work λ (ṡ − lift′ θ̇). Its angle to v_f is the pressure angle, cos α =
     1/(|f| |v_f|); of a follower that slides through the axis tan α = lift′/(distance of P).
-
-    Parameters
-    ----------
-    cam : angle of the cam's joint.
-    follower : displacement or angle of the follower's joint, on the same body as the cam's.
-    lift : s by the cam's angle, an expression such as ``h*(1 - cos(cam.angle))/2``.
-    roller : center of the roller in the follower's frame, m.
-    unit : unit of the follower's coordinate, ``m`` or ``rad``.
     """
 
     name: str
-    cam: CoordinateName
+    cam: CoordinateName  #: angle of the cam's joint
+    #: displacement or angle of the follower's joint, on the same body as the cam's
     follower: CoordinateName
+    #: s by the cam's angle, an expression such as ``h*(1 - cos(cam.angle))/2``
     lift: Annotated[str, Meaning(scope=("coordinates",))]
-    roller: Point = (0.0, 0.0, 0.0)
+    roller: Point = (0.0, 0.0, 0.0)  #: center of the roller in the follower's frame, m
+    #: unit of the follower's coordinate, ``m`` or ``rad``
     unit: Annotated[str, Meaning(choices=("m", "rad"))] = "m"
 
     word = "cam"

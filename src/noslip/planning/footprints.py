@@ -53,20 +53,12 @@ PAIRS, HALVINGS = 200_000, 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BodyOutline:
-    """Of a body, as convex corners that are rounded.
+    """Of a body, as convex corners that are rounded."""
 
-    Parameters
-    ----------
-    body : name of the body.
-    corners : (k, 3) in the body's axes, m.
-    radius : m.
-    traced : (2, k) on the floor.
-    """
-
-    body: str
-    corners: Array
-    radius: float
-    traced: ca.SX
+    body: str  #: name of the body
+    corners: Array  #: (k, 3) in the body's axes, m
+    radius: float  #: m
+    traced: ca.SX  #: (2, k) on the floor
 
 
 def read_footprint(
@@ -266,21 +258,16 @@ def _hull3(points: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clearance:
-    """Least distance of outlines from obstacles along a run.
+    """Least distance of outlines from obstacles along a run."""
 
-    Parameters
-    ----------
-    low, high : bounds, m; the second one is reached.
-    t : time, s.
-    body, obstacle : name of the body, and number of the obstacle.
-    overlaps : (n, 2) outline and piece of all pairs nearer than what was asked for.
-    """
-
+    #: low, high: bounds, m; the second one is reached
     low: float
     high: float
-    t: float
+    t: float  #: time, s
+    #: body, obstacle: name of the body, and number of the obstacle
     body: str
     obstacle: int
+    #: (n, 2) outline and piece of all pairs nearer than what was asked for
     overlaps: NDArray[np.int64]
 
 

@@ -83,20 +83,12 @@ def _entries(matrix: ca.SX) -> ca.SX:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockPlaces:
-    """A block at its places in a program.
+    """A block at its places in a program."""
 
-    Parameters
-    ----------
-    code : code of the block.
-    variables : (n, nz) places of its z in w.
-    rows : (n, m) places of its g among the rows.
-    data : (n, nd) its numbers.
-    """
-
-    code: BlockCode
-    variables: Indices
-    rows: Indices
-    data: Array
+    code: BlockCode  #: code of the block
+    variables: Indices  #: (n, nz) places of its z in w
+    rows: Indices  #: (n, m) places of its g among the rows
+    data: Array  #: (n, nd) its numbers
 
 
 class _Scatter:
@@ -117,46 +109,32 @@ class _Scatter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """Where the solver ended.
+    """Where the solver ended."""
 
-    Parameters
-    ----------
-    w : the variables.
-    rows : values of the rows there.
-    multipliers, bound_multipliers : multipliers of rows and of bounds of variables.
-    is_solved : whether the conditions of an optimum hold to the tolerance.
-    is_kept : whether all rows hold nearly; of what was interrupted, the best of these iterates.
-    status : the solver's own word.
-    """
-
-    w: Array
-    rows: Array
+    w: Array  #: the variables
+    rows: Array  #: values of the rows there
+    #: multipliers, bound_multipliers: multipliers of rows and of bounds of variables
     multipliers: Array
     bound_multipliers: Array
     objective: float
-    is_solved: bool
+    is_solved: bool  #: whether the conditions of an optimum hold to the tolerance
+    #: whether all rows hold nearly; of what was interrupted, the best of these iterates
     is_kept: bool
-    status: str
+    status: str  #: the solver's own word
     iterations: int
     seconds: float
 
 
 @dataclass(eq=False)
 class NonlinearProgram:
-    """A nonlinear program of blocks, ready to be solved with any numbers.
+    """A nonlinear program of blocks, ready to be solved with any numbers."""
 
-    Parameters
-    ----------
-    num_variables, num_rows : sizes.
-    places : blocks of the variables.
-    linear : (rows, columns, values) of A.
-    scale, row_scale : size of each variable and of each row.
-    """
-
+    #: num_variables, num_rows: sizes
     num_variables: int
     num_rows: int
-    places: list[BlockPlaces]
-    linear: tuple[Indices, Indices, Array]
+    places: list[BlockPlaces]  #: blocks of the variables
+    linear: tuple[Indices, Indices, Array]  #: (rows, columns, values) of A
+    #: scale, row_scale: size of each variable and of each row
     scale: Array
     row_scale: Array
     _solvers: dict[tuple[Any, ...], Any] = field(default_factory=dict)
@@ -362,18 +340,11 @@ class _Called(ca.Callback):
 
 @dataclass(slots=True, eq=False)
 class _Watch:
-    """What is asked after each iteration, and the best iterate that nearly keeps all bounds.
+    """What is asked after each iteration, and the best iterate that nearly keeps all bounds."""
 
-    Parameters
-    ----------
-    asked : whether to stop.
-    bounds : low and high of x and of rows, scaled.
-    best : cost and x.
-    """
-
-    asked: Callable[[], bool] | None = None
-    bounds: tuple[Array, ...] = ()
-    best: tuple[float, Array] | None = None
+    asked: Callable[[], bool] | None = None  #: whether to stop
+    bounds: tuple[Array, ...] = ()  #: low and high of x and of rows, scaled
+    best: tuple[float, Array] | None = None  #: cost and x
 
     def see(self, x: Array, cost: float, rows: Array) -> None:
         """Keep an iterate if it is the best so far."""

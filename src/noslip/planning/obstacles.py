@@ -34,16 +34,10 @@ STILL = ("0", "0")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConvexPiece:
-    """A convex polygon, rounded.
+    """A convex polygon, rounded."""
 
-    Parameters
-    ----------
-    corners : (k, 2) counterclockwise, m; one or two of them are a point or a line.
-    radius : distance by which it is larger on all sides, m.
-    """
-
-    corners: Array
-    radius: float
+    corners: Array  #: (k, 2) counterclockwise, m; one or two of them are a point or a line
+    radius: float  #: distance by which it is larger on all sides, m
 
 
 class AbstractObstacle(AbstractForm, abc.ABC, family="obstacle"):
@@ -65,19 +59,14 @@ class AbstractObstacle(AbstractForm, abc.ABC, family="obstacle"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disc(AbstractObstacle):
-    """A disc of `radius` (m) about `center`.
-
-    Parameters
-    ----------
-    moves : displacement along x and y as expressions of the time t, m.
-    """
+    """A disc of `radius` (m) about `center`."""
 
     word = "disc"
     also_called = ("circle",)
 
     center: Point
     radius: float
-    moves: tuple[str, ...] = STILL
+    moves: tuple[str, ...] = STILL  #: displacement along x and y as expressions of the time t, m
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "center", _point(self.center, "center", "Disc"))
@@ -95,18 +84,12 @@ class Disc(AbstractObstacle):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Polygon(AbstractObstacle):
-    """A polygon through `points`, which may be concave but does not cross itself.
-
-    Parameters
-    ----------
-    points : corners in order, m.
-    moves : displacement along x and y as expressions of the time t, m.
-    """
+    """A polygon through `points`, which may be concave but does not cross itself."""
 
     word = "polygon"
 
-    points: tuple[Point, ...]
-    moves: tuple[str, ...] = STILL
+    points: tuple[Point, ...]  #: corners in order, m
+    moves: tuple[str, ...] = STILL  #: displacement along x and y as expressions of the time t, m
 
     def __post_init__(self) -> None:
         points = tuple(
@@ -129,20 +112,13 @@ class Polygon(AbstractObstacle):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OccupancyGrid(AbstractObstacle):
-    """An occupancy grid.
-
-    Parameters
-    ----------
-    cells : (rows, columns), true where something is; the first row is that of the least y.
-    resolution : width of a cell, m.
-    origin : corner of the first cell, m.
-    """
+    """An occupancy grid."""
 
     word = "grid"
 
-    cells: Any
-    resolution: float
-    origin: Point = (0.0, 0.0)
+    cells: Any  #: (rows, columns), true where something is; the first row is that of the least y
+    resolution: float  #: width of a cell, m
+    origin: Point = (0.0, 0.0)  #: corner of the first cell, m
 
     def __post_init__(self) -> None:
         cells = np.asarray(self.cells)
@@ -169,23 +145,15 @@ class OccupancyGrid(AbstractObstacle):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map(AbstractObstacle):
-    """An image as an occupancy grid: PNG or PGM, dark where something is.
-
-    Parameters
-    ----------
-    file : image file.
-    resolution : width of a pixel, m.
-    origin : lower left corner of the image, m.
-    darker : fraction of white below which a pixel is occupied.
-    """
+    """An image as an occupancy grid: PNG or PGM, dark where something is."""
 
     word = "map"
     reads_files = True
 
-    file: str
-    resolution: float
-    origin: Point = (0.0, 0.0)
-    darker: float = 0.5
+    file: str  #: image file
+    resolution: float  #: width of a pixel, m
+    origin: Point = (0.0, 0.0)  #: lower left corner of the image, m
+    darker: float = 0.5  #: fraction of white below which a pixel is occupied
 
     def __post_init__(self) -> None:
         self._grid()

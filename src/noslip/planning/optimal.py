@@ -99,17 +99,12 @@ WARM = {
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Guess:
-    """A motion to begin with.
+    """A motion to begin with."""
 
-    Parameters
-    ----------
-    states, controls : (N + 1, nx) at the nodes and (N, nc) in the intervals.
-    durations : durations of the phases, s.
-    """
-
+    #: states, controls: (N + 1, nx) at the nodes and (N, nc) in the intervals
     states: Array
     controls: Array
-    durations: Array
+    durations: Array  #: durations of the phases, s
 
 
 def plan(

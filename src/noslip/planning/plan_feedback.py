@@ -101,29 +101,18 @@ def regulated(lin: SmallErrors, steps: Array, sizes: Array, input_sizes: Array) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanFeedback(AbstractInputLaw):
-    """c = c_i − K_i (x − x̂(t)) within limits.
+    """c = c_i − K_i (x − x̂(t)) within limits."""
 
-    Parameters
-    ----------
-    plant : the system of the plan.
-    at : (nx,) places of x among all states of the motion.
-    names, controls : names of x and of c, rates of given speeds last.
-    nodes : (N + 1,) s.
-    polynomials : (N, d + 1, nx) x̂ in the time since each node, highest power first.
-    inputs : (N, nc) c_i.
-    bounds : (nc, 2) of c.
-    gains : (N, nc, nx).
-    """
-
-    plant: System
-    at: tuple[int, ...]
+    plant: System  #: the system of the plan
+    at: tuple[int, ...]  #: (nx,) places of x among all states of the motion
+    #: names, controls: names of x and of c, rates of given speeds last
     names: tuple[str, ...]
     controls: tuple[str, ...]
-    nodes: Array
-    polynomials: Array
-    inputs: Array
-    bounds: Array
-    gains: Array
+    nodes: Array  #: (N + 1,) s
+    polynomials: Array  #: (N, d + 1, nx) x̂ in the time since each node, highest power first
+    inputs: Array  #: (N, nc) c_i
+    bounds: Array  #: (nc, 2) of c
+    gains: Array  #: (N, nc, nx)
 
     def generator(self, system: System) -> InputGenerator:
         """Rows of the table are intervals: start, polynomials, inputs and gains."""

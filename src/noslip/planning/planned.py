@@ -28,51 +28,36 @@ from noslip.simulation import Table, Trajectory, simulate, simulate_batch
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """An optimal motion from a start to a goal, with its exact replay. Made by :func:`plan`.
+    """An optimal motion from a start to a goal, with its exact replay. Made by :func:`plan`."""
 
-    Parameters
-    ----------
-    system : system that moves.
-    problem : problem as it was read.
-    t : (N + 1,) nodes, s.
-    states : name → (N + 1,) values at the nodes; coordinates that nothing looks at are left out.
-    inputs : name → values of the planned inputs: (N,) constant between nodes, or (N + 1,) of given
-        speeds, linear in between.
-    cost : minimized cost: s, J, or the integral that was asked for.
-    run : the exact replay by :func:`simulate` under the planned inputs.
-    open_run : the replay without feedback, where `run` has one; else the same.
-    goal_errors : goal → what the replay misses, in its unit.
-    excess : limit → by how much the replay exceeds it, relative to its size; 0 where it holds.
-    clearance : smallest distance to an obstacle along the replay, m, less the one asked for;
-        infinite without obstacles.
-    touching : (n, 2) outlines and pieces of obstacles that are nearer than that.
-    surroundings : outlines and obstacles, if there are any.
-    is_optimal : whether the solver was done; else this is the best it had found in its time.
-    timings : time of each stage, s.
-    feedback : input law of :func:`simulate` that stabilizes an unstable motion on the plan; else
-        None.
-    ending : solution of the solver; refining begins there.
-    """
-
-    system: System
-    problem: Problem
-    t: Array
+    system: System  #: system that moves
+    problem: Problem  #: problem as it was read
+    t: Array  #: (N + 1,) nodes, s
+    #: name → (N + 1,) values at the nodes; coordinates that nothing looks at are left out
     states: dict[str, Array]
+    #: name → values of the planned inputs: (N,) constant between nodes, or (N + 1,) of given
+    #: speeds, linear in between
     inputs: dict[str, Array]
-    cost: float
-    run: Trajectory
-    open_run: Trajectory
-    goal_errors: dict[str, float]
+    cost: float  #: minimized cost: s, J, or the integral that was asked for
+    run: Trajectory  #: the exact replay by :func:`simulate` under the planned inputs
+    open_run: Trajectory  #: the replay without feedback, where `run` has one; else the same
+    goal_errors: dict[str, float]  #: goal → what the replay misses, in its unit
+    #: limit → by how much the replay exceeds it, relative to its size; 0 where it holds
     excess: dict[str, float]
+    #: smallest distance to an obstacle along the replay, m, less the one asked for; infinite
+    #: without obstacles
     clearance: float
+    #: (n, 2) outlines and pieces of obstacles that are nearer than that
     touching: Indices = field(repr=False)
+    #: outlines and obstacles, if there are any
     surroundings: Surroundings | None = field(repr=False)
     iterations: int
-    is_optimal: bool
-    timings: dict[str, float]
+    is_optimal: bool  #: whether the solver was done; else this is the best it had found in its time
+    timings: dict[str, float]  #: time of each stage, s
+    #: input law of :func:`simulate` that stabilizes an unstable motion on the plan; else None
     feedback: PlanFeedback | None = field(repr=False)
     refining: Callable[[Plan, float], Plan] = field(repr=False)
-    ending: Any = field(repr=False)
+    ending: Any = field(repr=False)  #: solution of the solver; refining begins there
     _audit: list[Audit] = field(default_factory=list, repr=False)
 
     @property

@@ -59,33 +59,23 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
-    """A task with its numbers.
-
-    Parameters
-    ----------
-    start : completed; states in `periodic` that are not given are free there.
-    state_limits, control_limits : bounds by name.
-    rows : traced limits.
-    marks : marks of waypoints, the goal's last.
-    duration : bounds of all phases together, s.
-    running : L.
-    parameters : (np,) of the model.
-    """
+    """A task with its numbers."""
 
     system: System
-    start: Start
+    start: Start  #: completed; states in `periodic` that are not given are free there
     given_start: dict[str, float]
     first_inputs: dict[str, float]
+    #: state_limits, control_limits: bounds by name
     state_limits: dict[str, Bounds]
     control_limits: dict[str, Bounds]
-    rows: tuple[Row, ...]
-    marks: tuple[Mark, ...]
+    rows: tuple[Row, ...]  #: traced limits
+    marks: tuple[Mark, ...]  #: marks of waypoints, the goal's last
     periodic: tuple[str, ...]
-    duration: Bounds
+    duration: Bounds  #: bounds of all phases together, s
     minimize: str
-    running: ca.SX
+    running: ca.SX  #: L
     input_scale: dict[str, float]
-    parameters: Array
+    parameters: Array  #: (np,) of the model
     changes: dict[str, float]
     friction: dict[str, float] = field(default_factory=dict)
 

@@ -63,24 +63,16 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vehicle:
-    """How the base of a model moves at walking pace.
-
-    Parameters
-    ----------
-    base : places of x, y and the angle among the coordinates.
-    hinges : coordinates that the drive moves, and that the base or an outline depends on.
-    steering : coordinate that turns the drive's motion, or −1, and the name of its speed.
-    drive : names of the speeds that move the base.
-    code : rates of base and hinges from (q, drive).
-    """
+    """How the base of a model moves at walking pace."""
 
     system: System
-    base: tuple[int, int, int]
+    base: tuple[int, int, int]  #: places of x, y and the angle among the coordinates
+    #: coordinates that the drive moves, and that the base or an outline depends on
     hinges: tuple[int, ...]
-    steering: int
+    steering: int  #: coordinate that turns the drive's motion, or −1, and the name of its speed
     steering_speed: str
-    drive: tuple[str, ...]
-    code: Any
+    drive: tuple[str, ...]  #: names of the speeds that move the base
+    code: Any  #: rates of base and hinges from (q, drive)
 
     @property
     def moving(self) -> list[int]:
@@ -151,20 +143,12 @@ def _depends(expression: ca.SX, x: ca.SX) -> set[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Way:
-    """A way from the start to the goal.
+    """A way from the start to the goal."""
 
-    Parameters
-    ----------
-    q : (n, nq) coordinates along it.
-    drive : (n − 1, m) speeds that lead from one to the next in the time 1.
-    lengths : (n − 1,) of these drives, m.
-    expanded : poses that were expanded.
-    """
-
-    q: Array
-    drive: Array
-    lengths: Array
-    expanded: int
+    q: Array  #: (n, nq) coordinates along it
+    drive: Array  #: (n − 1, m) speeds that lead from one to the next in the time 1
+    lengths: Array  #: (n − 1,) of these drives, m
+    expanded: int  #: poses that were expanded
 
 
 class WaySearch:
@@ -919,18 +903,11 @@ class _FloorMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rim:
-    """Points of an outline.
+    """Points of an outline."""
 
-    Parameters
-    ----------
-    weights : (m, k) of its corners.
-    radius : radius by which it is rounded, m.
-    reach : largest distance of a corner from their middle, m.
-    """
-
-    weights: Array
-    radius: float
-    reach: float
+    weights: Array  #: (m, k) of its corners
+    radius: float  #: radius by which it is rounded, m
+    reach: float  #: largest distance of a corner from their middle, m
 
 
 def _flat(corners: Array) -> Array:

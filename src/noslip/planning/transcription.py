@@ -61,23 +61,16 @@ class TurnAngles(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MotionStates:
-    """All states [q; η; z; w; t] of a motion, quaternions as angles.
+    """All states [q; η; z; w; t] of a motion, quaternions as angles."""
 
-    Parameters
-    ----------
-    names : names of the states.
-    x, rates : (n,) their symbols, and ẋ in them.
-    orientations : orientations that are written in angles.
-    plain : (place among the system's own [q; η; z; w; t], place in x) of everything else.
-    unnamed : angles to which the model gives no names.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  #: names of the states
+    #: x, rates: (n,) their symbols, and ẋ in them
     x: ca.SX
     rates: ca.SX
-    orientations: tuple[TurnAngles, ...]
+    orientations: tuple[TurnAngles, ...]  #: orientations that are written in angles
+    #: (place among the system's own [q; η; z; w; t], place in x) of everything else
     plain: tuple[Indices, Indices]
-    unnamed: frozenset[str]
+    unnamed: frozenset[str]  #: angles to which the model gives no names
     _given: ca.SX
     _values: ca.SX
 
@@ -191,24 +184,18 @@ def _motion_states(system: System) -> MotionStates:
 
 @dataclass(frozen=True, eq=False)
 class MotionSymbols:
-    """States and controls of a task in the symbols of a system.
+    """States and controls of a task in the symbols of a system."""
 
-    Parameters
-    ----------
-    system : system that moves.
-    names, controls : names of states x = [q; η; z; w; t], those that matter, and of controls c =
-        [u; ẇ].
-    x, c, rates : symbols of both, and ẋ.
-    at : (nx,) place of each state among all of them.
-    """
-
-    system: System
+    system: System  #: system that moves
+    #: names, controls: names of states x = [q; η; z; w; t], those that matter, and of controls c =
+    #: [u; ẇ]
     names: tuple[str, ...]
     controls: tuple[str, ...]
+    #: x, c, rates: symbols of both, and ẋ
     x: ca.SX
     c: ca.SX
     rates: ca.SX
-    at: tuple[int, ...]
+    at: tuple[int, ...]  #: (nx,) place of each state among all of them
 
     @property
     def parameters(self) -> ca.SX:
@@ -263,46 +250,27 @@ def reduced(system: System, wanted: ca.SX, names: set[str]) -> MotionSymbols:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairShape:
-    """A body's convex outline against rounded obstacles, as a block.
+    """A body's convex outline against rounded obstacles, as a block."""
 
-    Parameters
-    ----------
-    body : name, for messages.
-    outline : (2, k) traced corners on the floor.
-    radius : radius by which it is rounded, m.
-    displacement : (2,) of the obstacles, traced, where they move.
-    """
-
-    body: str
-    outline: ca.SX
-    radius: float
-    displacement: ca.SX | None = None
+    body: str  #: name, for messages
+    outline: ca.SX  #: (2, k) traced corners on the floor
+    radius: float  #: radius by which it is rounded, m
+    displacement: ca.SX | None = None  #: (2,) of the obstacles, traced, where they move
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanTask:
-    """What is transcribed: everything but numbers.
-
-    Parameters
-    ----------
-    running : L of (1), a function of x and c.
-    path : rows at the nodes that look at states alone.
-    forced : rows at both ends of every interval, that look at controls too.
-    marks : marks of every phase, rows at its end.
-    periodic : states that are the same at the end and at the start.
-    pairs : outlines of bodies, which keep clear of obstacles.
-    input_scale : size of each control.
-    codes : native code of the blocks, made when first needed.
-    """
+    """What is transcribed: everything but numbers."""
 
     symbols: MotionSymbols
-    running: ca.SX
-    path: ca.SX
-    forced: ca.SX
-    marks: tuple[ca.SX, ...]
-    periodic: tuple[str, ...]
-    pairs: tuple[PairShape, ...]
-    input_scale: Array
+    running: ca.SX  #: L of (1), a function of x and c
+    path: ca.SX  #: rows at the nodes that look at states alone
+    forced: ca.SX  #: rows at both ends of every interval, that look at controls too
+    marks: tuple[ca.SX, ...]  #: marks of every phase, rows at its end
+    periodic: tuple[str, ...]  #: states that are the same at the end and at the start
+    pairs: tuple[PairShape, ...]  #: outlines of bodies, which keep clear of obstacles
+    input_scale: Array  #: size of each control
+    #: native code of the blocks, made when first needed
     codes: dict[Any, Any] = field(default_factory=dict)
 
     def code(self, name: str, *parts: Any) -> BlockCode:
@@ -325,20 +293,12 @@ class PlanTask:
 
 @dataclass(eq=False)
 class Transcription:
-    """A task as a program; places of everything in its variables and rows.
+    """A task as a program; places of everything in its variables and rows."""
 
-    Parameters
-    ----------
-    task : problem that is transcribed.
-    intervals : intervals of every phase.
-    slots : slots of each pair, obstacles that it looks at in a node.
-    corners : corners of each obstacle; the last is repeated where it has fewer.
-    """
-
-    task: PlanTask
-    intervals: tuple[int, ...]
-    slots: tuple[int, ...]
-    corners: int
+    task: PlanTask  #: problem that is transcribed
+    intervals: tuple[int, ...]  #: intervals of every phase
+    slots: tuple[int, ...]  #: slots of each pair, obstacles that it looks at in a node
+    corners: int  #: corners of each obstacle; the last is repeated where it has fewer
     program: NonlinearProgram = field(init=False)
 
     def __post_init__(self) -> None:

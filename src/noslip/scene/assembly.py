@@ -66,74 +66,49 @@ OBSTACLE, OBSTACLE_COLOR = 0.35, "#8d949e"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Part:
-    """A colored mesh that moves with a body.
+    """A colored mesh that moves with a body."""
 
-    Parameters
-    ----------
-    body : name of the body, or ``world`` for what stands still.
-    vertices : (n, 3) float32, m, in the body frame, or in that of the roller.
-    faces : (m, 3) uint32.
-    color : red, green, blue, 0 to 255.
-    roller : name of the wheel it turns with, if any; its frame has its origin at the wheel's center
-        and the axes of the body at the start.
-    is_ground : whether it is curved ground, or lines on it.
-    is_obstacle : whether it is in the way; `body` names its displacement, if it moves.
-    shades : (n, 3) uint8, a color for each vertex instead of one for all.
-    """
-
-    body: str
-    vertices: Vertices
-    faces: Faces
-    color: Color
+    body: str  #: name of the body, or ``world`` for what stands still
+    vertices: Vertices  #: (n, 3) float32, m, in the body frame, or in that of the roller
+    faces: Faces  #: (m, 3) uint32
+    color: Color  #: red, green, blue, 0 to 255
+    #: name of the wheel it turns with, if any; its frame has its origin at the wheel's center and
+    #: the axes of the body at the start
     roller: str = ""
-    is_ground: bool = False
+    is_ground: bool = False  #: whether it is curved ground, or lines on it
+    #: whether it is in the way; `body` names its displacement, if it moves
     is_obstacle: bool = False
-    shades: Shades | None = None
+    shades: Shades | None = None  #: (n, 3) uint8, a color for each vertex instead of one for all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ground:
-    """A plane that something rolls or skates on.
+    """A plane that something rolls or skates on."""
 
-    Parameters
-    ----------
-    body : body that it is fixed to; mostly ``world``.
-    rotation, position : pose of the plane's frame on that body; its z axis is the normal.
-    """
-
-    body: str
+    body: str  #: body that it is fixed to; mostly ``world``
+    #: rotation, position: pose of the plane's frame on that body; its z axis is the normal
     rotation: Array
     position: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scene:
-    """Scene of a model. Made by :func:`scene`.
+    """Scene of a model. Made by :func:`scene`."""
 
-    Parameters
-    ----------
-    model : name of the model.
-    bodies : names in the model's order.
-    parts : meshes, each on a body.
-    rollers : wheels that the model draws and does not spin.
-    grounds : planes of contacts and tires, each once; without them there is none.
-    untraced : traces and velocities that would only crowd the picture: mass centers of bodies that
-        roll, and of bodies without mass.
-    length : a length of the model, m: the radius of a ball about its largest body.
-    up : direction against gravity, or z.
-    is_curved : whether something rolls on ground that is no plane, which may hide what is behind.
-    line_distance : line distance of the lines on such ground, m; None without them.
-    """
-
-    model: str
-    bodies: tuple[str, ...]
-    parts: tuple[Part, ...]
-    rollers: tuple[Roller, ...]
+    model: str  #: name of the model
+    bodies: tuple[str, ...]  #: names in the model's order
+    parts: tuple[Part, ...]  #: meshes, each on a body
+    rollers: tuple[Roller, ...]  #: wheels that the model draws and does not spin
+    #: planes of contacts and tires, each once; without them there is none
     grounds: tuple[Ground, ...]
+    #: traces and velocities that would only crowd the picture: mass centers of bodies that roll,
+    #: and of bodies without mass
     untraced: frozenset[str]
-    length: float
-    up: Array
+    length: float  #: a length of the model, m: the radius of a ball about its largest body
+    up: Array  #: direction against gravity, or z
+    #: whether something rolls on ground that is no plane, which may hide what is behind
     is_curved: bool = False
+    #: line distance of the lines on such ground, m; None without them
     line_distance: float | None = None
 
 
@@ -281,35 +256,26 @@ PER_BODY = 21
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Frames:
-    """A motion as a film needs it. Made by :func:`frames`.
+    """A motion as a film needs it. Made by :func:`frames`."""
 
-    Parameters
-    ----------
-    times : (k,) s.
-    bodies : names, in the order of the arrays.
-    positions : (k, bodies, 3) origin of each body frame in the world, m.
-    quaternions : (k, bodies, 4) R_WB, scalar first, of unit length and without jumps of sign.
-    centers : (k, bodies, 3) mass centers, m.
-    velocities : (k, bodies, 3) of the mass centers, m/s.
-    traces : name → (k, 3): ``wheel1.contact`` for the contact points, ``platform.center_of_mass``
-        for the mass centers; of a run that follows something ``platform.reference`` and, with an
-        estimator, ``platform.estimate`` beside ``platform.origin``, the point they are about;
-        ``path`` where only the path is known, not the pose on it.
-    rolled : roller → (k,) angle by which a drawn wheel has turned, rad; see `rollers`.
-    forces : contact → points (k, 3), m, and forces of the ground on the body (k, 3), N; empty
-        unless asked for.
-    obstacles : obstacle that moves → (k, 3) its displacement, m.
-    """
-
-    times: Array
-    bodies: tuple[str, ...]
-    positions: Array
+    times: Array  #: (k,) s
+    bodies: tuple[str, ...]  #: names, in the order of the arrays
+    positions: Array  #: (k, bodies, 3) origin of each body frame in the world, m
+    #: (k, bodies, 4) R_WB, scalar first, of unit length and without jumps of sign
     quaternions: Array
-    centers: Array
-    velocities: Array
+    centers: Array  #: (k, bodies, 3) mass centers, m
+    velocities: Array  #: (k, bodies, 3) of the mass centers, m/s
+    #: name → (k, 3): ``wheel1.contact`` for the contact points, ``platform.center_of_mass`` for the
+    #: mass centers; of a run that follows something ``platform.reference`` and, with an estimator,
+    #: ``platform.estimate`` beside ``platform.origin``, the point they are about; ``path`` where
+    #: only the path is known, not the pose on it
     traces: dict[str, Array]
+    #: roller → (k,) angle by which a drawn wheel has turned, rad; see `rollers`
     rolled: dict[str, Array] = field(default_factory=dict)
+    #: contact → points (k, 3), m, and forces of the ground on the body (k, 3), N; empty unless
+    #: asked for
     forces: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    #: obstacle that moves → (k, 3) its displacement, m
     obstacles: dict[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -31,18 +31,13 @@ NEAREST = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Camera:
-    """Camera: its position and the point that it looks at.
+    """Camera: its position and the point that it looks at."""
 
-    Parameters
-    ----------
-    position, look_at : m, in the world.
-    up : upward direction.
-    field_of_view : angle from the lower to the upper edge of the picture, rad.
-    """
-
+    #: position, look_at: m, in the world
     position: Array
     look_at: Array
-    up: Array
+    up: Array  #: upward direction
+    #: angle from the lower to the upper edge of the picture, rad
     field_of_view: float = FIELD_OF_VIEW
 
     def moved(self, offset: Array) -> Camera:

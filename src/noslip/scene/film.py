@@ -243,31 +243,26 @@ PAST, BEHIND = 0.45, 1e-3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Film:
-    """A motion and how pictures of it are taken.
+    """A motion and how pictures of it are taken."""
 
-    Parameters
-    ----------
-    scene, frames : scene and frames that are shown.
-    width, height : pixels.
-    traces, forces, velocities : overlays drawn beside the bodies.
-    follow : move the camera with the bodies; None where the motion is too long to fit.
-    view : camera at the first frame; by default one that has all of the motion in view.
-    caption : text in a strip above the scene, before the time, the scale of the grid and the legend
-        of the traces; None for none of them.
-    speed : seconds of the motion that pass in a second of the film.
-    """
-
+    #: scene, frames: scene and frames that are shown
     scene: Scene
     frames: Frames
+    #: width, height: pixels
     width: int = 960
     height: int = 600
+    #: traces, forces, velocities: overlays drawn beside the bodies
     traces: bool = True
     forces: bool = False
     velocities: bool = False
+    #: move the camera with the bodies; None where the motion is too long to fit
     follow: bool | None = False
+    #: camera at the first frame; by default one that has all of the motion in view
     view: Camera | None = None
+    #: text in a strip above the scene, before the time, the scale of the grid and the legend of the
+    #: traces; None for none of them
     caption: str | None = ""
-    speed: float = 1.0
+    speed: float = 1.0  #: seconds of the motion that pass in a second of the film
 
     def picture(self, index: int, earlier: Sequence[int] = ()) -> Image:
         """The picture of a frame; in it, paler, the bodies at earlier ones."""

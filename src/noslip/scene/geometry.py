@@ -115,18 +115,11 @@ Shades = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Mesh:
-    """Triangles of one color.
+    """Triangles of one color."""
 
-    Parameters
-    ----------
-    vertices : (n, 3) float32, m, in the body frame.
-    faces : (m, 3) uint32, counterclockwise seen from outside.
-    color : red, green, blue, 0 to 255.
-    """
-
-    vertices: Vertices
-    faces: Faces
-    color: Color
+    vertices: Vertices  #: (n, 3) float32, m, in the body frame
+    faces: Faces  #: (m, 3) uint32, counterclockwise seen from outside
+    color: Color  #: red, green, blue, 0 to 255
 
 
 def shape_mesh(shape: AbstractShape, values: Mapping[str, float]) -> Mesh:
@@ -164,26 +157,18 @@ RIM, MARK = "#b0b4ba", "#f58518"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Roller:
-    """A wheel that a body draws and does not spin.
+    """A wheel that a body draws and does not spin."""
 
-    Parameters
-    ----------
-    name : ``tractor.wheel1`` and so on.
-    body : body that carries it.
-    shape : number of the shape on the body.
-    center, axis : center and axis in the body frame, m; the axis is a unit vector.
-    radius, width : m.
-    normal : normal of the ground, in the world.
-    """
-
-    name: str
-    body: str
-    shape: int
+    name: str  #: ``tractor.wheel1`` and so on
+    body: str  #: body that carries it
+    shape: int  #: number of the shape on the body
+    #: center, axis: center and axis in the body frame, m; the axis is a unit vector
     center: Array
     axis: Array
+    #: radius, width: m
     radius: float
     width: float
-    normal: Array
+    normal: Array  #: normal of the ground, in the world
 
 
 def planes(model: Model) -> tuple[Plane, ...]:

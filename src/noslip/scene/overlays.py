@@ -40,38 +40,24 @@ FORCE, VELOCITY = rgb(colors.FORCE), rgb(colors.VELOCITY)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grid:
-    """Squares on a ground.
+    """Squares on a ground."""
 
-    Parameters
-    ----------
-    body : body that carries it.
-    rotation, position : pose of its middle, a crossing of lines, on that body.
-    width : width of the whole, m, an even number of cells.
-    cell : width of a square, m; every fifth line is heavier.
-    """
-
-    body: str
+    body: str  #: body that carries it
+    #: rotation, position: pose of its middle, a crossing of lines, on that body
     rotation: Array
     position: Array
-    width: float
-    cell: float
+    width: float  #: width of the whole, m, an even number of cells
+    cell: float  #: width of a square, m; every fifth line is heavier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trace:
-    """The path of a point.
+    """The path of a point."""
 
-    Parameters
-    ----------
-    name : name of the point that it follows, and its kind.
-    points : (k, 3) in the world, m.
-    color : color of its line.
-    dashes : (j, 2, 3) of a reference, which is there from the start; None for what was gone.
-    """
-
-    name: str
-    points: Array
-    color: Color
+    name: str  #: name of the point that it follows, and its kind
+    points: Array  #: (k, 3) in the world, m
+    color: Color  #: color of its line
+    #: (j, 2, 3) of a reference, which is there from the start; None for what was gone
     dashes: Array | None = None
 
 

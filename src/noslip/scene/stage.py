@@ -462,20 +462,13 @@ PIECES = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """An animation as a page, with what its scene shows. Made by :func:`record`.
+    """An animation as a page, with what its scene shows. Made by :func:`record`."""
 
-    Parameters
-    ----------
-    page : the HTML.
-    cell : distance of the grid lines of a plane, m, every fifth line dark; None without a plane.
-    lines : distance of the lines of curved ground, m, if it has any.
-    traces : color of paths that are drawn → what they follow.
-    """
-
-    page: str
+    page: str  #: the HTML
+    #: distance of the grid lines of a plane, m, every fifth line dark; None without a plane
     cell: float | None
-    lines: float | None
-    traces: dict[Color, str]
+    lines: float | None  #: distance of the lines of curved ground, m, if it has any
+    traces: dict[Color, str]  #: color of paths that are drawn → what they follow
 
     @staticmethod
     def is_dashed(color: Color) -> bool:

@@ -189,19 +189,12 @@ class AnimationPlayer:
     The page is in a frame of its own, so that neither style of notebook and page touches the other,
     and it plays in a static export, too. Where frames are not allowed, as in a notebook that is not
     trusted, the picture is seen.
-
-    Parameters
-    ----------
-    title : title of the page.
-    page : HTML that plays offline.
-    still : PNG of the end of the run.
-    size : width and height, pixels.
     """
 
-    title: str
-    page: str = field(repr=False)
-    still: bytes = field(repr=False)
-    size: tuple[int, int]
+    title: str  #: title of the page
+    page: str = field(repr=False)  #: HTML that plays offline
+    still: bytes = field(repr=False)  #: PNG of the end of the run
+    size: tuple[int, int]  #: width and height, pixels
 
     def save(self, path: str | Path) -> Path:
         """Write the page as a file, all or nothing."""

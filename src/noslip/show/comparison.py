@@ -24,21 +24,14 @@ DIGITS = 4
 
 
 class ComparedNumber(NamedTuple):
-    """One number of several runs; NaN where a run does not have it.
+    """One number of several runs; NaN where a run does not have it."""
 
-    Parameters
-    ----------
-    name, unit : name and unit of the number.
-    values : one for each run.
-    is_same : whether they agree to 1e-9, or to the tolerance of the runs.
-    least : bound below which a value is zero.
-    """
-
+    #: name, unit: name and unit of the number
     name: str
     unit: str
-    values: tuple[float, ...]
-    is_same: bool
-    least: float = 0.0
+    values: tuple[float, ...]  #: one for each run
+    is_same: bool  #: whether they agree to 1e-9, or to the tolerance of the runs
+    least: float = 0.0  #: bound below which a value is zero
 
     @property
     def shown(self) -> tuple[float, ...]:
@@ -54,18 +47,14 @@ class ComparedNumber(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunComparison:
-    """Runs side by side. Made by :func:`compare`.
+    """Runs side by side. Made by :func:`compare`."""
 
-    Parameters
-    ----------
-    runs, labels : compared runs, and their names.
-    parameters : parameters of models and scenarios that are not the same in all runs.
-    numbers : headline numbers: end, speeds, inputs, power, errors, final state.
-    """
-
+    #: runs, labels: compared runs, and their names
     runs: tuple[Trajectory, ...]
     labels: tuple[str, ...]
+    #: parameters of models and scenarios that are not the same in all runs
     parameters: tuple[ComparedNumber, ...]
+    #: headline numbers: end, speeds, inputs, power, errors, final state
     numbers: tuple[ComparedNumber, ...]
 
     def text(self) -> str:

@@ -79,18 +79,12 @@ EVALUATIONS, ROUNDS = 200, 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationCount:
-    """Operations of a formulation.
+    """Operations of a formulation."""
 
-    Parameters
-    ----------
-    method : name of the formulation.
-    steps : step → kind → number, each on top of the steps before; ``compiled`` by itself.
-    refusal : reason why there is no count; empty if there is one.
-    """
-
-    method: str
+    method: str  #: name of the formulation
+    #: step → kind → number, each on top of the steps before; ``compiled`` by itself
     steps: dict[str, dict[str, int]]
-    refusal: str = ""
+    refusal: str = ""  #: reason why there is no count; empty if there is one
 
     @property
     def total(self) -> int:
@@ -100,20 +94,12 @@ class OperationCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Operations of one evaluation of the equations of motion. Made by :func:`cost`.
+    """Operations of one evaluation of the equations of motion. Made by :func:`cost`."""
 
-    Parameters
-    ----------
-    model : name of the model.
-    counts : operation counts of the formulations.
-    classical : way → operations, by formulas; empty without constraints.
-    seconds : time of one evaluation of the compiled rates here; NaN if not measured.
-    """
-
-    model: str
-    counts: tuple[OperationCount, ...]
-    classical: dict[str, int]
-    seconds: float
+    model: str  #: name of the model
+    counts: tuple[OperationCount, ...]  #: operation counts of the formulations
+    classical: dict[str, int]  #: way → operations, by formulas; empty without constraints
+    seconds: float  #: time of one evaluation of the compiled rates here; NaN if not measured
 
     @property
     def margin(self) -> float:

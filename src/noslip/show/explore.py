@@ -42,24 +42,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knob:
-    """One number.
+    """One number."""
 
-    Parameters
-    ----------
-    name : name in files and commands.
-    unit, description : texts for people.
-    value : value before it is changed.
-    lower, upper, step : range and step of its slider.
-    bundle : knobs of one bundle count only together, as the three angles of an orientation do.
-    """
-
-    name: str
+    name: str  #: name in files and commands
+    #: unit, description: texts for people
     unit: str
     description: str = ""
-    value: float
+    value: float  #: value before it is changed
+    #: lower, upper, step: range and step of its slider
     lower: float
     upper: float
     step: float
+    #: knobs of one bundle count only together, as the three angles of an orientation do
     bundle: str = ""
 
     @classmethod

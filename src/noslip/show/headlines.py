@@ -58,35 +58,22 @@ ROUNDING = 1e-12
 
 
 class TopSpeed(NamedTuple):
-    """The largest speed of a run.
+    """The largest speed of a run."""
 
-    Parameters
-    ----------
-    name, unit : name and unit of the fastest: a joint over the ground, or a speed.
-    size : size of it, in its unit.
-    sample : index of it.
-    way : m that a joint over the ground went; None for a single speed.
-    """
-
+    #: name, unit: name and unit of the fastest: a joint over the ground, or a speed
     name: str
     unit: str
-    size: float
-    sample: int
-    way: float | None
+    size: float  #: size of it, in its unit
+    sample: int  #: index of it
+    way: float | None  #: m that a joint over the ground went; None for a single speed
 
 
 class PowerUse(NamedTuple):
-    """Power of all inputs together.
+    """Power of all inputs together."""
 
-    Parameters
-    ----------
-    peak : W, the largest in size, positive where it drives.
-    sample : index of it.
-    spent, regained : J, by the inputs that drive and into those that brake at each instant.
-    """
-
-    peak: float
-    sample: int
+    peak: float  #: W, the largest in size, positive where it drives
+    sample: int  #: index of it
+    #: spent, regained: J, by the inputs that drive and into those that brake at each instant
     spent: float
     regained: float
 

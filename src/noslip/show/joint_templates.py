@@ -53,27 +53,17 @@ SIMPLIFIED = 150
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JointTemplate:
-    """A nonholonomic joint with its own equations. Made by :func:`joint_template`.
+    """A nonholonomic joint with its own equations. Made by :func:`joint_template`."""
 
-    Parameters
-    ----------
-    word : name of the joint.
-    meaning : description of the joint.
-    equations_in_paper : equations of [CameronBook1993].
-    coordinates, quasi_velocities : symbols of q′ and w.
-    dependent : the quasi-velocities that the constraints keep at zero.
-    beta : β′ of q̇′ = β′w.
-    forces : names of the generalized forces of the independent quasi-velocities.
-    """
-
-    word: str
-    meaning: str
-    equations_in_paper: str
+    word: str  #: name of the joint
+    meaning: str  #: description of the joint
+    equations_in_paper: str  #: equations of [CameronBook1993]
+    #: coordinates, quasi_velocities: symbols of q′ and w
     coordinates: tuple[sympy.Symbol, ...]
     quasi_velocities: tuple[sympy.Symbol, ...]
-    dependent: tuple[sympy.Symbol, ...]
-    beta: sympy.Matrix
-    forces: tuple[str, ...]
+    dependent: tuple[sympy.Symbol, ...]  #: the quasi-velocities that the constraints keep at zero
+    beta: sympy.Matrix  #: β′ of q̇′ = β′w
+    forces: tuple[str, ...]  #: names of the generalized forces of the independent quasi-velocities
 
     @classmethod
     def from_constraints(

@@ -79,21 +79,16 @@ class MethodMatrices:
     """The objects of a method: numbers at a state, or expressions in the model's symbols.
 
     ``m["T"]`` is an array, ``m.to_sympy("T")`` a SymPy matrix, ``m.objects["T"]`` says what it is.
-
-    Parameters
-    ----------
-    equations : equations of the method.
-    objects : matrices by name, in the order of the paper.
-    numbers : values of all of them by name, at the state; None if no state was given.
-    coordinates : coordinates of orientations in symbols, ``"angles"`` or ``"quaternion"``; the
-        angles by default where the model names some.
-    options : options with which the objects were made.
     """
 
-    equations: Equations
-    objects: dict[str, MethodObject]
+    equations: Equations  #: equations of the method
+    objects: dict[str, MethodObject]  #: matrices by name, in the order of the paper
+    #: values of all of them by name, at the state; None if no state was given
     numbers: dict[str, Array] | None
+    #: coordinates of orientations in symbols, ``"angles"`` or ``"quaternion"``; the angles by
+    #: default where the model names some
     coordinates: str | None = None
+    #: options with which the objects were made
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property

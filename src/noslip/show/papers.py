@@ -53,28 +53,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperEntry:
-    """A numbered result, an example or a figure of a paper.
+    """A numbered result, an example or a figure of a paper."""
 
-    Parameters
-    ----------
-    paper : key of the paper.
-    place : place in the paper, such as ``eq. 33`` or ``Fig. 4``.
-    what : content of the entry.
-    command : command of the command line; empty where there is a script.
-    script : lines of Python that end in ``result = …``.
-    value : result of the script, to 1e-9 of the largest; empty for pictures and words.
-    print : text printed in the paper.
-    erratum : error of the print, in a few words; empty where it is right.
-    """
-
-    paper: str
-    place: str
-    what: str
-    command: str = ""
-    script: str = ""
+    paper: str  #: key of the paper
+    place: str  #: place in the paper, such as ``eq. 33`` or ``Fig. 4``.
+    what: str  #: content of the entry
+    command: str = ""  #: command of the command line; empty where there is a script
+    script: str = ""  #: lines of Python that end in ``result = …``
+    #: result of the script, to 1e-9 of the largest; empty for pictures and words
     value: tuple[float, ...] = ()
-    print: str = ""
-    erratum: str = ""
+    print: str = ""  #: text printed in the paper
+    erratum: str = ""  #: error of the print, in a few words; empty where it is right
 
     @property
     def is_figure(self) -> bool:
@@ -88,22 +77,13 @@ class PaperEntry:
 
 
 class NumberedEquations(NamedTuple):
-    """Numbered equations or figures of a paper, and where they are shown.
+    """Numbered equations or figures of a paper, and where they are shown."""
 
-    Parameters
-    ----------
-    paper : key of the paper.
-    equations : numbers as in ``6.14–6.25``.
-    what : content of the equations.
-    command : command that shows them; empty where there is a reason.
-    reason : reason why there is no command.
-    """
-
-    paper: str
-    equations: str
-    what: str
-    command: str = ""
-    reason: str = ""
+    paper: str  #: key of the paper
+    equations: str  #: numbers as in ``6.14–6.25``
+    what: str  #: content of the equations
+    command: str = ""  #: command that shows them; empty where there is a reason
+    reason: str = ""  #: reason why there is no command
 
 
 @cache
@@ -518,24 +498,17 @@ Mark = PointMark | Span | VectorMark | AngleMark
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schematic:
-    """A figure: a model at a configuration, how it is looked at, and what is marked.
+    """A figure: a model at a configuration, how it is looked at, and what is marked."""
 
-    Parameters
-    ----------
-    model : name of the model.
-    marks : letters, lengths, vectors and angles.
-    start : coordinates that differ from the scenario's start.
-    azimuth, elevation : the direction one looks from, degrees; from above by default.
-    room : factor on the distance of the camera that the bodies alone need.
-    apart : bodies → how far they are moved from their places, m, in the world.
-    """
-
-    model: str
-    marks: tuple[Mark, ...]
+    model: str  #: name of the model
+    marks: tuple[Mark, ...]  #: letters, lengths, vectors and angles
+    #: coordinates that differ from the scenario's start
     start: dict[str, float] = field(default_factory=dict)
+    #: azimuth, elevation: the direction one looks from, degrees; from above by default
     azimuth: float = -90.0
     elevation: float = 89.9
-    room: float = 1.15
+    room: float = 1.15  #: factor on the distance of the camera that the bodies alone need
+    #: bodies → how far they are moved from their places, m, in the world
     apart: dict[str, Vector3] = field(default_factory=dict)
 
 

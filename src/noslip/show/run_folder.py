@@ -182,18 +182,11 @@ def write_run(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunSummary:
-    """A run in numbers.
+    """A run in numbers."""
 
-    Parameters
-    ----------
-    run : run that is summed up.
-    command : command that reproduces it.
-    audit : audit of the run.
-    """
-
-    run: Trajectory
-    command: str = ""
-    audit: Audit | None = None
+    run: Trajectory  #: run that is summed up
+    command: str = ""  #: command that reproduces it
+    audit: Audit | None = None  #: audit of the run
 
     def to_json(self) -> dict[str, Any]:
         """The run in numbers, as plain data."""

@@ -210,46 +210,30 @@ BLIND = Enclosure(Interval(ca.SX(np.inf), ca.SX(-np.inf)), EVERYTHING)
 
 
 class EventValues(NamedTuple):
-    """Events, traced.
+    """Events, traced."""
 
-    Parameters
-    ----------
-    expression : values of all events, then the angles they follow.
-    near : symbols of these angles at the last check.
-    values : values of all events, with `turning` symbols for the angles.
-    turning : symbols of the turning angles.
-    angles : values of these symbols, between −π and π.
-    """
-
-    expression: ca.SX
-    near: ca.SX
-    values: ca.SX
-    turning: ca.SX
-    angles: ca.SX
+    expression: ca.SX  #: values of all events, then the angles they follow
+    near: ca.SX  #: symbols of these angles at the last check
+    values: ca.SX  #: values of all events, with `turning` symbols for the angles
+    turning: ca.SX  #: symbols of the turning angles
+    angles: ca.SX  #: values of these symbols, between −π and π
 
 
 class EventCode(NamedTuple):
-    """Events as native code.
+    """Events as native code."""
 
-    Parameters
-    ----------
-    function : function of (t, x, inputs, [angles at the last check; parameters]).
-    enclosures : enclosures of the same values, see `enclosures_program`.
-    names : names of the events, such as ``"stop 'fell'"``.
-    num_endings, num_events, num_angles : numbers of values that end the run, are recorded, and are
-        angles to unwrap from.
-    falling : mask of those that count only where they fall below zero.
-    notes : notes for the result on those that never change.
-    """
-
+    #: function of (t, x, inputs, [angles at the last check; parameters])
     function: NativeFunction | None = None
+    #: enclosures of the same values, see `enclosures_program`
     enclosures: NativeFunction | None = None
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  #: names of the events, such as ``"stop 'fell'"``
+    #: num_endings, num_events, num_angles: numbers of values that end the run, are recorded, and
+    #: are angles to unwrap from
     num_endings: int = 0
     num_events: int = 0
     num_angles: int = 0
-    falling: tuple[bool, ...] = ()
-    notes: tuple[str, ...] = ()
+    falling: tuple[bool, ...] = ()  #: mask of those that count only where they fall below zero
+    notes: tuple[str, ...] = ()  #: notes for the result on those that never change
 
     def directions(self) -> Array:
         """−1 for falling ones, 0 for those that count in both directions, NaN for angles."""
@@ -260,22 +244,16 @@ _NOTHING = EventCode()
 
 
 class OwnEvents(NamedTuple):
-    """What ends or divides every run of a system.
+    """What ends or divides every run of a system."""
 
-    Parameters
-    ----------
-    lifts : stops where the ground would have to pull: name → normal force of a contact.
-    limits : stops where a joint would leave its limits: name → a product that falls below zero.
-    limited : joints that have limits.
-    borders : borders of cells of ground that bodies roll on, as switching functions.
-    is_curved : whether a wheel may touch its ground at a second point.
-    """
-
+    #: stops where the ground would have to pull: name → normal force of a contact
     lifts: dict[str, str]
+    #: stops where a joint would leave its limits: name → a product that falls below zero
     limits: dict[str, str]
-    limited: tuple[Joint, ...]
+    limited: tuple[Joint, ...]  #: joints that have limits
+    #: borders of cells of ground that bodies roll on, as switching functions
     borders: dict[str, str]
-    is_curved: bool
+    is_curved: bool  #: whether a wheel may touch its ground at a second point
 
 
 def own_events(system: System) -> OwnEvents:

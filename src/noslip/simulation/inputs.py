@@ -130,46 +130,36 @@ class Guard(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InputGenerator:
-    """Inputs as traced expressions, with states of their own: a controller or a feed-forward law.
+    """Inputs as traced expressions with states of their own: a controller or feed-forward law."""
 
-    Parameters
-    ----------
-    inputs : input name → expression of the system's symbols, `states` and `parameters`.
-    states : (nz,) symbols of its own states z.
-    rates : (nz,) ż.
-    start : (nz,) z at the start.
-    names : names of z, for columns; units alike.
-    parameters : symbols of numbers it needs beyond the model's, with their values.
-    update, period : (nz,) new z, set every `period` seconds, as a sampled controller does; none if
-        the period is 0.
-    noise, seed, run : (2 n,) symbols of uniform random numbers, two for each of n channels, that
-        `update` is given; drawn anew for each update from the seed, the number of the run, the
-        channel and the number of the update (`philox.py`).
-    knots : times at which an input or one of its derivatives jumps; steps end there.
-    guards : divisors of the law, for a run that ends where one of them vanishes.
-    is_rounded : whether it rounds what it sees, so that it has no derivative.
-    start_time : s, at which the states are `start`; None if they are where any run starts.
-    key : cache key of its code, which is then kept with the system: laws with equal keys differ in
-        `start` and `parameter_values` alone. None: the code is compiled for every run.
-    """
-
+    #: input name → expression of the system's symbols, `states` and `parameters`
     inputs: dict[str, ca.SX]
-    states: ca.SX
-    rates: ca.SX
-    start: Array
-    names: tuple[str, ...]
+    states: ca.SX  #: (nz,) symbols of its own states z
+    rates: ca.SX  #: (nz,) ż
+    start: Array  #: (nz,) z at the start
+    names: tuple[str, ...]  #: names of z, for columns; units alike
     units: tuple[str, ...]
-    parameters: ca.SX
+    parameters: ca.SX  #: symbols of numbers it needs beyond the model's, with their values
     parameter_values: Array
+    #: update, period: (nz,) new z, set every `period` seconds, as a sampled controller does; none
+    #: if the period is 0
     update: ca.SX | None = None
     period: float = 0.0
+    #: noise, seed, run: (2 n,) symbols of uniform random numbers, two for each of n channels, that
+    #: `update` is given; drawn anew for each update from the seed, the number of the run, the
+    #: channel and the number of the update (`philox.py`)
     noise: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     seed: int = 0
     run: int = 0
+    #: times at which an input or one of its derivatives jumps; steps end there
     knots: Array = field(default_factory=lambda: np.zeros(0))
+    #: divisors of the law, for a run that ends where one of them vanishes
     guards: tuple[Guard, ...] = ()
-    is_rounded: bool = False
+    is_rounded: bool = False  #: whether it rounds what it sees, so that it has no derivative
+    #: s, at which the states are `start`; None if they are where any run starts
     start_time: float | None = None
+    #: cache key of its code, which is then kept with the system: laws with equal keys differ in
+    #: `start` and `parameter_values` alone. None: the code is compiled for every run.
     key: Hashable = None
 
     def update_times(self, start_time: float, end_time: float) -> Array:
@@ -556,35 +546,25 @@ Callables = dict[int, Callable[[float, Array, Array], float]]
 
 
 class InputPlan(NamedTuple):
-    """Inputs as the native loop takes them.
+    """Inputs as the native loop takes them."""
 
-    Parameters
-    ----------
-    base : constants; those that a table drives are replaced.
-    tables : base inputs that change with time.
-    knots : times at which an input or one of its derivatives jumps.
-    function, address : [inputs; ż] of (t, [x; z], base, parameters); none if all are base inputs.
-    parameters : parameters of the model, then of the law.
-    generator, update : the law, and the new z of one that is sampled.
-    callback, failure : Python callables as native code, and what one of them raised.
-    below : input that a callable gave → the first time at which that was negative, s.
-    notes : notes for the result.
-    is_kept : whether its code stays with the system for the next run.
-    """
-
-    base: Array
-    tables: tuple[InputTable, ...]
-    knots: Array
+    base: Array  #: constants; those that a table drives are replaced
+    tables: tuple[InputTable, ...]  #: base inputs that change with time
+    knots: Array  #: times at which an input or one of its derivatives jumps
+    #: function, address: [inputs; ż] of (t, [x; z], base, parameters); none if all are base inputs
     function: NativeFunction | None
     address: int
-    parameters: Array
+    parameters: Array  #: parameters of the model, then of the law
+    #: generator, update: the law, and the new z of one that is sampled
     generator: InputGenerator | None
     update: NativeFunction | None = None
+    #: callback, failure: Python callables as native code, and what one of them raised
     callback: Any = None
     failure: Sequence[BaseException] = ()
+    #: input that a callable gave → the first time at which that was negative, s
     below: Mapping[str, float] = {}
-    notes: tuple[str, ...] = ()
-    is_kept: bool = False
+    notes: tuple[str, ...] = ()  #: notes for the result
+    is_kept: bool = False  #: whether its code stays with the system for the next run
 
     @property
     def num_states(self) -> int:

@@ -190,18 +190,13 @@ class Function(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputTable:
-    """A base input that is piecewise cubic in time.
+    """A base input that is piecewise cubic in time."""
 
-    Parameters
-    ----------
-    index : number of the base input.
-    starts : (k,) increasing. A segment holds from its start to the next one; the first also before
-        its start, the last without end.
-    coefficients : (k, 4) of s³, s², s, 1 with s = t − start: ``scipy.interpolate.PPoly.c.T``.
-    """
-
-    index: int
+    index: int  #: number of the base input
+    #: (k,) increasing. A segment holds from its start to the next one; the first also before its
+    #: start, the last without end.
     starts: np.ndarray
+    #: (k, 4) of s³, s², s, 1 with s = t − start: ``scipy.interpolate.PPoly.c.T``
     coefficients: np.ndarray
 
     def segment(self, t: float) -> int:
@@ -220,57 +215,44 @@ def driven(base: np.ndarray, tables: Sequence[InputTable], t: float) -> np.ndarr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NativeLoop:
-    """Functions to integrate, and all that runs of them share.
+    """Functions to integrate, and all that runs of them share."""
 
-    Parameters
-    ----------
-    rates : [ẋ; health] of (t, x, inputs, parameters).
-    num_generator_states : nz, the last states, of the law that gives the inputs.
-    generator : [inputs; ż] of (t, y, base inputs, generator_parameters); without it the inputs are
-        the base inputs.
-    update, update_times : the new z, and when: steps end there, as of a sampled controller.
-    num_noise : channels of random numbers of the update, whose place is behind the base inputs.
-    seed, first_run, first_update : seed, first run and first update of the random numbers.
-    num_inputs : number of inputs of the generator; −1: as many as base inputs.
-    tables : base inputs that change with time.
-    knots : times on which a step must end; starts of tables need not be repeated.
-    project : [x after a Newton step; residual before it].
-    events : values whose zero crossings are found.
-    enclosures : intervals of these values and of their rates; without it they are looked at in
-        quarters of steps.
-    directions : (ne,) −1, 0 or +1: falling, both, rising; NaN for angles, which come last and are
-        unwrapped from event_parameters[0], [1], …, their values at the last check.
-    num_endings : number of events that end the run, the first ones; −1: all.
-    floors : (nh,) the run ends when a health value is below its floor.
-    method : ``rules.DOP853`` or ``rules.RK4``.
-    apart : state whose error is measured by itself, with the tolerance of the first; −1: none.
-    direct_steps : number of steps on the calling thread before a worker takes over; 0: none, −1:
-        those of some milliseconds.
-    records_steps : whether the ends of all steps are kept.
-    """
-
-    rates: Function
-    num_generator_states: int = 0
+    rates: Function  #: [ẋ; health] of (t, x, inputs, parameters)
+    num_generator_states: int = 0  #: nz, the last states, of the law that gives the inputs
+    #: [inputs; ż] of (t, y, base inputs, generator_parameters); without it the inputs are the base
+    #: inputs
     generator: Function | None = None
+    #: update, update_times: the new z, and when: steps end there, as of a sampled controller
     update: Function | None = None
     update_times: np.ndarray = field(default_factory=_empty)
+    #: channels of random numbers of the update, whose place is behind the base inputs
     num_noise: int = 0
+    #: seed, first_run, first_update: seed, first run and first update of the random numbers
     seed: int = 0
     first_run: int = 0
     first_update: int = 0
-    num_inputs: int = -1
-    tables: tuple[InputTable, ...] = ()
+    num_inputs: int = -1  #: number of inputs of the generator; −1: as many as base inputs
+    tables: tuple[InputTable, ...] = ()  #: base inputs that change with time
+    #: times on which a step must end; starts of tables need not be repeated
     knots: np.ndarray = field(default_factory=_empty)
-    project: Function | None = None
-    events: Function | None = None
+    project: Function | None = None  #: [x after a Newton step; residual before it]
+    events: Function | None = None  #: values whose zero crossings are found
+    #: intervals of these values and of their rates; without it they are looked at in quarters of
+    #: steps
     enclosures: Function | None = None
+    #: (ne,) −1, 0 or +1: falling, both, rising; NaN for angles, which come last and are unwrapped
+    #: from event_parameters[0], [1], …, their values at the last check
     directions: np.ndarray = field(default_factory=_empty)
-    num_endings: int = -1
+    num_endings: int = -1  #: number of events that end the run, the first ones; −1: all
+    #: (nh,) the run ends when a health value is below its floor
     floors: np.ndarray = field(default_factory=_empty)
-    method: int = rules.DOP853
+    method: int = rules.DOP853  #: ``rules.DOP853`` or ``rules.RK4``
+    #: state whose error is measured by itself, with the tolerance of the first; −1: none
     apart: int = -1
+    #: number of steps on the calling thread before a worker takes over; 0: none, −1: those of some
+    #: milliseconds
     direct_steps: int = 0
-    records_steps: bool = False
+    records_steps: bool = False  #: whether the ends of all steps are kept
     #: By the sizes of vectors; there is one, mostly.
     _layouts: dict[tuple[int, ...], _Layout] = field(default_factory=dict, init=False, repr=False)
 
@@ -587,31 +569,25 @@ class NativeRun:
 
 @dataclass(slots=True, eq=False)
 class NativeResult:
-    """Result of one native run.
+    """Result of one native run."""
 
-    Parameters
-    ----------
-    code : reason why it ended, one of the endings in ``rules``.
-    index : number of the event or singularity measure that ended it, or −1.
-    steps, rejections, evaluations : numbers of steps, of rejected steps, and of evaluations of the
-        rates.
-    time, step, state : end of the run, and the step size to continue with.
-    times, states, inputs : (n,), (n, ny), (n, nu) the samples reached; the last is the event, if
-        one ended the run.
-    crossings : (k, 2 + ny) event, time and state of the events that did not end the run.
-    """
-
-    code: int
-    index: int
+    code: int  #: reason why it ended, one of the endings in ``rules``
+    index: int  #: number of the event or singularity measure that ended it, or −1
+    #: steps, rejections, evaluations: numbers of steps, of rejected steps, and of evaluations of
+    #: the rates
     steps: int
     rejections: int
     evaluations: int
+    #: time, step, state: end of the run, and the step size to continue with
     time: float
     step: float
     state: np.ndarray
+    #: times, states, inputs: (n,), (n, ny), (n, nu) the samples reached; the last is the event, if
+    #: one ended the run
     times: np.ndarray
     states: np.ndarray
     inputs: np.ndarray
+    #: (k, 2 + ny) event, time and state of the events that did not end the run
     crossings: np.ndarray
 
     def copy(self) -> NativeResult:

@@ -185,20 +185,13 @@ def called_releases(plans: Sequence[InputPlan], end: float) -> dict[str, Array]:
 
 
 class Seen(NamedTuple):
-    """What a run passed through: at its samples, and where events are.
+    """What a run passed through: at its samples, and where events are."""
 
-    Parameters
-    ----------
-    t : (n,) s, rising.
-    loads : (n, nc) of all held contacts, N.
-    inputs : (n, nu) as they are given.
-    event_times : event times of `watched_events`; where the run could not be repeated, of the
-        inputs that Python functions gave.
-    """
-
-    t: Array
-    loads: Array
-    inputs: Array
+    t: Array  #: (n,) s, rising
+    loads: Array  #: (n, nc) of all held contacts, N
+    inputs: Array  #: (n, nu) as they are given
+    #: event times of `watched_events`; where the run could not be repeated, of the inputs that
+    #: Python functions gave
     event_times: Mapping[str, Array]
 
 

@@ -528,33 +528,23 @@ _DEFAULTS = {word: option.default for word, option in OPTIONS.items()} | {"durat
 
 
 class RunOptions(NamedTuple):
-    """What was asked for, checked. Made by :func:`read_run` from the arguments of a call.
+    """What was asked for, checked. Made by :func:`read_run` from the arguments of a call."""
 
-    Parameters
-    ----------
-    system : compiled system.
-    start_time, end_time : s.
-    times : (ns,) of the samples, s.
-    method : ``"dop853"`` or ``"rk4"``.
-    rtol, atol : tolerances of the adaptive method.
-    step : step of rk4, s; for dop853 the first step, 0 to choose it.
-    max_step, max_steps : bounds on step size and number of steps.
-    values : (np,) parameters; of a batch the nominal ones.
-    start, inputs, definitions, stop, events, outputs : arguments as they are given.
-    progress, cancel, on_failure : progress and cancelling of a run, and treatment of a failed one.
-    """
-
-    system: System
+    system: System  #: compiled system
+    #: start_time, end_time: s
     start_time: float
     end_time: float
-    times: Array
+    times: Array  #: (ns,) of the samples, s
+    #: rtol, atol: tolerances of the adaptive method
     rtol: float
     atol: float
+    #: max_step, max_steps: bounds on step size and number of steps
     max_steps: int
-    values: Array
-    method: str = "dop853"
-    step: float = 0.0
+    values: Array  #: (np,) parameters; of a batch the nominal ones
+    method: str = "dop853"  #: ``"dop853"`` or ``"rk4"``
+    step: float = 0.0  #: step of rk4, s; for dop853 the first step, 0 to choose it
     max_step: float = np.inf
+    #: start, inputs, definitions, stop, events, outputs: arguments as they are given
     start: Mapping[str, float] | Start | None = None
     guess: Mapping[str, float] | None = None
     inputs: Any = None
@@ -562,6 +552,7 @@ class RunOptions(NamedTuple):
     stop: Mapping[str, str] = MappingProxyType({})
     events: Mapping[str, str] = MappingProxyType({})
     outputs: Mapping[str, str] = MappingProxyType({})
+    #: progress, cancel, on_failure: progress and cancelling of a run, and treatment of a failed one
     progress: Callable[[float], object] | None = None
     cancel: Any = None
     on_failure: str = "raise"

@@ -108,18 +108,11 @@ LEAST_SLOPE = 0.5
 
 
 class Sampled(NamedTuple):
-    """Samples of a motion within a passage.
+    """Samples of a motion within a passage."""
 
-    Parameters
-    ----------
-    states : (n, ny).
-    outputs : (n, …) as `System.samples` has them.
-    accelerations : (n, nv).
-    """
-
-    states: Array
-    outputs: Array
-    accelerations: Array
+    states: Array  #: (n, ny)
+    outputs: Array  #: (n, …) as `System.samples` has them
+    accelerations: Array  #: (n, nv)
 
 
 #: From a time and a state to the motion at later times, as far as it is regular.
@@ -127,28 +120,19 @@ Integrate = Callable[[float, Array, Array], tuple[Array, Array]]
 
 
 class Passage(NamedTuple):
-    """A passage through a singular configuration.
+    """A passage through a singular configuration."""
 
-    Parameters
-    ----------
-    before, singular, after : times, s, of the last state before, the place and the first one after.
-    state : (ny,) there.
-    samples : the motion at times between them.
-    reliable : time, s, after which states of the run suffer from the place ahead.
-    state_at : states at times before, as they were fitted.
-    beside : times and states on both sides that were fitted.
-    error : error of the way back.
-    """
-
+    #: before, singular, after: times, s, of the last state before, the place and the first one
+    #: after
     before: float
     singular: float
     after: float
-    state: Array
-    samples: Callable[[Array], Sampled]
-    reliable: float
-    state_at: Callable[[float], Array]
-    beside: tuple[Array, Array]
-    error: float
+    state: Array  #: (ny,) there
+    samples: Callable[[Array], Sampled]  #: the motion at times between them
+    reliable: float  #: time, s, after which states of the run suffer from the place ahead
+    state_at: Callable[[float], Array]  #: states at times before, as they were fitted
+    beside: tuple[Array, Array]  #: times and states on both sides that were fitted
+    error: float  #: error of the way back
 
     def crossings(self, values: Array, begin: float) -> list[tuple[float, int, float]]:
         """Time, place and sense, ±1, of zeros after `begin`, s, in the order of time.
@@ -509,23 +493,17 @@ def segment_loop(
 
 
 class Ends(NamedTuple):
-    """Ends of the segments of n motions that may continue.
+    """Ends of the segments of n motions that may continue."""
 
-    Parameters
-    ----------
-    which : (n,) number of each motion.
-    codes, indices : (n,) ``rules.SINGULAR`` and which health value ended it, or ``rules.FINISHED``
-        for a stop on the way.
-    times, states : (n,) s and (n, ny).
-    values : (n, np) parameters.
-    """
-
-    which: Indices
+    which: Indices  #: (n,) number of each motion
+    #: codes, indices: (n,) ``rules.SINGULAR`` and which health value ended it, or
+    #: ``rules.FINISHED`` for a stop on the way
     codes: Indices
     indices: Indices
+    #: times, states: (n,) s and (n, ny)
     times: Array
     states: Array
-    values: Array
+    values: Array  #: (n, np) parameters
 
 
 class Motions(Protocol):

@@ -348,21 +348,17 @@ LAST = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PathErrors:
-    """Errors of what follows a path against its reference at the same time.
+    """Errors of what follows a path against its reference at the same time."""
 
-    Parameters
-    ----------
-    x, y : (n,) of the reference on its path, m.
-    along, across, heading : (n,) ahead of the reference, m, to its left, m, turned against it, rad.
-    length : length of the path, m.
-    """
-
+    #: x, y: (n,) of the reference on its path, m
     x: Array
     y: Array
+    #: along, across, heading: (n,) ahead of the reference, m, to its left, m, turned against it,
+    #: rad
     along: Array
     across: Array
     heading: Array
-    length: float
+    length: float  #: length of the path, m
 
     #: Columns of a trajectory with the reference on its path and these errors → their units.
     COLUMNS: ClassVar[dict[str, str]] = {
@@ -632,19 +628,12 @@ class Ending(enum.Enum):
 
 
 class ContactEvent(NamedTuple):
-    """A change of a contact in a run with ``contact="coulomb"``.
+    """A change of a contact in a run with ``contact="coulomb"``."""
 
-    Parameters
-    ----------
-    time : s.
-    contact : name of the contact.
-    what : ``slips``, ``grips``, ``lifts``, ``lands`` or ``bounces``.
-    loss : energy that the impact took, if it was one, J; with the first of several contacts.
-    """
-
-    time: float
-    contact: str
-    what: str
+    time: float  #: s
+    contact: str  #: name of the contact
+    what: str  #: ``slips``, ``grips``, ``lifts``, ``lands`` or ``bounces``
+    #: energy that the impact took, if it was one, J; with the first of several contacts
     loss: float = 0.0
 
 
@@ -654,38 +643,9 @@ class Trajectory:
 
     Names follow SciPy's `solve_ivp` where it has them: `t`, `y`, `nfev`, `status`, `message`,
     `success`.
-
-    Parameters
-    ----------
-    model : the mechanism that moved.
-    t : (n,) times, s.
-    q, v : (n, nq) coordinates and (n, nv) tree speeds.
-    vdot : (n, nv) rates of the tree speeds; those of a run are computed when first asked for.
-    inputs : (n, nu + 2 nw) force inputs, speed inputs and their rates.
-    kinetic_energy, potential_energy : (n,), J.
-    work : (n,) done since the start by everything without a potential, J.
-    row_residuals : (n, nc) A v + a of all rows.
-    position_residuals : (n, nh) g of the holonomic rows.
-    multipliers : (n, nc) if they were asked for.
-    extra : further columns by name: unit and values, or what finds them (contact points, states of
-        an input law, outputs).
-    ending : reason why it ended; `message` adds the place.
-    notes : further remarks; second contacts and contacts that would lift off are searched for when
-        first read.
-    contact : law of its contacts, ``ideal`` or ``coulomb``.
-    contact_events : instants when contacts slipped, gripped, lifted and landed, of a run with
-        Coulomb's law.
-    ended_by : name of the expression in `stop` that ended it, if one did.
-    event_times, event_states : event → (k,) when its value crossed zero, and (k, nq + nv) [q; v].
-    scenario : scenario as it was run, changes included; None for a run of another kind.
-    path_errors : errors against the path that was tracked; None for a run of another kind.
-    admissibility : largest part of the reference's rates that no admissible motion has, m/s, rad/s.
-    obstacles : polygons (k, 2) on the floor that a plan kept clear of, m, each with the prefix of
-        the columns of its displacement, as ``obstacle2`` of ``obstacle2.x``; empty if it stands.
-    request : request from which the run can be repeated; None for one read from a file.
     """
 
-    model: Model
+    model: Model  #: the mechanism that moved
     parameters: dict[str, float]
     coordinates: tuple[Quantity, ...]
     speeds: tuple[Quantity, ...]
@@ -693,20 +653,27 @@ class Trajectory:
     rows: tuple[str, ...]
     row_units: tuple[str, ...]
     multiplier_units: tuple[str, ...]
-    t: Array
+    t: Array  #: (n,) times, s
+    #: q, v: (n, nq) coordinates and (n, nv) tree speeds
     q: Array
     v: Array
+    #: (n, nv) rates of the tree speeds; those of a run are computed when first asked for
     vdot: LazyField[Array] = LazyField()
-    inputs: Array
+    inputs: Array  #: (n, nu + 2 nw) force inputs, speed inputs and their rates
+    #: kinetic_energy, potential_energy: (n,), J
     kinetic_energy: Array
     potential_energy: Array
-    work: Array
-    row_residuals: Array
-    position_residuals: Array
-    multipliers: Array | None
+    work: Array  #: (n,) done since the start by everything without a potential, J
+    row_residuals: Array  #: (n, nc) A v + a of all rows
+    position_residuals: Array  #: (n, nh) g of the holonomic rows
+    multipliers: Array | None  #: (n, nc) if they were asked for
+    #: further columns by name: unit and values, or what finds them (contact points, states of an
+    #: input law, outputs)
     extra: Mapping[str, tuple[str, Given]]
-    ending: Ending
+    ending: Ending  #: reason why it ended; `message` adds the place
     message: str
+    #: further remarks; second contacts and contacts that would lift off are searched for when first
+    #: read
     notes: LazyField[tuple[str, ...]] = LazyField()
     steps: int
     rejections: int
@@ -715,15 +682,23 @@ class Trajectory:
     atol: float
     method: str
     start_completed: dict[str, float] = field(default_factory=dict)
+    #: event_times, event_states: event → (k,) when its value crossed zero, and (k, nq + nv) [q; v]
     event_times: dict[str, Array] = field(default_factory=dict)
     event_states: dict[str, Array] = field(default_factory=dict)
-    ended_by: str | None = None
-    contact: str = "ideal"
+    ended_by: str | None = None  #: name of the expression in `stop` that ended it, if one did
+    contact: str = "ideal"  #: law of its contacts, ``ideal`` or ``coulomb``
+    #: instants when contacts slipped, gripped, lifted and landed, of a run with Coulomb's law
     contact_events: tuple[ContactEvent, ...] = ()
+    #: scenario as it was run, changes included; None for a run of another kind
     scenario: Scenario | None = None
+    #: errors against the path that was tracked; None for a run of another kind
     path_errors: PathErrors | None = None
+    #: largest part of the reference's rates that no admissible motion has, m/s, rad/s
     admissibility: float = 0.0
+    #: polygons (k, 2) on the floor that a plan kept clear of, m, each with the prefix of the
+    #: columns of its displacement, as ``obstacle2`` of ``obstacle2.x``; empty if it stands
     obstacles: tuple[tuple[Array, str], ...] = ()
+    #: request from which the run can be repeated; None for one read from a file
     request: RunOptions | None = field(default=None, repr=False, compare=False)
 
     @staticmethod

@@ -418,36 +418,26 @@ DURATION = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The options of a run.
+    """The options of a run."""
 
-    Parameters
-    ----------
-    formulation : word of the method whose equations are run and shown.
-    task : one of `TASKS`.
-    changes : changed values by name: parameters, numbers of the scenario, start values.
-    inputs : name → expression, for inputs of one's own.
-    duration : s; None for the task's own.
-    path, timing : kinds, with `numbers` for their sliders and `typed` for what is typed instead.
-    points, closed : points of a path that is drawn on the floor, m, and whether it is closed.
-    reverse : whether the path is driven backwards.
-    controller : name of the controller.
-    friction : friction of the ground, for the audit's verdict; None for none.
-    """
-
-    formulation: str = "complement"
-    task: str = SCENARIO
+    formulation: str = "complement"  #: word of the method whose equations are run and shown
+    task: str = SCENARIO  #: one of `TASKS`
+    #: changed values by name: parameters, numbers of the scenario, start values
     changes: Mapping[str, float] = field(default_factory=dict)
+    #: name → expression, for inputs of one's own
     inputs: Mapping[str, str] = field(default_factory=dict)
-    duration: float | None = None
+    duration: float | None = None  #: s; None for the task's own
+    #: path, timing: kinds, with `numbers` for their sliders and `typed` for what is typed instead
     path: str = "circle"
     timing: str = "quintic"
     numbers: Mapping[str, float] = field(default_factory=dict)
     typed: Mapping[str, str] = field(default_factory=dict)
+    #: points, closed: points of a path that is drawn on the floor, m, and whether it is closed
     points: tuple[tuple[float, float], ...] = ()
     closed: bool = False
-    reverse: bool = False
-    controller: str = "none"
-    friction: float | None = None
+    reverse: bool = False  #: whether the path is driven backwards
+    controller: str = "none"  #: name of the controller
+    friction: float | None = None  #: friction of the ground, for the audit's verdict; None for none
 
     def with_changes(self, values: Mapping[str, float]) -> Choice:
         """The same with numbers changed."""
@@ -563,15 +553,10 @@ PARAMETERS, TASK, START = "parameters", "task", "start"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controls:
-    """Knobs by group.
+    """Knobs by group."""
 
-    Parameters
-    ----------
-    groups : group → knobs.
-    inputs : names and units of inputs that are typed as expressions.
-    """
-
-    groups: dict[str, tuple[Knob, ...]]
+    groups: dict[str, tuple[Knob, ...]]  #: group → knobs
+    #: names and units of inputs that are typed as expressions
     inputs: tuple[tuple[str, str], ...] = ()
 
     def find(self, name: str) -> tuple[str, Knob] | None:
@@ -769,45 +754,32 @@ WHERE, FIX = "link", "copy the whole address of a studio's page"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
-    """View of a run: camera, time, and plots.
+    """View of a run: camera, time, and plots."""
 
-    Parameters
-    ----------
-    time : s, where it is paused; None while it plays.
-    speed, loop : speed and repetition of the playback.
-    drawn : overlays → whether they are drawn beside the bodies; also ``ghost``.
-    follow : whether the camera moves with the bodies; None for what suits the run.
-    plots : titles of the plots, from the top.
-    camera : place and point that it looks at, m; empty where it was not moved.
-    """
-
-    time: float | None = None
+    time: float | None = None  #: s, where it is paused; None while it plays
+    #: speed, loop: speed and repetition of the playback
     speed: float = 1.0
     loop: bool = True
+    #: overlays → whether they are drawn beside the bodies; also ``ghost``
     drawn: dict[str, bool] = field(default_factory=dict)
+    #: whether the camera moves with the bodies; None for what suits the run
     follow: bool | None = None
-    plots: tuple[str, ...] = ()
+    plots: tuple[str, ...] = ()  #: titles of the plots, from the top
+    #: place and point that it looks at, m; empty where it was not moved
     camera: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLink:
-    """State of a page, as its link holds it.
+    """State of a page, as its link holds it."""
 
-    Parameters
-    ----------
-    model : name of the model on the page.
-    changes : fields of the choice that are not those of the model's first one.
-    kept : the same of the run that is kept for a comparison; None without one.
-    kept_model : model of the kept run, where it is another one.
-    view : view of the page.
-    """
-
-    model: str
+    model: str  #: name of the model on the page
+    #: fields of the choice that are not those of the model's first one
     changes: dict[str, Any] = field(default_factory=dict)
+    #: the same of the run that is kept for a comparison; None without one
     kept: dict[str, Any] | None = None
-    kept_model: str = ""
-    view: PageView = field(default_factory=PageView)
+    kept_model: str = ""  #: model of the kept run, where it is another one
+    view: PageView = field(default_factory=PageView)  #: view of the page
 
 
 def differences(choice: Choice, first: Choice) -> dict[str, Any]:

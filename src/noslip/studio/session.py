@@ -484,29 +484,20 @@ class DriveFrames:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shown:
-    """A run with all that is needed to show it.
+    """A run with all that is needed to show it."""
 
-    Parameters
-    ----------
-    number : counts the runs of a session.
-    name : name of the model on this page.
-    run, command : the run, and the command that reproduces it; empty if there is no
-        such command.
-    compute : s from the choice to the samples, without what is compiled once.
-    since : time of the wall clock when it was made.
-    """
-
-    number: int
-    name: str
+    number: int  #: counts the runs of a session
+    name: str  #: name of the model on this page
     mechanism: Mechanism
     system: System
     choice: Choice
+    #: run, command: the run, and the command that reproduces it; empty if there is no such command
     run: Trajectory
     command: str
     scene: Scene
     frames: Frames
-    compute: float
-    since: float
+    compute: float  #: s from the choice to the samples, without what is compiled once
+    since: float  #: time of the wall clock when it was made
 
 
 class SessionView(Protocol):

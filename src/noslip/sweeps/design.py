@@ -198,18 +198,11 @@ class AbstractFactor(abc.ABC):
 
 @dataclass(frozen=True, eq=False)
 class AxisFactor(AbstractFactor):
-    """Values of one name, or of several that change together.
+    """Values of one name, or of several that change together."""
 
-    Parameters
-    ----------
-    names : varied quantities.
-    specs : specs of each name the text or the numbers it was given as.
-    table : (n, k) values.
-    """
-
-    names: tuple[str, ...]
-    specs: tuple[Any, ...]
-    table: Array = field(repr=False)
+    names: tuple[str, ...]  #: varied quantities
+    specs: tuple[Any, ...]  #: specs of each name the text or the numbers it was given as
+    table: Array = field(repr=False)  #: (n, k) values
 
     @property
     def dimension(self) -> str:
@@ -230,20 +223,14 @@ class AxisFactor(AbstractFactor):
 
 @dataclass(frozen=True, eq=False)
 class SampleFactor(AbstractFactor):
-    """Points drawn from distributions, each name independent of the others.
+    """Points drawn from distributions, each name independent of the others."""
 
-    Parameters
-    ----------
-    names, texts : drawn quantities, and their distributions.
-    distributions : read from the texts.
-    sampling : ``random``, ``lhs`` or ``sobol``.
-    count, seed : number of points, and seed of the random numbers.
-    """
-
+    #: names, texts: drawn quantities, and their distributions
     names: tuple[str, ...]
     texts: tuple[str, ...]
-    distributions: tuple[AbstractDistribution, ...]
-    sampling: str
+    distributions: tuple[AbstractDistribution, ...]  #: read from the texts
+    sampling: str  #: ``random``, ``lhs`` or ``sobol``
+    #: count, seed: number of points, and seed of the random numbers
     count: int
     seed: int
 
@@ -330,17 +317,11 @@ _SIGNS = {"<=": np.less_equal, ">=": np.greater_equal, "<": np.less, ">": np.gre
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Points of a sweep: a product of factors, less what conditions exclude.
+    """Points of a sweep: a product of factors, less what conditions exclude."""
 
-    Parameters
-    ----------
-    factors : dimensions, the last one changes fastest.
-    conditions : conditions that points must meet.
-    constants : further names that conditions may use.
-    """
-
-    factors: tuple[AbstractFactor, ...]
-    conditions: tuple[Condition, ...] = ()
+    factors: tuple[AbstractFactor, ...]  #: dimensions, the last one changes fastest
+    conditions: tuple[Condition, ...] = ()  #: conditions that points must meet
+    #: further names that conditions may use
     constants: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -53,26 +53,18 @@ POLL, REPORT = 0.1, 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepProgress:
-    """Progress of a sweep.
+    """Progress of a sweep."""
 
-    Parameters
-    ----------
-    points, total : done, those of earlier processes and others included, and to be done.
-    failed : number of those that failed.
-    chunks, total_chunks : the same in chunks.
-    elapsed : s since this process began.
-    rate : points a second that this process has done.
-    waiting : whether nothing is left but chunks that other processes have claimed.
-    """
-
+    #: points, total: done, those of earlier processes and others included, and to be done
     points: int
     total: int
-    failed: int
+    failed: int  #: number of those that failed
+    #: chunks, total_chunks: the same in chunks
     chunks: int
     total_chunks: int
-    elapsed: float
-    rate: float
-    waiting: bool = False
+    elapsed: float  #: s since this process began
+    rate: float  #: points a second that this process has done
+    waiting: bool = False  #: whether nothing is left but chunks that other processes have claimed
 
     @property
     def fraction(self) -> float:
@@ -105,18 +97,11 @@ ProgressCallback = Callable[[SweepProgress], object]
 
 @dataclass(eq=False)
 class Workload:
-    """Queue of the unfinished chunks of a store, shared by the threads of this process.
+    """Queue of the unfinished chunks of a store, shared by the threads of this process."""
 
-    Parameters
-    ----------
-    store : store of the chunks.
-    progress : function called with the state of the work.
-    cancel : event that ends the work.
-    """
-
-    store: SweepStore
-    progress: ProgressCallback | None = None
-    cancel: Any = None
+    store: SweepStore  #: store of the chunks
+    progress: ProgressCallback | None = None  #: function called with the state of the work
+    cancel: Any = None  #: event that ends the work
     own_points: int = 0
     failed: int = 0
     points: int = 0

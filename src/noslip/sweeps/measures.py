@@ -85,22 +85,13 @@ class RunView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResultVariable:
-    """A variable of the result: unit, and its dimension beyond those of the design.
+    """A variable of the result: unit, and its dimension beyond those of the design."""
 
-    Parameters
-    ----------
-    unit : unit of its values.
-    dimension : name of a further dimension, or "".
-    coordinate : values along it.
-    coordinate_unit : coordinate unit of them.
-    description : text for people.
-    """
-
-    unit: str
-    dimension: str = ""
-    coordinate: tuple[float, ...] = ()
-    coordinate_unit: str = ""
-    description: str = ""
+    unit: str  #: unit of its values
+    dimension: str = ""  #: name of a further dimension, or ""
+    coordinate: tuple[float, ...] = ()  #: values along it
+    coordinate_unit: str = ""  #: coordinate unit of them
+    description: str = ""  #: text for people
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -423,18 +414,11 @@ def check_texts(texts: Sequence[str]) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PointResults:
-    """Results of n points.
+    """Results of n points."""
 
-    Parameters
-    ----------
-    values : measure → (n, …).
-    endings : (n,) places in `ENDINGS`.
-    reasons : place of a point that failed → why.
-    """
-
-    values: dict[str, Array]
-    endings: np.ndarray
-    reasons: dict[int, str]
+    values: dict[str, Array]  #: measure → (n, …)
+    endings: np.ndarray  #: (n,) places in `ENDINGS`
+    reasons: dict[int, str]  #: place of a point that failed → why
 
     def put(self, which: np.ndarray, others: PointResults) -> None:
         """Take the results of others as those of some points."""
@@ -516,27 +500,17 @@ class RowBox:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A set of points with measures, computed with settings.
+    """A set of points with measures, computed with settings."""
 
-    Parameters
-    ----------
-    number : number of the layer in its store.
-    design : design that its points are numbered by.
-    boxes : boxes of its points; or `listed`, the points themselves, sorted.
-    measures : texts of what is measured there.
-    settings : settings that differ from those of the request.
-    block : points of a chunk.
-    adds_points : whether no earlier layer holds them.
-    """
-
-    number: int
-    design: Design
-    boxes: tuple[RowBox, ...]
-    measures: tuple[str, ...]
-    block: int
+    number: int  #: number of the layer in its store
+    design: Design  #: design that its points are numbered by
+    boxes: tuple[RowBox, ...]  #: boxes of its points; or `listed`, the points themselves, sorted
+    measures: tuple[str, ...]  #: texts of what is measured there
+    block: int  #: points of a chunk
     listed: Integers | None = None
+    #: settings that differ from those of the request
     settings: Mapping[str, Any] = field(default_factory=dict)
-    adds_points: bool = True
+    adds_points: bool = True  #: whether no earlier layer holds them
 
     @cached_property
     def size(self) -> int:
@@ -718,16 +692,10 @@ def values_at(layer: Layer, positions: Integers) -> tuple[dict[str, Array], Inte
 
 @dataclass(frozen=True, slots=True)
 class SobolIndices:
-    """Indices of one result, by input.
+    """Indices of one result, by input."""
 
-    Parameters
-    ----------
-    first : S_i.
-    total : T_i, or empty where the design does not give them.
-    """
-
-    first: dict[str, float]
-    total: dict[str, float]
+    first: dict[str, float]  #: S_i
+    total: dict[str, float]  #: T_i, or empty where the design does not give them
 
     @classmethod
     def of_grid(cls, names: tuple[str, ...], values: Array) -> SobolIndices | None:

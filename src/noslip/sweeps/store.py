@@ -114,28 +114,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SweepRequest:
-    """Request of a sweep.
+    """Request of a sweep."""
 
-    Parameters
-    ----------
-    model : text of the model file.
-    work, settings : task at each point, and its settings.
-    design : the points.
-    measures : measures that are stored of each.
-    plugins : modules that define parts of the model, or works, of one's own. A store keeps their
-        names for people; nothing loads what a file names.
-    work_object : the work, if it was made in this process.
-    is_own : whether a call of this process, or of the client of this worker, named the function;
-        that of a file is not looked for.
-    """
-
-    model: str
+    model: str  #: text of the model file
+    #: work, settings: task at each point, and its settings
     work: str
     settings: dict[str, Any]
-    design: Design
-    measures: tuple[str, ...]
+    design: Design  #: the points
+    measures: tuple[str, ...]  #: measures that are stored of each
+    #: modules that define parts of the model, or works, of one's own. A store keeps their names for
+    #: people; nothing loads what a file names.
     plugins: tuple[str, ...] = ()
+    #: the work, if it was made in this process
     work_object: AbstractWork | None = field(default=None, repr=False)
+    #: whether a call of this process, or of the client of this worker, named the function; that of
+    #: a file is not looked for
     is_own: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -312,15 +305,10 @@ def _function(function: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison of a new request with that of a store.
+    """Comparison of a new request with that of a store."""
 
-    Parameters
-    ----------
-    differences : differences that are not extensions, a sentence each.
-    more_points, more_measures : points and measures of the new request beyond the stored one.
-    """
-
-    differences: tuple[str, ...]
+    differences: tuple[str, ...]  #: differences that are not extensions, a sentence each
+    #: more_points, more_measures: points and measures of the new request beyond the stored one
     more_points: bool = False
     more_measures: tuple[str, ...] = ()
 

@@ -41,16 +41,10 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LiveKnob:
-    """A number that a reader may change.
+    """A number that a reader may change."""
 
-    Parameters
-    ----------
-    knob : knob with its range.
-    kind : ``parameters``, ``start``, ``inputs`` or ``numbers``: where a run takes it.
-    """
-
-    knob: Knob
-    kind: str
+    knob: Knob  #: knob with its range
+    kind: str  #: ``parameters``, ``start``, ``inputs`` or ``numbers``: where a run takes it
 
     def data(self) -> dict[str, Any]:
         """As a page reads it."""
@@ -70,37 +64,23 @@ class LiveKnob:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LiveRun:
-    """A run that a page repeats.
+    """A run that a page repeats."""
 
-    Parameters
-    ----------
-    system : compiled.
-    scenario : scenario that is run.
-    values : values of the model's parameters, by name.
-    portable : module of the run.
-    knobs : knobs that may be changed.
-    plots : columns that are drawn at first.
-    choices : columns that may be drawn.
-    source : name or file of the model, for commands.
-    drive : inputs that a reader drives with, and the largest value of each.
-    law : law that gives all inputs, if one does.
-    inputs, start : inputs and start as the page begins.
-    tolerances : tolerances of the integration.
-    """
-
-    system: System
-    scenario: Scenario
-    values: Mapping[str, float]
-    portable: PortableRun
-    knobs: tuple[LiveKnob, ...]
-    plots: tuple[str, ...]
-    choices: tuple[str, ...]
-    source: str
+    system: System  #: compiled
+    scenario: Scenario  #: scenario that is run
+    values: Mapping[str, float]  #: values of the model's parameters, by name
+    portable: PortableRun  #: module of the run
+    knobs: tuple[LiveKnob, ...]  #: knobs that may be changed
+    plots: tuple[str, ...]  #: columns that are drawn at first
+    choices: tuple[str, ...]  #: columns that may be drawn
+    source: str  #: name or file of the model, for commands
+    #: inputs that a reader drives with, and the largest value of each
     drive: tuple[tuple[str, float], ...] = ()
-    law: Any = None
+    law: Any = None  #: law that gives all inputs, if one does
+    #: inputs, start: inputs and start as the page begins
     inputs: Mapping[str, Any] = field(default_factory=dict)
     start: Mapping[str, float] = field(default_factory=dict)
-    tolerances: Mapping[str, float] = field(default_factory=dict)
+    tolerances: Mapping[str, float] = field(default_factory=dict)  #: tolerances of the integration
 
 
 def live_run(
@@ -206,31 +186,19 @@ def live_run(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What a page repeats, however it was asked for.
+    """What a page repeats, however it was asked for."""
 
-    Parameters
-    ----------
-    system : system that moves.
-    scenario : scenario with duration, stops, outputs, definitions and numbers.
-    values : parameters by name.
-    start : start values by name.
-    texts : start values that follow from the parameters.
-    inputs : inputs by name, unless a law gives them.
-    law : law with the parameters that it knows, whatever those of the page are.
-    tolerances, options : settings of the integration.
-    source : name or file of the model, for commands; empty if none says it.
-    """
-
-    system: System
-    scenario: Scenario
-    values: Mapping[str, float]
-    start: Mapping[str, float]
-    texts: Mapping[str, str]
-    inputs: Mapping[str, Any]
-    law: Any
+    system: System  #: system that moves
+    scenario: Scenario  #: scenario with duration, stops, outputs, definitions and numbers
+    values: Mapping[str, float]  #: parameters by name
+    start: Mapping[str, float]  #: start values by name
+    texts: Mapping[str, str]  #: start values that follow from the parameters
+    inputs: Mapping[str, Any]  #: inputs by name, unless a law gives them
+    law: Any  #: law with the parameters that it knows, whatever those of the page are
+    #: tolerances, options: settings of the integration
     tolerances: Mapping[str, float]
     options: Mapping[str, Any]
-    source: str
+    source: str  #: name or file of the model, for commands; empty if none says it
 
 
 def _asked(thing: Model | System | Trajectory | str, duration: float | None) -> _Asked:

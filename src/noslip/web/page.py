@@ -30,16 +30,10 @@ Ranges = Mapping[str, tuple[float, float] | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePage:
-    """A live page in another one, such as a notebook. Made by :func:`share` without a path.
+    """A live page in another one, such as a notebook. Made by :func:`share` without a path."""
 
-    Parameters
-    ----------
-    title : title for screen readers.
-    page : HTML of the page.
-    """
-
-    title: str
-    page: str = field(repr=False)
+    title: str  #: title for screen readers
+    page: str = field(repr=False)  #: HTML of the page
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page as a file, all or nothing."""

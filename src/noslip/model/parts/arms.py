@@ -54,30 +54,24 @@ _Z: Vector3 = (0.0, 0.0, 1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRow:
-    """A row of the table: a joint and the link that it moves.
+    """A row of the table: a joint and the link that it moves."""
 
-    Parameters
-    ----------
-    joint, link : names of the joint and of the body.
-    a, alpha, d, theta : m and rad. The joint's coordinate is added to `theta` of a revolute and to
-        `d` of a prismatic joint.
-    kind : ``"revolute"`` or ``"prismatic"``.
-    mass, center_of_mass, inertia, moment : inertia of the link, in its frame, as in :class:`Body`.
-    shapes : shapes that are drawn, in its frame.
-    """
-
+    #: joint, link: names of the joint and of the body
     joint: str
     link: str
+    #: mass, center_of_mass, inertia, moment: inertia of the link, in its frame, as in :class:`Body`
     mass: Scalar
     inertia: tuple[Scalar, ...] | None = None
     moment: Scalar | None = None
     center_of_mass: Vector3 = ZERO
+    #: a, alpha, d, theta: m and rad. The joint's coordinate is added to `theta` of a revolute and
+    #: to `d` of a prismatic joint.
     a: Scalar = 0.0
     alpha: Scalar = 0.0
     d: Scalar = 0.0
     theta: Scalar = 0.0
-    kind: str = "revolute"
-    shapes: tuple[AbstractShape, ...] = ()
+    kind: str = "revolute"  #: ``"revolute"`` or ``"prismatic"``
+    shapes: tuple[AbstractShape, ...] = ()  #: shapes that are drawn, in its frame
     description: str = ""
 
 
@@ -174,55 +168,41 @@ def _turned(d: Scalar, alpha: Scalar) -> tuple[Scalar, Scalar]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmLink:
-    """A row of a Denavit–Hartenberg table, with the mass of its link.
+    """A row of a Denavit–Hartenberg table, with the mass of its link."""
 
-    Parameters
-    ----------
-    a, alpha, d, theta : m and rad; the joint's coordinate is added to `theta` or `d`.
-    kind : ``revolute`` or ``prismatic``.
-    mass : mass of the link, a rod of `radius` from frame to frame, kg.
-    radius : radius of the rod, m.
-    center_of_mass, inertia : center of mass and inertia in the link's frame; those of the rod by
-        default.
-    """
-
-    mass: Mass
+    mass: Mass  #: mass of the link, a rod of `radius` from frame to frame, kg
+    #: a, alpha, d, theta: m and rad; the joint's coordinate is added to `theta` or `d`
     a: Annotated[Scalar, Meaning(unit="m")] = 0.0
     alpha: Annotated[Scalar, Meaning(unit="rad")] = 0.0
     d: Annotated[Scalar, Meaning(unit="m")] = 0.0
     theta: Annotated[Scalar, Meaning(unit="rad")] = 0.0
-    kind: Annotated[str, Meaning(choices=KINDS)] = "revolute"
-    radius: PositiveLength = 0.04
+    kind: Annotated[str, Meaning(choices=KINDS)] = "revolute"  #: ``revolute`` or ``prismatic``
+    radius: PositiveLength = 0.04  #: radius of the rod, m
+    #: center_of_mass, inertia: center of mass and inertia in the link's frame; those of the rod by
+    #: default
     center_of_mass: Point | None = None
     inertia: Annotated[tuple[Scalar, ...], Meaning(unit="kg*m^2")] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm(AbstractPart):
-    """A serial arm: joints ``NAME.joint1``, …, links ``NAME.link1``, …, on a pedestal ``NAME``.
-
-    Parameters
-    ----------
-    parent : body that carries it, or ``world``.
-    position : position of frame 0 of the table, in the parent's frame, m; its z axis is that of the
-        first joint.
-    angles : angles of frame 0 against the parent, about x, y and z, rad.
-    mass : mass of the pedestal, kg.
-    links : rows of the table, from the pedestal to the tip.
-    convention : ``standard``, with a link's frame at its far end, or ``modified``, at its joint.
-    damping : damping of each joint, N·m·s/rad or N·s/m.
-    is_driven : whether each joint has a motor, with the inputs ``NAME.joint1.torque`` (``.force``
-        for a prismatic one) and so on.
-    """
+    """A serial arm: joints ``NAME.joint1``, …, links ``NAME.link1``, …, on a pedestal ``NAME``."""
 
     name: str
-    parent: BodyName
-    links: tuple[ArmLink, ...]
-    mass: Mass
+    parent: BodyName  #: body that carries it, or ``world``
+    links: tuple[ArmLink, ...]  #: rows of the table, from the pedestal to the tip
+    mass: Mass  #: mass of the pedestal, kg
+    #: position of frame 0 of the table, in the parent's frame, m; its z axis is that of the first
+    #: joint
     position: Point = ZERO
+    #: angles of frame 0 against the parent, about x, y and z, rad
     angles: Annotated[Vector3, Meaning(unit="rad")] = ZERO
+    #: ``standard``, with a link's frame at its far end, or ``modified``, at its joint
     convention: Annotated[str, Meaning(choices=CONVENTIONS)] = "standard"
+    #: damping of each joint, N·m·s/rad or N·s/m
     damping: Annotated[Scalar, Meaning(sign=NOT_NEGATIVE)] = 0.0
+    #: whether each joint has a motor, with the inputs ``NAME.joint1.torque`` (``.force`` for a
+    #: prismatic one) and so on
     is_driven: bool = True
 
     word = "arm"

@@ -87,24 +87,16 @@ UNITS = {"m": "kg", "M": "kg", "n": "", "s": "", "f": "N", "k": "N/m"}
 
 
 class WheelOutline(NamedTuple):
-    """Outline of a part's wheel: a cylinder on a body.
+    """Outline of a part's wheel: a cylinder on a body."""
 
-    Parameters
-    ----------
-    name : name of the wheel.
-    body : body that it sits on, which does not spin with it.
-    position : position of its center, in the frame of that body, m.
-    heading : heading of the wheel about z of that body, rad.
-    radius, width : m.
-    is_held : whether its axle is fixed to the body and the wheel does not slip sideways.
-    """
-
-    name: str
-    body: BodyName
-    position: Vector3
-    heading: Scalar
+    name: str  #: name of the wheel
+    body: BodyName  #: body that it sits on, which does not spin with it
+    position: Vector3  #: position of its center, in the frame of that body, m
+    heading: Scalar  #: heading of the wheel about z of that body, rad
+    #: radius, width: m
     radius: Scalar
     width: Scalar
+    #: whether its axle is fixed to the body and the wheel does not slip sideways
     is_held: bool = False
 
 

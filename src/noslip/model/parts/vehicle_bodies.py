@@ -69,27 +69,20 @@ class Base(AbstractPart):
     """The base of a vehicle: a box on the ground, with its frame at the ground, z = 0.
 
     Body and joint are called like the part: ``base.x``, ``base.angle``, ``base.vx``.
-
-    Parameters
-    ----------
-    mass : kg.
-    size : size of the box along x (forward), y (left) and z (up), m.
-    position : position of the middle of the box, in the base's frame, m.
-    center_of_mass : center of mass in the base's frame, m; the middle of the box by default.
-    inertia : inertia about the mass center, as of a body; that of the box by default.
-    motion : ``planar``; ``free`` where wheels, struts or a balance keep it upright; ``carried``
-        where another part, such as a hitch, has it as its child.
-    color : color of the box.
     """
 
     name: str
-    mass: Mass
-    size: Size
-    position: Point
+    mass: Mass  #: kg
+    size: Size  #: size of the box along x (forward), y (left) and z (up), m
+    position: Point  #: position of the middle of the box, in the base's frame, m
+    #: center of mass in the base's frame, m; the middle of the box by default
     center_of_mass: Point | None = None
+    #: inertia about the mass center, as of a body; that of the box by default
     inertia: Annotated[tuple[Scalar, ...], Meaning(unit="kg*m^2")] | None = None
+    #: ``planar``; ``free`` where wheels, struts or a balance keep it upright; ``carried`` where
+    #: another part, such as a hitch, has it as its child
     motion: Annotated[str, Meaning(choices=("planar", "free", "carried"))] = "planar"
-    color: str = BLUE
+    color: str = BLUE  #: color of the box
 
     word = "base"
     also_called = ("chassis", "platform", "base_link")
@@ -140,20 +133,14 @@ def hull(size: Vector3, position: Vector3, color: str) -> tuple[AbstractShape, .
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load(AbstractPart):
-    """A box fixed to a body.
-
-    Parameters
-    ----------
-    parent : body that carries it.
-    mass, size : kg, and m along the axes of the parent.
-    position : position of its middle, in the parent's frame, m.
-    """
+    """A box fixed to a body."""
 
     name: str
-    parent: BodyName
+    parent: BodyName  #: body that carries it
+    #: mass, size: kg, and m along the axes of the parent
     mass: Mass
     size: Size
-    position: Point
+    position: Point  #: position of its middle, in the parent's frame, m
     color: str = ORANGE
 
     word = "load"
@@ -169,26 +156,19 @@ class Load(AbstractPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pendulum(AbstractPart):
-    """A mass on a light rod that swings about a pin: ``NAME.angle``, zero where it hangs down.
-
-    Parameters
-    ----------
-    parent : body with the pin, or ``world``.
-    position : position of the pin, in the parent's frame, m.
-    mass, length : point mass, kg, and distance from the pin to it, m.
-    radius : radius of the ball that is drawn, m; a sixth of the length by default.
-    axis : axis of the pin, in the parent's frame; y by default, so that it swings fore and aft.
-    damping : damping in the pin, N·m·s/rad.
-    """
+    """A mass on a light rod that swings about a pin: ``NAME.angle``, zero where it hangs down."""
 
     name: str
-    parent: BodyName
-    position: Point
+    parent: BodyName  #: body with the pin, or ``world``
+    position: Point  #: position of the pin, in the parent's frame, m
+    #: mass, length: point mass, kg, and distance from the pin to it, m
     mass: Mass
     length: PositiveLength
+    #: radius of the ball that is drawn, m; a sixth of the length by default
     radius: PositiveLength | None = None
+    #: axis of the pin, in the parent's frame; y by default, so that it swings fore and aft
     axis: Direction = Y
-    damping: Damping = 0.0
+    damping: Damping = 0.0  #: damping in the pin, N·m·s/rad
 
     word = "pendulum"
 
@@ -231,26 +211,17 @@ class Tank(AbstractPart):
 
     The rest of the liquid, m − m₁, moves with the tank; at rest both have their mass centers at the
     middle of the liquid. ``NAME.slosh.angle`` is the swing.
-
-    Parameters
-    ----------
-    parent : body that carries it.
-    mass : mass of the empty tank, kg.
-    liquid_mass : mass of the liquid, kg.
-    size : inner length, width and height of the liquid, m.
-    position : position of the middle of the liquid, in the parent's frame, m.
-    direction : direction of sloshing: ``x`` (fore and aft) or ``y`` (sideways).
-    damping : damping of the swing, N·m·s/rad.
     """
 
     name: str
-    parent: BodyName
-    mass: Mass
-    liquid_mass: Mass
-    size: Size
-    position: Point
+    parent: BodyName  #: body that carries it
+    mass: Mass  #: mass of the empty tank, kg
+    liquid_mass: Mass  #: mass of the liquid, kg
+    size: Size  #: inner length, width and height of the liquid, m
+    position: Point  #: position of the middle of the liquid, in the parent's frame, m
+    #: direction of sloshing: ``x`` (fore and aft) or ``y`` (sideways)
     direction: Annotated[str, Meaning(choices=("x", "y"))] = "y"
-    damping: Damping = 0.0
+    damping: Damping = 0.0  #: damping of the swing, N·m·s/rad
 
     word = "tank"
 
@@ -282,22 +253,17 @@ class Strut(AbstractPart):
     """A suspension strut: a carrier that moves up and down on a spring with damping.
 
     Wheels name it as their parent. ``NAME.position`` is how far it is above its rest.
-
-    Parameters
-    ----------
-    parent : sprung body.
-    position : position of the carrier's origin at rest, in the parent's frame, m.
-    mass, size : mass and size of the carrier, kg and m.
-    stiffness, damping : N/m and N·s/m.
-    preload : force of the spring at rest, N; that of the weight on it keeps the vehicle level.
     """
 
     name: str
-    parent: BodyName
-    position: Point
+    parent: BodyName  #: sprung body
+    position: Point  #: position of the carrier's origin at rest, in the parent's frame, m
+    #: mass, size: mass and size of the carrier, kg and m
     mass: Mass
+    #: stiffness, damping: N/m and N·s/m
     stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)]
     damping: Annotated[Scalar, Meaning(unit="N*s/m", sign=NOT_NEGATIVE)] = 0.0
+    #: force of the spring at rest, N; that of the weight on it keeps the vehicle level
     preload: Annotated[Scalar, Meaning(unit="N")] = 0.0
     size: Size = (0.1, 0.1, 0.1)
 
@@ -350,22 +316,17 @@ class Lift(AbstractPart):
     """A body that a motor moves along an axis of its parent: a mast with forks, a carriage.
 
     ``NAME.position`` is its travel, the input ``NAME.force`` drives it, N.
-
-    Parameters
-    ----------
-    parent : body with the guide.
-    position : position of the lifted body's middle at rest, in the parent's frame, m.
-    mass, size : kg and m.
-    axis : axis of the guide, ``x``, ``y`` or ``z``.
-    damping : damping of the guide, N·s/m.
     """
 
     name: str
-    parent: BodyName
-    position: Point
+    parent: BodyName  #: body with the guide
+    position: Point  #: position of the lifted body's middle at rest, in the parent's frame, m
+    #: mass, size: kg and m
     mass: Mass
     size: Size
+    #: axis of the guide, ``x``, ``y`` or ``z``
     axis: Annotated[str, Meaning(choices=("x", "y", "z"))] = "z"
+    #: damping of the guide, N·s/m
     damping: Annotated[Scalar, Meaning(unit="N*s/m", sign=NOT_NEGATIVE)] = 0.0
     color: str = DARK
 
@@ -396,26 +357,18 @@ class Lift(AbstractPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flywheel(AbstractPart):
-    """A disk that a motor turns about an axis of its parent: ``NAME.angle``, input ``NAME.torque``.
-
-    Parameters
-    ----------
-    parent : body that carries it.
-    position : position of its middle, in the parent's frame, m.
-    mass, radius : mass and radius of a uniform disk, kg and m.
-    axis : ``x``, ``y`` or ``z`` of the parent.
-    thickness : m; a fifth of the radius by default.
-    damping : damping of the bearing, N·m·s/rad.
-    """
+    """A disk turned by a motor about an axis of its parent: ``NAME.angle``, by ``NAME.torque``."""
 
     name: str
-    parent: BodyName
-    position: Point
+    parent: BodyName  #: body that carries it
+    position: Point  #: position of its middle, in the parent's frame, m
+    #: mass, radius: mass and radius of a uniform disk, kg and m
     mass: Mass
     radius: PositiveLength
+    #: ``x``, ``y`` or ``z`` of the parent
     axis: Annotated[str, Meaning(choices=("x", "y", "z"))] = "z"
-    thickness: PositiveLength | None = None
-    damping: Damping = 0.0
+    thickness: PositiveLength | None = None  #: m; a fifth of the radius by default
+    damping: Damping = 0.0  #: damping of the bearing, N·m·s/rad
 
     word = "flywheel"
     also_called = ("rotor", "reaction_wheel")
@@ -444,22 +397,15 @@ class Flywheel(AbstractPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hitch(AbstractPart):
-    """A pin between two vehicles, on the parent's axle or off it.
-
-    Parameters
-    ----------
-    parent, child : bodies; the child has no other joint that carries it.
-    position : position of the pin, in the parent's frame, m.
-    child_position : position of the pin, in the child's frame, m.
-    damping : N·m·s/rad.
-    """
+    """A pin between two vehicles, on the parent's axle or off it."""
 
     name: str
+    #: parent, child: bodies; the child has no other joint that carries it
     parent: BodyName
     child: BodyName
-    position: Point
-    child_position: Point = ZERO
-    damping: Damping = 0.0
+    position: Point  #: position of the pin, in the parent's frame, m
+    child_position: Point = ZERO  #: position of the pin, in the child's frame, m
+    damping: Damping = 0.0  #: N·m·s/rad
 
     word = "hitch"
     also_called = ("coupling", "drawbar")
@@ -471,27 +417,21 @@ class Hitch(AbstractPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FifthWheel(AbstractPart):
-    """A plate on a tractor that a semitrailer's king pin turns in, with the plate's friction.
-
-    Parameters
-    ----------
-    parent, child : tractor and semitrailer.
-    position : position of the king pin at the height of the plate, in the parent's frame, m.
-    child_position : position of the king pin, in the child's frame, m.
-    radius, mass : radius and mass of the plate, m and kg.
-    damping : damping between plate and trailer, N·m·s/rad.
-    tilts : whether the plate rocks about its lateral axis, ``NAME.pitch.angle``, positive where the
-        trailer's nose goes down; the trailer's wheels then carry their share of its weight.
-    """
+    """A plate on a tractor that a semitrailer's king pin turns in, with the plate's friction."""
 
     name: str
+    #: parent, child: tractor and semitrailer
     parent: BodyName
     child: BodyName
+    #: position of the king pin at the height of the plate, in the parent's frame, m
     position: Point
-    child_position: Point
+    child_position: Point  #: position of the king pin, in the child's frame, m
+    #: radius, mass: radius and mass of the plate, m and kg
     radius: PositiveLength
     mass: Mass
-    damping: Damping = 0.0
+    damping: Damping = 0.0  #: damping between plate and trailer, N·m·s/rad
+    #: whether the plate rocks about its lateral axis, ``NAME.pitch.angle``, positive where the
+    #: trailer's nose goes down; the trailer's wheels then carry their share of its weight
     tilts: bool = False
 
     word = "fifth_wheel"
@@ -521,24 +461,19 @@ class FifthWheel(AbstractPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waist(AbstractPart):
-    """The joint of an articulated vehicle, which a motor or cylinders turn to steer it.
-
-    Parameters
-    ----------
-    parent, child : bodies; the child has no other joint that carries it.
-    position, child_position : position of the pin, in the frames of both, m.
-    steering : ``torque`` for the input ``NAME.torque``, N·m, or ``rate`` for the speed input
-        ``NAME.steering_rate``, rad/s.
-    damping : N·m·s/rad.
-    """
+    """The joint of an articulated vehicle, which a motor or cylinders turn to steer it."""
 
     name: str
+    #: parent, child: bodies; the child has no other joint that carries it
     parent: BodyName
     child: BodyName
+    #: position, child_position: position of the pin, in the frames of both, m
     position: Point
     child_position: Point = ZERO
+    #: ``torque`` for the input ``NAME.torque``, N·m, or ``rate`` for the speed input
+    #: ``NAME.steering_rate``, rad/s
     steering: Annotated[str, Meaning(choices=("torque", "rate"))] = "torque"
-    damping: Damping = 0.0
+    damping: Damping = 0.0  #: N·m·s/rad
 
     word = "waist"
     also_called = ("articulation", "articulated_joint")
@@ -564,30 +499,23 @@ class Trailer(AbstractPart):
     """A trailer with one axle on a hitch: ``NAME.hitch.angle``, wheels ``NAME.left`` and so on.
 
     Its frame is on the ground under the middle of its axle, x forward.
-
-    Parameters
-    ----------
-    parent : vehicle before it.
-    hitch : place of the pin in the parent's frame, m; on the parent's axle if that is its origin.
-    length : distance from the pin to the axle, m.
-    mass, size : mass and size of its box, kg and m.
-    position : position of the middle of the box, in the trailer's frame, m.
-    wheel_separation, wheel_radius, wheel_mass : track width of its axle, and radius and mass of its
-        wheels.
-    damping : damping of the hitch, N·m·s/rad.
     """
 
     name: str
-    parent: BodyName
+    parent: BodyName  #: vehicle before it
+    #: place of the pin in the parent's frame, m; on the parent's axle if that is its origin
     hitch: Point
-    length: PositiveLength
+    length: PositiveLength  #: distance from the pin to the axle, m
+    #: mass, size: mass and size of its box, kg and m
     mass: Mass
     size: Size
-    position: Point
+    position: Point  #: position of the middle of the box, in the trailer's frame, m
+    #: wheel_separation, wheel_radius, wheel_mass: track width of its axle, and radius and mass of
+    #: its wheels
     wheel_separation: PositiveLength
     wheel_radius: PositiveLength
     wheel_mass: Mass
-    damping: Damping = 0.0
+    damping: Damping = 0.0  #: damping of the hitch, N·m·s/rad
     color: str = TEAL
 
     word = "trailer"
@@ -625,22 +553,14 @@ class Trailer(AbstractPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trailers(AbstractPart):
-    """A row of equal trailers: ``NAME1``, ``NAME2`` and so on, each behind the one before it.
-
-    Parameters
-    ----------
-    parent : vehicle before the first one.
-    count : number of trailers.
-    hitch : place of the first pin in the parent's frame, m.
-    hitch_offset : distance of the pin behind each trailer's axle, m; 0 for a hitch on the axle.
-    length, mass, size, position, wheel_separation, wheel_radius, wheel_mass, damping : values of
-        each trailer, as of a :class:`Trailer`.
-    """
+    """A row of equal trailers: ``NAME1``, ``NAME2`` and so on, each behind the one before it."""
 
     name: str
-    parent: BodyName
-    count: int
-    hitch: Point
+    parent: BodyName  #: vehicle before the first one
+    count: int  #: number of trailers
+    hitch: Point  #: place of the first pin in the parent's frame, m
+    #: length, mass, size, position, wheel_separation, wheel_radius, wheel_mass, damping: values of
+    #: each trailer, as of a :class:`Trailer`
     length: PositiveLength
     mass: Mass
     size: Size
@@ -648,6 +568,7 @@ class Trailers(AbstractPart):
     wheel_separation: PositiveLength
     wheel_radius: PositiveLength
     wheel_mass: Mass
+    #: distance of the pin behind each trailer's axle, m; 0 for a hitch on the axle
     hitch_offset: NotNegativeLength = 0.0
     damping: Damping = 0.0
     color: str = TEAL

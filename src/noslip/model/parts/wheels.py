@@ -91,45 +91,32 @@ Steering = Annotated[str, Meaning(choices=("torque", "rate"))]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbstractWheelPart(AbstractPart):
-    """Fields that wheels share.
-
-    Parameters
-    ----------
-    parent : body with the axle.
-    position : position of the wheel's center, in the parent's frame, m.
-    radius, mass : m and kg; the wheel is a uniform cylinder.
-    width : m; 0.4 radii by default.
-    heading : direction of rolling, about z from the parent's x axis, rad.
-    damping : damping of the bearing, N·m·s/rad.
-    has_brake : whether it has a brake, with the input ``NAME.brake``, N·m.
-    lateral : whether it is kept from slipping sideways; if not, ``NAME.slip_angle`` is defined.
-    road : ``dry``, ``wet``, ``snow`` or ``ice`` for a tire that slips, with `load` on it; it rolls
-        without slip by default.
-    load : load on the tire, N.
-    rolling_resistance : rolling resistance of the tire, as a part of the load.
-    relaxation_length : relaxation length of the tire, over which slip builds up, m; at once by
-        default.
-    stiffness : stiffness in compression, by which wheels divide a load that statics leaves open,
-        N/m.
-    friction, restitution : coefficients of its contact, for the audit and for runs with
-        ``contact="coulomb"``.
-    """
+    """Fields that wheels share."""
 
     name: str
-    parent: BodyName
-    position: Point
+    parent: BodyName  #: body with the axle
+    position: Point  #: position of the wheel's center, in the parent's frame, m
+    #: radius, mass: m and kg; the wheel is a uniform cylinder
     radius: PositiveLength
     mass: Mass
-    width: PositiveLength | None = None
-    heading: Angle = 0.0
-    damping: Damping = 0.0
-    has_brake: bool = False
+    width: PositiveLength | None = None  #: m; 0.4 radii by default
+    heading: Angle = 0.0  #: direction of rolling, about z from the parent's x axis, rad
+    damping: Damping = 0.0  #: damping of the bearing, N·m·s/rad
+    has_brake: bool = False  #: whether it has a brake, with the input ``NAME.brake``, N·m
+    #: whether it is kept from slipping sideways; if not, ``NAME.slip_angle`` is defined
     lateral: bool = True
+    #: ``dry``, ``wet``, ``snow`` or ``ice`` for a tire that slips, with `load` on it; it rolls
+    #: without slip by default
     road: Annotated[str, Meaning(choices=("", *ROADS))] = ""
-    load: Annotated[Scalar, Meaning(unit="N", sign=NOT_NEGATIVE)] = 0.0
+    load: Annotated[Scalar, Meaning(unit="N", sign=NOT_NEGATIVE)] = 0.0  #: load on the tire, N
+    #: rolling resistance of the tire, as a part of the load
     rolling_resistance: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
+    #: relaxation length of the tire, over which slip builds up, m; at once by default
     relaxation_length: PositiveLength | None = None
+    #: stiffness in compression, by which wheels divide a load that statics leaves open, N/m
     stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
+    #: friction, restitution: coefficients of its contact, for the audit and for runs with
+    #: ``contact="coulomb"``
     friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
     restitution: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
 
@@ -276,17 +263,12 @@ class DrivenWheel(AbstractWheelPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbstractSteeredWheelPart(AbstractWheelPart):
-    """Fields that wheels share which a steering turns about a vertical axis.
+    """Fields that wheels share which a steering turns about a vertical axis."""
 
-    Parameters
-    ----------
-    steering : ``torque`` for the input ``NAME.steering_torque``, N·m, or ``rate`` for the speed
-        input ``NAME.steering_rate``, rad/s.
-    fork_mass : kg, of what turns with it.
-    """
-
+    #: ``torque`` for the input ``NAME.steering_torque``, N·m, or ``rate`` for the speed input
+    #: ``NAME.steering_rate``, rad/s
     steering: Steering = "torque"
-    fork_mass: NotNegativeMass = 0.0
+    fork_mass: NotNegativeMass = 0.0  #: kg, of what turns with it
 
     def steer_and_spin(self, b: ModelBuilder, *, is_driven: bool) -> None:
         """Add the fork, what moves it, and the wheel on it."""
@@ -318,20 +300,13 @@ class SteeredDrivenWheel(AbstractSteeredWheelPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caster(AbstractWheelPart):
-    """A wheel on a fork that swivels freely: ``NAME.swivel.angle``, zero where the wheel trails.
+    """A wheel on a fork that swivels freely: ``NAME.swivel.angle``, zero where the wheel trails."""
 
-    Parameters
-    ----------
-    position : position of the wheel's center where it trails behind the swivel axis, which is
-        `trail` ahead of it.
-    trail : distance of the wheel behind the swivel axis, m.
-    fork_mass : kg, of the fork.
-    swivel_damping : N·m·s/rad.
-    """
-
-    trail: Annotated[Scalar, Meaning(unit="m")]
-    fork_mass: NotNegativeMass = 0.0
-    swivel_damping: Damping = 0.0
+    #: position of the wheel's center where it trails behind the swivel axis, `trail` ahead of it
+    position: Point
+    trail: Annotated[Scalar, Meaning(unit="m")]  #: distance of the wheel behind the swivel axis, m
+    fork_mass: NotNegativeMass = 0.0  #: kg, of the fork
+    swivel_damping: Damping = 0.0  #: N·m·s/rad
 
     word = "caster"
     also_called = ("castor", "caster_wheel")
@@ -360,18 +335,12 @@ class Caster(AbstractWheelPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BallCaster(AbstractPart):
-    """A ball in a socket: it carries load and slides in all directions without resistance.
-
-    Parameters
-    ----------
-    parent : body with the socket.
-    position : position of the ball's center, in the parent's frame, m.
-    radius, mass : radius and mass of the ball, m and kg.
-    """
+    """A ball in a socket: it carries load and slides in all directions without resistance."""
 
     name: str
-    parent: BodyName
-    position: Point
+    parent: BodyName  #: body with the socket
+    position: Point  #: position of the ball's center, in the parent's frame, m
+    #: radius, mass: radius and mass of the ball, m and kg
     radius: PositiveLength
     mass: Mass
 
@@ -410,21 +379,17 @@ class AbstractRollerWheelPart(AbstractWheelPart):
     the one that touches. With a number of `rollers` each is a body, ``NAME.roller1`` and so on, an
     ellipsoid that lies in the rim and presses on the ground by an elastic contact; the wheel then
     hops from one to the next, on a base with motion = "free".
-
-    Parameters
-    ----------
-    is_driven : whether it has a motor, with the input ``NAME.torque``.
-    rollers : number of rollers, each a body; 0 for ideal ones.
-    roller_mass : roller mass of each, kg; mass is that of the wheel without them.
-    friction : coefficient of its contact along the axes of its rollers, as of other wheels; of
-        rollers that are bodies 0.8 by default.
-    contact_damping : contact damping of their contact by the speed at which it is pressed, s/m;
-        `stiffness` is its stiffness.
     """
 
-    is_driven: bool = True
+    #: coefficient of its contact along the axes of its rollers, as of other wheels; of rollers that
+    #: are bodies 0.8 by default
+    friction: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] | None = None
+    is_driven: bool = True  #: whether it has a motor, with the input ``NAME.torque``
+    #: number of rollers, each a body; 0 for ideal ones
     rollers: Annotated[int, Meaning(sign=NOT_NEGATIVE)] = 0
+    #: mass of each roller, kg; `mass` is that of the wheel without them
     roller_mass: NotNegativeMass = 0.0
+    #: damping of their contact by the speed at which it is pressed, s/m; `stiffness` belongs to it
     contact_damping: Annotated[Scalar, Meaning(unit="s/m", sign=NOT_NEGATIVE)] = 1.0
 
     def roll_at(self, b: ModelBuilder, angle: Scalar) -> None:
@@ -513,14 +478,10 @@ class AbstractRollerWheelPart(AbstractWheelPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MecanumWheel(AbstractRollerWheelPart):
-    """A driven wheel with rollers at an angle to its axle: one row, along the roller's axis.
+    """A driven wheel with rollers at an angle to its axle: one row, along the roller's axis."""
 
-    Parameters
-    ----------
-    roller_angle : angle from the wheel's axle to the axis of the roller on the ground, rad: +π/4
-        where that roller points forward and left, −π/4 where it points forward and right.
-    """
-
+    #: angle from the wheel's axle to the axis of the roller on the ground, rad: +π/4 where that
+    #: roller points forward and left, −π/4 where it points forward and right
     roller_angle: Angle
 
     word = "mecanum_wheel"
@@ -543,19 +504,12 @@ class OmniWheel(AbstractRollerWheelPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blade(AbstractPart):
-    """A runner of a skate or sled: it slides along its heading and not sideways.
-
-    Parameters
-    ----------
-    parent : body that it is fixed to.
-    position : position of the point that touches, in the parent's frame, m.
-    heading : heading of the blade, about z from the parent's x axis, rad.
-    """
+    """A runner of a skate or sled: it slides along its heading and not sideways."""
 
     name: str
-    parent: BodyName
-    position: Point = ZERO
-    heading: Angle = 0.0
+    parent: BodyName  #: body that it is fixed to
+    position: Point = ZERO  #: position of the point that touches, in the parent's frame, m
+    heading: Angle = 0.0  #: heading of the blade, about z from the parent's x axis, rad
 
     word = "blade"
     also_called = ("knife_edge", "runner", "skate")
@@ -659,28 +613,19 @@ SIDES = (("left", 1), ("right", -1))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbstractAxlePart(AbstractPart):
-    """Fields that axles share.
-
-    Parameters
-    ----------
-    parent : body with the axle.
-    position : position of the middle between the wheels' centers, in the parent's frame, m.
-    wheel_separation : distance between the wheels' middles, m.
-    wheel_radius, wheel_mass : radius and mass of each wheel, m and kg.
-    wheel_width : m; 0.4 radii by default.
-    damping : damping of each bearing, N·m·s/rad.
-    has_brake : whether each wheel has a brake, with the inputs ``NAME.left.brake`` and
-        ``NAME.right.brake``, N·m.
-    """
+    """Fields that axles share."""
 
     name: str
-    parent: BodyName
-    position: Point
-    wheel_separation: PositiveLength
+    parent: BodyName  #: body with the axle
+    position: Point  #: position of the middle between the wheels' centers, in the parent's frame, m
+    wheel_separation: PositiveLength  #: distance between the wheels' middles, m
+    #: wheel_radius, wheel_mass: radius and mass of each wheel, m and kg
     wheel_radius: PositiveLength
     wheel_mass: Mass
-    wheel_width: PositiveLength | None = None
-    damping: Damping = 0.0
+    wheel_width: PositiveLength | None = None  #: m; 0.4 radii by default
+    damping: Damping = 0.0  #: damping of each bearing, N·m·s/rad
+    #: whether each wheel has a brake, with the inputs ``NAME.left.brake`` and ``NAME.right.brake``,
+    #: N·m
     has_brake: bool = False
 
     def wheel(
@@ -706,17 +651,11 @@ class AbstractAxlePart(AbstractPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axle(AbstractAxlePart):
-    """Two wheels that turn by themselves on an axle fixed to the parent.
+    """Two wheels that turn by themselves on an axle fixed to the parent."""
 
-    Parameters
-    ----------
-    is_driven : whether each has a motor, with the inputs ``NAME.left.torque`` and
-        ``NAME.right.torque``.
-    lateral : whether they are kept from slipping sideways.
-    """
-
+    #: whether each has a motor, with the inputs ``NAME.left.torque`` and ``NAME.right.torque``
     is_driven: bool = False
-    lateral: bool = True
+    lateral: bool = True  #: whether they are kept from slipping sideways
 
     word = "axle"
     also_called = ("rigid_axle",)
@@ -729,14 +668,9 @@ class Axle(AbstractAxlePart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheelset(AbstractAxlePart):
-    """Two wheels on one shaft, which turn together: ``NAME.angle``; it rolls straight on only.
+    """Two wheels on one shaft, which turn together: ``NAME.angle``; it rolls straight on only."""
 
-    Parameters
-    ----------
-    is_driven : whether the shaft has a motor, with the input ``NAME.torque``.
-    """
-
-    is_driven: bool = False
+    is_driven: bool = False  #: whether the shaft has a motor, with the input ``NAME.torque``
 
     word = "wheelset"
 
@@ -792,12 +726,9 @@ class DifferentialAxle(AbstractAxlePart):
     """Two wheels that a differential drives: ``NAME.angle`` is its cage's, the mean of theirs.
 
     The input ``NAME.torque`` is the motor's on the cage; each wheel gets half of it.
-
-    Parameters
-    ----------
-    cage_inertia : inertia of what turns with the cage, about the axle, kg·m².
     """
 
+    #: inertia of what turns with the cage, about the axle, kg·m²
     cage_inertia: Annotated[Scalar, Meaning(unit="kg*m^2", sign=NOT_NEGATIVE)] = 0.0
 
     word = "differential_axle"
@@ -843,28 +774,22 @@ class AckermannAxle(AbstractAxlePart):
     rod, fulfills (1) only nearly: the axles have no common center of rotation, so one front wheel
     must slip sideways, by the angle ``NAME.right.slip_angle``; `slipping` says which one. The
     steering column then turns the left wheel's arm.
-
-    Parameters
-    ----------
-    wheelbase : distance from the rear axle, m.
-    steering : ``torque`` for the input ``NAME.steering_torque``, N·m, or ``rate`` for the speed
-        input ``NAME.steering_rate``, rad/s.
-    law : ``ideal`` or ``trapezoid``.
-    slipping : front wheel that slips under a trapezoid: ``right`` or ``left``.
-    arm_length, arm_angle : length of the arms of a trapezoid, and their angle inward from straight
-        back, m and rad; the arms point to the middle of the rear axle by default.
-    knuckle_mass : mass of what turns with each wheel, kg.
-    is_driven : whether each wheel has a motor.
     """
 
-    wheelbase: PositiveLength
+    wheelbase: PositiveLength  #: distance from the rear axle, m
+    #: ``torque`` for the input ``NAME.steering_torque``, N·m, or ``rate`` for the speed input
+    #: ``NAME.steering_rate``, rad/s
     steering: Steering = "torque"
+    #: ``ideal`` or ``trapezoid``
     law: Annotated[str, Meaning(choices=("ideal", "trapezoid"))] = "ideal"
+    #: front wheel that slips under a trapezoid: ``right`` or ``left``
     slipping: Annotated[str, Meaning(choices=("left", "right", "none"))] = "right"
+    #: arm_length, arm_angle: length of the arms of a trapezoid, and their angle inward from
+    #: straight back, m and rad; the arms point to the middle of the rear axle by default
     arm_length: PositiveLength | None = None
     arm_angle: Annotated[Scalar, Meaning(unit="rad")] | None = None
-    knuckle_mass: NotNegativeMass = 0.0
-    is_driven: bool = False
+    knuckle_mass: NotNegativeMass = 0.0  #: mass of what turns with each wheel, kg
+    is_driven: bool = False  #: whether each wheel has a motor
 
     word = "ackermann_axle"
     also_called = ("ackermann", "steered_axle")

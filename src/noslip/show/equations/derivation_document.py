@@ -75,67 +75,44 @@ class Scalars:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A piece of a row of motion: an item, its label in the matrices above, and what it multiplies.
+    """A piece of a row of motion: an item, its label in the matrices above, and its factor."""
 
-    Parameters
-    ----------
-    item : the coefficient, or the whole piece.
-    label : symbol in place of a long term.
-    factor : an acceleration, an input, a multiplier; None for nothing.
-    sign : −1 to subtract it.
-    """
-
-    item: Item
-    label: sympy.Expr | None = None
-    factor: sympy.Symbol | None = None
-    sign: int = 1
+    item: Item  #: the coefficient, or the whole piece
+    label: sympy.Expr | None = None  #: symbol in place of a long term
+    factor: sympy.Symbol | None = None  #: an acceleration, an input, a multiplier; None for nothing
+    sign: int = 1  #: −1 to subtract it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodySum:
-    """What a body adds to each entry (i, j) of a product LᵀXR: Σ x (Σ L_ai R_bj).
+    """What a body adds to each entry (i, j) of a product LᵀXR: Σ x (Σ L_ai R_bj)."""
 
-    Parameters
-    ----------
-    left, right : L and R, drafted before.
-    terms : x, and the places (a, b) of X where it stands, with the sign it has there.
-    shift : column of R that belongs to the first one of the product.
-    """
-
+    #: left, right: L and R, drafted before
     left: Matrix
     right: Matrix
+    #: x, and the places (a, b) of X where it stands, with the sign it has there
     terms: tuple[tuple[Item, tuple[tuple[int, int, int], ...]], ...]
-    shift: int = 0
+    shift: int = 0  #: column of R that belongs to the first one of the product
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """A drafted matrix or column, with a label for each entry.
+    """A drafted matrix or column, with a label for each entry."""
 
-    Parameters
-    ----------
-    name : left-hand side.
-    letter : letter of the entries; they are called by it and their indices. None for no labels.
-    shown, compiled : (m, n) traced, as in `Item`.
-    row_names, column_names : owners of rows and columns; may be empty.
-    is_column : whether its entries have one index.
-    is_symmetric : whether entries below the diagonal go by the label of those above.
-    taken : names that are in use already.
-    sums : symbols of long entries, instead of their expressions.
-    row_places : indices of the rows in the labels; 1, 2, … by default.
-    """
-
-    name: Node
+    name: Node  #: left-hand side
+    #: letter of the entries; they are called by it and their indices. None for no labels.
     letter: Glyph | None
+    #: shown, compiled: (m, n) traced, as in `Item`
     shown: ca.SX
     compiled: ca.SX
+    #: row_names, column_names: owners of rows and columns; may be empty
     row_names: tuple[Node, ...] = ()
     column_names: tuple[Node, ...] = ()
-    is_column: bool = False
-    is_symmetric: bool = False
-    taken: frozenset[str] = frozenset()
-    sums: tuple[BodySum, ...] = ()
-    row_places: tuple[int, ...] = ()
+    is_column: bool = False  #: whether its entries have one index
+    is_symmetric: bool = False  #: whether entries below the diagonal go by the label of those above
+    taken: frozenset[str] = frozenset()  #: names that are in use already
+    sums: tuple[BodySum, ...] = ()  #: symbols of long entries, instead of their expressions
+    row_places: tuple[int, ...] = ()  #: indices of the rows in the labels; 1, 2, … by default
 
     def label(self, i: int, j: int = 0) -> Glyph | None:
         """The glyph of an entry; its index is in brackets where it would look like another."""
@@ -222,22 +199,14 @@ def _factors(terms: tuple[ProductTerm, ...]) -> list[Item]:
 
 
 class Finished(NamedTuple):
-    """Sections with their mathematics in place.
+    """Sections with their mathematics in place."""
 
-    Parameters
-    ----------
-    sections : sections of the document.
-    motion : both sides of the equations of motion.
-    sums : sums of entries that are written as sums over bodies: their values, and the sums.
-    parts : shared parts on the page.
-    written : expressions and parts of the page, see `write`.
-    """
-
-    sections: list[Section]
-    motion: list[tuple[sympy.Expr, sympy.Expr]]
+    sections: list[Section]  #: sections of the document
+    motion: list[tuple[sympy.Expr, sympy.Expr]]  #: both sides of the equations of motion
+    #: sums of entries that are written as sums over bodies: their values, and the sums
     sums: list[tuple[sympy.Expr, sympy.Expr]]
-    parts: list[sympy.Symbol]
-    written: Written
+    parts: list[sympy.Symbol]  #: shared parts on the page
+    written: Written  #: expressions and parts of the page, see `write`
 
 
 def with_few_parts(found: Finished, drafted: Sequence[Drafted], arrange: Arranger) -> Finished:
@@ -549,18 +518,11 @@ SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Combination:
-    """A printed row as a sum of rows: Σ factor · row, over a divisor.
+    """A printed row as a sum of rows: Σ factor · row, over a divisor."""
 
-    Parameters
-    ----------
-    weights : (1, nf) traced, of all rows.
-    less : the row that is subtracted and its factor.
-    divisor : common to all terms.
-    """
-
-    weights: ca.SX
-    less: tuple[int, sympy.Expr] | None = None
-    divisor: sympy.Expr = sympy.Integer(1)
+    weights: ca.SX  #: (1, nf) traced, of all rows
+    less: tuple[int, sympy.Expr] | None = None  #: the row that is subtracted and its factor
+    divisor: sympy.Expr = sympy.Integer(1)  #: common to all terms
 
     @property
     def is_plain(self) -> bool:

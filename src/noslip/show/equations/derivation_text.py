@@ -44,24 +44,20 @@ MANY_PARTS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derivation:
-    """A derivation, written and checked.
+    """A derivation, written and checked."""
 
-    Parameters
-    ----------
-    title, sections : the document.
-    motion : both sides of the equations of motion, in the symbols that are shown.
-    meanings : every part and every labeled entry → what it stands for, in order.
-    symbols : full name of a quantity → its symbol; a rate's name has a dot mark, as ``"x'"``.
-    written : remark on how it was written and how well it agrees with what is compiled.
-    residual : largest relative residual of the shown equations at the compiled accelerations.
-    """
-
+    #: title, sections: the document
     title: str
     sections: list[Section] = field(repr=False)
+    #: both sides of the equations of motion, in the symbols that are shown
     motion: list[tuple[sympy.Expr, sympy.Expr]]
+    #: every part and every labeled entry → what it stands for, in order
     meanings: dict[sympy.Symbol, sympy.Expr] = field(repr=False)
+    #: full name of a quantity → its symbol; a rate's name has a dot mark, as ``"x'"``
     symbols: dict[str, sympy.Symbol] = field(repr=False)
+    #: remark on how it was written and how well it agrees with what is compiled
     written: Written = field(repr=False)
+    #: largest relative residual of the shown equations at the compiled accelerations
     residual: float
 
     @property

@@ -72,20 +72,13 @@ OTHER_ROWS = ("rolling", "constraint")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lagrangian:
-    """Terms of the Lagrangian in quasi-velocities, with their values inserted.
+    """Terms of the Lagrangian in quasi-velocities, with their values inserted."""
 
-    Parameters
-    ----------
-    P : momenta of all quasi-velocities.
-    Gamma : Hamel's terms (βᵀγ), by the shorter route and as they are compiled.
-    drift : rate of P at constant quasi-velocities.
-    slope : βᵀ ∂L/∂q.
-    """
-
-    P: ca.SX
+    P: ca.SX  #: momenta of all quasi-velocities
+    #: Hamel's terms (βᵀγ), by the shorter route and as they are compiled
     Gamma: tuple[ca.SX, ca.SX]
-    drift: ca.SX
-    slope: ca.SX
+    drift: ca.SX  #: rate of P at constant quasi-velocities
+    slope: ca.SX  #: βᵀ ∂L/∂q
 
 
 def _lagrangian(subject: Subject) -> _Lagrangian:

@@ -54,19 +54,12 @@ def with_marks_beside(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Glyph:
-    """A symbol as mathematics writes it: θ̇ with index wheel1.
+    """A symbol as mathematics writes it: θ̇ with index wheel1."""
 
-    Parameters
-    ----------
-    base : one letter, or a word that is written upright.
-    index : index below; empty for none.
-    dots : 1 for a rate, 2 for an acceleration.
-    is_hatted : whether it has a hat: a letter of a method that the model uses for something else.
-    """
-
-    base: str
-    index: str = ""
-    dots: int = 0
+    base: str  #: one letter, or a word that is written upright
+    index: str = ""  #: index below; empty for none
+    dots: int = 0  #: 1 for a rate, 2 for an acceleration
+    #: whether it has a hat: a letter of a method that the model uses for something else
     is_hatted: bool = False
 
     @property

@@ -162,20 +162,13 @@ MAX_BITS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """An atom: a factor of monomials.
+    """An atom: a factor of monomials."""
 
-    Parameters
-    ----------
-    kind : kind of atom, see the top of the file.
-    name : name of a function, a symbol's index, a value's place in the program.
-    arguments : arguments of a function, a sine or a cosine; of a root what shall be shown.
-    meaning : the square of a root, the sum in a denominator.
-    """
-
-    kind: str
-    name: str | int
+    kind: str  #: kind of atom, see the top of the file
+    name: str | int  #: name of a function, a symbol's index, a value's place in the program
+    #: arguments of a function, a sine or a cosine; of a root what shall be shown
     arguments: tuple[Frozen, ...] = ()
-    meaning: Frozen = frozenset()
+    meaning: Frozen = frozenset()  #: the square of a root, the sum in a denominator
 
 
 class Algebra:
@@ -528,19 +521,14 @@ PI = Atom("symbol", "pi")
 
 @dataclass(slots=True)
 class Forms:
-    """Every value of a program as a sum, and what the values with a name stand for.
+    """Every value of a program as a sum, and what the values with a name stand for."""
 
-    Parameters
-    ----------
-    algebra : algebra of the sums.
-    values : one sum for each value of the program; input k is the atom ``Atom("symbol", k)``.
-    definitions : value → its sum, for those that are atoms of their own.
-    unexpanded : value → operation and operands, for those that would grow too large as a sum.
-    """
-
-    algebra: Algebra
+    algebra: Algebra  #: algebra of the sums
+    #: one sum for each value of the program; input k is the atom ``Atom("symbol", k)``
     values: list[Sum] = field(default_factory=list)
+    #: value → its sum, for those that are atoms of their own
     definitions: dict[int, Sum] = field(default_factory=dict)
+    #: value → operation and operands, for those that would grow too large as a sum
     unexpanded: dict[int, tuple[str, list[Sum]]] = field(default_factory=dict)
 
 

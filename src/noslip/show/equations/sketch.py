@@ -62,13 +62,9 @@ class _Way:
 
 @dataclass(slots=True)
 class _Drawing:
-    """An orthographic picture that is filled bit by bit.
+    """An orthographic picture that is filled bit by bit."""
 
-    Parameters
-    ----------
-    right, up : directions of the picture, unit vectors of the world.
-    """
-
+    #: right, up: directions of the picture, unit vectors of the world
     right: Array
     up: Array
     scale: float = 1.0

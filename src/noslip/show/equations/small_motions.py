@@ -78,20 +78,15 @@ AGREE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearEquations:
-    """The linear equations about straight running as a document, and their coefficients.
+    """The linear equations about straight running as a document, and their coefficients."""
 
-    Parameters
-    ----------
-    title, sections : the document.
-    coefficients : name of a matrix of (2), such as ``"K2"`` → its entries in the model's symbols;
-        empty where they are printed in numbers alone.
-    symbols : full name of a quantity → its symbol.
-    """
-
+    #: title, sections: the document
     title: str
     sections: list[Section]
+    #: name of a matrix of (2), such as ``"K2"`` → its entries in the model's symbols; empty where
+    #: they are printed in numbers alone
     coefficients: dict[str, sympy.Matrix]
-    symbols: dict[str, sympy.Symbol]
+    symbols: dict[str, sympy.Symbol]  #: full name of a quantity → its symbol
 
 
 def linear_equations(

@@ -300,19 +300,12 @@ _REFERRING = frozenset("contacts definitions forces independent_speeds rows spee
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrintedEquations:
-    """Equations in the coordinates and speeds to print, and those that were given.
+    """Equations in the coordinates and speeds to print, and those that were given."""
 
-    Parameters
-    ----------
-    equations : equations to be printed.
-    given : the same motion as it is compiled.
-    coordinates : `ANGLES` or `QUATERNION`.
-    is_usual : whether the independent speeds are those of the model, not others of one's choice.
-    """
-
-    equations: Equations
-    given: Equations
-    coordinates: str
+    equations: Equations  #: equations to be printed
+    given: Equations  #: the same motion as it is compiled
+    coordinates: str  #: `ANGLES` or `QUATERNION`
+    #: whether the independent speeds are those of the model, not others of one's choice
     is_usual: bool = True
 
     @classmethod

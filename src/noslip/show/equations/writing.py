@@ -716,53 +716,35 @@ TOLERANCE, FLOOR = 1e-9, 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A scalar to write.
+    """A scalar to write."""
 
-    Parameters
-    ----------
-    shown : traced, by the shortest route to it.
-    compiled : traced, by the formulation's own route; what it must equal.
-    label : symbol that later items may use for it, if it is long.
-    is_free : whether it must be equal for speeds that break the constraints too.
-    is_motion : whether it belongs to the equations of motion, which are written first of all.
-    """
-
-    shown: ca.SX
-    compiled: ca.SX
-    label: sympy.Symbol | None = None
-    is_free: bool = False
+    shown: ca.SX  #: traced, by the shortest route to it
+    compiled: ca.SX  #: traced, by the formulation's own route; what it must equal
+    label: sympy.Symbol | None = None  #: symbol that later items may use for it, if it is long
+    is_free: bool = False  #: whether it must be equal for speeds that break the constraints too
+    #: whether it belongs to the equations of motion, which are written first of all
     is_motion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """The inputs of everything that is written: traced columns t, x, u, p, and their symbols.
+    """The inputs of everything that is written: traced columns t, x, u, p, and their symbols."""
 
-    Parameters
-    ----------
-    columns : four traced columns.
-    symbols : one for each entry, in order.
-    states : values of all entries at some random states that fulfill the equations of motion, one
-        row for each.
-    free_states : the same at speeds that break the constraints.
-    leading : places of the entries that terms are collected by first: masses and inertias.
-    quaternions : places of q_w, q_x, q_y, q_z of unit quaternions.
-    positive : ``("sine", k)`` or ``("cosine", k)`` for entries whose sine or cosine is positive.
-    speeds : places of speeds and accelerations.
-    coordinates : places of coordinates that are no parts of quaternions.
-    letter : letter of numbered parts.
-    """
-
-    columns: Sequence[ca.SX]
-    symbols: list[sympy.Symbol]
+    columns: Sequence[ca.SX]  #: four traced columns
+    symbols: list[sympy.Symbol]  #: one for each entry, in order
+    #: values of all entries at some random states that fulfill the equations of motion, one row for
+    #: each
     states: Array
-    free_states: Array
+    free_states: Array  #: the same at speeds that break the constraints
+    #: places of the entries that terms are collected by first: masses and inertias
     leading: frozenset[int] = frozenset()
-    quaternions: tuple[Quaternion, ...] = ()
+    quaternions: tuple[Quaternion, ...] = ()  #: places of q_w, q_x, q_y, q_z of unit quaternions
+    #: ``("sine", k)`` or ``("cosine", k)`` for entries whose sine or cosine is positive
     positive: frozenset[tuple[str, int]] = frozenset()
-    speeds: frozenset[int] = frozenset()
+    speeds: frozenset[int] = frozenset()  #: places of speeds and accelerations
+    #: places of coordinates that are no parts of quaternions
     coordinates: frozenset[int] = frozenset()
-    letter: str = "z"
+    letter: str = "z"  #: letter of numbered parts
 
 
 class Evaluator:
@@ -1045,21 +1027,13 @@ _SIMPLIFIED = LRUCache(max_entries=16)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Items as SymPy expressions.
+    """Items as SymPy expressions."""
 
-    Parameters
-    ----------
-    expressions : one for each item.
-    parts : parts that each item is the first to need, in order.
-    is_simplified : whether simplified forms are shown; else they did not pass the check.
-    is_late : whether the time limit stopped the simplification.
-    worst : largest relative difference from what is compiled; nan if nothing could be compared.
-    """
-
-    expressions: list[sympy.Expr]
-    parts: Parts
-    is_simplified: bool
-    is_late: bool
+    expressions: list[sympy.Expr]  #: one for each item
+    parts: Parts  #: parts that each item is the first to need, in order
+    is_simplified: bool  #: whether simplified forms are shown; else they did not pass the check
+    is_late: bool  #: whether the time limit stopped the simplification
+    #: largest relative difference from what is compiled; nan if nothing could be compared
     worst: float
 
     @property

@@ -58,20 +58,13 @@ FAINT = 0.13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureStyle:
-    """Style of a figure by its purpose: size, scale, and fonts.
+    """Style of a figure by its purpose: size, scale, and fonts."""
 
-    Parameters
-    ----------
-    size : one of `WIDTHS`.
-    scale : scale of text, lines and the figure as a whole.
-    fonts : families, the first that has a letter; none for those of matplotlib.
-    is_gray : whether curves differ without their colors, by dashes.
-    """
-
-    size: str
-    scale: float = 1.0
+    size: str  #: one of `WIDTHS`
+    scale: float = 1.0  #: scale of text, lines and the figure as a whole
+    #: families, the first that has a letter; none for those of matplotlib
     fonts: tuple[str, ...] = ()
-    is_gray: bool = False
+    is_gray: bool = False  #: whether curves differ without their colors, by dashes
 
 
 #: Word → style. STIX is the font of the equations.
@@ -191,56 +184,38 @@ COVERED = 0.004
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curve:
-    """A named curve.
+    """A named curve."""
 
-    Parameters
-    ----------
-    label : the model's own name.
-    told : text of the legend, if it is not the name.
-    x, y : (n,) values; what is not finite is left out.
-    band : (n, 2) shaded from the first to the second, if any.
-    color : color of the palette by default, in the order of the curves.
-    dashes : lengths of dashes and gaps; None for those that go with the color.
-    dot : diameter of dots that are drawn instead of a line, points.
-    """
-
-    label: str
+    label: str  #: the model's own name
+    #: x, y: (n,) values; what is not finite is left out
     x: Array
     y: Array
-    band: Array | None = None
-    color: str = ""
+    band: Array | None = None  #: (n, 2) shaded from the first to the second, if any
+    color: str = ""  #: color of the palette by default, in the order of the curves
+    #: lengths of dashes and gaps; None for those that go with the color
     dashes: tuple[float, ...] | None = None
-    dot: float = 0.0
-    told: str = ""
+    dot: float = 0.0  #: diameter of dots that are drawn instead of a line, points
+    told: str = ""  #: text of the legend, if it is not the name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Panel:
-    """Curves of one quantity.
+    """Curves of one quantity."""
 
-    Parameters
-    ----------
-    name, unit : name and unit of the ordinate.
-    curves : curves, at least one.
-    x_name, x_unit : name and unit of the abscissa.
-    log : whether sizes are drawn on a logarithmic ordinate.
-    bottom, top : limits of the ordinate where they are not those of the curves.
-    has_names : whether the curves are named beside the panel.
-    marks_start : whether a dot shows where each curve begins.
-    fills_width : whether the curves go from one side to the other, as over time.
-    """
-
+    #: name, unit: name and unit of the ordinate
     name: str
     unit: str
-    curves: tuple[Curve, ...]
+    curves: tuple[Curve, ...]  #: curves, at least one
+    #: x_name, x_unit: name and unit of the abscissa
     x_name: str = "time"
     x_unit: str = "s"
-    log: bool = False
+    log: bool = False  #: whether sizes are drawn on a logarithmic ordinate
+    #: bottom, top: limits of the ordinate where they are not those of the curves
     bottom: float | None = None
     top: float | None = None
-    has_names: bool = True
-    marks_start: bool = False
-    fills_width: bool = False
+    has_names: bool = True  #: whether the curves are named beside the panel
+    marks_start: bool = False  #: whether a dot shows where each curve begins
+    fills_width: bool = False  #: whether the curves go from one side to the other, as over time
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -323,44 +298,31 @@ def _spread(values: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stroke:
-    """A line through points in the units of its axes.
+    """A line through points in the units of its axes."""
 
-    Parameters
-    ----------
-    x, y : (n,) points; a line is broken where they are not finite.
-    width : points.
-    dashes : lengths of dashes and gaps, in widths of the line; none for a solid one.
-    dot : diameter of the dots that are drawn instead of a line, points.
-    level : order of drawing: a higher level is drawn later.
-    """
-
+    #: x, y: (n,) points; a line is broken where they are not finite
     x: Array
     y: Array
     color: str
-    width: float = 1.0
+    width: float = 1.0  #: points
+    #: lengths of dashes and gaps, in widths of the line; none for a solid one
     dashes: tuple[float, ...] = ()
-    dot: float = 0.0
-    level: float = 2.0
+    dot: float = 0.0  #: diameter of the dots that are drawn instead of a line, points
+    level: float = 2.0  #: order of drawing: a higher level is drawn later
     label: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Area:
-    """Polygons, each (k, 2), in the units of their axes.
-
-    Parameters
-    ----------
-    fill, edge : opacity of inside and outline.
-    width : width of the outline, points.
-    level : order of drawing: a higher level is drawn later.
-    """
+    """Polygons, each (k, 2), in the units of their axes."""
 
     polygons: tuple[Array, ...]
     color: str = INK
+    #: fill, edge: opacity of inside and outline
     fill: float
     edge: float = 0.0
-    width: float = 0.0
-    level: float = 1.0
+    width: float = 0.0  #: width of the outline, points
+    level: float = 1.0  #: order of drawing: a higher level is drawn later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -387,72 +349,50 @@ class Ticks:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Names:
-    """The legend of a frame.
+    """The legend of a frame."""
 
-    Parameters
-    ----------
-    names : names of the samples.
-    samples : sample before each name, as it is drawn in the frame.
-    at : position of its corner, in widths and heights of the frame.
-    """
-
-    names: tuple[str, ...]
-    samples: tuple[Stroke | Area, ...]
-    at: tuple[float, float]
+    names: tuple[str, ...]  #: names of the samples
+    samples: tuple[Stroke | Area, ...]  #: sample before each name, as it is drawn in the frame
+    at: tuple[float, float]  #: position of its corner, in widths and heights of the frame
     corner: Corner = "upper left"
     columns: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Frame:
-    """Axes at their place.
+    """Axes at their place."""
 
-    Parameters
-    ----------
-    box : position of the left and lower side, width and height, inches.
-    x_limits, y_limits : smallest and largest value in view.
-    x_ticks, y_ticks : positions of numbers and lines of the grid.
-    x_label, y_label : names of the axes; empty for none.
-    room : distance from the left side to the far side of the name of the ordinate, inches.
-    strokes, areas : curves and areas that are drawn in it.
-    names : legend, if any.
-    has_numbers : whether the abscissa has numbers.
-    is_map : whether both axes have the same scale.
-    """
-
+    #: position of the left and lower side, width and height, inches
     box: tuple[float, float, float, float]
+    #: x_limits, y_limits: smallest and largest value in view
     x_limits: tuple[float, float]
     y_limits: tuple[float, float]
+    #: x_ticks, y_ticks: positions of numbers and lines of the grid
     x_ticks: Ticks
     y_ticks: Ticks
+    #: x_label, y_label: names of the axes; empty for none
     x_label: str
     y_label: str
-    room: float
+    room: float  #: distance from the left side to the far side of the name of the ordinate, inches
+    #: strokes, areas: curves and areas that are drawn in it
     strokes: tuple[Stroke, ...]
     areas: tuple[Area, ...] = ()
-    names: Names | None = None
-    has_numbers: bool = True
-    is_map: bool = False
+    names: Names | None = None  #: legend, if any
+    has_numbers: bool = True  #: whether the abscissa has numbers
+    is_map: bool = False  #: whether both axes have the same scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sheet:
-    """Frames on paper.
+    """Frames on paper."""
 
-    Parameters
-    ----------
-    width, height : inches.
-    frames : frames from top to bottom, or row by row.
-    title : title above them, at `left` inches.
-    shares_x : whether all frames have the abscissa of the first.
-    """
-
+    #: width, height: inches
     width: float
     height: float
-    frames: tuple[Frame, ...]
-    title: str = ""
+    frames: tuple[Frame, ...]  #: frames from top to bottom, or row by row
+    title: str = ""  #: title above them, at `left` inches
     left: float = 0.0
-    shares_x: bool = False
+    shares_x: bool = False  #: whether all frames have the abscissa of the first
 
 
 def band_polygons(x: Array, band: Array) -> tuple[Array, ...]:

@@ -36,40 +36,25 @@ LONG = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSection:
-    """A section of the page.
+    """A section of the page."""
 
-    Parameters
-    ----------
-    key : anchor of links to it.
-    title : heading of the section.
-    body : content below the heading.
-    is_folded : whether it opens on a click or a link, and on paper.
-    is_line : whether it is a line that needs no heading.
-    """
-
-    key: str
-    title: str
-    body: Html
-    is_folded: bool = False
-    is_line: bool = False
+    key: str  #: anchor of links to it
+    title: str  #: heading of the section
+    body: Html  #: content below the heading
+    is_folded: bool = False  #: whether it opens on a click or a link, and on paper
+    is_line: bool = False  #: whether it is a line that needs no heading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One answer in a few words: what was asked, the answer, and what it means.
+    """One answer in a few words: what was asked, the answer, and what it means."""
 
-    Parameters
-    ----------
-    mark : ``good``, ``bad``, ``warn`` or ``open``; empty for a plain number.
-    label, answer, comment : question, answer, and a line in small print.
-    link : key of the section that says more.
-    """
-
-    mark: str
+    mark: str  #: ``good``, ``bad``, ``warn`` or ``open``; empty for a plain number
+    #: label, answer, comment: question, answer, and a line in small print
     label: str
     answer: Html
     comment: Html
-    link: str = ""
+    link: str = ""  #: key of the section that says more
 
     @classmethod
     def plain(cls, mark: str, label: str, answer: str, comment: str) -> Verdict:

@@ -91,24 +91,16 @@ StatusCallback = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReportSubject:
-    """A run and what is known about it.
+    """A run and what is known about it."""
 
-    Parameters
-    ----------
-    system : simulated system.
-    run : run of the system.
-    facts : further words on what was simulated, such as the path.
-    audit : None without contacts or samples.
-    certificate : None where no random state could be found; then `without_certificate` says why.
-    """
-
-    system: System
-    run: Trajectory
-    facts: dict[str, str]
+    system: System  #: simulated system
+    run: Trajectory  #: run of the system
+    facts: dict[str, str]  #: further words on what was simulated, such as the path
     command: str
     checked: CheckReport
     derivation: Derivation
-    audit: Audit | None
+    audit: Audit | None  #: None without contacts or samples
+    #: None where no random state could be found; then `without_certificate` says why
     certificate: Certificate | None
     without_certificate: str
 
@@ -1079,18 +1071,11 @@ NOTHING = "The run has no motion to draw."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pictures:
-    """Pictures of a report: the animation in its frame, and figures by name.
+    """Pictures of a report: the animation in its frame, and figures by name."""
 
-    Parameters
-    ----------
-    animation : animation in its frame.
-    figures : figures by name.
-    first : names of those that are not folded.
-    """
-
-    animation: Html
-    figures: dict[str, Html]
-    first: tuple[str, ...] = ()
+    animation: Html  #: animation in its frame
+    figures: dict[str, Html]  #: figures by name
+    first: tuple[str, ...] = ()  #: names of those that are not folded
 
     def of(self, name: str) -> Html:
         """A figure, or nothing where there is none."""

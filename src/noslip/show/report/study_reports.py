@@ -76,22 +76,13 @@ INDEX_DIGITS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepSubject:
-    """A sweep and what is read of it.
+    """A sweep and what is read of it."""
 
-    Parameters
-    ----------
-    reader : reader of its store.
-    points : points that are read, all or an even selection of them.
-    inputs : name → values there.
-    measures : values at the points of measures that are one number a point.
-    endings : codes there.
-    """
-
-    reader: StoreReader
-    points: np.ndarray
-    inputs: dict[str, np.ndarray]
-    measures: dict[str, np.ndarray]
-    endings: np.ndarray
+    reader: StoreReader  #: reader of its store
+    points: np.ndarray  #: points that are read, all or an even selection of them
+    inputs: dict[str, np.ndarray]  #: name → values there
+    measures: dict[str, np.ndarray]  #: values at the points of measures that are one number a point
+    endings: np.ndarray  #: codes there
 
     @property
     def is_whole(self) -> bool:

@@ -383,60 +383,46 @@ Again: TypeAlias = "Callable[[int, dict[str, str], tuple[str, ...]], Batch]"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """Many simulated motions, each reduced to what was asked for. Made by :func:`simulate_batch`.
+    """Many simulated motions, each reduced to what was asked for, by :func:`simulate_batch`."""
 
-    Parameters
-    ----------
-    model : the mechanism that moved.
-    count : trajectories, n; also ``len(batch)``.
-    varied : values that differed between them, (n,) each, by name (``"parameter.m"``,
-        ``"start.disk.tilt"``, ``"input.torque1"``, ``"definition.gain"``).
-    units, varied_units : units of the columns, and of the varied values, by name.
-    final : column → (n,) values where each trajectory ended.
-    minimum, maximum : column → (n,) over the samples, if they were asked for.
-    samples : column → (n, ns) values at `sample_times`, if they were asked for; nan after the end
-        of a trajectory.
-    sample_times : (ns,) s.
-    event_times : event → (n, m) times at which its value crossed zero, the first m; nan beyond.
-    event_counts : event → (n,) how often it did.
-    endings : (n,) how each ended, as `Ending`; ``np.unique`` counts them.
-    ended_by : (n,) the event or the cause that ended each, or "".
-    t : (n,) when each ended, s.
-    steps, rejections, nfev : (n,) what each took.
-    changed_speeds : (n,) whether it went on in other independent speeds, as :func:`simulate` does.
-    notes : remarks on what is not known, such as crossings of events that may have been missed;
-        contacts that would lift off are searched for when first read, in the first thousand
-        trajectories.
-    lift_search : search for contacts that would lift off, by running the batch again; pickling
-        drops it.
-    contact_search : search for second contacts on curved ground, see `second_contacts`; pickling
-        drops it, since systems are not pickled.
-    """
-
-    model: Model
-    count: int
+    model: Model  #: the mechanism that moved
+    count: int  #: trajectories, n; also ``len(batch)``
+    #: values that differed between them, (n,) each, by name (``"parameter.m"``,
+    #: ``"start.disk.tilt"``, ``"input.torque1"``, ``"definition.gain"``)
     varied: Mapping[str, Array]
+    #: units, varied_units: units of the columns, and of the varied values, by name
     units: Mapping[str, str]
     varied_units: Mapping[str, str]
-    final: Mapping[str, Array]
+    final: Mapping[str, Array]  #: column → (n,) values where each trajectory ended
+    #: minimum, maximum: column → (n,) over the samples, if they were asked for
     minimum: Mapping[str, Array]
     maximum: Mapping[str, Array]
+    #: column → (n, ns) values at `sample_times`, if they were asked for; nan after the end of a
+    #: trajectory
     samples: Mapping[str, Array]
-    sample_times: Array
+    sample_times: Array  #: (ns,) s
+    #: event → (n, m) times at which its value crossed zero, the first m; nan beyond
     event_times: Mapping[str, Array]
-    event_counts: Mapping[str, NDArray[np.int64]]
-    endings: NDArray[np.object_]
-    ended_by: NDArray[np.str_]
-    t: Array
+    event_counts: Mapping[str, NDArray[np.int64]]  #: event → (n,) how often it did
+    endings: NDArray[np.object_]  #: (n,) how each ended, as `Ending`; ``np.unique`` counts them
+    ended_by: NDArray[np.str_]  #: (n,) the event or the cause that ended each, or ""
+    t: Array  #: (n,) when each ended, s
+    #: steps, rejections, nfev: (n,) what each took
     steps: NDArray[np.int64]
     rejections: NDArray[np.int64]
     nfev: NDArray[np.int64]
+    #: (n,) whether it went on in other independent speeds, as :func:`simulate` does
     changed_speeds: NDArray[np.bool_]
     method: str
     rtol: float
     atol: float
+    #: remarks on what is not known, such as crossings of events that may have been missed; contacts
+    #: that would lift off are searched for when first read, in the first thousand trajectories
     notes: LazyField[tuple[str, ...]] = LazyField()
+    #: search for contacts that would lift off, by running the batch again; pickling drops it
     lift_search: LiftSearch | None = field(default=None, repr=False)
+    #: search for second contacts on curved ground, see `second_contacts`; pickling drops it, since
+    #: systems are not pickled
     contact_search: ContactSearch | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -728,19 +714,13 @@ class _LiftNotes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContactSearch:
-    """Search for second contacts of a trajectory, at its samples and where it ended.
+    """Search for second contacts of a trajectory, at its samples and where it ended."""
 
-    Parameters
-    ----------
-    system : system that was run.
-    times, coordinates : (n, k) s and (n, k, nq), nan beyond the end of a trajectory.
-    parameters : (n, np), or one row for all.
-    """
-
-    system: System
+    system: System  #: system that was run
+    #: times, coordinates: (n, k) s and (n, k, nq), nan beyond the end of a trajectory
     times: Array
     coordinates: Array
-    parameters: Array
+    parameters: Array  #: (n, np), or one row for all
 
     def __call__(self, trajectory: int) -> str:
         """Message about a second contact, or ""."""

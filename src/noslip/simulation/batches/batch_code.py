@@ -78,23 +78,17 @@ UNSETTLED = -1  # code of a trajectory that no worker has taken yet
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TableSets:
-    """Base inputs that are piecewise cubic in time, in sets; a trajectory uses one of them.
+    """Base inputs that are piecewise cubic in time, in sets; a trajectory uses one of them."""
 
-    Parameters
-    ----------
-    targets : (k,) base inputs that the tables of each set drive, in order.
-    sets : (n,) which set each trajectory uses, or empty: all use the first.
-    first_segments, end_segments : (number of sets × k,) where each table's segments begin and end.
-    starts, coefficients : (m,) and (m, 4) of all segments.
-    knot_offsets, knots : (number of sets + 1,) and the times on which steps end, sorted in each.
-    """
-
-    targets: np.ndarray
-    sets: np.ndarray
+    targets: np.ndarray  #: (k,) base inputs that the tables of each set drive, in order
+    sets: np.ndarray  #: (n,) which set each trajectory uses, or empty: all use the first
+    #: first_segments, end_segments: (number of sets × k,) where each table's segments begin and end
     first_segments: np.ndarray
     end_segments: np.ndarray
+    #: starts, coefficients: (m,) and (m, 4) of all segments
     starts: np.ndarray
     coefficients: np.ndarray
+    #: knot_offsets, knots: (number of sets + 1,) and the times on which steps end, sorted in each
     knot_offsets: np.ndarray
     knots: np.ndarray
 
@@ -105,98 +99,83 @@ class LanePlan:
 
     Parameters
     ----------
-    lanes : lanes of the functions; 1 for scalar code.
-    functions : addresses by the names in ``loop``; what is missing is not there. On a device, any
-        number but 0.
     num_states, num_generator_states, num_inputs, num_health, num_columns : nx, nz and so on.
-    method : ``rules.DOP853`` or ``rules.RK4``.
-    queue : trajectories to do.
-    parameters, base_inputs : (n, …), or (1, …) if all share them.
-    tables : tables of the base inputs.
-    end_time : s.
-    update_times, sample_times : s, sorted.
-    directions : directions of each event: −1 falling, +1 rising, 0 both; NaN for angles that events
-        follow, which come last.
-    num_endings : number of events that end a run, the first ones.
-    health_floors : health floors of the health values.
-    relative_tolerance, absolute_tolerance : the absolute one (ny,).
-    max_step, max_steps : bounds, of the steps of one trajectory.
-    projection_tolerance : residual that is left alone.
-    num_noise, seed, first_run : channels of random numbers of the update, their seed, and the
-        number of the first trajectory.
-    apart : state whose error is measured by itself, with the tolerance of the first; −1: none.
-    is_period : whether trajectories are periods that follow each other, see `periods`.
     """
 
-    lanes: int
+    lanes: int  #: lanes of the functions; 1 for scalar code
+    #: addresses by the names in ``loop``; what is missing is not there. On a device, any number but
+    #: 0.
     functions: Mapping[str, int]
     num_states: int
     num_generator_states: int
     num_inputs: int
     num_columns: int
-    method: int
-    queue: np.ndarray
+    method: int  #: ``rules.DOP853`` or ``rules.RK4``
+    queue: np.ndarray  #: trajectories to do
+    #: parameters, base_inputs: (n, …), or (1, …) if all share them
     parameters: np.ndarray
     base_inputs: np.ndarray
-    tables: TableSets
-    end_time: float
+    tables: TableSets  #: tables of the base inputs
+    end_time: float  #: s
+    #: update_times, sample_times: s, sorted
     update_times: np.ndarray
     sample_times: np.ndarray
+    #: directions of each event: −1 falling, +1 rising, 0 both; NaN for angles that events follow,
+    #: which come last
     directions: np.ndarray
-    num_endings: int
-    health_floors: np.ndarray
+    num_endings: int  #: number of events that end a run, the first ones
+    health_floors: np.ndarray  #: health floors of the health values
+    #: relative_tolerance, absolute_tolerance: the absolute one (ny,)
     relative_tolerance: float
     absolute_tolerance: np.ndarray
+    #: max_step, max_steps: bounds, of the steps of one trajectory
     max_step: float
     max_steps: int
-    projection_tolerance: float
+    projection_tolerance: float  #: residual that is left alone
+    #: num_noise, seed, first_run: channels of random numbers of the update, their seed, and the
+    #: number of the first trajectory
     num_noise: int = 0
     seed: int = 0
     first_run: int = 0
+    #: state whose error is measured by itself, with the tolerance of the first; −1: none
     apart: int = -1
+    #: whether trajectories are periods that follow each other, see `periods`
     is_period: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LaneResults:
-    """Start states and results of n trajectories, a row for each.
+    """Start states and results of n trajectories, a row for each."""
 
-    Parameters
-    ----------
-    codes, which : reason why each ended, one of the endings in ``simulation.rules`` or UNSETTLED,
-        and number of the event or singularity measure.
-    times, states, steps_left : start of each, and the size of its first step; then its end, and the
-        step size to go on with.
-    num_steps, num_rejections, num_evaluations, num_filled : numbers of steps, rejections,
-        evaluations and samples of each.
-    final : (n, nc) columns where each ended.
-    minimum, maximum : (n, nc) of the samples, or empty.
-    samples : (n, ns, nc), or empty.
-    event_counts, event_times : (n, ne) and (n, ne, m): how often each event occurred and the first
-        m times, nan beyond.
-    fault_counts, fault_times : (n, ne, 2) how often crossings of an event were not excluded and its
-        value not defined, and when first.
-    angles : (n, na) those that events follow, at the last check.
-    """
-
+    #: codes, which: reason why each ended, one of the endings in ``simulation.rules`` or UNSETTLED,
+    #: and number of the event or singularity measure
     codes: np.ndarray
     which: np.ndarray
+    #: times, states, steps_left: start of each, and the size of its first step; then its end, and
+    #: the step size to go on with
     times: np.ndarray
     steps_left: np.ndarray
+    #: num_steps, num_rejections, num_evaluations, num_filled: numbers of steps, rejections,
+    #: evaluations and samples of each
     num_steps: np.ndarray
     num_rejections: np.ndarray
     num_evaluations: np.ndarray
     num_filled: np.ndarray
     states: np.ndarray
-    final: np.ndarray
+    final: np.ndarray  #: (n, nc) columns where each ended
+    #: minimum, maximum: (n, nc) of the samples, or empty
     minimum: np.ndarray
     maximum: np.ndarray
-    samples: np.ndarray
+    samples: np.ndarray  #: (n, ns, nc), or empty
+    #: event_counts, event_times: (n, ne) and (n, ne, m): how often each event occurred and the
+    #: first m times, nan beyond
     event_counts: np.ndarray
     event_times: np.ndarray
+    #: fault_counts, fault_times: (n, ne, 2) how often crossings of an event were not excluded and
+    #: its value not defined, and when first
     fault_counts: np.ndarray
     fault_times: np.ndarray
-    angles: np.ndarray
+    angles: np.ndarray  #: (n, na) those that events follow, at the last check
 
 
 def empty_results(
@@ -456,19 +435,12 @@ _ROWS = ("parameters", "base", "table_sets")
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class DeviceCode:
-    """Functions of a batch as one kernel.
+    """Functions of a batch as one kernel."""
 
-    Parameters
-    ----------
-    programs : programs by the names of the loop.
-    device : device that runs it.
-    is_single : whether states have single precision.
-    kept : container of tables of results that stay on the device, if they shall.
-    """
-
-    programs: Mapping[str, Program]
-    device: AbstractDevice
-    is_single: bool = False
+    programs: Mapping[str, Program]  #: programs by the names of the loop
+    device: AbstractDevice  #: device that runs it
+    is_single: bool = False  #: whether states have single precision
+    #: container of tables of results that stay on the device, if they shall
     kept: dict[str, DeviceMemory] | None = None
 
 
@@ -685,31 +657,20 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchCode:
-    """A request compiled for a system.
+    """A request compiled for a system."""
 
-    Parameters
-    ----------
-    system : system in whose independent speeds it is written.
-    programs : programs by the names in ``loop``.
-    units : units of the columns, by name.
-    parameters, base_inputs : rows, one or one for each trajectory.
-    tables : tables that drive base inputs.
-    generator : generator of the inputs, if a law gives them.
-    update_times : update times of that law.
-    inputs_program : inputs as a function of (t, y, base inputs, parameters), if there is one.
-    num_angles : angles that events follow; they are the last values of events and parameters.
-    """
-
-    system: System
-    programs: Mapping[str, Program]
-    units: Mapping[str, str]
+    system: System  #: system in whose independent speeds it is written
+    programs: Mapping[str, Program]  #: programs by the names in ``loop``
+    units: Mapping[str, str]  #: units of the columns, by name
+    #: parameters, base_inputs: rows, one or one for each trajectory
     parameters: np.ndarray
     base_inputs: np.ndarray
-    tables: TableSets
-    generator: InputGenerator | None
-    update_times: np.ndarray
+    tables: TableSets  #: tables that drive base inputs
+    generator: InputGenerator | None  #: generator of the inputs, if a law gives them
+    update_times: np.ndarray  #: update times of that law
+    #: inputs as a function of (t, y, base inputs, parameters), if there is one
     inputs_program: Program | None
-    num_angles: int
+    num_angles: int  #: angles that events follow; they are the last values of events and parameters
     _compiled: Callable[[], dict[str, Any]]
 
     @property

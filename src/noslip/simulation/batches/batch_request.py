@@ -173,55 +173,36 @@ SINGLE_PROJECTION = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchRequest:
-    """A checked request; arrays have one entry or row, or one for each trajectory.
+    """A checked request; arrays have one entry or row, or one for each trajectory."""
 
-    Parameters
-    ----------
-    run : times and method, the same for all; without times of samples where nothing is kept of
-        them.
-    count : trajectories.
-    starts : values at the start by name.
-    parameters : (1, np) or (count, np).
-    varied : values that differ, by what they are and their name, each (count,).
-    units : units of what differs.
-    constants : inputs that are numbers, by name.
-    tables : inputs that are tables, by name: one for all, or one for each trajectory.
-    traced : inputs that are expressions or CasADi functions, by name.
-    law : law that gives all inputs instead.
-    definitions : named expressions.
-    numbers : numbers by name that expressions may use.
-    columns, keep : columns, and values of them that are kept.
-    events : all events, name → expression, those that end a trajectory first.
-    terminal : names of those.
-    max_events : times of each event that are kept.
-    lanes, threads : width of the code, and number of workers that run it.
-    device : device that runs it instead, if one does.
-    is_single : whether states have single precision there.
-    stays_on_device : whether columns of results are left there.
-    """
-
+    #: times and method, the same for all; without times of samples where nothing is kept of them
     run: RunOptions
-    count: int
-    starts: dict[str, np.ndarray]
-    parameters: np.ndarray
+    count: int  #: trajectories
+    starts: dict[str, np.ndarray]  #: values at the start by name
+    parameters: np.ndarray  #: (1, np) or (count, np)
+    #: values that differ, by what they are and their name, each (count,)
     varied: dict[str, np.ndarray]
-    units: dict[str, str]
-    constants: dict[str, np.ndarray]
+    units: dict[str, str]  #: units of what differs
+    constants: dict[str, np.ndarray]  #: inputs that are numbers, by name
+    #: inputs that are tables, by name: one for all, or one for each trajectory
     tables: dict[str, tuple[Table, ...]]
+    #: inputs that are expressions or CasADi functions, by name
     traced: dict[str, str | ca.Function]
-    law: AbstractInputLaw | None
-    definitions: dict[str, str]
-    numbers: dict[str, np.ndarray]
+    law: AbstractInputLaw | None  #: law that gives all inputs instead
+    definitions: dict[str, str]  #: named expressions
+    numbers: dict[str, np.ndarray]  #: numbers by name that expressions may use
+    #: columns, keep: columns, and values of them that are kept
     columns: tuple[str, ...]
     keep: Sequence[str] = ("final",)
-    events: dict[str, str]
-    terminal: frozenset[str]
-    max_events: int = 16
+    events: dict[str, str]  #: all events, name → expression, those that end a trajectory first
+    terminal: frozenset[str]  #: names of those
+    max_events: int = 16  #: times of each event that are kept
+    #: lanes, threads: width of the code, and number of workers that run it
     lanes: int
     threads: int
-    device: AbstractDevice | None = None
-    is_single: bool = False
-    stays_on_device: bool = False
+    device: AbstractDevice | None = None  #: device that runs it instead, if one does
+    is_single: bool = False  #: whether states have single precision there
+    stays_on_device: bool = False  #: whether columns of results are left there
 
 
 def read_batch(system: System, options: Mapping[str, Any]) -> BatchRequest:
@@ -547,30 +528,18 @@ BLOCK, DEVICE_BLOCK = 4096, 2**16
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Variants:
-    """States, inputs and parameters of many variants. Made by :meth:`read`.
+    """States, inputs and parameters of many variants. Made by :meth:`read`."""
 
-    Parameters
-    ----------
-    system : system with rows that are independent at these parameters.
-    what : the work, for messages: ``linearizations``.
-    count : variants.
-    state : values by name, (1,) or (count,).
-    inputs : [u; w; ẇ], (1, nu) or (count, nu).
-    parameters : (1, np) or (count, np).
-    others : further numbers that were read, by kind and name.
-    varied : values that differ, (count,), by kind and name; with the unit.
-    device : device that evaluates, if one does.
-    """
-
-    system: System
-    what: str
-    count: int
-    state: dict[str, Array]
-    inputs: Array
-    parameters: Array
-    others: dict[str, dict[str, Array]]
+    system: System  #: system with rows that are independent at these parameters
+    what: str  #: the work, for messages: ``linearizations``
+    count: int  #: variants
+    state: dict[str, Array]  #: values by name, (1,) or (count,)
+    inputs: Array  #: [u; w; ẇ], (1, nu) or (count, nu)
+    parameters: Array  #: (1, np) or (count, np)
+    others: dict[str, dict[str, Array]]  #: further numbers that were read, by kind and name
+    #: values that differ, (count,), by kind and name; with the unit
     varied: dict[str, tuple[Array, str]]
-    device: AbstractDevice | None = None
+    device: AbstractDevice | None = None  #: device that evaluates, if one does
 
     @classmethod
     def read(
@@ -772,21 +741,14 @@ class Variants:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VariantResults:
-    """Results of many variants or motions; ``results[k]`` is what a single call gives for one.
-
-    Parameters
-    ----------
-    model : name of the mechanism.
-    count : variants.
-    variants : variants of the results.
-    """
+    """Results of many variants or motions; ``results[k]`` is what a single call gives for one."""
 
     #: What is counted.
     noun: ClassVar[str] = "variants"
 
-    model: str
-    count: int
-    variants: Variants = field(repr=False)
+    model: str  #: name of the mechanism
+    count: int  #: variants
+    variants: Variants = field(repr=False)  #: variants of the results
 
     def __len__(self) -> int:
         return self.count

@@ -76,18 +76,12 @@ APART = 1e-9
 
 
 class TracedStart(NamedTuple):
-    """Programs of (t, x, u, [p; given]) that complete a start; x is a state with its coordinates.
+    """Programs of (t, x, u, [p; given]) that complete a start; x: a state with its coordinates."""
 
-    Parameters
-    ----------
-    orient : state with the orientations of the named angles; None if none are given.
-    close : states after a step of Newton's method, one way or another.
-    speeds : independent speeds, likewise.
-    """
-
+    #: state with the orientations of the named angles; None if none are given
     orient: Program | None
-    close: tuple[Program, ...]
-    speeds: tuple[Program, ...]
+    close: tuple[Program, ...]  #: states after a step of Newton's method, one way or another
+    speeds: tuple[Program, ...]  #: independent speeds, likewise
 
     @staticmethod
     def states(system: System, given: Mapping[str, Array], count: int, values: Array) -> Array:
@@ -312,15 +306,10 @@ _NO_TABLES = TableSets(
 
 
 class PeriodColumns(NamedTuple):
-    """What is looked at after a period.
+    """What is looked at after a period."""
 
-    Parameters
-    ----------
-    texts : name for messages → expression, as of outputs.
-    variables : numbers that each motion has of its own, and the expressions know.
-    """
-
-    texts: Mapping[str, str]
+    texts: Mapping[str, str]  #: name for messages → expression, as of outputs
+    #: numbers that each motion has of its own, and the expressions know
     variables: tuple[str, ...] = ()
 
     def program(self, system: System) -> Program:
@@ -558,15 +547,10 @@ class _Lanes:
 
 @dataclass(frozen=True, slots=True)
 class ThreadPeriod:
-    """Code of a period in a basis for a thread of a GPU.
+    """Code of a period in a basis for a thread of a GPU."""
 
-    Parameters
-    ----------
-    shape : shape of the loop.
-    is_basis : mask of the singularity measures that are those of the independent speeds.
-    """
-
-    shape: Shape
+    shape: Shape  #: shape of the loop
+    #: mask of the singularity measures that are those of the independent speeds
     is_basis: tuple[bool, ...]
 
     @classmethod

@@ -69,20 +69,12 @@ MOST_BASES, MOST_DEPTHS = 8, 24
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PortableRun:
-    """A run as a module.
+    """A run as a module."""
 
-    Parameters
-    ----------
-    system : system in whose independent speeds it runs.
-    module : bytes.
-    image : bytes of memory from ``plan["begin"]`` on.
-    plan : layout of the memory.
-    """
-
-    system: System
-    module: bytes
-    image: bytes
-    plan: dict[str, Any]
+    system: System  #: system in whose independent speeds it runs
+    module: bytes  #: bytes
+    image: bytes  #: bytes of memory from ``plan["begin"]`` on
+    plan: dict[str, Any]  #: layout of the memory
 
     @classmethod
     def of(
@@ -216,23 +208,15 @@ class PortableRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Variant:
-    """The run in the speeds of one system.
+    """The run in the speeds of one system."""
 
-    Parameters
-    ----------
-    system : system with its independent speeds.
-    plan : plan of the loop.
-    programs, beside : programs of the loop, and further ones.
-    units : units of the columns, by name.
-    drawn : numbers of each further column, by name.
-    """
-
-    system: System
-    plan: LanePlan
+    system: System  #: system with its independent speeds
+    plan: LanePlan  #: plan of the loop
+    #: programs, beside: programs of the loop, and further ones
     programs: Mapping[str, Program]
     beside: Mapping[str, Program]
-    units: Mapping[str, str]
-    drawn: Mapping[str, int]
+    units: Mapping[str, str]  #: units of the columns, by name
+    drawn: Mapping[str, int]  #: numbers of each further column, by name
 
     @classmethod
     def of(

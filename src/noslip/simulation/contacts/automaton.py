@@ -55,19 +55,13 @@ class State(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """What an event made of a motion.
+    """What an event made of a motion."""
 
-    Parameters
-    ----------
-    states, v : contact states and tree speeds from here on.
-    loss : energy that an impact took, J.
-    snapped : energy that went with slips below what is resolved, J.
-    """
-
+    #: states, v: contact states and tree speeds from here on
     states: tuple[str, ...]
     v: Array
-    loss: float = 0.0
-    snapped: float = 0.0
+    loss: float = 0.0  #: energy that an impact took, J
+    snapped: float = 0.0  #: energy that went with slips below what is resolved, J
 
 
 class Stuck(Exception):

@@ -33,24 +33,16 @@ SWEEPS, SETTLED, DIVERGED = 20_000, 1e-13, 1e9
 
 
 class ClosedContact(NamedTuple):
-    """A closed contact in a decision.
+    """A closed contact in a decision."""
 
-    Parameters
-    ----------
-    friction : μ while it slides.
-    ways : directions along the ground that it may hold, 0 and 1.
-    d : (2,) direction of slip; None where it does not slip.
-    axle, sign, way : fields of `Contact`.
-    static : μ of what holds; that of sliding by default.
-    """
-
-    friction: float
-    ways: tuple[int, ...]
-    d: Array | None
+    friction: float  #: μ while it slides
+    ways: tuple[int, ...]  #: directions along the ground that it may hold, 0 and 1
+    d: Array | None  #: (2,) direction of slip; None where it does not slip
+    #: axle, sign, way: fields of `Contact`
     axle: int = -1
     sign: float = 1.0
     way: int = 1
-    static: float | None = None
+    static: float | None = None  #: μ of what holds; that of sliding by default
 
     @property
     def holds(self) -> float:

@@ -81,24 +81,18 @@ CODES = {OFF: 0.0, SLIDES: 1.0, ROLLS: 2.0}
 
 
 class ContactPart(NamedTuple):
-    """Samples of segments that follow each other in one set of contact states.
-
-    Parameters
-    ----------
-    values : (n, np) parameters of the run with its own numbers, at each sample.
-    work : (n,) J, done until the segment of each began.
-    """
+    """Samples of segments that follow each other in one set of contact states."""
 
     system: System
     plan: InputPlan
     states: tuple[str, ...]
     kit: Kit
-    values: Array
+    values: Array  #: (n, np) parameters of the run with its own numbers, at each sample
     t: Array
     y: Array
     inputs: Array
     crossings: Array
-    work: Array
+    work: Array  #: (n,) J, done until the segment of each began
 
     @property
     def x(self) -> Array:
@@ -107,19 +101,13 @@ class ContactPart(NamedTuple):
 
 
 class _SegmentCode(NamedTuple):
-    """What segments in the same contact states and speeds share.
-
-    Parameters
-    ----------
-    labels : contact and meaning of each guard, in the order of `watched`.
-    absolute : tolerances.
-    """
+    """What segments in the same contact states and speeds share."""
 
     kit: Kit
     watched: EventCode
-    labels: list[tuple[int, str]]
+    labels: list[tuple[int, str]]  #: contact and meaning of each guard, in the order of `watched`
     loop: NativeLoop
-    absolute: Array
+    absolute: Array  #: tolerances
 
 
 def run_coulomb(

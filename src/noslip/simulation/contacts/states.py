@@ -202,23 +202,17 @@ def scales(law: ContactFriction, read: Any) -> tuple[ca.SX, ca.SX]:
 
 
 class Contact(NamedTuple):
-    """What a run knows of a contact that may slide or lift.
+    """What a run knows of a contact that may slide or lift."""
 
-    Parameters
-    ----------
-    name : name of the contact.
-    ways : directions along the ground in which it holds where it rolls, 0 and 1 of `WAYS`.
-    lifts : whether it has a normal row; a wheel under a planar joint has none.
-    axle, sign : contacts with the same number share their force along `way` as friction allows,
-        each along its own direction or against it; −1: none.
-    way : way of `WAYS`, along which the contacts of an axle cannot move against each other.
-    """
-
-    name: str
+    name: str  #: name of the contact
+    #: directions along the ground in which it holds where it rolls, 0 and 1 of `WAYS`
     ways: tuple[int, ...]
-    lifts: bool
+    lifts: bool  #: whether it has a normal row; a wheel under a planar joint has none
+    #: axle, sign: contacts with the same number share their force along `way` as friction allows,
+    #: each along its own direction or against it; −1: none
     axle: int = -1
     sign: float = 1.0
+    #: way of `WAYS`, along which the contacts of an axle cannot move against each other
     way: int = 1
 
     @property
@@ -228,16 +222,12 @@ class Contact(NamedTuple):
 
 
 class Kit(NamedTuple):
-    """Native functions of a mechanism in one set of contact states.
+    """Native functions of a mechanism in one set of contact states."""
 
-    Parameters
-    ----------
-    guards : (contact, what) → traced value that falls through zero where that state ends; a contact
-        below zero stands for an axle, −2 − its number, or for all, −1.
-    columns : slip along both ways, load, and force along both ways of each contact.
-    """
-
+    #: (contact, what) → traced value that falls through zero where that state ends; a contact below
+    #: zero stands for an axle, −2 − its number, or for all, −1
     guards: dict[tuple[int, str], ca.SX]
+    #: slip along both ways, load, and force along both ways of each contact
     columns: NativeFunction
 
 
@@ -246,28 +236,24 @@ class ContactNumbers(NamedTuple):
 
     w = G x + w0 are normal, longitudinal and lateral accelerations of the contacts under forces x
     on them; of a wheel under a planar joint the first is its load less that of equilibrium.
-
-    Parameters
-    ----------
-    M, h : mass matrix and forces on the tree speeds.
-    J, gamma, speeds : (3c, nv) rows of the contacts, their rates at v̇ = 0, and their values.
-    A, b : other rows, A v̇ = b.
-    gaps : (c,) m.
-    loads, slopes : (c,) and (c, 3c) loads of wheels under planar joints, N₀ + Λ x.
-    carried : (nv, c) forces on the tree speeds for each load of one, of rolling resistance and
-        pivoting friction; impulses have none.
     """
 
+    #: M, h: mass matrix and forces on the tree speeds
     M: Array
     h: Array
+    #: J, gamma, speeds: (3c, nv) rows of the contacts, their rates at v̇ = 0, and their values
     J: Array
     gamma: Array
     speeds: Array
+    #: A, b: other rows, A v̇ = b
     A: Array
     b: Array
-    gaps: Array
+    gaps: Array  #: (c,) m
+    #: loads, slopes: (c,) and (c, 3c) loads of wheels under planar joints, N₀ + Λ x
     loads: Array
     slopes: Array
+    #: (nv, c) forces on the tree speeds for each load of one, of rolling resistance and pivoting
+    #: friction; impulses have none
     carried: Array
 
     def pushes(self, rows: list[int]) -> Array:

@@ -31,69 +31,53 @@ from noslip.simulation.loop.rules import END_ROW, NUM_NODES, NUM_ROWS, PROJECTED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Sizes and options for which a loop is printed.
+    """Sizes and options for which a loop is printed."""
 
-    Parameters
-    ----------
-    target : lanes, and where arrays lie.
-    method : ``rules.DOP853`` or ``rules.RK4``.
-    nx, nz : states of the mechanism, and of the law that gives the inputs.
-    num_health : values that must stay away from zero.
-    num_inputs : num inputs of the mechanism.
-    num_base, num_tables : numbers that the law of a batch is given, and how many of them tables
-        drive.
-    is_batch : whether there are many trajectories, each with parameters of its own, and columns of
-        them are kept; else there is one, whose functions take parameters from where they are
-        given, and states and inputs are kept.
-    num_parameters : num parameters of all functions of a batch, rounded up by `rounded`.
-    varying : varying of a GPU's thread, the parameters that differ from trajectory to trajectory;
-        the others follow the record.
-    num_events, num_endings, num_angles : values whose crossings are found, the first of them
-        that end a run, the last of them that are angles which go on.
-    num_columns : values kept of samples of a batch, rounded up by `rounded`.
-    keeps : keeps of the columns: ``"minimum"``, ``"maximum"``, ``"samples"``.
-    num_noise : channels of random numbers that an update is given, two behind the base inputs for
-        each.
-    has_generator, has_update, has_projection, has_enclosures : flags of the functions that exist.
-    has_knots : whether steps must end on given times.
-    has_samples : whether states within steps are asked for.
-    is_multistep : whether samples are taken from several steps, see `loop.py`.
-    records_steps : whether the end of every step is kept.
-    is_period : whether trajectories are periods of fixed steps that follow each other: all share
-        parameters, steps end within their floors and correct the constraints once.
-    floors, step : bounds of the singularity measures, and step in s, of a GPU's thread in periods.
-    apart : state whose error is measured by itself, beside that of all others; −1: none.
-    """
-
-    target: Target = Target()
-    method: int = rules.DOP853
+    target: Target = Target()  #: lanes, and where arrays lie
+    method: int = rules.DOP853  #: ``rules.DOP853`` or ``rules.RK4``
+    #: nx, nz: states of the mechanism, and of the law that gives the inputs
     nx: int
     nz: int = 0
-    num_health: int = 0
-    num_inputs: int = 0
+    num_health: int = 0  #: values that must stay away from zero
+    num_inputs: int = 0  #: num inputs of the mechanism
+    #: num_base, num_tables: numbers that the law of a batch is given, and how many of them tables
+    #: drive
     num_base: int = 0
     num_tables: int = 0
+    #: whether there are many trajectories, each with parameters of its own, and columns of them are
+    #: kept; else there is one, whose functions take parameters from where they are given, and
+    #: states and inputs are kept
     is_batch: bool = False
-    num_parameters: int = 0
+    num_parameters: int = 0  #: num parameters of all functions of a batch, rounded up by `rounded`
+    #: varying of a GPU's thread, the parameters that differ from trajectory to trajectory; the
+    #: others follow the record
     varying: tuple[int, ...] = ()
+    #: num_events, num_endings, num_angles: values whose crossings are found, the first of them that
+    #: end a run, the last of them that are angles which go on
     num_events: int = 0
     num_endings: int = 0
     num_angles: int = 0
-    num_columns: int = 0
+    num_columns: int = 0  #: values kept of samples of a batch, rounded up by `rounded`
+    #: keeps of the columns: ``"minimum"``, ``"maximum"``, ``"samples"``
     keeps: tuple[str, ...] = ()
+    #: channels of random numbers that an update is given, two behind the base inputs for each
     num_noise: int = 0
+    #: has_generator, has_update, has_projection, has_enclosures: flags of the functions that exist
     has_generator: bool = False
     has_update: bool = False
     has_projection: bool = False
     has_enclosures: bool = False
-    has_knots: bool = False
-    has_samples: bool = False
-    is_multistep: bool = False
-    records_steps: bool = False
+    has_knots: bool = False  #: whether steps must end on given times
+    has_samples: bool = False  #: whether states within steps are asked for
+    is_multistep: bool = False  #: whether samples are taken from several steps, see `loop.py`
+    records_steps: bool = False  #: whether the end of every step is kept
+    #: whether trajectories are periods of fixed steps that follow each other: all share parameters,
+    #: steps end within their floors and correct the constraints once
     is_period: bool = False
+    #: floors, step: bounds of the singularity measures, and step in s, of a GPU's thread in periods
     floors: tuple[float, ...] = ()
     step: float = 0.0
-    apart: int = -1
+    apart: int = -1  #: state whose error is measured by itself, beside that of all others; −1: none
 
     @property
     def ny(self) -> int:

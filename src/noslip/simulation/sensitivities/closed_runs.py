@@ -84,21 +84,14 @@ class Code(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SegmentSettings:
-    """Settings of a run in pieces.
+    """Settings of a run in pieces."""
 
-    Parameters
-    ----------
-    run : times and method.
-    absolute : absolute tolerance for each state.
-    base, tables : base inputs of the code, and the tables that drive some of them.
-    numbers : numbers of the closed loop.
-    """
-
-    run: RunOptions
-    absolute: Array
+    run: RunOptions  #: times and method
+    absolute: Array  #: absolute tolerance for each state
+    #: base, tables: base inputs of the code, and the tables that drive some of them
     base: Array
     tables: tuple[InputTable, ...]
-    numbers: LoopValues
+    numbers: LoopValues  #: numbers of the closed loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,20 +106,12 @@ class Jump:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Piece:
-    """A piece of a run: the jumps before it, its code and its result.
+    """A piece of a run: the jumps before it, its code and its result."""
 
-    Parameters
-    ----------
-    jumps : jumps before it, in their order.
-    code : code that it ran in.
-    result : result of the native loop.
-    num_good : samples that count; one where the speeds fail is taken again in the next piece.
-    """
-
-    jumps: tuple[Jump, ...]
-    code: Code
-    result: NativeResult
-    num_good: int
+    jumps: tuple[Jump, ...]  #: jumps before it, in their order
+    code: Code  #: code that it ran in
+    result: NativeResult  #: result of the native loop
+    num_good: int  #: samples that count; one where the speeds fail is taken again in the next piece
 
 
 Run = Callable[[NativeRun], NativeResult]
@@ -395,16 +380,10 @@ def _of_state(program: Program) -> list[bool]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SensitivityRequest:
-    """A checked request for a differentiated simulation.
+    """A checked request for a differentiated simulation."""
 
-    Parameters
-    ----------
-    run : the simulation; its definitions are named expressions and numbers.
-    variables : quantities that derivatives are taken by.
-    """
-
-    run: RunOptions
-    variables: tuple[Variable, ...]
+    run: RunOptions  #: the simulation; its definitions are named expressions and numbers
+    variables: tuple[Variable, ...]  #: quantities that derivatives are taken by
 
     def settings(
         self,
@@ -449,19 +428,14 @@ BLOCK = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AbstractDerivatives(VariantResults):
-    """What results of many differentiated motions have in common.
-
-    Parameters
-    ----------
-    success : (n,) whether each came to its end; the numbers of others are nan.
-    messages : motion → why it did not.
-    steps, nfev : (n,) of the simulations.
-    """
+    """What results of many differentiated motions have in common."""
 
     noun = "motions"
 
+    #: (n,) whether each came to its end; the numbers of others are nan
     success: NDArray[np.bool_] = field(repr=False)
-    messages: dict[int, str] = field(repr=False)
+    messages: dict[int, str] = field(repr=False)  #: motion → why it did not
+    #: steps, nfev: (n,) of the simulations
     steps: NDArray[np.int64] = field(repr=False)
     nfev: NDArray[np.int64] = field(repr=False)
 

@@ -88,27 +88,18 @@ Inputs: TypeAlias = Mapping[str, InputSpec] | AbstractInputLaw | None
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClosedLoop:
-    """(1) in the symbols of a system. Made by :func:`close_loop`.
+    """(1) in the symbols of a system. Made by :func:`close_loop`."""
 
-    Parameters
-    ----------
-    system : system in whose independent speeds it is written.
-    y, base, p : symbols of states, base inputs and parameters.
-    rates : F.
-    inputs : [u; w; ẇ] as expressions of t, y, b and p.
-    generator : generator of the inputs, if a law makes them.
-    numbers : names of the numbers among the definitions.
-    definitions : named expressions that others may use, besides the names of the model.
-    """
-
-    system: System
+    system: System  #: system in whose independent speeds it is written
+    #: y, base, p: symbols of states, base inputs and parameters
     y: ca.SX
     base: ca.SX
     p: ca.SX
-    rates: ca.SX
-    inputs: ca.SX
-    generator: InputGenerator | None
-    numbers: tuple[str, ...]
+    rates: ca.SX  #: F
+    inputs: ca.SX  #: [u; w; ẇ] as expressions of t, y, b and p
+    generator: InputGenerator | None  #: generator of the inputs, if a law makes them
+    numbers: tuple[str, ...]  #: names of the numbers among the definitions
+    #: named expressions that others may use, besides the names of the model
     definitions: Mapping[str, str | ca.SX] = field(repr=False)
 
     @property
@@ -289,20 +280,12 @@ def after_update(loop: ClosedLoop) -> ca.SX:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoopValues:
-    """Values of a closed loop: base inputs, tables, parameters and knots.
+    """Values of a closed loop: base inputs, tables, parameters and knots."""
 
-    Parameters
-    ----------
-    base : base inputs; those that a table drives are zero.
-    tables : tables that drive base inputs.
-    p : parameters, numbers and those of the law.
-    knots : times at which inputs or their derivatives may jump.
-    """
-
-    base: Array
-    tables: tuple[InputTable, ...]
-    p: Array
-    knots: Array
+    base: Array  #: base inputs; those that a table drives are zero
+    tables: tuple[InputTable, ...]  #: tables that drive base inputs
+    p: Array  #: parameters, numbers and those of the law
+    knots: Array  #: times at which inputs or their derivatives may jump
 
     def base_at(self, t: float) -> Array:
         """Base inputs at a time; at a jump those that hold from it on."""
@@ -411,24 +394,14 @@ _NUDGE = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Variable:
-    """One name that derivatives are taken by.
+    """One name that derivatives are taken by."""
 
-    Parameters
-    ----------
-    name : name as it was asked for.
-    kind : parameter, number, start, input or table.
-    place : among the parameters of the closed loop, or among the base inputs.
-    values : (n,) what it is; of a table all its values, else one.
-    unit : unit of it.
-    table : table as it was given.
-    """
-
-    name: str
-    kind: str
-    place: int
-    values: Array
-    unit: str
-    table: Table | None = None
+    name: str  #: name as it was asked for
+    kind: str  #: parameter, number, start, input or table
+    place: int  #: among the parameters of the closed loop, or among the base inputs
+    values: Array  #: (n,) what it is; of a table all its values, else one
+    unit: str  #: unit of it
+    table: Table | None = None  #: table as it was given
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -674,20 +647,14 @@ class DerivativeValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Derivatives:
-    """Exact derivatives as native code. Made by :func:`derivatives`.
+    """Exact derivatives as native code. Made by :func:`derivatives`."""
 
-    Parameters
-    ----------
-    of : n differentiated quantities: rates of the states, or outputs.
-    states, inputs, parameters : quantities that derivatives are taken by.
-    function : native [values; derivatives that can differ from zero; singularity measures] of
-        (t, x, u, p).
-    """
-
-    of: tuple[Quantity, ...]
+    of: tuple[Quantity, ...]  #: n differentiated quantities: rates of the states, or outputs
+    #: states, inputs, parameters: quantities that derivatives are taken by
     states: tuple[Quantity, ...]
     inputs: tuple[Quantity, ...]
     parameters: tuple[Quantity, ...]
+    #: native [values; derivatives that can differ from zero; singularity measures] of (t, x, u, p)
     function: NativeFunction = field(repr=False)
     _places: tuple[Array, ...] = field(repr=False)  # of the nonzeros in each matrix, by rows
     _system: System = field(repr=False)

@@ -37,20 +37,15 @@ from noslip.simulation.starts.completion import Start
 
 
 class FlowEnds(NamedTuple):
-    """Both ends of a run, in the system's own independent speeds.
+    """Both ends of a run, in the system's own independent speeds."""
 
-    Parameters
-    ----------
-    first, last : (nx,) [q; η; …].
-    first_rates, last_rates : (nx,) their rates.
-    tangents : (nx, k) derivatives of the last state: along X₀, then by each name.
-    """
-
+    #: first, last: (nx,) [q; η; …]
     first: Array
     last: Array
+    #: first_rates, last_rates: (nx,) their rates
     first_rates: Array
     last_rates: Array
-    tangents: Array
+    tangents: Array  #: (nx, k) derivatives of the last state: along X₀, then by each name
 
 
 def flow_map(

@@ -246,24 +246,19 @@ class Sensitivities:
     """Derivatives of a simulated motion. Made by :func:`simulate_sensitivities`.
 
     ``sensitivities["platform.x", "m"]`` is ∂(platform.x)/∂m at the samples, (n,).
-
-    Parameters
-    ----------
-    run : the motion itself, with n samples.
-    names, units : names and units of the k quantities that derivatives are taken by; a table has
-        one for each value.
-    coordinates, speeds : (n, nq, k) and (n, nv, k) derivatives of q and v.
-    outputs : name → (n,) values of the outputs that were asked for.
-    output_derivatives : name → (n, k).
     """
 
-    run: Trajectory
+    run: Trajectory  #: the motion itself, with n samples
+    #: names, units: names and units of the k quantities that derivatives are taken by; a table has
+    #: one for each value
     names: tuple[str, ...]
     units: tuple[str, ...]
+    #: coordinates, speeds: (n, nq, k) and (n, nv, k) derivatives of q and v
     coordinates: Array = field(repr=False)
     speeds: Array = field(repr=False)
+    #: name → (n,) values of the outputs that were asked for
     outputs: dict[str, Array] = field(repr=False)
-    output_derivatives: dict[str, Array] = field(repr=False)
+    output_derivatives: dict[str, Array] = field(repr=False)  #: name → (n, k)
 
     @property
     def columns(self) -> dict[str, Array]:
@@ -497,22 +492,17 @@ class SensitivitiesBatch(AbstractDerivatives):
 
     ``batch["platform.x", "m"]`` is ∂(platform.x)/∂m at the samples, (n, ns); ``batch[k]`` simulates
     one motion again, for its :class:`Sensitivities` with everything a trajectory has.
-
-    Parameters
-    ----------
-    t : (ns,) times of the samples, s.
-    names, units : names and units of the k quantities that derivatives are taken by; a table has
-        one for each value.
-    values : column → (n, ns): coordinates, speeds and outputs.
-    derivatives : column → (n, ns, k).
-    column_units : units of the columns, by name; outputs have none.
     """
 
-    t: Array = field(repr=False)
+    t: Array = field(repr=False)  #: (ns,) times of the samples, s
+    #: names, units: names and units of the k quantities that derivatives are taken by; a table has
+    #: one for each value
     names: tuple[str, ...]
     units: tuple[str, ...] = field(repr=False)
+    #: column → (n, ns): coordinates, speeds and outputs
     values: dict[str, Array] = field(repr=False)
-    derivatives: dict[str, Array] = field(repr=False)
+    derivatives: dict[str, Array] = field(repr=False)  #: column → (n, ns, k)
+    #: units of the columns, by name; outputs have none
     column_units: dict[str, str] = field(repr=False)
     _again: Callable[[int], Sensitivities] = field(repr=False)
 

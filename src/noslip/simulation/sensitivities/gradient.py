@@ -254,18 +254,12 @@ def gradient_code(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measurements:
-    """Measurements at some times, and the misfit of a motion to them.
+    """Measurements at some times, and the misfit of a motion to them."""
 
-    Parameters
-    ----------
-    times : (n,) increasing, s.
-    values : name → (n,) measured values.
-    misfit : expression of columns, parameters, t and the names of `values`, summed over the times,
-        such as ``"(platform.x - x)**2"`` with ``values={"x": …}``.
-    """
-
-    times: Array
-    values: Mapping[str, Array]
+    times: Array  #: (n,) increasing, s
+    values: Mapping[str, Array]  #: name → (n,) measured values
+    #: expression of columns, parameters, t and the names of `values`, summed over the times, such
+    #: as ``"(platform.x - x)**2"`` with ``values={"x": …}``
     misfit: str
 
     def __post_init__(self) -> None:
@@ -477,21 +471,14 @@ _POWERS = np.array([3.0, 2.0, 1.0, 0.0])
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RecordedPiece:
-    """A piece of n runs that were done in the same code, with recorded steps.
+    """A piece of n runs that were done in the same code, with recorded steps."""
 
-    Parameters
-    ----------
-    code, recorder : code and recorder that they were done in.
-    recorded : the runs.
-    num_good : samples of each that count.
-    jumps : jumps before it; with jumps there is one run.
-    """
-
+    #: code, recorder: code and recorder that they were done in
     code: GradientCode
     recorder: Recorder
-    recorded: Sequence[Recorded]
-    num_good: int
-    jumps: tuple[Jump, ...] = ()
+    recorded: Sequence[Recorded]  #: the runs
+    num_good: int  #: samples of each that count
+    jumps: tuple[Jump, ...] = ()  #: jumps before it; with jumps there is one run
 
 
 class Pulled:
@@ -658,23 +645,19 @@ class Gradient:
     """A number made from a motion, and its derivatives. Made by :func:`gradient`.
 
     ``gradient["m"]`` is the derivative by m; that by a table is an array, one for each value.
-
-    Parameters
-    ----------
-    value : J.
-    terminal, running, misfit : parts of the value.
-    derivatives : name → derivative, a number or an array.
-    units : units of the quantities that derivatives are taken by.
-    steps, nfev : numbers of steps and of evaluations of the rates in the simulation.
     """
 
     model: str
-    value: float
+    value: float  #: J
+    #: terminal, running, misfit: parts of the value
     terminal: float
     running: float
     misfit: float
+    #: name → derivative, a number or an array
     derivatives: dict[str, float | Array] = field(repr=False)
+    #: units of the quantities that derivatives are taken by
     units: dict[str, str] = field(repr=False)
+    #: steps, nfev: numbers of steps and of evaluations of the rates in the simulation
     steps: int
     nfev: int
 
@@ -909,19 +892,16 @@ class GradientBatch(AbstractDerivatives):
     """A number made from each of many motions, and its derivatives. Made by `gradient_batch`.
 
     ``batch["m"]`` are the derivatives by m; ``batch[k]`` is the :class:`Gradient` of a motion.
-
-    Parameters
-    ----------
-    value, terminal, running, misfit : (n,) J and its parts.
-    derivatives : name → (n,), or (n, k) by the k values of a table.
-    units : units of the quantities that derivatives are taken by.
     """
 
+    #: value, terminal, running, misfit: (n,) J and its parts
     value: Array = field(repr=False)
     terminal: Array = field(repr=False)
     running: Array = field(repr=False)
     misfit: Array = field(repr=False)
+    #: name → (n,), or (n, k) by the k values of a table
     derivatives: dict[str, Array] = field(repr=False)
+    #: units of the quantities that derivatives are taken by
     units: dict[str, str] = field(repr=False)
 
     @property

@@ -60,15 +60,11 @@ class BasisGroup(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """Independent speeds of n states.
+    """Independent speeds of n states."""
 
-    Parameters
-    ----------
-    groups : states by the system that determines their motion; the given system first.
-    faults : measures that are singular at the other states, whatever the speeds.
-    """
-
+    #: states by the system that determines their motion; the given system first
     groups: list[BasisGroup]
+    #: measures that are singular at the other states, whatever the speeds
     faults: Mapping[int, SingularityMeasure]
 
     def check(self, system: System, t: Array, where: str = "state") -> None:

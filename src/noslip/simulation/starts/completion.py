@@ -238,30 +238,22 @@ SpeedInputs = Callable[[Places, Array], Array]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Start:
-    """A consistent state at the start of a run.
+    """A consistent state at the start of a run."""
 
-    Parameters
-    ----------
-    time : s.
-    q, v : coordinates and tree speeds.
-    eta : independent speeds.
-    mu : costates of vakonomic equations and states of forces; as given, else zero.
-    position_residual, speed_residual : largest |g| and |A v + a| that is left.
-    completed : coordinates and speeds that were not given and came out different from zero.
-    notes : remark where several assemblies fit, with the one that was taken.
-    is_carried : whether v is known to be s + S η of the system's own independent speeds; where it
-        is not, `bases.regular_start` finds out.
-    """
-
-    time: float
+    time: float  #: s
+    #: q, v: coordinates and tree speeds
     q: Array
     v: Array
-    eta: Array
-    mu: Array
+    eta: Array  #: independent speeds
+    mu: Array  #: costates of vakonomic equations and states of forces; as given, else zero
+    #: position_residual, speed_residual: largest |g| and |A v + a| that is left
     position_residual: float
     speed_residual: float
+    #: coordinates and speeds that were not given and came out different from zero
     completed: dict[str, float]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: remark where several assemblies fit, with the one that was taken
+    #: whether v is known to be s + S η of the system's own independent speeds; where it is not,
+    #: `bases.regular_start` finds out
     is_carried: bool = False
 
     def check(self, system: System, parameters: Array) -> None:
@@ -360,22 +352,16 @@ class Task:
 
 
 class Hold(NamedTuple):
-    """Constraint on a completion: coordinates and angles of orientations that it does not move.
+    """Constraint on a completion: coordinates and angles of orientations that it does not move."""
 
-    Parameters
-    ----------
-    fixed, held : coordinates, and orientations of which only some angles are held.
-    free, scale : speeds that are not at rest, and their scale.
-    kept : fixed coordinates whose rates are made of them.
-    quaternions : quaternions that are not fixed, or not wholly.
-    """
-
+    #: fixed, held: coordinates, and orientations of which only some angles are held
     fixed: list[int]
     held: tuple[Held, ...]
+    #: free, scale: speeds that are not at rest, and their scale
     free: Places
     scale: Array
-    kept: Places
-    quaternions: list[int]
+    kept: Places  #: fixed coordinates whose rates are made of them
+    quaternions: list[int]  #: quaternions that are not fixed, or not wholly
 
     @classmethod
     def of(cls, layout: Layout, fixed: list[int], held: tuple[Held, ...] = ()) -> Hold:
@@ -406,26 +392,18 @@ class Hold(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompletionPlan:
-    """Plan of a completion: everything that follows from the given names alone.
+    """Plan of a completion: everything that follows from the given names alone."""
 
-    Parameters
-    ----------
-    coordinates : names, and their places.
-    angled : orientations of which angles are given.
-    hold : hold of all coordinates that are given.
-    independent, tree : independent speeds, and other tree speeds, and their places.
-    rated : orientations of which rates are given; and the places of their angular speeds among the
-        independent ones, if they are.
-    partly : quaternions of which only some entries are given.
-    """
-
-    coordinates: list[tuple[str, int]]
-    angled: list[Orientation]
-    hold: Hold
+    coordinates: list[tuple[str, int]]  #: names, and their places
+    angled: list[Orientation]  #: orientations of which angles are given
+    hold: Hold  #: hold of all coordinates that are given
+    #: independent, tree: independent speeds, and other tree speeds, and their places
     independent: dict[str, int]
     tree: dict[str, int]
+    #: orientations of which rates are given; and the places of their angular speeds among the
+    #: independent ones, if they are
     rated: list[tuple[Orientation, list[int]]]
-    partly: tuple[Held, ...]
+    partly: tuple[Held, ...]  #: quaternions of which only some entries are given
 
     @classmethod
     def of(cls, layout: Layout, names: tuple[str, ...]) -> CompletionPlan:
@@ -501,28 +479,19 @@ class SpeedFactors(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Completion:
-    """n consistent starts, and how they were completed.
+    """n consistent starts, and how they were completed."""
 
-    Parameters
-    ----------
-    task : task that they were completed from, with the speed inputs at the start.
-    first_guess : (n, nq) coordinates with which the completion began.
-    is_guessed : whether a guess picked them.
-    q, v, eta, mu : (n, …) what was found.
-    is_carried : (n,) whether v is s + S η, up to rounding.
-    rows : rows at the start.
-    hold, asked, factors : data of one start; of many, those of the last that took another way.
-    """
-
-    task: Task
-    first_guess: Array
-    is_guessed: bool
+    task: Task  #: task that they were completed from, with the speed inputs at the start
+    first_guess: Array  #: (n, nq) coordinates with which the completion began
+    is_guessed: bool  #: whether a guess picked them
+    #: q, v, eta, mu: (n, …) what was found
     q: Array
     v: Array
     eta: Array
     mu: Array
-    is_carried: NDArray[np.bool_]
-    rows: Rows
+    is_carried: NDArray[np.bool_]  #: (n,) whether v is s + S η, up to rounding
+    rows: Rows  #: rows at the start
+    #: hold, asked, factors: data of one start; of many, those of the last that took another way
     hold: Hold
     asked: list[Asked]
     factors: Callable[[], SpeedFactors]

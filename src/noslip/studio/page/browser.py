@@ -43,18 +43,11 @@ _FACTS = re.compile(r"~(dark|light)-(\d{1,5})")
 
 
 class Visit(NamedTuple):
-    """View that the address of a page asks for.
+    """View that the address of a page asks for."""
 
-    Parameters
-    ----------
-    state : text of a link; empty for none.
-    is_dark : whether the browser prefers dark pages.
-    width : width of the window, pixels.
-    """
-
-    state: str = ""
-    is_dark: bool = False
-    width: int = 1440
+    state: str = ""  #: text of a link; empty for none
+    is_dark: bool = False  #: whether the browser prefers dark pages
+    width: int = 1440  #: width of the window, pixels
 
     @property
     def is_phone(self) -> bool:

@@ -45,17 +45,11 @@ def _stroke(k: int) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlotGroup:
-    """Columns of one unit that are drawn together.
+    """Columns of one unit that are drawn together."""
 
-    Parameters
-    ----------
-    title : title on the page, with the unit.
-    unit : unit of the columns, as it is shown.
-    columns : names of the columns; those that start with ``error.`` are simulated minus reference.
-    """
-
-    title: str
-    unit: str
+    title: str  #: title on the page, with the unit
+    unit: str  #: unit of the columns, as it is shown
+    #: names of the columns; those that start with ``error.`` are simulated minus reference
     columns: tuple[str, ...]
 
 

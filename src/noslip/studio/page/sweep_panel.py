@@ -33,18 +33,11 @@ ACROSS, DOWN = 5, 8
 
 @dataclass(frozen=True, slots=True)
 class PointRow:
-    """A row of the table.
+    """A row of the table."""
 
-    Parameters
-    ----------
-    label : values that the points of the row have in common.
-    texts : value of the measure at each, or how the point ended; all different.
-    points : numbers of the points.
-    """
-
-    label: str
-    texts: tuple[str, ...]
-    points: tuple[int, ...]
+    label: str  #: values that the points of the row have in common
+    texts: tuple[str, ...]  #: value of the measure at each, or how the point ended; all different
+    points: tuple[int, ...]  #: numbers of the points
 
 
 class SweepPoints:
