@@ -687,13 +687,8 @@ def independent_rates(
 
     Rates that are not named are zero, if only independent speeds are.
 
-    Parameters
-    ----------
-    own : system whose independent speeds may be named; those of `here` and tree speeds, too.
-    here : state in speeds that determine the motion there.
-    start : the state, in these.
-    given : rates by name.
-    params, speed_inputs : (np,) parameters; w and ẇ.
+    `own`: system whose independent speeds may be named; those of `here` and tree speeds, too.
+    `params`, `speed_inputs`: (np,) parameters; w and ẇ.
 
     Raises
     ------

@@ -115,12 +115,8 @@ def modes_of(
 
     What rounding makes of a double zero is a pair close to it; it does not swing.
 
-    Parameters
-    ----------
-    eigenvalues, vectors : (n,) and (n, n), of A.
-    states : (n,) names.
-    groups : (n,) what each state counts to, by :func:`state_groups`; itself by default.
-    named : names that the model gives.
+    `eigenvalues`, `vectors`: (n,) and (n, n), of A. `states`: (n,) names. `groups`: (n,) what each
+    state counts to, by :func:`state_groups`; itself by default.
     """
     least = neutral_bound(eigenvalues)
     values = [complex(e) if abs(e) > least else complex(e.real) for e in eigenvalues]

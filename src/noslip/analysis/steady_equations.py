@@ -190,13 +190,7 @@ class SteadyPoint(NamedTuple):
 
 
 class SteadyEquations:
-    """F(y, s) of a task in one chart.
-
-    Parameters
-    ----------
-    task : family that is asked for.
-    point : a state near which the chart is regular.
-    """
+    """F(y, s) of a task in one chart."""
 
     def __init__(self, task: SteadyTask, point: LocalState) -> None:
         self.task, self.chart, self.system = task, point.chart, point.system

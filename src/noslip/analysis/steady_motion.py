@@ -861,13 +861,8 @@ class _At(NamedTuple):
 class _Search:
     """Search of variants in one chart, filled block by block.
 
-    Parameters
-    ----------
-    system : system whose independent speeds determine the motion of all of them.
-    first : variant whose chart it is.
-    q : (nq,) where its search begins.
-    turned : axes that move, for turned or carried coordinates.
-    task : motion that is searched for.
+    `system`: system whose independent speeds determine the motion of all of them; `q`: (nq,) where
+    its search begins.
     """
 
     def __init__(

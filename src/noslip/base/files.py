@@ -358,12 +358,9 @@ def _start(pid: int) -> str:
 def publish_folder(temporary: Path, target: Path, *, replace: bool = False) -> list[str]:
     """Give a finished hidden folder its name; names of what was kept of the folder before it.
 
-    Parameters
-    ----------
-    temporary : hidden folder beside the target, with everything in it; a manifest is added.
-    target : name of the folder. An empty folder there is replaced.
-    replace : whether an earlier folder with a manifest is replaced; what that does not name is
-        kept.
+    `temporary`: hidden folder beside the target, with everything in it; a manifest is added.
+    `target`: name of the folder. An empty folder there is replaced. `replace`: whether an earlier
+    folder with a manifest is replaced; what that does not name is kept.
 
     Raises
     ------

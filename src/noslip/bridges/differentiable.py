@@ -131,12 +131,9 @@ class RatesFunction:
 class RunFunction:
     """Columns of a run at its samples as a function of named numbers, with derivatives.
 
-    Parameters
-    ----------
-    system : compiled system.
-    with_respect_to : names of parameters, inputs and start values, the entries of θ.
-    columns : names of coordinates and speeds, the entries of the result.
-    options : options of :func:`noslip.simulate`.
+    `with_respect_to`: names of parameters, inputs and start values, the entries of θ; `columns`:
+    names of coordinates and speeds, the entries of the result; `options`: options of
+    :func:`noslip.simulate`.
     """
 
     def __init__(

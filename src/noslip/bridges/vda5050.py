@@ -85,10 +85,6 @@ def read_message(path: str | os.PathLike[str], what: str) -> tuple[str, Any]:
 class Message:
     """A message that is being read; collects its faults.
 
-    Parameters
-    ----------
-    file, table : name of the file, and its content.
-
     Raises
     ------
     ModelError : it is no message, or one of another version.

@@ -197,12 +197,7 @@ def read_document(
 
 
 class XmlReader:
-    """Reads attributes as numbers and vectors, and collects what is wrong with their lines.
-
-    Parameters
-    ----------
-    file : name of the file in messages.
-    """
+    """Reads attributes as numbers and vectors, and collects what is wrong with their lines."""
 
     def __init__(self, file: str) -> None:
         self.file = file

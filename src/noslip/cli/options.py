@@ -31,13 +31,7 @@ FLAGSHIP = "differential-robot"
 
 
 class FamilyWord(click.ParamType):
-    """Click parameter type: the word of a member of a family, looked up lazily.
-
-    Parameters
-    ----------
-    name : name of the family in messages.
-    words : accepted names, those of plugins too.
-    """
+    """Click parameter type: the word of a member of a family, looked up lazily."""
 
     def __init__(self, name: str, words: Callable[[], Iterable[str]]) -> None:
         self.name = name

@@ -157,15 +157,9 @@ def write_output(
 ) -> tuple[str, ns.results.Audit | None]:
     """Write the folder of a run; return its summary for the terminal and the audit in it.
 
-    Parameters
-    ----------
-    system : simulated system.
-    run : run of the system.
-    target : folder that `output.target` chose; if it was taken since, the next free one is made.
-    output : requested output.
-    friction : coefficient of the ground, for the audit of what rolls.
-    tell : function called with a short text on what is being done.
-    facts : further words for the report.
+    `target`: folder that `output.target` chose; if it was taken since, the next free one is made.
+    `friction`: coefficient of the ground, for the audit of what rolls. `tell`: function called with
+    a short text on what is being done.
     """
     from noslip import write_run
     from noslip.analysis import touches_ground

@@ -118,10 +118,7 @@ class ArcLimits:
 class SolutionCurve:
     """Points of a problem, to be followed in either direction.
 
-    Parameters
-    ----------
-    problem : F.
-    scale : (k,) what counts as a step of 1 of each unknown.
+    `scale`: (k,) what counts as a step of 1 of each unknown.
     """
 
     def __init__(self, problem: CurveEquations, scale: Array) -> None:

@@ -240,13 +240,7 @@ class PeriodicTask:
 
 
 class PeriodicEquations:
-    """F(w, T) or F(w, T, s) of a task, near a start.
-
-    Parameters
-    ----------
-    task : motions that are asked for.
-    start : near which the motion is.
-    """
+    """F(w, T) or F(w, T, s) of a task, near a start."""
 
     def __init__(self, task: PeriodicTask, start: Start) -> None:
         self.task = task

@@ -57,10 +57,7 @@ class Found:
 class Spectra:
     """Eigenvalues along a curve.
 
-    Parameters
-    ----------
-    of : eigenvalues or multipliers (n, nx) of unknowns (n, k).
-    is_map : whether they are multipliers.
+    `of`: eigenvalues or multipliers (n, nx) of unknowns (n, k).
     """
 
     def __init__(self, of: Callable[[Array], Complex], *, is_map: bool) -> None:

@@ -250,13 +250,8 @@ def run_along(
 ) -> Trajectory:
     """The run under the inputs that produce a reference motion, or under feedback along it.
 
-    Parameters
-    ----------
-    wanted : reference motion, with its inputs.
-    motion : motion that it was found from.
-    loop, feedback : controller; one without feedback gives the inputs of the reference.
-    plant : plant that is driven, if it is not the model.
-    options : options of the simulation.
+    `loop`, `feedback`: controller; one without feedback gives the inputs of the reference. `plant`:
+    plant that is driven, if it is not the model.
     """
     model, limits, period = wanted.system, dict(loop.limits), loop.period
     duration = float(options.get("duration") or 0.0)

@@ -384,14 +384,7 @@ class ActuatorDynamics(Protocol):
 class KalmanFilter:
     """The filter of a model: its steps as CasADi functions, and what its states are called.
 
-    Parameters
-    ----------
-    model : model that the filter knows.
-    settings : settings of the filter.
-    channels : measured quantities.
-    period : s.
-    believed : (nq + nf,) x at the start; that of the model at rest by default.
-    actuators : actuators whose forces are states, 0 at the start.
+    `period`: s. `believed`: (nq + nf,) x at the start; that of the model at rest by default.
     """
 
     def __init__(
@@ -680,13 +673,8 @@ class KalmanFilter:
     ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
         """x and P of (4), the normalized innovation squared, and how many values it is of.
 
-        Parameters
-        ----------
-        t, x, P : time, x⁻ and P⁻.
-        y : (m,) measured values.
-        due : whether each was measured at t, 1 or 0.
-        p : parameters.
-        age : samples since t: later values are not known yet, earlier ones are not new.
+        `y`: (m,) measured values; `due`: whether each was measured at t, 1 or 0; `age`: samples
+        since t: later values are not known yet, earlier ones are not new.
         """
         h, H = self.measure(t, x, p)
         step, nis, count = ca.SX.zeros(self.size), ca.SX(0), ca.SX(0)

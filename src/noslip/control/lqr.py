@@ -82,10 +82,8 @@ class Regulation(NamedTuple):
 def solve_lqr(A: Array, B: Array, Q: Array, R: Array) -> Regulation | None:
     """K and P of constant matrices, without an end; None if no gains stabilize the system.
 
-    Parameters
-    ----------
-    A, B : (n, n) and (n, m).
-    Q, R : (n, n) weights of the states, and (m,) the diagonal of those of the inputs.
+    `A`, `B`: (n, n) and (n, m); `Q`, `R`: (n, n) weights of the states, and (m,) the diagonal of
+    those of the inputs.
     """
     from scipy.linalg import solve_continuous_are
 
@@ -114,12 +112,9 @@ def solve_lqr_along(
     At the end the motion is taken to go on unchanged for as long as it took: (1) is integrated from
     P = 0 over that time first.
 
-    Parameters
-    ----------
-    A, B : (n, n) and (n, m) matrices over time.
-    Q, R : (n, n) weights of the states, and (m,) the diagonal of those of the inputs; infinite for
-        inputs that are not fed back.
-    times : (k,) rising from 0, s.
+    `A`, `B`: (n, n) and (n, m) matrices over time. `Q`, `R`: (n, n) weights of the states, and (m,)
+    the diagonal of those of the inputs; infinite for inputs that are not fed back. `times`: (k,)
+    rising from 0, s.
     """
     from scipy.integrate import solve_ivp
 
@@ -162,12 +157,9 @@ def preview(
 ) -> PreviewedMotion | None:
     """x and u of least cost with a disturbance that is known from the start; None without bound.
 
-    Parameters
-    ----------
-    A, B, d : (k, n, n), (k, n, m) and (k, n) at times in equal steps.
-    Q, R : (n, n) weights of the states, and (m,) the diagonal of those of the inputs.
-    step : s between times.
-    start : (n,) x at the start, NaN for entries that are free to be the best.
+    `A`, `B`, `d`: (k, n, n), (k, n, m) and (k, n) at times in equal steps; `Q`, `R`: (n, n) weights
+    of the states, and (m,) the diagonal of those of the inputs; `step`: s between times; `start`:
+    (n,) x at the start, NaN for entries that are free to be the best.
     """
     k, n, m = B.shape
     F, G, h = _discrete(A, B, d, step)

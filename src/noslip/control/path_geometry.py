@@ -312,14 +312,9 @@ def look_up(
 ) -> list[ca.SX]:
     """The row of numbers that holds at p, as one traced scalar for each column of the table.
 
-    Parameters
-    ----------
-    p : traced scalar.
-    starts : (n,) rising, of the rows.
-    table : (n, m).
-    is_printed : whether all rows are printed into the code, so that a run finds where they change
-        with time; otherwise many of them are looked up in memory, and their starts must be passed
-        as knots.
+    `starts`: (n,) rising, of the rows. `table`: (n, m). `is_printed`: whether all rows are printed
+    into the code, so that a run finds where they change with time; otherwise many of them are
+    looked up in memory, and their starts must be passed as knots.
     """
     if len(starts) > MANY and not is_printed:
         return step_table(starts, table).traced(p)

@@ -201,12 +201,8 @@ def plan_ride(
 ) -> Ride:
     """The law that rides along a path, and its start.
 
-    Parameters
-    ----------
-    system, balance : system that is ridden, and its balance.
-    path, timing : path and timing law; by default a moderate constant speed, that accelerates
-        sideways by 0.2 g at most.
-    reach : λ, m; as far as it goes in 1.5 s by default.
+    `path`, `timing`: path and timing law; by default a moderate constant speed, that accelerates
+    sideways by 0.2 g at most. `reach`: λ, m; as far as it goes in 1.5 s by default.
 
     Raises
     ------

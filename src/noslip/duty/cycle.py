@@ -439,11 +439,7 @@ def zoned_timing(
 ) -> Trapezoidal | SpeedSchedule:
     """The fastest timing from rest to rest within a speed, an acceleration and the zones' speeds.
 
-    Parameters
-    ----------
-    path : path to be driven.
-    speed, acceleration : highest ones, m/s and m/s².
-    zones : areas with speed limits of their own.
+    `speed`, `acceleration`: highest ones, m/s and m/s².
     """
     cuts, caps = _limits_along(path, speed, zones)
     if len(caps) == 1 and caps[0] == speed:

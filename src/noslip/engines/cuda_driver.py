@@ -97,10 +97,6 @@ def _check(library: Any, code: int, doing: str) -> None:
 class CudaDevice(AbstractDevice):
     """A card of NVIDIA's.
 
-    Parameters
-    ----------
-    index : number of the card, as the driver counts.
-
     Attributes
     ----------
     name : name of the card, by the driver.

@@ -128,10 +128,8 @@ def capability_for(major: int, minor: int) -> int:
 def ptx_of(text: str, capability: int) -> str:
     """PTX of a kernel.
 
-    Parameters
-    ----------
-    text : module with the function, the record and all that it calls.
-    capability : ten times the major number of the card's compute capability, and the minor one.
+    `text`: module with the function, the record and all that it calls; `capability`: ten times the
+    major number of the card's compute capability, and the minor one.
     """
     entry = _ENTRY.format(entry=ENTRY, kernel=KERNEL)
     inner = text.replace(f"define void @{KERNEL}(", f"define internal void @{KERNEL}(")
@@ -189,11 +187,6 @@ def _fill_tables(engine: Any, text: str, tables: Iterable[LookupTable]) -> None:
 
 class HostKernel:
     """The kernel as a function of this process.
-
-    Parameters
-    ----------
-    text : text of the kernel.
-    tables : tables that its programs look up.
 
     Attributes
     ----------
@@ -355,10 +348,8 @@ class _HostKernel(DeviceKernel):
 class HostDevice(AbstractDevice):
     """The processor in the place of a GPU: the same kernel, one thread after another.
 
-    Parameters
-    ----------
-    threads : number of threads that it reports to run at the same time.
-    memory : bytes that it is said to have.
+    `threads`: number of threads that it reports to run at the same time; `memory`: bytes that it is
+    said to have.
     """
 
     name = "this processor"
@@ -438,10 +429,7 @@ def compile_rows(program: Program, device: AbstractDevice | None) -> RowFunction
 class DeviceFunction:
     """A program mapped over rows on a device. Any number of threads may call it.
 
-    Parameters
-    ----------
-    program : the operations; times are one number a row.
-    device : device that evaluates.
+    `program`: the operations; times are one number a row.
     """
 
     def __init__(self, program: Program, device: AbstractDevice) -> None:

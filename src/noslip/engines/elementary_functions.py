@@ -380,7 +380,6 @@ def vector_functions(
     own : names from BODIES; each becomes a function ``lanes_<name>``.
     library : functions of the C library, with the number of their arguments; each becomes a
         function ``each_<name>``, which calls it for every lane.
-    lanes : numbers in a vector.
     is_inline : whether their code is written into that of their callers.
     declared : further declarations of the caller; each line is written once.
     """
@@ -869,7 +868,6 @@ def device_functions(
     ----------
     names : names of operations; sine and cosine together are ``sincos``. ``div`` makes
         ``quotient``, and with single precision ``quotient_of_times`` of doubles too.
-    is_single : whether those of single precision are asked for.
     is_inline : whether their code is written into that of their callers.
     declared : further declarations of the caller; each line is written once.
     """

@@ -202,12 +202,7 @@ Operand = Value | float | int
 
 
 class IRWriter:
-    """Writer of one function on vectors; its methods are the operations without a Python operator.
-
-    Parameters
-    ----------
-    lanes : numbers in a vector.
-    """
+    """Writer of one function on vectors; methods are the operations without a Python operator."""
 
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes

@@ -318,11 +318,7 @@ def print_thread_functions(
     They have no loops over rows, and what they call is in the text. Tables are globals of the
     module (`LookupTable.symbol`), to be filled before a thread runs.
 
-    Parameters
-    ----------
-    programs : programs by the names of their functions.
-    kind : kind of numbers.
-    shared : parameters that all threads share, by program, and their addresses.
+    `shared`: parameters that all threads share, by program, and their addresses.
     """
     types = VectorTypes(1, kind, has_library=False)
     lines: list[str] = []

@@ -187,7 +187,6 @@ def optimize(
 
     Parameters
     ----------
-    program : program as it was traced.
     is_scheduled : whether operations are also scheduled, or left in the order in which they were
         traced, where a value is used soon after it is computed. If not given, a
         long program is left as it is: its parts are optimized by themselves.

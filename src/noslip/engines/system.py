@@ -156,10 +156,7 @@ def folded_values(model: Model, folded: bool | Sequence[str]) -> dict[str, float
 class ParameterChecker:
     """Checks values of a model's parameters; those checked last are cached.
 
-    Parameters
-    ----------
-    model : model of the parameters.
-    inertia : check of the degrees of freedom at a vector of them.
+    `inertia`: check of the degrees of freedom at a vector of them.
     """
 
     def __init__(

@@ -424,10 +424,8 @@ _KINDS = {np.dtype(np.float32): ElementType.SINGLE, np.dtype(np.float64): Elemen
 class EndedNames:
     """Reasons why episodes ended in a step, copied from the device lazily.
 
-    Parameters
-    ----------
-    codes : (n,) 0 where none ended, else 1 + the place of the name.
-    names : names of the task's ends, then ``"singular"``.
+    `codes`: (n,) 0 where none ended, else 1 + the place of the name; `names`: names of the task's
+    ends, then ``"singular"``.
     """
 
     def __init__(self, codes: DeviceArray, names: tuple[str, ...]) -> None:
@@ -474,15 +472,7 @@ class _Recycled(DeviceMemory):
 
 
 class DeviceMechanisms:
-    """n mechanisms with one task on a device.
-
-    Parameters
-    ----------
-    system, task : moving system, and its task.
-    count : count of mechanisms.
-    device : device of the mechanisms.
-    parameters : values that differ from the nominal ones.
-    """
+    """n mechanisms with one task on a device."""
 
     def __init__(
         self,

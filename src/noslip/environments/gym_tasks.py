@@ -188,12 +188,6 @@ class Draws(NamedTuple):
 class Mechanisms:
     """n mechanisms with one task: states, observations, and a step for all at once.
 
-    Parameters
-    ----------
-    system, task : moving system, and its task.
-    count : count of mechanisms.
-    parameters : values that differ from the nominal ones.
-
     Attributes
     ----------
     periods : periods that they move in.

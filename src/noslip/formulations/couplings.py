@@ -419,11 +419,8 @@ def complement_objects(
 ) -> tuple[MethodObject, ...]:
     """The objects of the natural orthogonal complement, named as in the two papers.
 
-    Parameters
-    ----------
-    equations : equations of motion by this formulation.
-    axes : axes of all vectors: the world's, or those of a body by its name. Rates are absolute.
-    actuated : speeds θ̇_a of T_a and J_a; those that an input drives alone, by default.
+    `axes`: axes of all vectors: the world's, or those of a body by its name. Rates are absolute.
+    `actuated`: speeds θ̇_a of T_a and J_a; those that an input drives alone, by default.
     """
     kin, forces = equations.kinematics, equations.forces
     stacked = stacked_matrices(kin)

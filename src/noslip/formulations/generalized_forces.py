@@ -434,12 +434,7 @@ def _at_speeds(kin: Kinematics, grip: Grip) -> Grip:
 
 
 class _TracedLoads:
-    """Traced `noslip.model.forces.Loads`: collects the wrenches and generalized forces.
-
-    Parameters
-    ----------
-    kin : traced kinematics.
-    """
+    """Traced `noslip.model.forces.Loads`: collects the wrenches and generalized forces."""
 
     def __init__(self, kin: Kinematics) -> None:
         self.read: Reads = kin.reader

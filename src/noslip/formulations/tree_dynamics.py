@@ -416,11 +416,9 @@ def motion_forces(
 ) -> ca.SX:
     """Inverse dynamics: generalized forces for joint speeds v and their rates.
 
-    Parameters
-    ----------
-    tree : tree in which wheels may be lumped with their carriers.
-    known : joint inertias; none where no wheel is lumped, though one may have no mass of its own.
-    world : acceleration of the world; −g for weights.
+    `tree`: tree in which wheels may be lumped with their carriers. `known`: joint inertias; none
+    where no wheel is lumped, though one may have no mass of its own. `world`: acceleration of the
+    world; −g for weights.
     """
     motion = twists(tree, v)
     rates = accelerations(tree, motion, v, vdot, world)

@@ -496,11 +496,8 @@ def used_columns(
 ) -> dict[str, str]:
     """Column → expression of what it measures.
 
-    Parameters
-    ----------
-    runs : measured runs.
-    known : names that a column may have by itself → unit.
-    chosen : column → expression, as the caller says; by default all that have a known name.
+    `known`: names that a column may have by itself → unit. `chosen`: column → expression, as the
+    caller says; by default all that have a known name.
 
     Raises
     ------

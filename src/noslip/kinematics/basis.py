@@ -633,7 +633,6 @@ def regular_bases(
     kept, dependent : present choice. The speeds stay where they determine the motion nearly as well
         as the best ones, so that only rows change; None: they are not tree speeds.
     holonomic : rows of which as many are kept as are now.
-    same_rows : whether the rows stay, too.
     """
     if len(rows) == len(kept):
         columns, least = dependent_columns_each(matrices[:, list(kept)])

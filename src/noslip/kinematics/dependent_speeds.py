@@ -521,11 +521,8 @@ def partition_speeds(
 ) -> SpeedPartition:
     """Independent and dependent speeds of a mechanism.
 
-    Parameters
-    ----------
-    traced : the mechanism.
-    independent : tree speeds to write in, instead of the model's own choice.
-    wanted : rows to keep where all are solved together, instead of the first independent ones.
+    `independent`: tree speeds to write in, instead of the model's own choice; `wanted`: rows to
+    keep where all are solved together, instead of the first independent ones.
     """
     is_long = len(traced.speeds) > MOST_TOGETHER and not traced.probe.num_places
     if is_long and not traced.released:

@@ -50,11 +50,8 @@ class Symbols:
 class Reader:
     """Reads scalars of the model (numbers or text) as traced scalars of named symbols.
 
-    Parameters
-    ----------
-    values : traced value of each name.
-    literal : function that traces a number; a constant by default.
-    measure : function that traces a measure of the motion from its traced arguments.
+    `literal`: function that traces a number; a constant by default. `measure`: function that traces
+    a measure of the motion from its traced arguments.
     """
 
     def __init__(

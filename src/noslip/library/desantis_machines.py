@@ -468,11 +468,8 @@ def planar_arm(
 ) -> ModelBuilder:
     """Links, joints, motors and parameters of an arm in the x-y plane, gravity along −y.
 
-    Parameters
-    ----------
-    name, description : name and description of the model.
-    links : links of each its mass, length, distance of the mass center from its joint, and moment
-        of inertia about the mass center, kg, m, m, kg m².
+    `links`: links of each its mass, length, distance of the mass center from its joint, and moment
+    of inertia about the mass center, kg, m, m, kg m².
     """
     b = ModelBuilder(
         name=name,

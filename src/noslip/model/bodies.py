@@ -44,10 +44,8 @@ AROUND = 48
 def patch(points: NDArray[np.float64]) -> Triangles:
     """A smooth surface given by a grid of points.
 
-    Parameters
-    ----------
-    points : (m, n, 3); with the rows one above the other, a row runs counterclockwise as seen from
-        above. A surface that closes repeats its first row or column.
+    `points`: (m, n, 3); with the rows one above the other, a row runs counterclockwise as seen from
+    above. A surface that closes repeats its first row or column.
     """
     m, n, _ = points.shape
     i, j = (x.ravel() for x in np.meshgrid(np.arange(m - 1), np.arange(n - 1), indexing="ij"))

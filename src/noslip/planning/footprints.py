@@ -66,11 +66,8 @@ def read_footprint(
 ) -> tuple[BodyOutline, ...]:
     """Outlines of all bodies that have shapes, or of those that are given.
 
-    Parameters
-    ----------
-    footprint : body → radius of a disc, corners (x, y), or (corners, radius), in its axes.
-    parameters : (np,) of the model.
-    turns : coordinate → (low, high) within which it stays.
+    `footprint`: body → radius of a disc, corners (x, y), or (corners, radius), in its axes;
+    `parameters`: (np,) of the model; `turns`: coordinate → (low, high) within which it stays.
     """
     nodes = {node.body.name: node for node in system.kinematics.tree.nodes}
     where = f"footprint of model '{system.model.name}'"
@@ -272,14 +269,7 @@ class Clearance:
 
 
 class Surroundings:
-    """Outlines of a system and the pieces of obstacles around it.
-
-    Parameters
-    ----------
-    system : system whose bodies move.
-    outlines : outlines of its bodies.
-    obstacles : all of them.
-    """
+    """Outlines of a system and the pieces of obstacles around it."""
 
     def __init__(
         self,

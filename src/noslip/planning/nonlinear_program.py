@@ -33,12 +33,8 @@ NEARLY = 1e-4
 class BlockCode:
     """Values, Jacobian and Hessian of g and c in z, as native functions.
 
-    Parameters
-    ----------
-    name : name of the block, for messages.
-    z, data : (nz,) variables and (nd,) numbers that differ between places.
-    rows : (m,) g in these symbols.
-    cost : c, one number.
+    `z`, `data`: (nz,) variables and (nd,) numbers that differ between places; `rows`: (m,) g in
+    these symbols; `cost`: c, one number.
     """
 
     def __init__(self, name: str, z: ca.SX, data: ca.SX, rows: ca.SX, cost: ca.SX) -> None:

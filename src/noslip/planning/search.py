@@ -154,12 +154,7 @@ class Way:
 class WaySearch:
     """A search for one way.
 
-    Parameters
-    ----------
-    problem : start, goal and limits.
-    around : outlines and obstacles at rest.
-    clearance : distance to keep, m.
-    stops : whether to give up.
+    `clearance`: distance to keep, m.
     """
 
     def __init__(

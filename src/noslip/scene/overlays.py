@@ -147,10 +147,7 @@ def dashed(points: Array, length: float) -> Array:
 def trace_names(shown: Iterable[Trace], most: int = NAMED) -> dict[Color, str]:
     """Color of traces → what they follow: ``wheel1 contact``, ``contacts of wheel1, wheel2``.
 
-    Parameters
-    ----------
-    shown : traces.
-    most : names of one kind that are written out; 0 for the kind alone, ``contacts``.
+    `most`: names of one kind that are written out; 0 for the kind alone, ``contacts``.
     """
     found: dict[Color, dict[str, list[str]]] = {}
     for trace in shown:

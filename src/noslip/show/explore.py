@@ -203,11 +203,7 @@ def _start_knob(system: System, name: str, value: float) -> Knob:
 class Explorer:
     """Sliders, and below them the run that belongs to them. Made by :func:`explore`.
 
-    Parameters
-    ----------
-    system : compiled system.
-    knobs : one slider each.
-    plot, animation, duration : arguments of :func:`explore`.
+    `knobs`: one slider each; `plot`, `animation`, `duration`: arguments of :func:`explore`.
     """
 
     def __init__(

@@ -540,11 +540,8 @@ def _notes(texts: Mapping[str, str | ca.SX], values: ca.SX, changing: ca.SX) -> 
 def fault_notes(names: Iterable[str], counts: NDArray[np.int64], times: Array) -> tuple[str, ...]:
     """Notes on events whose crossings are not known.
 
-    Parameters
-    ----------
-    names : names of the events, such as ``"stop 'fell'"``.
-    counts, times : (ne, 2) how often crossings were not excluded and values not defined; when
-        first, s.
+    `names`: names of the events, such as ``"stop 'fell'"``. `counts`, `times`: (ne, 2) how often
+    crossings were not excluded and values not defined; when first, s.
     """
     notes = []
     for where, (missed, undefined), at in zip(names, counts.tolist(), times, strict=True):

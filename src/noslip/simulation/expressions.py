@@ -642,11 +642,8 @@ def enclose(
 ) -> list[Enclosure]:
     """Enclosures of a program's outputs.
 
-    Parameters
-    ----------
-    program : program that is enclosed.
-    given : enclosures of its inputs t, x, u, p, one after the other.
-    goes_on : whether atan2 is an angle that goes on after half a turn, whose rate is bounded there.
+    `given`: enclosures of its inputs t, x, u, p, one after the other; `goes_on`: whether atan2 is
+    an angle that goes on after half a turn, whose rate is bounded there.
     """
     values = [*given, *(Enclosure(number(c), None) for c in program.constants)]
     for operation in program.operations:

@@ -416,12 +416,9 @@ class _Layout:
 class NativeRun:
     """One run: the words of its memory, and views of them for Python.
 
-    Parameters
-    ----------
-    layout : layout of the memory.
-    words, reals : all of it, as integers and as numbers.
-    samples : offsets of times, states and inputs of samples, with room for one more for an event.
-    addresses : addresses of the record and of the loop's work.
+    `words`, `reals`: all of it, as integers and as numbers; `samples`: offsets of times, states and
+    inputs of samples, with room for one more for an event; `addresses`: addresses of the record and
+    of the loop's work.
     """
 
     __slots__ = ("_addresses", "_reals", "_samples", "crossings", "layout", "words")
@@ -507,12 +504,9 @@ class NativeRun:
     ) -> NativeResult:
         """Run to the end, which another thread may cut short.
 
-        Parameters
-        ----------
-        progress : function called from this thread a few times per second with the fraction of time
-            covered, and once at the end.
-        cancel : checked every 0.02 s; once it is set, the run ends with ``rules.CANCELLED``.
-        span : span of the progress, s; this run by default.
+        `progress`: function called from this thread a few times per second with the fraction of
+        time covered, and once at the end. `cancel`: checked every 0.02 s; once it is set, the run
+        ends with ``rules.CANCELLED``. `span`: span of the progress, s; this run by default.
         """
         status = self.status
         begin, end = span or (float(status[1]), float(self._reals[PLACES["end_time"]]))

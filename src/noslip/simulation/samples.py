@@ -171,11 +171,7 @@ class PassageRefused(Exception):
 class SingularPlace:
     """Singular configuration ahead of a state of a run, in the basis that is best there.
 
-    Parameters
-    ----------
-    system : system whose rows lose rank.
-    values : parameters.
-    inputs_at : [u; w; ẇ] at a time and a state.
+    `inputs_at`: [u; w; ẇ] at a time and a state.
     """
 
     def __init__(
@@ -444,13 +440,8 @@ def segment_loop(
 ) -> NativeLoop:
     """The loop of runs of the same code; cached with the system if the code is.
 
-    Parameters
-    ----------
-    system, plan : system that runs, and its inputs.
-    watched : values of events.
-    method : name of the method.
-    depth : segments before after which there were no better speeds, so that these go on.
-    span : start of the whole run, start and end of this part, s.
+    `depth`: segments before after which there were no better speeds, so that these go on; `span`:
+    start of the whole run, start and end of this part, s.
     """
     rates, law = system.hoisted_rates.rest, plan.generator
     projection = system.projection if system.has_projection else None
@@ -526,11 +517,8 @@ def drive(
 ) -> None:
     """Run motions to their ends, segment by segment.
 
-    Parameters
-    ----------
-    motions : motions that are driven.
-    groups : bases in which they start, and the numbers of those that start in each.
-    following_bases : chooses the basis after a segment; by default `next_bases`.
+    `groups`: bases in which they start, and the numbers of those that start in each.
+    `following_bases`: chooses the basis after a segment; by default `next_bases`.
     """
     choose = following_bases or next_bases
     while groups:
@@ -875,16 +863,9 @@ def assemble(
 ) -> Trajectory:
     """Trajectory from the samples of all segments, each evaluated in its own basis.
 
-    Parameters
-    ----------
-    request : request of the runs.
-    segments : segments in the order of time.
-    result : result of the last of them.
-    start : completed.
-    counts : steps, rejections and evaluations.
-    reactions : whether multipliers are found too.
-    again : the same run at other sample times, to count turns of named angles by.
-    who : plural noun for runs that end at singular configurations that simulate may pass.
+    `segments`: segments in the order of time; `again`: the same run at other sample times, to count
+    turns of named angles by; `who`: plural noun for runs that end at singular configurations that
+    simulate may pass.
     """
     system, values, stop, events = request.system, request.values, request.stop, request.events
     layout = system.cached("layout of samples", lambda: _make_layout(system))

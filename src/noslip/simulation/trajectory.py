@@ -471,9 +471,7 @@ class LazyField(Generic[Value]):
 class Columns(Mapping[str, tuple[str, Array]]):
     """Columns by name: unit and (n,) values, computed when they are first read.
 
-    Parameters
-    ----------
-    given : unit of each name, and the values or a function that finds them.
+    `given`: unit of each name, and the values or a function that finds them.
     """
 
     def __init__(self, given: Sources) -> None:
@@ -504,12 +502,8 @@ NO_EVENTS = "the run had no events: simulate with events={'name': 'expression', 
 class Named(dict[str, Any]):
     """A dictionary whose error for a missing name says what / where / fix.
 
-    Parameters
-    ----------
-    noun : noun of what has a name: "column", "event".
-    where : name of the table's owner.
-    none : remedy if the table is empty.
-    values : values by name.
+    `noun`: noun of what has a name: "column", "event"; `where`: name of the table's owner; `none`:
+    remedy if the table is empty.
     """
 
     __slots__ = ("_none", "_noun", "_where")

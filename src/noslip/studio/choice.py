@@ -89,12 +89,7 @@ TURNED = 1.2
 
 
 class Mechanism:
-    """A model with its cached systems, tasks, certificate and equations.
-
-    Parameters
-    ----------
-    model : checked model.
-    """
+    """A model with its cached systems, tasks, certificate and equations."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -176,9 +171,7 @@ Listener = Callable[[str, NoslipError | None], None]
 class ModelCatalog:
     """Models by the name a page has for them.
 
-    Parameters
-    ----------
-    file : a model file to offer besides the library; it must be readable and without faults.
+    `file`: a model file to offer besides the library; it must be readable and without faults.
     """
 
     def __init__(self, file: Path | None = None) -> None:
@@ -625,12 +618,7 @@ def start_knobs(
     An orientation is shown by its named angles where it has some, else it is left alone; its rates
     are those of the angles where `given` has one of them.
 
-    Parameters
-    ----------
-    system : compiled system.
-    run : the run before any knob is changed.
-    given : start values of the scenario.
-    speeds : whether the speeds may be chosen; where a motion is prescribed they follow from it.
+    `speeds`: whether the speeds may be chosen; where a motion is prescribed they follow from it.
     """
     values = start_values(system, run)
     tree = {s.name: s for s in system.speeds}

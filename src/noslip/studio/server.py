@@ -105,9 +105,7 @@ _log = logging.getLogger("noslip.studio")
 class AccessRules:
     """Rules of one server.
 
-    Parameters
-    ----------
-    names : host names by which browsers on this machine call it.
+    `names`: host names by which browsers on this machine call it.
 
     Attributes
     ----------

@@ -127,12 +127,8 @@ class Cancel:
 class Worker(Generic[Request]):
     """Runs `work(request, cancel)` for the newest request, on a thread of its own.
 
-    Parameters
-    ----------
-    work : function that does the work; it may raise `Superseded`. Any other exception goes to
-        `failed`.
-    failed : function called with an exception; the worker goes on.
-    name : name of the thread.
+    `work`: function that does the work; it may raise `Superseded`. Any other exception goes to
+    `failed`. `failed`: function called with an exception; the worker goes on.
     """
 
     def __init__(
@@ -444,12 +440,7 @@ MOST = 9000
 
 
 class DriveFrames:
-    """Frames of a motion that goes on.
-
-    Parameters
-    ----------
-    system : system that moves.
-    """
+    """Frames of a motion that goes on."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -566,12 +557,7 @@ class _Request:
 class Session:
     """One page: its choice, its worker, its newest run.
 
-    Parameters
-    ----------
-    catalog : models to choose from.
-    name : name of the first one.
-    view : notified of everything.
-    clock : clock of the wall, s.
+    `name`: name of the first one; `clock`: clock of the wall, s.
     """
 
     def __init__(
@@ -722,11 +708,8 @@ class Session:
     def set_value(self, name: str, value: float, epoch: int | None = None) -> bool:
         """Set a knob; one beyond its range widens it.
 
-        Parameters
-        ----------
-        name, value : name and value of the knob.
-        epoch : epoch in which its slider was made. One of another epoch, or whose knob is no longer
-            there, sets nothing; returns whether it did. None: typed by its name.
+        `epoch`: epoch in which its slider was made. One of another epoch, or whose knob is no
+        longer there, sets nothing; returns whether it did. None: typed by its name.
         """
         with self._lock:
             found = self.controls.find(name)

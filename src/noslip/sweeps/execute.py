@@ -450,10 +450,7 @@ def run_dask(
 def connected(on: str, count: int) -> Iterator[Any]:
     """Context with a connected client of a cluster that has workers.
 
-    Parameters
-    ----------
-    on : ``dask`` for a cluster of local processes, or the address of a scheduler.
-    count : processes of a local cluster.
+    `on`: ``dask`` for a cluster of local processes, or the address of a scheduler.
 
     Raises
     ------

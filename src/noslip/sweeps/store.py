@@ -485,10 +485,7 @@ class ChunkData:
 class SweepStore:
     """An open store.
 
-    Parameters
-    ----------
-    folder : folder of the store.
-    data : content of its ``sweep.json``.
+    `data`: content of its ``sweep.json``.
     """
 
     def __init__(self, folder: Path, data: Mapping[str, Any]) -> None:

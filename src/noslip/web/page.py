@@ -149,13 +149,8 @@ def page_html(
 ) -> str:
     """The page of a run.
 
-    Parameters
-    ----------
-    live : live run of the page.
-    title : title of the page; the name of the model by default.
-    equations : whether the equations of motion are typeset.
-    client : folder of the files that several pages share (:func:`client_files`), as a page finds
-        it; a page of its own holds them.
+    `title`: title of the page; the name of the model by default. `client`: folder of the files that
+    several pages share (:func:`client_files`), as a page finds it; a page of its own holds them.
     """
     system, model = live.system, live.system.model
     plan = live.portable.data()

@@ -252,12 +252,8 @@ def _renumbered(written: Written, introduced: list[sympy.Symbol], arrange: Arran
 class Finisher:
     """Puts written expressions into drafted blocks, and keeps the equations of motion.
 
-    Parameters
-    ----------
-    written : the expressions, in the order of the blocks.
-    arrange : function that lays them out.
-    used : glyphs that stand somewhere on the page, as text; the entries of matrices among them are
-        introduced below their matrix.
+    `written`: the expressions, in the order of the blocks. `used`: glyphs that stand somewhere on
+    the page, as text; the entries of matrices among them are introduced below their matrix.
     """
 
     def __init__(

@@ -543,14 +543,9 @@ def forms_of(
 ) -> Forms:
     """The forms of all values.
 
-    Parameters
-    ----------
-    program : operation list.
-    budget : budget for all operations together; what it does not suffice for is left unexpanded.
-    labeled : values that have names.
-    share : values that are named too where they are long.
-    quaternions : places of the inputs that make up unit quaternions.
-    positive : ``("sine", k)`` or ``("cosine", k)`` for inputs whose sine or cosine is positive.
+    `budget`: budget for all operations together; what it does not suffice for is left unexpanded.
+    `share`: values that are named too where they are long. `positive`: ``("sine", k)`` or
+    ``("cosine", k)`` for inputs whose sine or cosine is positive.
     """
     forms = Forms(algebra=Algebra(budget, quaternions, positive))
     algebra = forms.algebra

@@ -99,12 +99,8 @@ def linear_equations(
 ) -> LinearEquations:
     """The linear equations about straight running at a speed, as a document.
 
-    Parameters
-    ----------
-    equations : equations of the whole motion.
-    speed : name of the independent speed v that straight motions differ in; the others are zero.
-    coordinates, speeds : coordinates and speeds to print, as in :func:`noslip.equations_text`.
-    seconds : time limit of the simplification.
+    `speed`: name of the independent speed v that straight motions differ in; the others are zero.
+    `coordinates`, `speeds`: coordinates and speeds to print, as in :func:`noslip.equations_text`.
 
     Raises
     ------

@@ -106,12 +106,7 @@ def _wrenches(subject: Subject, moving: list[Pair]) -> list[Pair]:
 def velocity_wrenches(
     subject: Subject, twists: Sequence[Matrix]
 ) -> tuple[list[Draft], list[BodySum]]:
-    """Inertia wrenches at zero independent accelerations, and C η as their sum over bodies.
-
-    Parameters
-    ----------
-    twists : T of each body that is shown.
-    """
+    """Inertia wrenches at zero independent accelerations, and C η as their sum over bodies."""
     kin = subject.kin
     moving = _accelerations(subject, kin.vdot0)
     found = _wrenches(subject, moving)

@@ -362,7 +362,6 @@ def printed_equations(
 
     Parameters
     ----------
-    equations : equations as they are compiled.
     coordinates : ``"angles"`` or ``"quaternion"``; the angles by default where the model names some
         and refers to no entry of a quaternion.
     speeds : independent speeds, each a name such as ``disk.yaw_rate`` or a definition such as

@@ -74,11 +74,8 @@ _NAMES = {"Abs": "abs", "ceiling": "ceil", "Min": "min", "Max": "max"}
 class Arranger:
     """Arranges SymPy expressions.
 
-    Parameters
-    ----------
-    glyphs : glyph of each symbol.
-    ranks : place of each symbol within a product: parameters first, then speeds, then inputs.
-    in_decimals : whether fractions are written as decimals where these are short.
+    `ranks`: place of each symbol within a product: parameters first, then speeds, then inputs;
+    `in_decimals`: whether fractions are written as decimals where these are short.
     """
 
     def __init__(
@@ -269,14 +266,8 @@ class Factorizations:
 class Writer:
     """Writes sums of an algebra as SymPy expressions.
 
-    Parameters
-    ----------
-    algebra : algebra whose atoms the sums are made of.
-    symbols : symbols of the inputs, in order.
-    value : symbol of a value that has a name of its own.
-    leading : inputs that terms are collected by first, such as masses.
-    factors : factorizations that are known already.
-    speeds : inputs that are speeds.
+    `symbols`: symbols of the inputs, in order; `value`: symbol of a value that has a name of its
+    own; `leading`: inputs that terms are collected by first, such as masses.
     """
 
     def __init__(
@@ -1278,12 +1269,7 @@ MOST_PARTS, MOST_LONGER = 12, 3.0
 
 
 def with_fewer_parts(written: Written, shown: Sequence[sympy.Symbol]) -> Written:
-    """The same with some of the parts that are shown written out, the cheapest first.
-
-    Parameters
-    ----------
-    shown : parts that stand on the page.
-    """
+    """The same with some of the parts that are shown written out, the cheapest first."""
     meanings = {s: e for new in written.parts for s, e in new}
     whole_size = sum(map(size, (*written.expressions, *meanings.values())))
     placed = _written_out(written, shown, meanings, MOST_LONGER * whole_size)

@@ -166,14 +166,9 @@ def svg_text(figure: Figure, *, name: str, title: str = "", outlined: bool = Fal
     What is black is in that ink, too, and what is white is paper. Nothing in it is asked for from
     anywhere.
 
-    Parameters
-    ----------
-    figure : figure by :func:`plot`.
-    name : name of the figure on its page, letters and digits; parts of several figures keep apart
-        by it.
-    title : description of the picture for screen readers.
-    outlined : whether letters are drawn with its own fonts; otherwise text stays text, in the
-        page's fonts.
+    `figure`: figure by :func:`plot`. `name`: name of the figure on its page, letters and digits;
+    parts of several figures keep apart by it. `outlined`: whether letters are drawn with its own
+    fonts; otherwise text stays text, in the page's fonts.
     """
     with _without_paper(figure):
         root = ElementTree.fromstring(_svg(figure, fonttype="path" if outlined else "none"))
@@ -367,11 +362,8 @@ def sheet_svg(sheet: Sheet, *, name: str, title: str = "") -> str:
 
     Its text stays text, in the page's fonts. Nothing in it is asked for from anywhere.
 
-    Parameters
-    ----------
-    name : name of the figure on its page, letters and digits; parts of several figures keep apart
-        by it.
-    title : description of the picture for screen readers.
+    `name`: name of the figure on its page, letters and digits; parts of several figures keep apart
+    by it.
     """
     with drawing():
         canvas = _Elements(sheet.width, sheet.height, name)

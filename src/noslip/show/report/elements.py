@@ -107,14 +107,8 @@ def table(
 ) -> Html:
     """A table in a box of its own, which scrolls where the page is narrow.
 
-    Parameters
-    ----------
-    caption : caption of the table.
-    header : titles of the columns.
-    rows : cells; the first of each row names it.
-    numbers : columns of numbers, to be set flush right.
-    stacks : whether the cells of a row are written below each other on a phone, each with its
-        column's title.
+    `rows`: cells; the first of each row names it. `stacks`: whether the cells of a row are written
+    below each other on a phone, each with its column's title.
     """
     cells = [list(row) for row in rows]
     kinds = []

@@ -110,10 +110,7 @@ FEW = 20_000
 class BatchMotions:
     """Many trajectories, driven together.
 
-    Parameters
-    ----------
-    request : request of the runs.
-    out : place of the samples, if not memory of its own.
+    `out`: place of the samples, if not memory of its own.
 
     Attributes
     ----------
@@ -606,10 +603,7 @@ class Batch:
 def collect(request: BatchRequest, motions: BatchMotions, again: Again) -> Batch:
     """The results under their names.
 
-    Parameters
-    ----------
-    request, motions : request, and the motions that it gave.
-    again : the first so many trajectories once more, with these events and columns.
+    `again`: the first so many trajectories once more, with these events and columns.
     """
     run, system, names, keep = request.run, request.run.system, request.columns, request.keep
     results = motions.results
@@ -664,11 +658,7 @@ MOST_SEARCHED = 1000
 class LiftSearch:
     """Search for contacts that the ground would have to pull on: the batch with further events.
 
-    Parameters
-    ----------
-    system : system that was run.
-    request : request of the runs.
-    again : the first so many trajectories once more, with these events and columns.
+    `again`: the first so many trajectories once more, with these events and columns.
     """
 
     def __init__(

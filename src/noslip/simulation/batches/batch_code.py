@@ -95,12 +95,7 @@ class TableSets:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LanePlan:
-    """All that a run of the batch loop needs, for n trajectories. Its maker keeps the code loaded.
-
-    Parameters
-    ----------
-    num_states, num_generator_states, num_inputs, num_health, num_columns : nx, nz and so on.
-    """
+    """What a run of the batch loop needs, for n trajectories; its maker keeps the code loaded."""
 
     lanes: int  #: lanes of the functions; 1 for scalar code
     #: addresses by the names in ``loop``; what is missing is not there. On a device, any number but
@@ -379,14 +374,9 @@ def run_lanes(
 ) -> bool:
     """Integrate the trajectories of the queue into the results; whether it was ended early.
 
-    Parameters
-    ----------
-    plan : plan of the integration.
-    results : results, to be filled.
-    threads : workers.
-    progress : function called from this thread a few times per second with the number of
-        trajectories done.
-    cancel : event that, once set, ends trajectories with ``rules.CANCELLED`` where they are.
+    `progress`: function called from this thread a few times per second with the number of
+    trajectories done; `cancel`: event that, once set, ends trajectories with ``rules.CANCELLED``
+    where they are.
     """
     shared = Shared(plan, results)
     count = max(1, min(threads, -(-len(plan.queue) // plan.lanes)))
@@ -454,13 +444,7 @@ def run_on_device(
 ) -> bool:
     """Integrate the trajectories of the queue into the results; whether it was ended early.
 
-    Parameters
-    ----------
-    plan : plan of the integration.
-    results : results, to be filled.
-    code : code and device that run it.
-    progress : function called with the number of trajectories done.
-    cancel : event that, once set, ends trajectories with ``rules.CANCELLED`` where they are.
+    `cancel`: event that, once set, ends trajectories with ``rules.CANCELLED`` where they are.
     """
     shape = _shape(plan, results, code)
     printed = _kernel(shape, tuple(code.programs.items()))

@@ -80,13 +80,8 @@ def trace_columns(
 ) -> tuple[dict[str, str], ca.SX]:
     """Units of the named columns, and their values as one traced column.
 
-    Parameters
-    ----------
-    system : system in whose symbols they are traced.
-    names : names of the columns.
-    generator : generator of the inputs, whose states are columns too.
-    definitions : further names, as in :func:`read_expression`.
-    outputs : further columns, expressions of the motion, inputs, accelerations and reactions.
+    `definitions`: further names, as in :func:`read_expression`; `outputs`: further columns,
+    expressions of the motion, inputs, accelerations and reactions.
     """
     known = known_columns(system, generator)
     of_outputs = Outputs(outputs).units(system)
@@ -807,14 +802,9 @@ def in_blocks(
 ) -> None:
     """Do the work of all variants, a block at a time on several threads.
 
-    Parameters
-    ----------
-    count : variants.
-    work : function that computes a block.
-    size : variants in a block, at most; :data:`BLOCK` if not given.
-    threads : all cores if not given.
-    progress : function called with the fraction done.
-    cancel : a ``threading.Event``; setting it leaves out the blocks that have not begun.
+    `size`: variants in a block, at most; :data:`BLOCK` if not given. `threads`: all cores if not
+    given. `progress`: function called with the fraction done. `cancel`: a ``threading.Event``;
+    setting it leaves out the blocks that have not begun.
     """
     workers = num_cores() if threads is None else threads
     if not isinstance(workers, int | np.integer) or workers < 1:

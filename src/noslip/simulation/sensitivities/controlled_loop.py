@@ -571,10 +571,7 @@ def _check_rows(system: System, variables: Sequence[Variable], parameters: Array
 class Seeds:
     """B and P of (1): what the variables change directly, with symbols for tables.
 
-    Parameters
-    ----------
-    loop : closed loop.
-    variables : one column for each of their values.
+    `variables`: one column for each of their values.
 
     Attributes
     ----------

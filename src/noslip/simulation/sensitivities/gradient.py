@@ -356,12 +356,8 @@ class Recorded:
 class Recorder:
     """Runs of the same code with recorded steps.
 
-    Parameters
-    ----------
-    run : the first of them, of a loop that records steps; others differ in the vectors
-        `parameters`, `base` and `states`.
-    chunk : steps.
-    most : numbers of recorded steps that are kept of a run.
+    `run`: the first of them, of a loop that records steps; others differ in the vectors
+    `parameters`, `base` and `states`. `most`: numbers of recorded steps that are kept of a run.
     """
 
     def __init__(self, run: NativeRun, *, chunk: int = CHUNK, most: int = MOST_NUMBERS) -> None:

@@ -78,9 +78,7 @@ SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
 class Player:
     """The time of a run that is shown.
 
-    Parameters
-    ----------
-    start, end : limits of the run, s.
+    `start`, `end`: limits of the run, s.
     """
 
     def __init__(self) -> None:
@@ -261,12 +259,7 @@ SECTIONS = {
 
 
 class Panels:
-    """All panels of a page.
-
-    Parameters
-    ----------
-    page : page of the panels.
-    """
+    """All panels of a page."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.gui = page, page.client.gui
@@ -750,12 +743,7 @@ SHORTEST = 1 / 30
 
 
 class DrivePanel:
-    """Sliders, buttons and keys of a drive, and the drive itself.
-
-    Parameters
-    ----------
-    page : page that is driven.
-    """
+    """Sliders, buttons and keys of a drive, and the drive itself."""
 
     def __init__(self, page: Page) -> None:
         self.page = page

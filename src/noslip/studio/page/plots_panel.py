@@ -114,14 +114,9 @@ def plot_data(
 ) -> tuple[Array, ...]:
     """Times, the cursor, the columns, and those of a ghost, each (n + 4,) or longer.
 
-    Parameters
-    ----------
-    run : run of the system.
-    group : columns to draw.
-    shown_time : time of the cursor, s.
-    ghost : another run whose columns are drawn too; one that is longer makes the arrays longer, and
-        what ends before the other is NaN, which is not drawn, from there on.
-    drawing : counts the drawings.
+    `shown_time`: time of the cursor, s. `ghost`: another run whose columns are drawn too; one that
+    is longer makes the arrays longer, and what ends before the other is NaN, which is not drawn,
+    from there on.
     """
     t = run.t
     at = float(np.clip(shown_time, t[0], t[-1]))
@@ -176,11 +171,8 @@ def plot_series(
 ) -> tuple[dict[str, object], ...]:
     """Options of uPlot for each array of `plot_data`.
 
-    Parameters
-    ----------
-    group, has_ghost : columns to draw, and whether another run is drawn too.
-    counted_in : scale of the values.
-    kept : name of the other run where it is compared with; its curves then have names and colors.
+    `group`, `has_ghost`: columns to draw, and whether another run is drawn too. `kept`: name of the
+    other run where it is compared with; its curves then have names and colors.
     """
     cursor = "now"
     if counted_in != 1.0:
@@ -221,15 +213,7 @@ Guard = Callable[[Callable[[Any], None]], Callable[[Any], None]]
 
 
 class PlotsPanel:
-    """Three plots in a tab.
-
-    Parameters
-    ----------
-    client : client of the viser server.
-    tab : tab to put them in.
-    guard : wraps callbacks.
-    disposal : removes what is no longer shown.
-    """
+    """Three plots in a tab."""
 
     def __init__(self, client: Any, tab: Any, guard: Guard, disposal: Disposal) -> None:
         self._client, self._tab, self._guard, self._disposal = client, tab, guard, disposal

@@ -37,12 +37,7 @@ AHEAD = 3.0
 
 
 class ScenePanel:
-    """The scene of a run or a drive. Not thread-safe.
-
-    Parameters
-    ----------
-    client : client of the viser server.
-    """
+    """The scene of a run or a drive. Not thread-safe."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -267,11 +262,7 @@ def path_shape(points: tuple[Point, ...], closed: bool) -> PathShape | None:
 class PathHandles:
     """Draggable points in a scene.
 
-    Parameters
-    ----------
-    client : client of the viser server.
-    drop : function called with all points when one is dropped.
-    is_phone : make them large enough for fingers.
+    `drop`: function called with all points when one is dropped.
     """
 
     def __init__(

@@ -64,13 +64,7 @@ def path_floor(shown: Shown) -> Floor:
 class Page:
     """A browser and its session.
 
-    Parameters
-    ----------
-    client : client of the viser server.
-    catalog : models to choose from.
-    name : name of the first one.
-    points : points of a sweep that is opened, if one is.
-    visit : request in the address of the page.
+    `name`: name of the first one; `points`: points of a sweep that is opened, if one is.
     """
 
     def __init__(

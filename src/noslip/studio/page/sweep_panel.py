@@ -43,10 +43,6 @@ class PointRow:
 class SweepPoints:
     """A sweep to choose points from.
 
-    Parameters
-    ----------
-    folder : folder of the sweep.
-
     Raises
     ------
     SimulationError : there is no sweep, or nothing moves at its points.
@@ -176,14 +172,7 @@ ORDER = 2.5
 
 
 class SweepPanel:
-    """The table of a sweep on a page.
-
-    Parameters
-    ----------
-    page : page of the panel.
-    points : points of the sweep.
-    failed : function called with errors.
-    """
+    """The table of a sweep on a page."""
 
     def __init__(
         self, page: Page, points: SweepPoints, failed: Callable[[Exception], None]
