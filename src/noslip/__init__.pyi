@@ -311,7 +311,7 @@ from .show.plots import (
     plot as plot,
     plot_eigenvalues as plot_eigenvalues,
 )
-from .show.report.report import (
+from .show.report.sections import (
     write_report as write_report,
 )
 from .show.report.study_reports import (

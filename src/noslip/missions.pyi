@@ -26,6 +26,6 @@ from .duty.sizing import (
     read_catalog as read_catalog,
     size_drives as size_drives,
 )
-from .show.duty_figure import (
+from .show.plots.plotting import (
     plot_duty as plot_duty,
 )

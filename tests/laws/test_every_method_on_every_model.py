@@ -12,7 +12,7 @@ import pytest
 
 import noslip as ns
 from noslip.formulations.derivation import known_formulations
-from noslip.show.equations.derivation_text import derivation
+from noslip.show.equations.derivations import derivation
 from noslip.show.equations.documents import LatexFormat, TextFormat
 
 METHODS = tuple(known_formulations())

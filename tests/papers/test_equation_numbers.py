@@ -15,7 +15,7 @@ import pytest
 import noslip as ns
 from noslip.library import MODELS
 from noslip.library.desantis_machines import INERTIAS, MASSES
-from noslip.show.equations.derivation_text import derivation
+from noslip.show.equations.derivations import derivation
 from noslip.show.equations.documents import equations_text
 from noslip.show.equations.layout import with_marks_beside
 from noslip.show.equations.subject import Subject, printed_equations, symbol

@@ -41,7 +41,7 @@ from .report.elements import (
     Verdict as Verdict,
     number_text as number_text,
 )
-from .report.report import (
+from .report.sections import (
     report_html as report_html,
 )
 from .report.study_reports import (

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noslip import Equations
-    from noslip.show.equations.derivation_text import Derivation
+    from noslip.show.equations.derivations import Derivation
 
 #: Module and name of the type.
 EQUATIONS = ("noslip.formulations.equations", "Equations")
@@ -85,6 +85,6 @@ def equations_latex(equations: Equations) -> str:
 @lru_cache(maxsize=2)
 def _derivation(equations: Equations) -> Derivation:
     """The derivation of a system, cached for both formats, which IPython requests in turn."""
-    from noslip.show.equations.derivation_text import derivation
+    from noslip.show.equations.derivations import derivation
 
     return derivation(equations)

@@ -164,7 +164,7 @@ def write_run(
             say("drawing")
             _draw(temporary, run, audit)
         if system is not None:
-            from noslip.show.report.report import write_report
+            from noslip.show.report.sections import write_report
 
             write_report(
                 system,

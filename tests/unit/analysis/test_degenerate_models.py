@@ -11,7 +11,7 @@ import noslip as ns
 from noslip.base.families import known_formats
 from noslip.cli.main import main
 from noslip.formulations.derivation import known_formulations
-from noslip.show.equations.derivation_text import derivation
+from noslip.show.equations.derivations import derivation
 from noslip.show.equations.documents import AbstractEquationFormat
 
 Z = (0.0, 0.0, 1.0)

@@ -10,7 +10,7 @@ from sled_with_rotor import METHODS, REDUCED
 
 import noslip as ns
 from noslip.model.model import in_angles
-from noslip.show.equations.derivation_text import Derivation, derivation
+from noslip.show.equations.derivations import Derivation, derivation
 from noslip.show.equations.layout import Lines, to_text
 from noslip.show.equations.subject import ANGLES, QUATERNION, Subject, printed_equations
 

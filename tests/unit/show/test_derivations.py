@@ -15,7 +15,7 @@ from sled_with_rotor import METHODS, REDUCED, model, sled_with_rotor
 
 import noslip as ns
 from noslip.show.equations import writing
-from noslip.show.equations.derivation_text import derivation
+from noslip.show.equations.derivations import derivation
 from noslip.show.equations.documents import equations_text
 from noslip.show.equations.layout import Glyph, Lines, Paragraph, glyphs_in, to_text
 from noslip.show.equations.subject import printed_equations
@@ -250,7 +250,7 @@ def test_a_difference_is_measured_relative_to_what_is_compiled():
 def test_two_runs_are_the_same_to_the_byte():
     """Whatever the seed of Python's hashes is, in every format."""
     code = (
-        "import noslip as ns; from noslip.show.equations.derivation_text import *; "
+        "import noslip as ns; from noslip.show.equations.derivations import *; "
         "from noslip.base.families import known_formats; "
         "from noslip.show.equations.documents import AbstractEquationFormat; "
         "formats = known_formats(AbstractEquationFormat).values(); "

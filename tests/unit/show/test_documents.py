@@ -14,7 +14,7 @@ from sled_with_rotor import METHODS, model, sled_with_rotor
 import noslip as ns
 from noslip.base.families import known_formats
 from noslip.cli import main
-from noslip.show.equations.derivation_text import derivation
+from noslip.show.equations.derivations import derivation
 from noslip.show.equations.documents import (
     AbstractEquationFormat,
     equations_text,

@@ -6,7 +6,7 @@ from sled_with_rotor import METHODS, model
 import noslip as ns
 from noslip.base.families import known_formats
 from noslip.expressions.letters import read_symbol
-from noslip.show.equations.derivation_text import derivation
+from noslip.show.equations.derivations import derivation
 from noslip.show.equations.documents import AbstractEquationFormat, equations_text
 from noslip.show.equations.layout import (
     Glyph,

@@ -16,8 +16,7 @@ from noslip.cli import main
 from noslip.show.plots.panels import adapted_panels, main_signals, signal_panels
 from noslip.show.report import sections
 from noslip.show.report.elements import number, number_text, quantity, words
-from noslip.show.report.report import report_html
-from noslip.show.report.sections import LONGEST, answers, gather, pace
+from noslip.show.report.sections import LONGEST, answers, gather, pace, report_html
 
 SECTIONS = {
     "motion": "Motion",

@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 import noslip as ns
-from noslip.show.equations.derivation_text import derivation
+from noslip.show.equations.derivations import derivation
 from noslip.show.equations.documents import text_document
 from noslip.show.equations.subject import Subject, printed_equations
 from noslip.show.equations.writing import MOST_PARTS, evaluate

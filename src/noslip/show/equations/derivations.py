@@ -1,25 +1,49 @@
-"""Derivations of the equations of motion, one for each formulation.
+"""Derivations of the equations of motion, one for each formulation, and their text.
+
+**Steps under names of mechanics: accelerations, inertia wrenches, tire forces.**
+
+What a page of a larger mechanism would otherwise hide in numbered parts has a name that a teacher
+uses. With the rates v̇ = S η̇ + Ṡ η of all tree speeds, the inertia wrench of each body about its
+mass center, in its own axes, is
+
+    w = (I α + ω × I ω, m c̈),
+
+which gives C η = − Σ Tᵀw at η̇ = 0, and R = M v̇ + c − Q − B u = Aᵀλ, the generalized constraint
+forces, from the wrenches of all bodies.
+
+**Derivations of the equations of motion, one for each formulation.**
 
 **The derivations from scalar functions: Boltzmann–Hamel and Gibbs–Appell.**
 
 **The derivations with multipliers, in all tree speeds: Lagrange and vakonomic.**
 
 **The derivations from twists: natural orthogonal complement and DeSantis' procedure.**
+
+**The equations of motion with their derivation, as text, Markdown, LaTeX or HTML.**
+
+What is shown is simplified within a budget and a time limit, and then compared with the traced
+functions at random states; see `writing`. The symbols are those of `notation`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import importlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 import sympy
 
-from noslip import DeSantis
+from noslip import DeSantis, Equations
 from noslip.algebra import block_solve, symmetric_solve
 from noslip.formulations import (
     acceleration_energy,
     applied_forces,
     body_jacobian,
+    center_wrenches,
     chaplygin_form,
     curl_force,
     hamel_term,
@@ -35,36 +59,248 @@ from noslip.formulations import (
     unit_speed_twists,
 )
 from noslip.kinematics import Node as TreeNode
-from noslip.kinematics import twists
+from noslip.kinematics import accelerations, twists
 from noslip.model import DISSIPATIVE, GIVEN, GRAVITY, SPRING
-from noslip.show.equations import steps
+from noslip.show.equations import derivation_document
 from noslip.show.equations.derivation_document import (
     BodySum,
     Composed,
     Draft,
     Drafted,
+    Finished,
     Matrix,
     Scalars,
     Term,
     column,
+    compiled_multiplier,
+    finished,
     glyphs,
+    items_of,
     matrix,
     motion_rows,
+    rates,
     reduced_mass,
     reduced_motion,
 )
 from noslip.show.equations.layout import (
+    DIGITS,
     Fenced,
     Glyph,
     MathNumber,
     MathRow,
     Operator,
+    Section,
     Word,
+    numbered,
     row,
     words,
 )
-from noslip.show.equations.subject import Subject, symbol
-from noslip.show.equations.writing import Item
+from noslip.show.equations.polynomials import SECONDS
+from noslip.show.equations.sketch import SKETCH, sketch
+from noslip.show.equations.subject import Subject, printed_equations, symbol
+from noslip.show.equations.writing import (
+    MOST_PARTS,
+    TOLERANCE,
+    Arranger,
+    Evaluator,
+    Item,
+    Written,
+    write,
+)
+
+#: Rows of an inertia wrench, as those of a twist: the angular part first.
+WRENCH = tuple(Glyph(b, k) for b in ("n", "f") for k in "xyz")
+_TWIST = tuple(Glyph(b, k) for b in ("ω", "v") for k in "xyz")
+_RATE = tuple(Glyph(b, k) for b in ("α", "a") for k in "xyz")
+#: Multipliers up to this number are solved for.
+MOST_SOLVED = 8
+Pair = tuple[ca.SX, ca.SX]
+
+
+def body_twists(subject: Subject) -> list[Draft]:
+    """Angular velocity of each body and velocity of its origin, in its own axes."""
+    said = words(
+        "The bodies move with angular velocities and velocities of their origins, in their own "
+        "axes,"
+    )
+    return [said, *_motions(subject, Glyph("V"), _TWIST, subject.kin.twists)]
+
+
+def moving(subject: Subject) -> list[Draft]:
+    """Motion of the bodies, and rates of the speeds at zero independent accelerations."""
+    return [*body_twists(subject), *still_rates(subject)]
+
+
+def still_rates(subject: Subject) -> list[Draft]:
+    """Rates of all tree speeds at zero independent accelerations."""
+    kin, notation = subject.kin, subject.notation
+    return [
+        words(
+            "The rates of all speeds are ",
+            subject.formula("v̇ = S η̇ + Ṡ η"),
+            ", where ",
+            subject.formula("Ṡ η"),
+            " is what they are at zero independent accelerations:",
+        ),
+        column(subject, subject.letter("(Ṡ η)"), kin.vdot0, kin.vdot0, rates(notation.speeds)),
+    ]
+
+
+def _motions(
+    subject: Subject, letter: Glyph, names: tuple[Glyph, ...], found: Sequence[Pair]
+) -> list[Draft]:
+    """A column of six entries for each body, those that are not zero."""
+    drafts: list[Draft] = []
+    for k, node, _ in subject.bodies:
+        values = ca.vertcat(*found[k])
+        kept = [row for row in range(6) if not ca.sparsify(ca.simplify(values[row])).is_zero()]
+        if kept:
+            drafts.append(_rows(subject, letter.of(node.body.name), values, kept, names))
+    return drafts
+
+
+def _accelerations(subject: Subject, vdot: ca.SX) -> list[Pair]:
+    """Angular acceleration of each body and acceleration of its origin, in its own axes."""
+    kin = subject.kin
+    return accelerations(kin.tree, kin.twists, kin.v, vdot)
+
+
+def _wrenches(subject: Subject, moving: list[Pair]) -> list[Pair]:
+    """Inertia wrench of each body about its mass center, in its own axes."""
+    return center_wrenches(subject.kin.tree, subject.kin.twists, moving)
+
+
+def velocity_wrenches(
+    subject: Subject, twists: Sequence[Matrix]
+) -> tuple[list[Draft], list[BodySum]]:
+    """Inertia wrenches at zero independent accelerations, and C η as their sum over bodies."""
+    kin = subject.kin
+    moving = _accelerations(subject, kin.vdot0)
+    found = _wrenches(subject, moving)
+    drafts: list[Draft] = [
+        words(
+            "At the rates ",
+            subject.formula("Ṡ η"),
+            " the bodies have the angular accelerations, and accelerations of their origins,",
+        ),
+        *_motions(subject, Glyph("a"), _RATE, moving),
+        words(
+            "and inertia wrenches ",
+            subject.letter("c"),
+            ", moment ",
+            subject.formula("I α + ω×I ω"),
+            " about the mass center first, then force ",
+            subject.formula("m c̈"),
+            "; those are shown that T meets:",
+        ),
+    ]
+    sums: list[BodySum] = []
+    for (k, node, _), T in zip(subject.bodies, twists, strict=True):
+        wrench = ca.vertcat(*found[k])
+        met = [row for row in range(6) if not ca.sparsify(T.compiled[row, :]).is_zero()]
+        met = [row for row in met if not ca.sparsify(ca.simplify(wrench[row])).is_zero()]
+        if not met:
+            continue
+        own = _rows(subject, Glyph("c", node.body.name), wrench, met)
+        drafts.append(own)
+        minus = Item(ca.SX(-1), ca.SX(-1))
+        terms = tuple((minus, ((row, place, 1),)) for place, row in enumerate(met))
+        sums.append(BodySum(left=T, right=own, terms=terms))
+    shown = {k for k, _, _ in subject.bodies}
+    hidden = [part for k, pair in enumerate(found) if k not in shown for part in pair]
+    hidden.append(rotor_forces(kin.tree, kin.vdot0))
+    is_whole = ca.sparsify(ca.simplify(ca.vertcat(*hidden))).is_zero()
+    return drafts, sums if is_whole else []
+
+
+def _rows(
+    subject: Subject,
+    letter: Glyph,
+    wrench: ca.SX,
+    kept: list[int],
+    names: tuple[Glyph, ...] = WRENCH,
+) -> Matrix:
+    """Some entries of a wrench as a column, called by their places in it."""
+    called = tuple(names[row] for row in kept)
+    whole = column(
+        subject, subject.letter(letter.base, letter.index), wrench[kept], wrench[kept], called
+    )
+    return replace(whole, row_places=tuple(row + 1 for row in kept))
+
+
+def tire_forces(subject: Subject) -> list[Draft]:
+    """Forces of tires along the heading of their wheel and across it."""
+    lines = []
+    for name, grip in subject.equations.forces.grips.items():
+        for letter, force in (("x", grip.longitudinal), ("y", grip.lateral)):
+            if not ca.sparsify(force).is_zero():
+                glyph = subject.letter("F", f"{letter},{name}")
+                lines.append((glyph, Item(force, force, symbol(glyph)), name))
+    if not lines:
+        return []
+    said = "Forces of tires and sliding contacts, along the heading (x) and across it (y):"
+    return [words(said), Scalars(tuple(lines))]
+
+
+def reactions(subject: Subject) -> list[Draft]:
+    """λ of the independent rows, by R = Aᵀλ and the inertia wrenches in the rates of all speeds."""
+    kin, notation, vdot = subject.kin, subject.notation, subject.vdot
+    moving = _accelerations(subject, vdot)
+    found, drafts = _wrenches(subject, moving), []
+    J = body_jacobian(kin)
+    for k, node, _ in subject.bodies:
+        wrench = ca.vertcat(*found[k])
+        twist = ca.vertcat(J[6 * k + 3 : 6 * k + 6, :], J[6 * k : 6 * k + 3, :])
+        met = [row for row in range(6) if not ca.sparsify(twist[row, :]).is_zero()]
+        met = [row for row in met if not ca.sparsify(ca.simplify(wrench[row])).is_zero()]
+        if met:
+            drafts.append(_rows(subject, Glyph("w", node.body.name), wrench, met))
+    forces = applied_forces(kin)
+    f = inverse_dynamics(kin, vdot) - forces.Q - ca.mtimes(forces.B, kin.acting_inputs)
+    if subject.mu.shape[0]:
+        f = f - curl_force(kin, subject.mu)
+    return [
+        words(
+            "The constraint forces, one for each row, in the rates of all tree speeds, ",
+            subject.formula("v̇ = S η̇ + Ṡ η"),
+            ". The bodies then have the accelerations",
+        ),
+        *_motions(subject, Glyph("A"), _RATE, moving),
+        words("and the inertia wrenches"),
+        *drafts,
+        words(
+            "With the applied forces they leave ",
+            subject.formula("R = M v̇ + c − Q − B u = Aᵀλ"),
+            ":",
+        ),
+        column(subject, subject.letter("R"), f, f, glyphs(notation.speeds)),
+        *_balances(subject, f),
+    ]
+
+
+def _balances(subject: Subject, f: ca.SX) -> list[Draft]:
+    """Aᵀλ = R solved for λ; row by row where many multipliers stand in each other's equations."""
+    kin, multipliers = subject.kin, subject.notation.multipliers
+    if len(multipliers) > MOST_SOLVED:
+        A = kin.A[list(kin.row_basis), :]
+        left = f - ca.mtimes(A.T, subject.lam)
+        rows = [k for k in range(kin.num_speeds) if not ca.sparsify(A[:, k]).is_zero()]
+        zero = ca.SX(0)
+        lines = [(None, Item(left[k], zero), subject.notation.speeds[k].name) for k in rows]
+        said = words("which the multipliers balance, ", subject.formula("R − Aᵀλ = 0"), ":")
+        return [said, Scalars(tuple(lines))]
+    inverse, _ = block_solve(kin.K, ca.SX.eye(kin.num_speeds))
+    lam = ca.mtimes(kin.P.T, ca.mtimes(inverse[:, : len(multipliers)].T, f))
+    solved = [
+        (
+            e.glyph,
+            Item(lam[k], compiled_multiplier(subject, k)),
+            subject.note(f"reaction.{e.name}", e.name),
+        )
+        for k, e in enumerate(multipliers)
+    ]
+    return [words("which the multipliers balance:"), Scalars(tuple(solved))]
+
 
 #: What `recognize` calls rows whose terms are in no list.
 OTHER_ROWS = ("rolling", "constraint")
@@ -576,12 +812,12 @@ def complement(subject: Subject) -> list[Drafted]:
         mass,
     ]
     if subject.is_stepwise and of_bodies:
-        drafts, sums = steps.velocity_wrenches(subject, of_bodies)
+        drafts, sums = velocity_wrenches(subject, of_bodies)
         blocks += drafts
         bias = replace(bias, sums=tuple(sums))
     blocks.append(bias)
     if subject.is_stepwise:
-        blocks += steps.tire_forces(subject)
+        blocks += tire_forces(subject)
     forces, absent = [], []
     for name, meaning, force in _shares(subject):
         if ca.sparsify(ca.simplify(force)).is_zero():
@@ -868,3 +1104,204 @@ def _inverse(M: ca.SX) -> ca.SX:
             minor = M[[k for k in range(n) if k != i], [k for k in range(n) if k != j]]
             inverse[j, i] = (-1) ** (i + j) * ca.det(minor) / det
     return inverse
+
+
+#: Parts beyond which a page says at its beginning what they are.
+MANY_PARTS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derivation:
+    """A derivation, written and checked."""
+
+    #: title, sections: the document
+    title: str
+    sections: list[Section] = field(repr=False)
+    #: both sides of the equations of motion, in the symbols that are shown
+    motion: list[tuple[sympy.Expr, sympy.Expr]]
+    #: every part and every labeled entry → what it stands for, in order
+    meanings: dict[sympy.Symbol, sympy.Expr] = field(repr=False)
+    #: full name of a quantity → its symbol; a rate's name has a dot mark, as ``"x'"``
+    symbols: dict[str, sympy.Symbol] = field(repr=False)
+    #: remark on how it was written and how well it agrees with what is compiled
+    written: Written = field(repr=False)
+    #: largest relative residual of the shown equations at the compiled accelerations
+    residual: float
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether everything shown agrees with what is compiled."""
+        return self.written.is_confirmed and self.residual <= TOLERANCE
+
+
+def derivation(
+    equations: Equations,
+    *,
+    coordinates: str | None = None,
+    speeds: Sequence[str] = (),
+    seconds: float = SECONDS,
+) -> Derivation:
+    """Derive the equations of motion of a model step by step, as a document."""
+    printed = printed_equations(equations, coordinates, speeds)
+    page = _laid_out(Subject(printed), seconds)
+    if len(page.found.parts) > MOST_PARTS:
+        stepwise = _laid_out(Subject(printed, is_stepwise=True), seconds)
+        page = min(page, stepwise, key=lambda p: len(p.found.parts))
+    subject, drafted, items, arrange, _ = page
+    found = derivation_document.with_few_parts(page.found, drafted, arrange)
+    written, motion = found.written, found.motion
+    sections = derivation_document.with_used_symbols(subject, found.sections)
+    sections[0] = _with_parts_told(sections[0], written, len(found.parts))
+    residual = _residual(subject, items, written, [*motion, *found.sums])
+    difference = printed.difference(subject.alphabet.states)
+    residual = math.nan if math.isnan(difference) else max(residual, difference)
+    sections.append(_closing(written, residual))
+    sections[1:1] = [Section(SKETCH, (drawn,)) for drawn in sketch(subject)]
+    formulation = equations.formulation
+    return Derivation(
+        title=f"Equations of motion of '{equations.model.name}': {formulation.name}",
+        sections=numbered(sections),
+        motion=motion,
+        meanings=_meanings(items, written),
+        symbols=_symbols(subject),
+        written=written,
+        residual=residual,
+    )
+
+
+class _LaidOut(NamedTuple):
+    """A derivation laid out: its subject, drafts, their items, and what has become of them."""
+
+    subject: Subject
+    drafted: list[Drafted]
+    items: list[Item]
+    arrange: Arranger
+    found: Finished
+
+
+def _laid_out(subject: Subject, seconds: float) -> _LaidOut:
+    drafted = _draft(subject)
+    items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
+    written = write(items, subject.alphabet, seconds=seconds)
+    arrange = subject.arrange
+    meant = [*written.expressions, *(e for new in written.parts for _, e in new)]
+    arrange.in_decimals = any(e.atoms(sympy.Float) for e in meant)
+    return _LaidOut(subject, drafted, items, arrange, finished(drafted, written, arrange))
+
+
+def _with_parts_told(opening: Section, written: Written, num_parts: int) -> Section:
+    """The opening of a page, with a word on the parts if there are many."""
+    parts = [s for new in written.parts for s, _ in new][:num_parts]
+    if len(parts) <= MANY_PARTS:
+        return opening
+    said = (
+        f"These equations are long. {len(parts)} parts, {parts[0]} to {parts[-1]}, stand for what "
+        "is used more than once, each introduced where it is first needed. Small motions have "
+        "short equations: noslip derive --linear SPEED."
+    )
+    return Section(opening.title, (*opening.blocks, words(said)))
+
+
+def _draft(subject: Subject) -> list[Drafted]:
+    equations = subject.equations
+    formulation, model = equations.formulation, equations.model
+    opening: list[Draft] = [words(model.description or f"The model '{model.name}'.")]
+    reference = f"Method: {formulation.name} [{formulation.reference}]."
+    opening.append(words(reference))
+    drafted = [
+        ("Model and method", opening),
+        derivation_document.mechanism(subject),
+        derivation_document.symbols(subject),
+    ]
+    drafted += [derivation_document.kinematics(subject), derivation_document.constraints(subject)]
+    title, blocks = derivation_document.admissible_speeds(
+        subject, subject.letter(*formulation.basis_symbol)
+    )
+    is_stepwise = subject.is_stepwise and bool(subject.kin.row_basis)
+    drafted.append((title, [*blocks, *(moving(subject) if is_stepwise else [])]))
+    drafted += _own_sections(subject)
+    forces = derivation_document.constraint_forces(subject)
+    if forces is not None and is_stepwise:
+        forces = (forces[0], reactions(subject))
+    last = (derivation_document.force_states(subject), forces)
+    return [*drafted, *(section for section in last if section is not None)]
+
+
+def _own_sections(subject: Subject) -> list[Drafted]:
+    """Sections of a formulation, up to the equations of motion."""
+    module, _, function = subject.equations.formulation.derivation.partition(":")
+    if not module:
+        return derivation_document.general(subject)
+    write_sections: Callable[[Subject], list[Drafted]]
+    write_sections = getattr(importlib.import_module(module), function)
+    return write_sections(subject)
+
+
+def _residual(
+    subject: Subject,
+    items: list[Item],
+    written: Written,
+    motion: list[tuple[sympy.Expr, sympy.Expr]],
+) -> float:
+    """Largest residual of the rows at the compiled accelerations, relative to their terms."""
+    if not motion:
+        return 0.0
+    found = Evaluator(items, subject.alphabet, written.expressions, written.parts)
+    terms = [[*sympy.Add.make_args(a), *[-t for t in sympy.Add.make_args(b)]] for a, b in motion]
+    states = subject.alphabet.states
+    worst = math.nan
+    for values in found([t for sums in terms for t in sums], states):
+        if not np.all(np.isfinite(values)):
+            continue
+        rows = np.split(values, np.cumsum([len(row) for row in terms])[:-1])
+        floor = 1e-6 * max(1.0, float(np.max(np.abs(values))))
+        largest = max(abs(np.sum(r)) / (np.sum(np.abs(r)) + floor) for r in rows)
+        worst = largest if math.isnan(worst) else max(worst, largest)
+    return float(worst)
+
+
+def _closing(written: Written, residual: float) -> Section:
+    said = []
+    if not written.is_simplified:
+        said.append("The simplified forms did not pass the check, so nothing is simplified here.")
+    if written.is_late:
+        said.append("The simplification reached its time limit before it was finished.")
+    omitted = sum(e.is_Dummy for e in written.expressions)
+    if omitted:
+        said.append(f"{omitted} expressions are too long to be written out.")
+    if any(e.atoms(sympy.Float) for e in written.expressions):
+        said.append(f"Numbers are printed with {DIGITS} digits.")
+    worst = max(written.worst, residual)
+    if math.isnan(worst):
+        said.append("Nothing could be evaluated at random states, so nothing is confirmed.")
+    elif worst <= TOLERANCE:
+        said.append(
+            f"All {len(written.expressions) - omitted} expressions above were evaluated at random "
+            "states and agree with the compiled functions, and the equations of motion hold at the "
+            f"compiled accelerations, to a relative {TOLERANCE:.0e}."
+        )
+    else:
+        said.append(
+            f"Warning: what is shown differs from the compiled functions by a relative {worst:.1e}."
+        )
+    return Section("Check", (words(" ".join(said)),))
+
+
+def _meanings(items: list[Item], written: Written) -> dict[sympy.Symbol, sympy.Expr]:
+    meanings: dict[sympy.Symbol, sympy.Expr] = {}
+    for item, expression, new in zip(items, written.expressions, written.parts, strict=True):
+        meanings |= dict(new)
+        if item.label is not None and item.label != expression:
+            meanings.setdefault(item.label, expression)
+    return meanings
+
+
+def _symbols(subject: Subject) -> dict[str, sympy.Symbol]:
+    from noslip.show.equations.subject import symbol
+
+    known = {e.name: symbol(e.glyph) for e in subject.notation.legend}
+    moving = [*subject.notation.coordinates, *subject.notation.speeds]
+    moving += [*subject.notation.independent_speeds, *subject.notation.costates]
+    moving += subject.notation.force_states
+    known |= {f"{e.name}'": symbol(e.glyph.rate) for e in moving}
+    return known

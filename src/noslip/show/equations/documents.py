@@ -884,6 +884,6 @@ def equations_document(
         return linear_equations(
             equations, linear, coordinates=coordinates, speeds=speeds, seconds=seconds
         )
-    from noslip.show.equations.derivation_text import derivation
+    from noslip.show.equations.derivations import derivation
 
     return derivation(equations, coordinates=coordinates, speeds=speeds, seconds=seconds)

@@ -1,4 +1,6 @@
-"""Sections of the report of a run.
+"""The report of a run: its sections, and `write_report`.
+
+**Sections of the report of a run.**
 
 **Everything a report contains, gathered before a line of it is written.**
 
@@ -9,6 +11,8 @@
 **Sections on results and their checks: energy, constraints, ground, formulations.**
 
 **Sections with pictures: the animation, with a still for print, and the figures.**
+
+**`write_report`: a run as one page.**
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import math
+import os
 import platform
 from base64 import b64encode
 from collections import deque
@@ -24,6 +29,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
 from itertools import permutations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,21 +40,23 @@ from noslip import (
     NoslipError,
     Parameter,
     Scenario,
+    SimulationError,
     System,
     Trajectory,
     __version__,
     audit,
     verify,
 )
-from noslip.analysis import touches_ground
-from noslip.base import counted, is_installed
+from noslip.analysis import simulated_system, touches_ground
+from noslip.base import counted, is_installed, write_atomically
+from noslip.engines import require_system
 from noslip.expressions import Scalar
 from noslip.formulations import known_formulations
 from noslip.model import ScenarioPlant, check_model, model_to_toml
 from noslip.results import Audit, Certificate
 from noslip.show.check import CheckReport, describe
-from noslip.show.equations.derivation_text import Derivation, derivation
-from noslip.show.equations.documents import html_blocks
+from noslip.show.equations.derivations import Derivation, derivation
+from noslip.show.equations.documents import html_blocks, parts_style
 from noslip.show.equations.layout import Paragraph, Section
 from noslip.show.equations.sketch import SKETCH
 from noslip.show.headlines import ROUNDING, negligible, power_use, top_speed
@@ -66,12 +74,14 @@ from noslip.show.report.elements import (
     listing,
     number,
     number_text,
+    page,
     paragraph,
     quantity,
     remark,
     table,
     text,
     unit,
+    verdicts,
     words,
 )
 
@@ -80,7 +90,6 @@ if TYPE_CHECKING:
 
     from noslip.scene import Recording
     from noslip.show.plots.sheets import Sheet
-
 
 #: Certificates of the models that were reported last, with the formulations compared.
 _RECENT: deque[tuple[Model, tuple[type, ...], Certificate]] = deque(maxlen=8)
@@ -1264,3 +1273,94 @@ def _svg(subject: ReportSubject, name: str, sheet: Sheet) -> Html:
     svg = sheet_svg(sheet, name=name, title=f"{subject.model.name}: {words}")
     # within a page the browser knows the namespace
     return figure(Html(svg.replace(NAMESPACE, "", 1)), words[0].upper() + words[1:])
+
+
+def write_report(
+    system: System,
+    run: Trajectory,
+    path: str | Path,
+    *,
+    command: str = "",
+    facts: Mapping[str, str] | None = None,
+    audit: Audit | None = None,
+    tell: StatusCallback | None = None,
+) -> Path:
+    """Write a run as one self-contained HTML page.
+
+    It opens with what the motion asks of the machine (speeds, inputs, power, friction, loads,
+    errors), the animation, one line on what can be trusted, and figures. Folded below: the run with
+    knobs, simulated anew in the page (:func:`share`), the no-slip audit, what was simulated,
+    degrees of freedom, equations of motion, energy and residuals, the verification certificate, the
+    environment, and the command that reproduces it.
+
+    Parameters
+    ----------
+    system : compiled system that was simulated, or drove the plant that was.
+    run : run by :func:`simulate`, :func:`run_scenario` or :func:`track`.
+    path : path of the page; its folder must exist.
+    command : command that reproduces the run in a terminal.
+    facts : further words on what was simulated, such as ``{"path": "a circle of 2 m"}``.
+    audit : audit of the run, such as one with a friction coefficient; made here if it is not given.
+    tell : function called with a short text on what is being done.
+
+    Returns
+    -------
+    Path : of the page.
+    """
+    require_system("write_report", system)
+    target = Path(path)
+    if not os.path.isdir(target.parent):
+        raise SimulationError(
+            f"there is no folder '{target.parent}'",
+            str(target),
+            "make it, or correct the path",
+        )
+    document = report_html(system, run, command=command, facts=facts, audit=audit, tell=tell)
+    write_atomically(target, lambda temporary: temporary.write_text(document, encoding="utf-8"))
+    return target
+
+
+def report_html(
+    system: System,
+    run: Trajectory,
+    *,
+    command: str = "",
+    facts: Mapping[str, str] | None = None,
+    audit: Audit | None = None,
+    tell: StatusCallback | None = None,
+) -> str:
+    """The page of :func:`write_report` as text."""
+    say = tell or (lambda word: None)
+    system = simulated_system(system, run, "report of a run")
+    subject = gather(system, run, facts=facts or {}, command=command, audited=audit, tell=say)
+    drawn = draw(subject, say)
+    say("writing the live page")
+    model = subject.model
+    lead = [Html(f'<p class="lead">{text(model.description)}</p>')] if model.description else []
+    lead.append(Html(f'<p class="made">Report of a run, made by noslip {__version__}</p>'))
+    return page(
+        f"{model.name}: report of a run",
+        heading=model.name,
+        lead=joined(lead),
+        opening=Html(f'<section aria-label="Summary">{verdicts(answers(subject))}</section>'),
+        parts=[
+            motion(drawn),
+            trust(subject),
+            plots(drawn),
+            *live(subject),
+            *(
+                replace(section, is_folded=True)
+                for section in (
+                    ground(subject, drawn.of("friction")),
+                    simulated(subject),
+                    mechanism(subject),
+                    equations(subject),
+                    balance(subject, drawn.of("energy")),
+                    certificate(subject),
+                    environment(subject),
+                    reproduction(subject),
+                )
+            ),
+        ],
+        styles=parts_style(),
+    )
