@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from noslip.base import Array
 from noslip.engines import compile_wide, native_lanes, trace_program
+from noslip.simulation import run_workers
 
 Indices = NDArray[np.int64]
 
@@ -212,12 +213,16 @@ class NonlinearProgram:
         warm: Solution | None = None,
         watch: Callable[[], bool] | None = None,
     ) -> Solution:
-        """Solve by IPOPT."""
+        """Solve by IPOPT, on a thread: what a signal raises would be lost in CasADi's callbacks.
+
+        `watch` says there, after each iteration, whether to stop.
+        """
         began = time.perf_counter()
         key = tuple(sorted(options.items()))
         if key not in self._solvers:
             self._solvers[key] = self._solver(options)
-        self._watch.asked, self._watch.best = watch, None
+        self._watch.asked, self._watch.best, self._watch.is_over = watch, None, False
+        self._watch.failure = None
         self._last = None
         given: dict[str, Any] = {
             "x0": np.clip(start, *bounds) / self.scale,
@@ -231,8 +236,11 @@ class NonlinearProgram:
             given["lam_x0"] = warm.bound_multipliers
         solver = self._solvers[key]
         self._watch.bounds = tuple(given[k] for k in ("lbx", "ubx", "lbg", "ubg"))
-        found = solver(**given)
-        stats = solver.stats()
+        ended: list[dict[str, Any]] = []
+        run_workers(lambda _: ended.append(solver(**given)), 1, stop=self._watch.end)
+        if self._watch.failure is not None:
+            raise self._watch.failure
+        found, stats = ended[0], solver.stats()
         w = np.array(found["x"]).ravel() * self.scale
         if not stats["success"] and self._watch.best is not None:
             w = self._watch.best[1] * self.scale
@@ -341,6 +349,20 @@ class _Watch:
     asked: Callable[[], bool] | None = None  #: whether to stop
     bounds: tuple[Array, ...] = ()  #: low and high of x and of rows, scaled
     best: tuple[float, Array] | None = None  #: cost and x
+    is_over: bool = False  #: whether the result is not wanted any more
+    failure: BaseException | None = None  #: what `asked` raised, which CasADi would lose
+
+    def end(self) -> None:
+        """Stop after this iteration."""
+        self.is_over = True
+
+    def shall_end(self) -> bool:
+        """Whether to stop."""
+        try:
+            return self.is_over or (self.asked is not None and self.asked())
+        except BaseException as error:
+            self.failure = error
+            return True
 
     def see(self, x: Array, cost: float, rows: Array) -> None:
         """Keep an iterate if it is the best so far."""
@@ -379,5 +401,4 @@ class _Watcher(ca.Callback):
         parts = {ca.nlpsol_out(k): value for k, value in enumerate(given)}
         x, rows = (np.array(parts[k]).ravel() for k in ("x", "g"))
         self._watch.see(x, float(parts["f"]), rows)
-        asked = self._watch.asked
-        return [1.0 if asked is not None and asked() else 0.0]
+        return [float(self._watch.shall_end())]

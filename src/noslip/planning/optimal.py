@@ -17,7 +17,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.base import Array
+from noslip.base import Array, interruptible
 from noslip.engines import System, require_system
 from noslip.planning.asked import asked
 from noslip.planning.footprints import Surroundings, read_footprint
@@ -107,16 +107,17 @@ class Guess:
     durations: Array  #: durations of the phases, s
 
 
+@interruptible
 def plan(
     system: System,
     *,
-    goal: Mapping[str, Any] | None = None,
+    goal: Mapping[str, float | str | Sequence[float | str]] | None = None,
     start: Mapping[str, float | str] | None = None,
     minimize: str | None = None,
-    limits: Mapping[str, Any] | None = None,
+    limits: Mapping[str, float | str | Sequence[float | str]] | None = None,
     friction: float | Mapping[str, float] | None = None,
     least_load: float | None = None,
-    waypoints: Sequence[Mapping[str, Any]] | None = None,
+    waypoints: Sequence[Mapping[str, float | str | Sequence[float | str]]] | None = None,
     periodic: Sequence[str] | None = None,
     rest: bool | None = None,
     duration: float | str | tuple[float, float] | None = None,
@@ -362,7 +363,7 @@ class _PlanSearch:
         aims = p.marks[0].states
         if vehicle is None or not all(names[k] in aims for k in vehicle.base[:2]):
             return None
-        self.search = WaySearch(p, vehicle, self.around, self.clearance, self._stops)
+        self.search = WaySearch(p, vehicle, self.around, self.clearance, self._tells_and_stops)
         try:
             self.way = self.search.way()
         except PlanError:
@@ -684,11 +685,14 @@ class _PlanSearch:
         return [k for k in range(len(self.problem.rows)) if k not in forced]
 
     def _stops(self) -> bool:
+        """Whether to end the work."""
+        return time.perf_counter() - self.began > self.until or self._is_cancelled()
+
+    def _tells_and_stops(self) -> bool:
         """Whether to end the work; tells how much of its time is gone."""
-        spent = time.perf_counter() - self.began
         if self.progress is not None:
-            self.progress(min(spent / self.time_limit, 1.0))
-        return spent > self.until or self._is_cancelled()
+            self.progress(min((time.perf_counter() - self.began) / self.time_limit, 1.0))
+        return self._stops()
 
     def _left(self) -> float:
         """s of work that are left."""
@@ -723,7 +727,7 @@ class _PlanSearch:
         built = self.built + time.perf_counter() - began
         options = IPOPT | (WARM if warm is not None else SEARCHED if self.is_near else {})
         found = t.program.solve(
-            w, bounds, row_bounds, options=options, warm=warm, watch=self._stops
+            w, bounds, row_bounds, options=options, warm=warm, watch=self._tells_and_stops
         )
         self.built = 0.0
         if not found.is_kept:

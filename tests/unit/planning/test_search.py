@@ -1,7 +1,9 @@
 """Ways that the search finds, and the plans along them."""
 
 import math
+import signal
 import threading
+import time
 
 import casadi as ca
 import numpy as np
@@ -163,6 +165,25 @@ def test_a_plan_can_be_cancelled_and_ends_in_time(tricycle):
     assert all(0 <= fraction <= 1 for fraction in told)
     with pytest.raises(ns.NoslipError, match="within"):
         tricycle(time_limit=1e-3)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_plan_at_any_time(tricycle):
+    """Also within the solver, in whose callbacks an exception is lost."""
+    began = time.perf_counter()
+    tricycle()
+    whole = time.perf_counter() - began
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for share in np.linspace(0.1, 0.9, 6):
+            timer = threading.Timer(share * whole, signal.raise_signal, [signal.SIGINT])
+            with pytest.raises(KeyboardInterrupt):
+                timer.start()
+                for _ in range(5):
+                    tricycle()
+            timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_the_same_question_has_the_same_answer(tricycle):
