@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.base import checked
 
 FAST = {"duration": 0.05, "samples": 3}
 START = {"skate.vx": 0.4}
@@ -83,6 +84,38 @@ def test_points_may_be_arrays_and_lists(system_of, as_given):
     pose = ns.controllers.PoseTracking(point=as_given((0.1, 0.0, 0.0)))
     assert pose == ns.controllers.PoseTracking(point=(0.1, 0.0, 0.0))
     assert hash(pose) == hash(ns.controllers.PoseTracking(point=(0.1, 0.0, 0.0)))
+
+
+@pytest.mark.parametrize("count", [-20, 0, 10**9, 2.5])
+def test_whole_numbers_stay_within_their_ranges(system_of, count):
+    circle = ns.paths.Circle(radius=2.0)
+    with pytest.raises(ns.NoslipError, match=r"count is .*, expected a whole number") as caught:
+        ns.timing.motor_limits(system_of("agv"), circle, {"torque1": 1.0}, count=count)
+    assert caught.value.where == "argument of motor_limits" and caught.value.fix
+
+
+def test_what_stands_for_an_argument_is_handed_on_as_one(system_of):
+    """Where a value is asked whether it is true, an array of NumPy would raise."""
+    system = system_of("knife-edge")
+    measured = {"skate.x": 1.0, "skate.y": 0.2}
+    found = [ns.complete_start(system, measured, nearest=true) for true in (True, np.True_, 1)]
+    assert found[0].q.tolist() == found[1].q.tolist() == found[2].q.tolist()
+    names = np.array(["m"])
+    run = ns.simulate_sensitivities(system, start=START, with_respect_to=names, **FAST)
+    assert list(run.names) == ["m"]
+    for nothing in (np.zeros(0), []):
+        with pytest.raises(ns.NoslipError, match="nothing to differentiate"):
+            ns.simulate_sensitivities(system, start=START, with_respect_to=nothing, **FAST)
+        with pytest.raises(ns.NoslipError, match="no formulations"):
+            ns.verify(system.model, formulations=nothing)
+
+
+def test_too_little_memory_is_said_with_what_asks_for_most():
+    def asks(count: int, seed: int = 0) -> None:
+        raise MemoryError
+
+    with pytest.raises(ns.NoslipError, match=r"(?s)asks needs more memory.*count is 10000000"):
+        checked(asks)(10**7, seed=123)
 
 
 def test_names_of_files_beyond_all_bounds_are_refused(tmp_path):

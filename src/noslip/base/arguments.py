@@ -14,7 +14,10 @@ Python's own, its arguments are compared with their types, and the first that do
 What it does not read, or takes for true or for nothing, is refused too: a text in place of a whole
 number or of True or False before the call, anything else that cannot stand for its type after it,
 or before it where the function writes: a refused call leaves no file.
-The package's door guards what it hands out, against callers outside: mypy checks those within.
+What stands for an argument is handed on as one: NumPy's True as True, an array as a list where a
+list is asked for. A whole number annotated with a range, as ``Annotated[int, range(1, 1000)]``,
+is within it. The package's door guards what it hands out, against callers outside: mypy checks
+those within.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noslip.base.errors import ArgumentError, NoslipError, nearest
+from noslip.base.errors import ArgumentError, NoslipError, SimulationError, nearest
 
 #: Numbers in double precision.
 Array = NDArray[np.float64]
@@ -94,7 +97,7 @@ Find = Callable[[str], Any]
 #: Errors of Python, NumPy and CasADi that a wrong argument may lead to.
 RAW = (
     *(TypeError, ValueError, AttributeError, LookupError),
-    *(ArithmeticError, AssertionError, RuntimeError, struct.error),
+    *(ArithmeticError, AssertionError, RuntimeError, StopIteration, MemoryError, struct.error),
 )
 
 #: The package whose own calls are not looked at.
@@ -192,13 +195,14 @@ def _guarded(
 
     @functools.wraps(function)
     def guarded(*arguments: Any, **options: Any) -> Any:
-        own = fault = None
+        own: _Signature | None = None
+        fault: NoslipError | None = None
         caller = _calling_module(inspect.currentframe())
         if not only_failures and caller.partition(".")[0] != _PACKAGE:
             if not signature:
                 signature.append(_signature(function, skipped, cls, lambda n: find(n, False)))
             own = signature[0]
-            arguments, options = own.in_tuples(arguments, options, skipped)
+            arguments, options = own.converted(arguments, options, skipped)
             fault = own.fault(name, arguments[skipped:], options, is_plain=True)
             fault = fault or own.fault(name, arguments[skipped:], options, is_plain=EARLY)
             if fault is not None:
@@ -207,10 +211,8 @@ def _guarded(
             found = function(*arguments, **options)
         except NoslipError:
             raise
-        except RAW:
-            whole = _signature(function, skipped, cls, lambda n: find(n, True))
-            fault = whole.fault(name, arguments[skipped:], options, is_plain=None)
-            fault = fault or _unbound(function, name, arguments, options, skipped, whole)
+        except RAW as error:
+            fault = _explanation(error, function, name, skipped, cls, find, arguments, options)
             if fault is None:
                 raise
         else:
@@ -261,15 +263,36 @@ def _explained(method: Any, name: str, find: Callable[[str, bool], Any]) -> Any:
             return method(*arguments, **options)
         except NoslipError:
             raise
-        except RAW:
-            whole = _signature(method, 1, None, lambda n: find(n, True))
-            fault = whole.fault(name, arguments[1:], options, is_plain=None)
-            fault = fault or _unbound(method, name, arguments, options, 1, whole)
+        except RAW as error:
+            fault = _explanation(error, method, name, 1, None, find, arguments, options)
             if fault is None:
                 raise
         raise fault
 
     return explained
+
+
+def _explanation(
+    error: BaseException,
+    function: Any,
+    name: str,
+    skipped: int,
+    cls: type | None,
+    find: Callable[[str, bool], Any],
+    arguments: tuple[Any, ...],
+    options: Mapping[str, Any],
+) -> NoslipError | None:
+    """What is wrong with the arguments of a call that ended in an error of Python's own, if any."""
+    whole = _signature(function, skipped, cls, lambda n: find(n, True))
+    fault: NoslipError | None = whole.fault(name, arguments[skipped:], options, is_plain=None)
+    fault = fault or _unbound(function, name, arguments, options, skipped, whole)
+    if fault is None and isinstance(error, MemoryError):
+        given = [*zip(whole.places, arguments[skipped:], strict=False), *options.items()]
+        sizes = [(value, word) for word, value in given if _like_whole(value) and value > MANY]
+        fix = f"ask for less: {max(sizes)[1]} is {shown(max(sizes)[0])}" if sizes else ""
+        what = f"{name} needs more memory than is free"
+        return SimulationError(what, f"call of {name}", fix or "ask for less, or free some memory")
+    return fault
 
 
 def _calling_module(frame: types.FrameType | None) -> str:
@@ -291,24 +314,28 @@ class _Signature(NamedTuple):
     places: list[str]  #: names of arguments that may be given by their place
     rest: Expected | None  #: further ones, ``*more``
     is_open: bool  #: whether it takes names that are not in `known`
-    tuples: frozenset[str]  #: names of tuples; those of objects are compared and hashed
+    #: functions by name that make an argument of what stands for one: tuples of lists, which
+    #: objects compare and hash
+    conversions: dict[str, Callable[[Any], Any]]
     #: tests of a value by name: of plain arguments and of the others whether it can stand for one,
     #: and of all, None, whether it is one; EARLY, of all but the first where one of them is a path:
     #: what is refused writes nothing
     judges: dict[bool | str | None, dict[str, Callable[[Any], bool]]]
 
-    def in_tuples(
+    def converted(
         self, arguments: tuple[Any, ...], options: dict[str, Any], skipped: int
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments, with lists and arrays that stand for tuples as tuples."""
-        if not self.tuples:
+        """The arguments, those that stand for one of their type made so."""
+        if not self.conversions:
             return arguments, options
-        if any(k in self.tuples and isinstance(x, list | np.ndarray) for k, x in options.items()):
-            options = {k: _tuple_of(x) if k in self.tuples else x for k, x in options.items()}
+        kept: Callable[[Any], Any] = lambda value: value  # noqa: E731
+        convert = self.conversions.get
+        if any(k in self.conversions and isinstance(x, _CONVERTED) for k, x in options.items()):
+            options = {k: convert(k, kept)(x) for k, x in options.items()}
         given = arguments[skipped:]
         places = list(zip(self.places, given, strict=False))
-        if any(k in self.tuples and isinstance(x, list | np.ndarray) for k, x in places):
-            made = [_tuple_of(x) if k in self.tuples else x for k, x in places]
+        if any(k in self.conversions and isinstance(x, _CONVERTED) for k, x in places):
+            made = [convert(k, kept)(x) for k, x in places]
             arguments = (*arguments[:skipped], *made, *given[len(made) :])
         return arguments, options
 
@@ -378,6 +405,42 @@ def _unbound(
     return None
 
 
+#: Kinds of values that may stand for arguments of other types.
+_CONVERTED = (list, np.ndarray, np.generic)
+
+
+def _conversion(hint: Any) -> Callable[[Any], Any] | None:
+    """A function that makes an argument of a type of what stands for one; None if nothing does."""
+    members = [_plain_hint(m) for m in _members(hint)]
+    members = [m for m in members if m is not types.NoneType]
+    kinds = [typing.get_origin(m) or m for m in members]
+    if tuple in kinds and {*kinds} <= {tuple, str}:
+        return _tuple_of
+    if bool in kinds:
+        return lambda x: bool(x) if isinstance(x, np.bool_) else x
+    if kinds == [int]:
+        return lambda x: int(x) if isinstance(x, np.generic) and _like_whole(x) else x
+    if ArrayLike != hint and np.ndarray not in kinds and not {*kinds}.isdisjoint(_LISTS):
+        return lambda x: x.tolist() if isinstance(x, np.ndarray) and 0 < x.ndim else x
+    return None
+
+
+#: Types of lists.
+_LISTS = (collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection, list)
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """The types that a union has; a type by itself."""
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        return typing.get_args(hint)
+    return (hint,)
+
+
+def _plain_hint(hint: Any) -> Any:
+    """A type without what is said about it."""
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+
+
 def _tuple_of(value: Any) -> Any:
     """A list or an array as a tuple, and those in it."""
     if isinstance(value, np.ndarray) and value.ndim:
@@ -405,7 +468,7 @@ def _signature(function: Any, skipped: int, cls: type | None, find: Find) -> _Si
     known: dict[str, Expected | None] = {}
     rest: Expected | None = None
     is_open = False
-    tuples: set[str] = set()
+    conversions: dict[str, Callable[[Any], Any]] = {}
     places: list[str] = []
     for parameter in list(inspect.signature(plain).parameters.values())[skipped:]:
         hint = hints.get(parameter.name, Any)
@@ -419,8 +482,8 @@ def _signature(function: Any, skipped: int, cls: type | None, find: Find) -> _Si
                 is_open = True
         else:
             known[parameter.name] = expected(hint)
-            if _is_tuple(hint):
-                tuples.add(parameter.name)
+            if (convert := _conversion(hint)) is not None:
+                conversions[parameter.name] = convert
             if parameter.kind is not parameter.KEYWORD_ONLY:
                 places.append(parameter.name)
     judges: dict[bool | str | None, dict[str, Callable[[Any], bool]]] = {True: {}, False: {}}
@@ -430,15 +493,7 @@ def _signature(function: Any, skipped: int, cls: type | None, find: Find) -> _Si
             judges[one.is_plain][word], judges[None][word] = one.admits, one.fits
     writes = any(one is not None and _PATH.text in one.text for one in [*known.values()][1:])
     judges[EARLY] = {k: j for k, j in judges[False].items() if writes and k not in [*known][:1]}
-    return _Signature(known, places, rest, is_open, frozenset(tuples), judges)
-
-
-def _is_tuple(hint: Any) -> bool:
-    """Whether a type is a tuple, or one or nothing or a text."""
-    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        members = [m for m in typing.get_args(hint) if m not in (types.NoneType, str)]
-        return bool(members) and all(map(_is_tuple, members))
-    return typing.get_origin(hint) is tuple
+    return _Signature(known, places, rest, is_open, conversions, judges)
 
 
 def _refusal(word: str, value: Any, wanted: Expected, where: str) -> ArgumentError:
@@ -514,7 +569,7 @@ def _resolved(
     for name, hint in annotations.items():
         holder = types.SimpleNamespace(__annotations__={name: hint})
         try:
-            found[name] = typing.get_type_hints(holder, known, known, include_extras=False)[name]
+            found[name] = typing.get_type_hints(holder, known, known, include_extras=True)[name]
         except (NameError, TypeError, AttributeError, ImportError):
             found[name] = Any
     return found
@@ -525,6 +580,10 @@ def _resolved(
 
 def expected(hint: Any) -> Expected | None:
     """What a value of a type must be; None where anything may be."""
+    if typing.get_origin(hint) is typing.Annotated:
+        inner = expected(typing.get_args(hint)[0])
+        bounds = next((x for x in hint.__metadata__ if isinstance(x, range)), None)
+        return inner if inner is None or bounds is None else _within(inner, bounds)
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         if hint == ArrayLike:
             return _ARRAY
@@ -539,7 +598,7 @@ def expected(hint: Any) -> Expected | None:
         return _PLAIN[hint]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is np.ndarray:
-        return _ARRAY if arguments[-1] == np.dtype[np.float64] else None
+        return {np.dtype[np.float64]: _ARRAY, np.dtype[np.complex128]: _COMPLEX}.get(arguments[-1])
     if origin in (collections.abc.Mapping, dict):
         return _mapping(expected(arguments[1])) if arguments[0] is str else None
     if origin is tuple and arguments and arguments[-1] is not Ellipsis:
@@ -564,6 +623,21 @@ def expected(hint: Any) -> Expected | None:
     if getattr(origin, "__name__", "") == "PathLike":
         return _PATH
     return None
+
+
+def _within(inner: Expected, bounds: range) -> Expected:
+    """A whole number within a range."""
+    least, most = bounds[0], bounds[-1]
+
+    def is_within(value: Any) -> bool:
+        return value is None or least <= value <= most
+
+    fits, stands = inner.fits, inner.stands or inner.fits
+    return inner._replace(
+        text=f"{inner.text} from {least} to {most}",
+        fits=lambda x: fits(x) and is_within(x),
+        stands=lambda x: stands(x) and is_within(x),
+    )
 
 
 def _or_none(inner: Expected) -> Expected:
@@ -665,6 +739,16 @@ def _like_number(value: Any) -> bool:
     return hasattr(value, "__float__") or hasattr(value, "__index__")
 
 
+def _like_complex(value: Any) -> bool:
+    """Whether a value becomes an array of numbers, real or complex, or a list of such rows."""
+    if isinstance(value, list | tuple):
+        return all(map(_like_complex, value[:MANY]))
+    try:
+        return np.asarray(value).dtype.kind in "fiuc" and not _is_masked(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        return False
+
+
 def _like_whole(value: Any) -> bool:
     """Whether a value becomes a whole number by itself, as 1e6."""
     if is_truth(value) or not _like_number(value):
@@ -678,6 +762,11 @@ _ARRAY = Expected(
     "numbers, or an array of them",
     _is_array,
     stands=lambda x: isinstance(x, str) or _like_array(x),
+)
+_COMPLEX = Expected(
+    "complex numbers, or an array of them",
+    lambda x: isinstance(x, np.ndarray) and (x.dtype.kind in "fiuc" or not x.size),
+    stands=lambda x: _like_complex(x),
 )
 _PLAIN: dict[Any, Expected] = {
     types.NoneType: Expected("None", lambda x: x is None, is_plain=True),

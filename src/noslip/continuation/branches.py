@@ -328,7 +328,7 @@ def branch(
     period: float | str | None = None,
     find: Sequence[str] = (),
     inputs: Mapping[str, Any] | None = None,
-    definitions: Mapping[str, Any] | None = None,
+    definitions: Mapping[str, float | str] | None = None,
     parameters: Mapping[str, float] | None = None,
     crossing: bool = True,
     step: float = STEP,

@@ -86,7 +86,7 @@ def lyapunov_exponents(
     spans: int = SPANS,
     settle: float = 0.0,
     inputs: Mapping[str, Any] | None = None,
-    definitions: Mapping[str, Any] | None = None,
+    definitions: Mapping[str, float | str] | None = None,
     parameters: Mapping[str, float] | None = None,
     start_time: float = 0.0,
     rtol: float = 1e-9,

@@ -476,7 +476,7 @@ def read_task(
     period: float | str,
     given: Mapping[str, float] | None,
     inputs: Mapping[str, Any] | None,
-    definitions: Mapping[str, Any] | None,
+    definitions: Mapping[str, float | str] | None,
     parameters: Mapping[str, float] | None,
     start_time: float,
     vary: str = "",
@@ -552,7 +552,7 @@ def periodic(
     period: float | str,
     given: Mapping[str, float] | None = None,
     inputs: Mapping[str, Any] | None = None,
-    definitions: Mapping[str, Any] | None = None,
+    definitions: Mapping[str, float | str] | None = None,
     parameters: Mapping[str, float] | None = None,
     start_time: float = 0.0,
 ) -> PeriodicMotion:

@@ -58,6 +58,8 @@ TERMS = 10
 #: Samples that a measurement may be late. Each is a state of a line that is traced, compiled and
 #: carried, which takes 5 ms and so many bytes.
 LONGEST_DELAY, DELAY_BYTES = 10_000, 1e5
+#: Largest standard deviation: squares of more, and sums of these, are no numbers.
+LARGEST_SIGMA = 1e100
 #: Share of the runs of a consistent filter that are noted.
 CHANCE = 1e-4
 #: Standard deviation of a direction, relative to those of its parts, below which it is thin.
@@ -289,9 +291,9 @@ def check_sensor(sensor: AbstractInstrument, sizes: Sequence[str]) -> None:
     """Refuse standard deviations that are negative and rates that are no whole numbers."""
     for name in sizes:
         value = getattr(sensor, name)
-        if isinstance(value, bool) or not 0 <= value < math.inf:
+        if isinstance(value, bool) or not 0 <= value <= LARGEST_SIGMA:
             raise SimulationError(
-                f"{name} is {value!r}, expected a number of 0 or more",
+                f"{name} is {value!r}, expected a number from 0 to {LARGEST_SIGMA:g}",
                 f"{sensor.word}",
                 f"give {name} a size",
             )
@@ -351,9 +353,10 @@ class ExtendedKalman:
     def __post_init__(self) -> None:
         for word in ("start_sigma", "input_sigma", "drift"):
             for name, value in getattr(self, word).items():
-                if isinstance(value, bool) or not 0 <= value < math.inf:
+                if isinstance(value, bool) or not 0 <= value <= LARGEST_SIGMA:
                     raise SimulationError(
-                        f"{word} of '{name}' is {value!r}, expected a number of 0 or more",
+                        f"{word} of '{name}' is {value!r}, expected a number from 0 to "
+                        f"{LARGEST_SIGMA:g}",
                         "ExtendedKalman",
                         "give a standard deviation",
                     )

@@ -53,7 +53,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import casadi as ca
 import numpy as np
@@ -125,7 +125,7 @@ def motor_limits(
     inputs: tuple[str, ...] = (),
     reference: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
-    count: int = 400,
+    count: Annotated[int, range(2, 1_000_001)] = 400,
 ) -> LimitRows:
     """Rows |u| ≤ limit of a vehicle's force inputs along a path, for `Limits(rows=…)`.
 

@@ -176,6 +176,15 @@ class PathMotion(AbstractPathMotion):
 
     def __post_init__(self) -> None:
         check_fields(self, largest_steering=positive)
+        frames = [*(link.origin for link in self.links), self.base]
+        for k, origin in enumerate(frames):
+            if not 0 <= origin <= min(k, len(self.links)):
+                word = f"origin of links[{k}]" if k < len(self.links) else "base"
+                raise SimulationError(
+                    f"{word} is {origin}, and the frames before it are 0 to {k}",
+                    "path of a vehicle",
+                    "give 0 for what follows the path, or k for the far frame of the k-th link",
+                )
 
     def trace(self, system: System) -> MotionTrace:
         """Coordinates of the base and of its hinges over time, along the path."""

@@ -23,6 +23,7 @@ from scipy.special import ive
 
 from noslip.base import Array, IdentityKey, SimulationError, as_number, find_member, nearest
 from noslip.control.estimators import (
+    LARGEST_SIGMA,
     AbstractInstrument,
     ExtendedKalman,
     KalmanFilter,
@@ -955,9 +956,9 @@ def parse_signal(kind: type[Any], text: str) -> Any:
 def _check_sizes(target: Any, *names: str) -> None:
     for name in names:
         value = getattr(target, name)
-        if isinstance(value, bool) or not (0 <= value < math.inf):
+        if isinstance(value, bool) or not 0 <= value <= LARGEST_SIGMA:
             raise SimulationError(
-                f"{name} is {value!r}, expected a number of 0 or more",
+                f"{name} is {value!r}, expected a number from 0 to {LARGEST_SIGMA:g}",
                 f"{type(target).__name__}(of='{target.of}')",
                 f"give {name} a size",
             )

@@ -109,7 +109,8 @@ class PlanLeg:
     What else the vehicle has, such as casters, begins as `plan` completes it.
     """
 
-    goal: Mapping[str, Any]  #: coordinates at the end, as :func:`noslip.plan` takes them
+    #: coordinates at the end, as :func:`noslip.plan` takes them
+    goal: Mapping[str, float | str | Sequence[float | str]]
     #: other arguments of :func:`noslip.plan`: minimize, limits, obstacles, friction, …
     options: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""  #: name in tables

@@ -306,6 +306,12 @@ def verify(
         )
     if formulations is None:
         formulations = dalembert_formulations()
+    if not formulations:
+        raise FormulationError(
+            "there are no formulations to compare",
+            f"verify of model '{model.name}'",
+            "give some, or leave them out: all that follow d'Alembert's principle",
+        )
     for formulation in formulations:
         if not formulation.is_dalembert:
             raise FormulationError(

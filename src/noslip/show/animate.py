@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -55,8 +55,8 @@ def animate(
     rate: float | None = None,
     speed: float = 1.0,
     title: str | None = None,
-    width: int = 960,
-    height: int = 600,
+    width: Annotated[int, range(16, 16_385)] = 960,
+    height: Annotated[int, range(16, 16_385)] = 600,
     progress: Callable[[float], None] | None = None,
 ) -> Path | AnimationPlayer:
     """Write a run as an animation, or show it as a player in a notebook.
@@ -280,8 +280,8 @@ def picture(
     velocities: bool = False,
     traces: bool = True,
     follow: bool = False,
-    width: int = 960,
-    height: int = 600,
+    width: Annotated[int, range(16, 16_385)] = 960,
+    height: Annotated[int, range(16, 16_385)] = 600,
     caption: str | None = None,
 ) -> Image:
     """Render a picture of a run at a time, at its end by default; a notebook shows it.

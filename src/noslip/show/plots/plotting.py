@@ -86,7 +86,7 @@ ROOM = 0.56
 
 def plot_eigenvalues(
     values: ArrayLike,
-    eigenvalues: NDArray[np.complex128] | Sequence[ArrayLike],
+    eigenvalues: NDArray[np.complex128] | Sequence[NDArray[np.complex128]],
     *,
     parameter: str,
     unit: str,
@@ -253,7 +253,7 @@ def linear_about_zero(real: Array, bound: float) -> float:
 
 
 def _checked(
-    values: ArrayLike, eigenvalues: NDArray[np.complex128] | Sequence[ArrayLike]
+    values: ArrayLike, eigenvalues: NDArray[np.complex128] | Sequence[NDArray[np.complex128]]
 ) -> tuple[Array, Complex]:
     x = np.asarray(values, dtype=float)
     table = np.asarray(eigenvalues, dtype=complex)

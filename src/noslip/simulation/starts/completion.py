@@ -547,11 +547,11 @@ def complete_start(
         mechanism has more freedom at this configuration than its equations.
     """
     require_system("complete_start", system)
-    if nearest is not False:
+    if nearest or isinstance(nearest, Mapping):
         return _nearest_start(
             system,
             given,
-            {} if nearest is True else nearest,
+            nearest if isinstance(nearest, Mapping) else {},
             guess=guess or {},
             time=float(time),
             speed_inputs=speed_inputs,
