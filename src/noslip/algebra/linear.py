@@ -11,11 +11,15 @@ vanish as the heading turns although the block is perfectly conditioned.
 from __future__ import annotations
 
 import casadi as ca
+import numpy as np
 
 from noslip.algebra.spatial import cross, inlined
 
 #: Orders of three that are turns of one another, and no exchange.
 TURNS = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+
+#: Operations of another order of pivots, over those of their own, below which it is taken.
+LITTLE_FILL = 0.25
 
 
 def block_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
@@ -232,8 +236,58 @@ def symmetric_solve(M: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
     """Solution X of M X = rhs for a positive definite M, and the pivots D of M = L D Lᵀ."""
     if not M.shape[0]:
         return ca.SX(0, rhs.shape[1]), []
+    order = _elimination_order(M)
+    if order is not None:
+        return _sparse_solution(M, rhs, order)
     X, D = _symmetric_solution(M, rhs)
     return X, ca.vertsplit(D)
+
+
+def _elimination_order(M: ca.SX) -> list[int] | None:
+    """Order of pivots with far less fill than their own, of approximate minimum degree.
+
+    A body that carries n others couples them all where it comes first, n³ operations, and none
+    where it comes last. None where that saves less than three quarters.
+    """
+    pattern = ca.sparsify(M).sparsity()
+    if pattern.nnz() == M.numel() or not pattern.is_symmetric():
+        return None
+    costs, orders = [], []
+    for is_reordered in (False, True):
+        factor, order = pattern.ldl(is_reordered)
+        columns = np.bincount(factor.get_triplet()[0], minlength=M.shape[0])
+        costs.append(float(np.sum((1.0 + columns) ** 2)))
+        orders.append(order)
+    return orders[1] if costs[1] < LITTLE_FILL * costs[0] else None
+
+
+def _sparse_solution(M: ca.SX, rhs: ca.SX, order: list[int]) -> tuple[ca.SX, list[ca.SX]]:
+    """`symmetric_solve` with pivots in another order, without operations on zeros."""
+    at = {k: place for place, k in enumerate(order)}
+    columns: list[dict[int, ca.SX]] = [{} for _ in order]  # what is below each pivot, by place
+    diagonal = [M[k, k] for k in order]
+    for i, j in zip(*ca.sparsify(M).sparsity().get_triplet(), strict=True):
+        if at[i] > at[j]:
+            columns[at[j]][at[i]] = M[i, j]
+    Y = [rhs[k, :] for k in order]
+    for j, column in enumerate(columns):
+        below = sorted(column.items())
+        for place, (i, entry) in enumerate(below):
+            part = entry / diagonal[j]
+            diagonal[i] = diagonal[i] - part * entry
+            for k, other in below[place + 1 :]:
+                known = columns[i].get(k, ca.SX(0))
+                columns[i][k] = known - part * other
+            Y[i] = Y[i] - part * Y[j]
+            column[i] = part
+    X: list[ca.SX] = [ca.SX()] * len(order)
+    for i in reversed(range(len(order))):
+        x = Y[i] / diagonal[i]
+        for k, part in columns[i].items():
+            x = x - part * X[k]
+        X[i] = x
+    places = [at[k] for k in range(len(order))]
+    return ca.vertcat(*[X[k] for k in places]), [diagonal[k] for k in places]
 
 
 @inlined
