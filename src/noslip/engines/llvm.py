@@ -125,8 +125,8 @@ done:
 
 
 # A program that was split by `optimize.hoist`: parameters and what is made of them, then the rest.
-_WHOLE = """declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-define void @whole({inputs}, ptr noalias nocapture writeonly %out) nounwind {{
+_MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
+_WHOLE = """define void @whole({inputs}, ptr noalias nocapture writeonly %out) nounwind {{
   %both = alloca [{room} x double], align 64
   call void @llvm.memcpy.p0.p0.i64(ptr %both, ptr %p, i64 {size}, i1 false)
   %made = getelementptr double, ptr %both, i64 {count}
@@ -135,6 +135,15 @@ define void @whole({inputs}, ptr noalias nocapture writeonly %out) nounwind {{
   ret void
 }}
 """
+
+
+# The first outputs of a program alone.
+_HEAD = """define void @{symbol}_head({inputs}, ptr noalias nocapture writeonly %out) nounwind {{
+  %all = alloca [{nout} x double], align 64
+  call void @{symbol}(ptr %t, ptr %x, ptr %u, ptr %p, ptr %all)
+  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %all, i64 {size}, i1 false)
+  ret void
+}}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +284,13 @@ class VectorTypes:
         return f"lanes_{kind}" if kind == "sincos" or self._own(kind) else f"each_{kind}"
 
 
-def print_llvm(programs: Iterable[Program], lanes: int = 1) -> str:
-    """One LLVM module with functions program0, program0_rows, program1, ... in this order."""
+def print_llvm(
+    programs: Iterable[Program], lanes: int = 1, heads: Mapping[str, int] | None = None
+) -> str:
+    """One LLVM module with functions program0, program0_rows, program1, ... in this order.
+
+    Of scalar programs in `heads`, program0_head gives so many of the first outputs alone.
+    """
     lines: list[str] = []
     programs, types = list(programs), VectorTypes(lanes)
     for k, program in enumerate(programs):
@@ -285,6 +299,13 @@ def print_llvm(programs: Iterable[Program], lanes: int = 1) -> str:
         sizes |= {"nu": program.input_sizes[2], "nout": program.output_size}
         sizes = {name: size * lanes for name, size in sizes.items()}
         lines.append(_ROW_LOOP.format(symbol=f"program{k}", inputs=_INPUTS, **sizes))
+        if heads and (count := heads.get(program.name)) is not None:
+            head = {"symbol": f"program{k}", "inputs": _INPUTS, "size": str(8 * count)}
+            lines.append(_HEAD.format(nout=program.output_size, **head))
+            sizes["nout"] = count
+            lines.append(_ROW_LOOP.format(symbol=f"program{k}_head", inputs=_INPUTS, **sizes))
+    if heads:
+        lines.append(_MEMCPY)
     is_inline = all(program.num_operations <= LONGEST_WHOLE for program in programs)
     lines.extend(types.definitions(programs, is_inline))
     if lanes > 1 and any(program.tables for program in programs):
@@ -305,7 +326,7 @@ def print_hoisted(main: Program, head: Program) -> str:
     sizes |= {"nu": main.input_sizes[2], "nout": main.output_size}
     whole = _WHOLE.format(inputs=_INPUTS, room=count + behind, size=8 * count, count=count)
     rows = _ROW_LOOP.format(symbol="whole", inputs=_INPUTS, **sizes)
-    return print_llvm([main, head]) + whole + rows + "\n"
+    return print_llvm([main, head]) + _MEMCPY + whole + rows + "\n"
 
 
 def print_thread_functions(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from ctypes import CFUNCTYPE, c_double, c_int64, c_void_p
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,16 +65,24 @@ def compile_expression(name: str, inputs: Sequence[ca.SX], expression: ca.SX) ->
     return compile_native([trace_program(name, inputs, ca.densify(expression))])[name]
 
 
-def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
-    """Programs with different names, compiled together for this processor, by name."""
+def compile_native(
+    programs: Iterable[Program], heads: Mapping[str, int] | None = None
+) -> dict[str, NativeFunction]:
+    """Programs with different names, compiled together for this processor, by name.
+
+    Of a program in `heads`, ``"NAME head"`` is the function of so many of its first outputs.
+    """
     programs = list(programs)
-    engine = _machine_code(programs, 1)
-    return {
-        program.name: NativeFunction.of(
-            program.name, engine, f"program{k}", program.input_sizes, program.output_size
-        )
-        for k, program in enumerate(programs)
-    }
+    engine = _machine_code(programs, 1, heads)
+    found = {}
+    for k, program in enumerate(programs):
+        name, sizes = program.name, program.input_sizes
+        found[name] = NativeFunction.of(name, engine, f"program{k}", sizes, program.output_size)
+        if heads and name in heads:
+            found[f"{name} head"] = NativeFunction.of(
+                name, engine, f"program{k}_head", sizes, heads[name]
+            )
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,14 +152,16 @@ def compile_wide(programs: Iterable[Program], lanes: int) -> dict[str, WideFunct
     }
 
 
-def _machine_code(programs: list[Program], lanes: int) -> Any:
+def _machine_code(
+    programs: list[Program], lanes: int, heads: Mapping[str, int] | None = None
+) -> Any:
     """An engine with functions program0, program1, ... of programs with different names."""
     names = [program.name for program in programs]
     if len(set(names)) < len(names):
         raise ValueError(f"programs need different names, got {', '.join(names)}")
     host()
     require_symbols(library_functions(programs, lanes))
-    return machine_code(print_llvm([optimize(program) for program in programs], lanes))
+    return machine_code(print_llvm([optimize(program) for program in programs], lanes, heads))
 
 
 @functools.cache

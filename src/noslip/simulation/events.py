@@ -234,6 +234,8 @@ class EventCode(NamedTuple):
     num_angles: int = 0
     falling: tuple[bool, ...] = ()  #: mask of those that count only where they fall below zero
     notes: tuple[str, ...] = ()  #: notes for the result on those that never change
+    #: `function` with further values behind the events and the angles, which share operations
+    whole: NativeFunction | None = None
 
     def directions(self) -> Array:
         """−1 for falling ones, 0 for those that count in both directions, NaN for angles."""
@@ -481,10 +483,12 @@ def compile_events(
     stop: Mapping[str, str | ca.SX] | None,
     events: Mapping[str, str] | None,
     definitions: Mapping[str, str] | None,
+    more: ca.SX | None = None,
 ) -> EventCode:
     """Native code of events, those that end the run first.
 
-    Stops that are traced already, such as guards of contacts, count where they fall.
+    Stops that are traced already, such as guards of contacts, count where they fall. `more` are
+    further values of `EventCode.whole`: what they need of accelerations is compiled once.
     """
     if not stop and not events:
         return _NOTHING
@@ -504,10 +508,14 @@ def compile_events(
         symbols = system.kinematics.symbols
         params = ca.vertcat(traced.near, symbols.params)
         given = (symbols.t, system.state, system.equations.inputs, params)
-        program = trace_program("events", given, ca.densify(system.fold(traced.expression)))
-        functions = compile_native([program, enclosures_program(system, traced, params, program)])
+        values = traced.expression if more is None else ca.vertcat(traced.expression, more)
+        program = trace_program("events", given, ca.densify(system.fold(values)))
+        programs = [program, enclosures_program(system, traced, params, program)]
+        heads = {} if more is None else {"events": traced.expression.numel()}
+        functions = compile_native(programs, heads)
         return EventCode(
-            function=functions["events"],
+            function=functions["events head" if heads else "events"],
+            whole=functions["events"],
             enclosures=functions["enclosures"],
             names=tuple(texts),
             num_endings=len(stop),

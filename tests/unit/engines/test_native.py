@@ -258,6 +258,9 @@ def test_a_program_with_its_parameters_hoisted(system_of, rng):
     )
     one = split.rest(0.0, x[0], u[0], split.parameters(p[0]))
     np.testing.assert_array_equal(one, split.whole(0.0, x[0], u[0], p[0]))
+    both = compile_native([program], {"rates": 5})
+    np.testing.assert_array_equal(both["rates"].map(t, x, u, p), expected)
+    np.testing.assert_array_equal(both["rates head"].map(t, x, u, p), expected[:, :5])
 
 
 def test_a_program_without_operations_on_parameters_is_not_split(system_of):

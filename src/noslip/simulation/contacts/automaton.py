@@ -132,13 +132,15 @@ class Automaton:
         v, more = held(self.probe(at), v, contacts, chosen)
         return Changed(chosen, v, loss, more)
 
-    def ended_onsets(self, at: State) -> None:
-        """Let directions of slip be free whose time of guidance is over."""
-        for k in [k for k, until in self.onset.items() if until <= at.t + 1e-15]:
+    def ended_onsets(self, at: State) -> bool:
+        """Let directions of slip be free whose time of guidance is over; whether there are some."""
+        over = [k for k, until in self.onset.items() if until <= at.t + 1e-15]
+        for k in over:
             del self.onset[k]
             if not self.mechanism.contacts[k].is_flat:
                 slip = self.probe(at).speeds[3 * k + 1 : 3 * k + 3]
                 self._free(k, float(np.linalg.norm(slip)))
+        return bool(over)
 
     def handle(
         self,

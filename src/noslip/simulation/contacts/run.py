@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from noslip.base import Array, SimulationError
@@ -86,7 +87,7 @@ class ContactPart(NamedTuple):
     system: System
     plan: InputPlan
     states: tuple[str, ...]
-    kit: Kit
+    watched: EventCode
     values: Array  #: (n, np) parameters of the run with its own numbers, at each sample
     t: Array
     y: Array
@@ -99,12 +100,23 @@ class ContactPart(NamedTuple):
         """(n, nx) states of the system, without those of an input law."""
         return np.ascontiguousarray(self.y[:, : self.system.num_states])
 
+    def evaluated(self) -> tuple[Array, Array]:
+        """(n, nv) v̇, and (n, c, 5) the columns of the kit."""
+        angles = np.zeros((len(self.t), self.watched.num_angles))
+        assert self.watched.whole is not None
+        found = self.watched.whole.map(
+            self.t, self.x, self.inputs, np.hstack([angles, self.values])
+        )
+        num_v, num_columns = len(self.system.speeds), 5 * len(self.states)
+        first = found.shape[1] - num_columns
+        columns = found[:, first:].reshape(len(self.t), len(self.states), 5)
+        return found[:, first - num_v : first], columns
+
 
 class _SegmentCode(NamedTuple):
     """What segments in the same contact states and speeds share."""
 
-    kit: Kit
-    watched: EventCode
+    watched: EventCode  #: events, then [v; v̇; columns of the kit]
     labels: list[tuple[int, str]]  #: contact and meaning of each guard, in the order of `watched`
     loop: NativeLoop
     absolute: Array  #: tolerances
@@ -309,7 +321,7 @@ class _ContactRun:
         crossings = result.crossings.copy()
         crossings[:, 0] -= len(self._labels)
         self._last = ContactPart(
-            system, plan, self._states, code.kit, values[None].repeat(count, 0),
+            system, plan, self._states, code.watched, values[None].repeat(count, 0),
             result.times[:count].copy(), result.states[:count].copy(),
             result.inputs[:count].copy(), crossings, np.full(count, self._work),
         )  # fmt: skip
@@ -338,7 +350,7 @@ class _ContactRun:
             span = request.start_time, self._t, request.end_time
             loop = segment_loop(system, plan, watched, request.method, basis.depth, span)
             labels = [*kit.guards, *((0, "switches") for _ in switches)]
-            found = _SegmentCode(kit, watched, labels, loop, self._absolute(system, plan))
+            found = _SegmentCode(watched, labels, loop, self._absolute(system, plan))
             if plan.generator is None:  # else the loop knows from when on the law runs
                 self._codes[basis, states] = found
         return found
@@ -347,7 +359,8 @@ class _ContactRun:
         request = self._request
         guards: dict[str, Any] = {f"contact {k} {what}": e for (k, what), e in kit.guards.items()}
         endings = {**request.stop, **guards, **switches}
-        return compile_events(system, endings, request.events, request.definitions)
+        more = ca.vertcat(system.output_expression("motion"), kit.columns)
+        return compile_events(system, endings, request.events, request.definitions, more)
 
     _turned: Array = np.zeros(0)
 
@@ -371,20 +384,35 @@ class _ContactRun:
         """Take over the end of a segment."""
         y, num_q, n = result.state, len(system.coordinates), system.num_states
         plan = self._plan(system)
-        u = inputs_at(plan, result.time, y)
-        moved = system.motion(result.time, y[:n], u, self._values)
+        self._t, self._reached, self._u = result.time, y.copy(), inputs_at(plan, result.time, y)
+        self._evaluate(system)
         num_v, num_z = len(system.speeds), len(self._z)
-        eta_end = num_q + len(system.independent_speeds)
-        self._t, self._q, self._v = result.time, y[:num_q].copy(), moved[:num_v].copy()
-        self._vdot, self._z = moved[num_v:].copy(), y[eta_end : eta_end + num_z].copy()
+        eta_end, first = num_q + len(system.independent_speeds), len(self._found)
+        first -= 2 * num_v + 5 * len(self._states)
+        self._q, self._z = y[:num_q].copy(), y[eta_end : eta_end + num_z].copy()
+        self._v = self._found[first : first + num_v].copy()
+        self._vdot = self._found[first + num_v : first + 2 * num_v]
         if system.does_work:
             self._work = float(y[n - 1])
         self._law = y[n:].copy()
-        self._u, self._reached = u, y.copy()
 
     _vdot: Array
     _u: Array
     _reached: Array
+    #: Events, angles, v, v̇ and columns where a segment has ended.
+    _found: Array
+
+    def _evaluate(self, system: System, ahead: float = 0.0, y: Array | None = None) -> Array:
+        """Events, v, v̇ and columns where the last segment has ended, or at a state ahead."""
+        at, u = self._reached, self._u
+        if y is not None:
+            at, u = y, inputs_at(self._plan(system), self._t + ahead, y)
+        numbers = np.concatenate([self._angles(), self._values])
+        assert self._watched.whole is not None
+        found = self._watched.whole(self._t + ahead, at[: system.num_states], u, numbers)
+        if y is None:
+            self._found = found
+        return found
 
     def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
         """The state is kept in tree speeds, which all bases share."""
@@ -419,7 +447,8 @@ class _ContactRun:
                 self.stuck = measure.sentence
                 return None
             return SegmentBasis(system, here.depth + 1)
-        automaton.ended_onsets(at)
+        if automaton.ended_onsets(at):
+            self._evaluate(system)
         if result.code == rules.FINISHED:
             return here
         self._check_chatter()
@@ -434,12 +463,8 @@ class _ContactRun:
             changed = automaton.again(at, before)
         else:
             triggers = [x for x in triggers if x[1] != "switches"]
-            numbers = self._mechanism.kit(system, before).columns(
-                self._t, self._reached[: system.num_states], self._u, self._values
-            )
-            changed = automaton.handle(
-                at, before, triggers, numbers.reshape(len(before), 5), self._vdot, near
-            )
+            columns = self._found[-5 * len(before) :].reshape(len(before), 5)
+            changed = automaton.handle(at, before, triggers, columns, self._vdot, near)
         self._take(changed)
         if changed.states == before:
             return here
@@ -487,12 +512,8 @@ class _ContactRun:
 
     def _triggers(self, system: System, result: NativeResult) -> list[tuple[int, str]]:
         """Guards that are zero together with the one that ended the segment, and fall."""
-        num_stops, values = len(self._request.stop), self._values
-        function = self._watched.function
-        assert function is not None
-        numbers = np.concatenate([self._angles(), values])
+        num_stops, here = len(self._request.stop), self._found
         y, n, t = self._reached, system.num_states, self._t
-        here = function(t, y[:n], self._u, numbers)
         probe = self._automaton.probe(State(t, self._q, self._v, self._z, self._u))
         load = max(float(np.max(np.abs(probe.h), initial=0.0)), 1e-9)
         found, sizes = [], {"lifts": load, "slips": load**2}
@@ -505,9 +526,8 @@ class _ContactRun:
         if len(near) == 1:
             return [self._labels[result.index - num_stops]]
         later = y.copy()
-        later[:n] += AHEAD * system.rates(t, y[:n], self._u, values)[:n]
-        u = inputs_at(self._plan(system), t + AHEAD, later)
-        ahead = function(t + AHEAD, later[:n], u, numbers)
+        later[:n] += AHEAD * system.rates(t, y[:n], self._u, self._values)[:n]
+        ahead = self._evaluate(system, AHEAD, later)
         for j in near:
             if j == result.index or (ahead[j] < here[j] and ahead[j] < 0.0):
                 found.append(self._labels[j - num_stops])
@@ -521,13 +541,16 @@ class _ContactRun:
         self._keep_last()
         self._parts = _joined(self._parts)
         request, parts = self._request, self._parts
-        segments = [self._laid_out(part) for part in parts]
+        evaluated = [part.evaluated() for part in parts]
+        segments = [
+            self._laid_out(part, rates) for part, (rates, _) in zip(parts, evaluated, strict=True)
+        ]
         result = self.result
         if self.stuck:  # at a guard, which is none of the stops
             result = dataclasses.replace(result, code=rules.FINISHED, index=-1)
         run = assemble(request, segments, result, self.start, self.counts, again=again)
         own = self._asked.system
-        numbers = [_columns(part) for part in parts]
+        numbers = [columns for _, columns in evaluated]
         work = np.concatenate([_work(part) for part in parts])
         names = list(own.model.parameter_values())
         changes: dict[str, Any] = {
@@ -570,14 +593,13 @@ class _ContactRun:
             )
         )
 
-    def _laid_out(self, part: ContactPart) -> Segment:
+    def _laid_out(self, part: ContactPart, speed_rates: Array) -> Segment:
         """Samples as those of the mechanism in which all contacts roll."""
         rolling, here = self._mechanism.rolling, part.system
         n, num_q, num_v = here.num_states, len(here.coordinates), len(here.speeds)
         x = part.x
         q = x[:, :num_q]
         found = here.samples.map(part.t, x, part.inputs, part.values)
-        moved = here.motion.map(part.t, x, part.inputs, part.values)
         rows = [row.name for row in here.kinematics.rows]
         held = [row.name for row in here.kinematics.rows if row.is_holonomic]
         all_rows = [row.name for row in rolling.kinematics.rows]
@@ -599,9 +621,9 @@ class _ContactRun:
             u = np.array(
                 [inputs_at(part.plan, t, y) for t, y in zip(at, crossings[:, 2:], strict=True)]
             )
-            speeds = here.motion.map(at, ys, u, self._values)[:, :num_v]
+            speeds = here.samples.map(at, ys, u, self._values)[:, :num_v]
             crossings = np.hstack([crossings[:, :2], ys[:, :num_q], speeds])
-        sampled = Sampled(states, outputs, moved[:, num_v:])
+        sampled = Sampled(states, outputs, speed_rates)
         return Segment(rolling, part.plan, part.t, states, part.inputs, crossings, sampled)
 
     def _reactions(self, numbers: list[Array]) -> Array:
@@ -734,8 +756,8 @@ def _joined(parts: list[ContactPart]) -> list[ContactPart]:
     found: list[list[ContactPart]] = []
     for part in parts:
         before = found[-1][-1] if found else None
-        is_same = before is not None and before.kit is part.kit and before.system is part.system
-        if is_same:
+        is_same = before is not None and before.watched is part.watched
+        if before is not None and is_same and before.system is part.system:
             found[-1].append(part)
         else:
             found.append([part])
@@ -755,12 +777,6 @@ def _joined(parts: list[ContactPart]) -> list[ContactPart]:
             )
         )
     return joined
-
-
-def _columns(part: ContactPart) -> Array:
-    """(n, c, 5) of the kit."""
-    found = part.kit.columns.map(part.t, part.x, part.inputs, part.values)
-    return found.reshape(len(part.t), len(part.states), 5)
 
 
 def _work(part: ContactPart) -> Array:

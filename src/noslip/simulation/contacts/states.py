@@ -222,13 +222,13 @@ class Contact(NamedTuple):
 
 
 class Kit(NamedTuple):
-    """Native functions of a mechanism in one set of contact states."""
+    """Values of a mechanism in one set of contact states, as expressions."""
 
     #: (contact, what) → traced value that falls through zero where that state ends; a contact below
     #: zero stands for an axle, −2 − its number, or for all, −1
     guards: dict[tuple[int, str], ca.SX]
     #: slip along both ways, load, and force along both ways of each contact
-    columns: NativeFunction
+    columns: ca.SX
 
 
 class ContactNumbers(NamedTuple):
@@ -516,8 +516,7 @@ class ContactMechanism:
         jam = _least_minor(system)
         if jam is not None:
             guards[-1, "jams"] = jam - JAM
-        stacked = ca.vertcat(ca.SX(0, 1), *columns)
-        return Kit(guards, system.compile_expression("contact_columns", stacked))
+        return Kit(guards, ca.vertcat(ca.SX(0, 1), *columns))
 
     def probe(
         self, t: float, q: Array, v: Array, z: Array, u: Array, values: Array
