@@ -18,8 +18,10 @@ from noslip.algebra.spatial import cross, inlined
 #: Orders of three that are turns of one another, and no exchange.
 TURNS = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
 
-#: Operations of another order of pivots, over those of their own, below which it is taken.
+#: Operations of an order of pivots, over those of their own or of a full matrix, that are few.
 LITTLE_FILL = 0.25
+#: Size from which a template of all operations, zeros included, takes long to trace.
+LARGE = 16
 
 
 def block_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
@@ -244,10 +246,10 @@ def symmetric_solve(M: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
 
 
 def _elimination_order(M: ca.SX) -> list[int] | None:
-    """Order of pivots with far less fill than their own, of approximate minimum degree.
+    """Order of pivots in which a large matrix fills up little; None for full ones and small ones.
 
     A body that carries n others couples them all where it comes first, n³ operations, and none
-    where it comes last. None where that saves less than three quarters.
+    where it comes last: another order than their own saves three quarters of them, or is not taken.
     """
     pattern = ca.sparsify(M).sparsity()
     if pattern.nnz() == M.numel() or not pattern.is_symmetric():
@@ -258,7 +260,10 @@ def _elimination_order(M: ca.SX) -> list[int] | None:
         columns = np.bincount(factor.get_triplet()[0], minlength=M.shape[0])
         costs.append(float(np.sum((1.0 + columns) ** 2)))
         orders.append(order)
-    return orders[1] if costs[1] < LITTLE_FILL * costs[0] else None
+    if costs[1] < LITTLE_FILL * costs[0]:
+        return orders[1]
+    n = M.shape[0]
+    return orders[0] if n > LARGE and costs[0] < LITTLE_FILL * n**3 / 3 else None
 
 
 def _sparse_solution(M: ca.SX, rhs: ca.SX, order: list[int]) -> tuple[ca.SX, list[ca.SX]]:

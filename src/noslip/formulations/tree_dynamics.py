@@ -370,10 +370,11 @@ def composite_inertia(tree: Tree, known: Mapping[int, ca.SX], S: ca.SX) -> ca.SX
     loads: dict[int, _Composite] = {}
     for i in reversed(range(len(tree.nodes))):
         node = tree.nodes[i]
+        moving = [k for k, column in enumerate(columns) if not _is_still(column[i])]
         if node.parent < 0:
             whole = _about(node, node.center_D, node.inertia_D).joined(loads.get(i))
-            momenta = [whole.momentum(*column[i]) for column in columns]
-            for j, k in entries:
+            momenta = {k: whole.momentum(*columns[k][i]) for k in moving}
+            for j, k in _pairs(moving):
                 entries[j, k] += _power(momenta[j], columns[k][i])
             continue
         speeds = [ca.densify(S[node.speeds, j]) for j in range(num)]
@@ -401,6 +402,14 @@ def composite_inertia(tree: Tree, known: Mapping[int, ca.SX], S: ca.SX) -> ca.SX
     for (j, k), entry in entries.items():
         inertia[j, k] = inertia[k, j] = entry
     return inertia
+
+
+def _is_still(twist: Pair) -> bool:
+    return bool(twist[0].is_zero() and twist[1].is_zero())
+
+
+def _pairs(some: list[int]) -> list[tuple[int, int]]:
+    return [(j, k) for at, j in enumerate(some) for k in some[: at + 1]]
 
 
 @inlined
